@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use milepost_engine::steps::command::{
-    CommandSpec, Exit, SpawnError, Started, Stop, adopt_orphans, run_command,
+    CommandSpec, Exit, SpawnError, StartedProcess, StopSignal, adopt_orphans, run_command,
 };
 
 /// Long enough for anything that must happen on a busy machine, short enough to end a hung test.
@@ -27,7 +27,7 @@ const NO_ADOPTION: &str = "MILEPOST_TEST_NO_ADOPTION";
 #[derive(Default)]
 struct Flag(AtomicBool);
 
-impl Stop for Flag {
+impl StopSignal for Flag {
     fn stopping(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
@@ -107,7 +107,7 @@ impl Trial {
         &self,
         log: &mut dyn Write,
         stop: &Flag,
-        started: &mut dyn FnMut(&Started),
+        started: &mut dyn FnMut(&StartedProcess),
     ) -> Result<Exit, SpawnError> {
         let spec = CommandSpec {
             program_and_args: &self.words,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use milepost_engine::steps::command::{Exit, Started, end_survivors};
+use milepost_engine::steps::command::{Exit, StartedProcess, end_survivors};
 
 use super::{Flag, Trial, fifo, number, runs, until};
 
@@ -97,7 +97,7 @@ fn without_adoption_they_are_found_by_their_environment() {
 }
 
 /// A runner that was killed with its command running: what it recorded, and the three processes of the command.
-fn killed_runner(folder: &Path) -> (Started, Vec<u32>) {
+fn killed_runner(folder: &Path) -> (StartedProcess, Vec<u32>) {
     let mut runner = other_process("runner", folder);
     let pids = || -> Vec<u32> {
         let text = fs::read_to_string(folder.join("pids")).unwrap_or_default();
@@ -125,11 +125,11 @@ fn what_a_killed_runner_left_is_ended() {
     let (started, pids) = killed_runner(folder.path());
 
     // Strangers: another start, another boot, another attempt.
-    let younger = Started {
+    let younger = StartedProcess {
         start_time: started.start_time + 1,
         ..started.clone()
     };
-    let elsewhere = Started {
+    let elsewhere = StartedProcess {
         boot_id: "another".to_owned(),
         ..started.clone()
     };

@@ -1,4 +1,4 @@
-//! What every part of a run needs: the declarations, the settings, the disk, the clock.
+//! The context of a run: declarations, settings, disk, clock.
 
 pub(crate) use crate::steps::calls::Pace;
 use jiff::Timestamp;
@@ -16,44 +16,42 @@ use milepost_store::store::up_to_date::Observations;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What every part of a run needs.
+/// The context of a run.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// The declarations.
     pub(crate) pipeline: &'a Pipeline,
-    /// The values that the run goes by.
+    /// The values of parameters and the environment.
     pub(crate) settings: &'a Settings,
-    /// Reading, confined to the project and the workspace.
+    /// Reads files of the project and the workspace only.
     pub(crate) files: &'a Files,
-    /// Where things lie in the workspace.
+    /// The paths in the workspace.
     pub(crate) layout: &'a Layout,
-    /// The one writer.
+    /// The only writer of the disk.
     pub(crate) disk: &'a Disk,
-    /// The time of day.
     pub(crate) clock: &'a dyn Clock,
-    /// The moment of `SOURCE_DATE_EPOCH`.
+    /// The time of `SOURCE_DATE_EPOCH`, if set.
     pub(crate) epoch: Option<Timestamp>,
-    /// Digests of files that have not changed since they were last read.
+    /// Cached digests of unchanged files.
     pub(crate) cache: &'a StatCache,
-    /// Notes of what is asked of the disk.
+    /// Records what a run observes of the disk, for the next up-to-date check.
     pub(crate) asked: &'a Observations,
-    /// Takes keys out of what is shown and kept.
+    /// Removes API keys from what is shown and kept.
     pub(crate) redactor: &'a Redactor,
-    /// The variables that every program gets: `PATH`, `HOME`, `LANG`.
+    /// The environment of every program: `PATH`, `HOME`, `LANG`.
     pub(crate) environment: &'a BTreeMap<String, String>,
     /// When provider batches are submitted and polled.
     pub(crate) pace: Pace,
-    /// Files from outside that are to be copied into the workspace, by where they go: a plan takes them as if they were there.
+    /// Files that a run copies into the workspace, by their target: a plan uses them as if they were there.
     pub(crate) imports: &'a BTreeMap<RelPath, PathBuf>,
 }
 
 impl Context<'_> {
-    /// Returns the moment that files bear: that of `SOURCE_DATE_EPOCH`, else the time of day.
+    /// Returns the time of the run: `SOURCE_DATE_EPOCH` if set, otherwise the time of day.
     pub(crate) fn moment(&self) -> Timestamp {
         self.epoch.unwrap_or_else(|| self.clock.now())
     }
 
-    /// The digest of a file where its stamp alone tells it: nothing is read, and no link is looked for.
+    /// Returns the digest of a file if its stamp proves it, without reading the file or checking for links.
     pub(crate) fn cached(&self, file: &FilePath) -> Option<Digest> {
         if file.root == Root::Workspace && self.imports.contains_key(&file.path) {
             return None;

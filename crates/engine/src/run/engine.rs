@@ -1,8 +1,8 @@
-//! The loop over stages: look, retire, judge, run, end; or stop and say why.
+//! The loop over stages: scan, retire, validate, run, end.
 
 use crate::run::agents::calls::{Budget, RunCalls};
 use crate::run::agents::estimate::CostEstimator;
-use crate::run::agents::ready::of_stage;
+use crate::run::agents::project_agents::of_stage;
 use crate::run::batch::dispatch::dispatch;
 use crate::run::batch::iterations;
 use crate::run::batch::stage_context::StageContext;
@@ -25,10 +25,10 @@ use crate::run::report::{Awaits, Report, StageReport, StageStatus, worst};
 use crate::run::services::Services;
 use crate::run::stop::StopFlag;
 use crate::steps::agent::Agents;
-use crate::steps::agent::Answerers;
-use crate::steps::alarm::Alarm;
-use crate::steps::command::Stop;
-use crate::steps::work::Limits;
+use crate::steps::agent::StageAgents;
+use crate::steps::batch_context::AttemptLimits;
+use crate::steps::cancel::CancelToken;
+use crate::steps::command::StopSignal;
 use milepost_core::base::path::{RelPath, Root};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -47,10 +47,10 @@ use milepost_store::store::journal::Journal;
 use milepost_store::store::scratch::ScratchPool;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Runs what is selected. `records` are those of the journal's last segment, which `state` already holds.
+/// Runs the selected stages. `state` contains the records of the journal.
 ///
 /// # Errors
-/// When Milepost itself cannot go on: the disk fails, the journal cannot be written.
+/// When Milepost itself cannot continue: the disk fails or the journal cannot be written.
 #[expect(
     clippy::too_many_arguments,
     reason = "what a run needs from its one caller"
@@ -124,7 +124,7 @@ pub(crate) fn run(
         )?;
         recorder.flush()?;
     }
-    // What attempts left is of no use to anybody: what failed is in quarantine.
+    // Scratch files are not needed any more: files of failed batches are in quarantine.
     let scratch = ctx.layout.scratch();
     if scratch.exists() {
         ctx.disk.remove_dir_all(&scratch)?;
@@ -158,7 +158,8 @@ struct Engine<'a, 'k> {
 }
 
 impl Engine<'_, '_> {
-    /// Looks after the batches that are under way at providers, also of agents that nobody asked; how many are still.
+    /// Polls the provider batches of earlier runs, also of agents that this run did not ask, and returns how many are in
+    /// flight.
     fn under_way(&self) -> Result<u64, RunError> {
         let ctx = &self.recorder.ctx;
         let under_way = || self.calls.under_way().map_err(RunError::World);
@@ -197,7 +198,7 @@ impl Engine<'_, '_> {
         Ok(())
     }
 
-    /// Takes a stage's turn. `None`: the schedule leaves it out, or the run stops before it.
+    /// Processes a stage; `None` if the schedule leaves it out or the run stops before it.
     fn stage(&mut self, stage: &Stage) -> Result<Option<StageReport>, RunError> {
         let disk = Observations::new(self.recorder.ctx, None);
         let state = &self.recorder.state;
@@ -230,7 +231,7 @@ impl Engine<'_, '_> {
         }))
     }
 
-    /// Takes the turn of a stage that can begin.
+    /// Processes a stage that can start.
     fn begin(&mut self, stage: &Stage, mut found: StageScan) -> Result<Turn, RunError> {
         for batch in &found.batches {
             let key = &batch.batch.key;
@@ -251,9 +252,9 @@ impl Engine<'_, '_> {
         if let Some(notice) = self.recorder.newly_kept() {
             self.observer.notice(notice);
         }
-        let alarm = Alarm::new(self.stop.seen());
+        let cancel = CancelToken::new(self.stop.seen());
         let revalidation =
-            revalidate::rejudge(&mut self.recorder, stage, &found, self.schemas, &alarm)?;
+            revalidate::rejudge(&mut self.recorder, stage, &found, self.schemas, &cancel)?;
         report.judged = revalidation.valid;
         for &index in &revalidation.invalid {
             let batch = &mut found.batches[index];
@@ -301,8 +302,8 @@ impl Engine<'_, '_> {
         Ok(Turn::Ended(Box::new(report)))
     }
 
-    /// Runs batches. Gives why the agents that they need cannot be asked: none of them was tried then. Where a service does not
-    /// come, each fails in its turn.
+    /// Runs batches. Returns the reason why a required agent is unavailable; nothing has run in that case. If a service is
+    /// unavailable, every batch fails.
     fn work(
         &mut self,
         stage: &Stage,
@@ -318,7 +319,7 @@ impl Engine<'_, '_> {
             batches: found.batches.len() as u64,
             will: will.len() as u64,
         });
-        // For batches that fail before they begin, no service is started.
+        // No service is started for batches that fail before they start.
         let begins = will.iter().any(|&at| found.batches[at].decision.is_ok());
         let lacks = if begins {
             let services = &mut self.services;
@@ -340,7 +341,7 @@ impl Engine<'_, '_> {
         let agents = if begins {
             of_stage(&ctx, stage, self.agents)
         } else {
-            Ok(Answerers::default())
+            Ok(StageAgents::default())
         };
         let agents = match agents {
             Ok(agents) => agents,
@@ -361,7 +362,7 @@ impl Engine<'_, '_> {
             wished: self.stop.seen(),
             begun: Stopwatch::start(),
             time,
-            limits: Limits {
+            limits: AttemptLimits {
                 grace: self.options.timing.grace,
                 backoff: self.options.timing.backoff,
                 log_cap: 1 << 20,
@@ -414,13 +415,12 @@ impl Engine<'_, '_> {
     }
 }
 
-/// How the turn of a stage that can begin ended.
+/// The result of a stage that could start.
 enum Turn {
-    /// With this report.
     Ended(Box<StageReport>),
-    /// Before any batch, for this reason.
+    /// No batch ran, for this reason.
     Failed(String),
-    /// Before any batch: these outputs were modified by hand.
+    /// No batch ran, because these outputs were modified by hand.
     Modified(Vec<(String, Alteration)>),
 }
 
@@ -428,7 +428,7 @@ fn observed(error: ObserveError) -> RunError {
     RunError::World(error.0)
 }
 
-/// The files of each made batch of a stage, by output; of several files of one output the first.
+/// Returns the files of each batch of a stage by output; the first if an output has several.
 fn previous_files(state: &State, stage: &str) -> BTreeMap<String, BTreeMap<String, RelPath>> {
     let Some(known) = state.stages.get(stage) else {
         return BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What a run tells while it goes on, for whoever shows it.
+//! Notices of a run while it continues, for the observer that shows them.
 
 pub use crate::steps::calls::ProviderBatchUpdate;
 use milepost_core::model::call::Spent;
@@ -9,14 +9,14 @@ use std::time::Duration;
 /// Something that just happened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Notice {
-    /// The declarations hold what is allowed and perhaps not meant.
+    /// The declarations contain likely mistakes.
     Warned {
         /// One line for each.
         warnings: Vec<String>,
     },
     /// Values or agents that the workspace keeps need attention.
     Stored {
-        /// What to know of them.
+        /// The notes.
         notes: Vec<StoredNote>,
     },
     /// The run repaired what an interrupted run left.
@@ -24,18 +24,18 @@ pub enum Notice {
         /// The repairs, in order.
         repairs: Vec<Repair>,
     },
-    /// A stage begins.
+    /// A stage starts.
     StageStarted {
         /// Its name.
         stage: String,
-        /// What it is for.
+        /// Its description.
         description: Option<String>,
-        /// Batches that there are.
+        /// The number of batches.
         batches: u64,
         /// Batches that will run.
         will: u64,
     },
-    /// A service was started, and is waited for.
+    /// A service starts.
     ServiceStarted {
         /// Its name.
         service: String,
@@ -44,12 +44,12 @@ pub enum Notice {
     ServiceFailed {
         /// Its name.
         service: String,
-        /// Why.
+        /// The reason.
         why: String,
         /// The last lines that it printed.
         printed: Vec<String>,
     },
-    /// A batch begins.
+    /// A batch starts.
     BatchStarted {
         /// The stage.
         stage: String,
@@ -62,7 +62,7 @@ pub enum Notice {
         stage: String,
         /// The batch.
         batch: String,
-        /// What the call cost.
+        /// The cost of the call.
         spent: Spent,
     },
     /// A provider batch changed its state.
@@ -72,17 +72,17 @@ pub enum Notice {
         /// The change.
         update: ProviderBatchUpdate,
     },
-    /// A try failed, and another follows.
+    /// An attempt failed and is retried.
     TryingAgain {
         /// The stage.
         stage: String,
         /// The batch.
         batch: String,
-        /// The try that failed, from 1 on.
+        /// The number of the failed attempt, from 1.
         attempt: u32,
-        /// How.
+        /// The outcome.
         outcome: Outcome,
-        /// How long until the next.
+        /// The wait before the next attempt.
         wait: Duration,
     },
     /// A batch is done.
@@ -96,15 +96,15 @@ pub enum Notice {
         /// Warnings of its steps.
         warnings: Vec<String>,
     },
-    /// A batch failed for good.
+    /// A batch failed.
     BatchFailed {
         /// The stage.
         stage: String,
         /// The batch.
         batch: String,
-        /// How.
+        /// The outcome.
         outcome: Outcome,
-        /// Where what it left is kept, in the workspace.
+        /// The quarantine folder with its leftover files, in the workspace.
         quarantine: Option<String>,
     },
     /// Files were moved to quarantine.
@@ -146,13 +146,13 @@ pub enum Repair {
     },
 }
 
-/// Shows what happens.
+/// Receives the notices of a run.
 pub trait Observer {
-    /// Something just happened.
+    /// A notice of a run.
     fn notice(&mut self, notice: Notice);
 }
 
-/// Shows nothing.
+/// An observer that ignores all notices.
 pub struct Silent;
 
 impl Observer for Silent {

@@ -18,7 +18,7 @@ use milepost_store::store::layout;
 pub(crate) struct Observations<'a> {
     /// The workspace.
     pub(crate) ctx: Context<'a>,
-    /// Tells which batches wait for an external agent; `None`: none is asked.
+    /// Finds batches that wait for an external agent; `None`: no agent is asked.
     pub(crate) estimator: Option<&'a CostEstimator<'a>>,
     /// The batches whose details are kept.
     pub(crate) keep: Keep<'a>,

@@ -1,4 +1,4 @@
-//! What became of a run.
+//! The reports of a run and its stages.
 
 use crate::run::record::quarantined::KeptFile;
 use milepost_core::model::call::Spent;
@@ -10,84 +10,83 @@ use milepost_core::plan::schedule::Blocker;
 pub use milepost_core::plan::schedule::{Awaits, StageStatus};
 use serde::{Deserialize, Serialize};
 
-/// What became of a stage.
+/// The report of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StageReport {
-    /// Its name.
+    /// The name of the stage.
     pub stage: String,
-    /// Its number.
+    /// The number of the stage.
     pub number: u32,
-    /// How it ended.
+    /// The status of the stage at its end.
     pub status: StageStatus,
-    /// Whether a batch failed for which the stage declares neither `on_failure = "continue"` nor a placeholder, here or in the
-    /// stage that blocks this one: the run has failed, also where `--keep-going` makes the stage partial.
+    /// True if the run counts as failed: a batch failed here or in the stage that blocks this one, and its stage declares
+    /// neither `on_failure = "continue"` nor a placeholder, even if `--keep-going` makes the stage partial.
     #[serde(skip)]
     pub failure: bool,
-    /// Batches that there are.
+    /// The number of batches.
     pub batches: u64,
     /// Batches that ran.
     pub ran: u64,
-    /// Batches that were reused.
+    /// Batches that were up to date.
     pub reused: u64,
     /// Batches that were validated again without a run.
     pub judged: u64,
-    /// Batches that failed, with how.
+    /// Failed batches with their outcomes.
     pub failed: Vec<(String, Outcome)>,
-    /// The facts, in short, that those that failed were tried with, of a run for one who watches.
+    /// The facts of failed batches, in short, for `watch`.
     #[serde(skip)]
     pub tried: Vec<(String, String)>,
-    /// Batches that were not tried.
+    /// Batches that were not started.
     pub left: u64,
-    /// What its calls of agents cost.
+    /// The cost of its calls.
     #[serde(default)]
     pub spent: Spent,
-    /// Why batches were held: they would cost more than may be spent.
+    /// Why batches wait for budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
-    /// Batches that someone outside has to answer for.
+    /// Batches that wait for external agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaits: Option<Awaits>,
-    /// Batches that there are no more, whose outputs went to quarantine.
+    /// Batches that no longer exist, whose outputs went to quarantine.
     pub retired: u64,
     /// How long it took, in seconds.
     pub seconds: f64,
-    /// Why it could not begin.
+    /// Why it could not start.
     pub why: Option<String>,
-    /// The earlier stage that is in its way.
+    /// The earlier stage that blocks it.
     pub blocked_by: Option<Blocker>,
-    /// Whether nothing was done but that its checkpoint, which was not there, was written.
+    /// True if only its missing checkpoint was written.
     pub checkpoint_rewritten: bool,
-    /// Files that somebody altered.
+    /// Outputs that were modified by hand.
     #[serde(skip)]
     pub altered: Vec<(String, Alteration)>,
-    /// What the stage's `verdict` says.
+    /// The value of the stage's `verdict`.
     pub verdict: Option<bool>,
-    /// Elements that came out.
+    /// The number of output elements.
     pub elements: Option<u64>,
-    /// Its declared outputs that lie under `outputs/`.
+    /// Its declared outputs under `outputs/`.
     pub outputs: Vec<String>,
 }
 
-/// What became of a run.
+/// The reports of a run and its stages.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// The run's id.
     pub(crate) run_id: String,
-    /// The workspace's folder.
+    /// The folder of the workspace.
     pub workspace: String,
     /// Stages that are no longer declared, whose outputs went to quarantine.
     pub forgotten: Vec<String>,
-    /// Files that were moved to quarantine: outputs that are no longer made, and whatever a person wrote in their place.
+    /// Files that were moved to quarantine: outputs that are no longer made, and files that a person wrote in their place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quarantined: Vec<KeptFile>,
-    /// Stage by stage.
+    /// The reports of the stages.
     pub stages: Vec<StageReport>,
-    /// What to know of values and agents that the workspace keeps.
+    /// Notes about stored values and agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) stored: Vec<StoredNote>,
-    /// Whether it was stopped by the user.
+    /// True if the user stopped the run.
     pub interrupted: bool,
-    /// Batches of requests that providers go on with.
+    /// Provider batches in flight.
     #[serde(default, skip_serializing_if = "is_none")]
     pub under_way: u64,
     /// How long it took, in seconds.
@@ -99,7 +98,7 @@ fn is_none(number: &u64) -> bool {
     *number == 0
 }
 
-/// The worst of the stages' ends. A stage that counts as failed is one, whatever its checkpoint says.
+/// Returns the worst status of the stages.
 pub(crate) fn worst(reports: &[StageReport]) -> Option<StageStatus> {
     let order = |status: StageStatus| match status {
         StageStatus::Complete => 0,
@@ -115,7 +114,7 @@ pub(crate) fn worst(reports: &[StageReport]) -> Option<StageStatus> {
 }
 
 impl StageReport {
-    /// A stage of which nothing has been done.
+    /// Creates the report of a stage in which nothing ran.
     pub(crate) fn of(stage: &Stage, status: StageStatus) -> Self {
         Self {
             stage: stage.name.clone(),
@@ -144,7 +143,7 @@ impl StageReport {
         }
     }
 
-    /// How it ended for whoever wants to know whether the run failed.
+    /// Returns the status, or `Failed` if the stage makes the run fail.
     pub(crate) fn result(&self) -> StageStatus {
         if self.failure {
             StageStatus::Failed
@@ -153,7 +152,7 @@ impl StageReport {
         }
     }
 
-    /// The same stage, complete, when it is run once more and there is nothing to do.
+    /// Returns the report of a second run with nothing to do.
     #[must_use]
     pub(crate) fn again(&self) -> Self {
         Self {

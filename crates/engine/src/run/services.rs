@@ -1,10 +1,10 @@
-//! The services of a run: started when a stage needs one that does not answer, waited for, and ended with the run.
+//! The services of a run: started when a stage needs one that does not answer, and ended with the run.
 
 use crate::run::error::RunError;
 use crate::run::notice::{Notice, Observer};
 use crate::run::record::recorder::Recorder;
-use crate::steps::command::{Deadline, Stop};
-use crate::steps::http::{Absent, probe};
+use crate::steps::command::{Deadline, StopSignal};
+use crate::steps::http::{ProbeError, probe};
 use crate::steps::process::program;
 use crate::steps::service::{Service, ServiceSpec};
 use milepost_agents::http::{SharedHttp, shown};
@@ -18,29 +18,28 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How often a service that was started is looked at.
+/// How often a starting service is checked.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How long one look at a service may take.
+/// The time limit of one check.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// The services that this run started.
 pub(crate) struct Services<'a> {
     timing: Timing,
-    stop: &'a dyn Stop,
-    running: BTreeMap<String, Running>,
-    /// Those that did not come, and why: no further stage waits for them.
+    stop: &'a dyn StopSignal,
+    running: BTreeMap<String, RunningService>,
+    /// Services that failed, and why. No further stage waits for them.
     failed: BTreeMap<String, String>,
 }
 
-struct Running {
+struct RunningService {
     service: Service,
     child: Child,
 }
 
 impl<'a> Services<'a> {
-    /// None runs yet.
-    pub(crate) fn new(timing: Timing, stop: &'a dyn Stop) -> Self {
+    pub(crate) fn new(timing: Timing, stop: &'a dyn StopSignal) -> Self {
         Self {
             timing,
             stop,
@@ -49,7 +48,7 @@ impl<'a> Services<'a> {
         }
     }
 
-    /// Sees to it that what a stage needs answers. Gives why it does not.
+    /// Starts the services that a stage needs and waits until they answer. Returns the reason if one is unavailable.
     ///
     /// # Errors
     /// When the disk fails.
@@ -78,7 +77,7 @@ impl<'a> Services<'a> {
             if let Some(why) = self.failed.get(&declared.name) {
                 return Ok(Some(failed(why.clone())));
             }
-            let gone = |running: &Running| running.service.ended().is_some();
+            let gone = |running: &RunningService| running.service.ended().is_some();
             if self.running.get(&declared.name).is_some_and(gone) {
                 self.running.remove(&declared.name);
             }
@@ -103,7 +102,7 @@ impl<'a> Services<'a> {
         Ok(None)
     }
 
-    fn look(&self, http: &SharedHttp, url: &str) -> Result<(), Absent> {
+    fn look(&self, http: &SharedHttp, url: &str) -> Result<(), ProbeError> {
         let stop = self.stop;
         probe(http, url, LOOK.min(self.timing.ready), &|| stop.stopping())
     }
@@ -118,7 +117,7 @@ impl<'a> Services<'a> {
         let ctx = recorder.ctx;
         let name = &declared.name;
         let project = ctx.files.folder(Root::Project);
-        // No stage has a name that begins with a point.
+        // No stage name starts with a dot.
         let folder = ctx.layout.scratch().join(".services").join(name);
         ctx.disk.create_dir_all(&folder)?;
         let mut write = |name: &str, bytes: &[u8]| {
@@ -159,7 +158,7 @@ impl<'a> Services<'a> {
             boot_id: process.boot_id.clone(),
             token,
         };
-        let running = Running { service, child };
+        let running = RunningService { service, child };
         record(recorder, &running, false)?;
         self.running.insert(name.clone(), running);
         observer.notice(Notice::ServiceStarted {
@@ -174,7 +173,7 @@ impl<'a> Services<'a> {
             let Err(why) = self.look(http, url) else {
                 return Ok(());
             };
-            // The batches will not begin.
+            // The batches will not start.
             if self.stop.stopping() {
                 return Ok(());
             }
@@ -191,7 +190,7 @@ impl<'a> Services<'a> {
         }
     }
 
-    /// Says in a new segment of the journal what still runs: should this run die, the next one ends it.
+    /// Records running services in a new segment of the journal, so that the next run can end them.
     ///
     /// # Errors
     /// When the journal cannot be written.
@@ -202,7 +201,7 @@ impl<'a> Services<'a> {
         Ok(())
     }
 
-    /// Ends them all.
+    /// Ends all services.
     ///
     /// # Errors
     /// When the journal cannot be written.
@@ -225,7 +224,11 @@ impl<'a> Services<'a> {
     }
 }
 
-fn record(recorder: &mut Recorder<'_>, running: &Running, again: bool) -> Result<(), RunError> {
+fn record(
+    recorder: &mut Recorder<'_>,
+    running: &RunningService,
+    again: bool,
+) -> Result<(), RunError> {
     let child = running.child.clone();
     let (name, pid) = (&child.batch, child.pid);
     let summary = if again {

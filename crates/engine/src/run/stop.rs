@@ -1,12 +1,12 @@
-//! The wish to stop a run, seen by everything that waits.
+//! The flag that stops a run.
 
-use crate::steps::command::Stop;
+use crate::steps::command::StopSignal;
 pub use crate::steps::command::adopt_orphans;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Set once, by Ctrl-C or by the caller.
+/// A flag that stops a run. Ctrl-C or the caller sets it once.
 #[derive(Default)]
 pub struct StopFlag {
     wished: Mutex<bool>,
@@ -15,12 +15,12 @@ pub struct StopFlag {
 }
 
 impl StopFlag {
-    /// A flag that is not set.
+    /// Creates a flag that is not set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Asks everything to stop.
+    /// Stops the run.
     pub fn set(&self) {
         *self.wished.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.seen.store(true, Ordering::Relaxed);
@@ -29,12 +29,12 @@ impl StopFlag {
 }
 
 impl StopFlag {
-    /// The flag for what cannot wait for it, and looks now and then.
+    /// Returns the raw flag, for code that polls it.
     pub(crate) fn seen(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.seen)
     }
 
-    /// Waits this long, or until it is set.
+    /// Waits for a time, or until the flag is set.
     pub fn pause(&self, duration: Duration) {
         let wished = self.wished.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self
@@ -43,13 +43,13 @@ impl StopFlag {
         drop(waited);
     }
 
-    /// Whether it is set.
+    /// Returns true if the flag is set.
     pub fn is_set(&self) -> bool {
         *self.wished.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Stop for StopFlag {
+impl StopSignal for StopFlag {
     fn stopping(&self) -> bool {
         self.is_set()
     }

@@ -1,4 +1,4 @@
-//! The disk as planning sees it.
+//! The disk as a plan observes it.
 
 use crate::run::context::Context;
 use milepost_core::base::digest::Digest;
@@ -11,7 +11,6 @@ use serde_json::Value;
 
 impl World for Context<'_> {
     fn content(&self, file: &FilePath, reading: &Reading) -> Result<Value, String> {
-        // Its digest stands for its content.
         if self.asked.is_on() && self.digest(file).is_err() {
             self.asked.spoil();
         }
@@ -73,7 +72,7 @@ impl World for Context<'_> {
                 .resolve(file)
                 .map_err(|error| error.to_string())?,
         };
-        // Of a link, the stamp is not that of what it leads to.
+        // The stamp of a link is not that of its target.
         if self.asked.is_on() && !self.files.is_plain(file) {
             self.asked.spoil();
         }

@@ -1,17 +1,17 @@
 //! One attempt of one batch: its steps once, or in the iterations of `[refine]`.
 
+use super::batch_context::{BatchContext, StepReport};
 pub(crate) use super::iteration::stage_is_over;
-use super::work::{Said, Work};
 use super::{iteration, refine};
 use milepost_core::model::outcome::Outcome;
 
-/// Does the steps in turn, once or in rounds. What a step makes is a name for those after it.
+/// Runs the steps in order, once or in iterations. Later steps see the `out` of a step by its name.
 ///
 /// # Errors
-/// The outcome of the step that failed for good, or of rounds of which none was right.
-pub(crate) fn attempt(work: &mut Work<'_>) -> Result<Said, Outcome> {
-    match &work.stage.refine {
-        None => iteration::round(work, 1),
-        Some(refine) => refine::rounds(work, refine),
+/// The outcome of the step that failed, or of a loop that reached its last iteration.
+pub(crate) fn attempt(ctx: &mut BatchContext<'_>) -> Result<StepReport, Outcome> {
+    match &ctx.stage.refine {
+        None => iteration::run_steps(ctx, 1),
+        Some(refine) => refine::refine(ctx, refine),
     }
 }

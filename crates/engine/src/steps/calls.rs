@@ -1,6 +1,6 @@
 //! The records behind agents: answers that are known, the budget, calls, and provider batches.
 
-use super::agent::parts::Parts;
+use super::agent::request_parts::RequestParts;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::batched::{CallId, Left, LeftCall, Submitting};
@@ -11,117 +11,116 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// What stands behind a step that asks an agent: answers that are known, money, and the record of every call.
+/// The records behind a step that asks an agent: known answers, the budget, and every call.
 pub(crate) trait Calls: Sync {
-    /// What stands behind agents whose requests go in batches; none: they are treated as if each went by itself.
-    fn batched(&self) -> Option<&dyn Batched> {
+    /// Returns the records of provider batches; `None`: each request is sent on its own.
+    fn batched(&self) -> Option<&dyn ProviderBatches> {
         None
     }
 
-    /// The answers that are kept at addresses, each with the run and the call that it came with. With `since`, only those that
-    /// came in one of these runs.
+    /// Returns the known answers at these addresses, each with its run and call. With `since`, only answers of these runs
+    /// count.
     ///
     /// # Errors
-    /// When what is kept cannot be read.
+    /// When the answers cannot be read.
     fn known(
         &self,
         addresses: &[Digest],
         since: Option<&[String]>,
     ) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome>;
 
-    /// The same where nobody can be asked once more: what is kept counts also in a run that asks everything again.
+    /// Returns the known answers of external agents, which count even in a run that asks everything again.
     ///
     /// # Errors
-    /// When what is kept cannot be read.
+    /// When the answers cannot be read.
     fn kept(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
         self.known(addresses, None)
     }
 
-    /// The run that calls.
+    /// Returns the id of the run.
     fn run(&self) -> &str;
 
-    /// Takes a question for oneself; no when another batch of the run is asking it.
+    /// Claims a question; returns false if another batch of the run is asking it.
     fn claim(&self, address: Digest) -> bool;
 
-    /// Leaves questions that were claimed to others.
+    /// Releases claimed questions.
     fn release(&self, addresses: &[Digest]);
 
-    /// Waits until nobody claims a question, or `stopped`.
+    /// Waits until no batch claims a question, or `stopped` returns true.
     fn wait(&self, address: Digest, stopped: &dyn Fn() -> bool);
 
-    /// Keeps an answer that is valid, durably.
+    /// Keeps a valid answer durably.
     ///
     /// # Errors
     /// When the disk fails.
-    fn keep(&self, answer: Valid) -> Result<(), Outcome>;
+    fn keep(&self, answer: ValidAnswer) -> Result<(), Outcome>;
 
-    /// Keeps answers that came together, durably: after a kill all of them are there, or none.
+    /// Keeps the answers of one call durably: after a kill all of them exist, or none.
     ///
     /// # Errors
     /// When the disk fails.
-    fn keep_all(&self, answers: Vec<Valid>) -> Result<(), Outcome> {
+    fn keep_all(&self, answers: Vec<ValidAnswer>) -> Result<(), Outcome> {
         answers.into_iter().try_for_each(|answer| self.keep(answer))
     }
 
-    /// What the request that follows asks, in parts, for whoever only wants to know that.
-    fn asking(&self, _parts: &dyn Fn() -> Parts) {}
+    /// Receives the next request in parts. A dry run overrides this.
+    fn about_to_ask(&self, _parts: &dyn Fn() -> RequestParts) {}
 
-    /// Records a call that is about to be sent, and gives its number.
+    /// Records a call that is about to be sent, and returns its number.
     ///
     /// # Errors
-    /// When it would cost more than may be spent, or could not be recorded: it is then not sent.
+    /// When the budget does not allow the call, or it cannot be recorded. It must not be sent then.
     fn sending(&self, sent: &Sent, body: &[u8]) -> Result<u64, Outcome>;
 
-    /// Records what was heard of a call, and gives it as it is recorded: without keys.
+    /// Records the response to a call, and returns it without keys.
     ///
     /// # Errors
     /// When the disk fails.
     fn heard(&self, number: u64, sent: &Sent, heard: Heard, raw: &[u8]) -> Result<Heard, Outcome>;
 
-    /// What somebody who has a key said, without it.
+    /// Returns output with API keys removed.
     fn without_keys<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]>;
 }
 
-/// What stands behind an agent whose requests go in batches: the record of what is under way at its provider, over runs that end in
-/// between. All of it is durable when it is returned.
-pub(crate) trait Batched {
-    /// What earlier runs left of an agent's batches at a place.
+/// The record of provider batches, which outlive runs. Every method returns after its record is durable.
+pub(crate) trait ProviderBatches {
+    /// Returns the batches of an agent that earlier runs left at a provider.
     ///
     /// # Errors
     /// When the records cannot be read.
     fn left(&self, agent: &str, place: &str) -> Result<Left, Outcome>;
 
-    /// Records that a call of an earlier run goes on as one of this run, and gives which. It is paid, or was reserved then.
+    /// Records that this run continues a call of an earlier run, and returns its new id. Its cost is already paid or reserved.
     ///
     /// # Errors
     /// When the disk fails.
     fn take_over(&self, left: &LeftCall, sent: &Sent, body: &[u8]) -> Result<CallId, Outcome>;
 
-    /// Records a batch that is about to be submitted; gives which it is, and the time.
+    /// Records a batch that is about to be submitted, and returns its id and the time.
     ///
     /// # Errors
-    /// When the disk fails: it is then not submitted.
+    /// When the disk fails. The batch must not be submitted then.
     fn submitting(&self, batch: &Submitting) -> Result<(CallId, Timestamp), Outcome>;
 
-    /// Records the provider's id of a batch, or those of which it is one.
+    /// Records the provider's id of a batch, or all ids that it may have.
     ///
     /// # Errors
     /// When the disk fails.
     fn submitted(&self, batch: &CallId, ids: &[String]) -> Result<(), Outcome>;
 
-    /// Records that nothing more will be heard of a batch.
+    /// Records that a batch is finished or lost.
     ///
     /// # Errors
     /// When the disk fails.
     fn over(&self, batch: &CallId) -> Result<(), Outcome>;
 
-    /// Records what was heard of a call for which nobody waits.
+    /// Records the response to a call that no batch waits for.
     ///
     /// # Errors
     /// When the disk fails.
     fn heard_late(&self, left: &LeftCall, heard: &Heard, raw: &[u8]) -> Result<(), Outcome>;
 
-    /// Records that the answer of a call was judged, and kept as far as it is valid.
+    /// Records that the answers of a call were checked, and the valid ones kept.
     ///
     /// # Errors
     /// When the disk fails.
@@ -133,7 +132,7 @@ pub(crate) trait Batched {
 pub enum ProviderBatchUpdate {
     /// Batches that earlier runs submitted are polled again.
     Resumed {
-        /// How many.
+        /// How many batches.
         batches: usize,
     },
     /// Requests were submitted.
@@ -154,30 +153,29 @@ pub enum ProviderBatchUpdate {
     },
 }
 
-/// An answer that is valid.
-pub(crate) struct Valid {
-    /// What it is to.
+/// A valid answer.
+pub(crate) struct ValidAnswer {
+    /// The address of its question.
     pub(crate) address: Digest,
-    /// The answer.
     pub(crate) answer: Value,
-    /// The digest of the schema that it is valid by.
+    /// The digest of its schema.
     pub(crate) schema: Option<Digest>,
-    /// The agent, in one line.
+    /// The agent that gave it, in one line.
     pub(crate) agent: String,
-    /// The call that it came with.
+    /// The number of its call.
     pub(crate) call: u64,
-    /// Whether all workspaces may use it, or its batch only.
+    /// True if all workspaces may use it; false if only its batch may.
     pub(crate) is_shared: bool,
 }
 
-/// When batches of requests are submitted and looked after, and how long a retry waits.
+/// When provider batches are submitted and polled, and how long a retry waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pace {
-    /// No further request came for so long: those that are there are submitted.
+    /// The queued requests are submitted if no other follows within this time.
     pub(crate) quiet: Duration,
-    /// Until the provider is first asked how far a batch is; each further wait is half as long again.
+    /// The wait before the first poll of a batch; each later wait is 1.5 times as long.
     pub(crate) first: Duration,
-    /// The longest of these waits.
+    /// The longest wait between polls.
     pub(crate) longest: Duration,
     /// The longest wait before a request is sent again.
     pub(crate) retry: Duration,
@@ -195,7 +193,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Waits of so many milliseconds, if a test wants it. Release builds wait as long as they do.
+    /// Returns the intervals that a test sets in milliseconds. Release builds ignore the setting.
     pub(crate) fn from_setting(millis: Option<&str>) -> Self {
         let wanted = millis.filter(|_| cfg!(debug_assertions));
         let wanted = wanted.and_then(|millis| millis.parse().ok());

@@ -1,6 +1,6 @@
-//! The step `http`: calls a service, tells apart how that fails, and makes of the reply what its output is.
+//! The step `http`: calls a service and writes its reply.
 
-use super::work::{Said, StepResult, Work, input_failure, parse_failure};
+use super::batch_context::{BatchContext, StepReport, StepResult, input_failure, parse_failure};
 use super::{files, jq, values};
 use milepost_agents::fault::{CallFault, FaultKind};
 use milepost_agents::http::{
@@ -18,33 +18,33 @@ use serde_json::Value;
 use std::io::Read as _;
 use std::time::Duration;
 
-/// Bytes of an answer that are shown with its failure.
+/// The most bytes of a reply that a failure shows.
 const SHOWN: usize = 2000;
 
-/// Why a service counts as absent.
+/// Why a service counts as unavailable.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Absent {
+pub(crate) enum ProbeError {
     /// No HTTP client can be made.
     #[error(transparent)]
     Client(#[from] HttpError),
     /// No answer came.
     #[error(transparent)]
     Unanswered(#[from] CallFault),
-    /// It answers that it is in trouble itself.
+    /// It answers with a server error.
     #[error("it answers with HTTP {0}")]
     Failing(u16),
 }
 
-/// Checks whether a service answers at a URL, with anything but a trouble of its own.
+/// Checks that a service answers at a URL, with any status below 500.
 ///
 /// # Errors
-/// When it does not.
+/// When it does not answer, or with a server error.
 pub(crate) fn probe(
     http: &SharedHttp,
     url: &str,
     within: Duration,
     cancelled: Cancelled<'_>,
-) -> Result<(), Absent> {
+) -> Result<(), ProbeError> {
     let send = HttpRequest {
         url,
         headers: &[],
@@ -53,36 +53,36 @@ pub(crate) fn probe(
         largest: LARGEST,
     };
     match http.get()?.send(send, cancelled)?.status {
-        status @ 500.. => Err(Absent::Failing(status)),
+        status @ 500.. => Err(ProbeError::Failing(status)),
         _ => Ok(()),
     }
 }
 
-/// Does the step.
+/// Runs the step.
 ///
 /// # Errors
-/// When the service cannot be reached, takes too long, or answers with something else than the step is to make.
+/// When the service cannot be reached, takes too long, or its reply does not suit the output.
 pub(crate) fn call(
-    work: &mut Work<'_>,
+    ctx: &mut BatchContext<'_>,
     out: &str,
     call: &HttpStep,
     timeout: Duration,
 ) -> StepResult {
-    // What cannot be sent will not be at another try.
-    let url = rendered(work, &call.url).map_err(Outcome::for_good)?;
+    // A retry cannot help if the request cannot be built.
+    let url = rendered(ctx, &call.url).map_err(Outcome::for_good)?;
     let mut headers = Vec::with_capacity(call.headers.len() + 1);
     for (name, text) in &call.headers {
         headers.push((
             name.as_str(),
-            rendered(work, text).map_err(Outcome::for_good)?,
+            rendered(ctx, text).map_err(Outcome::for_good)?,
         ));
     }
-    let body = body(work, call).map_err(Outcome::for_good)?;
+    let body = body(ctx, call).map_err(Outcome::for_good)?;
     let named = headers.iter().any(|(name, _)| *name == "content-type");
     if let Some((_, kind)) = body.as_ref().filter(|_| !named) {
         headers.push(("content-type", (*kind).to_owned()));
     }
-    let secrets = Secrets::of(work, call, &url);
+    let secrets = Secrets::of(ctx, call, &url);
     let who = format!("{} {}", call.method, shown(&url));
     let headers: Vec<(&str, &str)> = headers
         .iter()
@@ -96,39 +96,42 @@ pub(crate) fn call(
         largest: LARGEST,
     };
     let method = Method::from_bytes(call.method.as_bytes()).map_err(parse_failure)?;
-    let client = work
+    let client = ctx
         .http
         .get()
         .map_err(|why| Outcome::new(OutcomeKind::Connect, format!("{who}: {why}")).for_good())?;
-    let alarm = work.alarm;
-    let answer = client.call(&method, send, &|| alarm.rang().is_some());
+    let cancel = ctx.cancel;
+    let answer = client.call(&method, send, &|| cancel.reason().is_some());
     let done = answer
         .map_err(|fault| of_fault(&who, &fault, timeout))
         .and_then(|answer| accepted(&who, answer, timeout))
-        .and_then(|answer| take(work, out, call.schema.as_ref(), &who, &answer, &secrets));
+        .and_then(|answer| take(ctx, out, call.schema.as_ref(), &who, &answer, &secrets));
     done.map_err(|outcome| secrets.hide(outcome))?;
-    Ok(Said::default())
+    Ok(StepReport::default())
 }
 
-fn rendered(work: &Work<'_>, text: &Text) -> Result<String, Outcome> {
-    let scope = work.scope.context_of(&text.template)?;
+fn rendered(ctx: &BatchContext<'_>, text: &Text) -> Result<String, Outcome> {
+    let scope = ctx.scope.context_of(&text.template)?;
     text.template.render(&scope).map_err(parse_failure)
 }
 
-/// What is sent, and what that is: a file as it is, or what the program gives as JSON.
-fn body(work: &Work<'_>, call: &HttpStep) -> Result<Option<(Vec<u8>, &'static str)>, Outcome> {
+/// Returns the body and its media type: a file as it is, or the JSON of the program.
+fn body(
+    ctx: &BatchContext<'_>,
+    call: &HttpStep,
+) -> Result<Option<(Vec<u8>, &'static str)>, Outcome> {
     let Some(program) = &call.body else {
         return Ok(None);
     };
-    if let Some(file) = call.sent_file().and_then(|name| work.scope.source(name)) {
+    if let Some(file) = call.sent_file().and_then(|name| ctx.scope.source(name)) {
         let kind = kind_of(&file.name());
         return Ok(Some((all_of(&*file)?, kind)));
     }
-    let scope = with_base64(&work.scope, &program.jq)?;
+    let scope = with_base64(&ctx.scope, &program.jq)?;
     let input = scope.input_of(&program.jq)?;
     let vars = scope.vars_of(&program.jq)?;
     let jq = std::sync::Arc::clone(&program.jq);
-    let value = work.alarm.apart(move || jq.one(input, &vars))?;
+    let value = ctx.cancel.run_on_thread(move || jq.one(input, &vars))?;
     let value = value.map_err(parse_failure)?;
     let bytes = serde_json::to_vec(&value).map_err(parse_failure)?;
     Ok(Some((bytes, "application/json")))
@@ -142,7 +145,7 @@ fn all_of(file: &dyn Source) -> Result<Vec<u8>, Outcome> {
     Ok(bytes)
 }
 
-/// The scope with base64 in the place of the binary files that a program names.
+/// Returns the scope with the binary files that a program names as base64.
 fn with_base64(scope: &Scope, jq: &Jq) -> Result<Scope, Outcome> {
     let mut with = scope.clone();
     for name in scope.binary() {
@@ -168,7 +171,7 @@ fn with_base64(scope: &Scope, jq: &Jq) -> Result<Scope, Outcome> {
     Ok(with)
 }
 
-/// The media type of a file that is sent as it is, by its name.
+/// Returns the media type of a file by its name.
 fn kind_of(name: &str) -> &'static str {
     match Format::of_path(name) {
         Format::Json => "application/json",
@@ -185,25 +188,25 @@ fn kind_of(name: &str) -> &'static str {
     }
 }
 
-/// How a call ended that got no whole answer.
+/// Returns the outcome of a call without a complete reply.
 fn of_fault(who: &str, fault: &CallFault, timeout: Duration) -> Outcome {
     let time = milepost_core::base::duration::show_duration(timeout);
-    let said = format!("{who}: {}", fault.message);
+    let message = format!("{who}: {}", fault.message);
     match fault.kind {
-        FaultKind::Connect => Outcome::new(OutcomeKind::Connect, said),
+        FaultKind::Connect => Outcome::new(OutcomeKind::Connect, message),
         FaultKind::Timeout => Outcome::new(
             OutcomeKind::Timeout,
             format!("{who}: no answer within {time}"),
         ),
-        // Why it was to end, the attempt knows.
-        FaultKind::Cancelled => Outcome::new(OutcomeKind::Timeout, said),
-        FaultKind::Cut => Outcome::new(OutcomeKind::Cut, said),
-        // An address or a header that cannot be, or an answer that is too large.
-        _ => Outcome::new(OutcomeKind::Parse, said).for_good(),
+        // The attempt replaces this by the reason of its cancellation.
+        FaultKind::Cancelled => Outcome::new(OutcomeKind::Timeout, message),
+        FaultKind::Cut => Outcome::new(OutcomeKind::Cut, message),
+        // An invalid address or header, or a reply that is too large.
+        _ => Outcome::new(OutcomeKind::Parse, message).for_good(),
     }
 }
 
-/// An answer that is whole and says that it is well.
+/// Returns the reply if it is complete and reports success.
 fn accepted(who: &str, answer: HttpResponse, timeout: Duration) -> Result<HttpResponse, Outcome> {
     if let Some(fault) = &answer.cut {
         let details = beginning(&answer.body);
@@ -235,16 +238,16 @@ fn accepted(who: &str, answer: HttpResponse, timeout: Duration) -> Result<HttpRe
     Err(outcome)
 }
 
-/// Writes what came as what the step makes.
+/// Writes the reply in the format of the output.
 fn take(
-    work: &Work<'_>,
+    ctx: &BatchContext<'_>,
     out: &str,
     schema: Option<&Asset>,
     who: &str,
     answer: &HttpResponse,
     secrets: &Secrets,
 ) -> Result<(), Outcome> {
-    let output = work.stage.output(out);
+    let output = ctx.stage.output(out);
     let format = output.map_or(Format::Json, |output| output.format);
     let body = secrets.hide_in(answer.body.clone());
     let wrong = |message: String| {
@@ -264,14 +267,14 @@ fn take(
         }
     };
     if let (Some(schema), Some(value)) = (schema, &value) {
-        judge(work, schema, who, value)?;
+        judge(ctx, schema, who, value)?;
     }
     match (format, &value) {
         (Format::Json | Format::Binary, Some(value))
         | (Format::Ndjson, Some(value @ Value::Array(_)))
-        | (_, Some(value @ Value::String(_))) => jq::write(work, out, value),
-        (Format::Binary, None) => files::put(work, out, &body),
-        _ if std::str::from_utf8(&body).is_ok() => files::put(work, out, &body),
+        | (_, Some(value @ Value::String(_))) => jq::write(ctx, out, value),
+        (Format::Binary, None) => files::put(ctx, out, &body),
+        _ if std::str::from_utf8(&body).is_ok() => files::put(ctx, out, &body),
         _ => Err(wrong(format!(
             "`{out}` is text, and the reply is no UTF-8 text"
         ))),
@@ -284,8 +287,8 @@ fn says_json(answer: &HttpResponse) -> bool {
     kind.eq_ignore_ascii_case("application/json") || kind.to_lowercase().ends_with("+json")
 }
 
-fn judge(work: &Work<'_>, schema: &Asset, who: &str, value: &Value) -> Result<(), Outcome> {
-    let compiled = work.schemas.get(schema);
+fn judge(ctx: &BatchContext<'_>, schema: &Asset, who: &str, value: &Value) -> Result<(), Outcome> {
+    let compiled = ctx.schemas.get(schema);
     let compiled = compiled
         .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()).for_good())?;
     let violations = compiled.violations(value, "", 20);
@@ -297,7 +300,7 @@ fn judge(work: &Work<'_>, schema: &Asset, who: &str, value: &Value) -> Result<()
     Err(Outcome::new(OutcomeKind::Schema, message).with_details(details))
 }
 
-/// The beginning of a body, in lines.
+/// Returns the first lines of a body.
 fn beginning(body: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(&body[..body.len().min(SHOWN)]);
     let is_shown = |c: char| !c.is_control() || c == '\t';
@@ -307,18 +310,18 @@ fn beginning(body: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// What is not to be seen anywhere: what headers and the address take from the environment.
+/// Values from the environment in headers and URL, which must not be shown.
 struct Secrets {
     all: Vec<Secret>,
-    /// Those of headers that carry keys: should the service repeat one, it is no part of the reply.
+    /// The values in headers that carry keys, which are removed from the reply too.
     keys: Vec<Secret>,
 }
 
 impl Secrets {
-    fn of(work: &Work<'_>, call: &HttpStep, url: &str) -> Self {
+    fn of(ctx: &BatchContext<'_>, call: &HttpStep, url: &str) -> Self {
         let value = |name: &String| {
             let name = name.strip_prefix("env.")?.split('.').next()?;
-            work.declared_env.get(name)
+            ctx.declared_env.get(name)
         };
         let of = |text: &Text| text.template.names().iter().filter_map(value).collect();
         let mut found = Self {
@@ -337,7 +340,7 @@ impl Secrets {
                 .keys
                 .extend(values.iter().map(|value| Secret::new(value)));
         }
-        // What the address begins with is where the service is.
+        // A value at the start of the URL is the address of the service, no secret.
         let values: Vec<&String> = of(&call.url);
         let inside = values.iter().filter(|value| !url.starts_with(**value));
         found.all.extend(inside.map(|value| Secret::new(value)));

@@ -1,7 +1,7 @@
-//! One iteration of an attempt: the steps in turn, each with its tries.
+//! One iteration of an attempt: runs the steps in order and retries those that fail.
 
-use super::alarm::Rang;
-use super::work::{Said, Told, Work, output_failure, parse_failure};
+use super::batch_context::{BatchContext, StepEvent, StepReport, output_failure, parse_failure};
+use super::cancel::CancelReason;
 use super::{agent, files, http, jq, merge, pdf_text, process, split, values, wait, workbook};
 use milepost_core::expr::scope::{Format, Reading};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -13,56 +13,57 @@ use milepost_core::model::step::{
 use serde_json::Value;
 use std::time::Duration;
 
-/// How long a program may take when its step does not say.
+/// The time limit of a program whose step declares no `timeout`.
 const COMMAND_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// Does the steps in turn, in the round of this number, from 1 on. In a later round what a step made that is skipped stands.
+/// Runs the steps in order. `number` is the number of the iteration, from 1. If a step is skipped in a later iteration, its
+/// earlier output is kept.
 ///
 /// # Errors
-/// The outcome of the step that failed for good.
-pub(crate) fn round(work: &mut Work<'_>, number: u32) -> Result<Said, Outcome> {
-    let stage = work.stage;
-    let mut said = Said::default();
+/// The outcome of the step that failed after its last attempt.
+pub(crate) fn run_steps(ctx: &mut BatchContext<'_>, number: u32) -> Result<StepReport, Outcome> {
+    let stage = ctx.stage;
+    let mut report = StepReport::default();
     for (index, step) in stage.steps.iter().enumerate() {
-        if work.stop.stopping() {
+        if ctx.stop.stopping() {
             return Err(cancelled());
         }
-        if is_over(work) {
+        if is_over(ctx) {
             return Err(stage_is_over(stage));
         }
-        work.alarm.set((work.left)());
-        if !wanted(work, step).map_err(|outcome| ended(work, None, outcome))? {
+        ctx.cancel.set_time((ctx.left)());
+        if !wanted(ctx, step).map_err(|outcome| ended(ctx, None, outcome))? {
             if number == 1 {
-                work.scope.absent(&step.out);
+                ctx.scope.absent(&step.out);
             }
             continue;
         }
-        let round = stage.refine.as_ref().map(|_| number);
-        work.watcher.told(Told::Step(step, round));
+        let iteration = stage.refine.as_ref().map(|_| number);
+        ctx.observer.event(StepEvent::Step(step, iteration));
         if number > 1 {
-            for name in written_by(work.stage, step) {
-                clear(work, name)?;
-                work.scope.absent(name);
+            for name in written_by(ctx.stage, step) {
+                clear(ctx, name)?;
+                ctx.scope.absent(name);
             }
         }
-        said.add(tries(work, step, index)?);
+        report.add(tries(ctx, step, index)?);
         if made_by_program(step) {
             let written = written_by(stage, step);
             for output in &stage.outputs {
-                // What another step made in an earlier round stands.
+                // Output that another step wrote in an earlier iteration is kept.
                 let own = number == 1 || written.contains(&output.name.as_str());
-                if own || is_there(work, &output.name)? {
-                    take(work, &output.name)?;
+                if own || is_there(ctx, &output.name)? {
+                    take(ctx, &output.name)?;
                 }
             }
         } else {
-            take(work, &step.out)?;
+            take(ctx, &step.out)?;
         }
     }
-    Ok(said)
+    Ok(report)
 }
 
-/// The outputs, or the `out`, that a step writes: the one that it names, and a program those too that no other step names.
+/// Returns the names that a step writes: its `out`, and for a program also the outputs that no other step names.
 fn written_by<'a>(stage: &'a Stage, step: &'a Step) -> Vec<&'a str> {
     let mut written = vec![step.out.as_str()];
     if made_by_program(step) {
@@ -74,24 +75,23 @@ fn written_by<'a>(stage: &'a Stage, step: &'a Step) -> Vec<&'a str> {
     written
 }
 
-/// Takes away what was written of an output or `out`.
-fn clear(work: &Work<'_>, name: &str) -> Result<(), Outcome> {
-    work.outs
+fn clear(ctx: &BatchContext<'_>, name: &str) -> Result<(), Outcome> {
+    ctx.outputs
         .clear(name)
         .map_err(|error| output_failure(name, error))
 }
 
-fn is_there(work: &Work<'_>, name: &str) -> Result<bool, Outcome> {
-    let made = work.outs.made(name);
+fn is_there(ctx: &BatchContext<'_>, name: &str) -> Result<bool, Outcome> {
+    let made = ctx.outputs.made(name);
     made.map(|files| !files.is_empty())
         .map_err(|error| output_failure(name, error))
 }
 
-fn wanted(work: &mut Work<'_>, step: &Step) -> Result<bool, Outcome> {
+fn wanted(ctx: &mut BatchContext<'_>, step: &Step) -> Result<bool, Outcome> {
     let Some(when) = &step.when else {
         return Ok(true);
     };
-    let (input, vars) = values::scope_of(work, when)?;
+    let (input, vars) = values::scope_of(ctx, when)?;
     match when.jq.one(input, &vars).map_err(parse_failure)? {
         Value::Bool(yes) => Ok(yes),
         other => Err(parse_failure(format!(
@@ -100,34 +100,34 @@ fn wanted(work: &mut Work<'_>, step: &Step) -> Result<bool, Outcome> {
     }
 }
 
-fn tries(work: &mut Work<'_>, step: &Step, index: usize) -> Result<Said, Outcome> {
+fn tries(ctx: &mut BatchContext<'_>, step: &Step, index: usize) -> Result<StepReport, Outcome> {
     let mut failed = 0;
     loop {
-        let outcome = match once(work, step) {
-            Ok(said) => return Ok(said),
+        let outcome = match once(ctx, step) {
+            Ok(report) => return Ok(report),
             Err(outcome) => outcome,
         };
         failed += 1;
-        let jitter = retry::jitter(&format!("{} {index}", work.name), failed);
-        let wait = retry::wait(work.limits.backoff, failed, outcome.wait, jitter);
-        let has_time = (work.left)().is_none_or(|left| left > wait);
+        let jitter = retry::jitter(&format!("{} {index}", ctx.name), failed);
+        let wait = retry::wait(ctx.limits.backoff, failed, outcome.wait, jitter);
+        let has_time = (ctx.left)().is_none_or(|left| left > wait);
         let is_final = !outcome.is_worth_another_try() || is_certain(&step.kind, &outcome);
         if failed >= step.attempts || is_final || !has_time {
             return Err(outcome);
         }
-        for name in written_by(work.stage, step) {
-            clear(work, name)?;
+        for name in written_by(ctx.stage, step) {
+            clear(ctx, name)?;
         }
-        work.watcher.trying_again(failed, &outcome, wait);
-        work.stop.wait(wait);
-        if work.stop.stopping() {
+        ctx.observer.trying_again(failed, &outcome, wait);
+        ctx.stop.wait(wait);
+        if ctx.stop.stopping() {
             return Err(cancelled());
         }
     }
 }
 
-/// Returns true if the step computes, so that the same failure would follow from the same inputs. An agent that costs something is
-/// asked again inside of its step, and what fails after that is computed too. Time and disk are not computed.
+/// Returns true if a retry must fail in the same way, because the step computes its result from its inputs. Agents that cost
+/// money are retried inside their step. Timeouts and disk errors are always worth a retry.
 fn is_certain(kind: &StepKind, outcome: &Outcome) -> bool {
     !kind.info().reaches_out && !matches!(outcome.kind, OutcomeKind::Timeout | OutcomeKind::Output)
 }
@@ -136,11 +136,11 @@ fn cancelled() -> Outcome {
     Outcome::new(OutcomeKind::Cancelled, "the run was stopped")
 }
 
-fn is_over(work: &Work<'_>) -> bool {
-    (work.left)().is_some_and(|left| left.is_zero())
+fn is_over(ctx: &BatchContext<'_>) -> bool {
+    (ctx.left)().is_some_and(|left| left.is_zero())
 }
 
-/// How a batch ends when its stage has no time left.
+/// Returns the outcome of a batch whose stage has used up its time.
 pub(crate) fn stage_is_over(stage: &Stage) -> Outcome {
     let message = format!(
         "the time of stage `{}` is over: raise `timeout` under [policy], or run again to go on",
@@ -149,15 +149,16 @@ pub(crate) fn stage_is_over(stage: &Stage) -> Outcome {
     Outcome::new(OutcomeKind::Timeout, message)
 }
 
-/// How work ended that failed: when the alarm rang, that is why, whatever it says. `time` is what the step had.
-fn ended(work: &Work<'_>, time: Option<(&str, Duration)>, outcome: Outcome) -> Outcome {
+/// Returns the real cause of a failure: if the attempt was cancelled, that is the cause. `time` is the name and time limit of
+/// the step.
+fn ended(ctx: &BatchContext<'_>, time: Option<(&str, Duration)>, outcome: Outcome) -> Outcome {
     if outcome.kind == OutcomeKind::Cancelled {
         return outcome;
     }
-    match (work.alarm.rang(), time) {
+    match (ctx.cancel.reason(), time) {
         (None, _) => outcome,
-        (Some(Rang::Stop), _) => cancelled(),
-        (Some(Rang::Time), Some((step, time))) if !is_over(work) => {
+        (Some(CancelReason::Stopped), _) => cancelled(),
+        (Some(CancelReason::TimedOut), Some((step, time))) if !is_over(ctx) => {
             let default = match step {
                 "wait" => WAIT_TIMEOUT,
                 _ => PROGRAM_TIMEOUT,
@@ -167,82 +168,86 @@ fn ended(work: &Work<'_>, time: Option<(&str, Duration)>, outcome: Outcome) -> O
                 super::process::took_longer(step, time, default),
             )
         }
-        (Some(Rang::Time), _) => stage_is_over(work.stage).with_details(outcome.details),
+        (Some(CancelReason::TimedOut), _) => stage_is_over(ctx.stage).with_details(outcome.details),
     }
 }
 
-fn once(work: &mut Work<'_>, step: &Step) -> Result<Said, Outcome> {
+fn once(ctx: &mut BatchContext<'_>, step: &Step) -> Result<StepReport, Outcome> {
     let is_program = made_by_program(step);
     let ends_itself = step.kind.info().ends_itself;
     let time = match &step.timeout {
-        Some(timeout) => Some(timeout.duration(&work.base).map_err(parse_failure)?),
+        Some(timeout) => Some(timeout.duration(&ctx.base).map_err(parse_failure)?),
         None => is_program.then_some(COMMAND_TIMEOUT),
     };
-    let left = (work.left)();
+    let left = (ctx.left)();
     let least = time.map_or(left, |time| Some(left.map_or(time, |left| left.min(time))));
-    // A program is ended by whoever watches it, and gets the time to end itself; what waits for others says itself for what.
-    work.alarm.set(if ends_itself { left } else { least });
-    let done = doing(work, step, least.unwrap_or(COMMAND_TIMEOUT));
+    // `run_command` ends a program and gives it time to shut down. `wait` reports itself what it waited for.
+    ctx.cancel.set_time(if ends_itself { left } else { least });
+    let done = doing(ctx, step, least.unwrap_or(COMMAND_TIMEOUT));
     let named = time.filter(|_| !ends_itself);
     let named = named.map(|time| (step.kind.name(), time));
-    let done = done.map_err(|outcome| ended(work, named, outcome));
-    work.alarm.set((work.left)());
+    let done = done.map_err(|outcome| ended(ctx, named, outcome));
+    ctx.cancel.set_time((ctx.left)());
     done
 }
 
-fn doing(work: &mut Work<'_>, step: &Step, timeout: Duration) -> Result<Said, Outcome> {
-    if work.is_rehearsed && !step.kind.info().computes {
+fn doing(
+    ctx: &mut BatchContext<'_>,
+    step: &Step,
+    timeout: Duration,
+) -> Result<StepReport, Outcome> {
+    if ctx.is_dry_run && !step.kind.info().computes {
         let why = format!("it depends on what `{}` makes", step.kind.name());
         return Err(Outcome::new(OutcomeKind::Cancelled, why).for_good());
     }
     let out = &step.out;
     match &step.kind {
-        StepKind::Command(kind) => process::command(work, kind, timeout),
+        StepKind::Command(kind) => process::command(ctx, kind, timeout),
         StepKind::Agent(kind) => {
-            let asking = agent::Asking {
+            let task = agent::AgentTask {
                 out,
                 questions: kind.questions,
                 answer: kind.answer,
                 attach: &kind.attach,
                 defaults: &kind.defaults,
                 agent: &kind.agent,
-                prompt: picked(work, "prompt", &kind.prompt)?,
+                prompt: picked(ctx, "prompt", &kind.prompt)?,
                 schema: kind.schema.as_ref(),
                 result: kind.result.as_ref(),
                 attempts: step.attempts,
                 timeout,
             };
-            agent::ask(work, &asking)
+            agent::ask(ctx, &task)
         }
-        StepKind::Http(kind) => http::call(work, out, kind, timeout),
-        StepKind::Jq(kind) => jq::jq(work, out, &kind.program, kind.stream.as_ref()),
+        StepKind::Http(kind) => http::call(ctx, out, kind, timeout),
+        StepKind::Jq(kind) => jq::jq(ctx, out, &kind.program, kind.stream.as_ref()),
         StepKind::Render(kind) => {
-            let template = picked(work, "render", &kind.template)?;
-            files::render(work, out, template)
+            let template = picked(ctx, "render", &kind.template)?;
+            files::render(ctx, out, template)
         }
-        StepKind::Xlsx(kind) => workbook::write(work, out, &kind.workbook),
-        StepKind::Ifc(kind) => files::model(work, out, &kind.input),
-        StepKind::Pdf(kind) => files::document(work, out, &kind.input),
+        StepKind::Xlsx(kind) => workbook::write(ctx, out, &kind.workbook),
+        StepKind::Ifc(kind) => files::model(ctx, out, &kind.input),
+        StepKind::Pdf(kind) => files::document(ctx, out, &kind.input),
         StepKind::PdfText(kind) => {
-            pdf_text::pdf_text(work, out, &kind.input, &kind.engines, timeout)
+            pdf_text::pdf_text(ctx, out, &kind.input, &kind.engines, timeout)
         }
-        StepKind::Copy(kind) => files::copy(work, out, &kind.input),
-        StepKind::Wait(kind) => wait::wait(work, out, &kind.path, kind.marker.as_ref(), timeout),
-        StepKind::Split(kind) => split::split(work, out, kind),
-        StepKind::Merge(kind) => merge::merge(work, out, kind),
+        StepKind::Copy(kind) => files::copy(ctx, out, &kind.input),
+        StepKind::Wait(kind) => wait::wait(ctx, out, &kind.path, kind.marker.as_ref(), timeout),
+        StepKind::Split(kind) => split::split(ctx, out, kind),
+        StepKind::Merge(kind) => merge::merge(ctx, out, kind),
     }
 }
 
-/// The template of a step for this batch.
+/// Returns the template that the step selects for this batch.
 fn picked<'s>(
-    work: &Work<'_>,
+    ctx: &BatchContext<'_>,
     key: &str,
     template: &'s TemplateChoice,
 ) -> Result<&'s TemplateFile, Outcome> {
     if let TemplateChoice::One(file) = template {
         return Ok(file);
     }
-    let found = template.of(&Value::Object(work.base.clone()));
+    let found = template.of(&Value::Object(ctx.base.clone()));
     found.map_err(|why| {
         let message = format!("`{key}`: {why}");
         Outcome::new(OutcomeKind::Input, message)
@@ -253,16 +258,16 @@ fn made_by_program(step: &Step) -> bool {
     step.kind.info().outputs == Outputs::Any
 }
 
-/// Takes what was written into the scope.
+/// Adds the files that were written for an output or `out` to the scope.
 ///
 /// # Errors
-/// When what was written cannot be looked at.
-pub(crate) fn take(work: &mut Work<'_>, name: &str) -> Result<(), Outcome> {
-    let made = work
-        .outs
+/// When the files cannot be listed.
+pub(crate) fn take(ctx: &mut BatchContext<'_>, name: &str) -> Result<(), Outcome> {
+    let made = ctx
+        .outputs
         .made(name)
         .map_err(|error| output_failure(name, error))?;
-    let output = work.stage.output(name);
+    let output = ctx.stage.output(name);
     let reading = output.map(Output::reading);
     if output.is_some_and(|output| output.is_many() && !output.per_round) {
         let files = made.into_iter().map(|file| {
@@ -270,22 +275,22 @@ pub(crate) fn take(work: &mut Work<'_>, name: &str) -> Result<(), Outcome> {
             let reading = reading.unwrap_or_else(|| Format::of_path(&file.name()).into());
             (file, reading)
         });
-        work.scope.insert_files(name, files.collect());
+        ctx.scope.insert_files(name, files.collect());
         return Ok(());
     }
     match made.into_iter().next() {
         Some(file) => {
-            let reading = reading.unwrap_or_else(|| Reading::from(intermediate(work, name)));
-            work.scope.insert_file(name, file, reading);
+            let reading = reading.unwrap_or_else(|| Reading::from(intermediate(ctx, name)));
+            ctx.scope.insert_file(name, file, reading);
         }
-        None => work.scope.absent(name),
+        None => ctx.scope.absent(name),
     }
     Ok(())
 }
 
-/// How the content of an `out` that is no output is read back: `render` and `copy` give text, a file
-/// that was waited for is what its name says, the others JSON.
-fn intermediate(work: &Work<'_>, name: &str) -> Format {
-    let step = work.stage.steps.iter().find(|step| step.out == name);
+/// Returns the format of an `out` that is no output: text after `render` and `copy`, the format of the file name after `wait`,
+/// otherwise JSON.
+fn intermediate(ctx: &BatchContext<'_>, name: &str) -> Format {
+    let step = ctx.stage.steps.iter().find(|step| step.out == name);
     step.map_or(Format::Json, |step| step.kind.out_format())
 }

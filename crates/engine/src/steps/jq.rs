@@ -1,7 +1,9 @@
 //! The step `jq`: one value to JSON, strings to text, base64 to binary.
 
+use super::batch_context::{
+    BatchContext, StepReport, StepResult, input_failure, output_failure, parse_failure,
+};
 use super::values;
-use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
 use milepost_core::expr::scope::Format;
 use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::Outcome;
@@ -10,46 +12,50 @@ use serde_json::Value;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Records that are handed over at once.
+/// How many records are handed over at once.
 const AHEAD: usize = 64;
 
-/// Does the step.
+/// Runs the step.
 ///
 /// # Errors
-/// When an input cannot be read, the program fails, or what it gives does not suit the output's format.
+/// When an input cannot be read, the program fails, or its result does not suit the format of the output.
 pub(crate) fn jq(
-    work: &mut Work<'_>,
+    ctx: &mut BatchContext<'_>,
     out: &str,
     program: &Program,
     stream: Option<&Select>,
 ) -> StepResult {
     let value = match stream {
         None => {
-            let (input, vars) = values::scope_of(work, program)?;
+            let (input, vars) = values::scope_of(ctx, program)?;
             let jq = Arc::clone(&program.jq);
-            // jq cannot be told to end, and it owns nothing but memory.
-            let value = work.alarm.apart(move || jq.one(input, &vars))?;
+            // jq cannot be interrupted, and it owns memory only.
+            let value = ctx.cancel.run_on_thread(move || jq.one(input, &vars))?;
             value.map_err(parse_failure)?
         }
-        Some(select) => streamed(work, program, select)?,
+        Some(select) => streamed(ctx, program, select)?,
     };
-    write(work, out, &value)?;
-    Ok(Said::default())
+    write(ctx, out, &value)?;
+    Ok(StepReport::default())
 }
 
-/// Runs a program whose records come by `inputs`. jq pulls and a file is read by pushing, so a thread reads ahead a little.
-fn streamed(work: &mut Work<'_>, program: &Program, select: &Select) -> Result<Value, Outcome> {
+/// Runs a program that reads records with `inputs`. jq pulls records and the reader pushes them, so a thread reads ahead.
+fn streamed(
+    ctx: &mut BatchContext<'_>,
+    program: &Program,
+    select: &Select,
+) -> Result<Value, Outcome> {
     let name = select.first();
-    // The whole scope would be in memory, with the records that are to come one at a time: only what is named is loaded.
-    let input = work.scope.value_for(program.jq.mentions().dotted())?;
-    let vars = work.scope.vars_of(&program.jq)?;
-    let sources = work.scope.sources(name).ok_or_else(|| {
+    // Only mentioned names are loaded: the whole scope would load the streamed records too.
+    let input = ctx.scope.value_for(program.jq.mentions().dotted())?;
+    let vars = ctx.scope.vars_of(&program.jq)?;
+    let sources = ctx.scope.sources(name).ok_or_else(|| {
         input_failure(
             name,
             "`stream` reads input files or what an earlier step made",
         )
     })?;
-    let rest = values::within(work, select)?;
+    let rest = values::within(ctx, select)?;
     let bound = program.jq.bind(&vars).map_err(parse_failure)?;
     let (sender, receiver) = std::sync::mpsc::sync_channel::<Result<Vec<String>, String>>(4);
     let found = std::thread::scope(|threads| {
@@ -75,15 +81,15 @@ fn streamed(work: &mut Work<'_>, program: &Program, select: &Select) -> Result<V
                     });
                 let read = read.and_then(|_| send(&mut texts));
                 if let Err(error) = read {
-                    // The receiver may have stopped before the end: then nobody waits for this.
+                    // The receiver may be gone already.
                     let _ = sender.send(Err(format!("{}: {error}", source.name())));
                     return;
                 }
             }
         });
         let mut inputs = receiver.into_iter().flat_map(|texts| match texts {
-            // Looked at once for each handful of records.
-            Ok(texts) => match work.alarm.look() {
+            // Checked once for each chunk.
+            Ok(texts) => match ctx.cancel.check() {
                 Ok(()) => texts.into_iter().map(Ok).collect(),
                 Err(error) => vec![Err(error.to_string())],
             },
@@ -104,8 +110,8 @@ fn streamed(work: &mut Work<'_>, program: &Program, select: &Select) -> Result<V
 ///
 /// # Errors
 /// When the value does not suit the output's format, or cannot be written.
-pub(crate) fn write(work: &Work<'_>, out: &str, value: &Value) -> Result<(), Outcome> {
-    let format = work
+pub(crate) fn write(ctx: &BatchContext<'_>, out: &str, value: &Value) -> Result<(), Outcome> {
+    let format = ctx
         .stage
         .output(out)
         .map_or(Format::Json, |output| output.format);
@@ -130,7 +136,7 @@ pub(crate) fn write(work: &Work<'_>, out: &str, value: &Value) -> Result<(), Out
             )));
         }
     };
-    let mut sink = work.outs.create(out, None).map_err(failed)?;
+    let mut sink = ctx.outputs.create(out, None).map_err(failed)?;
     sink.write_all(&bytes).map_err(failed)?;
     sink.finish().map_err(failed)
 }

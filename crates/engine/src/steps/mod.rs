@@ -1,9 +1,10 @@
-//! The steps: what a stage does, one attempt of one batch each; no step knows the journal.
+//! The step kinds. A step works for one attempt of one batch and never writes the journal.
 
 pub(crate) mod agent;
-pub(crate) mod alarm;
 pub(crate) mod attempt;
+pub(crate) mod batch_context;
 pub(crate) mod calls;
+pub(crate) mod cancel;
 pub mod command;
 pub(crate) mod files;
 pub(crate) mod http;
@@ -18,5 +19,4 @@ pub(crate) mod service;
 pub(crate) mod split;
 pub(crate) mod values;
 pub(crate) mod wait;
-pub(crate) mod work;
 pub mod workbook;

@@ -1,8 +1,10 @@
 //! The step `command`: starts a program with the batch's files by absolute path.
 
-use super::command::{CommandSpec, Exit, Started, run_command};
+use super::batch_context::{
+    BatchContext, StepReport, StepResult, input_failure, output_failure, parse_failure,
+};
+use super::command::{CommandSpec, Exit, StartedProcess, run_command};
 use super::values;
-use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
 use milepost_core::base::path::RelPath;
 use milepost_core::expr::mentions::Mentions;
 use milepost_core::expr::shell::{HELP, Misplaced, script, script_of, text};
@@ -14,32 +16,36 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Bytes of a program's output that are shown with its failure.
+/// The most bytes of a program's output that a failure shows.
 const SHOWN: usize = 2000;
 
-/// How a shell ends that does not find a program (POSIX, Shell Command Language 2.8.2).
+/// The exit code of a shell that does not find a program (POSIX, Shell Command Language 2.8.2).
 const NOT_FOUND: i32 = 127;
 
-/// Does the step.
+/// Runs the step.
 ///
 /// # Errors
 /// When the program cannot be started, fails, takes too long, or the run is stopped.
-pub(crate) fn command(work: &mut Work<'_>, step: &CommandStep, timeout: Duration) -> StepResult {
+pub(crate) fn command(
+    ctx: &mut BatchContext<'_>,
+    step: &CommandStep,
+    timeout: Duration,
+) -> StepResult {
     let arguments = step.arguments.as_slice();
-    let scope = scope(work, arguments)?;
-    let outs = work.outs;
+    let scope = scope(ctx, arguments)?;
+    let outs = ctx.outputs;
     let mut write = |name: &str, bytes: &[u8]| outs.beside(name, bytes);
-    let program = program(arguments, step.shell, &scope, work.project, &mut write)?;
-    let mut environment: BTreeMap<String, String> = work.environment.clone();
+    let program = program(arguments, step.shell, &scope, ctx.project, &mut write)?;
+    let mut environment: BTreeMap<String, String> = ctx.environment.clone();
     for name in &step.env {
-        if let Some(value) = work.declared_env.get(name) {
+        if let Some(value) = ctx.declared_env.get(name) {
             environment.insert(name.clone(), value.clone());
         }
     }
     let environment: Vec<(String, String)> = environment.into_iter().collect();
     let stdin = match &step.stdin {
         Some(name) => {
-            let source = work
+            let source = ctx
                 .scope
                 .source(name)
                 .ok_or_else(|| input_failure(name, "no file for standard input"))?;
@@ -47,32 +53,32 @@ pub(crate) fn command(work: &mut Work<'_>, step: &CommandStep, timeout: Duration
         }
         None => None,
     };
-    let mut kept = Kept {
-        inner: work.log,
+    let mut kept = TailLog {
+        inner: ctx.log,
         tail: Vec::new(),
     };
-    let watcher = work.watcher;
+    let observer = ctx.observer;
     let exit = run_command(
         CommandSpec {
             program_and_args: &program,
-            cwd: work.folder,
+            cwd: ctx.folder,
             env: &environment,
             stdin: stdin.as_deref(),
             timeout,
-            grace: work.limits.grace,
-            token: work.token,
+            grace: ctx.limits.grace,
+            token: ctx.token,
             log: &mut kept,
-            log_cap: work.limits.log_cap,
+            log_cap: ctx.limits.log_cap,
         },
-        work.stop,
-        &mut |child: &Started| watcher.started(child),
+        ctx.stop,
+        &mut |child: &StartedProcess| observer.started(child),
     );
-    let details = without_folder(kept.lines(), work.folder);
-    // Arguments hold paths of this attempt, which would make each failure another one.
+    let details = without_folder(kept.lines(), ctx.folder);
+    // The message leaves out the arguments: they contain paths of this attempt and would differ each time.
     let name = program.first().map_or("", String::as_str);
     let failure = match exit {
-        Ok(Exit::Code(0)) => return Ok(Said::default()),
-        // A shell found no such program: it will not be there at another try.
+        Ok(Exit::Code(0)) => return Ok(StepReport::default()),
+        // The program will still be missing at a retry.
         Ok(Exit::Code(NOT_FOUND)) => Outcome::new(
             OutcomeKind::Exit,
             format!("`{name}` ended with exit code {NOT_FOUND}: a program was not found"),
@@ -103,7 +109,7 @@ pub(crate) fn command(work: &mut Work<'_>, step: &CommandStep, timeout: Duration
     Err(failure.with_details(details))
 }
 
-/// Returns what to say of a step whose time was over; `default` is what it has when it declares none.
+/// Returns the message of a step that timed out. `default` is the limit of a step without `timeout`.
 pub(crate) fn took_longer(step: &str, timeout: Duration, default: Duration) -> String {
     let time = milepost_core::base::duration::show_duration(timeout);
     let which = if timeout == default {
@@ -114,7 +120,7 @@ pub(crate) fn took_longer(step: &str, timeout: Duration, default: Duration) -> S
     format!("`{step}` took longer than {time}{which}: set `timeout` in the step to give it more")
 }
 
-/// The lines that a program printed, with paths of its scratch folder as it named them itself: relative.
+/// Returns printed lines with paths in the scratch folder made relative.
 fn without_folder(lines: Vec<String>, folder: &Path) -> Vec<String> {
     let folder = format!("{}/", folder.display());
     lines
@@ -123,11 +129,11 @@ fn without_folder(lines: Vec<String>, folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Writes a file for a program, and gives its path.
+/// Writes a file for a program, and returns its path.
 pub(crate) type WriteFile<'a> = dyn FnMut(&str, &[u8]) -> std::io::Result<PathBuf> + 'a;
 
-/// The program and its arguments, rendered. `project:` names a file of the project: programs get it absolute, as they get all
-/// others. In a script for a shell each value is a quoted word. `write` writes what `as_file` hands over.
+/// Renders a program and its arguments. `project:PATH` becomes the absolute path of a project file. In a shell script each
+/// value becomes a quoted word. `write` writes the files of `as_file`.
 ///
 /// # Errors
 /// When a name is missing, a path leaves the project, or a value stands where it cannot be quoted.
@@ -138,7 +144,7 @@ pub(crate) fn program(
     project: &Path,
     write: &mut WriteFile<'_>,
 ) -> Result<Vec<String>, Outcome> {
-    let mut files = Files { count: 0, write };
+    let mut files = ListFiles { count: 0, write };
     if shell {
         let mut program = vec!["sh".to_owned(), "-c".to_owned()];
         for argument in arguments {
@@ -149,7 +155,7 @@ pub(crate) fn program(
     let is_script = script_of(arguments.iter().map(|argument| argument.source.as_str()));
     let mut program = Vec::new();
     for (at, argument) in arguments.iter().enumerate() {
-        // A script that a single value gives is run as it is.
+        // A script that is a single value runs unquoted.
         if is_script == Some(at) && !argument.template.is_single() {
             program.push(shell_script(argument, scope, &mut files)?);
             continue;
@@ -170,14 +176,13 @@ pub(crate) fn program(
     Ok(program)
 }
 
-/// The files that are written for one program.
-struct Files<'a, 'b> {
+struct ListFiles<'a, 'b> {
     count: u32,
     write: &'a mut WriteFile<'b>,
 }
 
-impl Files<'_, '_> {
-    /// Writes the names of a part, and gives the path.
+impl ListFiles<'_, '_> {
+    /// Writes the names of a part, and returns the path of the file.
     fn of(&mut self, part: &RenderedPart) -> Result<String, Outcome> {
         let RenderedPart::File { names, nul } = part else {
             return Ok(String::new());
@@ -195,9 +200,9 @@ impl Files<'_, '_> {
 }
 
 /// A value that is misplaced in a script.
-struct Wrong(Outcome);
+struct MisplacedValue(Outcome);
 
-impl From<Misplaced> for Wrong {
+impl From<Misplaced> for MisplacedValue {
     fn from(wrong: Misplaced) -> Self {
         Self(parse_failure(format!(
             "`command`: {} ({HELP})",
@@ -209,20 +214,21 @@ impl From<Misplaced> for Wrong {
 fn shell_script(
     argument: &Text,
     scope: &Value,
-    files: &mut Files<'_, '_>,
+    files: &mut ListFiles<'_, '_>,
 ) -> Result<String, Outcome> {
     let parts = argument
         .template
         .render_parts(scope)
         .map_err(parse_failure)?;
-    script(&parts, &mut |part| files.of(part).map_err(Wrong)).map_err(|Wrong(outcome)| outcome)
+    script(&parts, &mut |part| files.of(part).map_err(MisplacedValue))
+        .map_err(|MisplacedValue(outcome)| outcome)
 }
 
-/// What one argument of a list stands for: a list for its values (the files of a glob), null for none, all else for one.
+/// Returns the words of one argument: one for each value of a list, none for null, otherwise one.
 fn words(
     argument: &Text,
     scope: &Value,
-    files: &mut Files<'_, '_>,
+    files: &mut ListFiles<'_, '_>,
 ) -> Result<Vec<String>, Outcome> {
     let template = &argument.template;
     let failed = |error: TemplateError| parse_failure(error);
@@ -244,18 +250,18 @@ fn words(
     })
 }
 
-/// What arguments see: as other steps do, but `paths` and the items' `path` are absolute.
-fn scope(work: &mut Work<'_>, arguments: &[Text]) -> Result<Value, Outcome> {
+/// Returns the scope of arguments, in which `paths` and the `path` of items are absolute.
+fn scope(ctx: &mut BatchContext<'_>, arguments: &[Text]) -> Result<Value, Outcome> {
     let mut mentions = Mentions::default();
     for argument in arguments {
         mentions.extend(argument.template.mentions());
     }
     let wants_paths = mentions.has("paths");
-    let mut scope = values::named(work, mentions.dotted())?;
-    for each in &work.stage.each {
+    let mut scope = values::named(ctx, mentions.dotted())?;
+    for each in &ctx.stage.each {
         let file = format!("{}.data", each.name);
         if let (Some(source), Some(Value::Object(item))) =
-            (work.scope.source(&file), scope.get_mut(&each.name))
+            (ctx.scope.source(&file), scope.get_mut(&each.name))
         {
             item.insert(
                 "path".into(),
@@ -265,9 +271,9 @@ fn scope(work: &mut Work<'_>, arguments: &[Text]) -> Result<Value, Outcome> {
     }
     if wants_paths {
         let mut paths = Map::new();
-        for output in &work.stage.outputs {
-            let place = work
-                .outs
+        for output in &ctx.stage.outputs {
+            let place = ctx
+                .outputs
                 .place(&output.name)
                 .map_err(|error| output_failure(&output.name, error))?;
             paths.insert(
@@ -275,16 +281,16 @@ fn scope(work: &mut Work<'_>, arguments: &[Text]) -> Result<Value, Outcome> {
                 Value::from(place.display().to_string()),
             );
         }
-        for name in work
+        for name in ctx
             .stage
             .inputs
             .iter()
             .map(|input| &input.name)
-            .chain(work.stage.steps.iter().map(|step| &step.out))
+            .chain(ctx.stage.steps.iter().map(|step| &step.out))
         {
-            if let Some(sources) = work.scope.sources(name) {
+            if let Some(sources) = ctx.scope.sources(name) {
                 let shown = |place: &std::path::Path| Value::from(place.display().to_string());
-                let value = if work.scope.is_list(name) {
+                let value = if ctx.scope.is_list(name) {
                     Value::Array(sources.iter().map(|source| shown(source.path())).collect())
                 } else {
                     sources
@@ -294,10 +300,10 @@ fn scope(work: &mut Work<'_>, arguments: &[Text]) -> Result<Value, Outcome> {
                 paths.insert(name.clone(), value);
             }
         }
-        for step in &work.stage.steps {
+        for step in &ctx.stage.steps {
             if !paths.contains_key(&step.out) {
-                let place = work
-                    .outs
+                let place = ctx
+                    .outputs
                     .place(&step.out)
                     .map_err(|error| output_failure(&step.out, error))?;
                 paths.insert(step.out.clone(), Value::from(place.display().to_string()));
@@ -308,13 +314,13 @@ fn scope(work: &mut Work<'_>, arguments: &[Text]) -> Result<Value, Outcome> {
     Ok(Value::Object(scope))
 }
 
-/// A log that remembers its end, to be shown with a failure.
-struct Kept<'a> {
+/// A log that also keeps the last bytes, which a failure shows.
+struct TailLog<'a> {
     inner: &'a mut (dyn std::io::Write + Send),
     tail: Vec<u8>,
 }
 
-impl std::io::Write for Kept<'_> {
+impl std::io::Write for TailLog<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let n = self.inner.write(bytes)?;
         self.tail.extend_from_slice(&bytes[..n]);
@@ -330,8 +336,7 @@ impl std::io::Write for Kept<'_> {
     }
 }
 
-impl Kept<'_> {
-    /// The last lines.
+impl TailLog<'_> {
     fn lines(&self) -> Vec<String> {
         let text = String::from_utf8_lossy(&self.tail);
         let lines: Vec<&str> = text.lines().collect();

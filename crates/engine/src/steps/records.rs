@@ -1,7 +1,7 @@
-//! Records that stay in their files: where the text of each lies, and how it is read again.
+//! Records that stay in their files: finds the position of each, and reads them again.
 
+use super::batch_context::{BatchContext, input_failure};
 use super::values;
-use super::work::{Work, input_failure};
 use milepost_core::base::source::Source;
 use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::Outcome;
@@ -10,14 +10,14 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// Where a record's text lies.
+/// The position of a record's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// In which of the files.
+pub(crate) struct RecordPosition {
+    /// The index of the file.
     pub(crate) file: u32,
-    /// Its length in bytes.
+    /// The length in bytes.
     pub(crate) length: u32,
-    /// Where in the file it begins.
+    /// The offset in the file, in bytes.
     pub(crate) start: u64,
 }
 
@@ -29,37 +29,40 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Those that a path over the scope names. A list of files is entered by the path's first `[]`; in a single file the path
-    /// goes on at once.
+    /// Finds the files that a path over the scope names. In a list of files, the first `[]` of the path enters the list.
     ///
     /// # Errors
-    /// When it names no files, or a list that it does not enter. `step` is the step's name.
-    pub(crate) fn of(work: &Work<'_>, step: &str, records: &Select) -> Result<Self, Outcome> {
+    /// When the path names no files, or a list that it does not enter. `step` is the step's name, for the message.
+    pub(crate) fn of(
+        ctx: &BatchContext<'_>,
+        step: &str,
+        records: &Select,
+    ) -> Result<Self, Outcome> {
         let name = records.first();
-        let files = work.scope.sources(name).ok_or_else(|| {
+        let files = ctx.scope.sources(name).ok_or_else(|| {
             let what = "reads records of input files or of what an earlier step made";
             input_failure(name, format!("`{step}` {what}"))
         })?;
         Ok(Self {
             files,
-            rest: values::within(work, records)?,
+            rest: values::within(ctx, records)?,
         })
     }
 
-    /// Goes through all records as text, file by file.
+    /// Passes the text of every record to `each`, file by file.
     ///
     /// # Errors
     /// When a file cannot be read, is not JSON, or `each` fails.
     pub(crate) fn each(
         &self,
-        each: &mut dyn FnMut(&str, Place) -> Result<(), String>,
+        each: &mut dyn FnMut(&str, RecordPosition) -> Result<(), String>,
     ) -> Result<(), Outcome> {
         for (file, source) in self.files.iter().enumerate() {
             let failed = |error: &dyn std::fmt::Display| input_failure(&source.name(), error);
             let opened = source.open().map_err(|error| failed(&error))?;
             self.rest
                 .read_text(opened, &mut |text, start| -> Result<(), String> {
-                    let place = Place {
+                    let place = RecordPosition {
                         file: file as u32,
                         length: text.len() as u32,
                         start,
@@ -71,7 +74,7 @@ impl Records {
         Ok(())
     }
 
-    /// As [`Records::each`], where a path that names an array stands for its items.
+    /// Returns records whose path enters the array that it names.
     #[must_use]
     pub(crate) fn items(self) -> Self {
         Self {
@@ -80,27 +83,27 @@ impl Records {
         }
     }
 
-    /// Reads records again.
-    pub(crate) fn reader(&self) -> Reader<'_> {
-        Reader {
+    /// Returns a reader for records at known positions.
+    pub(crate) fn reader(&self) -> RecordReader<'_> {
+        RecordReader {
             files: &self.files,
             open: None,
         }
     }
 }
 
-/// Reads records again; the file read last stays open.
-pub(crate) struct Reader<'a> {
+/// Reads records at known positions; the last file stays open.
+pub(crate) struct RecordReader<'a> {
     files: &'a [Arc<dyn Source>],
     open: Option<(u32, File)>,
 }
 
-impl Reader<'_> {
-    /// The text of a record.
+impl RecordReader<'_> {
+    /// Returns the text of a record.
     ///
     /// # Errors
-    /// When its file cannot be read.
-    pub(crate) fn read(&mut self, place: Place) -> Result<Vec<u8>, Outcome> {
+    /// When the file cannot be read.
+    pub(crate) fn read(&mut self, place: RecordPosition) -> Result<Vec<u8>, Outcome> {
         let source = &self.files[place.file as usize];
         let failed = |error: io::Error| input_failure(&source.name(), error);
         let file = match self.open.take() {

@@ -1,8 +1,10 @@
-//! The rounds of `[refine]`: the steps in turn, again and again, until the result is what it shall be.
+//! The loop of `[refine]`: repeats the steps until `until` is true.
 
-use super::iteration::{round, take};
+use super::batch_context::{
+    BatchContext, StepEvent, StepReport, input_failure, output_failure, parse_failure,
+};
+use super::iteration::{run_steps, take};
 use super::values;
-use super::work::{Said, Told, Work, input_failure, output_failure, parse_failure};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::event::Round;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -12,124 +14,121 @@ use serde_json::{Map, Number, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
 
-/// A round that may stand in the end.
-struct Best {
+/// The best iteration so far.
+struct BestIteration {
     number: u32,
     score: f64,
-    /// What each output and `out` held; none: it was not there. Those that there are of each round lie there anyway.
+    /// The content of each output and `out`; `None` if it did not exist.
     files: Vec<(String, Option<Vec<u8>>)>,
 }
 
-/// What is to be known of a finished round by who goes on after it.
+/// What a continued loop must know of a finished iteration.
 #[derive(Serialize, Deserialize)]
-struct Note {
+struct IterationNote {
     number: u32,
     how: String,
     score: Option<f64>,
-    said: Said,
-    /// Of outputs that there are of each round: which round's file the name stands for; none: it is null.
+    #[serde(rename = "said")]
+    report: StepReport,
+    /// For outputs with `{{ iteration }}`: the iteration whose file the name stands for; `None`: the name is null.
     stands: BTreeMap<String, Option<u32>>,
-    /// Of every output and `out` the digest, where the best round may stand in the end.
+    /// The digest of every output and `out`, if the best iteration can be the result.
     files: Vec<(String, Option<Digest>)>,
 }
 
-/// What is known after some rounds.
+/// The state of the loop after some iterations.
 #[derive(Default)]
-struct Done {
-    said: Said,
-    told: Vec<String>,
-    best: Option<Best>,
-    /// The round with the highest score, and that score.
+struct RefineState {
+    report: StepReport,
+    history: Vec<String>,
+    best: Option<BestIteration>,
+    /// The iteration with the highest score, and that score.
     highest: Option<(u32, f64)>,
 }
 
-/// Does the rounds. Each sees its number as `iteration`, and what the one before made as `previous`. Those that an earlier run
-/// finished are not done again.
+/// Runs the iterations. Each sees its number as `iteration` and the results of the one before as `previous`. Iterations that an
+/// earlier run finished do not run again.
 ///
 /// # Errors
-/// The outcome of a step that failed, or that no round was right.
-pub(crate) fn rounds(work: &mut Work<'_>, refine: &Refine) -> Result<Said, Outcome> {
-    let most = refine.max_iterations.number(&work.base);
+/// The outcome of a step that failed, or of a loop that reached its last iteration.
+pub(crate) fn refine(ctx: &mut BatchContext<'_>, refine: &Refine) -> Result<StepReport, Outcome> {
+    let most = refine.max_iterations.number(&ctx.base);
     let most = u32::try_from(most.map_err(parse_failure)?.max(1)).unwrap_or(u32::MAX);
-    let mut done = Done::default();
-    work.scope.absent("previous");
-    let finished = resume(work, refine, &mut done)?;
+    let mut done = RefineState::default();
+    ctx.scope.absent("previous");
+    let finished = resume(ctx, refine, &mut done)?;
     for number in finished + 1..=most {
-        if let Some(how) = done.told.last() {
-            work.watcher.told(Told::Revises(number, how));
+        if let Some(how) = done.history.last() {
+            ctx.observer.event(StepEvent::Revises(number, how));
         }
-        begin(work, number);
-        let said = round(work, number)?;
-        if is_right(work, &refine.until)? {
-            tell(work, number, "right");
-            // It stands whatever its score.
-            let score = score(work, refine.score.as_ref()).unwrap_or_default();
-            judged(work, number, true, score);
-            done.said.add(said);
-            work.rounds.over();
-            return Ok(done.said);
+        begin(ctx, number);
+        let report = run_steps(ctx, number)?;
+        if is_right(ctx, &refine.until)? {
+            tell(ctx, number, "right");
+            // It is the result whatever its score.
+            let score = score(ctx, refine.score.as_ref()).unwrap_or_default();
+            judged(ctx, number, true, score);
+            done.report.add(report);
+            ctx.iterations.over();
+            return Ok(done.report);
         }
-        let score = score(work, refine.score.as_ref())?;
-        judged(work, number, false, score);
+        let score = score(ctx, refine.score.as_ref())?;
+        judged(ctx, number, false, score);
         let how = score.map_or_else(
             || "not right".to_owned(),
             |score| format!("not right, score {score}"),
         );
-        tell(work, number, &how);
-        let held = if refine.best {
-            files(work)?
-        } else {
-            Vec::new()
-        };
+        tell(ctx, number, &how);
+        let held = if refine.best { files(ctx)? } else { Vec::new() };
         let digests = held.iter().map(|(name, bytes)| {
             let digest = bytes.as_ref().map(Digest::of);
             (name.clone(), digest)
         });
-        let note = Note {
+        let note = IterationNote {
             number,
             how,
             score,
-            said,
+            report,
             files: digests.collect(),
-            stands: stands(work, number)?,
+            stands: stands(ctx, number)?,
         };
         if number < most {
             let note = serde_json::to_value(&note).map_err(parse_failure)?;
-            work.rounds.keep(number, note)?;
-            go_on(work);
+            ctx.iterations.keep(number, note)?;
+            go_on(ctx);
         }
         done.take(note, refine, || Ok(held))?;
     }
-    work.rounds.over();
-    let Done {
-        mut said,
-        told,
+    ctx.iterations.over();
+    let RefineState {
+        mut report,
+        history,
         best,
         highest,
     } = done;
     let Some(best) = best else {
-        let message = message(work, refine, most, highest);
-        return Err(Outcome::new(OutcomeKind::Refine, message).with_details(told));
+        let message = message(ctx, refine, most, highest);
+        return Err(Outcome::new(OutcomeKind::Refine, message).with_details(history));
     };
-    said.warnings.push(format!(
+    report.warnings.push(format!(
         "no round of {most} was right: round {} stands, with the score {}",
         best.number, best.score
     ));
-    restore(work, best)?;
-    Ok(said)
+    restore(ctx, best)?;
+    Ok(report)
 }
 
-impl Done {
-    /// Takes in a round that was not right.
+impl RefineState {
+    /// Adds an iteration for which `until` was false.
     fn take(
         &mut self,
-        note: Note,
+        note: IterationNote,
         refine: &Refine,
         files: impl FnOnce() -> Result<Vec<(String, Option<Vec<u8>>)>, Outcome>,
     ) -> Result<(), Outcome> {
-        let Note { number, how, .. } = note;
-        self.said.add(note.said);
-        self.told.push(format!("round {number}: {how}"));
+        let IterationNote { number, how, .. } = note;
+        self.report.add(note.report);
+        self.history.push(format!("round {number}: {how}"));
         if let Some(score) = note.score
             && self.highest.is_none_or(|(_, highest)| score > highest)
         {
@@ -139,7 +138,7 @@ impl Done {
             && self.best.as_ref().is_none_or(|best| score > best.score)
         {
             let files = files()?;
-            self.best = Some(Best {
+            self.best = Some(BestIteration {
                 number,
                 score,
                 files,
@@ -149,8 +148,13 @@ impl Done {
     }
 }
 
-/// Returns what to say of a loop in which no round was right.
-fn message(work: &mut Work<'_>, refine: &Refine, most: u32, highest: Option<(u32, f64)>) -> String {
+/// Returns the message of a loop that reached its last iteration.
+fn message(
+    ctx: &mut BatchContext<'_>,
+    refine: &Refine,
+    most: u32,
+    highest: Option<(u32, f64)>,
+) -> String {
     let until = refine.until.source.trim();
     let rounds = if most == 1 {
         "the only round".to_owned()
@@ -162,27 +166,31 @@ fn message(work: &mut Work<'_>, refine: &Refine, most: u32, highest: Option<(u32
         return plain;
     };
     let (iteration, score) = highest.unzip();
-    // A score that is whole is shown without a point, as the program gave it.
+    // A whole score is shown without a decimal point, as the program returned it.
     let score = score.map(|score| format!("{score}").parse::<Number>().ok());
     let best = json!({ "iteration": iteration, "score": score });
-    work.scope.insert_value("best", best);
-    let values = work.scope.context_of(template).ok();
+    ctx.scope.insert_value("best", best);
+    let values = ctx.scope.context_of(template).ok();
     let rendered = values.and_then(|values| template.render(&values).ok());
     rendered.unwrap_or(plain)
 }
 
-/// Goes on after the rounds that an earlier run finished: names stand for what they stood for. Gives the number of the last.
-fn resume(work: &mut Work<'_>, refine: &Refine, done: &mut Done) -> Result<u32, Outcome> {
+/// Restores the state after the iterations that an earlier run finished, and returns the number of the last.
+fn resume(
+    ctx: &mut BatchContext<'_>,
+    refine: &Refine,
+    done: &mut RefineState,
+) -> Result<u32, Outcome> {
     let mut last = None;
-    for note in work.rounds.resume()? {
-        let note: Note = serde_json::from_value(note).map_err(parse_failure)?;
+    for note in ctx.iterations.resume()? {
+        let note: IterationNote = serde_json::from_value(note).map_err(parse_failure)?;
         tell(
-            work,
+            ctx,
             note.number,
             &format!("{}, by an earlier run", note.how),
         );
         let kept = note.files.clone();
-        let rounds = work.rounds;
+        let rounds = ctx.iterations;
         last = Some((note.number, note.stands.clone()));
         done.take(note, refine, || {
             let read = |(name, digest): (String, Option<Digest>)| {
@@ -195,38 +203,38 @@ fn resume(work: &mut Work<'_>, refine: &Refine, done: &mut Done) -> Result<u32, 
     let Some((number, stands)) = last else {
         return Ok(0);
     };
-    for name in made_names(work) {
+    for name in made_names(ctx) {
         match stands.get(&name) {
-            Some(None) => work.scope.absent(&name),
+            Some(None) => ctx.scope.absent(&name),
             Some(Some(round)) => {
-                work.outs.round(*round);
-                take(work, &name)?;
+                ctx.outputs.round(*round);
+                take(ctx, &name)?;
             }
-            None => take(work, &name)?,
+            None => take(ctx, &name)?,
         }
     }
-    begin(work, number);
-    go_on(work);
+    begin(ctx, number);
+    go_on(ctx);
     Ok(number)
 }
 
-/// What the round made is what the next one sees as `previous`.
-fn go_on(work: &mut Work<'_>) {
-    let previous = previous(work);
-    work.scope.insert_value("previous", previous);
+/// Sets `previous` to the results of this iteration.
+fn go_on(ctx: &mut BatchContext<'_>) {
+    let previous = previous(ctx);
+    ctx.scope.insert_value("previous", previous);
 }
 
-/// Of outputs that there are of each round: of which round up to this one the file is that the name stands for. A step that was
-/// skipped leaves that of an earlier one.
-fn stands(work: &Work<'_>, number: u32) -> Result<BTreeMap<String, Option<u32>>, Outcome> {
+/// For outputs with `{{ iteration }}`, returns the iteration whose file the name stands for. If a step was skipped, that is an
+/// earlier one.
+fn stands(ctx: &BatchContext<'_>, number: u32) -> Result<BTreeMap<String, Option<u32>>, Outcome> {
     let mut stands = BTreeMap::new();
-    for output in work.stage.outputs.iter().filter(|output| output.per_round) {
+    for output in ctx.stage.outputs.iter().filter(|output| output.per_round) {
         let name = &output.name;
-        let shown = work.scope.source(name).map(|source| source.name());
+        let shown = ctx.scope.source(name).map(|source| source.name());
         let mut found = None;
         for round in (1..=number).rev().filter(|_| shown.is_some()) {
-            work.outs.round(round);
-            let made = work.outs.made(name);
+            ctx.outputs.round(round);
+            let made = ctx.outputs.made(name);
             let made = made.map_err(|error| output_failure(name, error))?;
             if made.first().map(|file| file.name()) == shown {
                 found = Some(round);
@@ -235,26 +243,26 @@ fn stands(work: &Work<'_>, number: u32) -> Result<BTreeMap<String, Option<u32>>,
         }
         stands.insert(name.clone(), found);
     }
-    work.outs.round(number);
+    ctx.outputs.round(number);
     Ok(stands)
 }
 
-fn begin(work: &mut Work<'_>, number: u32) {
-    work.outs.round(number);
-    work.scope.insert_value("iteration", number.into());
+fn begin(ctx: &mut BatchContext<'_>, number: u32) {
+    ctx.outputs.round(number);
+    ctx.scope.insert_value("iteration", number.into());
 }
 
-/// Says in the attempt's log how a round was.
-fn tell(work: &mut Work<'_>, number: u32, how: &str) {
-    // A log that cannot be written ends no work.
-    let _ = writeln!(work.log, "round {number}: {how}");
+/// Writes the result of an iteration to the log of the attempt.
+fn tell(ctx: &mut BatchContext<'_>, number: u32, how: &str) {
+    // A log that cannot be written does not fail the batch.
+    let _ = writeln!(ctx.log, "round {number}: {how}");
 }
 
-/// Tells how a round was, with what the stage's `summary` says of it, should it say anything at this point.
-fn judged(work: &Work<'_>, round: u32, right: bool, score: Option<f64>) {
-    let summary = work.stage.summary.as_ref();
-    let summary = summary.and_then(|program| value(work, program).ok());
-    work.watcher.told(Told::Judged(Round {
+/// Reports the result of an iteration, with the stage's `summary` if it can be computed.
+fn judged(ctx: &BatchContext<'_>, round: u32, right: bool, score: Option<f64>) {
+    let summary = ctx.stage.summary.as_ref();
+    let summary = summary.and_then(|program| value(ctx, program).ok());
+    ctx.observer.event(StepEvent::Judged(Round {
         round,
         right,
         score,
@@ -262,8 +270,8 @@ fn judged(work: &Work<'_>, round: u32, right: bool, score: Option<f64>) {
     }));
 }
 
-fn is_right(work: &Work<'_>, until: &Program) -> Result<bool, Outcome> {
-    match value(work, until)? {
+fn is_right(ctx: &BatchContext<'_>, until: &Program) -> Result<bool, Outcome> {
+    match value(ctx, until)? {
         Value::Bool(yes) => Ok(yes),
         other => Err(parse_failure(format!(
             "`until` gave {other}: true or false was expected"
@@ -271,11 +279,11 @@ fn is_right(work: &Work<'_>, until: &Program) -> Result<bool, Outcome> {
     }
 }
 
-fn score(work: &Work<'_>, program: Option<&Program>) -> Result<Option<f64>, Outcome> {
+fn score(ctx: &BatchContext<'_>, program: Option<&Program>) -> Result<Option<f64>, Outcome> {
     let Some(program) = program else {
         return Ok(None);
     };
-    match value(work, program)? {
+    match value(ctx, program)? {
         Value::Number(score) => Ok(score.as_f64()),
         Value::Null => Ok(None),
         other => Err(parse_failure(format!(
@@ -284,34 +292,34 @@ fn score(work: &Work<'_>, program: Option<&Program>) -> Result<Option<f64>, Outc
     }
 }
 
-fn value(work: &Work<'_>, program: &Program) -> Result<Value, Outcome> {
-    let (input, vars) = values::scope_of(work, program)?;
+fn value(ctx: &BatchContext<'_>, program: &Program) -> Result<Value, Outcome> {
+    let (input, vars) = values::scope_of(ctx, program)?;
     program.jq.one(input, &vars).map_err(parse_failure)
 }
 
-/// Every output and `out`, each once.
-fn made_names(work: &Work<'_>) -> BTreeSet<String> {
-    let outputs = work.stage.outputs.iter().map(|output| &output.name);
-    let outs = work.stage.steps.iter().map(|step| &step.out);
+/// Returns the name of every output and `out` once.
+fn made_names(ctx: &BatchContext<'_>) -> BTreeSet<String> {
+    let outputs = ctx.stage.outputs.iter().map(|output| &output.name);
+    let outs = ctx.stage.steps.iter().map(|step| &step.out);
     outputs.chain(outs).cloned().collect()
 }
 
-/// What the round made, as values: its files are written over by the next one.
-fn previous(work: &Work<'_>) -> Value {
+/// Returns the results of the iteration as values, because the next one overwrites its files.
+fn previous(ctx: &BatchContext<'_>) -> Value {
     let mut previous = Map::new();
-    for name in made_names(work) {
-        // What is no text or data has no value.
-        let value = work.scope.value(&name).unwrap_or_default();
+    for name in made_names(ctx) {
+        // Binary files have no value.
+        let value = ctx.scope.value(&name).unwrap_or_default();
         previous.insert(name, value);
     }
     Value::Object(previous)
 }
 
-/// What the files of the round hold that the next one writes over.
-fn files(work: &Work<'_>) -> Result<Vec<(String, Option<Vec<u8>>)>, Outcome> {
+/// Returns the content of the files that the next iteration overwrites.
+fn files(ctx: &BatchContext<'_>) -> Result<Vec<(String, Option<Vec<u8>>)>, Outcome> {
     let mut files = Vec::new();
-    for name in made_names(work) {
-        let bytes = match work.scope.source(&name) {
+    for name in made_names(ctx) {
+        let bytes = match ctx.scope.source(&name) {
             None => None,
             Some(source) => {
                 let mut bytes = Vec::new();
@@ -327,21 +335,21 @@ fn files(work: &Work<'_>) -> Result<Vec<(String, Option<Vec<u8>>)>, Outcome> {
     Ok(files)
 }
 
-/// Makes a round's files what the attempt made.
-fn restore(work: &mut Work<'_>, kept: Best) -> Result<(), Outcome> {
-    begin(work, kept.number);
+/// Writes the files of an iteration back as the outputs of the attempt.
+fn restore(ctx: &mut BatchContext<'_>, kept: BestIteration) -> Result<(), Outcome> {
+    begin(ctx, kept.number);
     for (name, bytes) in kept.files {
-        let output = work.stage.output(&name);
+        let output = ctx.stage.output(&name);
         if output.is_none_or(|output| !output.per_round) {
             let failed = |error| output_failure(&name, error);
-            work.outs.clear(&name).map_err(failed)?;
+            ctx.outputs.clear(&name).map_err(failed)?;
             if let Some(bytes) = bytes {
-                let mut sink = work.outs.create(&name, None).map_err(failed)?;
+                let mut sink = ctx.outputs.create(&name, None).map_err(failed)?;
                 sink.write_all(&bytes).map_err(failed)?;
                 sink.finish().map_err(failed)?;
             }
         }
-        take(work, &name)?;
+        take(ctx, &name)?;
     }
     Ok(())
 }

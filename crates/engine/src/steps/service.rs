@@ -1,6 +1,6 @@
-//! A service: a process that runs beside the batches, and what it printed last.
+//! A service: a process that runs while batches run, and its last output.
 
-use super::command::{CommandSpec, Exit, Started, Stop, run_command};
+use super::command::{CommandSpec, Exit, StartedProcess, StopSignal, run_command};
 use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
@@ -9,47 +9,44 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Bytes of its output that are kept: the last.
+/// How many of its last bytes of output are kept.
 const KEPT: usize = 16 << 10;
 
-/// Lines of it that are shown.
+/// How many lines of its output are shown.
 const SHOWN: usize = 20;
 
-/// What a service is started with.
+/// The program of a service and its environment.
 pub(crate) struct ServiceSpec {
-    /// Program and arguments.
     pub(crate) program: Vec<String>,
-    /// Its working folder.
     pub(crate) folder: PathBuf,
-    /// Its environment.
     pub(crate) environment: Vec<(String, String)>,
-    /// What names it in its environment, so that a later run finds it.
+    /// The id in its environment, by which a later run finds it.
     pub(crate) token: String,
-    /// How long it gets to end after SIGTERM.
+    /// The time between SIGTERM and SIGKILL.
     pub(crate) grace: Duration,
 }
 
-/// A service that was started. Dropped, it is ended with all that came of it.
+/// A running service. Dropping it ends the process and its descendants.
 pub(crate) struct Service {
-    started: Started,
-    wish: Arc<Wish>,
+    started: StartedProcess,
+    stop_request: Arc<StopRequest>,
     printed: Arc<Mutex<VecDeque<u8>>>,
     end: Arc<Mutex<Option<String>>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Service {
-    /// Starts it, and returns as soon as the process is there.
+    /// Starts a service, and returns as soon as the process exists.
     ///
     /// # Errors
     /// When it cannot be started.
     pub(crate) fn start(spec: ServiceSpec) -> Result<Self, String> {
-        let wish = Arc::new(Wish::default());
+        let stop_request = Arc::new(StopRequest::default());
         let printed = Arc::new(Mutex::new(VecDeque::new()));
         let end = Arc::new(Mutex::new(None));
         let (sender, receiver) = channel();
         let thread = {
-            let (wish, end) = (Arc::clone(&wish), Arc::clone(&end));
+            let (stop_request, end) = (Arc::clone(&stop_request), Arc::clone(&end));
             let mut log = Tail(Arc::clone(&printed));
             let run = move || {
                 let exit = run_command(
@@ -62,12 +59,12 @@ impl Service {
                         grace: spec.grace,
                         token: &spec.token,
                         log: &mut log,
-                        // It may run for days, and only its last words are kept.
+                        // It may run for days, and only the end of its output is kept.
                         log_cap: u64::MAX,
                     },
-                    &*wish,
-                    // Whoever started it waits for this.
-                    &mut |started: &Started| drop(sender.send(started.clone())),
+                    &*stop_request,
+                    // The starting thread waits for this.
+                    &mut |started: &StartedProcess| drop(sender.send(started.clone())),
                 );
                 let how = match exit {
                     Ok(Exit::Code(code)) => format!("it ended with exit code {code}"),
@@ -83,13 +80,13 @@ impl Service {
         match receiver.recv() {
             Ok(started) => Ok(Self {
                 started,
-                wish,
+                stop_request,
                 printed,
                 end,
                 thread: Some(thread),
             }),
             Err(_) => {
-                // It says why as the last thing that it does.
+                // The thread stores the reason before it ends.
                 let _ = thread.join();
                 let why = end.lock().unwrap_or_else(PoisonError::into_inner).take();
                 Err(why.unwrap_or_else(|| "it could not be started".to_owned()))
@@ -97,18 +94,17 @@ impl Service {
         }
     }
 
-    /// Its process.
-    pub(crate) fn started(&self) -> &Started {
+    pub(crate) fn started(&self) -> &StartedProcess {
         &self.started
     }
 
-    /// How it ended by itself; none: it runs.
+    /// Returns how it ended by itself; `None` while it runs.
     pub(crate) fn ended(&self) -> Option<String> {
         let end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         end.clone()
     }
 
-    /// The last lines that it printed.
+    /// Returns the last lines that it printed.
     pub(crate) fn printed(&self) -> Vec<String> {
         let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = printed.iter().copied().collect();
@@ -121,46 +117,55 @@ impl Service {
         lines[lines.len().saturating_sub(SHOWN)..].to_vec()
     }
 
-    /// Asks it to end, and does not wait for that.
+    /// Asks it to end without waiting.
     pub(crate) fn ask_to_end(&self) {
-        self.wish.set();
+        self.stop_request.set();
     }
 }
 
 impl Drop for Service {
     fn drop(&mut self) {
-        self.wish.set();
+        self.stop_request.set();
         if let Some(thread) = self.thread.take() {
-            // One that panicked has dropped its process, which ends it.
+            // A thread that panicked has dropped its process, which ends it.
             let _ = thread.join();
         }
     }
 }
 
-/// The wish to end a service.
+/// The request to end a service.
 #[derive(Default)]
-struct Wish {
-    wished: Mutex<bool>,
+struct StopRequest {
+    requested: Mutex<bool>,
     changed: Condvar,
 }
 
-impl Wish {
+impl StopRequest {
     fn set(&self) {
-        *self.wished.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self
+            .requested
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_all();
     }
 }
 
-impl Stop for Wish {
+impl StopSignal for StopRequest {
     fn stopping(&self) -> bool {
-        *self.wished.lock().unwrap_or_else(PoisonError::into_inner)
+        *self
+            .requested
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wait(&self, time: Duration) {
-        let wished = self.wished.lock().unwrap_or_else(PoisonError::into_inner);
+        let requested = self
+            .requested
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let waited = self
             .changed
-            .wait_timeout_while(wished, time, |wished| !*wished);
+            .wait_timeout_while(requested, time, |requested| !*requested);
         drop(waited);
     }
 }

@@ -1,6 +1,6 @@
-//! The values that programs and templates of a step see: only the names that they mention, so that nothing else matters.
+//! The values that programs and templates of a step see: only the names that they mention.
 
-use super::work::{Work, parse_failure};
+use super::batch_context::{BatchContext, parse_failure};
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -10,39 +10,42 @@ use milepost_core::model::stage::Program;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// The scope (`.`) and the variables of a program.
+/// Returns the input (`.`) and the variables of a program.
 ///
 /// # Errors
-/// When the content of a name that it mentions cannot be read.
-pub(crate) fn scope_of(work: &Work<'_>, program: &Program) -> Result<(Value, Vec<Value>), Outcome> {
-    let input = work.scope.input_of(&program.jq)?;
-    let vars = work.scope.vars_of(&program.jq)?;
+/// When the content of a mentioned name cannot be read.
+pub(crate) fn scope_of(
+    ctx: &BatchContext<'_>,
+    program: &Program,
+) -> Result<(Value, Vec<Value>), Outcome> {
+    let input = ctx.scope.input_of(&program.jq)?;
+    let vars = ctx.scope.vars_of(&program.jq)?;
     Ok((input, vars))
 }
 
-/// The named part of the scope, as plain values.
+/// Returns these names of the scope with their values.
 ///
 /// # Errors
-/// When a content cannot be read.
+/// When the content of a name cannot be read.
 pub(crate) fn named(
-    work: &Work<'_>,
+    ctx: &BatchContext<'_>,
     names: &BTreeSet<String>,
 ) -> Result<Map<String, Value>, Outcome> {
-    match work.scope.value_for(names)? {
+    match ctx.scope.value_for(names)? {
         Value::Object(scope) => Ok(scope),
         _ => Ok(Map::new()),
     }
 }
 
-/// The path inside each file of the name that a path over the scope begins with: a list of files is entered by the path's
-/// first `[]`, in a single file the path goes on at once.
+/// Returns the part of a path that applies inside each file of its first name. In a list of files, the first `[]` of the path
+/// enters the list.
 ///
 /// # Errors
 /// When the name is a list and the path does not enter it.
-pub(crate) fn within(work: &Work<'_>, select: &Select) -> Result<Select, Outcome> {
+pub(crate) fn within(ctx: &BatchContext<'_>, select: &Select) -> Result<Select, Outcome> {
     let name = select.first();
     let rest = select.rest();
-    match (work.scope.is_list(name), rest.steps().first()) {
+    match (ctx.scope.is_list(name), rest.steps().first()) {
         (false, _) => Ok(rest),
         (true, Some(milepost_core::expr::select::PathStep::Each)) => Ok(rest.rest()),
         (true, _) => Err(parse_failure(format!(
@@ -51,7 +54,7 @@ pub(crate) fn within(work: &Work<'_>, select: &Select) -> Result<Select, Outcome
     }
 }
 
-/// Decodes base64 (RFC 4648, with or without padding, lines of any length); none when the text is something else.
+/// Decodes base64 (RFC 4648, padding optional, lines of any length); `None` if the text is invalid.
 pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
     let config =
         GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);

@@ -1,8 +1,11 @@
-//! The step `wait`: until a file that someone else writes is there, left alone, valid and marked; then it is copied.
+//! The step `wait`: waits until a file that another process writes is present, unchanged for a while, valid and marked, and
+//! copies it.
 
+use super::batch_context::{
+    BatchContext, StepReport, StepResult, input_failure, output_failure, parse_failure,
+};
 use super::command::Deadline;
 use super::files;
-use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
 use milepost_core::base::duration::show_duration;
 use milepost_core::base::path::FilePath;
 use milepost_core::base::source::Source;
@@ -15,76 +18,75 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-/// Violations that are told.
-const TOLD: usize = 20;
+/// The most violations that are shown.
+const SHOWN: usize = 20;
 
-/// What of a file changes when somebody writes it.
+/// What changes when a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct FileVersion {
     inode: u64,
     size: u64,
     modified: (i64, i64),
 }
 
-/// What is not there yet.
+/// What the step still waits for.
 #[derive(Debug, Clone)]
-enum Lack {
+enum WaitBlocker {
     File,
     Marker(FilePath),
     Rest,
-    Valid {
+    Invalid {
         message: String,
         details: Vec<String>,
     },
 }
 
-/// What was seen of the file so far.
+/// What is known of the file so far.
 #[derive(Default)]
-struct Seen {
-    /// As it was when it last changed, and when it has been left alone for long enough.
-    stamp: Option<(Stamp, Deadline)>,
-    /// What is wrong with it as it was at this stamp.
-    invalid: Option<(Stamp, Lack)>,
+struct WatchedFile {
+    /// The current version, and when it will have been unchanged for long enough.
+    stamp: Option<(FileVersion, Deadline)>,
+    /// The version that was invalid, and why.
+    invalid: Option<(FileVersion, WaitBlocker)>,
 }
 
-/// Does the step.
+/// Runs the step.
 ///
 /// # Errors
-/// When the time is over, with what is missing; when the run is stopped; when the file cannot be read.
+/// When the time is over, the run is stopped, or the file cannot be read.
 pub(crate) fn wait(
-    work: &mut Work<'_>,
+    ctx: &mut BatchContext<'_>,
     out: &str,
     path: &PathTemplate,
     marker: Option<&PathTemplate>,
     timeout: Duration,
 ) -> StepResult {
-    let file = place(work, path)?;
-    let marker = marker.map(|marker| place(work, marker)).transpose()?;
+    let file = place(ctx, path)?;
+    let marker = marker.map(|marker| place(ctx, marker)).transpose()?;
     let end = Deadline::after(timeout);
-    let mut seen = Seen::default();
+    let mut watched = WatchedFile::default();
     loop {
-        let Some(lack) = look(work, out, &file, marker.as_ref(), &mut seen)? else {
-            return Ok(Said::default());
+        let Some(blocker) = look(ctx, out, &file, marker.as_ref(), &mut watched)? else {
+            return Ok(StepReport::default());
         };
-        if work.stop.stopping() || work.alarm.rang().is_some() || end.is_over() {
-            return Err(told(&file, lack, timeout));
+        if ctx.stop.stopping() || ctx.cancel.reason().is_some() || end.is_over() {
+            return Err(timeout_outcome(&file, blocker, timeout));
         }
-        let rest = seen
+        let rest = watched
             .stamp
             .map_or(Duration::ZERO, |(_, rested)| rested.left());
-        let pause = match lack {
-            Lack::Rest => rest,
-            _ => work.limits.poll,
+        let pause = match blocker {
+            WaitBlocker::Rest => rest,
+            _ => ctx.limits.poll,
         };
-        let left = (work.left)().unwrap_or(Duration::MAX).min(end.left());
-        // It is looked at once more when the time is over.
-        work.stop
-            .wait(pause.min(left).max(Duration::from_millis(1)));
+        let left = (ctx.left)().unwrap_or(Duration::MAX).min(end.left());
+        // The file is checked once more when the time is over.
+        ctx.stop.wait(pause.min(left).max(Duration::from_millis(1)));
     }
 }
 
-fn place(work: &Work<'_>, path: &PathTemplate) -> Result<FilePath, Outcome> {
-    let scope = work.scope.context_of(&path.template)?;
+fn place(ctx: &BatchContext<'_>, path: &PathTemplate) -> Result<FilePath, Outcome> {
+    let scope = ctx.scope.context_of(&path.template)?;
     let rendered = if path.is_whole() {
         path.template.render(&scope)
     } else {
@@ -95,60 +97,64 @@ fn place(work: &Work<'_>, path: &PathTemplate) -> Result<FilePath, Outcome> {
         .map_err(|error| Outcome::new(OutcomeKind::Path, format!("`{}`: {error}", path.shown())))
 }
 
-/// Takes the file, or says what is not there yet.
+/// Copies the file, or returns what is still missing.
 fn look(
-    work: &Work<'_>,
+    ctx: &BatchContext<'_>,
     out: &str,
     file: &FilePath,
     marker: Option<&FilePath>,
-    seen: &mut Seen,
-) -> Result<Option<Lack>, Outcome> {
-    let find = |file: &FilePath| (work.find)(file);
+    watched: &mut WatchedFile,
+) -> Result<Option<WaitBlocker>, Outcome> {
+    let find = |file: &FilePath| (ctx.find)(file);
     let Some(found) = find(file)? else {
-        seen.stamp = None;
-        return Ok(Some(Lack::File));
+        watched.stamp = None;
+        return Ok(Some(WaitBlocker::File));
     };
     if let Some(marker) = marker
         && find(marker)?.is_none()
     {
-        return Ok(Some(Lack::Marker(marker.clone())));
+        return Ok(Some(WaitBlocker::Marker(marker.clone())));
     }
     let Some(stamp) = stamp_of(found.path())? else {
-        return Ok(Some(Lack::File));
+        return Ok(Some(WaitBlocker::File));
     };
-    let rested = match seen.stamp {
+    let rested = match watched.stamp {
         Some((before, rested)) if before == stamp => rested,
-        _ => Deadline::after(work.limits.stable),
+        _ => Deadline::after(ctx.limits.stable),
     };
-    seen.stamp = Some((stamp, rested));
+    watched.stamp = Some((stamp, rested));
     if !rested.is_over() {
-        return Ok(Some(Lack::Rest));
+        return Ok(Some(WaitBlocker::Rest));
     }
-    if let Some((_, lack)) = seen.invalid.as_ref().filter(|(before, _)| *before == stamp) {
-        return Ok(Some(lack.clone()));
+    if let Some((_, blocker)) = watched
+        .invalid
+        .as_ref()
+        .filter(|(before, _)| *before == stamp)
+    {
+        return Ok(Some(blocker.clone()));
     }
-    // Opened after its stamp was taken: what is read is what the stamp is of, or the stamp is another one afterwards.
+    // The file is opened after its version was read. If it changed meanwhile, the version differs afterwards.
     let Some(source) = find(file)? else {
-        return Ok(Some(Lack::File));
+        return Ok(Some(WaitBlocker::File));
     };
-    let lack = invalid(work, out, &*source)?;
-    if lack.is_none() {
-        files::copy_of(work, out, &*source)?;
+    let blocker = invalid(ctx, out, &*source)?;
+    if blocker.is_none() {
+        files::copy_of(ctx, out, &*source)?;
     }
     if stamp_of(source.path())? != Some(stamp) {
-        seen.stamp = None;
-        work.outs
+        watched.stamp = None;
+        ctx.outputs
             .clear(out)
             .map_err(|error| output_failure(out, error))?;
-        return Ok(Some(Lack::Rest));
+        return Ok(Some(WaitBlocker::Rest));
     }
-    seen.invalid = lack.clone().map(|lack| (stamp, lack));
-    Ok(lack)
+    watched.invalid = blocker.clone().map(|blocker| (stamp, blocker));
+    Ok(blocker)
 }
 
-fn stamp_of(path: &Path) -> Result<Option<Stamp>, Outcome> {
+fn stamp_of(path: &Path) -> Result<Option<FileVersion>, Outcome> {
     match std::fs::metadata(path) {
-        Ok(found) => Ok(Some(Stamp {
+        Ok(found) => Ok(Some(FileVersion {
             inode: found.ino(),
             size: found.size(),
             modified: (found.mtime(), found.mtime_nsec()),
@@ -158,15 +164,19 @@ fn stamp_of(path: &Path) -> Result<Option<Stamp>, Outcome> {
     }
 }
 
-/// What is wrong with the file by the schema of the output that it becomes.
-fn invalid(work: &Work<'_>, out: &str, source: &dyn Source) -> Result<Option<Lack>, Outcome> {
-    let Some(output) = work.stage.output(out) else {
+/// Validates the file by the schema of its output.
+fn invalid(
+    ctx: &BatchContext<'_>,
+    out: &str,
+    source: &dyn Source,
+) -> Result<Option<WaitBlocker>, Outcome> {
+    let Some(output) = ctx.stage.output(out) else {
         return Ok(None);
     };
     let wrong = |error: String| Outcome::new(OutcomeKind::Schema, error);
     let asset = output.schema.as_ref();
     let schema = asset
-        .map(|asset| work.schemas.get(asset))
+        .map(|asset| ctx.schemas.get(asset))
         .transpose()
         .map_err(|error| wrong(error.to_string()))?;
     let schema = schema.as_deref().zip(asset.map(|asset| &asset.path));
@@ -176,7 +186,7 @@ fn invalid(work: &Work<'_>, out: &str, source: &dyn Source) -> Result<Option<Lac
     let document = schema.filter(|_| matches!(output.format, Format::Json | Format::Binary));
     let Some((schema, path)) = document else {
         let judged = content::judge(schema, source, &output.reading());
-        return Ok(judged.err().map(|outcome| Lack::Valid {
+        return Ok(judged.err().map(|outcome| WaitBlocker::Invalid {
             message: format!("is not valid: {}", outcome.message),
             details: outcome.details,
         }));
@@ -186,30 +196,30 @@ fn invalid(work: &Work<'_>, out: &str, source: &dyn Source) -> Result<Option<Lac
         .map_err(|error| input_failure(&source.name(), error))?;
     let reader = BufReader::with_capacity(1 << 16, opened);
     let found = schema
-        .validate_stream(reader, output.stream.as_ref(), TOLD)
+        .validate_stream(reader, output.stream.as_ref(), SHOWN)
         .map_err(|error| wrong(error.to_string()))?;
-    Ok(found.violations.first().map(|first| Lack::Valid {
+    Ok(found.violations.first().map(|first| WaitBlocker::Invalid {
         message: format!("does not match {path}: {first}"),
         details: found.violations.iter().map(ToString::to_string).collect(),
     }))
 }
 
-/// That the time is over, and what was missing.
-fn told(file: &FilePath, lack: Lack, timeout: Duration) -> Outcome {
+/// Returns the outcome of a wait that timed out.
+fn timeout_outcome(file: &FilePath, blocker: WaitBlocker, timeout: Duration) -> Outcome {
     let time = show_duration(timeout);
-    let (message, details) = match lack {
-        Lack::File => (format!("`{file}` was not there within {time}"), Vec::new()),
-        Lack::Marker(marker) => {
+    let (message, details) = match blocker {
+        WaitBlocker::File => (format!("`{file}` was not there within {time}"), Vec::new()),
+        WaitBlocker::Marker(marker) => {
             let message = format!(
                 "`{file}` is there, but `{marker}`, which marks it as whole, was not within {time}"
             );
             (message, Vec::new())
         }
-        Lack::Rest => {
+        WaitBlocker::Rest => {
             let message = format!("`{file}` was still being changed when its {time} were over");
             (message, Vec::new())
         }
-        Lack::Valid { message, details } => {
+        WaitBlocker::Invalid { message, details } => {
             let message = format!("`{file}` {message}; nothing else came within {time}");
             (message, details)
         }

@@ -9,7 +9,7 @@ use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::run::agents::dry_run;
 use crate::run::agents::estimate::CostEstimator;
-use crate::run::agents::external::{Asking, Parts, fingerprint};
+use crate::run::agents::external::{AnswerFormat, RequestParts, fingerprint};
 use crate::run::observe::Observations;
 use crate::run::record::recorder::Recorder;
 use jiff::{SignedDuration, Timestamp};
@@ -250,7 +250,7 @@ impl Search<'_> {
             failed,
         } = chosen;
         let id = fresh_id(self.now)?;
-        let asking = Asking::of(stage, &parts.out);
+        let asking = AnswerFormat::of(stage, &parts.out);
         let form = asking.map_or(AnswerForm::Json, |asking| asking.form);
         let (answer, form) = match form {
             AnswerForm::Json => ("answer.json", "json"),
@@ -376,4 +376,4 @@ fn why_not(stage: &Stage, not_leased: NotLeased, has_checkpoint: bool) -> Nothin
 }
 
 /// The batch to lease, with its request.
-type Chosen<'f> = Candidate<'f, (dry_run::Request, Parts)>;
+type Chosen<'f> = Candidate<'f, (dry_run::PlannedRequest, RequestParts)>;

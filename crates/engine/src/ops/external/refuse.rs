@@ -1,7 +1,7 @@
 //! Refusals of leases, and violations of answers, as data.
 
 use super::results::{Expected, Refusal, Violation, WhyRefused};
-use crate::run::agents::external::{What, Wrong};
+use crate::run::agents::external::{ReplyError, ReplyErrorKind};
 use milepost_core::model::outcome::Outcome;
 use milepost_core::plan::expand::batch_name;
 use milepost_store::store::leases::{Lease, LeaseState};
@@ -43,18 +43,18 @@ pub(super) fn ended(lease: &Lease) -> Refusal {
 }
 
 /// Returns what is wrong with a reply. `ids` are those of the questions.
-pub(super) fn violation(wrong: Wrong, ids: &[&str]) -> Violation {
-    let (code, expected) = match wrong.what {
-        What::Json => ("not_json", Expected::Json),
-        What::Shape => ("wrong_shape", Expected::List),
-        What::NoId => ("no_id", Expected::Id),
-        What::Unknown => {
+pub(super) fn violation(wrong: ReplyError, ids: &[&str]) -> Violation {
+    let (code, expected) = match wrong.kind {
+        ReplyErrorKind::Json => ("not_json", Expected::Json),
+        ReplyErrorKind::Shape => ("wrong_shape", Expected::List),
+        ReplyErrorKind::NoId => ("no_id", Expected::Id),
+        ReplyErrorKind::Unknown => {
             let ids = ids.iter().map(|&id| id.to_owned()).collect();
             ("unknown_id", Expected::OneOf(ids))
         }
-        What::Missing => ("missing", Expected::Answer),
-        What::Doubled => ("doubled", Expected::OneAnswer),
-        What::Schema(keyword) => ("schema", Expected::Keyword(keyword)),
+        ReplyErrorKind::Missing => ("missing", Expected::Answer),
+        ReplyErrorKind::Doubled => ("doubled", Expected::OneAnswer),
+        ReplyErrorKind::Schema(keyword) => ("schema", Expected::Keyword(keyword)),
     };
     Violation {
         code: code.to_owned(),

@@ -8,7 +8,9 @@ use crate::ops::project::open::open;
 use crate::ops::project::open_project::{OpenProject, scan_stage, state};
 use crate::ops::project::request::Request;
 use crate::ops::run::{Report, RunOptions, Silent, StageReport, StageStatus, StopFlag, run};
-use crate::run::agents::external::{Asking, Given, TakenIn, fingerprint, take_in};
+use crate::run::agents::external::{
+    AnswerFormat, LeasedAnswer, SubmissionResult, accept_submission, fingerprint,
+};
 use crate::run::check::scan::Keep;
 use crate::run::record::recorder::Recorder;
 use milepost_core::model::checkpoint::Status;
@@ -38,7 +40,7 @@ enum Validated {
     /// Nothing of it is kept.
     Refused(Refusal),
     /// Its right answers are kept; the refusal says why the batch is not built nevertheless.
-    Kept(TakenIn, Option<Refusal>),
+    Kept(SubmissionResult, Option<Refusal>),
 }
 
 /// Submits the answer to a leased batch. Right answers are kept. If all are right, the batch is built, checked and published.
@@ -98,7 +100,7 @@ pub fn submit_batch(
     let now = opened.clock.now();
     let command = format!("submit_batch {} by {}", refuse::place(&lease), lease.client);
     let taken = with_workspace(&mut opened, request, &command, |opened, recorder| {
-        let given = Given {
+        let given = LeasedAnswer {
             lease: &lease,
             request: &sent,
             text: &text,
@@ -170,13 +172,13 @@ fn text(submission: &Submission, lease: &Lease, file: &Path) -> Result<String, R
 fn validate(
     opened: &OpenProject,
     recorder: &mut Recorder<'_>,
-    given: Given<'_>,
+    given: LeasedAnswer<'_>,
     holds: bool,
 ) -> Result<Validated, OpsError> {
     let lease = given.lease;
     let stage = opened.pipeline.stage(&lease.stage);
     let Some((stage, asking)) =
-        stage.and_then(|stage| Some((stage, Asking::of(stage, &lease.out)?)))
+        stage.and_then(|stage| Some((stage, AnswerFormat::of(stage, &lease.out)?)))
     else {
         return Ok(Validated::Refused(refuse::refusal(
             lease,
@@ -214,11 +216,11 @@ fn validate(
             WhyRefused::LeaseExpired { at: lease.expires },
         ))
     };
-    let given = Given {
+    let given = LeasedAnswer {
         replaces: refusal.is_none(),
         ..given
     };
-    let taken = take_in(recorder, stage, &found, asking, &given)?;
+    let taken = accept_submission(recorder, stage, &found, asking, &given)?;
     Ok(Validated::Kept(taken, refusal))
 }
 

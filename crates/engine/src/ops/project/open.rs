@@ -6,7 +6,7 @@ use super::open_project::OpenProject;
 use super::request::Request;
 use super::stored_values::{apply_agents, apply_unset, check_agents};
 use super::values::{apply_setting, compute_values};
-use crate::run::agents::ready::{Agents, Purpose, agents};
+use crate::run::agents::project_agents::{Agents, Purpose, agents};
 use crate::run::context::Pace;
 use jiff::tz::TimeZone;
 use milepost_core::base::redact::Redactor;

@@ -11,7 +11,7 @@ use crate::ops::project::open::open;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::project::stored_values::{check_agents, keep, notes};
-use crate::run::agents::ready::{Purpose, agents};
+use crate::run::agents::project_agents::{Purpose, agents};
 use crate::run::engine;
 use milepost_core::plan::selection::{Selection, Target};
 

@@ -1,9 +1,9 @@
-//! What stands behind the steps of a run that ask agents: answers that are kept, what may be spent, and the record of every call.
+//! The records behind the agent steps of a run: kept answers, the budget, and every call.
 
 mod batches;
 
 use crate::run::context::Context;
-use crate::steps::calls::{Batched, Calls, Valid};
+use crate::steps::calls::{Calls, ProviderBatches, ValidAnswer};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::duration::show_duration;
 use milepost_core::model::call::{Heard, Sent, Spent};
@@ -22,23 +22,23 @@ use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often a batch that waits for another looks whether the run is stopped.
+/// How often a batch that waits for another checks whether the run is stopped.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What may be spent.
+/// The budget of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Budget {
-    /// Money, by this run.
+    /// Money for this run.
     pub(crate) run: Option<NanoUsd>,
-    /// Money, by the workspace in all its runs.
+    /// Money for all runs of the workspace.
     pub(crate) workspace: Option<NanoUsd>,
-    /// Calls, by the workspace.
+    /// Calls of the workspace.
     pub(crate) calls: Option<u64>,
-    /// Tokens, by the workspace.
+    /// Tokens of the workspace.
     pub(crate) tokens: Option<u64>,
-    /// How long calls take, added up, by the workspace.
+    /// The total duration of the calls of the workspace.
     pub(crate) time: Option<Duration>,
-    /// Nothing that costs something is asked.
+    /// Only free agents may be asked.
     pub(crate) only_free: bool,
 }
 
@@ -56,25 +56,25 @@ impl Budget {
     }
 }
 
-/// What stands behind the steps of one run.
+/// The records behind the agent steps of one run.
 pub(crate) struct RunCalls<'a> {
     ctx: Context<'a>,
     run: String,
     answers: Answers,
     budget: Budget,
     ledger: Mutex<Ledger>,
-    /// Questions that batches are asking.
+    /// Questions that a batch is asking.
     claimed: Mutex<HashSet<Digest>>,
-    /// Told when some are no longer.
+    /// Notified when questions are released.
     released: Condvar,
 }
 
 struct Ledger {
     log: CallLog,
     batches: BatchLog,
-    /// By this run.
+    /// Spent by this run.
     run: Spent,
-    /// By the workspace before this run; read when it is first needed.
+    /// Spent by the workspace before this run; read when first needed.
     before: Option<Spent>,
     /// Reserved for calls in flight.
     reserved: NanoUsd,
@@ -83,7 +83,6 @@ struct Ledger {
 }
 
 impl<'a> RunCalls<'a> {
-    /// For a run.
     pub(crate) fn new(ctx: Context<'a>, project: &Path, run: &str, budget: Budget) -> Self {
         Self {
             ctx,
@@ -112,7 +111,7 @@ impl<'a> RunCalls<'a> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a call may be paid; it is reserved.
+    /// Reserves the cost of a call, or fails if the budget does not allow it.
     fn reserve(&self, ledger: &mut Ledger, sent: &Sent) -> Result<(), Outcome> {
         let budget = &self.budget;
         let refused = |why: String| Err(Outcome::new(OutcomeKind::Budget, why).for_good());
@@ -193,14 +192,14 @@ impl<'a> RunCalls<'a> {
 }
 
 impl Ledger {
-    /// Reserves what a call may cost and use.
+    /// Reserves the highest cost and tokens of a call.
     fn hold(&mut self, sent: &Sent) {
         self.reserved = self.reserved + sent.reserved.unwrap_or_default();
         self.reserved_tokens += sent.likely_input + sent.most_output;
         self.in_flight += 1;
     }
 
-    /// Names the calls for which money is reserved until they end; nothing where there is none.
+    /// Returns a note about calls in flight that have reserved money; empty without any.
     fn beside(&self) -> String {
         match self.in_flight {
             0 => String::new(),
@@ -223,7 +222,7 @@ fn kept(error: impl std::fmt::Display) -> Outcome {
 }
 
 impl Calls for RunCalls<'_> {
-    fn batched(&self) -> Option<&dyn Batched> {
+    fn batched(&self) -> Option<&dyn ProviderBatches> {
         Some(self)
     }
 
@@ -235,7 +234,7 @@ impl Calls for RunCalls<'_> {
         let Some(since) = since else {
             return self.kept(addresses);
         };
-        // What these runs have asked once more is not asked again by the next batch.
+        // Answers of these runs are new enough.
         let ours = |found: &Answer| since.contains(&found.call.0);
         let found = addresses.iter().map(|&address| self.answers.peek(address));
         let found = found.map(|found| Ok(found?.filter(ours)));
@@ -271,12 +270,12 @@ impl Calls for RunCalls<'_> {
         }
     }
 
-    fn keep(&self, answer: Valid) -> Result<(), Outcome> {
+    fn keep(&self, answer: ValidAnswer) -> Result<(), Outcome> {
         self.keep_all(vec![answer])
     }
 
-    fn keep_all(&self, answers: Vec<Valid>) -> Result<(), Outcome> {
-        let (shared, own): (Vec<Valid>, Vec<Valid>) =
+    fn keep_all(&self, answers: Vec<ValidAnswer>) -> Result<(), Outcome> {
+        let (shared, own): (Vec<ValidAnswer>, Vec<ValidAnswer>) =
             answers.into_iter().partition(|answer| answer.is_shared);
         for (answers, sharing) in [(shared, Sharing::Project), (own, Sharing::Workspace)] {
             let answers: Vec<Answer> = answers

@@ -1,15 +1,17 @@
-//! Finds out what a batch would ask first of an agent that costs something: by doing it, in memory and up to that call.
+//! Dry runs: finds out what a batch would ask first, by running its steps in memory up to that call.
 
-use crate::run::batch::in_memory::MemoryOuts;
+use crate::run::batch::in_memory::MemoryOutputDir;
 use crate::run::check::scopes;
 use crate::run::context::Context;
-use crate::steps::agent::parts::Parts;
-use crate::steps::agent::{Answerers, count_questions};
-use crate::steps::alarm::Alarm;
+use crate::steps::agent::request_parts::RequestParts;
+use crate::steps::agent::{StageAgents, count_questions};
 use crate::steps::attempt::attempt;
-use crate::steps::calls::{Calls, Pace, Valid};
-use crate::steps::command::{Started, Stop};
-use crate::steps::work::{Limits, Rounds, Told, Watcher, Work};
+use crate::steps::batch_context::{
+    AttemptLimits, AttemptObserver, BatchContext, IterationStore, StepEvent,
+};
+use crate::steps::calls::{Calls, Pace, ValidAnswer};
+use crate::steps::cancel::CancelToken;
+use crate::steps::command::{StartedProcess, StopSignal};
 use milepost_agents::http::SharedHttp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
@@ -32,56 +34,51 @@ use std::time::Duration;
 
 /// A request that would be sent.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
-    /// What would be recorded of it.
+pub(crate) struct PlannedRequest {
+    /// Its record.
     pub(crate) sent: Sent,
-    /// Its exact bytes; for a command line what it is asked, as JSON.
+    /// Its exact bytes; for a command line its content as JSON.
     pub(crate) body: Vec<u8>,
 }
 
-/// What a batch would ask.
 #[derive(Debug, Default)]
 pub(crate) struct DryRunResult {
-    /// Its first request that would be sent; none: it needs none, or that cannot be told.
-    pub(crate) request: Option<Request>,
-    /// The addresses of its questions, where it asks questions that others may ask, too.
+    /// The first request that it would send; `None` if there is none or it is unknown.
+    pub(crate) request: Option<PlannedRequest>,
+    /// The addresses of its questions that other batches may ask too.
     pub(crate) asked: Vec<Digest>,
-    /// Answers that are kept and would be used.
+    /// How many kept answers it would use.
     pub(crate) kept: u64,
-    /// The same in parts, where they are wished for.
-    pub(crate) parts: Option<Parts>,
-    /// Why it cannot be told what it would ask.
+    /// The request in parts, if requested.
+    pub(crate) parts: Option<RequestParts>,
+    /// Why it is unknown what it would ask.
     pub(crate) unknown: Option<String>,
-    /// Whether it asks nothing itself unless another batch that asks the same fails.
+    /// True if it only waits for another batch that asks the same.
     pub(crate) waits: bool,
-    /// Iterations of its stage's `[refine]` at most, 1 without; none: its limit cannot be computed.
+    /// The most iterations of `[refine]`, 1 without; `None` if the limit cannot be computed.
     pub(crate) iterations: Option<u64>,
-    /// Questions in its file, where it may call agents and a step answers questions; none: they cannot be read.
+    /// The number of questions in its file, if a step answers questions; `None` if they cannot be read.
     pub(crate) questions: Option<u64>,
 }
 
-/// What rehearsals of a stage's batches share.
+/// A dry run of batches of one stage.
 pub(crate) struct DryRun<'a> {
-    /// What a run needs.
     pub(crate) ctx: Context<'a>,
-    /// The stage.
     pub(crate) stage: &'a Stage,
-    /// The schemas of the project.
     pub(crate) schemas: &'a Schemas,
-    /// The agents that the stage asks, made ready for a plan.
-    pub(crate) agents: &'a Answerers,
-    /// Answers that are kept.
+    /// The agents of the stage, prepared for a plan.
+    pub(crate) agents: &'a StageAgents,
     pub(crate) answers: &'a Answers,
-    /// Whether they are asked for once more.
+    /// True if kept answers do not count.
     pub(crate) fresh: bool,
-    /// Whether that holds for what nobody can be asked once more, too.
+    /// True if kept answers of external agents do not count either.
     pub(crate) anew: bool,
-    /// Whether the parts of a request are wished for.
+    /// True if the request is returned in parts too.
     pub(crate) in_parts: bool,
 }
 
 impl DryRun<'_> {
-    /// Rehearses a batch. `taken` are questions that batches before it ask.
+    /// Runs a batch. `taken` are questions that earlier batches ask.
     pub(crate) fn of(&self, found: &BatchScan, taken: &HashSet<Digest>) -> DryRunResult {
         let calls = NoCalls {
             ctx: self.ctx,
@@ -89,23 +86,25 @@ impl DryRun<'_> {
             anew: self.anew,
             in_parts: self.in_parts,
             taken,
-            seen: Mutex::default(),
+            observed: Mutex::default(),
         };
         let mut simulated = DryRunResult::default();
         let ended = self.within(found, &calls, &mut simulated);
-        let seen = calls.seen.into_inner();
-        let seen = seen.unwrap_or_else(PoisonError::into_inner);
-        let asked = seen.request.as_ref();
-        // Of those that are not kept, and those that are no longer valid.
-        let wrong = asked.map_or(0, |asked| asked.sent.questions.saturating_sub(seen.missed));
-        let told = seen.request.is_some() || seen.waits;
+        let observed = calls.observed.into_inner();
+        let observed = observed.unwrap_or_else(PoisonError::into_inner);
+        let asked = observed.request.as_ref();
+        // The request contains questions without an answer and those whose answer is no longer valid.
+        let wrong = asked.map_or(0, |asked| {
+            asked.sent.questions.saturating_sub(observed.missed)
+        });
+        let told = observed.request.is_some() || observed.waits;
         DryRunResult {
-            kept: seen.kept.saturating_sub(wrong),
+            kept: observed.kept.saturating_sub(wrong),
             unknown: ended.err().filter(|_| !told).map(|outcome| outcome.message),
-            asked: seen.asked,
-            request: seen.request,
-            parts: seen.parts,
-            waits: seen.waits,
+            asked: observed.asked,
+            request: observed.request,
+            parts: observed.parts,
+            waits: observed.waits,
             ..simulated
         }
     }
@@ -116,26 +115,26 @@ impl DryRun<'_> {
         calls: &NoCalls<'_>,
         simulated: &mut DryRunResult,
     ) -> Result<(), Outcome> {
-        let alarm = Alarm::new(Arc::new(AtomicBool::new(false)));
+        let cancel = CancelToken::new(Arc::new(AtomicBool::new(false)));
         let moment = self.ctx.moment();
-        let scope = scopes::of_inputs(&self.ctx, self.stage, found, moment, &alarm)?;
+        let scope = scopes::of_inputs(&self.ctx, self.stage, found, moment, &cancel)?;
         let name = batch_name(&self.stage.name, &found.batch.key);
-        let outs = MemoryOuts::new(self.stage);
+        let outputs = MemoryOutputDir::new(self.stage);
         let environment = BTreeMap::new();
         let nowhere = Path::new("");
-        let mut work = Work {
+        let mut batch_ctx = BatchContext {
             stage: self.stage,
             name: &name,
             scope,
             base: found.base(self.ctx.pipeline, self.ctx.settings, moment),
             moment,
-            outs: &outs,
-            rounds: &Nobody,
+            outputs: &outputs,
+            iterations: &NoObserver,
             log: &mut std::io::sink(),
-            stop: &Nobody,
-            alarm: &alarm,
+            stop: &NoObserver,
+            cancel: &cancel,
             left: &|| None,
-            watcher: &Nobody,
+            observer: &NoObserver,
             schemas: self.schemas,
             agents: self.agents,
             calls,
@@ -152,7 +151,7 @@ impl DryRun<'_> {
             token: "",
             previous: &|_| None,
             find: &|_| Ok(None),
-            limits: Limits {
+            limits: AttemptLimits {
                 grace: Duration::ZERO,
                 backoff: Duration::ZERO,
                 log_cap: 0,
@@ -160,26 +159,26 @@ impl DryRun<'_> {
                 stable: Duration::ZERO,
                 pace: Pace::default(),
             },
-            is_rehearsed: true,
+            is_dry_run: true,
         };
         simulated.iterations = match &self.stage.refine {
-            Some(refine) => refine.max_iterations.number(&work.base).ok(),
+            Some(refine) => refine.max_iterations.number(&batch_ctx.base).ok(),
             None => Some(1),
         };
-        let ended = attempt(&mut work).map(drop);
+        let ended = attempt(&mut batch_ctx).map(drop);
         let answers_questions =
             |step: &Step| step.kind.agent().is_some_and(|asked| asked.questions);
         if ended.is_err() && self.stage.steps.iter().any(answers_questions) {
-            simulated.questions = count_questions(&work).ok();
+            simulated.questions = count_questions(&batch_ctx).ok();
         }
         ended
     }
 }
 
-/// Nobody wishes to stop, and nobody watches.
-struct Nobody;
+/// Ignores all events and never stops.
+struct NoObserver;
 
-impl Rounds for Nobody {
+impl IterationStore for NoObserver {
     fn resume(&self) -> Result<Vec<Value>, Outcome> {
         Ok(Vec::new())
     }
@@ -196,7 +195,7 @@ impl Rounds for Nobody {
     fn over(&self) {}
 }
 
-impl Stop for Nobody {
+impl StopSignal for NoObserver {
     fn stopping(&self) -> bool {
         false
     }
@@ -204,17 +203,17 @@ impl Stop for Nobody {
     fn wait(&self, _most: Duration) {}
 }
 
-impl Watcher for Nobody {
-    fn told(&self, _told: Told<'_>) {}
+impl AttemptObserver for NoObserver {
+    fn event(&self, _event: StepEvent<'_>) {}
 
-    fn started(&self, _child: &Started) {}
+    fn started(&self, _child: &StartedProcess) {}
 
     fn called(&self, _number: u64, _sent: &Sent, _heard: &Heard) {}
 
     fn trying_again(&self, _failed: u32, _outcome: &Outcome, _wait: Duration) {}
 }
 
-/// Knows the answers that are kept, and sends nothing.
+/// Returns kept answers, and sends nothing.
 struct NoCalls<'a> {
     ctx: Context<'a>,
     answers: &'a Answers,
@@ -222,40 +221,40 @@ struct NoCalls<'a> {
     in_parts: bool,
     /// Questions that earlier batches ask.
     taken: &'a HashSet<Digest>,
-    seen: Mutex<Seen>,
+    observed: Mutex<ObservedCalls>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct ObservedCalls {
     kept: u64,
     missed: u64,
     asked: Vec<Digest>,
     waits: bool,
-    request: Option<Request>,
-    parts: Option<Parts>,
+    request: Option<PlannedRequest>,
+    parts: Option<RequestParts>,
 }
 
 impl NoCalls<'_> {
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn observed(&self) -> MutexGuard<'_, ObservedCalls> {
+        self.observed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is kept at addresses; with `since`, only what came in one of these runs.
+    /// Returns the answers at these addresses; with `since`, only those of these runs.
     fn at(
         &self,
         addresses: &[Digest],
         since: Option<&[String]>,
     ) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
         let mut all = Vec::with_capacity(addresses.len());
-        let mut seen = self.seen();
+        let mut observed = self.observed();
         for &address in addresses {
             let found = self.answers.peek(address);
             let found = found
                 .map_err(|error| Outcome::new(OutcomeKind::Input, error.to_string()).for_good())?;
             let found = found.filter(|found| since.is_none_or(|runs| runs.contains(&found.call.0)));
             match found {
-                Some(_) => seen.kept += 1,
-                None => seen.missed += 1,
+                Some(_) => observed.kept += 1,
+                None => observed.missed += 1,
             }
             all.push(found.map(|found| {
                 let (run, call) = found.call;
@@ -279,9 +278,9 @@ impl Calls for NoCalls<'_> {
         self.at(addresses, self.anew.then_some(&[]))
     }
 
-    fn asking(&self, parts: &dyn Fn() -> Parts) {
+    fn about_to_ask(&self, parts: &dyn Fn() -> RequestParts) {
         if self.in_parts {
-            self.seen().parts.get_or_insert_with(parts);
+            self.observed().parts.get_or_insert_with(parts);
         }
     }
 
@@ -292,7 +291,7 @@ impl Calls for NoCalls<'_> {
     fn claim(&self, address: Digest) -> bool {
         let is_free = !self.taken.contains(&address);
         if is_free {
-            self.seen().asked.push(address);
+            self.observed().asked.push(address);
         }
         is_free
     }
@@ -300,16 +299,16 @@ impl Calls for NoCalls<'_> {
     fn release(&self, _: &[Digest]) {}
 
     fn wait(&self, _: Digest, _: &dyn Fn() -> bool) {
-        self.seen().waits = true;
+        self.observed().waits = true;
     }
 
-    fn keep(&self, _answer: Valid) -> Result<(), Outcome> {
+    fn keep(&self, _answer: ValidAnswer) -> Result<(), Outcome> {
         Ok(())
     }
 
     fn sending(&self, sent: &Sent, body: &[u8]) -> Result<u64, Outcome> {
-        let mut seen = self.seen();
-        seen.request.get_or_insert_with(|| Request {
+        let mut observed = self.observed();
+        observed.request.get_or_insert_with(|| PlannedRequest {
             sent: sent.clone(),
             body: body.to_vec(),
         });

@@ -1,10 +1,10 @@
-//! Foresees what a stage's batches would ask of agents: calls, tokens and cost.
+//! Estimates calls, tokens and cost of the agents of a stage.
 
-use crate::run::agents::dry_run::{DryRun, DryRunResult, Request};
-use crate::run::agents::ready::of_stage;
+use crate::run::agents::dry_run::{DryRun, DryRunResult, PlannedRequest};
+use crate::run::agents::project_agents::of_stage;
 use crate::run::context::Context;
-use crate::steps::agent::parts::Parts;
-use crate::steps::agent::{Agents, Answerers, most_calls};
+use crate::steps::agent::request_parts::RequestParts;
+use crate::steps::agent::{Agents, StageAgents, most_calls};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::call::Sent;
 use milepost_core::model::money::NanoUsd;
@@ -51,18 +51,18 @@ pub struct Asks {
     pub reserved: Option<NanoUsd>,
 }
 
-/// What is needed to foresee what a run would ask.
+/// Estimates what a run would ask.
 pub(crate) struct CostEstimator<'a> {
     ctx: Context<'a>,
     agents: &'a Agents,
     answers: Answers,
     fresh: bool,
-    /// Calls that were made before, by stage and provider; read when they are first needed.
+    /// Past calls by stage and provider; read when first needed.
     past: Option<BTreeMap<(String, String), Past>>,
 }
 
 impl<'a> CostEstimator<'a> {
-    /// Of a workspace. Nothing is written.
+    /// Creates an estimator for a workspace. It writes nothing.
     pub(crate) fn new(ctx: Context<'a>, project: &Path, agents: &'a Agents, fresh: bool) -> Self {
         Self {
             ctx,
@@ -73,11 +73,11 @@ impl<'a> CostEstimator<'a> {
         }
     }
 
-    /// What these batches of a stage would ask; none when they ask nobody who costs something. `settled`: no stage that runs before
-    /// changes what they read, so that the calls have a bound.
+    /// Estimates what these batches of a stage would ask; `None` if all their agents are free. With `settled`, no earlier stage
+    /// changes their inputs, so that the number of calls has a bound.
     ///
     /// # Errors
-    /// When an agent cannot be made ready, or records of calls cannot be read.
+    /// When an agent is unavailable, or records of calls cannot be read.
     pub(crate) fn asks(
         &mut self,
         stage: &Stage,
@@ -85,13 +85,13 @@ impl<'a> CostEstimator<'a> {
         settled: bool,
     ) -> Result<Option<Asks>, String> {
         let mut asked = called(&self.ctx, stage);
-        // Whoever is outside is not sent anything.
+        // Nothing is sent to external agents.
         asked.retain(|_, called| !called.is_external);
         if asked.is_empty() || batches.is_empty() {
             return Ok(None);
         }
         let ready = of_stage(&self.ctx, stage, self.agents)?;
-        let simulated = self.rehearse(stage, &ready, batches);
+        let simulated = self.simulate(stage, &ready, batches);
         let mut asks = self.sum(stage, &ready, &asked, &simulated)?;
         if stage.refine.is_some() {
             asks.iterations = simulated.iter().filter_map(|batch| batch.iterations).max();
@@ -105,15 +105,15 @@ impl<'a> CostEstimator<'a> {
         Ok(Some(asks))
     }
 
-    /// The first request that a batch would send; else why there is none.
+    /// Returns the first request that a batch would send, or why there is none.
     ///
     /// # Errors
-    /// When an agent cannot be made ready.
+    /// When an agent is unavailable.
     pub(crate) fn request(
         &self,
         stage: &Stage,
         batch: &BatchScan,
-    ) -> Result<Result<Request, String>, String> {
+    ) -> Result<Result<PlannedRequest, String>, String> {
         if called(&self.ctx, stage).is_empty() {
             return Ok(Err("no agent that costs something is asked".to_owned()));
         }
@@ -131,7 +131,7 @@ impl<'a> CostEstimator<'a> {
         })
     }
 
-    /// The agents of a stage that are someone outside, by name.
+    /// Returns the names of the external agents of a stage.
     pub(crate) fn outside(&self, stage: &Stage) -> Vec<String> {
         let asked = called(&self.ctx, stage).into_iter();
         asked
@@ -140,11 +140,10 @@ impl<'a> CostEstimator<'a> {
             .collect()
     }
 
-    /// Of batches of a stage, which wait for an answer of someone outside before anybody else is asked: by whom, and how many
-    /// questions. Nothing is rehearsed where nobody outside is asked.
+    /// Returns for each batch the request that waits for an external agent, if that is the batch's first request.
     ///
     /// # Errors
-    /// When an agent cannot be made ready.
+    /// When an agent is unavailable.
     pub(crate) fn awaited(
         &self,
         stage: &Stage,
@@ -155,7 +154,7 @@ impl<'a> CostEstimator<'a> {
             return Ok(batches.iter().map(|_| None).collect());
         }
         let ready = of_stage(&self.ctx, stage, self.agents)?;
-        let simulated = self.rehearse(stage, &ready, batches);
+        let simulated = self.simulate(stage, &ready, batches);
         let of_outside = |sent: &Sent| outside.contains(&sent.agent);
         let sent = simulated
             .into_iter()
@@ -163,17 +162,17 @@ impl<'a> CostEstimator<'a> {
         Ok(sent.map(|sent| sent.filter(of_outside)).collect())
     }
 
-    /// What a batch asks of someone outside, in parts; none: they are not the first who are asked, or nothing is. `anew`: as if
-    /// nothing had been answered.
+    /// Returns the request of a batch to an external agent, in parts; `None` if the first request goes to another agent or
+    /// there is none. With `anew`, kept answers do not count.
     ///
     /// # Errors
-    /// When an agent cannot be made ready.
+    /// When an agent is unavailable.
     pub(crate) fn parts(
         &self,
         stage: &Stage,
         batch: &BatchScan,
         anew: bool,
-    ) -> Result<Result<Option<(Request, Parts)>, String>, String> {
+    ) -> Result<Result<Option<(PlannedRequest, RequestParts)>, String>, String> {
         let ready = of_stage(&self.ctx, stage, self.agents)?;
         let schemas = Schemas::default();
         let dry_run = DryRun {
@@ -185,7 +184,7 @@ impl<'a> CostEstimator<'a> {
         if let Some(why) = simulated.unknown {
             return Ok(Err(why));
         }
-        let is_outside = |(request, _): &(Request, Parts)| {
+        let is_outside = |(request, _): &(PlannedRequest, RequestParts)| {
             let agent = ready.named(&request.sent.agent);
             agent.is_some_and(|ready| ready.agent.is_external())
         };
@@ -197,7 +196,7 @@ impl<'a> CostEstimator<'a> {
         &'b self,
         stage: &'b Stage,
         schemas: &'b Schemas,
-        agents: &'b Answerers,
+        agents: &'b StageAgents,
     ) -> DryRun<'b> {
         DryRun {
             ctx: self.ctx,
@@ -211,10 +210,10 @@ impl<'a> CostEstimator<'a> {
         }
     }
 
-    fn rehearse(
+    fn simulate(
         &self,
         stage: &Stage,
-        agents: &Answerers,
+        agents: &StageAgents,
         batches: &[&BatchScan],
     ) -> Vec<DryRunResult> {
         let schemas = Schemas::default();
@@ -222,7 +221,7 @@ impl<'a> CostEstimator<'a> {
         let none = HashSet::new();
         let one = |batch: &&BatchScan, taken: &HashSet<Digest>| {
             let mut simulated = dry_run.of(batch, taken);
-            // Of many, the bytes would fill the memory.
+            // The bytes of many requests would fill the memory.
             if let Some(request) = &mut simulated.request {
                 request.body = Vec::new();
             }
@@ -250,7 +249,7 @@ impl<'a> CostEstimator<'a> {
                 })
                 .collect()
         });
-        // What an earlier batch asks, a later one does not.
+        // A later batch does not repeat the questions of an earlier one.
         let mut taken: HashSet<Digest> = HashSet::new();
         for (simulated, batch) in all.iter_mut().zip(batches) {
             if simulated.asked.iter().any(|asked| taken.contains(asked)) {
@@ -264,8 +263,8 @@ impl<'a> CostEstimator<'a> {
     fn sum(
         &mut self,
         stage: &Stage,
-        ready: &Answerers,
-        asked: &BTreeMap<String, Called>,
+        ready: &StageAgents,
+        asked: &BTreeMap<String, CalledAgent>,
         simulated: &[DryRunResult],
     ) -> Result<Asks, String> {
         let mut by_agent: BTreeMap<&str, ExpectedCalls> = BTreeMap::new();
@@ -292,7 +291,7 @@ impl<'a> CostEstimator<'a> {
             reserved: None,
         };
         for batch in simulated {
-            let Some(Request { sent, .. }) = &batch.request else {
+            let Some(PlannedRequest { sent, .. }) = &batch.request else {
                 continue;
             };
             if !asked.contains_key(&sent.agent) {
@@ -311,7 +310,7 @@ impl<'a> CostEstimator<'a> {
         asks.reserved = reserved;
         let declared = stage.estimate.as_ref();
         if declared.is_some() && asks.unknown > 0 {
-            // What is declared holds for batches that cannot be rehearsed, too.
+            // A declared estimate also applies to batches that cannot be simulated.
             if let Some(name) = asked.keys().next() {
                 by_agent.entry(name).or_default().batches += asks.unknown;
             }
@@ -335,7 +334,7 @@ impl<'a> CostEstimator<'a> {
                     .costs
                     .of_call(ready.model(), ready.agent.is_batched(), &usage, None)
             });
-            // A tool that says what a call costs said it before.
+            // A command line that reports costs reported them in past calls.
             let told = past.cost_of(sum.calls.max(sum.batches));
             asks.cost = asks.cost.zip(cost.or(told)).map(|(sum, one)| sum + one);
         }
@@ -364,17 +363,16 @@ impl<'a> CostEstimator<'a> {
     }
 }
 
-/// An agent that is called: one that may cost something, or whose answers were recorded.
-struct Called {
-    /// Who that is, in one line.
+/// An agent that is called: one that costs money, is external, or replays records.
+struct CalledAgent {
+    /// Its description in one line.
     who: String,
-    /// Whether it is asked the questions that `split` wrote, or a whole prompt.
+    /// True if it answers questions that `split` wrote; false if it gets a whole prompt.
     answers_questions: bool,
-    /// Whether it is someone outside.
     is_external: bool,
 }
 
-/// Returns how many calls a rehearsed batch makes at most. `None`: its iterations or questions are not known.
+/// Returns the most calls of a simulated batch; `None` if its iterations or questions are unknown.
 fn most_calls_of(ctx: &Context<'_>, stage: &Stage, batch: &DryRunResult) -> Option<u64> {
     if batch.request.is_none() && batch.unknown.is_none() && !batch.waits {
         return Some(0);
@@ -397,15 +395,15 @@ fn most_calls_of(ctx: &Context<'_>, stage: &Stage, batch: &DryRunResult) -> Opti
     Some(sum.saturating_mul(batch.iterations?.max(1)))
 }
 
-/// The agents of a stage that are called, by their names after replacements.
-fn called(ctx: &Context<'_>, stage: &Stage) -> BTreeMap<String, Called> {
+/// Returns the agents that a stage calls, by their names after replacements.
+fn called(ctx: &Context<'_>, stage: &Stage) -> BTreeMap<String, CalledAgent> {
     let mut called = BTreeMap::new();
     for step in &stage.steps {
         if let Some(asked) = step.kind.agent()
             && let Some(agent) = ctx.settings.agent(ctx.pipeline, &asked.agent)
             && !agent.is_free()
         {
-            let one = Called {
+            let one = CalledAgent {
                 who: agent.describe(),
                 answers_questions: asked.questions,
                 is_external: agent.is_external(),

@@ -1,11 +1,11 @@
-//! Takes in what someone outside answers for a batch: what is right is kept as any agent's answer, what is wrong is set aside.
+//! Accepts submissions of external agents: keeps valid answers, and moves invalid ones to quarantine.
 
 use crate::run::batch::set_aside::set_aside;
 use crate::run::error::RunError;
 use crate::run::record::begin;
 use crate::run::record::recorder::Recorder;
 use crate::run::record::recorder::agent;
-use crate::steps::agent::outside::{Terms, judge};
+use crate::steps::agent::submission::{SubmissionRules, check_submission};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
 use milepost_core::model::call::{ANSWERED, Heard, Sent};
@@ -26,22 +26,21 @@ use milepost_store::store::leases::Lease;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-pub(crate) use crate::steps::agent::parts::Parts;
-pub(crate) use crate::steps::agent::sort::{What, Wrong};
+pub(crate) use crate::steps::agent::reply_matcher::{ReplyError, ReplyErrorKind};
+pub(crate) use crate::steps::agent::request_parts::RequestParts;
 
-/// The step of a stage that asks someone outside, as far as an answer is judged by it.
+/// The part of an agent step that answers are checked by.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asking<'a> {
-    /// The form of an answer.
+pub(crate) struct AnswerFormat<'a> {
     pub(crate) form: AnswerForm,
-    /// Of one answer.
+    /// The schema of one answer.
     pub(crate) schema: Option<&'a Asset>,
-    /// Values for keys that an answer lacks.
+    /// Defaults for missing keys.
     pub(crate) defaults: &'a Map<String, Value>,
 }
 
-impl<'a> Asking<'a> {
-    /// The step that makes an output; none: it asks no agent.
+impl<'a> AnswerFormat<'a> {
+    /// Returns the format of the agent step that makes an output; `None` if no agent makes it.
     pub(crate) fn of(stage: &'a Stage, out: &str) -> Option<Self> {
         let mut steps = stage.steps.iter().filter(|step| step.out == out);
         let asked = steps.find_map(|step| step.kind.agent())?;
@@ -53,7 +52,7 @@ impl<'a> Asking<'a> {
     }
 }
 
-/// Everything that a batch depends on, in one digest.
+/// Returns the fingerprint of a batch as one digest.
 pub(crate) fn fingerprint(found: &StageScan, batch: &BatchScan) -> Digest {
     Digest::of(format!(
         "{} {}",
@@ -62,63 +61,63 @@ pub(crate) fn fingerprint(found: &StageScan, batch: &BatchScan) -> Digest {
     ))
 }
 
-/// What was taken in.
+/// The result of a submission.
 #[derive(Debug, Default)]
-pub(crate) struct TakenIn {
-    /// Answers that were right, and are kept.
+pub(crate) struct SubmissionResult {
+    /// How many valid answers were kept.
     pub(crate) kept: u64,
-    /// What is wrong.
-    pub(crate) wrong: Vec<Wrong>,
-    /// Ids of questions that have no right answer yet; of a batch without questions `answer`.
+    /// The errors.
+    pub(crate) wrong: Vec<ReplyError>,
+    /// The ids of questions without a valid answer; `answer` for a batch without questions.
     pub(crate) open: Vec<String>,
-    /// Where what is wrong was set aside, in the workspace.
+    /// The quarantine folder of invalid answers, in the workspace.
     pub(crate) quarantine: Option<String>,
 }
 
-/// An answer of someone outside.
-pub(crate) struct Given<'a> {
-    /// What was leased.
+/// The answer of an external agent.
+pub(crate) struct LeasedAnswer<'a> {
+    /// The lease.
     pub(crate) lease: &'a Lease,
     /// The bytes of the request.
     pub(crate) request: &'a [u8],
-    /// What was answered.
+    /// The answer.
     pub(crate) text: &'a str,
-    /// Whether what is kept already may be replaced.
+    /// True if it may replace kept answers.
     pub(crate) replaces: bool,
 }
 
-/// Takes in an answer: records it as a call, keeps what is right, and sets aside what is wrong. Nothing is made of it yet.
+/// Records an answer as a call, keeps valid answers, and moves invalid ones to quarantine. The batch does not run yet.
 ///
 /// # Errors
-/// When the disk fails, or the schema of an answer cannot be used.
-pub(crate) fn take_in(
+/// When the disk fails, or the schema of an answer is invalid.
+pub(crate) fn accept_submission(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
     found: &StageScan,
-    asking: Asking<'_>,
-    given: &Given<'_>,
-) -> Result<TakenIn, RunError> {
+    format: AnswerFormat<'_>,
+    submission: &LeasedAnswer<'_>,
+) -> Result<SubmissionResult, RunError> {
     let ctx = recorder.ctx;
-    let lease = given.lease;
+    let lease = submission.lease;
     let world = |error: &dyn std::fmt::Display| RunError::World(error.to_string());
     let schemas = Schemas::default();
-    let schema = asking.schema.map(|asset| schemas.get(asset)).transpose();
+    let schema = format.schema.map(|asset| schemas.get(asset)).transpose();
     let schema = schema.map_err(|error| world(&error))?;
-    let judged = judge(
-        given.text,
-        &Terms {
+    let judged = check_submission(
+        submission.text,
+        &SubmissionRules {
             ids: lease.questions.iter().map(|(id, _)| id.as_str()).collect(),
             schema: schema.as_deref(),
             keeps_id: lease.keeps_id,
-            form: asking.form,
-            defaults: asking.defaults,
+            form: format.form,
+            defaults: format.defaults,
         },
     );
     if !recorder.state.stages.contains_key(&stage.name) {
         begin::begin(recorder, stage, found, 0)?;
         begin::handoff(recorder, stage)?;
     }
-    let number = record_call(recorder, stage, given)?;
+    let number = record_call(recorder, stage, submission)?;
     let project = ctx.files.folder(Root::Project);
     let answers = Answers::open(ctx.disk, project, ctx.layout, recorder.run_id());
     let addresses: Vec<Digest> = lease.addresses().collect();
@@ -126,14 +125,14 @@ pub(crate) fn take_in(
     let mut has: Vec<bool> = known.iter().map(Option::is_some).collect();
     let mut right = Vec::new();
     for (place, answer) in judged.right {
-        if has[place] && !given.replaces {
+        if has[place] && !submission.replaces {
             continue;
         }
         has[place] = true;
         right.push(Answer {
             address: addresses[place],
             answer,
-            schema: asking.schema.map(|asset| asset.digest),
+            schema: format.schema.map(|asset| asset.digest),
             agent: format!("external {}", lease.client),
             call: (recorder.run_id().to_owned(), number),
         });
@@ -145,7 +144,7 @@ pub(crate) fn take_in(
     answers
         .put_all(&right, sharing)
         .map_err(|why| world(&why))?;
-    // What was answered before need not be answered again.
+    // Questions with a kept answer need no other.
     let answered: BTreeSet<&str> = lease
         .questions
         .iter()
@@ -155,7 +154,7 @@ pub(crate) fn take_in(
     let mut wrong = judged.wrong;
     wrong.retain(|wrong| {
         let of_answered = wrong.id.as_deref().is_some_and(|id| answered.contains(id));
-        wrong.what != What::Missing || !of_answered
+        wrong.kind != ReplyErrorKind::Missing || !of_answered
     });
     let open = if lease.questions.is_empty() {
         let open = has.iter().any(|has| !has);
@@ -166,7 +165,7 @@ pub(crate) fn take_in(
             .cloned()
             .collect()
     };
-    let mut taken = TakenIn {
+    let mut taken = SubmissionResult {
         kept: right.len() as u64,
         wrong,
         open,
@@ -179,14 +178,14 @@ pub(crate) fn take_in(
     Ok(taken)
 }
 
-/// Records the answer as a call of its agent. Gives the number.
+/// Records the answer as a call of its agent, and returns the number of the call.
 fn record_call(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
-    given: &Given<'_>,
+    submission: &LeasedAnswer<'_>,
 ) -> Result<u64, RunError> {
     let ctx = recorder.ctx;
-    let lease = given.lease;
+    let lease = submission.lease;
     let now = ctx.clock.now();
     let took = now.as_millisecond() - lease.since.as_millisecond();
     let took_ms = u64::try_from(took).unwrap_or(0);
@@ -195,7 +194,7 @@ fn record_call(
         model: lease.client.clone(),
         ..lease.sent.clone()
     };
-    let raw = ctx.redactor.bytes(given.text.as_bytes());
+    let raw = ctx.redactor.bytes(submission.text.as_bytes());
     let heard = Heard {
         outcome: ANSWERED.to_owned(),
         message: None,
@@ -203,7 +202,7 @@ fn record_call(
         cost: Some(NanoUsd::ZERO),
         served: Some(lease.client.clone()),
         request_id: Some(lease.id.clone()),
-        text: Some(given.text.to_owned()),
+        text: Some(submission.text.to_owned()),
         structured: None,
         stop: Some("end".to_owned()),
         raw: Digest::of(""),
@@ -212,7 +211,7 @@ fn record_call(
     let heard = heard.without_keys(ctx.redactor, &raw);
     let world = |error: &dyn std::fmt::Display| RunError::World(error.to_string());
     let mut log = CallLog::new(ctx.disk, ctx.layout, recorder.run_id());
-    let number = log.sent(now, &sent, given.request);
+    let number = log.sent(now, &sent, submission.request);
     let number = number.map_err(|error| world(&error))?;
     let kept = log.heard(now, number, &heard, &raw);
     kept.map_err(|error| world(&error))?;
@@ -245,16 +244,16 @@ fn record_call(
     Ok(number)
 }
 
-/// Records what is wrong, and sets it aside. Gives the folder.
+/// Records the errors, moves the answer to quarantine, and returns the folder.
 fn refuse(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
     lease: &Lease,
     number: u64,
-    taken: &TakenIn,
+    taken: &SubmissionResult,
 ) -> Result<Option<String>, RunError> {
     let name = batch_name(&stage.name, &lease.batch);
-    let lines: Vec<String> = taken.wrong.iter().map(Wrong::line).collect();
+    let lines: Vec<String> = taken.wrong.iter().map(ReplyError::line).collect();
     let message = format!("what {} answered is not right", lease.client);
     let outcome = Outcome::new(OutcomeKind::Schema, message);
     let kept = set_aside(recorder, &name, &outcome, None, &[(number, lines.clone())])?;
@@ -278,7 +277,7 @@ fn refuse(
     Ok(kept)
 }
 
-/// Ends what was recorded without a run of stages.
+/// Ends the recorded run, in which no stage ran.
 fn close(recorder: &mut Recorder<'_>) -> Result<(), RunError> {
     let event = Event::RunFinished {
         status: "held".to_owned(),

@@ -1,7 +1,7 @@
-//! What a run asks of agents: which are ready, their calls, and what they would be asked.
+//! Agents of a run: which are available, their calls, and estimates.
 
 pub(crate) mod calls;
 pub(crate) mod dry_run;
 pub(crate) mod estimate;
 pub(crate) mod external;
-pub(crate) mod ready;
+pub(crate) mod project_agents;

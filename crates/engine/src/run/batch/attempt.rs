@@ -1,7 +1,7 @@
-//! One try at one batch, on a thread of its own: scope, steps, judgement; what was made lies hashed in scratch.
+//! One attempt of one batch: builds its scope, runs its steps, and validates and hashes its outputs in scratch.
 
-use crate::run::batch::iterations::KeptRounds;
-use crate::run::batch::output_dir::{ScratchFile, ScratchOuts};
+use crate::run::batch::iterations::AttemptIterations;
+use crate::run::batch::output_dir::{ScratchFile, ScratchOutputDir};
 use crate::run::batch::placeholder::placeholder;
 use crate::run::batch::printed::Printed;
 use crate::run::batch::stage_context::{
@@ -9,9 +9,9 @@ use crate::run::batch::stage_context::{
 };
 use crate::run::check::scopes;
 use crate::run::check::validate;
-use crate::steps::alarm::{Alarm, Rang};
 use crate::steps::attempt::{attempt, stage_is_over};
-use crate::steps::work::{Watcher, Work};
+use crate::steps::batch_context::{AttemptObserver, BatchContext};
+use crate::steps::cancel::{CancelReason, CancelToken};
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::base::source::Source;
 use milepost_core::expr::scope::Scope;
@@ -25,12 +25,12 @@ use milepost_store::store::scratch::{self, Scratch};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Does a batch. `previous` gives the files that it made last time.
+/// Runs a batch. `previous` contains the files that it made last time, by output.
 pub(crate) fn run(
     stage_ctx: &StageContext<'_>,
     found: &BatchScan,
     serial: u64,
-    watcher: &dyn Watcher,
+    observer: &dyn AttemptObserver,
     previous: &BTreeMap<String, RelPath>,
 ) -> AttemptResult {
     let name = batch_name(&stage_ctx.stage.name, &found.batch.key);
@@ -58,25 +58,34 @@ pub(crate) fn run(
             };
         }
     };
-    let alarm = Alarm::new(Arc::clone(&stage_ctx.wished));
-    alarm.set(stage_ctx.left());
+    let cancel = CancelToken::new(Arc::clone(&stage_ctx.wished));
+    cancel.set_time(stage_ctx.left());
     let mut log = Printed::new(stage_ctx, &name, serial);
-    let outs = ScratchOuts::new(&scratch, stage_ctx.stage, &found.targets, &alarm);
-    let rounds = KeptRounds::new(stage_ctx, found, &scratch);
+    let outputs = ScratchOutputDir::new(&scratch, stage_ctx.stage, &found.targets, &cancel);
+    let iterations = AttemptIterations::new(stage_ctx, found, &scratch);
     let result = within(
-        stage_ctx, found, &name, &scratch, &outs, &rounds, &mut log, watcher, previous, &alarm,
+        stage_ctx,
+        found,
+        &name,
+        &scratch,
+        &outputs,
+        &iterations,
+        &mut log,
+        observer,
+        previous,
+        &cancel,
     );
-    let result = result.or_else(|outcome| rounds.failed().and(Err(outcome)));
-    let result = result.map_err(|outcome| match alarm.rang() {
-        Some(Rang::Stop) => Outcome::new(OutcomeKind::Cancelled, "the run was stopped"),
-        // Reading and writing end with it, and say so in their own words.
-        Some(Rang::Time) if outcome.kind != OutcomeKind::Timeout => {
+    let result = result.or_else(|outcome| iterations.failed().and(Err(outcome)));
+    let result = result.map_err(|outcome| match cancel.reason() {
+        Some(CancelReason::Stopped) => Outcome::new(OutcomeKind::Cancelled, "the run was stopped"),
+        // Reading and writing were cancelled and failed with other messages.
+        Some(CancelReason::TimedOut) if outcome.kind != OutcomeKind::Timeout => {
             stage_is_over(stage_ctx.stage).with_details(vec![outcome.to_string()])
         }
         _ => outcome.without_keys(stage_ctx.ctx.redactor),
     });
     let result = match result {
-        // What was not tried has not failed: it is held.
+        // A batch that waits has not failed.
         Err(outcome)
             if !matches!(
                 outcome.kind,
@@ -94,13 +103,13 @@ pub(crate) fn run(
     }
 }
 
-/// Whether a step writes files by their paths: programs do, and workbooks are put together from parts.
+/// Returns true if a step writes files by path, as programs and workbooks do.
 fn wants_folder(stage: &Stage) -> bool {
     let mut steps = stage.steps.iter();
     steps.any(|step| step.kind.info().writes_by_path)
 }
 
-/// What names an attempt in the environment of its programs, so that a later run finds those that outlived this one.
+/// Returns the id of an attempt in the environment of its programs, by which a later run finds survivors.
 pub(crate) fn token(run: &str, stage: &str, batch: &str) -> String {
     format!("{run}/{stage}/{batch}")
 }
@@ -114,12 +123,12 @@ fn within(
     found: &BatchScan,
     name: &str,
     scratch: &Scratch,
-    outs: &ScratchOuts<'_>,
-    rounds: &KeptRounds<'_>,
+    outputs: &ScratchOutputDir<'_>,
+    iterations: &AttemptIterations<'_>,
     log: &mut Printed<'_>,
-    watcher: &dyn Watcher,
+    observer: &dyn AttemptObserver,
     previous: &BTreeMap<String, RelPath>,
-    alarm: &Arc<Alarm>,
+    cancel: &Arc<CancelToken>,
 ) -> Result<Produced, Outcome> {
     if let Err(why) = &found.decision {
         return Err(why.outcome());
@@ -132,10 +141,10 @@ fn within(
         stage_ctx.stage,
         found,
         stage_ctx.schemas,
-        alarm,
+        cancel,
     )?;
     let moment = stage_ctx.ctx.moment();
-    let scope = scopes::of_inputs(&stage_ctx.ctx, stage_ctx.stage, found, moment, alarm)?;
+    let scope = scopes::of_inputs(&stage_ctx.ctx, stage_ctx.stage, found, moment, cancel)?;
     validate::checks(&stage_ctx.stage.requires, &scope).map_err(Outcome::for_good)?;
     let token = token(stage_ctx.run_id, &stage_ctx.stage.name, &found.batch.key);
     let files = stage_ctx.ctx.files;
@@ -143,21 +152,21 @@ fn within(
         let source = files
             .source(&FilePath::workspace(previous.get(output)?.clone()))
             .ok()?;
-        Some(alarm.source(source))
+        Some(cancel.source(source))
     };
-    let mut work = Work {
+    let mut batch_ctx = BatchContext {
         stage: stage_ctx.stage,
         name,
         scope,
         base: found.base(stage_ctx.ctx.pipeline, stage_ctx.ctx.settings, moment),
         moment,
-        outs,
-        rounds,
+        outputs,
+        iterations,
         log,
         stop: stage_ctx.stop,
-        alarm,
+        cancel,
         left: &|| stage_ctx.left(),
-        watcher,
+        observer,
         schemas: stage_ctx.schemas,
         agents: stage_ctx.agents,
         calls: stage_ctx.calls,
@@ -173,20 +182,20 @@ fn within(
         project: files.folder(Root::Project),
         token: &token,
         previous: &earlier,
-        find: &|file: &FilePath| scopes::awaited(&stage_ctx.ctx, file, alarm),
+        find: &|file: &FilePath| scopes::awaited(&stage_ctx.ctx, file, cancel),
         limits: stage_ctx.limits,
-        is_rehearsed: false,
+        is_dry_run: false,
     };
-    let said = attempt(&mut work)?;
-    let mut scope = work.scope;
-    let (mut made, items) = collect(stage_ctx, outs, scratch, &mut scope, alarm)?;
-    let failed = said.failed.iter().flat_map(|failed| failed.keys.clone());
+    let report = attempt(&mut batch_ctx)?;
+    let mut scope = batch_ctx.scope;
+    let (mut made, items) = collect(stage_ctx, outputs, scratch, &mut scope, cancel)?;
+    let failed = report.failed.iter().flat_map(|failed| failed.keys.clone());
     let counted = validate::conservation(stage_ctx.stage, &scope, &failed.collect())?;
     validate::checks(&stage_ctx.stage.checks, &scope)?;
     let elements = counted.or(items);
-    let opinion = validate::opinion(stage_ctx.stage, &scope, said.summary)?;
+    let opinion = validate::opinion(stage_ctx.stage, &scope, report.summary)?;
     add_marker(stage_ctx, found, scratch, &mut made)?;
-    let mut warnings = said.warnings;
+    let mut warnings = report.warnings;
     for warning in opinion.warnings() {
         if !warnings.contains(&warning) {
             warnings.push(warning);
@@ -198,19 +207,19 @@ fn within(
         opinion,
         warnings,
         placeholder: None,
-        failed: said.failed,
-        answers: said.answers,
+        failed: report.failed,
+        answers: report.answers,
         stale: stale(stage_ctx, found)?,
     })
 }
 
-/// The outputs, hashed and judged by their schemas, and in the scope.
+/// Validates and hashes the outputs, and adds them to the scope.
 fn collect(
     stage_ctx: &StageContext<'_>,
-    outs: &ScratchOuts<'_>,
+    outputs: &ScratchOutputDir<'_>,
     scratch: &Scratch,
     scope: &mut Scope,
-    alarm: &Arc<Alarm>,
+    cancel: &Arc<CancelToken>,
 ) -> Result<(Vec<(Made, RelPath)>, Option<u64>), Outcome> {
     let failed = |name: &str, error: &dyn std::fmt::Display| {
         Outcome::new(OutcomeKind::Output, format!("output `{name}`: {error}"))
@@ -218,19 +227,19 @@ fn collect(
     let mut made = Vec::new();
     let mut items = None;
     for output in &stage_ctx.stage.outputs {
-        let files = outs
+        let files = outputs
             .files(&output.name)
             .map_err(|error| failed(&output.name, &error))?;
         let skipped = may_be_skipped(stage_ctx.stage, &output.name);
         if files.is_empty() && !output.is_many() && !skipped {
-            let place = outs
+            let place = outputs
                 .pattern(&output.name)
                 .map_or_else(|_| output.path.shown(), |path| path.to_string());
             return Err(failed(&output.name, &format!("no step wrote `{place}`")));
         }
         for file in files {
             if output.schema.is_some() || output.columns.is_some() {
-                let source = alarm.source(Arc::new(ScratchFile::new(scratch, &file)));
+                let source = cancel.source(Arc::new(ScratchFile::new(scratch, &file)));
                 let counted = validate::output(stage_ctx.schemas, output, &*source)?;
                 if output.stream.is_some() {
                     items = Some(items.unwrap_or(0) + counted);
@@ -255,7 +264,7 @@ fn collect(
     Ok((made, items))
 }
 
-/// Whether a step with `when` makes an output. A program makes those too that no other step is said to make.
+/// Returns true if a step with `when` makes an output. A program also makes outputs that no step names.
 fn may_be_skipped(stage: &Stage, output: &str) -> bool {
     let is_named = stage.steps.iter().any(|step| step.out == output);
     stage.steps.iter().any(|step| {

@@ -1,4 +1,4 @@
-//! Runs the batches of a stage: hands them to threads, hears what comes of them, commits in groups.
+//! Runs the batches of a stage on threads, records their events, and commits them in groups.
 
 use crate::run::batch::set_aside::{Refused, set_aside};
 use crate::run::batch::stage_context::{AttemptResult, StageContext};
@@ -9,7 +9,7 @@ use crate::run::record::commit::{Finished, commit};
 use crate::run::record::progress::ProgressWriter;
 use crate::run::record::recorder::Recorder;
 use crate::run::record::recorder::agent;
-use crate::steps::command::{Started, Stop};
+use crate::steps::command::{StartedProcess, StopSignal};
 use milepost_core::model::call::Spent;
 use milepost_core::model::event::{Child, Event, EventType};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -23,41 +23,40 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A group is closed at this age, or when it has so many batches, or when nothing runs.
+/// A group is committed at this age, at this size, or when nothing runs.
 const GROUP_AGE: Duration = Duration::from_millis(200);
 const GROUP_SIZE: usize = 1000;
 
-/// At most so many threads, whatever is asked for: a system refuses more at some number.
+/// The most threads, whatever is requested.
 const THREADS: usize = 512;
 
-/// The same where an agent answers in batches: each waits for one request of the provider's batch.
+/// The most threads if an agent uses provider batches: each only waits for a request.
 const PARKED: usize = 4096;
 
-/// What came of it.
+/// The result of running batches of a stage.
 #[derive(Debug, Default)]
 pub(crate) struct Dispatched {
-    /// Batches that were made.
+    /// Batches that were built.
     pub(crate) ran: u64,
     /// Batches that have a placeholder.
     pub(crate) placeholders: u64,
-    /// Batches that failed, with how.
+    /// Failed batches with their outcomes.
     pub(crate) failed: Vec<(String, Outcome)>,
-    /// Batches that were not tried, because another failed or the run was stopped.
+    /// Batches that were not started, because another failed or the run was stopped.
     pub(crate) left: u64,
-    /// Whether the run was stopped.
     pub(crate) stopped: bool,
-    /// What calls of agents cost.
+    /// The cost of calls.
     pub(crate) spent: Spent,
-    /// Why batches were held: they would cost more than may be spent.
+    /// Why batches wait for budget.
     pub(crate) held: Option<String>,
-    /// Batches that someone outside has to answer for first.
+    /// Batches that wait for external agents.
     pub(crate) awaits: u64,
 }
 
 /// Runs batches of a stage.
 ///
 /// # Errors
-/// When the disk fails or the journal cannot be written: an error is our own inability to go on.
+/// When the disk fails or the journal cannot be written.
 pub(crate) fn dispatch(
     recorder: &mut Recorder<'_>,
     stage_ctx: &StageContext<'_>,
@@ -91,7 +90,7 @@ pub(crate) fn dispatch(
             let spawned = std::thread::Builder::new().spawn_scoped(threads, move || {
                 work(stage_ctx, survey, order, queue, ready, &sender, workers);
             });
-            // Fewer than wished for do all the same.
+            // Fewer threads than requested suffice.
             match spawned {
                 Ok(_) => {}
                 Err(error) if number == 0 => {
@@ -121,7 +120,7 @@ pub(crate) fn dispatch(
             done: Dispatched::default(),
         };
         let heard = hearing.hear(&receiver, progress);
-        // On an error, too, the workers must end before the scope does.
+        // The workers must end before the scope, even after an error.
         close(&queue, &ready);
         heard?;
         let mut done = hearing.done;
@@ -134,25 +133,25 @@ pub(crate) fn dispatch(
     })
 }
 
-/// Hears what comes of the batches of a stage, and records it.
+/// Receives the events of running batches, and records them.
 pub(crate) struct Dispatcher<'a, 'k> {
     pub(crate) recorder: &'a mut Recorder<'k>,
     pub(crate) stage: &'a Stage,
     pub(crate) survey: &'a StageScan,
     pub(crate) observer: &'a mut dyn Observer,
     pub(crate) ready: &'a Condvar,
-    pub(crate) stop: &'a dyn Stop,
+    pub(crate) stop: &'a dyn StopSignal,
     pub(crate) spares: &'a ScratchPool,
     pub(crate) group: Vec<Finished>,
     pub(crate) tries: BTreeMap<usize, u32>,
-    /// What the calls of a batch cost.
+    /// The cost of the calls of each batch.
     pub(crate) spent: BTreeMap<usize, Spent>,
-    /// Calls of a batch whose answers were not all valid, with what was wrong.
+    /// Calls with invalid answers by batch, with their violations.
     pub(crate) refused: BTreeMap<usize, Vec<Refused>>,
-    /// Roles of the steps at work.
+    /// The roles of current steps.
     pub(crate) roles: BTreeMap<usize, String>,
     pub(crate) running: BTreeSet<u64>,
-    /// Counts what the progress file shows: batches that begin, end and are published.
+    /// Writes the progress file.
     pub(crate) changes: u64,
     pub(crate) done: Dispatched,
 }
@@ -170,7 +169,7 @@ impl Dispatcher<'_, '_> {
                 Some(since) => GROUP_AGE.saturating_sub(since.elapsed()),
                 None => GROUP_AGE,
             };
-            // A version of the progress file that is due is written however long the batches take.
+            // The progress file is written when due, however long batches take.
             let wait = progress.due_in().map_or(wait, |due| due.min(wait));
             match receiver.recv_timeout(wait) {
                 Ok(message) => self.take(message)?,
@@ -182,7 +181,7 @@ impl Dispatcher<'_, '_> {
                 Err(RecvTimeoutError::Disconnected) => {
                     self.close_group()?;
                     self.done.stopped = self.stop.stopping();
-                    // The end of the stage's turn writes the last version.
+                    // The end of the stage writes the last version.
                     return Ok(());
                 }
             }
@@ -207,7 +206,7 @@ impl Dispatcher<'_, '_> {
     fn take(&mut self, message: Message) -> Result<(), RunError> {
         match message {
             Message::Begun { index } => self.begun(index, 1),
-            Message::Started {
+            Message::ProcessStarted {
                 index,
                 child,
                 token,
@@ -279,7 +278,12 @@ impl Dispatcher<'_, '_> {
         Ok(())
     }
 
-    fn started(&mut self, index: usize, child: &Started, token: String) -> Result<(), RunError> {
+    fn started(
+        &mut self,
+        index: usize,
+        child: &StartedProcess,
+        token: String,
+    ) -> Result<(), RunError> {
         let batch = self.key(index);
         let summary = format!(
             "{} started process {}",
@@ -454,7 +458,7 @@ impl Dispatcher<'_, '_> {
         Ok(())
     }
 
-    /// The outcome under the name that the stage or the project declares for it.
+    /// Returns the outcome under the name that the stage or project declares for it.
     fn named(&self, outcome: Outcome) -> Outcome {
         self.stage.named(outcome)
     }

@@ -1,6 +1,6 @@
-//! The files of an attempt that is only rehearsed: they lie in memory, and nowhere else.
+//! The files of a dry run, which exist in memory only.
 
-use crate::steps::work::Outs;
+use crate::steps::batch_context::OutputDir;
 use milepost_core::base::source::{Sink, Source};
 use milepost_core::model::stage::Stage;
 use std::cell::Cell;
@@ -9,18 +9,17 @@ use std::io::{self, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// By output or `out`: what stands for its `*` or its round, and what the file holds.
+/// The files of each output or `out`: the text in place of `*`, and the content.
 type Made = BTreeMap<String, Vec<(String, Arc<[u8]>)>>;
 
 /// The files of an attempt in memory.
-pub(crate) struct MemoryOuts<'a> {
+pub(crate) struct MemoryOutputDir<'a> {
     stage: &'a Stage,
     made: Arc<Mutex<Made>>,
     round: Cell<u32>,
 }
 
-impl<'a> MemoryOuts<'a> {
-    /// None yet.
+impl<'a> MemoryOutputDir<'a> {
     pub(crate) fn new(stage: &'a Stage) -> Self {
         Self {
             stage,
@@ -39,7 +38,7 @@ impl<'a> MemoryOuts<'a> {
             .is_some_and(|output| output.per_round)
     }
 
-    /// What a file of an output is known by beside its name.
+    /// Returns the text that stands for the `*` or the iteration of an output.
     fn star(&self, out: &str, star: Option<&str>) -> String {
         match star {
             Some(star) => star.to_owned(),
@@ -56,7 +55,7 @@ fn nowhere(what: &str) -> io::Error {
     )
 }
 
-impl Outs for MemoryOuts<'_> {
+impl OutputDir for MemoryOutputDir<'_> {
     fn create(&self, out: &str, star: Option<&str>) -> io::Result<Box<dyn Sink>> {
         Ok(Box::new(MemorySink {
             out: out.to_owned(),
@@ -106,8 +105,8 @@ impl Outs for MemoryOuts<'_> {
     }
 }
 
-impl MemoryOuts<'_> {
-    /// The path that a file would have, as far as its ending goes: formats are told by it.
+impl MemoryOutputDir<'_> {
+    /// Returns a path with the extension that the file would have, because it decides the format.
     fn name(&self, out: &str, star: &str) -> String {
         match self.stage.output(out) {
             Some(output) => output.path.shown().replace('*', star),

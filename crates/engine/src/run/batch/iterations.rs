@@ -1,9 +1,9 @@
-//! What a batch's rounds of `[refine]` are kept by while it is not finished, and when that goes.
+//! Saved iterations of `[refine]` of unfinished batches.
 
 use crate::run::batch::stage_context::{StageContext, stale};
 use crate::run::context::Context;
 use crate::run::error::RunError;
-use crate::steps::work;
+use crate::steps::batch_context::IterationStore;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::reason::Reason;
@@ -16,19 +16,19 @@ use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-/// The finished rounds of one attempt.
-pub(crate) struct KeptRounds<'a> {
+/// The saved iterations of one attempt.
+pub(crate) struct AttemptIterations<'a> {
     stage_ctx: &'a StageContext<'a>,
     found: &'a BatchScan,
     scratch: &'a Scratch,
     kept: RefCell<SavedIterations>,
-    /// Whether the rounds of an earlier run count.
+    /// Whether iterations of an earlier run are used.
     goes_on: bool,
     over: Cell<bool>,
 }
 
-impl<'a> KeptRounds<'a> {
-    /// For an attempt. Where it was asked for by `--force` or `--fresh`, it begins with the first round.
+impl<'a> AttemptIterations<'a> {
+    /// Opens the saved iterations of an attempt. With `--force` or `--fresh`, the attempt starts with the first iteration.
     pub(crate) fn new(
         stage_ctx: &'a StageContext<'a>,
         found: &'a BatchScan,
@@ -54,10 +54,10 @@ impl<'a> KeptRounds<'a> {
         }
     }
 
-    /// The attempt failed. Where all rounds were done, none of them is of use.
+    /// Handles a failed attempt: if its loop had ended, the saved iterations are removed.
     ///
     /// # Errors
-    /// What the disk says.
+    /// When the disk fails.
     pub(crate) fn failed(&self) -> Result<(), Outcome> {
         if self.over.get() {
             self.kept.borrow_mut().clear().map_err(refused)?;
@@ -70,7 +70,7 @@ fn refused(error: IterationError) -> Outcome {
     Outcome::new(OutcomeKind::Output, error.to_string()).for_good()
 }
 
-impl work::Rounds for KeptRounds<'_> {
+impl IterationStore for AttemptIterations<'_> {
     fn resume(&self) -> Result<Vec<Value>, Outcome> {
         let mut kept = self.kept.borrow_mut();
         if !self.goes_on {
@@ -85,7 +85,7 @@ impl work::Rounds for KeptRounds<'_> {
     }
 
     fn keep(&self, number: u32, note: Value) -> Result<(), Outcome> {
-        // What was made from another input is nothing to go on with.
+        // An iteration from an input that changed meanwhile cannot be continued.
         if stale(self.stage_ctx, self.found)?.is_some() {
             return Ok(());
         }
@@ -103,10 +103,10 @@ impl work::Rounds for KeptRounds<'_> {
     }
 }
 
-/// Removes what is kept of rounds of stages that are not repeated any more.
+/// Removes the saved iterations of stages that no longer have `[refine]`.
 ///
 /// # Errors
-/// What the disk says.
+/// When the disk fails.
 pub(crate) fn tidy_stages(ctx: &Context<'_>) -> Result<(), RunError> {
     let stages = ctx.pipeline.stages.iter();
     let refined = stages.filter(|stage| stage.refine.is_some());
@@ -116,11 +116,10 @@ pub(crate) fn tidy_stages(ctx: &Context<'_>) -> Result<(), RunError> {
     )?)
 }
 
-/// Removes what is kept of rounds of a stage's batches that need not be made, or that there are no more. `will` are those that
-/// need to be.
+/// Removes the saved iterations of batches that are up to date or no longer exist. `will` are the batches that run.
 ///
 /// # Errors
-/// What the disk says.
+/// When the disk fails.
 pub(crate) fn tidy(
     ctx: &Context<'_>,
     stage: &Stage,

@@ -1,4 +1,4 @@
-//! Batches that run: workers, attempts, and the files that an attempt makes in scratch.
+//! Running batches: workers, attempts, and their files in scratch.
 
 pub(crate) mod attempt;
 pub(crate) mod dispatch;

@@ -1,4 +1,4 @@
-//! Records what happens on the way of a batch: calls, rounds, reviews, elements that failed, and who did it.
+//! Records the events of a running batch: calls, iterations, reviews, failed elements.
 
 use crate::run::batch::dispatch::Dispatcher;
 use crate::run::batch::set_aside::{Refused, set_aside};
@@ -80,7 +80,7 @@ impl Dispatcher<'_, '_> {
             .record(kind, agent, event, summary, refs.into())
     }
 
-    /// Who acts for a batch: the role of the step at work, where the journal names steps.
+    /// Returns who acts for a batch: the role of its current step, if the journal names steps.
     pub(crate) fn acting(&self, index: usize) -> String {
         let role = self.roles.get(&index);
         role.map_or_else(|| agent(self.stage).to_owned(), Clone::clone)
@@ -114,7 +114,7 @@ impl Dispatcher<'_, '_> {
         self.recorder.record(kind, agent, event, summary, refs)
     }
 
-    /// Records elements that failed although their batch is made. Gives how, and where requests and answers are kept.
+    /// Records failed elements of a batch that was built, and returns their outcome and the quarantine folder.
     pub(crate) fn elements_failed(
         &mut self,
         batch: &str,

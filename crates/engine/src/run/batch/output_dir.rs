@@ -1,7 +1,7 @@
-//! The files of an attempt, in its scratch folder, at the paths that they will have in the workspace.
+//! The files of an attempt in its scratch folder, at the paths that they will have in the workspace.
 
-use crate::steps::alarm::Alarm;
-use crate::steps::work::Outs;
+use crate::steps::batch_context::OutputDir;
+use crate::steps::cancel::CancelToken;
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::base::source::{Sink, Source};
@@ -14,27 +14,27 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The folder for what is made for later steps only.
+/// The folder of files that only later steps read.
 const BETWEEN: &str = ".steps";
 
 /// The files of an attempt.
-pub(crate) struct ScratchOuts<'a> {
+pub(crate) struct ScratchOutputDir<'a> {
     scratch: &'a Scratch,
     targets: &'a BTreeMap<String, RelPath>,
-    alarm: &'a Arc<Alarm>,
-    /// Outputs that there are of each round.
+    cancel: &'a Arc<CancelToken>,
+    /// Outputs with one file for each iteration.
     per_round: BTreeSet<&'a str>,
     round: Cell<u32>,
 }
 
-/// A file in scratch, known by the path that it will have.
+/// A file in scratch, named by the path that it will have.
 pub(crate) struct ScratchFile {
     shown: String,
     place: PathBuf,
 }
 
 impl ScratchFile {
-    /// The file at a path below the scratch folder.
+    /// Returns the file at a path in the scratch folder.
     pub(crate) fn new(scratch: &Scratch, path: &RelPath) -> Self {
         Self {
             shown: FilePath::workspace(path.clone()).to_string(),
@@ -57,26 +57,25 @@ impl Source for ScratchFile {
     }
 }
 
-impl<'a> ScratchOuts<'a> {
-    /// Over a scratch folder; `targets` gives the paths and patterns of the outputs. Reading and writing end when the alarm rings.
+impl<'a> ScratchOutputDir<'a> {
+    /// Opens a scratch folder. `targets` contains the paths and patterns of the outputs. `cancel` ends reading and writing.
     pub(crate) fn new(
         scratch: &'a Scratch,
         stage: &'a Stage,
         targets: &'a BTreeMap<String, RelPath>,
-        alarm: &'a Arc<Alarm>,
+        cancel: &'a Arc<CancelToken>,
     ) -> Self {
         let outputs = stage.outputs.iter().filter(|output| output.per_round);
         Self {
             scratch,
             targets,
-            alarm,
+            cancel,
             per_round: outputs.map(|output| output.name.as_str()).collect(),
             round: Cell::new(1),
         }
     }
 
-    /// The path, or pattern, of an output or `out`, below the scratch folder; of one that there is of each round the path in
-    /// this round.
+    /// Returns the path or pattern of an output or `out` in the scratch folder, for the current iteration.
     fn target(&self, out: &str) -> io::Result<RelPath> {
         let pattern = self.pattern(out)?;
         if !self.per_round.contains(out) {
@@ -86,7 +85,7 @@ impl<'a> ScratchOuts<'a> {
         RelPath::parse(&pattern.as_str().replace('*', &number)).map_err(io::Error::other)
     }
 
-    /// The path, or pattern, of an output or `out`, below the scratch folder.
+    /// Returns the path or pattern of an output or `out` in the scratch folder.
     pub(crate) fn pattern(&self, out: &str) -> io::Result<RelPath> {
         if let Some(path) = self.targets.get(out) {
             return Ok(path.clone());
@@ -94,10 +93,10 @@ impl<'a> ScratchOuts<'a> {
         RelPath::parse(&format!("{BETWEEN}/{out}")).map_err(io::Error::other)
     }
 
-    /// The files of an output or `out`, by their paths below the scratch folder, in natural order.
+    /// Returns the files of an output or `out`, by their paths in the scratch folder, in natural order.
     ///
     /// # Errors
-    /// When a folder cannot be read, or a link or another thing that is no file lies there.
+    /// When a folder cannot be read, or a link or folder lies at the path of a file.
     pub(crate) fn files(&self, out: &str) -> io::Result<Vec<RelPath>> {
         self.files_at(self.pattern(out)?)
     }
@@ -162,7 +161,7 @@ impl<'a> ScratchOuts<'a> {
     }
 }
 
-impl Outs for ScratchOuts<'_> {
+impl OutputDir for ScratchOutputDir<'_> {
     fn create(&self, out: &str, star: Option<&str>) -> io::Result<Box<dyn Sink>> {
         let target = self.target(out)?;
         let path = match star {
@@ -172,7 +171,7 @@ impl Outs for ScratchOuts<'_> {
             None => target,
         };
         let sink = self.scratch.sink(&path).map_err(io::Error::other)?;
-        Ok(self.alarm.sink(sink))
+        Ok(self.cancel.sink(sink))
     }
 
     fn place(&self, out: &str) -> io::Result<PathBuf> {
@@ -208,7 +207,7 @@ impl Outs for ScratchOuts<'_> {
             .into_iter()
             .map(|path| {
                 let file = Arc::new(ScratchFile::new(self.scratch, &path));
-                self.alarm.source(file)
+                self.cancel.source(file)
             })
             .collect())
     }

@@ -1,4 +1,4 @@
-//! The declared record for a batch that failed, in the place of its first output.
+//! Writes the declared placeholder of a failed batch in place of its first output.
 
 use crate::run::batch::output_dir::ScratchFile;
 use crate::run::batch::stage_context::{Produced, StageContext, add_marker, content};
@@ -10,10 +10,10 @@ use milepost_store::store::scratch::Scratch;
 use serde_json::json;
 use std::io::Write;
 
-/// Makes the placeholder for a batch that ended so.
+/// Writes the placeholder of a batch that failed with this outcome.
 ///
 /// # Errors
-/// That outcome: the stage declares no placeholder, or it failed too.
+/// The outcome, if the stage declares no placeholder or the placeholder fails too.
 pub(crate) fn placeholder(
     stage_ctx: &StageContext<'_>,
     found: &BatchScan,

@@ -1,4 +1,4 @@
-//! What the programs of an attempt print, kept in a file that is made when there is something to keep.
+//! The log of an attempt: a file that is created when there is something to write.
 
 use crate::run::batch::stage_context::StageContext;
 use milepost_core::base::path::RelPath;
@@ -6,20 +6,18 @@ use milepost_store::store::disk::{DiskFile, parent};
 use milepost_store::store::layout;
 use std::io::{self, Write};
 
-/// Bytes of a line that are held back until it ends; of a longer one, what was said up to a space goes on.
+/// The longest line that is held back until it ends. A longer line is written up to its last space.
 const LINE: usize = 1 << 16;
 
-/// The log of an attempt. Keys are taken out of it line by line.
+/// The log of an attempt. Keys are removed line by line.
 pub(crate) struct Printed<'a> {
     stage_ctx: &'a StageContext<'a>,
     path: RelPath,
     file: Option<DiskFile>,
-    /// A line that has not ended.
     line: Vec<u8>,
 }
 
 impl<'a> Printed<'a> {
-    /// The log of this attempt; nothing is written yet.
     pub(crate) fn new(stage_ctx: &'a StageContext<'_>, name: &str, serial: u64) -> Printed<'a> {
         let path = layout::log(stage_ctx.run_id, name, serial);
         Printed {
@@ -30,14 +28,14 @@ impl<'a> Printed<'a> {
         }
     }
 
-    /// Where it is kept in the workspace; none: nothing was printed.
+    /// Ends the log and returns its path in the workspace; `None` if nothing was printed.
     pub(crate) fn kept(mut self) -> Option<String> {
-        // A log that cannot be written ends no work.
+        // A log that cannot be written does not fail the batch.
         let _ = self.put(self.line.len());
         self.file.map(|_| self.path.to_string())
     }
 
-    /// Writes so many bytes of what is held back.
+    /// Writes so many of the held-back bytes.
     fn put(&mut self, bytes: usize) -> io::Result<()> {
         let lines: Vec<u8> = self.line.drain(..bytes).collect();
         if lines.is_empty() {

@@ -1,4 +1,4 @@
-//! What a failed batch left, set aside with why: its files, and requests and answers of agents that were not valid.
+//! Moves what a failed batch left to quarantine, with the reason: partial files, and requests with invalid answers.
 
 use crate::run::error::RunError;
 use crate::run::record::recorder::Recorder;
@@ -6,10 +6,10 @@ use milepost_core::model::outcome::Outcome;
 use milepost_store::store::scratch::Scratch;
 use milepost_store::store::{layout, quarantine};
 
-/// A call whose answers were not all valid: its number in the run, and what was wrong.
+/// A call with invalid answers: its number in the run, and the violations.
 pub(crate) type Refused = (u64, Vec<String>);
 
-/// Keeps what a failed batch left; one that left nothing leaves no trace. Gives the folder.
+/// Moves the leftover files of a failed batch to quarantine and returns the folder; `None` if there are none.
 ///
 /// # Errors
 /// When the disk fails.

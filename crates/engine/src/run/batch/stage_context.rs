@@ -1,11 +1,11 @@
-//! What an attempt at a batch needs of its stage, and what it results in.
+//! The context of attempts in one stage, and the result of an attempt.
 
 use crate::run::check::scan::MARKER;
 use crate::run::context::Context;
-use crate::steps::agent::Answerers;
+use crate::steps::agent::StageAgents;
+use crate::steps::batch_context::AttemptLimits;
 use crate::steps::calls::Calls;
-use crate::steps::command::Stop;
-use crate::steps::work::Limits;
+use crate::steps::command::StopSignal;
 use milepost_agents::http::SharedHttp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath};
@@ -23,89 +23,77 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// What was made of a batch.
+/// The result of a successful attempt.
 #[derive(Debug)]
 pub(crate) struct Produced {
-    /// The files, with where each lies in the workspace until it is published. The marker is last.
+    /// The files, with their paths in the workspace until they are published. The marker is last.
     pub(crate) files: Vec<(Made, RelPath)>,
-    /// Elements that came out.
+    /// The number of output elements.
     pub(crate) elements: Option<u64>,
-    /// What the stage says of it.
+    /// The summary and verdict of the stage.
     pub(crate) opinion: Opinion,
-    /// Warnings for people.
     pub(crate) warnings: Vec<String>,
-    /// Set when these are a placeholder's files.
+    /// The failure, if these are the files of a placeholder.
     pub(crate) placeholder: Option<Outcome>,
-    /// Elements that failed.
     pub(crate) failed: Vec<FailedKeys>,
-    /// The calls of agents whose answers it was made from.
+    /// The calls whose answers were used.
     pub(crate) answers: Vec<AnswersOf>,
-    /// An input that changed meanwhile.
+    /// An input that changed during the attempt.
     pub(crate) stale: Option<String>,
 }
 
-/// What a worker needs of the stage.
+/// The context of attempts in one stage.
 pub(crate) struct StageContext<'a> {
-    /// What the run needs.
     pub(crate) ctx: Context<'a>,
-    /// The stage.
     pub(crate) stage: &'a Stage,
-    /// The id of the facts that its batches share, without their details.
+    /// The digest of the facts that its batches share.
     pub(crate) shared: &'a str,
-    /// Its schemas.
     pub(crate) schemas: &'a Schemas,
-    /// The agents that the stage asks.
-    pub(crate) agents: &'a Answerers,
-    /// What stands behind those that cost something.
+    pub(crate) agents: &'a StageAgents,
+    /// Known answers, the budget and the record of calls.
     pub(crate) calls: &'a dyn Calls,
-    /// Whether everything is asked once more.
+    /// True if kept answers do not count.
     pub(crate) fresh: bool,
-    /// The HTTP client of the run.
     pub(crate) http: &'a SharedHttp,
-    /// The environment of programs.
     pub(crate) environment: &'a BTreeMap<String, String>,
-    /// The wish to stop.
-    pub(crate) stop: &'a dyn Stop,
-    /// The same wish, for work that looks now and then.
+    pub(crate) stop: &'a dyn StopSignal,
+    /// The flag that is set when the run is stopped.
     pub(crate) wished: Arc<AtomicBool>,
-    /// Limits of an attempt.
-    pub(crate) limits: Limits,
-    /// Since the stage's batches run.
+    pub(crate) limits: AttemptLimits,
+    /// Measures the time since the batches of the stage started.
     pub(crate) begun: Stopwatch,
-    /// How long they may, in all.
+    /// The time limit of the stage.
     pub(crate) time: Option<Duration>,
-    /// The run's id.
     pub(crate) run_id: &'a str,
-    /// The same as a list: with `--fresh`, only answers of these runs count.
+    /// The run's id as a list: with `--fresh`, only answers of this run count.
     pub(crate) this_run: [String; 1],
-    /// Folders of attempts that are over.
+    /// Folders of finished attempts, for reuse.
     pub(crate) spares: ScratchPool,
-    /// How each batch fails before its first step: a service that the stage needs is not there.
+    /// The outcome of every batch if a service of the stage is unavailable.
     pub(crate) lacks: Option<Outcome>,
 }
 
-/// One try at one batch.
+/// The result of an attempt.
 pub(crate) struct AttemptResult {
-    /// What was made, or how it failed.
     pub(crate) result: Result<Produced, Outcome>,
-    /// The scratch folder: to be removed after publishing, or to go to quarantine.
+    /// The scratch folder, which is removed after publishing or moved to quarantine.
     pub(crate) scratch: Option<Scratch>,
-    /// Where what programs printed is kept, in the workspace.
+    /// The path of the log in the workspace.
     pub(crate) log: Option<String>,
 }
 
 impl StageContext<'_> {
-    /// What is left of the stage's time; none: it has no limit.
+    /// Returns the time that the stage has left; `None` if it has no limit.
     pub(crate) fn left(&self) -> Option<Duration> {
         let time = self.time?;
         Some(time.saturating_sub(self.begun.elapsed()))
     }
 }
 
-/// Digest and size of a file in scratch.
+/// Returns the digest and size of a file in scratch.
 ///
 /// # Errors
-/// When it is not there, or cannot be read.
+/// When the file does not exist or cannot be read.
 pub(crate) fn content(scratch: &Scratch, file: &RelPath) -> Result<(Digest, u64), Outcome> {
     let failed =
         |why: &dyn std::fmt::Display| Outcome::new(OutcomeKind::Output, format!("`{file}`: {why}"));
@@ -116,10 +104,10 @@ pub(crate) fn content(scratch: &Scratch, file: &RelPath) -> Result<(Digest, u64)
     }
 }
 
-/// The marker comes after the outputs: whoever sees it finds them whole.
+/// Writes the marker. It comes after the outputs, so that they are complete when it appears.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When the marker cannot be written.
 pub(crate) fn add_marker(
     stage_ctx: &StageContext<'_>,
     found: &BatchScan,
@@ -152,10 +140,10 @@ pub(crate) fn add_marker(
     Ok(())
 }
 
-/// An input that is not what it was when the batch was decided.
+/// Returns an input that changed since the batch was decided.
 ///
 /// # Errors
-/// When it cannot be read.
+/// When an input cannot be read.
 pub(crate) fn stale(
     stage_ctx: &StageContext<'_>,
     found: &BatchScan,

@@ -1,10 +1,10 @@
-//! The threads that do batches: which one is next, and what its attempt tells.
+//! The threads that run batches: selects the next batch, and reports its events.
 
 use crate::run::batch::attempt::{run, token};
 use crate::run::batch::stage_context::{AttemptResult, StageContext};
+use crate::steps::batch_context::{AttemptObserver, StepEvent};
 use crate::steps::calls::ProviderBatchUpdate;
-use crate::steps::command::Started;
-use crate::steps::work::{Told, Watcher};
+use crate::steps::command::StartedProcess;
 use milepost_core::base::path::RelPath;
 use milepost_core::base::redact::Redactor;
 use milepost_core::model::call::{Heard, Sent};
@@ -23,89 +23,71 @@ use std::sync::mpsc::Sender;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How many at once.
+/// How many batches run at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AtOnce {
     /// Batches.
     Batches(usize),
-    /// Values of one `each` name; of each value, all its batches.
+    /// All batches of so many values of one `each` name.
     Values(String, usize),
 }
 
-/// What a worker tells the dispatcher.
+/// A message from a worker to the dispatcher.
 pub(crate) enum Message {
-    /// A batch begins.
-    Begun {
-        /// Its place in the survey.
+    /// A batch starts.
+    Begun { index: usize },
+    /// A program started.
+    ProcessStarted {
         index: usize,
-    },
-    /// It started a program.
-    Started {
-        /// The batch's place in the survey.
-        index: usize,
-        /// The program.
-        child: Started,
-        /// What `MILEPOST_ATTEMPT` is in its environment.
+        child: StartedProcess,
+        /// `MILEPOST_ATTEMPT` in its environment.
         token: String,
     },
-    /// An agent was called.
     Called {
-        /// The batch's place in the survey.
         index: usize,
-        /// Who asked.
+        /// The role of the step.
         role: Option<String>,
-        /// Which of the run's calls it was.
+        /// The number of the call in the run.
         number: u64,
-        /// What was sent.
         sent: Box<Sent>,
-        /// What was heard.
         heard: Box<Heard>,
     },
     /// A provider batch changed its state.
     ProviderBatch(ProviderBatchUpdate),
-    /// Something is to be recorded of its way.
+    /// An event for the journal.
     Happened {
-        /// The batch's place in the survey.
         index: usize,
-        /// The coarse kind.
         kind: EventType,
-        /// Who acted.
+        /// The role of the step.
         role: Option<String>,
-        /// What happened.
         event: Box<Event>,
-        /// The same in a line.
+        /// The event in one line.
         summary: String,
     },
-    /// A try failed, and another follows.
+    /// A step failed and is retried.
     Again {
-        /// The batch's place in the survey.
         index: usize,
-        /// The try that failed, from 1 on.
+        /// The number of the failed attempt, from 1.
         failed: u32,
-        /// How.
         outcome: Outcome,
-        /// How long until the next.
+        /// The wait before the next attempt.
         wait: Duration,
     },
     /// A batch ended.
     Done {
-        /// Its place in the survey.
         index: usize,
-        /// What came of it.
         tried: Box<AttemptResult>,
-        /// How long it took.
         took: Duration,
     },
 }
 
-/// Tells the dispatcher what a worker's attempt does.
+/// Sends the events of an attempt to the dispatcher.
 struct EventSender<'a> {
     redactor: &'a Redactor,
     stage: &'a Stage,
-    /// The batch.
     batch: &'a str,
     index: usize,
-    /// That of the step at work.
+    /// The role of the current step.
     role: RefCell<Option<String>>,
     token: String,
     sender: &'a Sender<Message>,
@@ -113,12 +95,12 @@ struct EventSender<'a> {
     workers: usize,
 }
 
-impl Watcher for EventSender<'_> {
-    fn told(&self, told: Told<'_>) {
+impl AttemptObserver for EventSender<'_> {
+    fn event(&self, event: StepEvent<'_>) {
         let (stage, batch) = (self.stage.name.clone(), self.batch.to_owned());
         let name = batch_name(&stage, &batch);
-        let (kind, event, summary) = match told {
-            Told::Step(step, round) => {
+        let (kind, event, summary) = match event {
+            StepEvent::Step(step, round) => {
                 self.role.replace(step.role.clone());
                 if !self.stage.tells_steps() {
                     return;
@@ -136,7 +118,7 @@ impl Watcher for EventSender<'_> {
                 };
                 (EventType::Invoke, event, summary)
             }
-            Told::Refused {
+            StepEvent::Refused {
                 number,
                 valid,
                 violations,
@@ -157,7 +139,7 @@ impl Watcher for EventSender<'_> {
                 };
                 (EventType::Review, event, summary)
             }
-            Told::Judged(round) => {
+            StepEvent::Judged(round) => {
                 let how = if round.right { "right" } else { "not right" };
                 let score = round.score.map(|score| format!(", score {score}"));
                 let score = score.unwrap_or_default();
@@ -171,7 +153,7 @@ impl Watcher for EventSender<'_> {
                 };
                 (EventType::Review, event, summary)
             }
-            Told::Revises(round, why) => {
+            StepEvent::Revises(round, why) => {
                 let summary = format!("{name} is revised in round {round}: {why}");
                 let event = Event::RoundStarted {
                     stage,
@@ -192,13 +174,13 @@ impl Watcher for EventSender<'_> {
         let _ = self.sender.send(message);
     }
 
-    fn started(&self, child: &Started) {
-        let message = Message::Started {
+    fn started(&self, child: &StartedProcess) {
+        let message = Message::ProcessStarted {
             index: self.index,
             child: child.clone(),
             token: self.token.clone(),
         };
-        // The dispatcher outlives its workers; should it be gone, there is nobody to tell.
+        // The dispatcher outlives its workers, so the message arrives.
         let _ = self.sender.send(message);
     }
 
@@ -241,37 +223,37 @@ impl Watcher for EventSender<'_> {
     }
 }
 
-/// What to run of a stage, and how.
+/// The batches of a stage that run, and how.
 pub(crate) struct Order<'a> {
-    /// Positions in the survey, in order.
+    /// Positions in the scan, in order.
     pub(crate) indices: Vec<usize>,
-    /// How many at once.
+    /// How many batches run at once.
     pub(crate) at_once: AtOnce,
-    /// Go on after a failed batch, whatever the stage says.
+    /// Continue after a failed batch, whatever the stage declares.
     pub(crate) keep_going: bool,
-    /// The files that a batch made last time, by output, for batches that were made.
+    /// Returns the files that a batch made last time, by output.
     pub(crate) previous: &'a (dyn Fn(&str) -> BTreeMap<String, RelPath> + Sync),
 }
 
 /// Batches that wait for a thread.
 pub(crate) struct Queue {
-    /// Their places in the survey.
+    /// Their positions in the scan.
     pub(crate) waiting: VecDeque<usize>,
-    /// Those that run.
+    /// Batches that run.
     pub(crate) active: Vec<usize>,
-    /// How many failed, those with a placeholder among them.
+    /// How many failed, including those with a placeholder.
     pub(crate) failed: u64,
-    /// Whether no further one is given out.
+    /// Whether no further batch starts.
     pub(crate) closed: bool,
 }
 
-/// Gives out no further batch.
+/// Starts no further batch.
 pub(crate) fn close(queue: &Mutex<Queue>, ready: &Condvar) {
     queue.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
     ready.notify_all();
 }
 
-/// A worker, one of so many: takes one batch after another.
+/// Runs one batch after another, as one of `workers` threads.
 pub(crate) fn work(
     stage_ctx: &StageContext<'_>,
     survey: &StageScan,
@@ -283,7 +265,7 @@ pub(crate) fn work(
 ) {
     while let Some(index) = next(stage_ctx, survey, order, queue, ready) {
         let found = &survey.batches[index];
-        // What lacks an input fails without a try, unless something is published in its place.
+        // A batch without its inputs fails at once, unless it has a placeholder.
         let is_tried = found.decision.is_ok() || stage_ctx.stage.policy.placeholder.is_some();
         if is_tried && sender.send(Message::Begun { index }).is_err() {
             return;
@@ -313,7 +295,7 @@ pub(crate) fn work(
             scratch: None,
             log: None,
         });
-        // Before the dispatcher hears of it: with one worker, the batch after a failed one must not begin.
+        // This happens before the dispatcher knows: with one worker, the batch after a failed one must not start.
         if has_failed(&tried) {
             let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
             queue.failed += 1;
@@ -343,7 +325,7 @@ fn has_failed(tried: &AttemptResult) -> bool {
     }
 }
 
-/// Whether further batches are given out after so many failed.
+/// Returns true if further batches start after so many failed.
 fn goes_on(order: &Order<'_>, stage: &Stage, survey: &StageScan, failed: u64) -> bool {
     let too_many = match stage.policy.max_failures {
         Some(MaxFailures::Count(most)) => failed >= most,
@@ -356,7 +338,7 @@ fn goes_on(order: &Order<'_>, stage: &Stage, survey: &StageScan, failed: u64) ->
     tolerated && !too_many
 }
 
-/// The next batch that may run, waiting for one if need be; none when all are given out.
+/// Waits for the next batch that may run; `None` if there are no more.
 fn next(
     stage_ctx: &StageContext<'_>,
     survey: &StageScan,
@@ -402,14 +384,14 @@ fn value_of(survey: &StageScan, index: usize, name: &str) -> String {
     }
 }
 
-/// How many batches run at once where a stage declares nothing and its agent answers in batches: they only wait, and each is one
-/// request of the provider's batch.
+/// How many batches run at once in a stage without `concurrency` whose agent uses provider batches. They only wait, and each is
+/// one request of the batch.
 const IN_BATCHES: usize = 256;
 
-/// How many at once, from the stage's declaration and `--jobs`.
+/// Returns how many batches run at once, by the stage's declaration and `--jobs`.
 ///
 /// # Errors
-/// When a template gives no number.
+/// When a template does not result in a number.
 pub(crate) fn at_once(
     stage: &Stage,
     base: &Map<String, Value>,

@@ -1,4 +1,4 @@
-//! The disk as a plan sees it: with what earlier stages may still change kept in mind.
+//! The disk as a plan sees it: records which files earlier stages may still change.
 
 use crate::run::context::Context;
 use milepost_core::base::digest::Digest;
@@ -16,12 +16,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// The disk, with the stages that are still to run kept in mind.
+/// The disk, together with the stages that are still to run.
 pub(crate) struct PlannedDisk<'a, 'c> {
     inner: &'a Context<'c>,
     stage: &'a Stage,
     pending: &'a Pending,
-    /// Lists that batches asked for: many ask for the same, and a folder is walked for each.
+    /// Lists of files that batches asked for, because many ask for the same.
     lists: Mutex<Lists>,
     folders: Folders<'a>,
 }
@@ -39,7 +39,7 @@ impl<'a, 'c> PlannedDisk<'a, 'c> {
         }
     }
 
-    /// The digest of a file at present; none when nothing lies there.
+    /// Returns the present digest of a file; `None` if it does not exist.
     pub(crate) fn digest(&self, file: &FilePath) -> Result<Option<Digest>, String> {
         let ctx = self.inner;
         if file.root == Root::Workspace && ctx.imports.contains_key(&file.path) {
@@ -57,12 +57,12 @@ impl<'a, 'c> PlannedDisk<'a, 'c> {
         Ok(seen.map(|seen| seen.digest))
     }
 
-    /// Whether a file will not be there any more.
+    /// Returns true if a file will be removed.
     pub(crate) fn goes(&self, path: &RelPath) -> bool {
         self.pending.goes(path)
     }
 
-    /// The earlier stage that may still change a file.
+    /// Returns the earlier stage that may still change a file.
     fn changer(&self, file: &FilePath) -> Option<String> {
         if file.root != Root::Workspace {
             return None;
@@ -71,7 +71,8 @@ impl<'a, 'c> PlannedDisk<'a, 'c> {
             .may_change(self.inner.pipeline, self.stage, &file.path)
     }
 
-    /// What must come true for an item of a batch to be another: the files that items come from, where they may still change.
+    /// Returns the conditions under which the items of a batch change: the files that they come from, if those may still
+    /// change.
     fn items_may_differ(&self) -> impl Iterator<Item = Condition> {
         self.stage.each.iter().filter_map(|each| {
             let EachSource::From { file, .. } = &each.source else {
@@ -84,7 +85,7 @@ impl<'a, 'c> PlannedDisk<'a, 'c> {
         })
     }
 
-    /// Whether an `each` depends on what an earlier stage may still make or change.
+    /// Returns true if an `each` depends on files that an earlier stage may still change.
     pub(crate) fn batches_may_differ(&self) -> bool {
         let mut sources = self
             .stage
@@ -108,13 +109,14 @@ impl<'a, 'c> PlannedDisk<'a, 'c> {
     }
 }
 
-/// The disk for one batch: a file that an earlier stage may still change is taken as it was recorded, and the wait is noted.
+/// The disk as one batch sees it. For a file that an earlier stage may still change, the recorded digest is used and the wait
+/// is noted.
 pub(crate) struct BatchDisk<'a, 'b, 'c> {
     world: &'a PlannedDisk<'b, 'c>,
     recorded: Option<&'a Facts>,
-    /// Files and patterns, with the stages that they wait for.
+    /// Files and patterns with the stages that may change them.
     waits: RefCell<BTreeMap<String, String>>,
-    /// Whether the content of a file was wanted that may still change, and is not there.
+    /// Returns true if the batch needs the content of a file that does not exist and may still change.
     unread: Cell<bool>,
 }
 
@@ -128,12 +130,12 @@ impl<'a, 'b, 'c> BatchDisk<'a, 'b, 'c> {
         }
     }
 
-    /// Whether the content of a file was wanted that may still change, and is not there.
+    /// Returns true if the batch needs the content of a file that does not exist and may still change.
     pub(crate) fn is_unread(&self) -> bool {
         self.unread.get()
     }
 
-    /// A list of files is asked for.
+    /// Notes that the batch uses a list of files.
     pub(crate) fn lists(&self, pattern: &str) {
         let world = self.world;
         if let Some(stage) = world
@@ -144,7 +146,7 @@ impl<'a, 'b, 'c> BatchDisk<'a, 'b, 'c> {
         }
     }
 
-    /// What must come true. Of files that a pattern covers, the pattern says enough.
+    /// Returns the conditions. Files that a noted pattern covers are left out.
     pub(crate) fn conditions(self) -> Vec<Condition> {
         let waits = self.waits.into_inner();
         let patterns: Vec<Glob> = waits

@@ -1,9 +1,9 @@
-//! Judges the `[[require]]`s of a batch that is about to run, before anything is started, asked or paid for it.
+//! Tests the `[[require]]`s of a batch that is about to run, before anything is started or paid.
 
 use crate::run::check::scopes;
 use crate::run::check::validate;
 use crate::run::context::Context;
-use crate::steps::alarm::Alarm;
+use crate::steps::cancel::CancelToken;
 use milepost_core::model::outcome::OutcomeKind;
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::inputs::Missed;
@@ -11,8 +11,8 @@ use milepost_core::plan::scan::BatchScan;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Returns the precondition that is known not to hold. Where an earlier stage may still change what the batch reads, only those
-/// are judged that mention nothing of it. One whose test fails is left to the attempt, which validates the inputs first.
+/// Returns a precondition that is known not to hold. If an earlier stage may still change an input, preconditions that mention
+/// it are skipped. A test that fails with an error is left to the attempt, which validates the inputs first.
 pub(crate) fn refused(
     ctx: &Context<'_>,
     stage: &Stage,
@@ -27,8 +27,8 @@ pub(crate) fn refused(
     }
     let moment = ctx.moment();
     let scope = if is_settled {
-        let alarm = Alarm::new(Arc::new(AtomicBool::new(false)));
-        scopes::of_inputs(ctx, stage, found, moment, &alarm).ok()?
+        let cancel = CancelToken::new(Arc::new(AtomicBool::new(false)));
+        scopes::of_inputs(ctx, stage, found, moment, &cancel).ok()?
     } else {
         scopes::of_values(ctx, found, moment)
     };

@@ -1,11 +1,11 @@
-//! Validates again, without a run, what was made under other schemas or checks.
+//! Validates outputs again, without a run, after their schemas or checks changed.
 
 use crate::run::check::scopes;
 use crate::run::check::validate;
 use crate::run::context::Context;
 use crate::run::error::RunError;
 use crate::run::record::recorder::Recorder;
-use crate::steps::alarm::Alarm;
+use crate::steps::cancel::CancelToken;
 use milepost_core::base::natural::natural;
 use milepost_core::base::path::FilePath;
 use milepost_core::expr::scope::Scope;
@@ -21,18 +21,18 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What came of batches that were judged again.
+/// The result of validating batches again.
 #[derive(Debug, Default)]
 pub(crate) struct Revalidation {
-    /// How many hold.
+    /// How many are valid.
     pub(crate) valid: u64,
-    /// The places of those that do not.
+    /// The positions of invalid batches.
     pub(crate) invalid: BTreeSet<usize>,
-    /// The places of those that were not come to, because the run was stopped.
+    /// The positions of batches that were not validated, because the run was stopped.
     pub(crate) left: BTreeSet<usize>,
 }
 
-/// Judges what must be judged, until the alarm rings.
+/// Validates the batches that need it, until the run is stopped.
 ///
 /// # Errors
 /// When the journal cannot be written.
@@ -41,7 +41,7 @@ pub(crate) fn rejudge(
     stage: &Stage,
     survey: &StageScan,
     schemas: &Schemas,
-    alarm: &Arc<Alarm>,
+    cancel: &Arc<CancelToken>,
 ) -> Result<Revalidation, RunError> {
     let mut revalidation = Revalidation::default();
     let mut valid = Vec::new();
@@ -50,7 +50,7 @@ pub(crate) fn rejudge(
         if !matches!(found.decision, Ok(Decision::Judge(_))) {
             continue;
         }
-        let Some(record) = recorded(recorder, stage, found).filter(|_| alarm.rang().is_none())
+        let Some(record) = recorded(recorder, stage, found).filter(|_| cancel.reason().is_none())
         else {
             revalidation.left.insert(index);
             continue;
@@ -63,10 +63,10 @@ pub(crate) fn rejudge(
             found,
             (&record.outputs, &failed),
             schemas,
-            alarm,
+            cancel,
         )
         .and_then(|scope| validate::opinion(stage, &scope, said));
-        if alarm.rang().is_some() {
+        if cancel.reason().is_some() {
             revalidation.left.insert(index);
             continue;
         }
@@ -83,8 +83,8 @@ pub(crate) fn rejudge(
     let count = valid.len() as u64;
     revalidation.valid = count;
     if count > 0 {
-        // The checkpoint names the schemas, and the digest of a manifest that changes with this.
-        // No byte of the outputs does, so what reads them stands as it is.
+        // The checkpoint contains the schemas and the digest of the manifest, which changes here. The outputs do not change, so
+        // later stages stay up to date.
         crate::run::record::retire::remove_checkpoint(recorder, &stage.name, stage.number)?;
         recorder.flush()?;
         let summary = format!(
@@ -109,7 +109,7 @@ pub(crate) fn rejudge(
     Ok(revalidation)
 }
 
-/// What is recorded as made of a batch.
+/// Returns the record of a batch.
 fn recorded<'a>(
     recorder: &'a Recorder<'_>,
     stage: &Stage,
@@ -119,7 +119,7 @@ fn recorded<'a>(
     known.batches.get(&found.batch.key)?.record.as_ref()
 }
 
-/// What the steps of a batch said when it was made.
+/// Returns the summary that the steps of a batch reported.
 fn said(recorder: &Recorder<'_>, stage: &Stage, record: &BatchRecord) -> Option<Value> {
     let known = recorder.state.stages.get(&stage.name)?;
     let facts = known.shared(record);
@@ -130,32 +130,33 @@ fn said(recorder: &Recorder<'_>, stage: &Stage, record: &BatchRecord) -> Option<
     }
 }
 
-/// Whether these outputs of a batch, without the elements that are named as failed, hold as they lie there. Gives the scope with them.
+/// Validates the outputs of a batch as they are on the disk, except for elements that are recorded as failed. Returns the scope
+/// with them.
 ///
 /// # Errors
-/// How they do not.
+/// The outcome, if they are invalid.
 pub(crate) fn holds(
     ctx: &Context<'_>,
     stage: &Stage,
     found: &BatchScan,
     (outputs, failed): (&[Made], &BTreeSet<String>),
     schemas: &Schemas,
-    alarm: &Arc<Alarm>,
+    cancel: &Arc<CancelToken>,
 ) -> Result<Scope, Outcome> {
-    validate::inputs(ctx, stage, found, schemas, alarm)?;
-    let mut scope = scopes::of_inputs(ctx, stage, found, ctx.moment(), alarm)?;
+    validate::inputs(ctx, stage, found, schemas, cancel)?;
+    let mut scope = scopes::of_inputs(ctx, stage, found, ctx.moment(), cancel)?;
     validate::checks(&stage.requires, &scope)?;
     for output in &stage.outputs {
         let mut there = Vec::new();
         for made in outputs.iter().filter(|made| made.name == output.name) {
-            let file = scopes::source(ctx, &FilePath::workspace(made.path.clone()), alarm)?;
+            let file = scopes::source(ctx, &FilePath::workspace(made.path.clone()), cancel)?;
             if output.schema.is_some() || output.columns.is_some() {
                 validate::output(schemas, output, &*file)?;
             }
             there.push((file, output.reading()));
         }
         if output.per_round {
-            // Of the rounds' files, a stage's programs see the last.
+            // Programs of the stage see the file of the last iteration.
             there.sort_by(|a, b| natural(&a.0.name(), &b.0.name()));
             there.drain(..there.len().saturating_sub(1));
         }

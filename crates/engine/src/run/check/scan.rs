@@ -1,4 +1,4 @@
-//! Looks at a stage: its batches, their inputs, what is recorded and what lies on the disk; and has each decided.
+//! Scans a stage: collects its batches, their inputs, records and files, and decides each batch.
 
 use crate::run::check::planned_disk::{BatchDisk, PlannedDisk};
 use crate::run::check::preconditions;
@@ -27,21 +27,21 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-/// Of which batches the inputs, the facts and the targets are kept.
+/// For which batches the scan keeps inputs, facts and targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep<'a> {
-    /// Of those that are not reused: of a million that are, it is much for nothing.
+    /// For batches that are out of date. A million batches that are up to date would take much memory.
     Undone,
-    /// Of those, and of the batch with this key.
+    /// For those, and for the batch with this key.
     And(&'a str),
-    /// Of all.
+    /// For all.
     All,
 }
 
-/// Looks at a stage.
+/// Scans a stage.
 ///
 /// # Errors
-/// When its batches cannot be told, or a path leaves its folder.
+/// When its batches cannot be determined, or a path leaves its folder.
 pub(crate) fn survey(
     ctx: &Context<'_>,
     stage: &Stage,
@@ -53,7 +53,7 @@ pub(crate) fn survey(
     let mut scope = ctx.settings.scope(ctx.pipeline);
     scope.insert(RUN.to_owned(), run_scope(ctx.moment()));
     let written = |pattern: &str| !lineage::writers(ctx.pipeline, stage, pattern).is_empty();
-    // A name that nothing mentions is in no scope: what a program takes whole is as it was before there was such a name.
+    // Names that nothing mentions are left out, so that programs that use the whole scope see no change.
     let overrides =
         facts::mentions_overrides(stage).then(|| overrides::upstream(ctx.pipeline, stage, state));
     let settings = Settings {
@@ -88,13 +88,13 @@ pub(crate) fn survey(
             .cloned()
             .collect()
     });
-    // They go to quarantine before any batch runs.
+    // Their files go to quarantine before any batch runs.
     let leaving: HashSet<&RelPath> = known
         .into_iter()
         .flat_map(|known| gone.iter().filter_map(|key| known.batches.get(key)))
         .flat_map(BatchState::files)
         .collect();
-    let one = One {
+    let scanner = BatchScanner {
         ctx,
         stage,
         state,
@@ -112,7 +112,7 @@ pub(crate) fn survey(
         overrides: &overrides,
     };
     Ok(StageScan {
-        batches: one.look_at_all(batches, &scope)?,
+        batches: scanner.look_at_all(batches, &scope)?,
         shared,
         shared_id,
         certain,
@@ -120,8 +120,8 @@ pub(crate) fn survey(
     })
 }
 
-/// Whether what differs tells all that a batch of the stage may be made again for: the files that its record names. A list of
-/// recorded files is another when a batch was made, and files that a file names are others when it is.
+/// Returns true if changed files alone can make a batch of the stage out of date. Lists of files and files named in other files
+/// can change in other ways.
 fn tells_all(stage: &Stage, differing: &ChangedFiles) -> bool {
     let from_a_file = |each: &Each| matches!(each.source, EachSource::From { .. });
     let is_plain = |input: &Input| match &input.source {
@@ -134,7 +134,7 @@ fn tells_all(stage: &Stage, differing: &ChangedFiles) -> bool {
         && stage.reads.iter().all(is_listed)
 }
 
-struct One<'a, 'c> {
+struct BatchScanner<'a, 'c> {
     ctx: &'a Context<'c>,
     stage: &'a Stage,
     state: &'a State,
@@ -142,12 +142,12 @@ struct One<'a, 'c> {
     written: &'a (dyn Fn(&str) -> bool + Sync),
     world: &'a PlannedDisk<'a, 'c>,
     shared: &'a Facts,
-    /// Files of batches that there are no more.
+    /// Files of batches that no longer exist.
     leaving: &'a HashSet<&'a RelPath>,
     known: Option<&'a StageState>,
     policy: &'a (dyn Fn(&str) -> RebuildPolicy + Sync),
     keep: Keep<'a>,
-    /// The files that differ from when all batches were reused, where that is known.
+    /// Files changed since the last up-to-date check; `None` if unknown.
     differing: Option<&'a ChangedFiles>,
     shared_id: &'a str,
     settings: &'a Settings,
@@ -155,10 +155,10 @@ struct One<'a, 'c> {
     overrides: &'a Option<Arc<Value>>,
 }
 
-/// So many batches are worth a thread: what takes time is files that must be read.
+/// How many batches justify a thread.
 const WORTH_A_THREAD: usize = 64;
 
-impl One<'_, '_> {
+impl BatchScanner<'_, '_> {
     fn look_at_all(
         &self,
         batches: Vec<Batch>,
@@ -199,7 +199,7 @@ impl One<'_, '_> {
         batches: Vec<Batch>,
         scope: &Map<String, Value>,
     ) -> Result<Vec<BatchScan>, String> {
-        // One scope for all batches: each puts its items in the place of those before.
+        // All batches share one scope, in which each replaces the items.
         let mut names = Value::Object(scope.clone());
         let mut surveyed = Vec::with_capacity(batches.len());
         for batch in batches {
@@ -256,7 +256,7 @@ impl One<'_, '_> {
         let (inputs, own) = match own {
             Ok(found) => found,
             Err(why) => {
-                // What an earlier stage still makes cannot be missed yet.
+                // A file that an earlier stage still makes is not missing.
                 let decision = match (unread, record) {
                     (false, _) => Err(why),
                     (true, Some(_)) => Ok(Decision::May(waits)),
@@ -308,7 +308,7 @@ impl One<'_, '_> {
         Ok(self.required(surveyed, is_settled))
     }
 
-    /// The batch, which does not begin where it would run and a precondition does not hold.
+    /// Returns the batch; it fails if it would run and a precondition does not hold.
     fn required(&self, mut found: BatchScan, is_settled: bool) -> BatchScan {
         if matches!(found.decision, Ok(Decision::Will(_)))
             && let Some(refused) = preconditions::refused(self.ctx, self.stage, &found, is_settled)
@@ -318,7 +318,7 @@ impl One<'_, '_> {
         found
     }
 
-    /// Why a batch cannot have its inputs: one leaves its folder by a link, or whatever else.
+    /// Returns why the inputs of a batch are unavailable, such as a link that leaves its folder.
     fn missed(&self, inputs: &[Resolved], why: String) -> Missed {
         let leaves = |file: &FilePath| {
             let found = self.ctx.files.resolve(file);
@@ -336,10 +336,10 @@ impl One<'_, '_> {
         }
     }
 
-    /// Whether nothing differs that a batch was made from or made, since it was reused.
+    /// Returns true if no input or output of a batch changed since it was up to date.
     fn is_as_before(&self, record: &BatchRecord) -> bool {
         self.differing.is_some_and(|differing| {
-            // A name that is a pattern may stand for what was written meanwhile.
+            // A pattern may match files that were written meanwhile.
             let differs = |name: &str| differing.has(name) || differing.wrote() && is_pattern(name);
             let mut facts = record.facts.iter();
             let mut outputs = record.outputs.iter();
@@ -350,7 +350,7 @@ impl One<'_, '_> {
         })
     }
 
-    /// Where each output and the marker goes.
+    /// Returns the paths of the outputs and the marker.
     fn targets(&self, scope: &Value) -> Result<BTreeMap<String, RelPath>, String> {
         let mut targets = BTreeMap::new();
         let outputs = self
@@ -362,7 +362,7 @@ impl One<'_, '_> {
         for (name, path) in outputs.chain(marker) {
             let place =
                 paths::render(path, scope).map_err(|why| format!("output `{name}`: {why}"))?;
-            // Of a pattern only its folder can be looked at; a plain path is looked at as what lies there is.
+            // For a pattern only its folder is checked; a plain path is checked with its file.
             if is_pattern(place.path.as_str()) {
                 self.ctx
                     .files
@@ -374,7 +374,7 @@ impl One<'_, '_> {
         Ok(targets)
     }
 
-    /// What lies at the paths that the batch writes, and at those that it is recorded to have written.
+    /// Returns the files at the paths that the batch writes or wrote.
     fn on_disk(
         &self,
         targets: &BTreeMap<String, RelPath>,
@@ -402,5 +402,5 @@ impl One<'_, '_> {
     }
 }
 
-/// The marker's name among outputs.
+/// The name of the marker among outputs.
 pub(crate) const MARKER: &str = "marker";

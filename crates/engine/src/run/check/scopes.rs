@@ -1,7 +1,7 @@
-//! The scope of a batch: what every scope has, its items, its inputs.
+//! The scope of a batch: project values, items and inputs.
 
 use crate::run::context::Context;
-use crate::steps::alarm::Alarm;
+use crate::steps::cancel::CancelToken;
 use jiff::Timestamp;
 use milepost_core::base::path::FilePath;
 use milepost_core::base::source::Source;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// A file and how its content is read.
 pub(crate) type Readable = (Arc<dyn Source>, Reading);
 
-/// The scope of a batch before its steps: values, items and inputs. `moment` is shown as `run`.
+/// Returns the scope of a batch before its steps: values, items and inputs. `moment` becomes `run`.
 ///
 /// # Errors
 /// When an input that is not optional is missing, or a file leaves its folder.
@@ -25,15 +25,15 @@ pub(crate) fn of_inputs(
     stage: &Stage,
     found: &BatchScan,
     moment: Timestamp,
-    alarm: &Arc<Alarm>,
+    cancel: &Arc<CancelToken>,
 ) -> Result<Scope, Outcome> {
     let mut scope = of_values(ctx, found, moment);
-    // An item is an input, too, as a rule.
+    // An item is usually an input too.
     let mut items = Vec::new();
     for (name, item) in &found.batch.items {
         if let BatchItem::File(file) = item {
             let format = Format::of_path(file.path.as_str());
-            let source = source(ctx, file, alarm)?;
+            let source = source(ctx, file, cancel)?;
             items.push((file, Arc::clone(&source)));
             scope.insert_file(&format!("{name}.data"), source, format);
         }
@@ -46,14 +46,14 @@ pub(crate) fn of_inputs(
             ([(item, source)], [file]) if *item == file => {
                 vec![(Arc::clone(source), declared.reading(file))]
             }
-            (_, inputs) => files(ctx, declared, inputs, alarm)?,
+            (_, inputs) => files(ctx, declared, inputs, cancel)?,
         };
         insert(&mut scope, &resolved.name, resolved.many, there);
     }
     Ok(scope)
 }
 
-/// The scope of a batch without the content of files.
+/// Returns the scope of a batch without the content of files.
 pub(crate) fn of_values(ctx: &Context<'_>, found: &BatchScan, moment: Timestamp) -> Scope {
     let mut scope = Scope::new();
     let is_item = |name: &str| found.batch.items.iter().any(|(item, _)| item == name);
@@ -67,27 +67,27 @@ pub(crate) fn of_values(ctx: &Context<'_>, found: &BatchScan, moment: Timestamp)
     scope
 }
 
-/// The files of an input that are there.
+/// Returns the files of an input that exist.
 ///
 /// # Errors
-/// When one is missing and the input is not optional.
+/// When a file is missing and the input is not optional.
 pub(crate) fn files(
     ctx: &Context<'_>,
     declared: &Input,
     files: &[FilePath],
-    alarm: &Arc<Alarm>,
+    cancel: &Arc<CancelToken>,
 ) -> Result<Vec<Readable>, Outcome> {
     let mut there = Vec::with_capacity(files.len());
     for file in files {
         if declared.optional && matches!(ctx.files.exists(file), Ok(false)) {
             continue;
         }
-        there.push((source(ctx, file, alarm)?, declared.reading(file)));
+        there.push((source(ctx, file, cancel)?, declared.reading(file)));
     }
     Ok(there)
 }
 
-/// Puts the files of a name into a scope: a list, the only one, or none.
+/// Adds the files of a name to a scope: a list, the only one, or none.
 pub(crate) fn insert(scope: &mut Scope, name: &str, many: bool, files: Vec<Readable>) {
     if many {
         scope.insert_files(name, files);
@@ -99,34 +99,34 @@ pub(crate) fn insert(scope: &mut Scope, name: &str, many: bool, files: Vec<Reada
     }
 }
 
-/// A file that someone else writes; none: it is not there.
+/// Returns a file that another process writes; `None` if it does not exist.
 ///
 /// # Errors
-/// When it leaves its folder or is no file.
+/// When the path leaves its folder or is no file.
 pub(crate) fn awaited(
     ctx: &Context<'_>,
     file: &FilePath,
-    alarm: &Arc<Alarm>,
+    cancel: &Arc<CancelToken>,
 ) -> Result<Option<Arc<dyn Source>>, Outcome> {
     match ctx.files.source(file) {
-        Ok(found) => Ok(Some(alarm.source(found))),
+        Ok(found) => Ok(Some(cancel.source(found))),
         Err(FileError::Missing { .. }) => Ok(None),
         Err(error) => Err(Outcome::new(OutcomeKind::Path, error.to_string())),
     }
 }
 
-/// A file to read. Its reading ends when the alarm rings.
+/// Returns a file to read. `cancel` ends reading.
 ///
 /// # Errors
-/// When it is not there or leaves its folder.
+/// When the file does not exist or leaves its folder.
 pub(crate) fn source(
     ctx: &Context<'_>,
     file: &FilePath,
-    alarm: &Arc<Alarm>,
+    cancel: &Arc<CancelToken>,
 ) -> Result<Arc<dyn Source>, Outcome> {
     let found = ctx.files.source(file);
     match found {
-        Ok(found) => Ok(alarm.source(found)),
+        Ok(found) => Ok(cancel.source(found)),
         Err(error) => {
             let kind = match error {
                 FileError::Leaves { .. } => OutcomeKind::Path,

@@ -1,8 +1,8 @@
-//! Judges what was made: schemas, conservation, checks.
+//! Validates inputs and outputs: schemas, conservation, checks.
 
 use crate::run::check::scopes;
 use crate::run::context::Context;
-use crate::steps::alarm::Alarm;
+use crate::steps::cancel::CancelToken;
 use milepost_core::base::source::Source;
 use milepost_core::expr::scope::{Format, Reading, Scope};
 use milepost_core::expr::select::Select;
@@ -20,10 +20,10 @@ use std::collections::BTreeSet;
 use std::io::BufReader;
 use std::sync::Arc;
 
-/// Violations that are kept of one file.
+/// The most violations of one file that are kept.
 const KEPT: usize = 20;
 
-/// Judges one file by a schema; `stream` names the array that is judged item by item. Gives the number of its items.
+/// Validates a file by a schema; `stream` selects an array that is validated item by item. Returns the number of its items.
 ///
 /// # Errors
 /// The violations, as an outcome.
@@ -50,7 +50,7 @@ fn compiled(schemas: &Schemas, asset: &Asset) -> Result<Arc<Schema>, Outcome> {
     found.map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))
 }
 
-/// Judges the inputs of a batch that have a schema or declared columns.
+/// Validates the inputs of a batch that have a schema or declared columns.
 ///
 /// # Errors
 /// The violations, as an outcome.
@@ -59,7 +59,7 @@ pub(crate) fn inputs(
     stage: &Stage,
     found: &BatchScan,
     schemas: &Schemas,
-    alarm: &Arc<Alarm>,
+    cancel: &Arc<CancelToken>,
 ) -> Result<(), Outcome> {
     for resolved in &found.inputs {
         let Some(declared) = stage.input(&resolved.name) else {
@@ -68,7 +68,7 @@ pub(crate) fn inputs(
         if declared.schema.is_none() && declared.columns.is_none() {
             continue;
         }
-        for (source, reading) in scopes::files(ctx, declared, &resolved.files, alarm)? {
+        for (source, reading) in scopes::files(ctx, declared, &resolved.files, cancel)? {
             match &declared.schema {
                 Some(schema) if reading.format == Format::Json => {
                     file(schemas, schema, &*source, None)?;
@@ -91,8 +91,8 @@ fn content(
     content::judge(schema, source, reading)
 }
 
-/// Judges a file of an output by its schema and its declared columns: a table or NDJSON row by row. Returns the number of items
-/// that were judged one by one.
+/// Validates a file of an output by its schema and declared columns; tables and NDJSON row by row. Returns the number of items
+/// that were validated one by one.
 ///
 /// # Errors
 /// The violations, as an outcome.
@@ -106,7 +106,7 @@ pub(crate) fn output(
     }
     let judged = content(schemas, output.schema.as_ref(), source, &output.reading());
     judged.map(|()| 0).map_err(|outcome| match outcome.kind {
-        // What cannot be read as what it shall be is not what was declared.
+        // A file that cannot be read in its declared format violates its declaration.
         OutcomeKind::Input => Outcome::new(OutcomeKind::Schema, outcome.message),
         _ => outcome,
     })
@@ -136,10 +136,10 @@ fn refuse(name: &str, asset: &Asset, violations: &[Violation]) -> Result<(), Out
     Err(Outcome::new(OutcomeKind::Schema, message).with_details(details.collect()))
 }
 
-/// Judges conservation, where these keys are named as failed. Gives the number of elements that came out.
+/// Checks conservation, except for keys that are recorded as failed. Returns the number of output elements.
 ///
 /// # Errors
-/// What was lost, doubled or invented, as an outcome.
+/// An outcome with the keys that were lost, duplicated or invented.
 pub(crate) fn conservation(
     stage: &Stage,
     scope: &Scope,
@@ -188,10 +188,10 @@ pub(crate) fn conservation(
     Err(Outcome::new(OutcomeKind::Conserve, message).with_details(details))
 }
 
-/// Judges `[[check]]`s, or `[[require]]`s.
+/// Tests `[[check]]`s or `[[require]]`s.
 ///
 /// # Errors
-/// The first that is not true, with its declared error. It has details where the test itself failed.
+/// The declared error of the first test that is not true, with details if the test itself failed.
 pub(crate) fn checks(checks: &[Check], scope: &Scope) -> Result<(), Outcome> {
     for check in checks {
         let failed = match value(scope, &check.test) {
@@ -217,10 +217,10 @@ pub(crate) fn checks(checks: &[Check], scope: &Scope) -> Result<(), Outcome> {
     Ok(())
 }
 
-/// The value of a program of the stage over the scope: `summary`, `verdict`.
+/// Returns the value of a program of the stage, such as `summary` or `verdict`.
 ///
 /// # Errors
-/// When it fails.
+/// When the program fails.
 pub(crate) fn value(scope: &Scope, program: &Program) -> Result<Value, Outcome> {
     let input = scope.input_of(&program.jq)?;
     let vars = scope.vars_of(&program.jq)?;
@@ -230,7 +230,7 @@ pub(crate) fn value(scope: &Scope, program: &Program) -> Result<Value, Outcome> 
         .map_err(|error| Outcome::new(OutcomeKind::Parse, error.to_string()))
 }
 
-/// What the stage says of a batch that was made: `said` is what its steps said, which stands where it declares no `summary`.
+/// Returns the summary and verdict of a batch. `said` is the summary of its steps, which is used if the stage declares none.
 ///
 /// # Errors
 /// When `summary` or `verdict` fails.

@@ -1,4 +1,4 @@
-//! The beginning of a stage: checkpoints removed, facts recorded, what it takes over from others.
+//! The start of a stage: removes its checkpoint, and records its facts and the outputs that it takes over.
 
 use crate::run::error::RunError;
 use crate::run::record::finish;
@@ -13,10 +13,10 @@ use milepost_core::plan::lineage;
 use milepost_core::plan::scan::StageScan;
 use std::collections::BTreeMap;
 
-/// Files, and failures, that are named where a stage takes over.
+/// The most files and failures that the record of a hand-over names.
 const LISTED: usize = 20;
 
-/// Records that a stage begins, after its checkpoint is gone. Those of stages that read from it go when what it makes differs.
+/// Records that a stage starts, after removing its checkpoint. Checkpoints of later stages are removed when its outputs change.
 ///
 /// # Errors
 /// When the disk fails.
@@ -41,7 +41,7 @@ pub(crate) fn begin(
     recorder.record(EventType::Invoke, agent(stage), event, summary, Vec::new())
 }
 
-/// Records that a stage takes over what others made.
+/// Records which outputs of other stages a stage takes over.
 ///
 /// # Errors
 /// When the journal cannot be written.

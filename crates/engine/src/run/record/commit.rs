@@ -1,4 +1,5 @@
-//! Commits finished batches in groups: flush the data, record, rename into place, flush the folders, say so.
+//! Commits finished batches in groups: flushes the data, records the batches, renames the files into place, flushes the
+//! folders, and records that.
 
 use crate::run::batch::stage_context::Produced;
 use crate::run::check::scan::MARKER;
@@ -26,26 +27,25 @@ use milepost_store::store::scratch::{Scratch, ScratchPool};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// A batch that is made and waits to be committed.
+/// A finished batch that waits to be committed.
 pub(crate) struct Finished {
-    /// Its place in the survey.
+    /// Its position in the scan.
     pub(crate) index: usize,
-    /// What was made.
     pub(crate) produced: Produced,
-    /// Where it lies.
+    /// The scratch folder with its files.
     pub(crate) scratch: Scratch,
-    /// Tries that it took.
+    /// How many attempts it took.
     pub(crate) attempts: u32,
-    /// What calls of agents cost.
+    /// The cost of its calls.
     pub(crate) spent: Option<Spent>,
-    /// How long the last try took.
+    /// How long the last attempt took.
     pub(crate) took: Duration,
 }
 
-/// Commits a group. On return every file of it is in place and durable.
+/// Commits a group. Afterwards all its files are in place and durable.
 ///
 /// # Errors
-/// When the disk fails; what was recorded by then is put in order by the next run.
+/// When the disk fails. The next run repairs what was recorded.
 pub(crate) fn commit(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
@@ -68,7 +68,7 @@ pub(crate) fn commit(
         })
         .collect();
     publish::flush_group(ctx.disk, ctx.layout, &places)?;
-    // Whoever reads from this stage vouches for what it made before: made again as it was, that stays true.
+    // Checkpoints of later stages stay valid if the outputs do not change.
     if group
         .iter()
         .any(|finished| differs(recorder, stage, survey, finished))
@@ -76,7 +76,7 @@ pub(crate) fn commit(
         retire::remove_readers(recorder, &stage.name)?;
     }
     recorder.gather();
-    // Where a placeholder stands, the batch is not made, and goes on with the round that failed.
+    // A batch with a placeholder is not built, and continues with the iteration that failed.
     let is_made = |finished: &&Finished| finished.produced.placeholder.is_none();
     let indices: Vec<usize> = group
         .iter()
@@ -131,20 +131,20 @@ pub(crate) fn commit(
         };
         recorder.record(EventType::Complete, agent(stage), event, summary, refs)?;
         asides.extend(retired);
-        // What one batch of the group drops, another may make.
+        // One batch of the group may make what another dropped.
         for file in &files {
             asides.remove(&file.path);
             let path = file.path.as_str();
             leaving.retain(|kept: &KeptFile| kept.why == Removal::Replaced || kept.path != path);
         }
-        // By the time that the rest is removed.
+        // When the rest is removed.
         for file in &files {
             finished.scratch.published(&file.path);
         }
         renames.extend(files);
         scratches.push(finished.scratch);
     }
-    // From here on the batches are finished: a crash is put right from the records.
+    // From here on the batches are finished: after a crash, recovery uses the records.
     recorder.flush()?;
     protect::explain(recorder, &leaving)?;
     publish::rename_into_place(ctx.disk, ctx.layout, &renames)?;
@@ -163,7 +163,7 @@ pub(crate) fn commit(
             iterations::forget(ctx.disk, ctx.layout, &stage.name, key)?;
         }
     }
-    // A program that got away from its attempt must not find the next one in its folder.
+    // A program that outlived its attempt must not share the folder of the next one.
     let may_be_spared = nothing_strayed();
     for scratch in scratches {
         if may_be_spared {
@@ -175,7 +175,7 @@ pub(crate) fn commit(
     Ok(())
 }
 
-/// Whether a batch made other files than are recorded of it, or other bytes, or something else than a placeholder.
+/// Returns true if the files, their content or the placeholder of a batch differ from its record.
 fn differs(
     recorder: &Recorder<'_>,
     stage: &Stage,
@@ -201,7 +201,7 @@ fn differs(
         || record.failed.is_empty() != produced.failed.is_empty()
 }
 
-/// What is known of a batch.
+/// Returns the state of a batch.
 fn known<'a>(recorder: &'a Recorder<'_>, stage: &Stage, key: &str) -> Option<&'a BatchState> {
     recorder.state.stages.get(&stage.name)?.batches.get(key)
 }
@@ -234,7 +234,7 @@ fn publishes(
     Ok(files)
 }
 
-/// Returns what a person wrote at the paths of a batch, which goes to quarantine before the batch's files take its place.
+/// Returns the files that a person wrote at the paths of a batch. They go to quarantine before the batch's files replace them.
 fn replaced(recorder: &Recorder<'_>, stage: &Stage, key: &str, files: &[Publish]) -> Vec<KeptFile> {
     let known = known(recorder, stage, key);
     let of = |file: &Publish| {
@@ -248,7 +248,7 @@ fn replaced(recorder: &Recorder<'_>, stage: &Stage, key: &str, files: &[Publish]
             was,
         ))
     };
-    // What was accepted and then deleted from the workspace is still in the store of accepted content.
+    // A file that was accepted and then deleted is still in the store of accepted content.
     let pins = known.and_then(|known| known.record.as_ref()?.pin.as_deref());
     let accepted = pins.iter().flat_map(|pin| &pin.files).filter_map(|file| {
         let layout = recorder.ctx.layout;
@@ -263,8 +263,7 @@ fn replaced(recorder: &Recorder<'_>, stage: &Stage, key: &str, files: &[Publish]
     files.iter().filter_map(of).chain(accepted).collect()
 }
 
-/// The digest of what lies at a path of the workspace; none: nothing. Most of what is published is new, and one look at its name
-/// tells so.
+/// Returns the digest of the file at a path of the workspace; `None` if there is none, which one system call usually shows.
 fn old(
     recorder: &Recorder<'_>,
     folders: &Folders<'_>,

@@ -1,4 +1,4 @@
-//! The end of a stage's turn: how it stands, its progress file, its checkpoint.
+//! The end of a stage: its status, progress file and checkpoint.
 
 use crate::run::error::RunError;
 use crate::run::record::recorder::Recorder;
@@ -18,19 +18,17 @@ use milepost_store::store::progress::ProgressFile;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// A stage whose turn ends.
+/// A stage that ends.
 pub(crate) struct Ending<'a> {
-    /// What the run is asked to do.
     pub(crate) selection: &'a Selection,
-    /// The stage.
     pub(crate) stage: &'a Stage,
-    /// As it was found.
+    /// Its scan.
     pub(crate) found: &'a StageScan,
-    /// The batches whose outputs were found invalid in this turn, by their place.
+    /// The positions of batches whose outputs were found invalid in this run.
     pub(crate) invalid: &'a BTreeSet<usize>,
-    /// How many events were recorded before its turn.
+    /// How many events were recorded before it started.
     pub(crate) before: u64,
-    /// Why an agent that it needs cannot be asked: no batch was tried.
+    /// The reason why a required agent is unavailable; no batch ran in that case.
     pub(crate) unavailable: Option<String>,
 }
 
@@ -46,7 +44,7 @@ impl Ending<'_> {
     ) -> Result<(), RunError> {
         let (stage, found) = (self.stage, self.found);
         if !self.invalid.is_empty() {
-            // What does not hold any more and could not be made again is no output.
+            // Invalid outputs that could not be rebuilt are no outputs.
             self.retire_failed(recorder, &|index| self.invalid.contains(&index))?;
         }
         let status = finish::status(recorder, stage, found);
@@ -78,7 +76,7 @@ impl Ending<'_> {
         report.verdict = records()
             .filter_map(|record| record.verdict)
             .reduce(|a, b| a && b);
-        // What a failed batch made before is not what came out of this run.
+        // Earlier outputs of a failed batch are not outputs of this run.
         let standing = known.into_iter().flat_map(|known| known.batches.values());
         report.elements = standing
             .filter(|batch| !matches!(batch.phase, Phase::Failed { .. }))
@@ -127,7 +125,7 @@ impl Ending<'_> {
         Ok(recorder.state.checkpoints.get(&stage.name).copied() != there)
     }
 
-    /// What a failed batch made in an earlier run is not what it would make: later stages must not read it.
+    /// Retires the earlier outputs of failed batches, because later stages must not read them.
     fn retire_failed(
         &self,
         recorder: &mut Recorder<'_>,

@@ -20,10 +20,10 @@ use milepost_store::store::{checkpoint, layout, progress};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Input files that a checkpoint lists by name; all of them are in the manifest.
+/// The most input files that a checkpoint lists; the manifest lists all.
 const LISTED: usize = 100;
 
-/// How far a stage is, from what is known of its batches.
+/// Returns the status of a stage by the state of its batches.
 pub(crate) fn status(recorder: &Recorder<'_>, stage: &Stage, survey: &StageScan) -> Option<Status> {
     let known = recorder.state.stages.get(&stage.name);
     let mut partial = false;
@@ -31,7 +31,7 @@ pub(crate) fn status(recorder: &Recorder<'_>, stage: &Stage, survey: &StageScan)
         let batch = known.and_then(|known| known.batches.get(&found.batch.key));
         let failed = batch.is_some_and(|batch| matches!(batch.phase, Phase::Failed { .. }));
         match batch.and_then(|batch| batch.record.as_ref()) {
-            // What it was made from is no longer there: the next run makes it again.
+            // Its input is gone: the next run rebuilds it.
             Some(record) if !failed && record.stale.is_some() => return None,
             Some(record) if !failed => partial |= record.failure().is_some(),
             _ if failed => partial = true,
@@ -45,7 +45,7 @@ pub(crate) fn status(recorder: &Recorder<'_>, stage: &Stage, survey: &StageScan)
     })
 }
 
-/// Whether an earlier stage that this one reads from is partial: it is then partial at best.
+/// Returns true if an earlier stage that this one reads from is partial, which makes this one partial too.
 pub(crate) fn takes_over_partial(recorder: &Recorder<'_>, stage: &Stage) -> bool {
     let upstream = lineage::upstream(recorder.ctx.pipeline, stage);
     upstream.iter().any(|up| {
@@ -54,7 +54,7 @@ pub(crate) fn takes_over_partial(recorder: &Recorder<'_>, stage: &Stage) -> bool
     })
 }
 
-/// Writes manifest and checkpoint, records it, and seals the journal.
+/// Writes manifest and checkpoint, records the checkpoint, and seals the journal.
 ///
 /// # Errors
 /// When the disk fails.
@@ -65,7 +65,7 @@ pub(crate) fn checkpoint(
     status: Status,
 ) -> Result<(), RunError> {
     let ctx = recorder.ctx;
-    // No checkpoint stands over a manifest that is another.
+    // A checkpoint must not exist beside a manifest that it does not describe.
     recorder.flush()?;
     protect::put_checkpoint_away(recorder, &stage.name, stage.number)?;
     let manifest_digest = recorder.write_manifest(stage)?;
@@ -182,7 +182,7 @@ fn sum(counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     counts.flatten().reduce(|a, b| a + b)
 }
 
-/// The input files of batches with their digests.
+/// Returns the input files of batches with their digests.
 pub(crate) fn inputs<'a>(records: &[&'a BatchRecord]) -> BTreeMap<&'a str, &'a FactValue> {
     let facts = records.iter().flat_map(|record| record.facts.iter());
     facts
@@ -191,7 +191,7 @@ pub(crate) fn inputs<'a>(records: &[&'a BatchRecord]) -> BTreeMap<&'a str, &'a F
         .collect()
 }
 
-/// Of one input file its digest, of several that of their list: `digest  path` lines in order, as `sha256sum` prints them.
+/// Returns the digest of one input file; for several files, of their list in the format of `sha256sum`.
 pub(crate) fn inputs_digest(inputs: &BTreeMap<&str, &FactValue>) -> Digest {
     if inputs.len() == 1
         && let Some(digest) = inputs.values().find_map(|value| value.digest())
@@ -207,7 +207,7 @@ pub(crate) fn inputs_digest(inputs: &BTreeMap<&str, &FactValue>) -> Digest {
     hasher.finish()
 }
 
-/// The summaries of two batches as one: numbers are added, lists joined, objects merged; of other values the first stays.
+/// Merges the summaries of two batches: adds numbers, joins lists, merges objects, and keeps the first of other values.
 pub(crate) fn merged(a: Value, b: Value) -> Value {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => match (a.as_u64(), b.as_u64()) {
@@ -234,7 +234,7 @@ pub(crate) fn merged(a: Value, b: Value) -> Value {
     }
 }
 
-/// What the progress file says of a stage.
+/// Returns the content of the progress file.
 pub(crate) fn progress_of(
     recorder: &Recorder<'_>,
     stage: &Stage,
@@ -277,7 +277,7 @@ pub(crate) fn progress_of(
     }
 }
 
-/// The number that people know a batch by: that of its file's own name, else its place.
+/// Returns the number of a batch for people: the one in its file name, otherwise its position.
 fn number_of(found: &milepost_core::plan::scan::BatchScan) -> u64 {
     let named = found.batch.items.iter().find_map(|(_, item)| match item {
         milepost_core::plan::expand::BatchItem::File(file) => file.path.number(),

@@ -7,8 +7,8 @@ use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::selection::Selection;
 use milepost_store::store::iterations;
 
-/// Records the batches that `--force` selects, or withdraws it from them where `--no-force` says so. Batches that no run has made
-/// are not named: they run in any case.
+/// Records the batches that `--force` selects, or removes them with `--no-force`. Batches that no run has built are left out:
+/// they run in any case.
 ///
 /// # Errors
 /// When the journal cannot be written.

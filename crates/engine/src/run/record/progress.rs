@@ -12,7 +12,7 @@ use milepost_store::store::progress::ProgressFile;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The progress file of a stage that runs; of a stage without `each` there is none, and nothing is written.
+/// The progress file of a running stage. A stage without `each` has none.
 pub(crate) struct ProgressWriter<'a> {
     ctx: Context<'a>,
     stage: &'a Stage,
@@ -22,7 +22,7 @@ pub(crate) struct ProgressWriter<'a> {
 }
 
 impl<'a> ProgressWriter<'a> {
-    /// A writer for a stage whose first version is due at once.
+    /// Creates a writer whose first version is due at once.
     pub(crate) fn new(ctx: Context<'a>, stage: &'a Stage, found: &'a StageScan) -> Self {
         let path = protect::progress_path(stage);
         Self {
@@ -34,7 +34,7 @@ impl<'a> ProgressWriter<'a> {
         }
     }
 
-    /// Notes that a batch began, ended or was published.
+    /// Notes that a batch started, ended or was published.
     pub(crate) fn changed(&mut self) {
         if let Some(file) = &mut self.file {
             file.changed();

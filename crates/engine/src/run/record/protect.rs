@@ -11,7 +11,7 @@ use milepost_store::store::files::digest_of;
 use milepost_store::store::{checkpoint, layout, progress, quarantine};
 use std::collections::BTreeMap;
 
-/// Returns what lies at the path of an output; `AsMade` if nothing does.
+/// Returns what the file at the path of an output is; `AsMade` if there is none.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -30,7 +30,7 @@ pub(crate) fn content_at(
     }))
 }
 
-/// Writes beside files on their way to quarantine what they are and why they are moved, where one of them is a person's.
+/// Writes a note about files that a person wrote beside them in quarantine: what they are, and why they were moved.
 ///
 /// # Errors
 /// When the disk fails.
@@ -53,7 +53,7 @@ pub(crate) fn explain(recorder: &Recorder<'_>, files: &[KeptFile]) -> Result<(),
     Ok(())
 }
 
-/// Removes the file of a checkpoint, durably; one that a person modified goes to quarantine. Returns whether it was there.
+/// Removes the file of a checkpoint durably; one that a person modified goes to quarantine. Returns true if it existed.
 ///
 /// # Errors
 /// When the disk fails.
@@ -71,7 +71,7 @@ pub(crate) fn put_checkpoint_away(
     };
     let recorded = &recorder.state.checkpoints;
     let is_recorded = recorded.values().any(|digest| *digest == there);
-    // A run that was killed may have written it and not recorded it.
+    // A run that was killed may have written it without a record.
     let is_untold = !recorded.contains_key(stage) && checkpoint::is_as_written(ctx.layout, number);
     if is_recorded || is_untold {
         return Ok(checkpoint::remove(ctx.disk, ctx.layout, number)?);
@@ -81,7 +81,7 @@ pub(crate) fn put_checkpoint_away(
     Ok(true)
 }
 
-/// Moves what a person made of a stage's progress file to quarantine.
+/// Moves the progress file of a stage to quarantine if a person modified it.
 ///
 /// # Errors
 /// When the disk fails.
@@ -99,7 +99,7 @@ pub(crate) fn put_progress_away(
     Ok(())
 }
 
-/// An output or another file of a batch that a person wrote: the batch, the path, what it is.
+/// A file of a batch that a person wrote: batch, path, content.
 pub(crate) type ByHand = (String, RelPath, Content);
 
 /// Moves files that a person wrote to quarantine, durably.
@@ -131,7 +131,7 @@ pub(crate) fn put_away(
     Ok(())
 }
 
-/// The path of a stage's progress file; a stage without `each` has none.
+/// Returns the path of a stage's progress file; `None` for a stage without `each`.
 pub(crate) fn progress_path(stage: &Stage) -> Option<&RelPath> {
     (!stage.each.is_empty()).then_some(&stage.progress)
 }

@@ -1,4 +1,4 @@
-//! Keeps what is known and the journal in step: an event is applied and appended, or neither.
+//! Keeps state and journal consistent: an event is applied and appended, or neither.
 
 use crate::run::context::Context;
 use crate::run::error::RunError;
@@ -15,15 +15,13 @@ use milepost_store::store::manifest;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Keeps what is known of the workspace, and writes the journal.
+/// The state of the workspace, and the writer of its journal.
 pub struct Recorder<'a> {
-    /// What the run needs.
     pub(crate) ctx: Context<'a>,
-    /// What is known.
+    /// The state of the workspace.
     pub state: State,
-    /// Files that this run moved to quarantine.
     pub(crate) kept: Vec<KeptFile>,
-    /// How many of them were reported.
+    /// How many files in quarantine were reported.
     reported: usize,
     journal: Journal,
     command: String,
@@ -33,9 +31,9 @@ pub struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// A keeper of this state. `command` is what was asked for.
+    /// Creates a recorder. `command` is the command line of the run.
     pub fn new(ctx: Context<'a>, state: State, journal: Journal, command: &str) -> Self {
-        // What an earlier run recorded and did not seal leaves the last segment when this run seals.
+        // Records that an earlier run did not seal leave the last segment when this run seals.
         let dirty = journal.unsealed().clone();
         Self {
             ctx,
@@ -50,26 +48,26 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// The id of the run.
+    /// Returns the id of the run.
     pub fn run_id(&self) -> &str {
         self.journal.run_id()
     }
 
-    /// Whether anything was recorded.
+    /// Returns true if anything was recorded.
     pub fn has_begun(&self) -> bool {
         self.begun
     }
 
-    /// How many events were recorded.
+    /// Returns how many events were recorded.
     pub(crate) fn counted(&self) -> u64 {
         self.counted
     }
 
-    /// Applies an event and appends it. The first of a run is preceded by `run_started`, so that a run in which nothing
-    /// happens leaves no trace.
+    /// Applies an event and appends it to the journal. `run_started` is recorded before the first event, so that a run in which
+    /// nothing happens leaves no trace.
     ///
     /// # Errors
-    /// When the event cannot follow, or the journal cannot be written.
+    /// When the state does not allow the event, or the journal cannot be written.
     pub fn record(
         &mut self,
         kind: EventType,
@@ -113,7 +111,7 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Whether a checkpoint gives its stage another number than its manifest may have.
+    /// Returns true if a checkpoint records another number for its stage than the manifest may have.
     fn renumbers(&self, event: &Event) -> bool {
         match event {
             Event::CheckpointWritten { stage, number, .. } => {
@@ -124,7 +122,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Notes the files that an event stands for: what was seen of them before does not hold.
+    /// Notes the files that an event changes: what was observed of them before is invalid.
     fn note_replaced(&self, event: &Event) {
         let asked = self.ctx.asked;
         match event {
@@ -145,7 +143,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Where a file goes that is set aside.
+    /// Returns the path in quarantine of a file that is moved there.
     pub(crate) fn aside(&self, reason: &str, path: &RelPath) -> RelPath {
         milepost_store::store::quarantine::folder(self.run_id(), self.counted, reason).with(path)
     }
@@ -157,23 +155,23 @@ impl<'a> Recorder<'a> {
         (!files.is_empty()).then_some(Notice::Kept { files })
     }
 
-    /// From here on records are gathered, up to the next flush: none of them counts before all are durable.
+    /// Buffers records until the next flush, so that all become durable together.
     pub(crate) fn gather(&mut self) {
         self.journal.gather();
     }
 
-    /// Makes durable what was recorded.
+    /// Makes all records durable.
     ///
     /// # Errors
-    /// What the disk says.
+    /// When the disk fails.
     pub(crate) fn flush(&mut self) -> Result<(), RunError> {
         Ok(self.journal.flush()?)
     }
 
-    /// Writes a stage's manifest under the stage's present number, and gives its digest. What it says is flushed before.
+    /// Writes a stage's manifest under the stage's present number, after flushing the journal, and returns its digest.
     ///
     /// # Errors
-    /// What the disk says.
+    /// When the disk fails.
     pub(crate) fn write_manifest(&mut self, stage: &Stage) -> Result<Digest, RunError> {
         self.flush()?;
         let known = match self.state.stages.get(&stage.name) {
@@ -189,10 +187,10 @@ impl<'a> Recorder<'a> {
         Ok(digest)
     }
 
-    /// Writes the manifests of all stages that changed, and begins a new segment of the journal.
+    /// Writes the manifests of all changed stages, and starts a new segment of the journal.
     ///
     /// # Errors
-    /// What the disk says.
+    /// When the disk fails.
     pub fn seal(&mut self) -> Result<(), RunError> {
         self.flush()?;
         for stage in std::mem::take(&mut self.dirty) {
@@ -209,7 +207,7 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// The stage whose manifest an event changes. What checkpoints say is in no manifest.
+/// Returns the stage whose manifest an event changes. Checkpoints are not part of a manifest.
 fn stage_of(event: &Event) -> Option<&str> {
     match event {
         Event::StageStarted { stage, .. }

@@ -4,7 +4,7 @@ use crate::run::error::RunError;
 use crate::run::notice::Repair;
 use crate::run::record::recorder::Recorder;
 use crate::run::record::retire;
-use crate::steps::command::{Started, end_survivors};
+use crate::steps::command::{StartedProcess, end_survivors};
 use milepost_core::model::event::{Event, EventType};
 use milepost_store::store::publish::{RecoveredFile, settle};
 use milepost_store::store::quarantine;
@@ -23,9 +23,9 @@ pub(crate) fn recover(
     let children = recorder.state.children.clone();
     let broken_off = recorder.state.open_run.clone();
     if !children.is_empty() || broken_off.is_some() {
-        let started: Vec<Started> = children
+        let started: Vec<StartedProcess> = children
             .iter()
-            .map(|child| Started {
+            .map(|child| StartedProcess {
                 pid: child.pid,
                 group: child.pid,
                 start_time: child.start_time,
@@ -33,7 +33,7 @@ pub(crate) fn recover(
             })
             .collect();
         let mut tokens: Vec<String> = children.iter().map(|child| child.token.clone()).collect();
-        // A command may have started before the record that its attempt begins was written.
+        // A command may have started before its attempt was recorded.
         tokens.extend(broken_off.map(|run| format!("{run}/")));
         let pids = end_survivors(&started, &tokens, grace);
         if !pids.is_empty() {
@@ -52,7 +52,7 @@ pub(crate) fn recover(
                 RecoveredFile::Lost { old: there } => {
                     lost = true;
                     match (&file.quarantine, there) {
-                        // A person's: it goes where it was to go.
+                        // A person wrote it: it goes to quarantine as planned.
                         (Some(aside), Some(_)) => {
                             let (disk, layout) = (recorder.ctx.disk, recorder.ctx.layout);
                             quarantine::keep(disk, layout, &file.path, aside)?;
@@ -63,7 +63,7 @@ pub(crate) fn recover(
                         (_, None) => {}
                     }
                 }
-                // Somebody altered it: the look at the stage finds that and says so.
+                // A person modified it: the scan of the stage reports that.
                 RecoveredFile::Altered => {}
             }
         }

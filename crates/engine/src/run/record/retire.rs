@@ -1,4 +1,4 @@
-//! Takes away what no live batch makes any more.
+//! Moves outputs that no batch makes any more to quarantine.
 
 use crate::run::check::scan::MARKER;
 use crate::run::error::RunError;
@@ -18,9 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Why outputs of a batch are retired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// The stage no longer has the batch: it is forgotten.
+    /// The stage no longer has the batch.
     Gone,
-    /// The batch failed, and its earlier outputs are out of date: it stays failed.
+    /// The batch failed, and its earlier outputs are out of date.
     Failed,
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn batches(
     Ok(())
 }
 
-/// The paths of all that batches made, of those that are wanted.
+/// Returns the paths of the outputs of the wanted batches.
 fn live_outputs(recorder: &Recorder<'_>, wanted: &dyn Fn(&str, &str) -> bool) -> BTreeSet<RelPath> {
     let mut live = BTreeSet::new();
     for (name, known) in &recorder.state.stages {
@@ -99,20 +99,20 @@ fn live_outputs(recorder: &Recorder<'_>, wanted: &dyn Fn(&str, &str) -> bool) ->
     live
 }
 
-/// Its marker, if it has one.
+/// Returns the marker of a batch, if it has one.
 fn markers_of(batch: &BatchState) -> BTreeSet<RelPath> {
     let made = batch.record.iter().flat_map(|record| &record.outputs);
     let markers = made.filter(|made| made.name == MARKER);
     markers.map(|made| made.path.clone()).collect()
 }
 
-/// What a batch made.
+/// Returns the files that a batch made.
 fn files_of(batch: &BatchState) -> impl Iterator<Item = &RelPath> {
     let made = batch.record.iter().flat_map(|record| &record.outputs);
     batch.remains.keys().chain(made.map(|made| &made.path))
 }
 
-/// What a batch made before and does not make this time, with where it goes in quarantine.
+/// Returns files that a batch made before and does not make now, with their paths in quarantine.
 pub(crate) fn dropped(
     recorder: &Recorder<'_>,
     stage: &str,
@@ -136,7 +136,7 @@ pub(crate) fn dropped(
     aside(recorder, before)
 }
 
-/// Returns files on their way to quarantine, as they are reported.
+/// Returns the report of files that move to quarantine.
 ///
 /// # Errors
 /// When one of them cannot be read.
@@ -155,7 +155,7 @@ pub(crate) fn leaving(
         .collect()
 }
 
-/// Where these files go in quarantine, for those that are there.
+/// Returns the paths in quarantine of those files that exist.
 fn aside(
     recorder: &Recorder<'_>,
     paths: impl Iterator<Item = RelPath>,
@@ -169,7 +169,7 @@ fn aside(
     files
 }
 
-/// Moves files to quarantine as it was recorded, markers before what they stand for.
+/// Moves files to quarantine as recorded, markers first.
 ///
 /// # Errors
 /// When the disk fails.
@@ -186,7 +186,7 @@ pub(crate) fn move_aside(
     Ok(())
 }
 
-/// Finishes what an earlier run had begun to move. What lies at a path since, somebody else put there.
+/// Finishes moves that an earlier run started. A file that appeared at such a path since then is not touched.
 ///
 /// # Errors
 /// When the disk fails.
@@ -204,7 +204,7 @@ pub(crate) fn finish(recorder: &Recorder<'_>) -> Result<u64, RunError> {
         if layout.at(to).symlink_metadata().is_err() {
             moved += u64::from(quarantine::keep(disk, layout, from, to)?);
         } else if is_same(recorder, from, to)? {
-            // Where a rename is two changes of two folders, a power failure may have left the file at both places.
+            // A power failure can leave a renamed file in both folders.
             disk.remove_file(&layout.at(from))?;
             disk.sync_dir(parent(&layout.at(from)))?;
             moved += 1;
@@ -213,7 +213,7 @@ pub(crate) fn finish(recorder: &Recorder<'_>) -> Result<u64, RunError> {
     Ok(moved)
 }
 
-/// Whether the same bytes lie at two places.
+/// Returns true if two files have the same content.
 fn is_same(recorder: &Recorder<'_>, a: &RelPath, b: &RelPath) -> Result<bool, RunError> {
     let digest = |path: &RelPath| {
         let found = recorder.ctx.digest(&FilePath::workspace(path.clone()));
@@ -223,7 +223,7 @@ fn is_same(recorder: &Recorder<'_>, a: &RelPath, b: &RelPath) -> Result<bool, Ru
     Ok(found.is_some() && found == digest(b)?)
 }
 
-/// Forgets stages that are no longer declared, and checkpoints that stand under another number.
+/// Retires stages that are no longer declared, and removes checkpoints with another stage number.
 ///
 /// # Errors
 /// When the disk fails.
@@ -272,13 +272,13 @@ pub(crate) fn stages(recorder: &mut Recorder<'_>) -> Result<Vec<String>, RunErro
         }
     }
     if !forgotten.is_empty() {
-        // Its manifest goes with it.
+        // Its manifest is removed too.
         recorder.seal()?;
     }
     Ok(forgotten)
 }
 
-/// Removes the checkpoints of the stages that read from a stage, durably, before what they vouch for is replaced.
+/// Removes the checkpoints of later stages that read from a stage durably, before their inputs are replaced.
 ///
 /// # Errors
 /// When the disk fails.
@@ -289,7 +289,7 @@ pub(crate) fn remove_readers(recorder: &mut Recorder<'_>, stage: &str) -> Result
     recorder.flush()
 }
 
-/// Removes the checkpoints of a stage and of those that read from it, durably, before what they vouch for is replaced.
+/// Removes the checkpoints of a stage and of later stages that read from it durably, before their files are replaced.
 ///
 /// # Errors
 /// When the disk fails.
@@ -302,7 +302,7 @@ pub(crate) fn remove_checkpoints(recorder: &mut Recorder<'_>, stage: &str) -> Re
     recorder.flush()
 }
 
-/// Removes a checkpoint durably. One that is there and in no record, because the run was killed in between, is removed too.
+/// Removes a checkpoint durably, even one without a record, which a killed run left.
 ///
 /// # Errors
 /// When the disk fails.
@@ -326,8 +326,7 @@ pub(crate) fn remove_checkpoint(
     recorder.record(EventType::Revision, "milepost", event, summary, Vec::new())
 }
 
-/// Removes checkpoints that no record tells of: the run that wrote them was killed before it said so. What they vouch for would
-/// be replaced without a look at them once their stage has another number.
+/// Removes checkpoints without a record, which a killed run left. They would not be found once their stage has another number.
 fn remove_untold(recorder: &mut Recorder<'_>) -> Result<(), RunError> {
     for number in checkpoint::numbers(recorder.ctx.layout)? {
         let mut stages = recorder.state.stages.iter();

@@ -1,12 +1,12 @@
-//! One request to an agent that costs something: recorded, sent within its limits, tried again as the fault says.
+//! One request to an agent: records the call, sends it within the agent's limits, and retries it.
 
-use super::gather::{Came, Desk, Waited};
-use super::heard::reply_of;
-use super::heard::{TRIES, heard_of, heard_of_fault, outcome_of};
-use super::ready::{Ready, Who};
-use crate::steps::calls::Batched;
+use super::call_record::replayed_reply;
+use super::call_record::{TRIES, fault_outcome, recorded_fault, recorded_reply};
+use super::handle::{AgentHandle, Backend};
+use super::provider_batch::{BatchClient, BatchedResult, WaitResult};
+use crate::steps::batch_context::{BatchContext, output_failure};
+use crate::steps::calls::ProviderBatches;
 use crate::steps::command::{CommandSpec, Deadline, Exit, run_command};
-use crate::steps::work::{Work, output_failure};
 use milepost_agents::api::BatchApi;
 use milepost_agents::cli::{CommandExit, CommandOutput, Tool};
 use milepost_agents::fault::{CallFault, FaultKind};
@@ -22,62 +22,61 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// Returns how often one request is sent at most, whatever the faults: with `tries` as the agent declares them, and `attempts` as
-/// the step does.
+/// Returns how often one request is sent at most. `tries` is declared by the agent, `attempts` by the step.
 pub(crate) fn most_tries(tries: Option<u32>, attempts: u32) -> u32 {
     tries.unwrap_or(TRIES.max(attempts)).max(1)
 }
 
-/// Time for the check of a key.
+/// The time limit for the check of a key.
 const CHECK: Duration = Duration::from_secs(20);
 
-/// Who asks, and how long one call may take.
+/// Sends the requests of one batch to an agent.
 pub(crate) struct Caller<'a> {
-    /// The agent.
-    pub(crate) ready: &'a Ready,
-    /// One call.
+    pub(crate) handle: &'a AgentHandle,
+    /// The time limit of one call.
     pub(crate) timeout: Duration,
-    /// As declared: with 1, what failed is not sent again, unless nobody took it or the agent says how often.
+    /// The `attempts` of the step. With 1, a failed request is not sent again, unless the server was too busy to accept it or
+    /// the agent declares `tries`.
     pub(crate) attempts: u32,
-    /// Calls of the batch so far.
+    /// How many calls the batch made so far.
     pub(crate) count: u32,
 }
 
-/// How long no call is made because a limit is used up.
+/// The longest pause after the server reports that a limit is used up.
 const LONGEST_REST: Duration = Duration::from_mins(1);
 
-/// How long a request in a batch is waited for: providers end a batch after 24 hours.
+/// How long a request waits for its provider batch. Providers end a batch after 24 hours.
 const BATCH: Duration = Duration::from_hours(25);
 
-/// A request that was not answered.
-pub(crate) enum Unanswered {
-    /// It is too long: it may be sent in parts.
+/// Why a request has no reply.
+pub(crate) enum CallError {
+    /// It is too long; it can be sent in parts.
     TooLong(Outcome),
     /// The batch fails.
     Failed(Outcome),
 }
 
 impl Caller<'_> {
-    /// Sends a request with so many questions, until it is answered. Gives the number of the call, and the reply.
+    /// Sends a request, with retries, and returns the number of the call and the reply.
     ///
     /// # Errors
-    /// When it is not answered, must not be sent, or the run is stopped.
+    /// When the request fails, must not be sent, or the run is stopped.
     pub(crate) fn call(
         &mut self,
-        work: &mut Work<'_>,
+        ctx: &mut BatchContext<'_>,
         request: &AgentRequest,
         questions: u64,
-    ) -> Result<(u64, Reply), Unanswered> {
-        self.check(work)?;
+    ) -> Result<(u64, Reply), CallError> {
+        self.check(ctx)?;
         let mut tried = 0;
         loop {
             tried += 1;
             self.count += 1;
-            let fault = match self.once(work, request, questions)? {
+            let fault = match self.once(ctx, request, questions)? {
                 Ok(answered) => return Ok(answered),
                 Err(fault) => fault,
             };
-            let mut outcome = outcome_of(&self.ready.agent, &fault);
+            let mut outcome = fault_outcome(&self.handle.agent, &fault);
             if let Some(wait) = fault
                 .retry_after
                 .filter(|&wait| retry::is_too_long(Some(wait)))
@@ -85,117 +84,114 @@ impl Caller<'_> {
                 let wait = milepost_core::base::duration::show_duration(wait);
                 outcome.message = format!("{}, to be called again in {wait}", outcome.message);
             }
-            let jitter = retry::jitter(work.name, self.count);
+            let jitter = retry::jitter(ctx.name, self.count);
             let next = match after(&fault, tried, jitter) {
-                // It waits for others in the next batch anyway.
-                Next::Retry { .. } if is_over_alone(self.ready, fault.kind) => Next::Retry {
+                // The next provider batch waits anyway.
+                Next::Retry { .. } if is_over_alone(self.handle, fault.kind) => Next::Retry {
                     wait: Duration::ZERO,
                 },
                 next => next,
             };
-            // Whoever is too busy has not begun.
+            // A server that is too busy has not started the request.
             let is_busy = matches!(fault.kind, FaultKind::RateLimited | FaultKind::Overloaded);
-            let tries = match self.ready.agent.limits.tries {
+            let tries = match self.handle.agent.limits.tries {
                 Some(tries) => tries,
                 None if is_busy => TRIES,
-                // A command line that failed did begin, as a program of a step does: the step says how often it is started.
+                // A command line that failed did start, so the step's `attempts` decide.
                 None if fault.kind == FaultKind::ToolFailed => self.attempts,
                 None if self.attempts > 1 => TRIES,
                 None => 1,
             };
             match next {
-                Next::Retry { wait } if tried < tries && has_time(work, wait) => {
-                    let wait = wait.min(work.limits.pace.retry);
-                    work.watcher.trying_again(self.count, &outcome, wait);
-                    work.stop.wait(wait);
-                    if work.stop.stopping() {
-                        return Err(Unanswered::Failed(cancelled()));
+                Next::Retry { wait } if tried < tries && has_time(ctx, wait) => {
+                    let wait = wait.min(ctx.limits.pace.retry);
+                    ctx.observer.trying_again(self.count, &outcome, wait);
+                    ctx.stop.wait(wait);
+                    if ctx.stop.stopping() {
+                        return Err(CallError::Failed(cancelled()));
                     }
                 }
-                Next::Shrink => return Err(Unanswered::TooLong(outcome.for_good())),
+                Next::Shrink => return Err(CallError::TooLong(outcome.for_good())),
                 Next::Retry { .. } | Next::Fail | Next::Stop => {
-                    return Err(Unanswered::Failed(outcome.for_good()));
+                    return Err(CallError::Failed(outcome.for_good()));
                 }
             }
         }
     }
 
-    /// The check before the first call of a run: a wrong key is told with nothing spent.
-    fn check(&self, work: &Work<'_>) -> Result<(), Unanswered> {
-        let Who::Api(client) = &self.ready.who else {
+    /// Checks the key before the first call of a run, so that a wrong key costs nothing.
+    fn check(&self, ctx: &BatchContext<'_>) -> Result<(), CallError> {
+        let Backend::Api(client) = &self.handle.backend else {
             return Ok(());
         };
-        if work.is_rehearsed {
+        if ctx.is_dry_run {
             return Ok(());
         }
-        let cancelled = || work.alarm.rang().is_some();
+        let cancelled = || ctx.cancel.reason().is_some();
         let checked = self
-            .ready
+            .handle
             .checked
             .get_or_init(|| client.check(CHECK, &cancelled));
         match checked {
             Err(fault) if matches!(fault.kind, FaultKind::Auth | FaultKind::Money) => {
-                let outcome = outcome_of(&self.ready.agent, fault).for_good();
-                Err(Unanswered::Failed(outcome))
+                let outcome = fault_outcome(&self.handle.agent, fault).for_good();
+                Err(CallError::Failed(outcome))
             }
-            // What else went wrong, a call will tell: not every server has a list of models.
+            // Other failures do not matter here: not every server lists its models.
             _ => Ok(()),
         }
     }
 
     fn once(
         &self,
-        work: &mut Work<'_>,
+        ctx: &mut BatchContext<'_>,
         request: &AgentRequest,
         questions: u64,
-    ) -> Result<Result<(u64, Reply), CallFault>, Unanswered> {
-        let ready = self.ready;
-        if matches!(ready.who, Who::Outside) && !work.is_rehearsed {
-            return Err(Unanswered::Failed(awaited(&ready.agent.name)));
+    ) -> Result<Result<(u64, Reply), CallFault>, CallError> {
+        let handle = self.handle;
+        if matches!(handle.backend, Backend::External) && !ctx.is_dry_run {
+            return Err(CallError::Failed(awaited(&handle.agent.name)));
         }
-        let body = match &ready.who {
-            Who::Api(client) => client.body(request),
+        let body = match &handle.backend {
+            Backend::Api(client) => client.body(request),
             _ => described(request).into_bytes(),
         };
         let likely_input = request.likely_tokens();
         let sent = Sent {
-            stage: work.stage.name.clone(),
-            batch: batch_of(work.name, &work.stage.name),
+            stage: ctx.stage.name.clone(),
+            batch: batch_of(ctx.name, &ctx.stage.name),
             attempt: self.count,
-            agent: ready.agent.name.clone(),
-            provider: ready.agent.describe(),
-            model: ready.model().to_owned(),
+            agent: handle.agent.name.clone(),
+            provider: handle.agent.describe(),
+            model: handle.model().to_owned(),
             asked: asked(request),
             request: Digest::of(&body),
             questions,
             likely_input,
             most_output: request.max_tokens,
-            reserved: ready.costs.most(likely_input),
-            batched: ready.agent.is_batched(),
+            reserved: handle.costs.most(likely_input),
+            batched: handle.agent.is_batched(),
         };
-        let alarm = std::sync::Arc::clone(work.alarm);
-        let stopped = move || alarm.rang().is_some();
+        let cancel = std::sync::Arc::clone(ctx.cancel);
+        let stopped = move || cancel.reason().is_some();
         let tokens = likely_input + request.max_tokens;
-        let Some(mut pass) = ready.limits.enter(tokens, &stopped) else {
-            return Err(Unanswered::Failed(cancelled()));
+        let Some(mut pass) = handle.limits.enter(tokens, &stopped) else {
+            return Err(CallError::Failed(cancelled()));
         };
-        if let (Who::Api(client), true, Some(book)) =
-            (&ready.who, sent.batched, work.calls.batched())
+        if let (Backend::Api(client), true, Some(records)) =
+            (&handle.backend, sent.batched, ctx.calls.batched())
             && let Some(api) = client.batches()
         {
-            return self.in_batch(work, api, book, sent, body, &stopped);
+            return self.in_batch(ctx, api, records, sent, body, &stopped);
         }
-        let number = work
-            .calls
-            .sending(&sent, &body)
-            .map_err(Unanswered::Failed)?;
-        let within = (work.left)().map_or(self.timeout, |left| left.min(self.timeout));
+        let number = ctx.calls.sending(&sent, &body).map_err(CallError::Failed)?;
+        let within = (ctx.left)().map_or(self.timeout, |left| left.min(self.timeout));
         let until = Deadline::after(within);
-        let replied = match &ready.who {
-            Who::Api(client) => client.call(&body, within, &stopped),
-            Who::Tool(tool) => run(work, tool, request, ready, within)?,
-            Who::Replay(heard) => replay(heard, &sent),
-            Who::Rules(_) | Who::Jq(_) | Who::Outside => Err(CallFault::new(
+        let replied = match &handle.backend {
+            Backend::Api(client) => client.call(&body, within, &stopped),
+            Backend::Tool(tool) => run(ctx, tool, request, handle, within)?,
+            Backend::Replay(heard) => replay(heard, &sent),
+            Backend::Rules(_) | Backend::Jq(_) | Backend::External => Err(CallFault::new(
                 FaultKind::BadRequest,
                 "this agent is not called",
             )),
@@ -203,9 +199,12 @@ impl Caller<'_> {
         let took_ms = u64::try_from(within.saturating_sub(until.left()).as_millis());
         let took_ms = took_ms.unwrap_or(u64::MAX);
         let (heard, raw) = match &replied {
-            Ok(reply) => (heard_of(&ready.costs, &sent, reply, took_ms), &reply.raw),
+            Ok(reply) => (
+                recorded_reply(&handle.costs, &sent, reply, took_ms),
+                &reply.raw,
+            ),
             Err(fault) => (
-                heard_of_fault(&ready.costs, &sent, fault, took_ms),
+                recorded_fault(&handle.costs, &sent, fault, took_ms),
                 &fault.raw,
             ),
         };
@@ -215,125 +214,128 @@ impl Caller<'_> {
             && let Some(wait) = fault.retry_after
             && !retry::is_too_long(Some(wait))
         {
-            ready.limits.hold(wait);
+            handle.limits.hold(wait);
         }
-        if let Who::Api(client) = &ready.who
+        if let Backend::Api(client) = &handle.backend
             && let Some(wait) = client.cooldown()
         {
-            // A clock that is wrong, or a day's limit, must not hold up a run for long: the server then says it again.
-            ready.limits.hold(wait.min(LONGEST_REST));
+            // The pause is short: the reported time may come from a wrong clock or a daily limit.
+            handle.limits.hold(wait.min(LONGEST_REST));
         }
-        let heard = work
+        let heard = ctx
             .calls
             .heard(number, &sent, heard, raw)
-            .map_err(Unanswered::Failed)?;
-        work.watcher.called(number, &sent, &heard);
+            .map_err(CallError::Failed)?;
+        ctx.observer.called(number, &sent, &heard);
         Ok(replied.map(|reply| (number, reply)))
     }
 
-    /// The same in a batch with what other attempts ask.
+    /// Sends the request in a provider batch with requests of other attempts.
     fn in_batch(
         &self,
-        work: &mut Work<'_>,
+        ctx: &mut BatchContext<'_>,
         api: &dyn BatchApi,
-        book: &dyn Batched,
+        records: &dyn ProviderBatches,
         mut sent: Sent,
         body: Vec<u8>,
         stopped: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Result<(u64, Reply), CallFault>, Unanswered> {
-        let ready = self.ready;
-        let watcher = work.watcher;
-        let desk = Desk {
-            agent: &ready.agent,
-            costs: &ready.costs,
+    ) -> Result<Result<(u64, Reply), CallFault>, CallError> {
+        let handle = self.handle;
+        let observer = ctx.observer;
+        let client = BatchClient {
+            agent: &handle.agent,
+            costs: &handle.costs,
             api,
-            calls: work.calls,
-            book,
+            calls: ctx.calls,
+            records,
             stopped,
-            running: &|| watcher.running(),
-            updated: &|update| watcher.provider_batch(update),
-            pace: work.limits.pace,
+            running: &|| observer.running(),
+            updated: &|update| observer.provider_batch(update),
+            pace: ctx.limits.pace,
         };
-        let number = ready.gatherer.hand_in(&desk, &mut sent, body);
-        let number = number.map_err(Unanswered::Failed)?;
-        let replied = self.wait(work, &desk, number, &sent);
-        ready.gatherer.settled();
+        let number = handle.batch_queue.enqueue(&client, &mut sent, body);
+        let number = number.map_err(CallError::Failed)?;
+        let replied = self.wait(ctx, &client, number, &sent);
+        handle.batch_queue.settled();
         replied
     }
 
-    /// Waits for what comes of a request in a batch, and records it.
+    /// Waits for the result of a request in a provider batch, and records it.
     fn wait(
         &self,
-        work: &Work<'_>,
-        desk: &Desk<'_>,
+        ctx: &BatchContext<'_>,
+        client: &BatchClient<'_>,
         number: u64,
         sent: &Sent,
-    ) -> Result<Result<(u64, Reply), CallFault>, Unanswered> {
-        let ready = self.ready;
+    ) -> Result<Result<(u64, Reply), CallFault>, CallError> {
+        let handle = self.handle;
         let until = Deadline::after(BATCH);
-        let waited = ready.gatherer.wait(desk, number, until);
+        let waited = handle.batch_queue.wait(client, number, until);
         let took = BATCH.saturating_sub(until.left()).as_millis();
         let took_ms = u64::try_from(took).unwrap_or(u64::MAX);
         let came = match waited {
-            Waited::Came(came) => *came,
-            Waited::Unsent => {
-                let heard = work.calls.heard(number, sent, Heard::never_sent(), b"");
-                heard.map_err(Unanswered::Failed)?;
-                return Err(Unanswered::Failed(cancelled()));
+            WaitResult::Finished(came) => *came,
+            WaitResult::Unsent => {
+                let heard = ctx.calls.heard(number, sent, Heard::never_sent(), b"");
+                heard.map_err(CallError::Failed)?;
+                return Err(CallError::Failed(cancelled()));
             }
-            Waited::Left if until.is_over() => {
+            WaitResult::Left if until.is_over() => {
                 let message = "its batch was not done within 25 hours: run again to wait on";
                 let outcome = Outcome::new(OutcomeKind::Timeout, message).for_good();
-                return Err(Unanswered::Failed(outcome));
+                return Err(CallError::Failed(outcome));
             }
-            Waited::Left => return Err(Unanswered::Failed(cancelled())),
+            WaitResult::Left => return Err(CallError::Failed(cancelled())),
         };
         let (replied, is_final) = match came {
-            Came::Result(result) => (result, false),
-            Came::Refused(fault) => (Err(fault), true),
-            Came::Lost => {
+            BatchedResult::Result(result) => (result, false),
+            BatchedResult::Refused(fault) => (Err(fault), true),
+            BatchedResult::Lost => {
                 let message = "its batch is not to be found at the provider";
                 return Ok(Err(CallFault::new(FaultKind::Cut, message)));
             }
-            Came::Broken(outcome) => return Err(Unanswered::Failed(outcome)),
+            BatchedResult::Broken(outcome) => return Err(CallError::Failed(outcome)),
         };
         let (heard, raw) = match &replied {
-            Ok(reply) => (heard_of(&ready.costs, sent, reply, took_ms), &reply.raw),
+            Ok(reply) => (
+                recorded_reply(&handle.costs, sent, reply, took_ms),
+                &reply.raw,
+            ),
             Err(fault) => (
-                heard_of_fault(&ready.costs, sent, fault, took_ms),
+                recorded_fault(&handle.costs, sent, fault, took_ms),
                 &fault.raw,
             ),
         };
-        let heard = work.calls.heard(number, sent, heard, raw);
-        let heard = heard.map_err(Unanswered::Failed)?;
-        work.watcher.called(number, sent, &heard);
+        let heard = ctx.calls.heard(number, sent, heard, raw);
+        let heard = heard.map_err(CallError::Failed)?;
+        ctx.observer.called(number, sent, &heard);
         match replied {
-            Err(fault) if is_final => Err(Unanswered::Failed(
-                outcome_of(&ready.agent, &fault).for_good(),
+            Err(fault) if is_final => Err(CallError::Failed(
+                fault_outcome(&handle.agent, &fault).for_good(),
             )),
             replied => Ok(replied.map(|reply| (number, reply))),
         }
     }
 
-    /// The answer of a call was judged, and kept as far as it is valid: a later run need not take it up.
+    /// Records that the answers of a call were checked and kept, so that a later run does not use the call again.
     ///
     /// # Errors
-    /// When it could not be recorded.
-    pub(crate) fn judged(&self, work: &Work<'_>, call: u64) -> Result<(), Outcome> {
-        match work.calls.batched() {
-            Some(book) if self.ready.agent.is_batched() => book.used(call),
+    /// When the disk fails.
+    pub(crate) fn mark_used(&self, ctx: &BatchContext<'_>, call: u64) -> Result<(), Outcome> {
+        match ctx.calls.batched() {
+            Some(records) if self.handle.agent.is_batched() => records.used(call),
             _ => Ok(()),
         }
     }
 }
 
-/// Whether a request in a batch failed in a way that says nothing of the next batch.
-fn is_over_alone(ready: &Ready, kind: FaultKind) -> bool {
+/// Returns true if a request in a provider batch failed for a reason that does not affect the next batch.
+fn is_over_alone(handle: &AgentHandle, kind: FaultKind) -> bool {
     let is_busy = matches!(kind, FaultKind::RateLimited | FaultKind::Overloaded);
-    ready.agent.is_batched() && !is_busy
+    handle.agent.is_batched() && !is_busy
 }
 
-/// What is asked, whoever is asked, as one text: it stands for the request where there are no exact bytes.
+/// Returns the content of a request as text, for agents without exact request bytes.
 fn described(request: &AgentRequest) -> String {
     let attachments: Vec<_> = request
         .attachments
@@ -355,7 +357,8 @@ fn described(request: &AgentRequest) -> String {
     all.to_string()
 }
 
-/// The digest of what is asked, whoever is asked. Where the text is divided into what stays and what changes does not matter.
+/// Returns the digest of the content of a request. It does not depend on the agent, or on how the text is divided between
+/// system and prompt.
 pub(crate) fn asked(request: &AgentRequest) -> Digest {
     let whole = AgentRequest {
         system: None,
@@ -369,22 +372,22 @@ pub(crate) fn asked(request: &AgentRequest) -> Digest {
     Digest::of(described(&whole))
 }
 
-/// Starts a command line. Its standard output is kept apart from its complaints, which go to the log.
+/// Runs a command line. Its standard output is the answer; its standard error goes to the log.
 fn run(
-    work: &mut Work<'_>,
+    ctx: &mut BatchContext<'_>,
     tool: &Tool,
     request: &AgentRequest,
-    ready: &Ready,
+    handle: &AgentHandle,
     within: Duration,
-) -> Result<Result<Reply, CallFault>, Unanswered> {
-    let invocation = match tool.invocation(request, None, ready.agent.limits.max_usd_per_call) {
+) -> Result<Result<Reply, CallFault>, CallError> {
+    let invocation = match tool.invocation(request, None, handle.agent.limits.max_usd_per_call) {
         Ok(invocation) => invocation,
         Err(fault) => return Ok(Err(fault)),
     };
     let written = |name: &str, bytes: &[u8]| {
-        let written = work.outs.beside(name, bytes);
-        // The step is not repeated: that would make more calls than a plan counts.
-        written.map_err(|error| Unanswered::Failed(output_failure("the request", error).for_good()))
+        let written = ctx.outputs.beside(name, bytes);
+        // The step is not retried: a retry would make more calls than a plan counts.
+        written.map_err(|error| CallError::Failed(output_failure("the request", error).for_good()))
     };
     let stdin = written(".request", &invocation.stdin)?;
     for (name, bytes) in &invocation.files {
@@ -400,30 +403,30 @@ fn run(
         .chain(invocation.argv)
         .collect();
     let mut environment: BTreeMap<String, String> = invocation.env.into_iter().collect();
-    environment.extend(work.environment.clone());
+    environment.extend(ctx.environment.clone());
     environment.insert("MILEPOST_ANSWER".to_owned(), answer.display().to_string());
     let environment: Vec<(String, String)> = environment.into_iter().collect();
     let mut complaints = Vec::new();
-    let watcher = work.watcher;
+    let observer = ctx.observer;
     let exit = run_command(
         CommandSpec {
             program_and_args: &program,
-            cwd: work.folder,
+            cwd: ctx.folder,
             env: &environment,
             stdin: Some(&stdin),
             timeout: within,
-            grace: work.limits.grace,
-            token: work.token,
+            grace: ctx.limits.grace,
+            token: ctx.token,
             log: &mut complaints,
-            log_cap: work.limits.log_cap,
+            log_cap: ctx.limits.log_cap,
         },
-        work.stop,
-        &mut |child| watcher.started(child),
+        ctx.stop,
+        &mut |child| observer.started(child),
     );
-    let _ = work.log.write_all(&complaints);
+    let _ = ctx.log.write_all(&complaints);
     let stdout = read_capped(&answer).unwrap_or_default();
-    // What a failed batch leaves is set aside.
-    if let Cow::Owned(hidden) = work.calls.without_keys(&stdout) {
+    // The file may go to quarantine.
+    if let Cow::Owned(hidden) = ctx.calls.without_keys(&stdout) {
         written(".answer", &hidden)?;
     }
     let ended = match exit {
@@ -444,7 +447,7 @@ fn run(
     Ok(tool.read(None, output))
 }
 
-/// At most so much of an answer is read.
+/// The most bytes of an answer that are read.
 const MOST: u64 = 64 << 20;
 
 fn read_capped(path: &Path) -> std::io::Result<Vec<u8>> {
@@ -456,7 +459,7 @@ fn read_capped(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What was heard before, to the same request.
+/// Returns the recorded reply to the same request.
 fn replay(heard: &BTreeMap<String, Heard>, sent: &Sent) -> Result<Reply, CallFault> {
     let Some(heard) = heard.get(&sent.asked.to_string()) else {
         return Err(CallFault::new(
@@ -471,11 +474,11 @@ fn replay(heard: &BTreeMap<String, Heard>, sent: &Sent) -> Result<Reply, CallFau
     Ok(Reply {
         reported_cost: None,
         usage: milepost_core::model::usage::Usage::default(),
-        ..reply_of(heard, sent)
+        ..replayed_reply(heard, sent)
     })
 }
 
-/// How a batch ends for now that someone outside has to answer.
+/// Returns the outcome of a batch that waits for an external agent.
 fn awaited(agent: &str) -> Outcome {
     let message = format!("agent `{agent}` has to answer first, from outside");
     Outcome::new(OutcomeKind::Awaited, message).for_good()
@@ -485,11 +488,11 @@ fn cancelled() -> Outcome {
     Outcome::new(OutcomeKind::Cancelled, "the run was stopped")
 }
 
-fn has_time(work: &Work<'_>, wait: Duration) -> bool {
-    (work.left)().is_none_or(|left| left > wait)
+fn has_time(ctx: &BatchContext<'_>, wait: Duration) -> bool {
+    (ctx.left)().is_none_or(|left| left > wait)
 }
 
-/// The batch in `stage/batch`; empty for the only batch of a stage.
+/// Returns the batch in `stage/batch`; empty for the only batch of a stage.
 fn batch_of(name: &str, stage: &str) -> String {
     let rest = name.strip_prefix(stage).unwrap_or_default();
     rest.strip_prefix('/').unwrap_or_default().to_owned()

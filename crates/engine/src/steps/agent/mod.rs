@@ -1,24 +1,25 @@
-//! The step `agent`: asks about the questions of a batch, and joins each answer with its elements to records.
+//! The step `agent`: asks the questions of a batch, and joins each answer with its elements.
 
 mod call;
+mod call_record;
 mod costs;
-mod exchange;
-mod gather;
-mod heard;
-mod one;
-pub(crate) mod outside;
-pub(crate) mod parts;
-pub(crate) mod ready;
-pub(crate) mod sort;
+pub(crate) mod handle;
+mod provider_batch;
+mod questions;
+pub(crate) mod reply_matcher;
+pub(crate) mod request_parts;
+mod single_answer;
+pub(crate) mod submission;
 mod task;
 mod undeclared;
 
-pub(crate) use ready::{AgentError, Agents, Answerers, Purpose, Who};
-pub(crate) use task::Asking;
+pub(crate) use handle::{AgentError, Agents, Backend, Purpose, StageAgents};
+pub(crate) use task::AgentTask;
 
-use super::work::{Said, StepResult, Work, input_failure, output_failure, parse_failure};
+use super::batch_context::{
+    BatchContext, StepReport, StepResult, input_failure, output_failure, parse_failure,
+};
 use super::{jq, values};
-use exchange::{Asked, Form, Terms};
 use milepost_core::base::source::Source;
 use milepost_core::expr::select::{PathStep, Select};
 use milepost_core::model::agent::Agent;
@@ -28,6 +29,7 @@ use milepost_core::model::stage::Stage;
 use milepost_core::model::step::AnswerForm;
 use milepost_store::check::conserve::name;
 use milepost_store::check::schema::Schema;
+use questions::{AnswerSchema, AskedQuestion, QuestionTask};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -37,7 +39,7 @@ use undeclared::Undeclared;
 
 /// A question of a batch, as `split` wrote it.
 #[derive(Deserialize)]
-struct Question {
+struct BatchQuestion {
     id: String,
     #[serde(rename = "question")]
     asked: Value,
@@ -45,20 +47,20 @@ struct Question {
     elements: Vec<usize>,
 }
 
-/// Asks the questions of a batch; writes an array with a record for each of its elements, in their order.
+/// Asks the questions of a batch, and writes an array with one record for each element, in their order.
 ///
 /// # Errors
-/// When the batch has another form, an answer does not match the schema, or the join fails.
-pub(crate) fn ask(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
-    if !asking.questions {
-        return ask_once(work, asking);
+/// When the batch file is invalid, an answer does not match the schema, or the join fails.
+pub(crate) fn ask(ctx: &mut BatchContext<'_>, task: &AgentTask<'_>) -> StepResult {
+    if !task.questions {
+        return ask_once(ctx, task);
     }
-    let Asking { out, result, .. } = *asking;
-    let source = batch_file(work)?;
+    let AgentTask { out, result, .. } = *task;
+    let source = batch_file(ctx)?;
     let wrong = |error: &dyn std::fmt::Display| input_failure(&source.name(), error);
     let questions = read_questions(&*source)?;
-    let key = key_of(work.stage);
-    let found = answers(work, asking, &questions, key.is_some())?;
+    let key = key_of(ctx.stage);
+    let found = answers(ctx, task, &questions, key.is_some())?;
     let mut failed: BTreeMap<usize, FailedKeys> = found
         .failed
         .into_iter()
@@ -69,7 +71,7 @@ pub(crate) fn ask(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
         .collect();
     let answers = found.of_each;
     let mut warnings = found.warnings;
-    let mut undeclared = undeclared(asking);
+    let mut undeclared = undeclared(task);
     let mut asked: Vec<usize> = Vec::new();
     for (index, question) in questions.iter().enumerate() {
         for &element in &question.elements {
@@ -79,17 +81,17 @@ pub(crate) fn ask(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
             asked[element] = index;
         }
     }
-    // The step is not repeated: questions without a valid answer would be asked again, in more calls than a plan counts.
+    // The step is not retried: a retry would ask open questions again, in more calls than a plan counts.
     let output = |error: io::Error| output_failure(out, error).for_good();
     let mut join = match result {
         Some(program) => {
-            let scope = values::named(work, program.jq.names())?;
+            let scope = values::named(ctx, program.jq.names())?;
             let vars = program.values(&scope);
             Some(program.jq.bind(&vars).map_err(parse_failure)?)
         }
         None => None,
     };
-    let mut sink = work.outs.create(out, None).map_err(output)?;
+    let mut sink = ctx.outputs.create(out, None).map_err(output)?;
     sink.write_all(b"[").map_err(output)?;
     let (mut position, mut written) = (0, 0);
     let mut line = Vec::new();
@@ -135,16 +137,16 @@ pub(crate) fn ask(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
     sink.write_all(b"\n]\n").map_err(output)?;
     sink.finish().map_err(output)?;
     warnings.extend(undeclared.into_iter().flat_map(Undeclared::warnings));
-    Ok(Said {
+    Ok(StepReport {
         warnings,
         failed: failed.into_values().collect(),
         answers: found.from,
-        ..Said::default()
+        ..StepReport::default()
     })
 }
 
-/// Returns how many calls an agent step makes at most for one batch with so many questions. Each attempt sends one request, or for
-/// questions that many as halving makes of it until each holds one question, which happens when requests are too long.
+/// Returns the most calls of an agent step for one batch with so many questions. Each attempt sends one request; a request that
+/// is too long is halved, at worst until each part holds one question.
 pub(crate) fn most_calls(agent: &Agent, attempts: u32, questions: Option<u64>) -> u64 {
     let requests = questions.map_or(1, |count| count.saturating_mul(2).saturating_sub(1));
     let tries = call::most_tries(agent.limits.tries, attempts);
@@ -156,28 +158,28 @@ pub(crate) fn most_calls(agent: &Agent, attempts: u32, questions: Option<u64>) -
 /// Returns the number of questions in the file of a batch.
 ///
 /// # Errors
-/// When the file cannot be read, or has another form.
-pub(crate) fn count_questions(work: &Work<'_>) -> Result<u64, Outcome> {
-    let source = batch_file(work)?;
+/// When the file cannot be read or is invalid.
+pub(crate) fn count_questions(ctx: &BatchContext<'_>) -> Result<u64, Outcome> {
+    let source = batch_file(ctx)?;
     Ok(read_questions(&*source)?.len() as u64)
 }
 
 /// Returns the counter of undeclared keys of a step whose `result` can leave keys of an answer out.
-fn undeclared<'a>(asking: &Asking<'a>) -> Option<Undeclared<'a>> {
-    let schema = asking.schema.filter(|_| asking.result.is_some())?;
+fn undeclared<'a>(task: &AgentTask<'a>) -> Option<Undeclared<'a>> {
+    let schema = task.schema.filter(|_| task.result.is_some())?;
     Some(Undeclared::of(schema.path.as_str(), &schema.text))
 }
 
-/// How an element is named that fails.
-enum Key {
-    /// By what conservation counts.
+/// How a failed element is named.
+enum ElementKey {
+    /// By the key that conservation counts.
     Path(Select),
-    /// By its place.
+    /// By its position.
     Place,
 }
 
-impl Key {
-    /// The name of an element, given as JSON, at this place of its batch.
+impl ElementKey {
+    /// Returns the name of an element, given as JSON, at this position of its batch.
     fn of(&self, element: &str, position: usize) -> Result<String, String> {
         let Self::Path(path) = self else {
             return Ok(format!("/elements/{position}"));
@@ -193,16 +195,16 @@ impl Key {
     }
 }
 
-/// How elements of a stage are named that fail; none: the batch fails as a whole, since its stage stops at failures, or counts
-/// something else than its elements.
-fn key_of(stage: &Stage) -> Option<Key> {
+/// Returns how failed elements of a stage are named. `None`: the batch fails as a whole, because its stage stops at failures or
+/// counts something other than its elements.
+fn key_of(stage: &Stage) -> Option<ElementKey> {
     let policy = &stage.policy;
     let goes_on = policy.tolerates_failures();
     if !goes_on || stage.refine.is_some() {
         return None;
     }
     let Some(conserve) = &stage.conserve else {
-        return Some(Key::Place);
+        return Some(ElementKey::Place);
     };
     let steps = conserve.input.steps();
     let elements = |step: &PathStep| *step == PathStep::Field("elements".to_owned());
@@ -210,27 +212,27 @@ fn key_of(stage: &Stage) -> Option<Key> {
     let is_field = |step: &PathStep| matches!(step, PathStep::Field(_));
     let (list, fields) = steps.get(after..)?.split_first()?;
     let is_key = *list == PathStep::Each && fields.iter().all(is_field);
-    (after <= 3 && is_key).then(|| Key::Path(Select::of(fields.iter().cloned())))
+    (after <= 3 && is_key).then(|| ElementKey::Path(Select::of(fields.iter().cloned())))
 }
 
-/// The file that `split` wrote: the item of the batch.
-fn batch_file(work: &Work<'_>) -> Result<Arc<dyn Source>, Outcome> {
-    let files = work
+/// Returns the batch file that `split` wrote.
+fn batch_file(ctx: &BatchContext<'_>) -> Result<Arc<dyn Source>, Outcome> {
+    let files = ctx
         .stage
         .each
         .iter()
-        .filter_map(|each| work.scope.source(&format!("{}.data", each.name)));
-    let inputs = work
+        .filter_map(|each| ctx.scope.source(&format!("{}.data", each.name)));
+    let inputs = ctx
         .stage
         .inputs
         .iter()
-        .filter_map(|input| work.scope.source(&input.name));
+        .filter_map(|input| ctx.scope.source(&input.name));
     files.chain(inputs).next().ok_or_else(|| {
-        input_failure(work.name, "`questions = true` reads a batch that `split` wrote: give the stage an [each.NAME] with `path`")
+        input_failure(ctx.name, "`questions = true` reads a batch that `split` wrote: give the stage an [each.NAME] with `path`")
     })
 }
 
-fn read_questions(source: &dyn Source) -> Result<Vec<Question>, Outcome> {
+fn read_questions(source: &dyn Source) -> Result<Vec<BatchQuestion>, Outcome> {
     let failed = |error: &dyn std::fmt::Display| input_failure(&source.name(), error);
     let opened = source.open().map_err(|error| failed(&error))?;
     let mut questions = Vec::new();
@@ -238,7 +240,8 @@ fn read_questions(source: &dyn Source) -> Result<Vec<Question>, Outcome> {
     select
         .read(opened, &mut |value| -> Result<(), String> {
             questions.push(
-                serde_json::from_value::<Question>(value).map_err(|error| error.to_string())?,
+                serde_json::from_value::<BatchQuestion>(value)
+                    .map_err(|error| error.to_string())?,
             );
             Ok(())
         })
@@ -246,28 +249,28 @@ fn read_questions(source: &dyn Source) -> Result<Vec<Question>, Outcome> {
     Ok(questions)
 }
 
-/// Asks once for the batch; what it answers, or `result` makes of that, is the output.
-fn ask_once(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
-    let ready = work.agents.get(asking.agent);
-    let ready = ready.ok_or_else(|| input_failure(asking.agent, "this agent is not declared"))?;
-    let ready = Arc::clone(ready);
-    let schema = asking.schema.map(|asset| work.schemas.get(asset));
+/// Asks once for the batch. The output is the answer, or what `result` makes of it.
+fn ask_once(ctx: &mut BatchContext<'_>, task: &AgentTask<'_>) -> StepResult {
+    let handle = ctx.agents.get(task.agent);
+    let handle = handle.ok_or_else(|| input_failure(task.agent, "this agent is not declared"))?;
+    let handle = Arc::clone(handle);
+    let schema = task.schema.map(|asset| ctx.schemas.get(asset));
     let schema = schema
         .transpose()
         .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))?;
-    let schema = schema.filter(|_| asking.answer != AnswerForm::Text);
-    let one::Answered {
+    let schema = schema.filter(|_| task.answer != AnswerForm::Text);
+    let single_answer::SingleAnswer {
         answer,
         mut warnings,
         usage,
         from,
-    } = one::answer(work, asking, &ready, schema.as_deref())?;
-    let made = match asking.result {
+    } = single_answer::answer(ctx, task, &handle, schema.as_deref())?;
+    let made = match task.result {
         Some(program) => {
-            let mut scope = values::named(work, program.jq.names())?;
+            let mut scope = values::named(ctx, program.jq.names())?;
             scope.insert("usage".to_owned(), usage);
             let record = program.one(answer.clone(), &scope).map_err(parse_failure)?;
-            if let Some(mut undeclared) = undeclared(asking) {
+            if let Some(mut undeclared) = undeclared(task) {
                 undeclared.see(&answer, &record);
                 warnings.extend(undeclared.warnings());
             }
@@ -275,26 +278,26 @@ fn ask_once(work: &mut Work<'_>, asking: &Asking<'_>) -> StepResult {
         }
         None => answer,
     };
-    jq::write(work, asking.out, &made)?;
-    Ok(Said {
+    jq::write(ctx, task.out, &made)?;
+    Ok(StepReport {
         warnings,
         answers: from.into_iter().collect(),
-        ..Said::default()
+        ..StepReport::default()
     })
 }
 
-/// The answer to each question.
+/// Returns the answer to each question.
 fn answers(
-    work: &mut Work<'_>,
-    asking: &Asking<'_>,
-    questions: &[Question],
-    some_will_do: bool,
-) -> Result<exchange::Answers, Outcome> {
-    let ready = work
+    ctx: &mut BatchContext<'_>,
+    task: &AgentTask<'_>,
+    questions: &[BatchQuestion],
+    accepts_partial: bool,
+) -> Result<questions::QuestionAnswers, Outcome> {
+    let handle = ctx
         .agents
-        .get(asking.agent)
-        .ok_or_else(|| input_failure(asking.agent, "this agent is not declared"))?;
-    let schema = asking.schema.map(|asset| work.schemas.get(asset));
+        .get(task.agent)
+        .ok_or_else(|| input_failure(task.agent, "this agent is not declared"))?;
+    let schema = task.schema.map(|asset| ctx.schemas.get(asset));
     let schema = schema
         .transpose()
         .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))?;
@@ -307,51 +310,51 @@ fn answers(
             }
             answers.push(Some(answer));
         }
-        Ok(exchange::Answers {
+        Ok(questions::QuestionAnswers {
             of_each: answers,
-            ..exchange::Answers::default()
+            ..questions::QuestionAnswers::default()
         })
     };
-    match &ready.who {
-        Who::Rules(rules) => one_by_one(&|question| Ok(rules.answer(question))),
-        Who::Jq(program) => {
-            let base = work.base.clone();
+    match &handle.backend {
+        Backend::Rules(rules) => one_by_one(&|question| Ok(rules.answer(question))),
+        Backend::Jq(program) => {
+            let base = ctx.base.clone();
             one_by_one(&|question| {
                 let answer = program.one(question.clone(), &base);
                 answer.map_err(|error| parse_failure(error).for_good())
             })
         }
-        Who::Replay(_) | Who::Api(_) | Who::Tool(_) | Who::Outside => {
-            let ready = Arc::clone(ready);
-            let text: Option<Value> = match asking.schema {
+        Backend::Replay(_) | Backend::Api(_) | Backend::Tool(_) | Backend::External => {
+            let handle = Arc::clone(handle);
+            let text: Option<Value> = match task.schema {
                 Some(asset) => Some(serde_json::from_str(&asset.text).map_err(parse_failure)?),
                 None => None,
             };
-            let schema = match (&schema, &text, asking.schema) {
-                (Some(schema), Some(text), Some(asset)) => Some(Form {
+            let schema = match (&schema, &text, task.schema) {
+                (Some(schema), Some(text), Some(asset)) => Some(AnswerSchema {
                     schema,
                     asset,
                     text,
                 }),
                 _ => None,
             };
-            let terms = Terms {
-                out: asking.out,
-                ready: &ready,
-                prompt: asking.prompt,
+            let terms = QuestionTask {
+                out: task.out,
+                handle: &handle,
+                prompt: task.prompt,
                 schema,
-                attempts: asking.attempts,
-                timeout: asking.timeout,
-                some_will_do,
+                attempts: task.attempts,
+                timeout: task.timeout,
+                accepts_partial,
             };
-            let asked: Vec<Asked<'_>> = questions
+            let asked: Vec<AskedQuestion<'_>> = questions
                 .iter()
-                .map(|question| Asked {
+                .map(|question| AskedQuestion {
                     id: &question.id,
                     question: &question.asked,
                 })
                 .collect();
-            exchange::answers(work, &terms, &asked)
+            questions::answers(ctx, &terms, &asked)
         }
     }
 }

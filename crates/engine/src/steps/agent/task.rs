@@ -1,4 +1,4 @@
-//! What an agent step asks, as its declaration gives it for a batch.
+//! The task of an agent step, resolved for one batch.
 
 use milepost_core::model::pipeline::Asset;
 use milepost_core::model::stage::Program;
@@ -6,28 +6,24 @@ use milepost_core::model::step::{AnswerForm, TemplateFile};
 use serde_json::{Map, Value};
 use std::time::Duration;
 
-/// An agent step, as it is declared.
-pub(crate) struct Asking<'a> {
-    /// The output that it makes.
+/// The task of an agent step.
+pub(crate) struct AgentTask<'a> {
     pub(crate) out: &'a str,
-    /// Whether it asks what `split` wrote.
+    /// True if it answers the questions that `split` wrote.
     pub(crate) questions: bool,
-    /// The form of an answer.
     pub(crate) answer: AnswerForm,
-    /// Names whose files are sent along.
+    /// Names whose files are attached.
     pub(crate) attach: &'a [String],
-    /// Values for keys that an answer lacks.
+    /// Defaults for missing keys.
     pub(crate) defaults: &'a Map<String, Value>,
-    /// The agent's name.
     pub(crate) agent: &'a str,
-    /// What it is asked.
     pub(crate) prompt: &'a TemplateFile,
-    /// Of one answer.
+    /// The schema of one answer.
     pub(crate) schema: Option<&'a Asset>,
-    /// Makes the record of answer and element.
+    /// Makes a record from an answer and an element.
     pub(crate) result: Option<&'a Program>,
-    /// Requests for one question, at most.
+    /// The most requests for one question.
     pub(crate) attempts: u32,
-    /// One call.
+    /// The time limit of one call.
     pub(crate) timeout: Duration,
 }

@@ -1,9 +1,9 @@
-//! Keys of answers that their schema allows without declaring them, and that no record has.
+//! Warns of answer keys that the schema does not declare and `result` leaves out.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Keywords of a schema that say more of an object's keys than `properties` does.
+/// Schema keywords that allow more keys than `properties` lists.
 const MORE: [&str; 10] = [
     "additionalProperties",
     "patternProperties",
@@ -17,16 +17,16 @@ const MORE: [&str; 10] = [
     "dependentSchemas",
 ];
 
-/// Counts keys that answers have, that their schema does not declare, and that `result` leaves out of the records.
+/// Counts answer keys that the schema does not declare and `result` leaves out.
 pub(crate) struct Undeclared<'a> {
     path: &'a str,
-    /// Keys that are declared; none if the schema says nothing of others.
+    /// The declared keys; `None` if the schema does not restrict them.
     declared: Option<BTreeSet<String>>,
     found: BTreeMap<String, u64>,
 }
 
 impl<'a> Undeclared<'a> {
-    /// Starts with no answers; `text` is the schema of one, and `path` its file.
+    /// Starts to count; `text` is the schema of an answer, and `path` its file.
     pub(crate) fn of(path: &'a str, text: &str) -> Self {
         let schema: Option<Value> = serde_json::from_str(text).ok();
         let schema = schema.filter(|schema| MORE.iter().all(|key| schema.get(key).is_none()));
@@ -41,7 +41,7 @@ impl<'a> Undeclared<'a> {
         }
     }
 
-    /// Takes an answer and the record that was made from it.
+    /// Counts the keys of an answer that its record lacks.
     pub(crate) fn see(&mut self, answer: &Value, record: &Value) {
         let (Some(declared), Some(answer)) = (&self.declared, answer.as_object()) else {
             return;

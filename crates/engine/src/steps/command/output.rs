@@ -12,7 +12,7 @@ use super::stop::Deadline;
 
 /// What came in the time that was given.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum OutputEvent {
     /// Nothing.
     Quiet,
     /// Output, which is in the log.
@@ -31,26 +31,26 @@ enum Message {
 ///
 /// A thread reads the pipe, because a daemon may keep it open for as long as it likes: whoever reads then cannot be whoever
 /// returns. The thread of such a command ends with the daemon, or at the next thing that it says.
-pub(super) struct Output<'a> {
+pub(super) struct OutputReader<'a> {
     messages: Receiver<Message>,
     closed: bool,
     log: Capped<'a>,
 }
 
-impl<'a> Output<'a> {
+impl<'a> OutputReader<'a> {
     /// Starts to read `pipe`, and then to wait for the end of the process `leader`, which stays to be reaped.
     pub(super) fn read(
         pipe: PipeReader,
         leader: u32,
         log: &'a mut dyn Write,
         cap: u64,
-    ) -> io::Result<Output<'a>> {
+    ) -> io::Result<OutputReader<'a>> {
         let (sender, messages) = sync_channel(16);
         std::thread::Builder::new()
             .name("command output".to_owned())
             .stack_size(128 * 1024)
             .spawn(move || forward(pipe, leader, &sender))?;
-        Ok(Output {
+        Ok(OutputReader {
             messages,
             closed: false,
             log: Capped::new(log, cap),
@@ -58,26 +58,26 @@ impl<'a> Output<'a> {
     }
 
     /// Waits for one event, up to `time`.
-    pub(super) fn pump(&mut self, time: Duration) -> Event {
+    pub(super) fn pump(&mut self, time: Duration) -> OutputEvent {
         match self.messages.recv_timeout(time) {
             Ok(Message::Output(bytes)) => {
                 self.log.write(&bytes);
-                Event::Output
+                OutputEvent::Output
             }
             Ok(Message::Closed) => {
                 self.closed = true;
-                Event::Output
+                OutputEvent::Output
             }
-            Ok(Message::LeaderEnded) => Event::LeaderEnded,
-            Err(RecvTimeoutError::Timeout) => Event::Quiet,
+            Ok(Message::LeaderEnded) => OutputEvent::LeaderEnded,
+            Err(RecvTimeoutError::Timeout) => OutputEvent::Quiet,
             Err(RecvTimeoutError::Disconnected) => {
                 if !self.closed {
                     self.closed = true;
-                    return Event::Output;
+                    return OutputEvent::Output;
                 }
                 // Whoever asks after the end is one who waits for something else.
                 std::thread::sleep(time);
-                Event::Quiet
+                OutputEvent::Quiet
             }
         }
     }
@@ -94,7 +94,7 @@ impl<'a> Output<'a> {
     pub(super) fn drain(&mut self, silence: Duration) {
         let end = Deadline::after(silence * 10);
         while !self.closed && !end.is_over() {
-            if self.pump(silence) == Event::Quiet {
+            if self.pump(silence) == OutputEvent::Quiet {
                 return;
             }
         }

@@ -33,7 +33,7 @@ pub struct CommandSpec<'a> {
 
 /// A process that was started, in words that outlive its runner: the next run ends it if it is still there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Started {
+pub struct StartedProcess {
     /// Process id of the command's leader.
     pub pid: u32,
     /// Its process group; of a command it is the leader's process id.

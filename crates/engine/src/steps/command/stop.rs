@@ -13,7 +13,7 @@ use rustix::process::Signal;
 const FORCE_TAKES: Duration = Duration::from_secs(5);
 
 /// Whether the run is to stop, as everything that waits must know it.
-pub trait Stop: Sync {
+pub trait StopSignal: Sync {
     /// Whether to stop.
     fn stopping(&self) -> bool;
     /// Waits this long, or until it is time to stop.
@@ -44,7 +44,7 @@ impl Deadline {
 }
 
 /// What can be ended: the family of a command of ours, or what a dead runner left.
-pub(super) trait Ending {
+pub(super) trait Terminate {
     /// Whether anything of it still runs.
     fn lives(&mut self) -> bool;
     /// Sends a signal to all of it.
@@ -53,7 +53,11 @@ pub(super) trait Ending {
 
 /// Ends it all: `SIGTERM`, up to `grace`, then `SIGKILL` until nothing is left (whoever is started in the meantime gets it in the
 /// next round). `pause` waits.
-pub(super) fn climb(ending: &mut dyn Ending, grace: Duration, pause: &mut dyn FnMut(Duration)) {
+pub(super) fn terminate(
+    ending: &mut dyn Terminate,
+    grace: Duration,
+    pause: &mut dyn FnMut(Duration),
+) {
     ending.signal(Signal::TERM);
     // One that is stopped would take the request only after it was continued.
     ending.signal(Signal::CONT);
@@ -64,7 +68,7 @@ pub(super) fn climb(ending: &mut dyn Ending, grace: Duration, pause: &mut dyn Fn
 }
 
 fn lives_after(
-    ending: &mut dyn Ending,
+    ending: &mut dyn Terminate,
     time: Duration,
     pause: &mut dyn FnMut(Duration),
     force: bool,

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use rustix::process::{Signal, getpgrp, kill_process_group};
 
-use super::Started;
+use super::StartedProcess;
 use super::processes::{self, Process};
-use super::stop::{Ending, climb};
+use super::stop::{Terminate, terminate};
 
 /// Ends the commands of an earlier runner that is dead, with all that came of them: by `SIGTERM`, `grace`, `SIGKILL`, and returns
 /// the ids of the processes that are gone, in ascending order.
@@ -16,7 +16,7 @@ use super::stop::{Ending, climb};
 /// member names one of `tokens`: ids are given again. Besides, every process of this machine that may be looked into and names one
 /// of `tokens` in its environment is ended, and whatever descends from it. A token that ends in `/` stands for all that begin
 /// with it: for a whole run. Where the system tells no identities (not Linux), nothing is ended.
-pub fn end_survivors(children: &[Started], tokens: &[String], grace: Duration) -> Vec<u32> {
+pub fn end_survivors(children: &[StartedProcess], tokens: &[String], grace: Duration) -> Vec<u32> {
     if processes::all().is_none() || (children.is_empty() && tokens.is_empty()) {
         return Vec::new();
     }
@@ -26,7 +26,7 @@ pub fn end_survivors(children: &[Started], tokens: &[String], grace: Duration) -
         seen: BTreeMap::new(),
     };
     if survivors.lives() {
-        climb(&mut survivors, grace, &mut std::thread::sleep);
+        terminate(&mut survivors, grace, &mut std::thread::sleep);
     }
     survivors
         .seen
@@ -37,7 +37,7 @@ pub fn end_survivors(children: &[Started], tokens: &[String], grace: Duration) -
 }
 
 struct Survivors<'a> {
-    children: &'a [Started],
+    children: &'a [StartedProcess],
     tokens: BTreeSet<&'a str>,
     seen: BTreeMap<u32, Process>,
 }
@@ -110,7 +110,7 @@ impl Survivors<'_> {
     }
 }
 
-impl Ending for Survivors<'_> {
+impl Terminate for Survivors<'_> {
     fn lives(&mut self) -> bool {
         !self.find().0.is_empty()
     }

@@ -1,6 +1,6 @@
 //! People's corrections of records: they win over what was answered, and are shown as such.
 
-use crate::steps::work::input_failure;
+use crate::steps::batch_context::input_failure;
 use milepost_core::expr::place::listed;
 use milepost_core::expr::scope::Scope;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Corrections {
     /// The file that they stand in.
     name: String,
-    by_key: BTreeMap<String, Vec<Row>>,
+    by_key: BTreeMap<String, Vec<CorrectionRow>>,
     used: BTreeSet<String>,
     /// What is wrong, with the line that says it: all of it is told at once.
     wrong: BTreeSet<(u64, String)>,
@@ -21,7 +21,7 @@ pub(crate) struct Corrections {
 /// The columns beside the key.
 const COLUMNS: [&str; 4] = ["field", "value", "who", "why"];
 
-struct Row {
+struct CorrectionRow {
     line: u64,
     field: String,
     cells: Map<String, Value>,
@@ -72,7 +72,7 @@ impl Corrections {
                 );
                 found.wrong.insert((line, why));
             }
-            of_key.push(Row { line, field, cells });
+            of_key.push(CorrectionRow { line, field, cells });
         }
         Ok(found)
     }
@@ -93,7 +93,7 @@ impl Corrections {
         let rows = self.by_key.get(key)?;
         self.used.insert(key.to_owned());
         let mut notes = Vec::new();
-        for Row { line, field, cells } in rows {
+        for CorrectionRow { line, field, cells } in rows {
             let pointer = format!("/{}", field.replace('.', "/"));
             let Some(place) = place(&mut record, &pointer) else {
                 let why = format!("the element has no field `{field}`");

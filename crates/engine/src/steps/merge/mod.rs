@@ -4,8 +4,8 @@
 
 mod corrections;
 
-use super::records::{Place, Records};
-use super::work::{Said, StepResult, Work, output_failure, parse_failure};
+use super::batch_context::{BatchContext, StepReport, StepResult, output_failure, parse_failure};
+use super::records::{RecordPosition, Records};
 use corrections::Corrections;
 use milepost_core::base::digest::Digest;
 use milepost_core::expr::jq::Bound;
@@ -18,8 +18,8 @@ use std::io::{self, Write};
 
 /// A record.
 #[derive(Clone, Copy)]
-struct Spot {
-    place: Place,
+struct MergeRecord {
+    place: RecordPosition,
     /// The next record with the same key, as an index; its own index where there is none.
     next: u32,
 }
@@ -27,28 +27,28 @@ struct Spot {
 /// All records by key, in the order that they were read.
 #[derive(Default)]
 struct Index {
-    spots: Vec<Spot>,
+    spots: Vec<MergeRecord>,
     /// First and last record with a key, by the first 16 bytes of its digest.
     by_key: HashMap<[u8; 16], (u32, u32)>,
 }
 
-/// Does the step.
+/// Runs the step.
 ///
 /// # Errors
 /// When a record cannot be read, has no key, or a correction names an element or field that is not there.
-pub(crate) fn merge(work: &mut Work<'_>, out: &str, step: &MergeStep) -> StepResult {
+pub(crate) fn merge(ctx: &mut BatchContext<'_>, out: &str, step: &MergeStep) -> StepResult {
     let key = &step.key;
-    let vars = key.values(&work.base);
+    let vars = key.values(&ctx.base);
     let bound = key.jq.bind(&vars).map_err(parse_failure)?;
-    let records = Records::of(work, "merge", &step.records)?;
+    let records = Records::of(ctx, "merge", &step.records)?;
     let mut index = Index::of(&records, &bound)?;
     let mut corrections = match &step.corrections {
-        Some(name) => Corrections::of(name, &work.scope)?,
+        Some(name) => Corrections::of(name, &ctx.scope)?,
         None => Corrections::default(),
     };
-    let sequence = index.sequence(work, step.order.as_ref())?;
+    let sequence = index.sequence(ctx, step.order.as_ref())?;
     let failed = |error: io::Error| output_failure(out, error);
-    let mut sink = work.outs.create(out, None).map_err(failed)?;
+    let mut sink = ctx.outputs.create(out, None).map_err(failed)?;
     sink.write_all(b"{\"elements\":[\n").map_err(failed)?;
     let mut reader = records.reader();
     for (place, &spot) in sequence.iter().enumerate() {
@@ -72,7 +72,7 @@ pub(crate) fn merge(work: &mut Work<'_>, out: &str, step: &MergeStep) -> StepRes
     corrections.all_used()?;
     writeln!(sink, "],\"count\":{}}}", sequence.len()).map_err(failed)?;
     sink.finish().map_err(failed)?;
-    Ok(Said::default())
+    Ok(StepReport::default())
 }
 
 fn key_text(value: &Value) -> Result<String, Outcome> {
@@ -103,9 +103,9 @@ impl Index {
         Ok(index)
     }
 
-    fn add(&mut self, key: &str, place: Place) {
+    fn add(&mut self, key: &str, place: RecordPosition) {
         let at = self.spots.len() as u32;
-        self.spots.push(Spot { place, next: at });
+        self.spots.push(MergeRecord { place, next: at });
         match self.by_key.entry(short(key)) {
             std::collections::hash_map::Entry::Vacant(entry) => {
                 entry.insert((at, at));
@@ -122,7 +122,7 @@ impl Index {
     /// nothing is dropped before conservation is looked at.
     fn sequence(
         &mut self,
-        work: &mut Work<'_>,
+        ctx: &mut BatchContext<'_>,
         order: Option<&Select>,
     ) -> Result<Vec<u32>, Outcome> {
         let Some(order) = order else {
@@ -130,20 +130,19 @@ impl Index {
         };
         let mut sequence = Vec::with_capacity(self.spots.len());
         let mut used = vec![false; self.spots.len()];
-        work.scope
-            .select(order, &mut |key| -> Result<(), Outcome> {
-                let key = key_text(&key)?;
-                if let Some((first, last)) = self.by_key.get_mut(&short(&key)) {
-                    if !used[*first as usize] {
-                        used[*first as usize] = true;
-                        sequence.push(*first);
-                    }
-                    if first != last {
-                        *first = self.spots[*first as usize].next;
-                    }
+        ctx.scope.select(order, &mut |key| -> Result<(), Outcome> {
+            let key = key_text(&key)?;
+            if let Some((first, last)) = self.by_key.get_mut(&short(&key)) {
+                if !used[*first as usize] {
+                    used[*first as usize] = true;
+                    sequence.push(*first);
                 }
-                Ok(())
-            })?;
+                if first != last {
+                    *first = self.spots[*first as usize].next;
+                }
+            }
+            Ok(())
+        })?;
         sequence.extend((0..self.spots.len() as u32).filter(|&spot| !used[spot as usize]));
         Ok(sequence)
     }

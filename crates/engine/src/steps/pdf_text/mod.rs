@@ -2,8 +2,8 @@
 
 mod poppler;
 
+use super::batch_context::{BatchContext, StepReport, StepResult, input_failure, parse_failure};
 use super::files;
-use super::work::{Said, StepResult, Work, input_failure, parse_failure};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::step::PdfEngine;
 use milepost_formats::pdf_text::{self as formats, PdfText, PdfTextError, TextCounts};
@@ -17,13 +17,13 @@ use std::time::Duration;
 /// # Errors
 /// The outcome `engines` when no engine gives a text, with the reason of the one that says most of the file.
 pub(crate) fn pdf_text(
-    work: &mut Work<'_>,
+    ctx: &mut BatchContext<'_>,
     out: &str,
     input: &str,
     engines: &[PdfEngine],
     time: Duration,
 ) -> StepResult {
-    let source = files::source(work, input)?;
+    let source = files::source(ctx, input)?;
     let name = source.name();
     let mut bytes = Vec::new();
     let read = source
@@ -41,13 +41,13 @@ pub(crate) fn pdf_text(
         let found = match engine {
             PdfEngine::Builtin => {
                 let bytes = Arc::clone(&bytes);
-                let found = work.alarm.apart(move || formats::read(&bytes))?;
+                let found = ctx.cancel.run_on_thread(move || formats::read(&bytes))?;
                 found.map(|text| (text, formats::VERSION.to_owned()))
             }
-            PdfEngine::Pdftotext => match poppler::version(work)? {
+            PdfEngine::Pdftotext => match poppler::version(ctx)? {
                 Err(fault) => Err(fault),
                 Ok(version) => {
-                    let found = poppler::read(work, source.path(), time)?;
+                    let found = poppler::read(ctx, source.path(), time)?;
                     found.map(|text| (text, version))
                 }
             },
@@ -59,7 +59,7 @@ pub(crate) fn pdf_text(
         match checked {
             Ok((text, version, counted)) => {
                 let warnings = warnings(&faults, *engine, &counted);
-                return write(work, out, *engine, &version, &text, &counted, warnings);
+                return write(ctx, out, *engine, &version, &text, &counted, warnings);
             }
             Err(fault) => faults.push((*engine, fault)),
         }
@@ -100,7 +100,7 @@ fn warnings(
 }
 
 fn write(
-    work: &Work<'_>,
+    ctx: &BatchContext<'_>,
     out: &str,
     engine: PdfEngine,
     version: &str,
@@ -118,7 +118,7 @@ fn write(
     });
     let mut bytes = serde_json::to_vec_pretty(&content).map_err(parse_failure)?;
     bytes.push(b'\n');
-    files::put(work, out, &bytes)?;
+    files::put(ctx, out, &bytes)?;
     let summary = json!({
         "engine": engine.name(),
         // What is installed may differ from machine to machine: it is told, and is no part of what is made.
@@ -128,9 +128,9 @@ fn write(
         "letters_without_unicode": counted.unknown,
         "pages_without_text": counted.empty,
     });
-    Ok(Said {
+    Ok(StepReport {
         summary: Some(summary),
         warnings,
-        ..Said::default()
+        ..StepReport::default()
     })
 }

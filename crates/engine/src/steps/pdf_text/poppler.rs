@@ -1,7 +1,7 @@
 //! The engine `pdftotext`: the program of Poppler, where it is installed.
 
-use crate::steps::command::{CommandSpec, Exit, Started, run_command};
-use crate::steps::work::Work;
+use crate::steps::batch_context::BatchContext;
+use crate::steps::command::{CommandSpec, Exit, StartedProcess, run_command};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_formats::pdf_text::{PdfText, PdfTextError, from_pdftotext};
 use std::path::Path;
@@ -17,8 +17,8 @@ const PROGRAM: &str = "pdftotext";
 ///
 /// # Errors
 /// When it is not installed, or the run is stopped.
-pub(crate) fn version(work: &mut Work<'_>) -> Result<Result<String, PdfTextError>, Outcome> {
-    let (exit, said) = match run(work, &["-v"], Duration::from_secs(10))? {
+pub(crate) fn version(ctx: &mut BatchContext<'_>) -> Result<Result<String, PdfTextError>, Outcome> {
+    let (exit, said) = match run(ctx, &["-v"], Duration::from_secs(10))? {
         Ok(ran) => ran,
         Err(fault) => return Ok(Err(fault)),
     };
@@ -37,14 +37,14 @@ pub(crate) fn version(work: &mut Work<'_>) -> Result<Result<String, PdfTextError
 /// # Errors
 /// The outer when the run is stopped; the inner when the program is not installed or fails.
 pub(crate) fn read(
-    work: &mut Work<'_>,
+    ctx: &mut BatchContext<'_>,
     file: &Path,
     time: Duration,
 ) -> Result<Result<PdfText, PdfTextError>, Outcome> {
     let file = file.display().to_string();
     // In the order of the file, which keeps columns apart; nothing but the text, as what is printed comes together.
     let arguments = ["-raw", "-enc", "UTF-8", "-eol", "unix", "-q", &file, "-"];
-    let (exit, text) = match run(work, &arguments, time)? {
+    let (exit, text) = match run(ctx, &arguments, time)? {
         Ok(ran) => ran,
         Err(fault) => return Ok(Err(fault)),
     };
@@ -63,30 +63,30 @@ pub(crate) fn read(
 }
 
 fn run(
-    work: &mut Work<'_>,
+    ctx: &mut BatchContext<'_>,
     arguments: &[&str],
     timeout: Duration,
 ) -> Result<Result<(Exit, String), PdfTextError>, Outcome> {
     let mut program = vec![PROGRAM.to_owned()];
     program.extend(arguments.iter().map(|argument| (*argument).to_owned()));
-    let environment = work.environment.clone();
+    let environment = ctx.environment.clone();
     let environment: Vec<(String, String)> = environment.into_iter().collect();
     let mut said = Vec::new();
-    let watcher = work.watcher;
+    let observer = ctx.observer;
     let exit = run_command(
         CommandSpec {
             program_and_args: &program,
-            cwd: work.project,
+            cwd: ctx.project,
             env: &environment,
             stdin: None,
             timeout,
-            grace: work.limits.grace,
-            token: work.token,
+            grace: ctx.limits.grace,
+            token: ctx.token,
             log: &mut said,
             log_cap: MOST,
         },
-        work.stop,
-        &mut |child: &Started| watcher.started(child),
+        ctx.stop,
+        &mut |child: &StartedProcess| observer.started(child),
     );
     Ok(match exit {
         Ok(Exit::Cancelled) => {

@@ -5,13 +5,13 @@
 
 mod pack;
 
-use super::records::{Place, Reader, Records};
-use super::work::{Said, StepResult, Work, output_failure, parse_failure};
+use super::batch_context::{BatchContext, StepReport, StepResult, output_failure, parse_failure};
+use super::records::{RecordPosition, RecordReader, Records};
 use milepost_core::base::digest::Digest;
 use milepost_core::expr::jq::Bound;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::step::{ASSIGNMENT, SplitStep};
-use pack::{Limits, Slot, pack};
+use pack::{BatchLimits, Slot, pack};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -30,27 +30,24 @@ pub(crate) struct Assignment {
 }
 
 /// A record: where its text lies, and what it asks.
-struct Spot {
-    place: Place,
+struct SplitRecord {
+    place: RecordPosition,
     question: u32,
 }
 
-/// Does the step.
+/// Runs the step.
 ///
 /// # Errors
 /// When the records cannot be read, the question fails, or a file cannot be written.
-pub(crate) fn split(work: &mut Work<'_>, out: &str, step: &SplitStep) -> StepResult {
+pub(crate) fn split(ctx: &mut BatchContext<'_>, out: &str, step: &SplitStep) -> StepResult {
     let question = step.question.as_ref();
-    let limits = Limits {
-        questions: step.size.number(&work.base).map_err(parse_failure)?,
-        elements: step
-            .max_elements
-            .number(&work.base)
-            .map_err(parse_failure)?,
+    let limits = BatchLimits {
+        questions: step.size.number(&ctx.base).map_err(parse_failure)?,
+        elements: step.max_elements.number(&ctx.base).map_err(parse_failure)?,
     };
-    let records = Records::of(work, "split", &step.records)?.items();
+    let records = Records::of(ctx, "split", &step.records)?.items();
     let vars = question
-        .map(|program| program.values(&work.base))
+        .map(|program| program.values(&ctx.base))
         .unwrap_or_default();
     let bound = match question {
         Some(program) => Some(program.jq.bind(&vars).map_err(parse_failure)?),
@@ -61,7 +58,7 @@ pub(crate) fn split(work: &mut Work<'_>, out: &str, step: &SplitStep) -> StepRes
     for spot in &spots {
         counts[spot.question as usize] += 1;
     }
-    let before = earlier(work, limits);
+    let before = earlier(ctx, limits);
     let history: Vec<Vec<Slot>> = digests
         .iter()
         .map(|digest| before.get(&digest.hex()).cloned().unwrap_or_default())
@@ -70,18 +67,18 @@ pub(crate) fn split(work: &mut Work<'_>, out: &str, step: &SplitStep) -> StepRes
     let batches = elements_by_batch(&spots, &slots);
     let mut reader = records.reader();
     for (number, elements) in &batches {
-        let batch = Batch {
+        let batch = SplitBatch {
             number: *number,
             elements,
         };
-        write_batch(work, out, &batch, &spots, &mut reader, bound.as_ref())?;
+        write_batch(ctx, out, &batch, &spots, &mut reader, bound.as_ref())?;
     }
-    write_assignment(work, limits, &digests, &slots)?;
-    Ok(Said {
+    write_assignment(ctx, limits, &digests, &slots)?;
+    Ok(StepReport {
         summary: Some(
             json!({ "elements": spots.len(), "questions": digests.len(), "batches": batches.len() }),
         ),
-        ..Said::default()
+        ..StepReport::default()
     })
 }
 
@@ -89,7 +86,7 @@ pub(crate) fn split(work: &mut Work<'_>, out: &str, step: &SplitStep) -> StepRes
 fn survey(
     records: &Records,
     question: Option<&Bound<'_>>,
-) -> Result<(Vec<Spot>, Vec<Digest>), Outcome> {
+) -> Result<(Vec<SplitRecord>, Vec<Digest>), Outcome> {
     let mut spots = Vec::new();
     let mut digests = Vec::new();
     let mut known: HashMap<Digest, u32> = HashMap::new();
@@ -99,7 +96,7 @@ fn survey(
             digests.push(digest);
             digests.len() as u32 - 1
         });
-        spots.push(Spot {
+        spots.push(SplitRecord {
             place,
             question: index,
         });
@@ -118,8 +115,8 @@ fn ask(element: &str, question: Option<&Bound<'_>>) -> Result<Value, String> {
 }
 
 /// The assignment of the last time, if it was made under the same limits.
-fn earlier(work: &Work<'_>, limits: Limits) -> HashMap<String, Vec<Slot>> {
-    let Some(source) = (work.previous)(ASSIGNMENT) else {
+fn earlier(ctx: &BatchContext<'_>, limits: BatchLimits) -> HashMap<String, Vec<Slot>> {
+    let Some(source) = (ctx.previous)(ASSIGNMENT) else {
         return HashMap::new();
     };
     let read = source
@@ -142,7 +139,7 @@ fn earlier(work: &Work<'_>, limits: Limits) -> HashMap<String, Vec<Slot>> {
 }
 
 /// The records of each batch, in their order.
-fn elements_by_batch(spots: &[Spot], slots: &[Vec<Slot>]) -> BTreeMap<u64, Vec<u32>> {
+fn elements_by_batch(spots: &[SplitRecord], slots: &[Vec<Slot>]) -> BTreeMap<u64, Vec<u32>> {
     let mut filled: Vec<(usize, u64)> = vec![(0, 0); slots.len()];
     let mut batches: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
     for (index, spot) in spots.iter().enumerate() {
@@ -162,23 +159,23 @@ fn elements_by_batch(spots: &[Spot], slots: &[Vec<Slot>]) -> BTreeMap<u64, Vec<u
 }
 
 /// A batch: its number, and its records.
-struct Batch<'a> {
+struct SplitBatch<'a> {
     number: u64,
     elements: &'a [u32],
 }
 
 fn write_batch(
-    work: &Work<'_>,
+    ctx: &BatchContext<'_>,
     out: &str,
-    batch: &Batch<'_>,
-    spots: &[Spot],
-    reader: &mut Reader<'_>,
+    batch: &SplitBatch<'_>,
+    spots: &[SplitRecord],
+    reader: &mut RecordReader<'_>,
     question: Option<&Bound<'_>>,
 ) -> Result<(), Outcome> {
     let elements = batch.elements;
     let name = batch.number.to_string();
     let failed = |error: io::Error| output_failure(&format!("{out} {name}"), error);
-    let mut sink = work.outs.create(out, Some(&name)).map_err(failed)?;
+    let mut sink = ctx.outputs.create(out, Some(&name)).map_err(failed)?;
     // Positions in this batch by question, in order of first appearance.
     let mut asked: Vec<(u32, Value, Vec<usize>)> = Vec::new();
     let mut places: HashMap<u32, usize> = HashMap::new();
@@ -219,8 +216,8 @@ fn write_batch(
 }
 
 fn write_assignment(
-    work: &Work<'_>,
-    limits: Limits,
+    ctx: &BatchContext<'_>,
+    limits: BatchLimits,
     digests: &[Digest],
     slots: &[Vec<Slot>],
 ) -> Result<(), Outcome> {
@@ -239,7 +236,7 @@ fn write_assignment(
         questions: questions.collect(),
     };
     let failed = |error: io::Error| output_failure(ASSIGNMENT, error);
-    let mut sink = work.outs.create(ASSIGNMENT, None).map_err(failed)?;
+    let mut sink = ctx.outputs.create(ASSIGNMENT, None).map_err(failed)?;
     serde_json::to_writer_pretty(&mut sink, &assignment).map_err(|error| failed(error.into()))?;
     sink.write_all(b"\n").map_err(failed)?;
     sink.finish().map_err(failed)

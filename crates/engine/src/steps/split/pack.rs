@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Limits of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Limits {
+pub(crate) struct BatchLimits {
     /// Questions.
     pub(crate) questions: u64,
     /// Elements.
@@ -31,14 +31,14 @@ struct Load {
 }
 
 struct Packing {
-    limits: Limits,
+    limits: BatchLimits,
     loads: BTreeMap<u64, Load>,
     next: u64,
 }
 
 /// For each question (with its number of elements, in order of first appearance) the slots that its elements fill in order.
 /// `before` gives the slots of a question that was packed earlier.
-pub(crate) fn pack(counts: &[u64], before: &[Vec<Slot>], limits: Limits) -> Vec<Vec<Slot>> {
+pub(crate) fn pack(counts: &[u64], before: &[Vec<Slot>], limits: BatchLimits) -> Vec<Vec<Slot>> {
     let last = before
         .iter()
         .flatten()
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LIMITS: Limits = Limits {
+    const LIMITS: BatchLimits = BatchLimits {
         questions: 3,
         elements: 10,
     };
@@ -233,7 +233,7 @@ mod tests {
             questions in 1_u64..6,
             elements in 1_u64..25,
         ) {
-            let limits = Limits { questions, elements };
+            let limits = BatchLimits { questions, elements };
             let before = pack(&first, &vec![Vec::new(); first.len()], limits);
             let mut history = before;
             history.resize(second.len().max(first.len()), Vec::new());

@@ -10,8 +10,8 @@ use jiff::tz::TimeZone;
 use milepost_core::model::pipeline::Asset;
 use milepost_formats::xlsx::XlsxInfo;
 
-use super::alarm::Guarded;
-use super::work::{Said, StepResult, Work, parse_failure};
+use super::batch_context::{BatchContext, StepReport, StepResult, parse_failure};
+use super::cancel::CancellableSink;
 use super::{files, values};
 
 #[cfg(debug_assertions)]
@@ -23,38 +23,38 @@ pub use write::{WrittenSheet, file_feed, write_workbook};
 ///
 /// # Errors
 /// When the workbook file is wrong or an input cannot be read.
-pub(crate) fn write(work: &mut Work<'_>, out: &str, file: &Asset) -> StepResult {
+pub(crate) fn write(ctx: &mut BatchContext<'_>, out: &str, file: &Asset) -> StepResult {
     let workbook = Workbook::parse(file.path.as_str(), &file.text).map_err(parse_failure)?;
-    let names = work.stage.scope_names();
+    let names = ctx.stage.scope_names();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let compiled = workbook.compile(&names).map_err(parse_failure)?;
     let mut names = compiled.names();
     for streamed in compiled.streamed() {
         names.remove(&streamed);
     }
-    let scope = values::named(work, &names)?;
-    let title = work
+    let scope = values::named(ctx, &names)?;
+    let title = ctx
         .base
         .get("workspace")
         .and_then(|workspace| workspace.get("name")?.as_str())
         .unwrap_or_default();
     let info = XlsxInfo {
         title: title.to_owned(),
-        date: Some(work.moment.to_zoned(TimeZone::UTC).date()),
-        scratch: Some(work.folder),
+        date: Some(ctx.moment.to_zoned(TimeZone::UTC).date()),
+        scratch: Some(ctx.folder),
         rows_per_tab: None,
     };
     let mut feed = file_feed(|name: &str| {
-        let source = work
+        let source = ctx
             .scope
             .source(name)
             .ok_or_else(|| io::Error::other("one file was expected"))?;
         source.open()
     });
     let mut bytes = io::Cursor::new(Vec::new());
-    let guarded = Guarded::new(work.alarm, &mut bytes);
+    let guarded = CancellableSink::new(ctx.cancel, &mut bytes);
     write_workbook(&compiled, &scope, &mut feed, &info, guarded).map_err(parse_failure)?;
     drop(feed);
-    files::put(work, out, bytes.get_ref())?;
-    Ok(Said::default())
+    files::put(ctx, out, bytes.get_ref())?;
+    Ok(StepReport::default())
 }

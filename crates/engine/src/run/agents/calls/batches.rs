@@ -1,7 +1,7 @@
-//! The record of batches at providers, over runs that end while one is under way.
+//! The record of provider batches, which outlive runs.
 
 use super::{Ledger, RunCalls, kept};
-use crate::steps::calls::{Batched, Calls};
+use crate::steps::calls::{Calls, ProviderBatches};
 use jiff::Timestamp;
 use milepost_core::model::batched::{CallId, Left, LeftCall, Submitting};
 use milepost_core::model::call::{Heard, Sent, Spent};
@@ -9,8 +9,8 @@ use milepost_core::model::outcome::Outcome;
 use milepost_store::store::batches;
 
 impl RunCalls<'_> {
-    /// How many batches are under way at providers. Those that are done are recorded to be, so that no later run looks for them
-    /// among all calls.
+    /// Returns how many provider batches are in flight. Finished ones are recorded as such, so that later runs need not search
+    /// all calls for them.
     ///
     /// # Errors
     /// When the records cannot be read, or the disk fails.
@@ -28,7 +28,7 @@ impl RunCalls<'_> {
 }
 
 impl Ledger {
-    /// What an earlier run spent is known now.
+    /// Updates what an earlier run spent.
     fn hear_late(&mut self, left: &LeftCall, heard: &Heard) {
         if let Some(before) = &mut self.before {
             *before -= Spent::of(&left.sent, left.heard.as_ref());
@@ -37,7 +37,7 @@ impl Ledger {
     }
 }
 
-impl Batched for RunCalls<'_> {
+impl ProviderBatches for RunCalls<'_> {
     fn left(&self, agent: &str, place: &str) -> Result<Left, Outcome> {
         let mut ledger = self.ledger();
         let layout = self.ctx.layout;

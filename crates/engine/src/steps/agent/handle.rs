@@ -1,7 +1,7 @@
-//! Agents made ready to answer, once for a run: tables compiled, clients and limits shared by all stages.
+//! Agents that are ready to answer. Each is prepared once for a run: its rules are compiled, its client and limits are shared.
 
 use super::costs::CallCosts;
-use super::gather::{Desk, Gatherer};
+use super::provider_batch::{BatchClient, BatchQueue};
 use crate::steps::calls::{Calls, Pace};
 use milepost_agents::api::{ClientSettings, ModelApi, connect};
 use milepost_agents::cli::{Envelope, Preset, RegistryError, Tool};
@@ -22,16 +22,16 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// What agents are made ready for.
+/// What agents are prepared for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To be asked.
+    /// To answer.
     Run,
-    /// To find out what they would be asked: they need no key, and nobody waits for their limits.
+    /// To find out what they would be asked: they need no keys and have no limits.
     Plan,
 }
 
-/// The agents that a run asks. Each is made ready when a stage first asks it.
+/// The agents of a run. Each is prepared when a stage first needs it.
 pub(crate) struct Agents {
     purpose: Purpose,
     /// Values of the environment variables that hold keys.
@@ -39,48 +39,46 @@ pub(crate) struct Agents {
     prices: Prices,
     replays: Replays,
     http: SharedHttp,
-    ready: Mutex<BTreeMap<String, Arc<Ready>>>,
+    handles: Mutex<BTreeMap<String, Arc<AgentHandle>>>,
 }
 
-/// Reads the recorded calls of a folder of the project: what was sent, and what was heard.
+/// Reads the recorded calls in a folder of the project.
 pub(crate) type Replays = Box<dyn Fn(&str) -> Result<Vec<(Sent, Heard)>, AgentError> + Send + Sync>;
 
-/// The agents that a stage asks, ready to answer: by the name that the step uses, after replacements.
+/// The agents of a stage, by the name that its steps use.
 #[derive(Default)]
-pub(crate) struct Answerers(BTreeMap<String, Arc<Ready>>);
+pub(crate) struct StageAgents(BTreeMap<String, Arc<AgentHandle>>);
 
-/// An agent that is ready.
-pub(crate) struct Ready {
-    /// Its declaration.
+/// An agent that is ready to answer.
+pub(crate) struct AgentHandle {
     pub(crate) agent: Agent,
-    /// Who answers.
-    pub(crate) who: Who,
-    /// Calls at once, requests and tokens a minute.
+    /// How an agent answers.
+    pub(crate) backend: Backend,
+    /// Limits of concurrent calls, and of requests and tokens per minute.
     pub(crate) limits: RateLimiter,
-    /// Requests that go in batches.
-    pub(crate) gatherer: Gatherer,
-    /// What its calls cost.
+    /// Requests that wait for a provider batch.
+    pub(crate) batch_queue: BatchQueue,
     pub(crate) costs: CallCosts,
-    /// What the first call's check said.
+    /// The result of the check before the first call.
     pub checked: OnceLock<Result<(), milepost_agents::fault::CallFault>>,
 }
 
-/// Why an agent cannot be asked.
+/// The reason why an agent is unavailable.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AgentError {
-    /// Its table of rules is wrong.
+    /// Its table of rules is invalid.
     #[error(transparent)]
     Rules(#[from] RulesError),
-    /// The project's prices are wrong.
+    /// The prices of the project are invalid.
     #[error(transparent)]
     Prices(#[from] PriceError),
-    /// Its registry does not name it.
+    /// Its registry does not list it.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// No HTTP client can be made.
+    /// The HTTP client cannot be created.
     #[error(transparent)]
     Http(#[from] HttpError),
-    /// No preset has the name of its command line.
+    /// No preset has this name.
     #[error("`{0}` is not known")]
     UnknownTool(String),
     /// The environment variable with its key is not set.
@@ -88,7 +86,7 @@ pub(crate) enum AgentError {
     NoKey {
         /// The agent.
         agent: String,
-        /// The variable; hidden if a key was written in the place of its name.
+        /// The variable; redacted if a key was written in its place.
         variable: String,
     },
     /// Its recorded answers cannot be read.
@@ -96,32 +94,31 @@ pub(crate) enum AgentError {
     Replay {
         /// The folder.
         folder: String,
-        /// What the disk or the records say.
         why: String,
     },
 }
 
-/// Who answers.
-pub(crate) enum Who {
+/// How an agent answers.
+pub(crate) enum Backend {
     /// A table of rules.
     Rules(Box<Rules>),
     /// A jq program.
     Jq(Program),
-    /// What was heard before, by what was asked.
+    /// Recorded replies, by the digest of what was asked.
     Replay(BTreeMap<String, Heard>),
     /// A model API.
     Api(Box<dyn ModelApi>),
     /// A command line.
     Tool(Tool),
-    /// Someone outside, whose answers are handed in.
-    Outside,
+    /// An external agent, which submits its answers.
+    External,
 }
 
 impl Agents {
-    /// The agents of a run. `keys` are values of environment variables, `prices` the project's own.
+    /// Creates the agents of a run. `keys` are values of environment variables, `prices` those of the project.
     ///
     /// # Errors
-    /// When the prices are wrong.
+    /// When the prices are invalid.
     pub(crate) fn new(
         purpose: Purpose,
         keys: BTreeMap<String, String>,
@@ -138,47 +135,47 @@ impl Agents {
             prices: known,
             replays,
             http: SharedHttp::default(),
-            ready: Mutex::default(),
+            handles: Mutex::default(),
         })
     }
 
-    /// Those that a stage asks, by the names that it uses.
+    /// Returns the agents of a stage, by the names that it uses.
     ///
     /// # Errors
-    /// When one cannot be made ready: a table of rules is wrong, a key is not set, recorded answers cannot be read.
+    /// When an agent cannot be prepared: its rules are invalid, its key is not set, or its recorded answers cannot be read.
     pub(crate) fn of<'a>(
         &self,
         asked: impl IntoIterator<Item = (&'a str, &'a Agent)>,
-    ) -> Result<Answerers, AgentError> {
+    ) -> Result<StageAgents, AgentError> {
         let mut answerers = BTreeMap::new();
         for (name, agent) in asked {
-            let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
-            let found = match ready.get(&agent.name) {
+            let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = match handles.get(&agent.name) {
                 Some(found) => Arc::clone(found),
                 None => {
                     let made = Arc::new(self.make(agent)?);
-                    ready.insert(agent.name.clone(), Arc::clone(&made));
+                    handles.insert(agent.name.clone(), Arc::clone(&made));
                     made
                 }
             };
             answerers.insert(name.to_owned(), found);
         }
-        Ok(Answerers(answerers))
+        Ok(StageAgents(answerers))
     }
 
-    fn make(&self, agent: &Agent) -> Result<Ready, AgentError> {
-        let who = match &agent.provider {
+    fn make(&self, agent: &Agent) -> Result<AgentHandle, AgentError> {
+        let backend = match &agent.provider {
             Provider::Rules(asset) => {
-                Who::Rules(Box::new(Rules::parse(asset.path.as_str(), &asset.text)?))
+                Backend::Rules(Box::new(Rules::parse(asset.path.as_str(), &asset.text)?))
             }
-            Provider::Jq(program) => Who::Jq(program.clone()),
+            Provider::Jq(program) => Backend::Jq(program.clone()),
             Provider::Replay(folder) => {
                 let calls = (self.replays)(folder.as_str())?;
                 let answered = calls
                     .into_iter()
                     .filter(|(_, heard)| heard.outcome == ANSWERED)
                     .map(|(sent, heard)| (sent.asked.to_string(), heard));
-                Who::Replay(answered.collect())
+                Backend::Replay(answered.collect())
             }
             Provider::Api(api) => {
                 let key = self.keys.get(&api.key_env).map_or("", String::as_str);
@@ -195,10 +192,10 @@ impl Agents {
                     key: Secret::new(key),
                     batch: api.batch,
                 };
-                Who::Api(connect(api.kind, self.http.get()?, settings))
+                Backend::Api(connect(api.kind, self.http.get()?, settings))
             }
-            Provider::External => Who::Outside,
-            Provider::Cli(cli) => Who::Tool(match &cli.command {
+            Provider::External => Backend::External,
+            Provider::Cli(cli) => Backend::Tool(match &cli.command {
                 CliCommand::Known(name) => Tool::preset(
                     Preset::named(name).ok_or_else(|| AgentError::UnknownTool(name.clone()))?,
                 ),
@@ -211,7 +208,7 @@ impl Agents {
                 ),
             }),
         };
-        // A provider counts what comes in batches apart.
+        // Providers have other limits for batches.
         let by_the_minute = |limit: Option<u64>| limit.filter(|_| !agent.is_batched());
         let (allowed, checked) = match self.purpose {
             Purpose::Run => (
@@ -224,18 +221,18 @@ impl Agents {
             ),
             Purpose::Plan => (RateLimits::default(), OnceLock::from(Ok(()))),
         };
-        Ok(Ready {
-            who,
+        Ok(AgentHandle {
+            backend,
             limits: RateLimiter::new(allowed),
-            gatherer: Gatherer::default(),
+            batch_queue: BatchQueue::default(),
             costs: CallCosts::new(agent, self.prices.clone()),
             checked,
             agent: agent.clone(),
         })
     }
 
-    /// Looks once after the batches that runs left of these agents at their providers, and records the results of those that are
-    /// done, also if nobody asks for them any more. What cannot be asked is left for the next time.
+    /// Polls once the provider batches that earlier runs left, and records the results of finished ones, even if no batch needs
+    /// them any more. If a provider cannot be reached, a later run polls again.
     pub(crate) fn sweep<'a>(
         &self,
         agents: impl Iterator<Item = &'a Agent>,
@@ -243,30 +240,30 @@ impl Agents {
         stopped: Cancelled<'_>,
         pace: Pace,
     ) {
-        let Some(book) = calls.batched() else {
+        let Some(records) = calls.batched() else {
             return;
         };
-        // One that is asked directly today may have been asked in batches before.
+        // An agent without batch mode may have had it before.
         for agent in agents.filter(|agent| matches!(agent.provider, Provider::Api(_))) {
             let Ok(found) = self.of([(agent.name.as_str(), agent)]) else {
                 continue;
             };
-            if let Some(ready) = found.get(&agent.name)
-                && let Who::Api(client) = &ready.who
+            if let Some(handle) = found.get(&agent.name)
+                && let Backend::Api(client) = &handle.backend
                 && let Some(api) = client.batches()
             {
-                let desk = Desk {
+                let client = BatchClient {
                     agent,
-                    costs: &ready.costs,
+                    costs: &handle.costs,
                     api,
                     calls,
-                    book,
+                    records,
                     stopped,
                     running: &|| 0,
                     updated: &|_| {},
                     pace,
                 };
-                let _ = ready.gatherer.sweep(&desk);
+                let _ = handle.batch_queue.sweep(&client);
             }
         }
     }
@@ -281,63 +278,63 @@ fn few(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-impl Answerers {
-    /// Whether one of them is a program.
+impl StageAgents {
+    /// Returns true if one of them is a command line.
     pub(crate) fn start_programs(&self) -> bool {
         self.0
             .values()
-            .any(|ready| matches!(ready.who, Who::Tool(_)))
+            .any(|handle| matches!(handle.backend, Backend::Tool(_)))
     }
 
-    /// Whether requests of one of them go in batches.
+    /// Returns true if one of them uses provider batches.
     pub(crate) fn are_batched(&self) -> bool {
-        self.0.values().any(|ready| ready.agent.is_batched())
+        self.0.values().any(|handle| handle.agent.is_batched())
     }
 
-    /// The names of those that are someone outside, after replacements.
+    /// Returns the names of external agents, after replacements.
     pub(crate) fn external(&self) -> Vec<String> {
-        let external = self.0.values().filter(|ready| ready.agent.is_external());
-        external.map(|ready| ready.agent.name.clone()).collect()
+        let external = self.0.values().filter(|handle| handle.agent.is_external());
+        external.map(|handle| handle.agent.name.clone()).collect()
     }
 
-    /// The agent of this name, after replacements.
-    pub(crate) fn named(&self, name: &str) -> Option<&Arc<Ready>> {
-        self.0.values().find(|ready| ready.agent.name == name)
+    /// Returns the agent with this name, after replacements.
+    pub(crate) fn named(&self, name: &str) -> Option<&Arc<AgentHandle>> {
+        self.0.values().find(|handle| handle.agent.name == name)
     }
 
-    /// The agent that a step calls by this name.
-    pub(crate) fn get(&self, name: &str) -> Option<&Arc<Ready>> {
+    /// Returns the agent that a step uses under this name.
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<AgentHandle>> {
         self.0.get(name)
     }
 }
 
-impl Ready {
+impl AgentHandle {
     /// Returns the answers of this agent that are kept at addresses and may be used: with `since`, those of these runs.
     ///
     /// # Errors
-    /// When what is kept cannot be read.
+    /// When the answers cannot be read.
     pub(crate) fn known(
         &self,
         calls: &dyn Calls,
         since: Option<&[String]>,
         addresses: &[Digest],
     ) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
-        if matches!(self.who, Who::Outside) {
+        if matches!(self.backend, Backend::External) {
             calls.kept(addresses)
         } else {
             calls.known(addresses, since)
         }
     }
 
-    /// The model that is asked, where one is named.
+    /// Returns the name of the model; empty if there is none.
     pub(crate) fn model(&self) -> &str {
-        match &self.who {
-            Who::Api(client) => client.model(),
+        match &self.backend {
+            Backend::Api(client) => client.model(),
             _ => "",
         }
     }
 
-    /// The most tokens of an answer.
+    /// Returns the most tokens of an answer; 0 if there is no limit.
     pub(crate) fn max_tokens(&self) -> u64 {
         match &self.agent.provider {
             Provider::Api(api) => api.max_tokens,
@@ -345,7 +342,7 @@ impl Ready {
         }
     }
 
-    /// How much chance there is in an answer, where that can be said.
+    /// Returns the sampling temperature, if the agent has one.
     pub(crate) fn temperature(&self) -> Option<f64> {
         match &self.agent.provider {
             Provider::Api(api) => Some(api.temperature),

@@ -1,7 +1,11 @@
-//! What is done for all who wait for batches: submit what was gathered, look for a batch whose id was lost, poll, harvest.
+//! The work for all attempts that wait for provider batches: submit queued requests, find a batch whose id was lost, poll,
+//! fetch results.
 
-use super::{Came, Desk, Gatherer, Holder, Item, State, Under, place};
-use crate::steps::agent::heard::{TRIES, heard_of, heard_of_fault, outcome_of};
+use super::{
+    BatchClient, BatchQueue, BatchedCall, BatchedResult, InFlightBatch, QueueState, QueuedRequest,
+    place,
+};
+use crate::steps::agent::call_record::{TRIES, fault_outcome, recorded_fault, recorded_reply};
 use crate::steps::calls::ProviderBatchUpdate;
 use crate::steps::command::Deadline;
 use jiff::SignedDuration;
@@ -16,73 +20,73 @@ use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError};
 use std::time::Duration;
 
-/// How often the run's wish to stop is looked at.
+/// How often the driver checks whether the run is stopped.
 const TICK: Duration = Duration::from_millis(25);
 
-/// Time to send a batch, to ask about one, and to fetch its results.
+/// The time limits to submit a batch, to poll it, and to fetch its results.
 const SUBMIT: Duration = Duration::from_mins(10);
 const ASK: Duration = Duration::from_mins(1);
 const RESULTS_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// Time that a stopped run gives to a batch that is being submitted.
+/// How long a stopped run waits for a batch that is being submitted.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How long before and after it was recorded a batch may have been made, by the provider's clock: it may take [`SUBMIT`] to send it.
+/// By how much the provider's creation time of a batch may differ from its record. Submitting can take [`SUBMIT`].
 const EARLY: SignedDuration = SignedDuration::from_mins(2);
 const LATE: SignedDuration = SignedDuration::from_mins(15);
 
-/// Beside each request in a batch.
+/// Bytes around each request in a batch.
 const AROUND: usize = 128;
 
-/// What is to be done.
-enum Act {
-    Submit(CallId, Vec<Item>),
+/// The next action of the driver.
+enum NextAction {
+    Submit(CallId, Vec<QueuedRequest>),
     Look(CallId),
     Poll(CallId, Vec<String>),
     Wait(Duration),
 }
 
-impl Gatherer {
-    /// Does what is to be done until something came of the request with this number, or nobody is to wait on.
-    pub(super) fn lead(&self, desk: &Desk<'_>, number: u64, until: Deadline) {
+impl BatchQueue {
+    /// Works until the request with this number has a result, or waiting ends.
+    pub(super) fn drive(&self, client: &BatchClient<'_>, number: u64, until: Deadline) {
         loop {
             let mut state = self.lock();
-            if state.came.contains_key(&number) || (desk.stopped)() || until.is_over() {
+            if state.results.contains_key(&number) || (client.stopped)() || until.is_over() {
                 return;
             }
-            match next(&mut state, desk) {
-                Act::Wait(wait) => {
+            match next(&mut state, client) {
+                NextAction::Wait(wait) => {
                     let waited = self.changed.wait_timeout(state, wait);
                     drop(waited.unwrap_or_else(PoisonError::into_inner));
                 }
-                act => {
+                perform => {
                     drop(state);
-                    self.act(desk, act);
+                    self.perform(client, perform);
                     self.changed.notify_all();
                 }
             }
         }
     }
 
-    /// Looks once after every batch that an earlier run left: what is done is harvested, also if nobody asks any more.
+    /// Polls once every batch that an earlier run left, and fetches the results of finished ones, even if no batch needs them.
     ///
     /// # Errors
     /// When the records cannot be read.
     pub(crate) fn sweep(
         &self,
-        desk: &Desk<'_>,
+        client: &BatchClient<'_>,
     ) -> Result<(), milepost_core::model::outcome::Outcome> {
-        let state = self.opened(desk)?;
-        let under_way = state.under_way.iter();
-        let all: Vec<CallId> = under_way.map(|under| under.batch.clone()).collect();
+        let state = self.opened(client)?;
+        let in_flight = state.in_flight.iter();
+        let all: Vec<CallId> = in_flight.map(|under| under.batch.clone()).collect();
         drop(state);
         for batch in all {
             if self.ids(&batch).is_empty() {
-                self.look(desk, &batch);
+                self.look(client, &batch);
             }
             let ids = self.ids(&batch);
-            if !ids.is_empty() && !(desk.stopped)() {
-                self.poll(desk, &batch, ids);
+            if !ids.is_empty() && !(client.stopped)() {
+                self.poll(client, &batch, ids);
             }
         }
         Ok(())
@@ -94,31 +98,31 @@ impl Gatherer {
         under.map(|under| under.ids.clone()).unwrap_or_default()
     }
 
-    fn act(&self, desk: &Desk<'_>, act: Act) {
-        match act {
-            Act::Submit(batch, items) => self.submit(desk, &batch, items),
-            Act::Look(batch) => self.look(desk, &batch),
-            Act::Poll(batch, ids) => self.poll(desk, &batch, ids),
-            Act::Wait(_) => {}
+    fn perform(&self, client: &BatchClient<'_>, perform: NextAction) {
+        match perform {
+            NextAction::Submit(batch, items) => self.submit(client, &batch, items),
+            NextAction::Look(batch) => self.look(client, &batch),
+            NextAction::Poll(batch, ids) => self.poll(client, &batch, ids),
+            NextAction::Wait(_) => {}
         }
     }
 
-    fn submit(&self, desk: &Desk<'_>, batch: &CallId, mut items: Vec<Item>) {
+    fn submit(&self, client: &BatchClient<'_>, batch: &CallId, mut items: Vec<QueuedRequest>) {
         let requests: Vec<(String, Vec<u8>)> = items
             .iter_mut()
             .map(|item| (item.id.clone(), std::mem::take(&mut item.body)))
             .collect();
-        // What is half submitted when the run is stopped is better known than looked for.
+        // A stopped run waits a little for a submission, so that the next run need not search for the batch.
         let patience = OnceLock::new();
         let stopped = || {
             let ends = || Deadline::after(PATIENCE);
-            (desk.stopped)() && patience.get_or_init(ends).is_over()
+            (client.stopped)() && patience.get_or_init(ends).is_over()
         };
-        match desk.api.submit(&requests, SUBMIT, &stopped) {
+        match client.api.submit(&requests, SUBMIT, &stopped) {
             Ok(id) => {
-                // Before anything else is done with it.
-                let kept = desk.book.submitted(batch, std::slice::from_ref(&id));
-                (desk.updated)(ProviderBatchUpdate::Submitted {
+                // The id is recorded before anything else.
+                let kept = client.records.submitted(batch, std::slice::from_ref(&id));
+                (client.updated)(ProviderBatchUpdate::Submitted {
                     id: id.clone(),
                     requests: requests.len(),
                 });
@@ -127,14 +131,14 @@ impl Gatherer {
                 state.known.insert(id.clone());
                 if let Some(under) = find(&mut state, batch) {
                     under.ids = vec![id];
-                    under.due = Deadline::after(desk.pace.first);
+                    under.due = Deadline::after(client.pace.first);
                 }
                 drop(state);
                 if let Err(outcome) = kept {
-                    self.give_up_waiting(batch, |_| Came::Broken(outcome.clone()));
+                    self.give_up_waiting(batch, |_| BatchedResult::Broken(outcome.clone()));
                 }
             }
-            // It may have been made: it is looked for, by the next run if this one is being stopped.
+            // The provider may have created the batch. It is searched for, by the next run if this one is stopped.
             Err(fault) if is_doubtful(fault.kind) => {
                 let mut state = self.lock();
                 if let Some(under) = find(&mut state, batch) {
@@ -145,22 +149,28 @@ impl Gatherer {
                 for (item, (_, body)) in items.iter_mut().zip(requests) {
                     item.body = body;
                 }
-                self.put_back(desk, batch, items, &fault);
+                self.put_back(client, batch, items, &fault);
             }
         }
     }
 
-    /// What was not taken is submitted again when the provider may take it, or is refused.
-    fn put_back(&self, desk: &Desk<'_>, batch: &CallId, items: Vec<Item>, fault: &CallFault) {
-        let over = desk.book.over(batch);
+    /// Queues rejected requests again, or reports them as refused.
+    fn put_back(
+        &self,
+        client: &BatchClient<'_>,
+        batch: &CallId,
+        items: Vec<QueuedRequest>,
+        fault: &CallFault,
+    ) {
+        let over = client.records.over(batch);
         let mut state = self.lock();
-        let Some(at) = state.under_way.iter().position(|it| it.batch == *batch) else {
+        let Some(at) = state.in_flight.iter().position(|it| it.batch == *batch) else {
             return;
         };
-        let under = state.under_way.remove(at);
+        let under = state.in_flight.remove(at);
         state.refused += 1;
         let next = after(fault, state.refused, 0.5);
-        let tries = desk.agent.limits.tries.unwrap_or(TRIES);
+        let tries = client.agent.limits.tries.unwrap_or(TRIES);
         let again = match next {
             Next::Retry { wait } if state.refused < tries && over.is_ok() => Some(wait),
             _ => None,
@@ -169,14 +179,14 @@ impl Gatherer {
         for item in items.into_iter().rev() {
             let holder = under.requests.get(&item.id);
             match (holder.and_then(|holder| holder.awaited), &over) {
-                (Some(_), _) if again.is_some() => state.gathered.push_front(item),
+                (Some(_), _) if again.is_some() => state.queued.push_front(item),
                 (Some(number), Ok(())) => {
-                    let came = Came::Refused(fault.clone());
-                    state.came.insert(number, came);
+                    let results = BatchedResult::Refused(fault.clone());
+                    state.results.insert(number, results);
                 }
                 (Some(number), Err(outcome)) => {
-                    let came = Came::Broken(outcome.clone());
-                    state.came.insert(number, came);
+                    let results = BatchedResult::Broken(outcome.clone());
+                    state.results.insert(number, results);
                 }
                 (None, _) => unsent.extend(holder.map(|holder| holder.left.clone())),
             }
@@ -187,15 +197,15 @@ impl Gatherer {
         }
         drop(state);
         for left in unsent {
-            // What cannot be recorded counts as spent.
-            let _ = desk.book.heard_late(&left, &Heard::never_sent(), b"");
+            // A call that cannot be recorded counts as spent.
+            let _ = client.records.heard_late(&left, &Heard::never_sent(), b"");
         }
     }
 
-    /// Looks for a batch whose id was lost among the provider's latest. Those that may be it are polled; whether one is it, the ids
-    /// in its results tell.
-    fn look(&self, desk: &Desk<'_>, batch: &CallId) {
-        let recent = desk.api.recent(ASK, desk.stopped);
+    /// Searches the provider's recent batches for one whose id was lost. Candidates are polled; the ids in the results show
+    /// which one it is.
+    fn look(&self, client: &BatchClient<'_>, batch: &CallId) {
+        let recent = client.api.recent(ASK, client.stopped);
         let mut state = self.lock();
         let known = state.known.clone();
         let Some(under) = find(&mut state, batch) else {
@@ -204,11 +214,11 @@ impl Gatherer {
         let found = match recent {
             Ok(list) => list,
             Err(fault) if fault.kind == FaultKind::Cancelled => return,
-            // There is no such list.
+            // The provider has no such list.
             Err(fault) if is_final(fault.kind) => Vec::new(),
             Err(fault) => {
                 drop(state);
-                return self.later(desk, batch, &fault);
+                return self.poll_later(client, batch, &fault);
             }
         };
         let may_be_it = |known_batch: &SubmittedBatch| {
@@ -226,25 +236,25 @@ impl Gatherer {
         under.due = Deadline::after(Duration::ZERO);
         drop(state);
         if ids.is_empty() {
-            self.lose(desk, batch);
-        } else if let Err(outcome) = desk.book.submitted(batch, &ids) {
-            self.give_up_waiting(batch, |_| Came::Broken(outcome.clone()));
+            self.mark_lost(client, batch);
+        } else if let Err(outcome) = client.records.submitted(batch, &ids) {
+            self.give_up_waiting(batch, |_| BatchedResult::Broken(outcome.clone()));
         }
     }
 
-    fn poll(&self, desk: &Desk<'_>, batch: &CallId, ids: Vec<String>) {
+    fn poll(&self, client: &BatchClient<'_>, batch: &CallId, ids: Vec<String>) {
         let mut still = Vec::new();
         for id in &ids {
-            let results = match desk.api.poll(id, ASK, desk.stopped) {
+            let results = match client.api.poll(id, ASK, client.stopped) {
                 Ok(BatchProgress::Running { .. }) => {
                     still.push(id.clone());
                     continue;
                 }
-                Ok(BatchProgress::Ended) => desk.api.results(id, RESULTS_TIMEOUT, desk.stopped),
+                Ok(BatchProgress::Ended) => client.api.results(id, RESULTS_TIMEOUT, client.stopped),
                 Ok(BatchProgress::Refused(fault)) => {
                     let fault = free(fault);
                     let all = |_: &str| Err(BatchFault::Call(fault.clone()));
-                    return self.deliver(desk, batch, all);
+                    return self.deliver(client, batch, all);
                 }
                 Err(fault) => Err(fault),
             };
@@ -253,113 +263,120 @@ impl Gatherer {
                     let mut results: HashMap<String, BatchResult> = results.into_iter().collect();
                     if self.is_it(batch, &results) || (results.is_empty() && ids.len() == 1) {
                         let expired = || Err(BatchFault::Expired);
-                        return self
-                            .deliver(desk, batch, |id| results.remove(id).unwrap_or_else(expired));
+                        return self.deliver(client, batch, |id| {
+                            results.remove(id).unwrap_or_else(expired)
+                        });
                     }
-                    // Somebody else's.
+                    // It is another batch.
                 }
                 Err(fault) if fault.kind == FaultKind::Cancelled => return,
-                // The provider has no such batch, or not any more.
+                // The provider has no such batch.
                 Err(fault) if is_final(fault.kind) => {}
-                Err(fault) => return self.later(desk, batch, &fault),
+                Err(fault) => return self.poll_later(client, batch, &fault),
             }
         }
         if still.is_empty() {
-            return self.lose(desk, batch);
+            return self.mark_lost(client, batch);
         }
         let mut state = self.lock();
         if let Some(under) = find(&mut state, batch) {
             under.ids = still;
             under.due = Deadline::after(under.wait);
-            under.wait = longer(under.wait, desk.pace.longest);
+            under.wait = longer(under.wait, client.pace.longest);
         }
     }
 
-    /// Whether results are of this batch: one of its requests is among them.
+    /// Returns true if the results contain one of the batch's requests.
     fn is_it(&self, batch: &CallId, results: &HashMap<String, BatchResult>) -> bool {
         let mut state = self.lock();
         let under = find(&mut state, batch);
         under.is_some_and(|under| under.requests.keys().any(|id| results.contains_key(id)))
     }
 
-    /// The provider could not be asked: again later; who waits is told what waiting does not mend.
-    fn later(&self, desk: &Desk<'_>, batch: &CallId, fault: &CallFault) {
+    /// Schedules another poll. Attempts that wait fail if the fault will not pass.
+    fn poll_later(&self, client: &BatchClient<'_>, batch: &CallId, fault: &CallFault) {
         let mut state = self.lock();
         if let Some(under) = find(&mut state, batch) {
             let wait = fault.retry_after.unwrap_or_default().max(under.wait);
             under.due = Deadline::after(wait);
-            under.wait = longer(under.wait, desk.pace.longest);
+            under.wait = longer(under.wait, client.pace.longest);
         }
         drop(state);
         if matches!(fault.kind, FaultKind::Auth | FaultKind::Money) {
-            let outcome = outcome_of(desk.agent, fault).for_good();
-            self.give_up_waiting(batch, |_| Came::Broken(outcome.clone()));
+            let outcome = fault_outcome(client.agent, fault).for_good();
+            self.give_up_waiting(batch, |_| BatchedResult::Broken(outcome.clone()));
         }
     }
 
-    /// Nothing more will be heard of a batch: what it may have cost stays reserved, and who waits asks again.
-    fn lose(&self, desk: &Desk<'_>, batch: &CallId) {
-        let came = match desk.book.over(batch) {
-            Ok(()) => |_: &Holder| Came::Lost,
+    /// Gives up a batch. Its possible cost stays reserved, and attempts that wait ask again.
+    fn mark_lost(&self, client: &BatchClient<'_>, batch: &CallId) {
+        let results = match client.records.over(batch) {
+            Ok(()) => |_: &BatchedCall| BatchedResult::Lost,
             Err(outcome) => {
-                return self.give_up_waiting(batch, |_| Came::Broken(outcome.clone()));
+                return self.give_up_waiting(batch, |_| BatchedResult::Broken(outcome.clone()));
             }
         };
-        self.give_up_waiting(batch, came);
+        self.give_up_waiting(batch, results);
         let mut state = self.lock();
-        state.under_way.retain(|under| under.batch != *batch);
+        state.in_flight.retain(|under| under.batch != *batch);
     }
 
-    /// Tells those who wait for a batch that they need not.
-    fn give_up_waiting(&self, batch: &CallId, came: impl Fn(&Holder) -> Came) {
+    /// Ends the wait of all attempts for a batch.
+    fn give_up_waiting(&self, batch: &CallId, results: impl Fn(&BatchedCall) -> BatchedResult) {
         let mut state = self.lock();
         let mut told = Vec::new();
         if let Some(under) = find(&mut state, batch) {
             for holder in under.requests.values_mut() {
                 if let Some(number) = holder.awaited.take() {
-                    told.push((number, came(holder)));
+                    told.push((number, results(holder)));
                 }
             }
         }
-        state.came.extend(told);
+        state.results.extend(told);
     }
 
-    /// Gives each request its result; those for which nobody waits are recorded.
+    /// Hands each result to the attempt that waits for it, and records the others.
     fn deliver(
         &self,
-        desk: &Desk<'_>,
+        client: &BatchClient<'_>,
         batch: &CallId,
         mut result: impl FnMut(&str) -> BatchResult,
     ) {
         let mut late = Vec::new();
         let mut state = self.lock();
-        let Some(at) = state.under_way.iter().position(|it| it.batch == *batch) else {
+        let Some(at) = state.in_flight.iter().position(|it| it.batch == *batch) else {
             return;
         };
-        let under = state.under_way.remove(at);
+        let under = state.in_flight.remove(at);
         let (all, mut answered) = (under.requests.len(), 0);
         for (id, holder) in under.requests {
             let result = result(&id).map_err(fault_of);
             answered += usize::from(result.is_ok());
             match holder.awaited {
-                Some(number) => drop(state.came.insert(number, Came::Result(result))),
+                Some(number) => drop(state.results.insert(number, BatchedResult::Result(result))),
                 None => late.push((holder.left, result)),
             }
         }
         drop(state);
         self.changed.notify_all();
-        (desk.updated)(ProviderBatchUpdate::Ended {
+        (client.updated)(ProviderBatchUpdate::Ended {
             ids: under.ids,
             answered,
             requests: all,
         });
         for (left, result) in late {
             let (heard, raw) = match &result {
-                Ok(reply) => (heard_of(desk.costs, &left.sent, reply, 0), &reply.raw),
-                Err(fault) => (heard_of_fault(desk.costs, &left.sent, fault, 0), &fault.raw),
+                Ok(reply) => (
+                    recorded_reply(client.costs, &left.sent, reply, 0),
+                    &reply.raw,
+                ),
+                Err(fault) => (
+                    recorded_fault(client.costs, &left.sent, fault, 0),
+                    &fault.raw,
+                ),
             };
-            // What cannot be recorded is fetched again by the next run.
-            if desk.book.heard_late(&left, &heard, raw).is_ok() && result.is_ok() {
+            // A result that cannot be recorded is fetched again by the next run.
+            if client.records.heard_late(&left, &heard, raw).is_ok() && result.is_ok() {
                 let heard = Some(heard);
                 self.lock().answered.push(LeftCall { heard, ..left });
             }
@@ -367,46 +384,46 @@ impl Gatherer {
     }
 }
 
-/// What is to be done next.
-fn next(state: &mut State, desk: &Desk<'_>) -> Act {
+/// Returns the next action.
+fn next(state: &mut QueueState, client: &BatchClient<'_>) -> NextAction {
     let mut wait = TICK;
     let is_over = |deadline: &Option<Deadline>| deadline.as_ref().is_none_or(Deadline::is_over);
-    if !state.gathered.is_empty() && is_over(&state.held) {
-        let limit = desk.api.limit();
-        let waiting: usize = state.under_way.iter().map(Under::awaited).sum();
-        let is_full = state.gathered.len() >= limit.requests || {
-            let bytes = state.gathered.iter().map(|item| item.body.len() + AROUND);
+    if !state.queued.is_empty() && is_over(&state.held) {
+        let limit = client.api.limit();
+        let waiting: usize = state.in_flight.iter().map(InFlightBatch::awaited).sum();
+        let is_full = state.queued.len() >= limit.requests || {
+            let bytes = state.queued.iter().map(|item| item.body.len() + AROUND);
             bytes.sum::<usize>() >= limit.bytes
         };
-        let waiting = state.gathered.len() + waiting + state.broke;
-        let all_wait = || waiting >= (desk.running)();
+        let waiting = state.queued.len() + waiting + state.waiting_for_budget;
+        let all_wait = || waiting >= (client.running)();
         if is_full || is_over(&state.quiet) || is_over(&state.latest) || all_wait() {
-            return take(state, desk);
+            return take(state, client);
         }
         wait = wait.min(state.quiet.map_or(TICK, |quiet| quiet.left()));
     }
-    match state.under_way.iter().find(|under| under.due.is_over()) {
-        Some(under) if under.ids.is_empty() => Act::Look(under.batch.clone()),
-        Some(under) => Act::Poll(under.batch.clone(), under.ids.clone()),
-        None => Act::Wait(wait.max(Duration::from_millis(1))),
+    match state.in_flight.iter().find(|under| under.due.is_over()) {
+        Some(under) if under.ids.is_empty() => NextAction::Look(under.batch.clone()),
+        Some(under) => NextAction::Poll(under.batch.clone(), under.ids.clone()),
+        None => NextAction::Wait(wait.max(Duration::from_millis(1))),
     }
 }
 
-/// Takes as many of the gathered as fit in a batch, and records that they are about to be submitted.
-fn take(state: &mut State, desk: &Desk<'_>) -> Act {
-    let limit = desk.api.limit();
+/// Takes queued requests that fit into one batch, and records that they are about to be submitted.
+fn take(state: &mut QueueState, client: &BatchClient<'_>) -> NextAction {
+    let limit = client.api.limit();
     let mut items = Vec::new();
     let mut bytes = 0;
-    while let Some(item) = state.gathered.front() {
+    while let Some(item) = state.queued.front() {
         let more = item.id.len() + item.body.len() + AROUND;
         let fits = items.len() < limit.requests && bytes + more <= limit.bytes;
         if !items.is_empty() && !fits {
             break;
         }
         bytes += more;
-        items.extend(state.gathered.pop_front());
+        items.extend(state.queued.pop_front());
     }
-    if state.gathered.is_empty() {
+    if state.queued.is_empty() {
         state.latest = None;
     }
     let all: Vec<String> = items
@@ -414,25 +431,25 @@ fn take(state: &mut State, desk: &Desk<'_>) -> Act {
         .map(|item| format!("{} {}", item.id, item.sent.request))
         .collect();
     let submitting = Submitting {
-        agent: desk.agent.name.clone(),
-        place: place(desk.agent),
+        agent: client.agent.name.clone(),
+        place: place(client.agent),
         requests: items
             .iter()
             .map(|item| (item.id.clone(), item.number))
             .collect(),
         digest: Digest::of(all.join("\n")),
     };
-    let (batch, when) = match desk.book.submitting(&submitting) {
+    let (batch, when) = match client.records.submitting(&submitting) {
         Ok(recorded) => recorded,
         Err(outcome) => {
             for item in items {
-                let came = Came::Broken(outcome.clone());
-                state.came.insert(item.number, came);
+                let results = BatchedResult::Broken(outcome.clone());
+                state.results.insert(item.number, results);
             }
-            return Act::Wait(Duration::ZERO);
+            return NextAction::Wait(Duration::ZERO);
         }
     };
-    let holder = |item: &Item| Holder {
+    let holder = |item: &QueuedRequest| BatchedCall {
         left: LeftCall {
             call: CallId {
                 run: batch.run.clone(),
@@ -443,7 +460,7 @@ fn take(state: &mut State, desk: &Desk<'_>) -> Act {
         },
         awaited: Some(item.number),
     };
-    state.under_way.push(Under {
+    state.in_flight.push(InFlightBatch {
         batch: batch.clone(),
         when,
         size: items.len() as u64,
@@ -453,17 +470,17 @@ fn take(state: &mut State, desk: &Desk<'_>) -> Act {
             .map(|item| (item.id.clone(), holder(item)))
             .collect(),
         due: Deadline::after(Duration::MAX),
-        wait: desk.pace.first,
+        wait: client.pace.first,
     });
-    Act::Submit(batch, items)
+    NextAction::Submit(batch, items)
 }
 
-fn find<'a>(state: &'a mut State, batch: &CallId) -> Option<&'a mut Under> {
-    let mut all = state.under_way.iter_mut();
+fn find<'a>(state: &'a mut QueueState, batch: &CallId) -> Option<&'a mut InFlightBatch> {
+    let mut all = state.in_flight.iter_mut();
     all.find(|under| under.batch == *batch)
 }
 
-/// Whether a batch may have been made although its sender was told of a failure.
+/// Returns true if the provider may have created a batch although submitting failed.
 fn is_doubtful(kind: FaultKind) -> bool {
     match kind {
         FaultKind::Timeout | FaultKind::Cut | FaultKind::Unreadable | FaultKind::Cancelled => true,
@@ -479,7 +496,7 @@ fn longer(wait: Duration, longest: Duration) -> Duration {
         .min(longest)
 }
 
-/// A fault of a request in a batch, as a call's of its own.
+/// Converts a fault of a request in a batch to the fault of a call.
 fn fault_of(fault: BatchFault) -> CallFault {
     match fault {
         BatchFault::Call(fault) => fault,

@@ -1,12 +1,12 @@
-//! One request for a batch, without questions: its answer is the batch's own, and is kept for it as long as the request is the same.
+//! Asks once for a batch without questions. The answer is kept for this batch while the request stays the same.
 
-use super::call::{Caller, Unanswered, asked};
-use super::parts::Parts;
-use super::ready::{Ready, Who};
-use super::task::Asking;
-use crate::steps::calls::Valid;
+use super::call::{CallError, Caller, asked};
+use super::handle::{AgentHandle, Backend};
+use super::request_parts::RequestParts;
+use super::task::AgentTask;
+use crate::steps::batch_context::{BatchContext, StepEvent, input_failure, parse_failure};
+use crate::steps::calls::ValidAnswer;
 use crate::steps::values;
-use crate::steps::work::{Told, Work, input_failure, parse_failure};
 use milepost_agents::answer::json::{ExtractedJson, extract_json};
 use milepost_agents::answer::tap_yaml::tap_yaml;
 use milepost_agents::request::{AgentRequest, Attachment, Reply, StopReason};
@@ -21,51 +21,49 @@ use serde_json::{Map, Value, json};
 use std::io::Read;
 use std::sync::Arc;
 
-/// The version of this step, as far as it concerns what an answer is to.
+/// The version of this step in the address of an answer.
 const VERSION: u32 = 1;
 
-/// Violations that are told.
-const TOLD: usize = 20;
+/// The most violations that are shown.
+const SHOWN: usize = 20;
 
 /// The answer to the prompt of a batch.
-pub(crate) struct Answered {
-    /// The answer.
+pub(crate) struct SingleAnswer {
     pub(crate) answer: Value,
-    /// Warnings for people.
     pub(crate) warnings: Vec<String>,
-    /// What its requests used: `input_tokens`, `output_tokens`, `cost_usd`, each null where it is not known.
+    /// The sums `input_tokens`, `output_tokens` and `cost_usd` of its requests; null if unknown.
     pub(crate) usage: Value,
-    /// The call that it came with; none: it was free.
+    /// The call of the answer; `None` if no call was needed.
     pub(crate) from: Option<AnswersOf>,
 }
 
-/// What the requests for an answer used.
-pub(crate) struct Used {
-    /// None: a tool or a server did not report them.
+/// Tokens and cost of the requests for an answer.
+pub(crate) struct RequestUsage {
+    /// `None` if a command line or server did not report them.
     tokens: Option<Usage>,
     cost: Option<NanoUsd>,
 }
 
-impl Used {
-    /// Nothing.
+impl RequestUsage {
     pub(crate) const NOTHING: Self = Self {
         tokens: Some(Usage::NONE),
         cost: Some(NanoUsd::ZERO),
     };
 
-    fn add(&mut self, ready: &Ready, reply: &Reply) {
+    fn add(&mut self, handle: &AgentHandle, reply: &Reply) {
         // No request uses no tokens: the tool or the server reported none.
-        let is_silent = matches!(ready.who, Who::Tool(_) | Who::Api(_)) && reply.usage.total() == 0;
+        let is_silent = matches!(handle.backend, Backend::Tool(_) | Backend::Api(_))
+            && reply.usage.total() == 0;
         let tokens = self.tokens.filter(|_| !is_silent);
         self.tokens = tokens.map(|sum| sum + reply.usage);
-        let batched = ready.agent.is_batched();
-        let cost = ready
+        let batched = handle.agent.is_batched();
+        let cost = handle
             .costs
-            .of_call(ready.model(), batched, &reply.usage, reply.reported_cost);
+            .of_call(handle.model(), batched, &reply.usage, reply.reported_cost);
         self.cost = self.cost.zip(cost).map(|(sum, one)| sum + one);
     }
 
-    fn told(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!({
             "input_tokens": self.tokens.map(|tokens| tokens.total_input()),
             "output_tokens": self.tokens.map(|tokens| tokens.output),
@@ -74,68 +72,68 @@ impl Used {
     }
 }
 
-/// The answer of an agent to the prompt of a batch.
+/// Asks an agent the prompt of a batch.
 ///
 /// # Errors
-/// When it is not answered, or not validly, after all attempts.
+/// When there is no valid answer after all attempts.
 pub(crate) fn answer(
-    work: &mut Work<'_>,
-    asking: &Asking<'_>,
-    ready: &Arc<Ready>,
+    ctx: &mut BatchContext<'_>,
+    task: &AgentTask<'_>,
+    handle: &Arc<AgentHandle>,
     schema: Option<&Schema>,
-) -> Result<Answered, Outcome> {
-    match &ready.who {
-        Who::Rules(_) => Err(input_failure(
-            asking.agent,
+) -> Result<SingleAnswer, Outcome> {
+    match &handle.backend {
+        Backend::Rules(_) => Err(input_failure(
+            task.agent,
             "a table of rules answers the questions that `split` wrote, and nothing else",
         )),
-        Who::Jq(program) => {
-            let input = work.scope.input_of(&program.jq)?;
-            // What the stage's scope lacks is null.
-            let scope = values::named(work, program.jq.names())?;
+        Backend::Jq(program) => {
+            let input = ctx.scope.input_of(&program.jq)?;
+            // Names that the scope lacks are null.
+            let scope = values::named(ctx, program.jq.names())?;
             let answer = program.one(input, &scope);
             let answer = answer.map_err(|error| parse_failure(error).for_good())?;
-            // A text that holds a block is read like anybody else's; values are taken as they are.
-            let (answer, warnings) = match (asking.answer, answer) {
-                (AnswerForm::TapYaml, Value::String(text)) => block(&text, asking.defaults)
-                    .map_err(|why| invalid(ready, 1, OutcomeKind::Parse, vec![why]))?,
+            // Text with a block is parsed like that of other agents; other values are used unchanged.
+            let (answer, warnings) = match (task.answer, answer) {
+                (AnswerForm::TapYaml, Value::String(text)) => block(&text, task.defaults)
+                    .map_err(|why| invalid(handle, 1, OutcomeKind::Parse, vec![why]))?,
                 (_, answer) => (answer, Vec::new()),
             };
             let wrong = violations(schema, &answer);
             if wrong.is_empty() {
-                return Ok(Answered {
+                return Ok(SingleAnswer {
                     answer,
                     warnings,
-                    usage: Used::NOTHING.told(),
+                    usage: RequestUsage::NOTHING.to_json(),
                     from: None,
                 });
             }
-            Err(invalid(ready, 1, OutcomeKind::Schema, wrong))
+            Err(invalid(handle, 1, OutcomeKind::Schema, wrong))
         }
-        Who::Replay(_) | Who::Api(_) | Who::Tool(_) | Who::Outside => {
-            exchange(work, asking, ready, schema)
+        Backend::Replay(_) | Backend::Api(_) | Backend::Tool(_) | Backend::External => {
+            ask(ctx, task, handle, schema)
         }
     }
 }
 
-fn exchange(
-    work: &mut Work<'_>,
-    asking: &Asking<'_>,
-    ready: &Arc<Ready>,
+fn ask(
+    ctx: &mut BatchContext<'_>,
+    task: &AgentTask<'_>,
+    handle: &Arc<AgentHandle>,
     schema: Option<&Schema>,
-) -> Result<Answered, Outcome> {
-    let template = &asking.prompt.template;
-    let scope = values::named(work, template.mentions().dotted())?;
+) -> Result<SingleAnswer, Outcome> {
+    let template = &task.prompt.template;
+    let scope = values::named(ctx, template.mentions().dotted())?;
     let prompt = template
         .render(&Value::Object(scope))
         .map_err(|error| parse_failure(error).for_good())?;
     let mut attachments = Vec::new();
-    for name in asking.attach {
-        attachments.extend(attached(work, name)?);
+    for name in task.attach {
+        attachments.extend(attached(ctx, name)?);
     }
-    let text: Option<Value> = match asking.schema {
-        // What refers to other files, a provider does not have.
-        Some(asset) if asking.answer == AnswerForm::Json && asset.refers.is_empty() => {
+    let text: Option<Value> = match task.schema {
+        // A provider cannot resolve references to other files.
+        Some(asset) if task.answer == AnswerForm::Json && asset.refers.is_empty() => {
             Some(serde_json::from_str(&asset.text).map_err(parse_failure)?)
         }
         _ => None,
@@ -145,12 +143,12 @@ fn exchange(
         prompt,
         attachments,
         schema: text,
-        max_tokens: ready.max_tokens(),
-        temperature: ready.temperature(),
+        max_tokens: handle.max_tokens(),
+        temperature: handle.temperature(),
     };
-    let address = address(work, asking, ready, &request);
-    if let Some(known) = ready
-        .known(work.calls, work.asked_since, &[address])?
+    let address = address(ctx, task, handle, &request);
+    if let Some(known) = handle
+        .known(ctx.calls, ctx.asked_since, &[address])?
         .pop()
         .flatten()
     {
@@ -158,7 +156,7 @@ fn exchange(
         let usage = known["usage"].clone();
         let (answer, warnings) = unwrapped(known);
         if violations(schema, &answer).is_empty() {
-            return Ok(Answered {
+            return Ok(SingleAnswer {
                 answer,
                 warnings,
                 usage,
@@ -167,96 +165,96 @@ fn exchange(
         }
     }
     let mut caller = Caller {
-        ready,
-        timeout: asking.timeout,
-        attempts: asking.attempts,
+        handle,
+        timeout: task.timeout,
+        attempts: task.attempts,
         count: 0,
     };
-    let mut told: Vec<String> = Vec::new();
+    let mut feedback: Vec<String> = Vec::new();
     let mut kind = OutcomeKind::Schema;
-    let mut used = Used::NOTHING;
-    for _ in 0..asking.attempts.max(1) {
+    let mut used = RequestUsage::NOTHING;
+    for _ in 0..task.attempts.max(1) {
         let mut again = request.clone();
-        if !told.is_empty() {
+        if !feedback.is_empty() {
             again
                 .prompt
                 .push_str("\n\nYour last answer was not valid:\n");
-            for line in &told {
+            for line in &feedback {
                 again.prompt.push_str(&format!("- {line}\n"));
             }
             again.prompt.push_str("Answer once more.\n");
         }
-        work.calls.asking(&|| Parts {
-            out: asking.out.to_owned(),
+        ctx.calls.about_to_ask(&|| RequestParts {
+            out: task.out.to_owned(),
             questions: Vec::new(),
             address: Some(address),
             keeps_id: true,
             request: again.clone(),
         });
-        let (call, reply) = caller.call(work, &again, 1).map_err(|unanswered| {
-            let (Unanswered::TooLong(outcome) | Unanswered::Failed(outcome)) = unanswered;
+        let (call, reply) = caller.call(ctx, &again, 1).map_err(|unanswered| {
+            let (CallError::TooLong(outcome) | CallError::Failed(outcome)) = unanswered;
             outcome
         })?;
-        used.add(ready, &reply);
+        used.add(handle, &reply);
         let refused = |violations: &[String]| {
-            work.watcher.told(Told::Refused {
+            ctx.observer.event(StepEvent::Refused {
                 number: call,
                 valid: 0,
                 violations,
             });
         };
-        if let Err(outcome) = refuse(ready, &reply) {
+        if let Err(outcome) = refuse(handle, &reply) {
             refused(std::slice::from_ref(&outcome.message));
-            caller.judged(work, call)?;
+            caller.mark_used(ctx, call)?;
             return Err(outcome);
         }
-        match read(&reply, asking.answer, asking.defaults) {
+        match read(&reply, task.answer, task.defaults) {
             Ok((answer, warnings)) => {
-                told = violations(schema, &answer);
+                feedback = violations(schema, &answer);
                 kind = OutcomeKind::Schema;
-                if told.is_empty() {
-                    work.calls.keep(Valid {
+                if feedback.is_empty() {
+                    ctx.calls.keep(ValidAnswer {
                         address,
                         answer: kept(&answer, &warnings, &used),
-                        schema: asking.schema.map(|asset| asset.digest),
-                        agent: ready.agent.describe(),
+                        schema: task.schema.map(|asset| asset.digest),
+                        agent: handle.agent.describe(),
                         call,
                         is_shared: false,
                     })?;
-                    caller.judged(work, call)?;
-                    return Ok(Answered {
+                    caller.mark_used(ctx, call)?;
+                    return Ok(SingleAnswer {
                         answer,
                         warnings,
-                        usage: used.told(),
-                        from: Some(AnswersOf::one(work.calls.run(), call)),
+                        usage: used.to_json(),
+                        from: Some(AnswersOf::one(ctx.calls.run(), call)),
                     });
                 }
             }
-            Err(why) => (told, kind) = (vec![why], OutcomeKind::Parse),
+            Err(why) => (feedback, kind) = (vec![why], OutcomeKind::Parse),
         }
-        refused(&told);
-        caller.judged(work, call)?;
+        refused(&feedback);
+        caller.mark_used(ctx, call)?;
     }
-    Err(invalid(ready, asking.attempts, kind, told))
+    Err(invalid(handle, task.attempts, kind, feedback))
 }
 
-/// No answer was right. What the last one was says the kind: not readable in its form, or not as its schema wants it.
-fn invalid(ready: &Ready, attempts: u32, kind: OutcomeKind, wrong: Vec<String>) -> Outcome {
+/// Returns the outcome of a batch without a valid answer. `kind` tells what was wrong with the last one.
+fn invalid(handle: &AgentHandle, attempts: u32, kind: OutcomeKind, wrong: Vec<String>) -> Outcome {
     let requests = match attempts {
         1 => "one request".to_owned(),
         many => format!("{many} requests"),
     };
-    let agent = &ready.agent.name;
+    let agent = &handle.agent.name;
     let message = format!("agent `{agent}` gave no valid answer in {requests}");
     Outcome::new(kind, message).with_details(wrong).for_good()
 }
 
-/// An answer as it is kept.
-pub(crate) fn kept(answer: &Value, warnings: &[String], used: &Used) -> Value {
-    json!({ "answer": answer, "warnings": warnings, "usage": used.told() })
+/// Returns an answer as it is kept.
+pub(crate) fn kept(answer: &Value, warnings: &[String], used: &RequestUsage) -> Value {
+    json!({ "answer": answer, "warnings": warnings, "usage": used.to_json() })
 }
 
-/// Answers of this kind are kept with what was said of them.
+/// Returns a kept answer and its warnings.
 fn unwrapped(kept: Value) -> (Value, Vec<String>) {
     let warnings = kept["warnings"].as_array().into_iter().flatten();
     let warnings = warnings.filter_map(|line| Some(line.as_str()?.to_owned()));
@@ -268,16 +266,22 @@ fn unwrapped(kept: Value) -> (Value, Vec<String>) {
     (answer, warnings)
 }
 
-/// What an answer is to: the request, the agent, and the batch and round that it is for. Four runs of one prompt are four calls.
-fn address(work: &Work<'_>, asking: &Asking<'_>, ready: &Ready, request: &AgentRequest) -> Digest {
-    let round = work.scope.value("iteration").unwrap_or(Value::Null);
+/// Returns the address of an answer. It contains the batch and iteration, so that the same prompt in four batches is four
+/// calls.
+fn address(
+    ctx: &BatchContext<'_>,
+    task: &AgentTask<'_>,
+    handle: &AgentHandle,
+    request: &AgentRequest,
+) -> Digest {
+    let round = ctx.scope.value("iteration").unwrap_or(Value::Null);
     let all = json!([
         "one",
         VERSION,
-        work.name,
-        asking.out,
+        ctx.name,
+        task.out,
         round,
-        ready.agent.digest().to_string(),
+        handle.agent.digest().to_string(),
         asked(request).to_string(),
     ]);
     Digest::of(all.to_string())
@@ -287,17 +291,17 @@ fn violations(schema: Option<&Schema>, answer: &Value) -> Vec<String> {
     let Some(schema) = schema else {
         return Vec::new();
     };
-    let found = schema.violations(answer, "", TOLD);
+    let found = schema.violations(answer, "", SHOWN);
     let lines = found
         .iter()
         .map(|violation| format!("{}: {}", violation.pointer, violation.message));
     lines.collect()
 }
 
-/// What ends the asking whatever else the reply says.
-fn refuse(ready: &Ready, reply: &Reply) -> Result<(), Outcome> {
+/// Fails if the reply was refused or cut.
+fn refuse(handle: &AgentHandle, reply: &Reply) -> Result<(), Outcome> {
     let outcome = |kind, what: &str| {
-        let message = format!("agent `{}`: {what}", ready.agent.name);
+        let message = format!("agent `{}`: {what}", handle.agent.name);
         Err(Outcome::new(kind, message)
             .with_details(vec![reply.text.clone()])
             .for_good())
@@ -312,7 +316,7 @@ fn refuse(ready: &Ready, reply: &Reply) -> Result<(), Outcome> {
     }
 }
 
-/// The values of the block in a text, with a warning for each default; else what is wrong with it.
+/// Returns the values of the block in a text, and a warning for each default.
 fn block(text: &str, defaults: &Map<String, Value>) -> Result<(Value, Vec<String>), String> {
     let block = tap_yaml(text, defaults).map_err(|error| error.to_string())?;
     let defaulted = block.defaulted.iter();
@@ -321,7 +325,7 @@ fn block(text: &str, defaults: &Map<String, Value>) -> Result<(Value, Vec<String
     Ok((Value::Object(block.values), warnings))
 }
 
-/// The answer in its form, with warnings; else what is wrong with it.
+/// Reads the answer in its declared form, with warnings.
 pub(crate) fn read(
     reply: &Reply,
     form: AnswerForm,
@@ -343,9 +347,9 @@ pub(crate) fn read(
     }
 }
 
-/// The files of a name, to be sent along.
-fn attached(work: &Work<'_>, name: &str) -> Result<Vec<Attachment>, Outcome> {
-    let sources = work
+/// Returns the files of a name as attachments.
+fn attached(ctx: &BatchContext<'_>, name: &str) -> Result<Vec<Attachment>, Outcome> {
+    let sources = ctx
         .scope
         .sources(name)
         .ok_or_else(|| input_failure(name, "`attach` names inputs and what earlier steps made"))?;
@@ -367,7 +371,7 @@ fn attached(work: &Work<'_>, name: &str) -> Result<Vec<Attachment>, Outcome> {
     Ok(files)
 }
 
-/// The media type that a file's ending tells (IANA's registry).
+/// Returns the media type of a file extension (IANA registry).
 fn media_type(file: &str) -> &'static str {
     let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending);
     match ending.to_lowercase().as_str() {

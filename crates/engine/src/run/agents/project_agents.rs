@@ -1,7 +1,7 @@
-//! The agents of a project, ready to be asked by the stages of a run.
+//! The agents of a project.
 
 use crate::run::context::Context;
-use crate::steps::agent::{AgentError, Answerers};
+use crate::steps::agent::{AgentError, StageAgents};
 pub(crate) use crate::steps::agent::{Agents, Purpose};
 use milepost_core::model::agent::Provider;
 use milepost_core::model::pipeline::Pipeline;
@@ -10,10 +10,10 @@ use milepost_store::store::calls;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The agents of a project in a folder, with the keys that they need out of the environment.
+/// Returns the agents of a project, with their keys from the environment.
 ///
 /// # Errors
-/// When the prices are wrong.
+/// When the prices are invalid.
 pub(crate) fn agents(
     purpose: Purpose,
     pipeline: &Pipeline,
@@ -44,15 +44,15 @@ pub(crate) fn agents(
     Agents::new(purpose, keys, pipeline.prices.as_ref(), replays)
 }
 
-/// The agents that a stage asks, made ready once.
+/// Returns the agents of a stage, ready to answer.
 ///
 /// # Errors
-/// When one is not declared, or cannot be made ready.
+/// When an agent is not declared or unavailable.
 pub(crate) fn of_stage(
     ctx: &Context<'_>,
     stage: &Stage,
     all: &Agents,
-) -> Result<Answerers, String> {
+) -> Result<StageAgents, String> {
     let mut asked = Vec::new();
     for step in &stage.steps {
         if let Some(asking) = step.kind.agent() {

@@ -1,4 +1,4 @@
-//! What is recorded of a reply or a failure, what outcome a failure is, and a reply made again of what was recorded.
+//! Converts replies and failures of calls to their records, and records back to replies.
 
 use super::costs::CallCosts;
 use milepost_agents::fault::{CallFault, FaultKind};
@@ -9,11 +9,11 @@ use milepost_core::model::call::{ANSWERED, Heard, Sent};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 
-/// Tries of one request when a service is busy or out of reach, where the agent says nothing.
+/// How often a request is sent if the service is busy or out of reach and the agent declares no `tries`.
 pub(crate) const TRIES: u32 = 6;
 
-/// What is recorded of an answer of a model.
-pub(crate) fn heard_of(costs: &CallCosts, sent: &Sent, reply: &Reply, took_ms: u64) -> Heard {
+/// Returns the record of a reply.
+pub(crate) fn recorded_reply(costs: &CallCosts, sent: &Sent, reply: &Reply, took_ms: u64) -> Heard {
     let stop = match &reply.stop {
         StopReason::End => "end",
         StopReason::Length => "length",
@@ -35,14 +35,14 @@ pub(crate) fn heard_of(costs: &CallCosts, sent: &Sent, reply: &Reply, took_ms: u
     }
 }
 
-/// What is recorded of a failure.
-pub(crate) fn heard_of_fault(
+/// Returns the record of a failure.
+pub(crate) fn recorded_fault(
     costs: &CallCosts,
     sent: &Sent,
     fault: &CallFault,
     took_ms: u64,
 ) -> Heard {
-    // Of what never reached anybody, or was refused at the door, nothing is charged.
+    // Requests that never arrived or were rejected are free.
     let is_free = matches!(
         fault.kind,
         FaultKind::Auth
@@ -74,7 +74,6 @@ pub(crate) fn heard_of_fault(
     }
 }
 
-/// The outcome that a failure is.
 fn kind_of(kind: FaultKind) -> OutcomeKind {
     match kind {
         FaultKind::Auth => OutcomeKind::Auth,
@@ -93,8 +92,8 @@ fn kind_of(kind: FaultKind) -> OutcomeKind {
     }
 }
 
-/// The outcome of a failed call.
-pub(crate) fn outcome_of(agent: &Agent, fault: &CallFault) -> Outcome {
+/// Returns the outcome of a failed call.
+pub(crate) fn fault_outcome(agent: &Agent, fault: &CallFault) -> Outcome {
     let message = format!("agent `{}`: {}", agent.name, fault.message);
     let mut outcome = Outcome::new(kind_of(fault.kind), message);
     if fault.kind == FaultKind::Auth {
@@ -103,8 +102,8 @@ pub(crate) fn outcome_of(agent: &Agent, fault: &CallFault) -> Outcome {
     outcome
 }
 
-/// The reply that was heard to a request.
-pub(crate) fn reply_of(heard: &Heard, sent: &Sent) -> Reply {
+/// Returns the recorded reply to a request.
+pub(crate) fn replayed_reply(heard: &Heard, sent: &Sent) -> Reply {
     let text = heard.text.clone().unwrap_or_default();
     Reply {
         raw: text.clone().into_bytes(),

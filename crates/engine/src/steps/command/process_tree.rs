@@ -7,31 +7,31 @@ use rustix::process::{Signal, WaitOptions, getpgrp, kill_process_group, waitpid}
 
 use super::processes::{self, Process};
 use super::spawn::{self, Leader};
-use super::spec::{Exit, Started};
-use super::stop::Ending;
+use super::spec::{Exit, StartedProcess};
+use super::stop::Terminate;
 
 /// The leader of a command, its group, and the processes outside the group that descend from it.
-pub(super) struct Family<'a> {
+pub(super) struct ProcessTree<'a> {
     leader: Leader,
-    started: Started,
+    started: StartedProcess,
     token: &'a str,
     /// Start times of all that were ever seen to belong: once its parent has ended, a process that shed its environment could not be
     /// known for ours any more.
     known: BTreeMap<u32, u64>,
 }
 
-impl<'a> Family<'a> {
-    pub(super) fn new(leader: Leader, token: &'a str) -> Family<'a> {
+impl<'a> ProcessTree<'a> {
+    pub(super) fn new(leader: Leader, token: &'a str) -> ProcessTree<'a> {
         let pid = leader.pid();
         // It stays readable even if the process has ended, because only we can reap it.
         let start_time = Process::look(pid).map_or(0, |process| process.start_time);
-        let started = Started {
+        let started = StartedProcess {
             pid,
             group: pid,
             start_time,
             boot_id: processes::boot_id().to_owned(),
         };
-        Family {
+        ProcessTree {
             leader,
             started,
             token,
@@ -39,7 +39,7 @@ impl<'a> Family<'a> {
         }
     }
 
-    pub(super) fn started(&self) -> &Started {
+    pub(super) fn started(&self) -> &StartedProcess {
         &self.started
     }
 
@@ -137,7 +137,7 @@ impl<'a> Family<'a> {
     }
 }
 
-impl Ending for Family<'_> {
+impl Terminate for ProcessTree<'_> {
     fn lives(&mut self) -> bool {
         self.leader.reap().is_none()
             || !self.members().is_empty()

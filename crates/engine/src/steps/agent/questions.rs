@@ -1,12 +1,12 @@
-//! Answers to the questions of a batch: those that are kept, and one request for the others, again for what was not valid.
+//! Answers the questions of a batch: uses kept answers, sends one request for the others, and repeats it for invalid answers.
 
-use super::call::{Caller, Unanswered};
-use super::parts::Parts;
-use super::ready::Ready;
-use super::sort::{Sorted, Wrong, sort};
-use crate::steps::calls::{Calls, Valid};
+use super::call::{CallError, Caller};
+use super::handle::AgentHandle;
+use super::reply_matcher::{MatchedReply, ReplyError, match_reply};
+use super::request_parts::RequestParts;
+use crate::steps::batch_context::{BatchContext, StepEvent, parse_failure};
+use crate::steps::calls::{Calls, ValidAnswer};
 use crate::steps::values;
-use crate::steps::work::{Told, Work, parse_failure};
 use milepost_agents::request::{AgentRequest, StopReason};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -18,80 +18,71 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The version of this step, as far as it concerns what an answer is to.
+/// The version of this step in the address of an answer.
 const VERSION: u32 = 1;
 
-/// Violations that are told.
-const TOLD: usize = 40;
+/// The most violations that are shown.
+const SHOWN: usize = 40;
 
-/// What is asked, and by which terms.
-pub(crate) struct Terms<'a> {
-    /// The output that the step makes.
+/// The request of an agent step that answers questions.
+pub(crate) struct QuestionTask<'a> {
     pub(crate) out: &'a str,
-    /// The agent.
-    pub(crate) ready: &'a Ready,
-    /// The template of what it is asked.
+    pub(crate) handle: &'a AgentHandle,
     pub(crate) prompt: &'a TemplateFile,
-    /// What an answer must be.
-    pub(crate) schema: Option<Form<'a>>,
-    /// Requests for one question, at most.
+    /// The schema of an answer.
+    pub(crate) schema: Option<AnswerSchema<'a>>,
+    /// The most requests for one question.
     pub(crate) attempts: u32,
-    /// One call.
+    /// The time limit of one call.
     pub(crate) timeout: Duration,
-    /// Whether questions may stay without an answer.
-    pub(crate) some_will_do: bool,
+    /// True if some questions may remain without an answer.
+    pub(crate) accepts_partial: bool,
 }
 
-/// What an answer must be.
+/// The schema of an answer.
 #[derive(Clone, Copy)]
-pub(crate) struct Form<'a> {
-    /// Compiled.
+pub(crate) struct AnswerSchema<'a> {
     pub(crate) schema: &'a Schema,
-    /// Its file.
     pub(crate) asset: &'a Asset,
-    /// What the file holds.
+    /// The content of the file.
     pub(crate) text: &'a Value,
 }
 
-/// A question: its id in the batch, and what is asked.
-pub(crate) struct Asked<'a> {
-    /// The id.
+pub(crate) struct AskedQuestion<'a> {
+    /// The id of the question in the batch.
     pub(crate) id: &'a str,
-    /// What is asked.
     pub(crate) question: &'a Value,
 }
 
-/// What came of questions.
+/// The answers to the questions of a batch.
 #[derive(Default)]
-pub(crate) struct Answers {
-    /// The answer to each, in their order; none: it has no valid one.
+pub(crate) struct QuestionAnswers {
+    /// The answer to each question, in their order; `None` without a valid one.
     pub(crate) of_each: Vec<Option<Value>>,
-    /// How those that have none failed, by their place.
+    /// The outcomes of questions without an answer, by position.
     pub(crate) failed: BTreeMap<usize, Outcome>,
-    /// The calls that the answers came with.
+    /// The calls whose answers are used.
     pub(crate) from: Vec<AnswersOf>,
-    /// Warnings for people.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Answers to questions, in their order: to all of them, or where `some_will_do` to some.
+/// Answers questions: all of them, or with `accepts_partial` at least one.
 ///
 /// # Errors
-/// When some are not answered, or not validly, after all attempts, and all must be, or none is. What was answered validly is kept
-/// all the same.
+/// When required answers are missing after all attempts. Valid answers are kept nevertheless.
 pub(crate) fn answers(
-    work: &mut Work<'_>,
-    terms: &Terms<'_>,
-    questions: &[Asked<'_>],
-) -> Result<Answers, Outcome> {
-    let frame = render(work, terms, &[])?;
+    ctx: &mut BatchContext<'_>,
+    task: &QuestionTask<'_>,
+    questions: &[AskedQuestion<'_>],
+) -> Result<QuestionAnswers, Outcome> {
+    let frame = render(ctx, task, &[])?;
     let addresses: Vec<Digest> = questions
         .iter()
-        .map(|asked| address(terms, &frame, asked.question))
+        .map(|asked| address(task, &frame, asked.question))
         .collect();
-    let mut found = Answers {
+    let mut found = QuestionAnswers {
         of_each: vec![None; questions.len()],
-        ..Answers::default()
+        ..QuestionAnswers::default()
     };
     loop {
         let open = (0..questions.len()).filter(|&place| found.is_open(place));
@@ -99,11 +90,11 @@ pub(crate) fn answers(
         let asked: Vec<Digest> = open.iter().map(|&place| addresses[place]).collect();
         for (&place, known) in
             open.iter()
-                .zip(terms.ready.known(work.calls, work.asked_since, &asked)?)
+                .zip(task.handle.known(ctx.calls, ctx.asked_since, &asked)?)
         {
             if let Some((answer, call)) = known
-                // Under another schema, what was valid may not be.
-                && violations(terms, &answer).is_empty()
+                // The schema may have changed since the answer was kept.
+                && violations(task, &answer).is_empty()
             {
                 call.add_to(&mut found.from);
                 found.of_each[place] = Some(answer);
@@ -114,19 +105,19 @@ pub(crate) fn answers(
         if open.is_empty() {
             return found.unless_none();
         }
-        let claim = Claim::of(work.calls, &open, &addresses);
+        let claim = Claim::of(ctx.calls, &open, &addresses);
         if claim.mine.is_empty() {
-            // Nothing of this batch's own is held meanwhile: two batches cannot wait for each other.
-            work.calls
-                .wait(addresses[open[0]], &|| work.alarm.rang().is_some());
-            if work.is_rehearsed || work.stop.stopping() || work.alarm.rang().is_some() {
+            // The batch holds no claim of its own meanwhile, so two batches cannot wait for each other.
+            ctx.calls
+                .wait(addresses[open[0]], &|| ctx.cancel.reason().is_some());
+            if ctx.is_dry_run || ctx.stop.stopping() || ctx.cancel.reason().is_some() {
                 return Err(Outcome::new(OutcomeKind::Cancelled, "the run was stopped"));
             }
             continue;
         }
         ask(
-            work,
-            terms,
+            ctx,
+            task,
             questions,
             &addresses,
             &frame,
@@ -136,11 +127,11 @@ pub(crate) fn answers(
     }
 }
 
-/// Questions that no other batch of the run is asking; others may ask them when this is dropped.
+/// Questions that no other batch of the run is asking. Dropping it releases them.
 struct Claim<'a> {
     calls: &'a dyn Calls,
     addresses: Vec<Digest>,
-    /// Their places.
+    /// Their positions.
     mine: Vec<usize>,
 }
 
@@ -164,12 +155,12 @@ impl Drop for Claim<'_> {
     }
 }
 
-impl Answers {
+impl QuestionAnswers {
     fn is_open(&self, place: usize) -> bool {
         self.of_each[place].is_none() && !self.failed.contains_key(&place)
     }
 
-    /// A batch of which no question was answered has failed as a whole.
+    /// Fails the batch if no question was answered.
     fn unless_none(self) -> Result<Self, Outcome> {
         let all = self.of_each.len();
         match self.failed.first_key_value() {
@@ -177,7 +168,7 @@ impl Answers {
                 let message = format!("{all} of {all} questions have no valid answer");
                 let mut details: Vec<String> = Vec::new();
                 for line in self.failed.values().flat_map(|outcome| &outcome.details) {
-                    if details.len() < TOLD && !details.contains(line) {
+                    if details.len() < SHOWN && !details.contains(line) {
                         details.push(line.clone());
                     }
                 }
@@ -190,24 +181,24 @@ impl Answers {
     }
 }
 
-/// Asks the questions at these places, again what was not answered validly.
+/// Asks the questions at these positions, and repeats those without a valid answer.
 fn ask(
-    work: &mut Work<'_>,
-    terms: &Terms<'_>,
-    questions: &[Asked<'_>],
+    ctx: &mut BatchContext<'_>,
+    task: &QuestionTask<'_>,
+    questions: &[AskedQuestion<'_>],
     addresses: &[Digest],
     frame: &str,
     places: &[usize],
-    found: &mut Answers,
+    found: &mut QuestionAnswers,
 ) -> Result<(), Outcome> {
     let mut caller = Caller {
-        ready: terms.ready,
-        timeout: terms.timeout,
-        attempts: terms.attempts,
+        handle: task.handle,
+        timeout: task.timeout,
+        attempts: task.attempts,
         count: 0,
     };
-    let mut told: Vec<Wrong> = Vec::new();
-    for _ in 0..terms.attempts.max(1) {
+    let mut feedback: Vec<ReplyError> = Vec::new();
+    for _ in 0..task.attempts.max(1) {
         let open: Vec<usize> = places
             .iter()
             .copied()
@@ -216,41 +207,42 @@ fn ask(
         if open.is_empty() {
             return Ok(());
         }
-        let last = std::mem::take(&mut told);
-        let wrong: Vec<String> = last.iter().take(TOLD).map(Wrong::line).collect();
+        let last = std::mem::take(&mut feedback);
+        let wrong: Vec<String> = last.iter().take(SHOWN).map(ReplyError::line).collect();
         let mut parts = vec![open];
         while let Some(part) = parts.pop() {
-            let asked: Vec<&Asked<'_>> = part.iter().map(|&index| &questions[index]).collect();
+            let asked: Vec<&AskedQuestion<'_>> =
+                part.iter().map(|&index| &questions[index]).collect();
             let to: Vec<Digest> = part.iter().map(|&index| addresses[index]).collect();
-            let round = round(work, terms, &mut caller, frame, (&asked, &to), &wrong);
+            let round = round(ctx, task, &mut caller, frame, (&asked, &to), &wrong);
             match round {
-                Ok((call, sorted)) => {
-                    let valid = sorted.answers.iter().map(|(place, answer)| Valid {
+                Ok((call, matched)) => {
+                    let valid = matched.answers.iter().map(|(place, answer)| ValidAnswer {
                         address: addresses[part[*place]],
                         answer: answer.clone(),
-                        schema: terms.schema.map(|form| form.asset.digest),
-                        agent: terms.ready.agent.describe(),
+                        schema: task.schema.map(|form| form.asset.digest),
+                        agent: task.handle.agent.describe(),
                         call,
                         is_shared: true,
                     });
-                    work.calls.keep_all(valid.collect())?;
-                    found.warnings.extend(sorted.invented().map(|id| {
-                        let agent = &terms.ready.agent.name;
+                    ctx.calls.keep_all(valid.collect())?;
+                    found.warnings.extend(matched.invented().map(|id| {
+                        let agent = &task.handle.agent.name;
                         format!("call {call}: agent `{agent}` answered `{id}`, a question that was not asked: left out")
                     }));
-                    for (place, answer) in sorted.answers {
-                        AnswersOf::one(work.calls.run(), call).add_to(&mut found.from);
+                    for (place, answer) in matched.answers {
+                        AnswersOf::one(ctx.calls.run(), call).add_to(&mut found.from);
                         found.of_each[part[place]] = Some(answer);
                     }
-                    caller.judged(work, call)?;
-                    told.extend(sorted.wrong);
+                    caller.mark_used(ctx, call)?;
+                    feedback.extend(matched.wrong);
                 }
-                Err(Unanswered::TooLong(_)) if part.len() > 1 => {
+                Err(CallError::TooLong(_)) if part.len() > 1 => {
                     let rest = part.len() / 2;
                     parts.push(part[rest..].to_vec());
                     parts.push(part[..rest].to_vec());
                 }
-                Err(Unanswered::TooLong(outcome) | Unanswered::Failed(outcome)) => {
+                Err(CallError::TooLong(outcome) | CallError::Failed(outcome)) => {
                     return Err(outcome);
                 }
             }
@@ -263,10 +255,10 @@ fn ask(
     if open.is_empty() {
         return Ok(());
     }
-    let tried = terms.attempts.max(1);
-    if terms.some_will_do {
+    let tried = task.attempts.max(1);
+    if task.accepts_partial {
         let failed = open.iter().map(|&place| {
-            let outcome = unanswered(questions[place].id, tried, &told);
+            let outcome = unanswered(questions[place].id, tried, &feedback);
             (place, outcome)
         });
         found.failed.extend(failed);
@@ -279,7 +271,7 @@ fn ask(
         requests(tried)
     );
     Err(Outcome::new(OutcomeKind::Schema, message)
-        .with_details(told.iter().take(TOLD).map(Wrong::line).collect())
+        .with_details(feedback.iter().take(SHOWN).map(ReplyError::line).collect())
         .for_good())
 }
 
@@ -290,11 +282,14 @@ fn requests(count: u32) -> String {
     }
 }
 
-/// How a question failed, of all that was wrong with the last answers.
-fn unanswered(id: &str, tried: u32, wrong: &[Wrong]) -> Outcome {
+/// Returns the outcome of a question without a valid answer.
+fn unanswered(id: &str, tried: u32, wrong: &[ReplyError]) -> Outcome {
     let of = |id: Option<&str>| {
         let lines = wrong.iter().filter(|wrong| wrong.id.as_deref() == id);
-        lines.take(TOLD).map(Wrong::line).collect::<Vec<String>>()
+        lines
+            .take(SHOWN)
+            .map(ReplyError::line)
+            .collect::<Vec<String>>()
     };
     let mut details = of(Some(id));
     if details.is_empty() {
@@ -306,32 +301,32 @@ fn unanswered(id: &str, tried: u32, wrong: &[Wrong]) -> Outcome {
         .for_good()
 }
 
-/// What an answer is to.
-fn address(terms: &Terms<'_>, frame: &str, question: &Value) -> Digest {
+/// Returns the address of an answer.
+fn address(task: &QuestionTask<'_>, frame: &str, question: &Value) -> Digest {
     let all = json!([
         VERSION,
-        terms.ready.agent.digest().to_string(),
+        task.handle.agent.digest().to_string(),
         Digest::of(frame).to_string(),
         question,
     ]);
     Digest::of(all.to_string())
 }
 
-fn violations(terms: &Terms<'_>, answer: &Value) -> Vec<Violation> {
-    let found = terms.schema;
+fn violations(task: &QuestionTask<'_>, answer: &Value) -> Vec<Violation> {
+    let found = task.schema;
     found.map_or_else(Vec::new, |form| form.schema.violations(answer, "", 5))
 }
 
-/// One request with these questions.
+/// Sends one request with these questions.
 fn round(
-    work: &mut Work<'_>,
-    terms: &Terms<'_>,
+    ctx: &mut BatchContext<'_>,
+    task: &QuestionTask<'_>,
     caller: &mut Caller<'_>,
     frame: &str,
-    (asked, addresses): (&[&Asked<'_>], &[Digest]),
+    (asked, addresses): (&[&AskedQuestion<'_>], &[Digest]),
     wrong: &[String],
-) -> Result<(u64, Sorted), Unanswered> {
-    let mut prompt = render(work, terms, asked).map_err(Unanswered::Failed)?;
+) -> Result<(u64, MatchedReply), CallError> {
+    let mut prompt = render(ctx, task, asked).map_err(CallError::Failed)?;
     if !wrong.is_empty() {
         prompt.push_str("\n\nYour last answer was not valid:\n");
         for line in wrong {
@@ -346,24 +341,24 @@ fn round(
         system,
         prompt,
         attachments: Vec::new(),
-        schema: terms.schema.and_then(listed),
-        max_tokens: terms.ready.max_tokens(),
-        temperature: terms.ready.temperature(),
+        schema: task.schema.and_then(listed),
+        max_tokens: task.handle.max_tokens(),
+        temperature: task.handle.temperature(),
     };
-    work.calls.asking(&|| Parts {
-        out: terms.out.to_owned(),
+    ctx.calls.about_to_ask(&|| RequestParts {
+        out: task.out.to_owned(),
         questions: asked
             .iter()
             .zip(addresses)
             .map(|(asked, &address)| (asked.id.to_owned(), asked.question.clone(), address))
             .collect(),
         address: None,
-        keeps_id: keeps_id(terms),
+        keeps_id: keeps_id(task),
         request: request.clone(),
     });
-    let (call, reply) = caller.call(work, &request, asked.len() as u64)?;
+    let (call, reply) = caller.call(ctx, &request, asked.len() as u64)?;
     let refused = |valid: usize, violations: &[String]| {
-        work.watcher.told(Told::Refused {
+        ctx.observer.event(StepEvent::Refused {
             number: call,
             valid: valid as u64,
             violations,
@@ -371,58 +366,61 @@ fn round(
     };
     let broken = |kind, what: &str| {
         refused(0, &[what.to_owned()]);
-        let message = format!("agent `{}`: {what}", terms.ready.agent.name);
+        let message = format!("agent `{}`: {what}", task.handle.agent.name);
         Outcome::new(kind, message).for_good()
     };
     if matches!(reply.stop, StopReason::Length | StopReason::Refused) {
-        caller.judged(work, call).map_err(Unanswered::Failed)?;
+        caller.mark_used(ctx, call).map_err(CallError::Failed)?;
     }
     match reply.stop {
-        // So many answers do not fit: fewer may.
+        // Fewer answers may fit.
         StopReason::Length if asked.len() > 1 => {
-            return Err(Unanswered::TooLong(broken(
+            return Err(CallError::TooLong(broken(
                 OutcomeKind::Cut,
                 "the answer was cut at its most tokens",
             )));
         }
         StopReason::Length => {
-            return Err(Unanswered::Failed(broken(
+            return Err(CallError::Failed(broken(
                 OutcomeKind::Cut,
                 "the answer to one question was cut: raise `max_tokens`",
             )));
         }
         StopReason::Refused => {
-            return Err(Unanswered::Failed(
+            return Err(CallError::Failed(
                 broken(OutcomeKind::Refused, "it would not answer").with_details(vec![reply.text]),
             ));
         }
         StopReason::End | StopReason::Other(_) => {}
     }
     let ids: Vec<&str> = asked.iter().map(|asked| asked.id).collect();
-    let sorted = sort(
+    let matched = match_reply(
         &reply,
         &ids,
-        &|answer| violations(terms, answer),
-        keeps_id(terms),
+        &|answer| violations(task, answer),
+        keeps_id(task),
         false,
     );
-    if !sorted.wrong.is_empty() {
-        refused(sorted.answers.len(), &sorted.violations());
+    if !matched.wrong.is_empty() {
+        refused(matched.answers.len(), &matched.violations());
     }
-    Ok((call, sorted))
+    Ok((call, matched))
 }
 
-/// Whether `id` is part of what an answer must be, and not only its sign.
-fn keeps_id(terms: &Terms<'_>) -> bool {
-    terms
-        .schema
+/// Returns true if the schema of an answer declares `id`.
+fn keeps_id(task: &QuestionTask<'_>) -> bool {
+    task.schema
         .is_some_and(|form| form.text["properties"].get("id").is_some())
 }
 
-/// The prompt with these questions.
-fn render(work: &Work<'_>, terms: &Terms<'_>, asked: &[&Asked<'_>]) -> Result<String, Outcome> {
-    let template = &terms.prompt.template;
-    let mut scope = scope(work, template.mentions().dotted())?;
+/// Renders the prompt with these questions.
+fn render(
+    ctx: &BatchContext<'_>,
+    task: &QuestionTask<'_>,
+    asked: &[&AskedQuestion<'_>],
+) -> Result<String, Outcome> {
+    let template = &task.prompt.template;
+    let mut scope = scope(ctx, template.mentions().dotted())?;
     let questions = asked
         .iter()
         .map(|asked| json!({ "id": asked.id, "question": asked.question }));
@@ -432,17 +430,17 @@ fn render(work: &Work<'_>, terms: &Terms<'_>, asked: &[&Asked<'_>]) -> Result<St
         .map_err(|error| parse_failure(error).for_good())
 }
 
-/// What a template mentions, without the questions.
+/// Returns the names that a template mentions, without the questions.
 pub(crate) fn scope(
-    work: &Work<'_>,
+    ctx: &BatchContext<'_>,
     names: &std::collections::BTreeSet<String>,
 ) -> Result<Map<String, Value>, Outcome> {
     let is_ours = |name: &String| name == "questions" || name.starts_with("questions.");
     let names = names.iter().filter(|name| !is_ours(name)).cloned();
-    values::named(work, &names.collect())
+    values::named(ctx, &names.collect())
 }
 
-/// What all requests begin with, apart from the rest, so that a provider can cache it.
+/// Divides a prompt into the part that all requests share and the rest, so that a provider can cache the first.
 fn divided(frame: &str, prompt: String) -> (Option<String>, String) {
     let common = frame
         .bytes()
@@ -463,8 +461,9 @@ fn divided(frame: &str, prompt: String) -> (Option<String>, String) {
     }
 }
 
-/// The schema of a whole reply: answers with the ids of their questions. None where the schema of one refers to other files.
-fn listed(form: Form<'_>) -> Option<Value> {
+/// Returns the schema of a whole reply: answers with the ids of their questions. `None` if the schema of an answer refers to
+/// other files.
+fn listed(form: AnswerSchema<'_>) -> Option<Value> {
     if !form.asset.refers.is_empty() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Ends work inside Milepost midway: the wish to stop the run, and the end of a step's or a stage's time.
+//! Cancels work inside Milepost: when the run is stopped, or the time of a step or stage is over.
 
 use super::command::Deadline;
 use milepost_core::base::source::{Sink, Source};
@@ -12,91 +12,93 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// What is read or written between two looks at the alarm, in bytes and in calls.
+/// How much is read or written between two checks of the token, in bytes and in calls.
 const BYTES: usize = 1 << 14;
 const CALLS: u32 = 128;
 
-/// How often the alarm is looked at while work goes on apart.
+/// How often the token is checked while a thread works.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Stack of a thread that works apart: programs may recurse.
+/// The stack of such a thread: programs can recurse.
 const STACK: usize = 16 << 20;
 
-/// Why work must end.
+/// Why work is cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rang {
-    /// The run is being stopped.
-    Stop,
+pub(crate) enum CancelReason {
+    /// The run is stopped.
+    Stopped,
     /// The time is over.
-    Time,
+    TimedOut,
 }
 
-/// Rings when the run is being stopped or the time is over. What an attempt reads and writes looks at it.
+/// A token that is cancelled when the run is stopped or the time is over. Files of an attempt check it while they are read and
+/// written.
 #[derive(Debug, Default)]
-pub(crate) struct Alarm {
-    wished: Arc<AtomicBool>,
+pub(crate) struct CancelToken {
+    stop_flag: Arc<AtomicBool>,
     end: Mutex<Option<Deadline>>,
 }
 
-impl Alarm {
-    /// Rings when `wished` is set.
-    pub(crate) fn new(wished: Arc<AtomicBool>) -> Arc<Self> {
+impl CancelToken {
+    /// Returns a token that `stop_flag` cancels.
+    pub(crate) fn new(stop_flag: Arc<AtomicBool>) -> Arc<Self> {
         let end = Mutex::default();
-        Arc::new(Self { wished, end })
+        Arc::new(Self { stop_flag, end })
     }
 
-    /// Gives what follows so much time; none: no limit.
-    pub(crate) fn set(&self, left: Option<Duration>) {
+    /// Limits the time of the work that follows; `None` removes the limit.
+    pub(crate) fn set_time(&self, left: Option<Duration>) {
         *self.end.lock().unwrap_or_else(PoisonError::into_inner) = left.map(Deadline::after);
     }
 
-    /// Why work must end; none: it may go on.
-    pub(crate) fn rang(&self) -> Option<Rang> {
-        if self.wished.load(Ordering::Relaxed) {
-            return Some(Rang::Stop);
+    /// Returns why work is cancelled; `None` if it may continue.
+    pub(crate) fn reason(&self) -> Option<CancelReason> {
+        if self.stop_flag.load(Ordering::Relaxed) {
+            return Some(CancelReason::Stopped);
         }
         let end = *self.end.lock().unwrap_or_else(PoisonError::into_inner);
-        end.is_some_and(|end| end.is_over()).then_some(Rang::Time)
+        end.is_some_and(|end| end.is_over())
+            .then_some(CancelReason::TimedOut)
     }
 
-    /// An error once work must end.
+    /// Returns an error if work is cancelled.
     ///
     /// # Errors
-    /// When the alarm rang.
-    pub(crate) fn look(&self) -> io::Result<()> {
-        match self.rang() {
+    /// When the token is cancelled.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        match self.reason() {
             None => Ok(()),
-            Some(Rang::Stop) => Err(io::Error::other("the run was stopped")),
-            Some(Rang::Time) => Err(io::Error::other("the time is over")),
+            Some(CancelReason::Stopped) => Err(io::Error::other("the run was stopped")),
+            Some(CancelReason::TimedOut) => Err(io::Error::other("the time is over")),
         }
     }
 
-    /// A source whose reading ends when the alarm rings.
+    /// Returns a source that fails to read once the token is cancelled.
     pub(crate) fn source(self: &Arc<Self>, inner: Arc<dyn Source>) -> Arc<dyn Source> {
-        let alarm = Arc::clone(self);
-        Arc::new(Watched { inner, alarm })
+        let cancel = Arc::clone(self);
+        Arc::new(CancellableSource { inner, cancel })
     }
 
-    /// A sink whose writing ends when the alarm rings.
+    /// Returns a sink that fails to write once the token is cancelled.
     pub(crate) fn sink(self: &Arc<Self>, inner: Box<dyn Sink>) -> Box<dyn Sink> {
-        Box::new(Guarded::new(self, inner))
+        Box::new(CancellableSink::new(self, inner))
     }
 
-    /// Does work on another thread and waits for it, or until the alarm rings: then the thread is left alone, and what
-    /// it gives is dropped. So it may own memory only: no file, no lock.
+    /// Runs work on another thread and waits for its result. If the token is cancelled first, the thread continues and its
+    /// result is dropped. So the work may own memory only: no file, no lock.
     ///
     /// # Errors
-    /// When the alarm rings first.
-    pub(crate) fn apart<T: Send + 'static>(
+    /// When the token is cancelled first.
+    pub(crate) fn run_on_thread<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Outcome> {
         let (sender, receiver) = channel();
         let job = Box::new(move |free: &dyn Fn()| {
             let done = catch_unwind(AssertUnwindSafe(work));
-            // Whoever hears of the end may have more work at once.
+            // The caller may have more work at once.
             free();
-            // Nobody listens any more when the alarm rang.
+            // The receiver is gone if the token was cancelled.
             let _ = sender.send(done);
         });
         helpers::give(job).map_err(|error| {
@@ -107,7 +109,7 @@ impl Alarm {
                 Ok(Ok(done)) => return Ok(done),
                 Ok(Err(panic)) => resume_unwind(panic),
                 Err(RecvTimeoutError::Timeout) => self
-                    .look()
+                    .check()
                     .map_err(|error| Outcome::new(OutcomeKind::Timeout, error.to_string()))?,
                 Err(RecvTimeoutError::Disconnected) => {
                     let message = "a step broke down: this is a defect of Milepost";
@@ -118,23 +120,22 @@ impl Alarm {
     }
 }
 
-/// Threads that work apart. One that is done waits for the next job: starting one for each batch would cost more than most jobs.
+/// A pool of threads. Starting a thread for each batch would cost more than most jobs.
 mod helpers {
     use super::{Mutex, PoisonError, STACK, thread};
     use std::cell::Cell;
     use std::io;
     use std::sync::mpsc::{Sender, channel};
 
-    /// Work; it calls what it is given once the thread may get more.
+    /// A job; it calls its argument when the thread is free for the next one.
     pub(super) type Job = Box<dyn FnOnce(&dyn Fn()) + Send>;
 
-    /// Those that wait.
     static FREE: Mutex<Vec<Sender<Job>>> = Mutex::new(Vec::new());
 
-    /// At most so many wait; further ones end.
+    /// The most idle threads.
     const KEPT: usize = 16;
 
-    /// Hands a job to a thread that waits, or to a new one.
+    /// Hands a job to an idle thread or a new one.
     pub(super) fn give(mut job: Job) -> io::Result<()> {
         loop {
             let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -167,19 +168,19 @@ mod helpers {
     }
 }
 
-/// Looks at the alarm now and then.
-struct Look {
-    alarm: Arc<Alarm>,
+/// Checks the token after a number of bytes or calls.
+struct PeriodicCheck {
+    cancel: Arc<CancelToken>,
     bytes: usize,
     calls: u32,
 }
 
-impl Look {
-    fn new(alarm: &Arc<Alarm>) -> Self {
-        let alarm = Arc::clone(alarm);
-        // The first call looks.
+impl PeriodicCheck {
+    fn new(cancel: &Arc<CancelToken>) -> Self {
+        let cancel = Arc::clone(cancel);
+        // The first call checks.
         Self {
-            alarm,
+            cancel,
             bytes: BYTES,
             calls: 0,
         }
@@ -192,27 +193,26 @@ impl Look {
             return Ok(());
         }
         (self.bytes, self.calls) = (0, 0);
-        self.alarm.look()
+        self.cancel.check()
     }
 }
 
-/// A writer that ends when the alarm rings.
-pub(crate) struct Guarded<W> {
+/// A writer that fails once the token is cancelled.
+pub(crate) struct CancellableSink<W> {
     inner: W,
-    look: Look,
+    check: PeriodicCheck,
 }
 
-impl<W> Guarded<W> {
-    /// Around a writer.
-    pub(crate) fn new(alarm: &Arc<Alarm>, inner: W) -> Self {
-        let look = Look::new(alarm);
-        Self { inner, look }
+impl<W> CancellableSink<W> {
+    pub(crate) fn new(cancel: &Arc<CancelToken>, inner: W) -> Self {
+        let check = PeriodicCheck::new(cancel);
+        Self { inner, check }
     }
 }
 
-impl<W: Write> Write for Guarded<W> {
+impl<W: Write> Write for CancellableSink<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.look.after(bytes.len())?;
+        self.check.after(bytes.len())?;
         self.inner.write(bytes)
     }
 
@@ -221,18 +221,18 @@ impl<W: Write> Write for Guarded<W> {
     }
 }
 
-impl<W: Seek> Seek for Guarded<W> {
+impl<W: Seek> Seek for CancellableSink<W> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.inner.seek(to)
     }
 }
 
-struct Watched {
+struct CancellableSource {
     inner: Arc<dyn Source>,
-    alarm: Arc<Alarm>,
+    cancel: Arc<CancelToken>,
 }
 
-impl Source for Watched {
+impl Source for CancellableSource {
     fn name(&self) -> String {
         self.inner.name()
     }
@@ -243,38 +243,38 @@ impl Source for Watched {
 
     fn open(&self) -> io::Result<Box<dyn Read + Send>> {
         let inner = self.inner.open()?;
-        let look = Look::new(&self.alarm);
-        Ok(Box::new(Reading { inner, look }))
+        let check = PeriodicCheck::new(&self.cancel);
+        Ok(Box::new(CancellableReader { inner, check }))
     }
 }
 
-struct Reading {
+struct CancellableReader {
     inner: Box<dyn Read + Send>,
-    look: Look,
+    check: PeriodicCheck,
 }
 
-impl Read for Reading {
+impl Read for CancellableReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(buffer)?;
-        self.look.after(n)?;
+        self.check.after(n)?;
         Ok(n)
     }
 }
 
-impl Sink for Guarded<Box<dyn Sink>> {
+impl Sink for CancellableSink<Box<dyn Sink>> {
     fn path(&self) -> &Path {
         self.inner.path()
     }
 
     fn finish(self: Box<Self>) -> io::Result<()> {
-        self.look.alarm.look()?;
+        self.check.cancel.check()?;
         self.inner.finish()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Alarm, Rang};
+    use super::{CancelReason, CancelToken};
     use milepost_core::base::source::Source;
     use std::io::{self, Read};
     use std::path::Path;
@@ -300,34 +300,34 @@ mod tests {
 
     #[test]
     fn what_never_ends_is_ended_by_the_time_and_by_the_wish() {
-        let wished = Arc::new(AtomicBool::new(false));
-        let alarm = Alarm::new(Arc::clone(&wished));
-        assert_eq!(alarm.rang(), None);
-        alarm.set(Some(Duration::from_millis(1)));
+        let stop_flag = Arc::new(AtomicBool::new(false));
+        let cancel = CancelToken::new(Arc::clone(&stop_flag));
+        assert_eq!(cancel.reason(), None);
+        cancel.set_time(Some(Duration::from_millis(1)));
         let endless = || {
-            let mut reader = alarm.source(Arc::new(Endless)).open().unwrap();
+            let mut reader = cancel.source(Arc::new(Endless)).open().unwrap();
             io::copy(&mut reader, &mut io::sink())
                 .unwrap_err()
                 .to_string()
         };
         assert_eq!(endless(), "the time is over");
-        assert_eq!(alarm.rang(), Some(Rang::Time));
+        assert_eq!(cancel.reason(), Some(CancelReason::TimedOut));
         // It waits for a word that never comes, until the test drops its end.
         let (word, never) = std::sync::mpsc::channel::<()>();
-        let apart = alarm.apart(move || never.recv().is_ok());
-        assert!(apart.is_err());
+        let unfinished = cancel.run_on_thread(move || never.recv().is_ok());
+        assert!(unfinished.is_err());
         drop(word);
-        alarm.set(None);
+        cancel.set_time(None);
         // One thread after the other, and one beside the other.
         for n in 0..3 {
-            let inner = Arc::clone(&alarm);
-            let both = alarm.apart(move || (n, inner.apart(move || n + 1)));
+            let inner = Arc::clone(&cancel);
+            let both = cancel.run_on_thread(move || (n, inner.run_on_thread(move || n + 1)));
             let (first, second) = both.unwrap();
             assert_eq!((first, second.unwrap()), (n, n + 1));
         }
-        let panics = || alarm.apart(|| panic!("on purpose"));
+        let panics = || cancel.run_on_thread(|| panic!("on purpose"));
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
-        wished.store(true, Ordering::Relaxed);
+        stop_flag.store(true, Ordering::Relaxed);
         assert_eq!(endless(), "the run was stopped");
     }
 }

@@ -1,4 +1,4 @@
-//! What of a reply answers which question, and what is wrong with the rest.
+//! Matches the answers in a reply to their questions, and reports the errors.
 
 use milepost_agents::answer::json::{ExtractedJson, extract_json};
 use milepost_agents::request::Reply;
@@ -6,31 +6,29 @@ use milepost_store::check::schema::Violation;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// A reply, sorted.
+/// A reply whose answers are matched to questions.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Sorted {
-    /// Valid answers, by the place of their question.
+pub(crate) struct MatchedReply {
+    /// Valid answers, with the positions of their questions.
     pub(crate) answers: Vec<(usize, Value)>,
-    /// What is wrong.
-    pub(crate) wrong: Vec<Wrong>,
+    /// The errors.
+    pub(crate) wrong: Vec<ReplyError>,
 }
 
-/// One thing that is wrong with a reply.
+/// An error in a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wrong {
-    /// What kind of thing.
-    pub(crate) what: What,
-    /// The id of the question that it is about; none: it is about the whole reply, or an answer without an id.
+pub(crate) struct ReplyError {
+    pub(crate) kind: ReplyErrorKind,
+    /// The id of the question; `None` for the whole reply or an answer without an id.
     pub(crate) id: Option<String>,
-    /// JSON pointer into the reply; empty for the whole.
+    /// The JSON pointer into the reply; empty for the whole.
     pub(crate) pointer: String,
-    /// What is wrong, in words.
     pub(crate) message: String,
 }
 
-/// What can be wrong with a reply.
+/// The kinds of errors in a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum ReplyErrorKind {
     /// It is no JSON, or more than one value.
     Json,
     /// It is neither a list of answers nor an object of them.
@@ -47,26 +45,26 @@ pub(crate) enum What {
     Schema(String),
 }
 
-impl Wrong {
-    fn whole(what: What, message: impl Into<String>) -> Self {
+impl ReplyError {
+    fn whole(kind: ReplyErrorKind, message: impl Into<String>) -> Self {
         Self {
-            what,
+            kind,
             id: None,
             pointer: String::new(),
             message: message.into(),
         }
     }
 
-    fn of(what: What, id: &str, pointer: &str, message: impl Into<String>) -> Self {
+    fn of(kind: ReplyErrorKind, id: &str, pointer: &str, message: impl Into<String>) -> Self {
         Self {
-            what,
+            kind,
             id: Some(id.to_owned()),
             pointer: pointer.to_owned(),
             message: message.into(),
         }
     }
 
-    /// The same in a line, as a model is told it.
+    /// Returns the error in one line, as it is sent to a model.
     pub(crate) fn line(&self) -> String {
         match &self.id {
             Some(id) => format!("{id}: {}", self.message),
@@ -75,46 +73,48 @@ impl Wrong {
     }
 }
 
-impl Sorted {
+impl MatchedReply {
     /// Returns the ids of answers to questions that were not asked.
     pub(crate) fn invented(&self) -> impl Iterator<Item = &str> {
         let wrong = self
             .wrong
             .iter()
-            .filter(|wrong| wrong.what == What::Unknown);
+            .filter(|wrong| wrong.kind == ReplyErrorKind::Unknown);
         wrong.filter_map(|wrong| wrong.id.as_deref())
     }
 
-    /// What is wrong, a line each.
+    /// Returns the errors, one line each.
     pub(crate) fn violations(&self) -> Vec<String> {
-        self.wrong.iter().map(Wrong::line).collect()
+        self.wrong.iter().map(ReplyError::line).collect()
     }
 }
 
 /// An answer in a reply.
-struct Entry<'a> {
+struct ReplyEntry<'a> {
     id: Option<String>,
-    /// Where it stands.
+    /// Its JSON pointer.
     pointer: String,
     value: &'a Value,
 }
 
-/// Sorts a reply to the questions with these ids. `violations` says what is wrong with an answer; `keeps_id` whether its `id` is
-/// part of it; `once` that the same answer twice is wrong, too.
-pub(crate) fn sort(
+/// Matches a reply to the questions with these ids. `violations` validates an answer. With `keeps_id` the `id` is part of an
+/// answer; with `once` even two equal answers are an error.
+pub(crate) fn match_reply(
     reply: &Reply,
     ids: &[&str],
     violations: &dyn Fn(&Value) -> Vec<Violation>,
     keeps_id: bool,
     once: bool,
-) -> Sorted {
-    let mut sorted = Sorted::default();
+) -> MatchedReply {
+    let mut sorted = MatchedReply::default();
     let value = match (&reply.structured, extract_json(&reply.text)) {
         (Some(value), _) => value.clone(),
         (None, ExtractedJson::One { value, .. }) => value,
         (None, ExtractedJson::Several { first, count }) => {
             let message = format!("{count} JSON values: one was expected, the first was read");
-            sorted.wrong.push(Wrong::whole(What::Json, message));
+            sorted
+                .wrong
+                .push(ReplyError::whole(ReplyErrorKind::Json, message));
             first
         }
         (None, wrong) => {
@@ -123,21 +123,25 @@ pub(crate) fn sort(
                 ExtractedJson::Broken(why) => format!("the JSON is wrong: {why}"),
                 _ => "there is no JSON in it".to_owned(),
             };
-            sorted.wrong.push(Wrong::whole(What::Json, message));
+            sorted
+                .wrong
+                .push(ReplyError::whole(ReplyErrorKind::Json, message));
             return sorted;
         }
     };
     let Some(entries) = entries(&value, ids) else {
         let message =
             "a JSON array was expected, with an object for each question that has its `id`";
-        sorted.wrong.push(Wrong::whole(What::Shape, message));
+        sorted
+            .wrong
+            .push(ReplyError::whole(ReplyErrorKind::Shape, message));
         return sorted;
     };
     let mut found: BTreeMap<usize, Vec<(String, Value)>> = BTreeMap::new();
-    for Entry { id, pointer, value } in entries {
+    for ReplyEntry { id, pointer, value } in entries {
         let Some(id) = id else {
-            let wrong = Wrong::whole(What::NoId, "an answer without `id`");
-            sorted.wrong.push(Wrong { pointer, ..wrong });
+            let wrong = ReplyError::whole(ReplyErrorKind::NoId, "an answer without `id`");
+            sorted.wrong.push(ReplyError { pointer, ..wrong });
             continue;
         };
         match ids.iter().position(|known| *known == id) {
@@ -148,14 +152,14 @@ pub(crate) fn sort(
             }
             None => {
                 let message = "there is no question with this id";
-                let wrong = Wrong::of(What::Unknown, &id, &pointer, message);
+                let wrong = ReplyError::of(ReplyErrorKind::Unknown, &id, &pointer, message);
                 sorted.wrong.push(wrong);
             }
         }
     }
     for (place, id) in ids.iter().enumerate() {
         let Some(mut answers) = found.remove(&place) else {
-            let wrong = Wrong::of(What::Missing, id, "", "no answer");
+            let wrong = ReplyError::of(ReplyErrorKind::Missing, id, "", "no answer");
             sorted.wrong.push(wrong);
             continue;
         };
@@ -170,7 +174,7 @@ pub(crate) fn sort(
                 others => format!("{} answers that differ", others.len() + 1),
             };
             let pointer = others.last().map_or(pointer, |(pointer, _)| pointer);
-            let wrong = Wrong::of(What::Doubled, id, pointer, message);
+            let wrong = ReplyError::of(ReplyErrorKind::Doubled, id, pointer, message);
             sorted.wrong.push(wrong);
             continue;
         }
@@ -182,26 +186,28 @@ pub(crate) fn sort(
         for violation in wrong {
             let message = violation.to_string();
             let pointer = format!("{pointer}{}", violation.pointer);
-            let what = What::Schema(violation.keyword);
-            sorted.wrong.push(Wrong::of(what, id, &pointer, message));
+            let kind = ReplyErrorKind::Schema(violation.keyword);
+            sorted
+                .wrong
+                .push(ReplyError::of(kind, id, &pointer, message));
         }
     }
     sorted
 }
 
-/// The entries of a reply, each with the id of its question: an array, one under `answers` or as the only array of an object, or an
-/// object whose keys are ids.
-fn entries<'a>(value: &'a Value, ids: &[&str]) -> Option<Vec<Entry<'a>>> {
+/// Returns the answers in a reply: the items of an array, of the only array in an object, or the values of an object whose keys
+/// are ids.
+fn entries<'a>(value: &'a Value, ids: &[&str]) -> Option<Vec<ReplyEntry<'a>>> {
     let of_list = |list: &'a Vec<Value>, at: &str| {
         let entries = list.iter().enumerate();
-        let entry = |(place, value): (usize, &'a Value)| Entry {
+        let entry = |(place, value): (usize, &'a Value)| ReplyEntry {
             id: text(&value["id"]),
             pointer: format!("{at}/{place}"),
             value,
         };
         entries.map(entry).collect()
     };
-    let alone = |id: &'a Value| Entry {
+    let alone = |id: &'a Value| ReplyEntry {
         id: text(id),
         pointer: String::new(),
         value,
@@ -210,7 +216,7 @@ fn entries<'a>(value: &'a Value, ids: &[&str]) -> Option<Vec<Entry<'a>>> {
         Value::Array(list) => Some(of_list(list, "")),
         Value::Object(object) => {
             if object.keys().any(|key| ids.contains(&key.as_str())) {
-                let entry = |(id, value): (&String, &'a Value)| Entry {
+                let entry = |(id, value): (&String, &'a Value)| ReplyEntry {
                     id: Some(id.clone()),
                     pointer: format!("/{}", escaped(id)),
                     value,
@@ -222,7 +228,7 @@ fn entries<'a>(value: &'a Value, ids: &[&str]) -> Option<Vec<Entry<'a>>> {
                 .filter_map(|(key, value)| Some((key, value.as_array()?)));
             match (lists.next(), lists.next()) {
                 (Some((key, list)), None) => Some(of_list(list, &format!("/{}", escaped(key)))),
-                // The answer to the only question, without a list around it.
+                // The answer to the only question, without a list.
                 (None, _) if object.contains_key("id") => Some(vec![alone(&object["id"])]),
                 _ if ids.len() == 1 && object.contains_key("id") => {
                     Some(vec![alone(&object["id"])])
@@ -234,7 +240,7 @@ fn entries<'a>(value: &'a Value, ids: &[&str]) -> Option<Vec<Entry<'a>>> {
     }
 }
 
-/// A key as it stands in a JSON pointer (RFC 6901).
+/// Escapes a key for a JSON pointer (RFC 6901).
 fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
@@ -247,7 +253,7 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// What an entry answers, without the id that only tells to which question; and where in the entry it stands.
+/// Returns the answer in an entry without the question's id, and its pointer in the entry.
 fn answer(entry: &Value, keeps_id: bool) -> (&'static str, Value) {
     let Value::Object(object) = entry else {
         return ("", entry.clone());
@@ -291,7 +297,7 @@ mod tests {
                 value_excerpt: String::new(),
             }],
         };
-        let sorted = sort(&reply, &["q1", "q2"], &wrong, false, false);
+        let sorted = match_reply(&reply, &["q1", "q2"], &wrong, false, false);
         let violations = sorted.violations();
         (sorted.answers, violations)
     }

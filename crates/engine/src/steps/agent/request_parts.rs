@@ -6,33 +6,32 @@ use serde_json::{Map, Value, json};
 
 /// A request in parts.
 #[derive(Debug, Clone)]
-pub(crate) struct Parts {
-    /// The output that its step makes.
+pub(crate) struct RequestParts {
+    /// The output of the step.
     pub(crate) out: String,
-    /// Its questions: id, question, and the address of the answer. None: the prompt is the question.
+    /// The id, text and address of each question; empty if the prompt is the question.
     pub(crate) questions: Vec<(String, Value, Digest)>,
-    /// The address of the answer, where the prompt is the question.
+    /// The address of the answer if the prompt is the question.
     pub(crate) address: Option<Digest>,
-    /// Whether `id` is part of what an answer must be.
+    /// True if the schema of an answer declares `id`.
     pub(crate) keeps_id: bool,
-    /// The request.
     pub(crate) request: AgentRequest,
 }
 
-impl Parts {
-    /// What is asked, as one text.
+impl RequestParts {
+    /// Returns the whole prompt.
     pub(crate) fn prompt(&self) -> String {
         let system = self.request.system.as_deref().unwrap_or_default();
         format!("{system}{}", self.request.prompt)
     }
 
-    /// Files that are sent along.
+    /// Returns the attached files.
     pub(crate) fn attachments(&self) -> &[Attachment] {
         &self.request.attachments
     }
 
-    /// The JSON Schema of the whole answer: of questions a list with an answer for each. None where that of one answer refers to other
-    /// files, or the answer is no JSON.
+    /// Returns the JSON Schema of the whole answer; for questions, of a list with an answer for each. `None` if the schema
+    /// refers to other files or the answer is no JSON.
     pub(crate) fn schema(&self) -> Option<Value> {
         let schema = self.request.schema.clone()?;
         if self.questions.is_empty() {
