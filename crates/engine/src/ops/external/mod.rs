@@ -1,7 +1,7 @@
 //! Work for external agents: a client leases a batch, answers its questions, and submits the answers.
 
 mod next_batch;
-mod refuse;
+mod refusals;
 mod release_batch;
 mod results;
 mod submit_batch;

@@ -1,6 +1,6 @@
 //! Releases a lease.
 
-use super::refuse;
+use super::refusals;
 use super::results::Released;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
@@ -27,17 +27,17 @@ pub fn release_batch(
         refused: None,
     };
     let Some(mut found) = leases.get(lease)? else {
-        released.refused = Some(refuse::unknown(lease));
+        released.refused = Some(refusals::unknown(lease));
         return Ok(released);
     };
     released.stage = Some(found.stage.clone());
     released.batch = Some(found.batch.clone());
-    if let Some(refusal) = refuse::foreign(&found, client) {
+    if let Some(refusal) = refusals::foreign(&found, client) {
         released.refused = Some(refusal);
         return Ok(released);
     }
     if found.state != LeaseState::Leased {
-        released.refused = Some(refuse::ended(&found));
+        released.refused = Some(refusals::ended(&found));
         return Ok(released);
     }
     found.state = LeaseState::Released;

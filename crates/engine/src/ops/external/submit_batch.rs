@@ -1,6 +1,6 @@
 //! Accepts the answer of an external client: validates and keeps it, and builds its batch by an ordinary run.
 
-use super::refuse;
+use super::refusals;
 use super::results::{AnswerFile, Left, Refusal, Submitted, WhyRefused};
 use super::workspace::{is_made, with_workspace};
 use crate::ops::project::error::OpsError;
@@ -78,15 +78,15 @@ pub fn submit_batch(
         ..submitted
     };
     let Some(mut lease) = leases.get(&submission.lease)? else {
-        return Ok(refused(refuse::unknown(&submission.lease), submitted));
+        return Ok(refused(refusals::unknown(&submission.lease), submitted));
     };
     submitted.stage = Some(lease.stage.clone());
     submitted.batch = Some(lease.batch.clone());
-    if let Some(refusal) = refuse::foreign(&lease, submission.client.as_deref()) {
+    if let Some(refusal) = refusals::foreign(&lease, submission.client.as_deref()) {
         return Ok(refused(refusal, submitted));
     }
     if lease.state != LeaseState::Leased {
-        return Ok(refused(refuse::ended(&lease), submitted));
+        return Ok(refused(refusals::ended(&lease), submitted));
     }
     let file = leases.folder(&lease.id).join(&lease.answer);
     let text = match text(submission, &lease, &file) {
@@ -98,7 +98,11 @@ pub fn submit_batch(
     };
     let sent = leases.request(&lease.id)?;
     let now = opened.clock.now();
-    let command = format!("submit_batch {} by {}", refuse::place(&lease), lease.client);
+    let command = format!(
+        "submit_batch {} by {}",
+        refusals::place(&lease),
+        lease.client
+    );
     let taken = with_workspace(&mut opened, request, &command, |opened, recorder| {
         let given = LeasedAnswer {
             lease: &lease,
@@ -114,7 +118,9 @@ pub fn submit_batch(
     };
     let ids: Vec<&str> = lease.questions.iter().map(|(id, _)| id.as_str()).collect();
     let wrong = taken.wrong.into_iter();
-    submitted.violations = wrong.map(|wrong| refuse::violation(wrong, &ids)).collect();
+    submitted.violations = wrong
+        .map(|wrong| refusals::violation(wrong, &ids))
+        .collect();
     submitted.kept = taken.kept;
     submitted.open = taken.open;
     submitted.quarantine = taken.quarantine;
@@ -127,7 +133,7 @@ pub fn submit_batch(
         return Ok(submitted);
     }
     let options = RunOptions {
-        targets: vec![refuse::place(&lease)],
+        targets: vec![refusals::place(&lease)],
         ..RunOptions::default()
     };
     let request = &Request {
@@ -154,7 +160,7 @@ fn text(submission: &Submission, lease: &Lease, file: &Path) -> Result<String, R
     }
     let missing = |problem: AnswerFile| {
         let path = file.display().to_string();
-        refuse::refusal(lease, WhyRefused::AnswerMissing { path, problem })
+        refusals::refusal(lease, WhyRefused::AnswerMissing { path, problem })
     };
     match std::fs::symlink_metadata(file) {
         Ok(found) if found.is_file() => {}
@@ -180,7 +186,7 @@ fn validate(
     let Some((stage, asking)) =
         stage.and_then(|stage| Some((stage, AnswerFormat::of(stage, &lease.out)?)))
     else {
-        return Ok(Validated::Refused(refuse::refusal(
+        return Ok(Validated::Refused(refusals::refusal(
             lease,
             WhyRefused::Stale,
         )));
@@ -200,18 +206,18 @@ fn validate(
         .find(|batch| batch.batch.key == lease.batch);
     let is_done = batch.is_some_and(|batch| batch.decision == Ok(Decision::Reused));
     if is_done && is_made(&recorder.state, &lease.stage, &lease.batch) {
-        return Ok(Validated::Refused(refuse::refusal(
+        return Ok(Validated::Refused(refusals::refusal(
             lease,
             WhyRefused::AlreadyMade,
         )));
     }
     let is_same = batch.is_some_and(|batch| fingerprint(&found, batch) == lease.fingerprint);
     let refusal = if !is_same {
-        Some(refuse::refusal(lease, WhyRefused::Stale))
+        Some(refusals::refusal(lease, WhyRefused::Stale))
     } else if holds {
         None
     } else {
-        Some(refuse::refusal(
+        Some(refusals::refusal(
             lease,
             WhyRefused::LeaseExpired { at: lease.expires },
         ))
@@ -260,13 +266,13 @@ fn add_result(
         .find(|stage| stage.stage == lease.stage)
     else {
         let why = WhyRefused::NotMade { problem: None };
-        submitted.refused = Some(refuse::refusal(lease, why));
+        submitted.refused = Some(refusals::refusal(lease, why));
         return Ok(());
     };
     submitted.left = Some(left(stage, leases, lease, now)?);
     let failed = stage.failed.iter().find(|(batch, _)| *batch == lease.batch);
     if let Some((_, outcome)) = failed {
-        submitted.violations = refuse::of_outcome(outcome);
+        submitted.violations = refusals::of_outcome(outcome);
         return Ok(());
     }
     if stage.awaits.is_some() {
@@ -283,7 +289,7 @@ fn add_result(
             (StageStatus::Blocked, Some(problem), _) => WhyRefused::Blocked { problem },
             (_, problem, _) => WhyRefused::NotMade { problem },
         };
-        submitted.refused = Some(refuse::refusal(lease, why));
+        submitted.refused = Some(refusals::refusal(lease, why));
         return Ok(());
     }
     submitted.accepted = true;

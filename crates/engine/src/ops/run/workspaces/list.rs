@@ -1,0 +1,153 @@
+//! Reads a list of workspaces with their parameters.
+
+use crate::ops::project::error::OpsError;
+use crate::ops::project::find::{declarations, find_project};
+use crate::ops::project::request::Request;
+use milepost_core::base::path::RelPath;
+use milepost_core::base::source::Source;
+use milepost_core::expr::scope::{Format, Reading, parse};
+use milepost_core::model::pipeline::Pipeline;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The default folder for workspaces of a list, in the project.
+pub(crate) const FOLDER: &str = "workspaces";
+
+/// A list of workspaces.
+pub struct WorkspaceList {
+    /// The workspaces, in order.
+    pub all: Vec<WorkspaceEntry>,
+    pub(super) pipeline: Pipeline,
+}
+
+/// A workspace of the list, with its parameters.
+pub struct WorkspaceEntry {
+    /// The name of the workspace in the list.
+    pub workspace: String,
+    /// Its parameters in the list.
+    pub(crate) params: Map<String, Value>,
+    /// The path of the workspace.
+    pub folder: PathBuf,
+    /// Its parameters as `--set` takes them.
+    pub(super) set: Vec<String>,
+}
+
+/// A file outside project and workspace.
+struct Outside(PathBuf);
+
+impl Source for Outside {
+    fn name(&self) -> String {
+        self.0.display().to_string()
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(File::open(&self.0)?))
+    }
+}
+
+/// Reads a list of workspaces. They are folders in the workspace folder of the request, by default in `workspaces` of the project.
+///
+/// # Errors
+/// When there is no project, its declarations are wrong, the list cannot be read, or an entry is wrong.
+pub fn entries(request: &Request, file: &Path) -> Result<WorkspaceList, OpsError> {
+    let project = find_project(&request.folder)?;
+    let (pipeline, _) = declarations(&project)?;
+    let shown = file.display();
+    let wrong = |why: String| OpsError::Usage(format!("`--manifest {shown}`: {why}"));
+    let reading = Reading::from(Format::of_path(&file.to_string_lossy()));
+    let source = Outside(file.to_owned());
+    let content =
+        parse(&source.name(), &source, &reading).map_err(|error| wrong(error.to_string()))?;
+    // A first line with data would be lost as a header.
+    if reading.format == Format::Csv && content == Value::Array(Vec::new()) {
+        let why = "the table has no rows: its first line names the columns";
+        return Err(wrong(why.to_owned()));
+    }
+    let rows = match &pipeline.manifest.select {
+        Some(select) => {
+            let rows = select.all(content, &Map::new());
+            rows.map_err(|error| wrong(error.to_string()))?
+        }
+        None => match content {
+            Value::Array(rows) => rows,
+            _ => {
+                let help =
+                    "expected a list: `select` under [manifest] in milepost.toml can select one";
+                return Err(wrong(help.to_owned()));
+            }
+        },
+    };
+    let base = match &request.workspace {
+        Some(folder) => request.folder.join(folder),
+        None => project.join(FOLDER),
+    };
+    let beside = file.parent().unwrap_or(Path::new("")).to_owned();
+    let mut all = Vec::new();
+    let mut known = BTreeSet::new();
+    for (row, number) in rows.into_iter().zip(1..) {
+        let entry = entry(&pipeline, &base, &beside, row);
+        let entry = entry.map_err(|why| wrong(format!("entry {number}: {why}")))?;
+        if !known.insert(entry.workspace.to_lowercase()) {
+            let name = &entry.workspace;
+            let why = format!("entry {number}: the workspace `{name}` is listed twice");
+            return Err(wrong(why));
+        }
+        all.push(entry);
+    }
+    Ok(WorkspaceList { all, pipeline })
+}
+
+fn entry(
+    pipeline: &Pipeline,
+    base: &Path,
+    beside: &Path,
+    row: Value,
+) -> Result<WorkspaceEntry, String> {
+    const FORM: &str = "expected an object with `workspace`, the name of a folder, and parameters; \
+                        `select` under [manifest] in milepost.toml can build one";
+    let Value::Object(mut params) = row else {
+        return Err(FORM.to_owned());
+    };
+    let workspace = match params.shift_remove("workspace") {
+        Some(Value::String(name)) => name,
+        Some(Value::Number(number)) => number.to_string(),
+        _ => return Err(FORM.to_owned()),
+    };
+    let place = RelPath::parse(&workspace).map_err(|error| error.to_string())?;
+    let given = params.iter().filter(|(_, value)| !value.is_null());
+    let mut set = Vec::new();
+    for (name, value) in given {
+        let param = pipeline.param(name);
+        let file = param.and_then(|param| param.file.as_ref());
+        let text = match value {
+            // Paths are relative to the list.
+            Value::String(text) if file.is_some_and(|file| file.base.is_none()) => {
+                let near = beside.join(text);
+                let near = near.is_file().then(|| near.display().to_string());
+                near.unwrap_or_else(|| text.clone())
+            }
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let setting = format!("{name}={text}");
+        // All entries are checked before the first runs, so that no wrong value is found after calls were paid.
+        if let Some(param) = param.filter(|param| param.file.is_none()) {
+            let parsed = param.parse(&text);
+            parsed.map_err(|expected| format!("{setting}: {expected}"))?;
+        }
+        set.push(setting);
+    }
+    Ok(WorkspaceEntry {
+        set,
+        folder: base.join(place.as_str()),
+        workspace,
+        params,
+    })
+}
