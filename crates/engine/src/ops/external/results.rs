@@ -148,7 +148,8 @@ pub struct Submitted {
     pub(crate) stage: Option<String>,
     /// The batch.
     pub(crate) batch: Option<String>,
-    /// Why the answer was refused, or its batch was not built.
+    /// Why the answer was refused, or its batch was not built. Over MCP, a refusal is an error and this is null.
+    #[cfg_attr(debug_assertions, schemars(with = "Option<()>"))]
     pub refused: Option<Refusal>,
     /// Everything that is wrong with the answer. The lease stays: correct these and submit again; right answers are kept.
     #[serde(skip)]
@@ -186,13 +187,13 @@ pub struct Released {
     pub(crate) stage: Option<String>,
     /// The batch.
     pub(crate) batch: Option<String>,
-    /// Why the lease was not released.
+    /// Why the lease was not released. Over MCP, a refusal is an error and this is null.
+    #[cfg_attr(debug_assertions, schemars(with = "Option<()>"))]
     pub refused: Option<Refusal>,
 }
 
 /// Why an answer or a release was refused, or a batch was not built.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Refusal {
     /// The batch as `STAGE/BATCH`, or the id of a lease that does not exist.
     pub of: String,
@@ -221,7 +222,6 @@ impl Refusal {
 
 /// The reason of a refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WhyRefused {
     /// The workspace has no such lease.
@@ -240,7 +240,6 @@ pub enum WhyRefused {
     /// The lease expired.
     LeaseExpired {
         /// When, in UTC.
-        #[cfg_attr(debug_assertions, schemars(with = "String"))]
         at: Timestamp,
     },
     /// The batch was built meanwhile.
@@ -273,7 +272,6 @@ pub enum WhyRefused {
 
 /// What is wrong with the file of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerFile {
     /// It does not exist.
