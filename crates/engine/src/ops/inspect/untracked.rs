@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 /// When a folder cannot be read.
-pub(crate) fn orphans(opened: &OpenProject, state: &State) -> Result<Vec<RelPath>, OpsError> {
+pub(crate) fn untracked(opened: &OpenProject, state: &State) -> Result<Vec<RelPath>, OpsError> {
     let root = opened.workspace.layout.root();
     let recorded: BTreeSet<&str> = state
         .stages

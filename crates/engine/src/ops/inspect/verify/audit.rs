@@ -1,0 +1,47 @@
+//! An audit in progress, to which each check adds its findings.
+
+use super::findings::{Checked, Finding, Severity, Verified};
+use crate::ops::project::open_project::OpenProject;
+use milepost_core::base::path::RelPath;
+use milepost_core::model::record::Override;
+
+/// An audit in progress.
+pub(super) struct Audit<'a> {
+    pub(super) opened: &'a OpenProject,
+    pub(super) findings: Vec<Finding>,
+    pub(super) checked: Checked,
+    pub(super) overrides: Vec<Override>,
+}
+
+impl Audit<'_> {
+    pub(super) fn add(
+        &mut self,
+        severity: Severity,
+        stage: Option<&str>,
+        batch: Option<&str>,
+        path: Option<&RelPath>,
+        message: String,
+    ) {
+        self.findings.push(Finding {
+            severity,
+            stage: stage.map(str::to_owned),
+            batch: batch.map(str::to_owned),
+            path: path.map(ToString::to_string),
+            message,
+        });
+    }
+
+    pub(super) fn note(&mut self, stage: Option<&str>, batch: Option<&str>, message: String) {
+        self.add(Severity::Note, stage, batch, None, message);
+    }
+
+    pub(super) fn finish(mut self, deep: bool) -> Verified {
+        self.findings.sort_by_key(|finding| finding.severity);
+        Verified {
+            findings: self.findings,
+            checked: self.checked,
+            overrides: self.overrides,
+            deep,
+        }
+    }
+}

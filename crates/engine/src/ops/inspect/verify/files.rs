@@ -1,0 +1,155 @@
+//! Checks files against their records: accepted content, outputs and checkpoints.
+
+use super::audit::Audit;
+use super::findings::Severity;
+use crate::ops::project::error::OpsError;
+use crate::run::record::finish;
+use milepost_core::base::digest::Digest;
+use milepost_core::model::state::{StageState, State};
+use milepost_core::plan::overrides;
+use milepost_store::store::files::digest_of;
+use milepost_store::store::{accepted, checkpoint, layout};
+use std::collections::BTreeMap;
+
+impl Audit<'_> {
+    /// Lists accepted modifications, and compares the stored copies with their digests.
+    pub(super) fn accepted(&mut self, stage: &str, known: &StageState) -> Result<(), OpsError> {
+        for one in overrides::of_stage(stage, known) {
+            if let (Some(to), true) = (one.to, one.at.is_some()) {
+                let copy = accepted::place(to);
+                let place = self.opened.workspace.layout.at(&copy);
+                let found = digest_of(&place).map_err(OpsError::unreadable(&copy))?;
+                let key = Some(one.batch.as_str());
+                match found {
+                    Some((digest, _)) if digest == to => {}
+                    Some(_) => {
+                        let message = "the copy of accepted content was modified".to_owned();
+                        self.add(Severity::Altered, Some(stage), key, Some(&copy), message);
+                    }
+                    None => {
+                        let message = "the copy of accepted content is missing".to_owned();
+                        self.add(Severity::Note, Some(stage), key, Some(&copy), message);
+                    }
+                }
+            }
+            self.overrides.push(one);
+        }
+        Ok(())
+    }
+
+    /// Compares each recorded file with its digest, without the cache.
+    pub(super) fn files(&mut self, stage: &str, known: &StageState) -> Result<(), OpsError> {
+        for (key, made) in known.outputs() {
+            let place = self.opened.workspace.layout.at(&made.path);
+            let found = digest_of(&place).map_err(OpsError::unreadable(&made.path))?;
+            let message = match found {
+                None => "it is not there".to_owned(),
+                Some((digest, size)) => {
+                    self.checked.files += 1;
+                    self.checked.bytes += size;
+                    if digest == made.digest {
+                        continue;
+                    }
+                    format!(
+                        "its recorded digest is {}…, and its present one {}…",
+                        made.digest.short(),
+                        digest.short()
+                    )
+                }
+            };
+            self.add(
+                Severity::Altered,
+                Some(stage),
+                Some(key),
+                Some(&made.path),
+                message,
+            );
+        }
+        Ok(())
+    }
+
+    /// Compares a stage's checkpoint with the journal and the manifest.
+    pub(super) fn checkpoint(
+        &mut self,
+        stage: &str,
+        known: &StageState,
+        state: &State,
+    ) -> Result<(), OpsError> {
+        let Some(recorded) = state.checkpoints.get(stage) else {
+            return Ok(());
+        };
+        let layout = &self.opened.workspace.layout;
+        let path = layout::checkpoint(known.number);
+        let found = match checkpoint::read(layout, known.number) {
+            Ok(Some(found)) => found,
+            Ok(None) => {
+                let message = "it is not there: the next run writes it".to_owned();
+                self.add(Severity::Altered, Some(stage), None, Some(&path), message);
+                return Ok(());
+            }
+            Err(error) => {
+                let message = error.to_string();
+                self.add(Severity::Altered, Some(stage), None, Some(&path), message);
+                return Ok(());
+            }
+        };
+        self.checked.checkpoints += 1;
+        let mut wrong = Vec::new();
+        if found.digest != *recorded {
+            wrong.push(format!(
+                "its recorded digest is {}…, and its present one {}…",
+                recorded.short(),
+                found.digest.short()
+            ));
+        }
+        let said = &found.checkpoint;
+        let records: Vec<_> = known
+            .batches
+            .values()
+            .filter_map(|batch| batch.record.as_ref())
+            .collect();
+        let files: Vec<_> = records.iter().flat_map(|record| &record.outputs).collect();
+        let output = match files.as_slice() {
+            [one] => Some(one.digest),
+            _ => manifest::digest(layout, stage)?,
+        };
+        let input = finish::inputs_digest(&finish::inputs(&records));
+        for (what, said, is) in [
+            ("checksums.output", said.checksums.output, output),
+            ("checksums.input", said.checksums.input, Some(input)),
+        ] {
+            if Some(said) != is {
+                wrong.push(format!(
+                    "its {what} is {}…, and by the manifest {}",
+                    said.short(),
+                    is.map_or("nothing".to_owned(), |is: Digest| format!(
+                        "{}…",
+                        is.short()
+                    ))
+                ));
+            }
+        }
+        for message in wrong {
+            self.add(Severity::Altered, Some(stage), None, Some(&path), message);
+        }
+        Ok(())
+    }
+
+    /// Finds checkpoints without a record.
+    pub(super) fn unrecorded_checkpoints(&mut self, state: &State) -> Result<(), OpsError> {
+        let known: BTreeMap<u32, &String> = state
+            .stages
+            .iter()
+            .filter(|(name, _)| state.checkpoints.contains_key(*name))
+            .map(|(name, stage)| (stage.number, name))
+            .collect();
+        let found = checkpoint::list(&self.opened.workspace.layout)
+            .map_err(crate::run::error::RunError::from)?;
+        for number in found.keys().filter(|number| !known.contains_key(number)) {
+            let path = layout::checkpoint(*number);
+            let message = "no record lists it".to_owned();
+            self.add(Severity::Altered, None, None, Some(&path), message);
+        }
+        Ok(())
+    }
+}

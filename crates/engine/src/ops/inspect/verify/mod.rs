@@ -1,0 +1,62 @@
+//! Audits a workspace: compares all files with their records.
+
+mod audit;
+mod batches;
+mod files;
+mod findings;
+mod journal;
+
+pub use findings::{Checked, Finding, Severity, Verified};
+
+use crate::ops::inspect::untracked::untracked;
+use crate::ops::project::error::OpsError;
+use crate::ops::project::open::open;
+use crate::ops::project::request::Request;
+use crate::ops::project::snapshot::Snapshot;
+use audit::Audit;
+
+/// Compares all files with their records; with `deep`, checks all outputs again. Nothing is written.
+///
+/// # Errors
+/// When there is no project, its declarations are wrong, or a manifest cannot be read.
+pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
+    let opened = open(request)?;
+    let mut audit = Audit {
+        opened: &opened,
+        findings: Vec::new(),
+        checked: Checked::default(),
+        overrides: Vec::new(),
+    };
+    let recorded = audit.journal()?;
+    let present = match Snapshot::read(&opened.workspace.layout) {
+        Ok(present) => present,
+        // A break of the journal is a finding. Without the journal's end, the manifests are no state.
+        Err(OpsError::Journal(_)) if !audit.findings.is_empty() => {
+            return Ok(audit.finish(deep));
+        }
+        Err(error) => return Err(error),
+    };
+    if let Some(runner) = &present.runner {
+        let message = format!(
+            "`{}` is running (run {}): findings may concern files that it writes",
+            runner.command, runner.run_id
+        );
+        audit.note(None, None, message);
+    }
+    audit.manifests(&recorded, &present.state);
+    for (name, known) in &present.state.stages {
+        audit.accepted(name, known)?;
+        audit.files(name, known)?;
+        audit.checkpoint(name, known, &present.state)?;
+    }
+    audit.unrecorded_checkpoints(&present.state)?;
+    audit.batches(&present.state, deep);
+    if present.runner.is_none() {
+        let found = untracked(&opened, &present.state)?;
+        for path in found {
+            let message = "not written by a stage".to_owned();
+            audit.add(Severity::Note, None, None, Some(&path), message);
+        }
+    }
+    Ok(audit.finish(deep))
+}
