@@ -8,7 +8,7 @@ use milepost_core::base::digest::Digest;
 use milepost_core::model::state::{StageState, State};
 use milepost_core::plan::overrides;
 use milepost_store::store::files::digest_of;
-use milepost_store::store::{accepted, checkpoint, layout};
+use milepost_store::store::{accepted, checkpoint, layout, manifest};
 use std::collections::BTreeMap;
 
 impl Audit<'_> {
