@@ -56,7 +56,7 @@ fn what_is_typed_wrong_is_named_with_what_can_be_typed() {
         ),
         (
             "--workspace milepost.toml",
-            "error: …/milepost.toml is no folder: a workspace is one\n",
+            "error: …/milepost.toml is not a folder, and a workspace must be one\n",
         ),
         (
             "run -j 0",

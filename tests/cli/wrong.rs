@@ -251,7 +251,7 @@ fn a_damaged_identity_is_told_how_to_mend() {
     let text = project.read(identity);
     project.write(identity, &text[..text.len() / 2]);
     let said = project.output("");
-    let way = "Put it back from a copy; or remove it, and the next run makes it anew: with the day of that run, and without what `--set` gave it\n";
+    let way = "Restore it from a copy; or remove it, and the next run creates it again, with the day of that run and without the values of `--set`\n";
     assert!(
         said.code == 1
             && said

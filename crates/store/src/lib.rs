@@ -1,4 +1,6 @@
-//! The disk under a workspace: the one writer, journal, manifests, locks, and what files are checked against.
+//! The disk: the one writer, the journal, manifests, locks and records of a workspace, and the checks of files.
+//!
+//! Every path in a workspace is in [`store::layout`], and every change of the disk goes through [`store::disk::Disk`].
 
 #![warn(unreachable_pub)]
 #![cfg_attr(

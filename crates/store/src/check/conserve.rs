@@ -1,7 +1,7 @@
-//! Conservation: what went in equals what came out plus what is named as failed, as multisets, in bounded memory.
+//! Conservation: the keys that went in are those that came out and those named as failed, compared as multisets in bounded memory.
 //!
-//! Keys are counted by 12 bytes of their SHA-256: a million keys take about 40 MB, and two of them are mistaken for one
-//! another with a probability of less than 10⁻¹⁶. Only when something differs are the keys read again, for their names.
+//! Keys are counted by 12 bytes of their SHA-256. A million keys take about 40 MB, and the probability that two of them collide is
+//! below 10⁻¹⁶. The keys are read a second time, for their names, only if something differs.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -18,12 +18,12 @@ const NAMED: usize = 20;
 pub(crate) type Keys<'a, E> =
     dyn FnMut(&mut dyn FnMut(&Value) -> Result<(), E>) -> Result<(), E> + 'a;
 
-/// What became of the keys.
+/// The result of a comparison of keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Conservation {
-    /// Keys that went in.
+    /// The number of keys that went in.
     pub went_in: u64,
-    /// Keys that came out.
+    /// The number of keys that came out.
     pub came_out: u64,
     /// Keys that went in, did not come out, and are named as failed.
     pub(crate) failed: u64,
@@ -45,12 +45,12 @@ pub struct Unequal {
 }
 
 impl Conservation {
-    /// Whether nothing was lost, invented or doubled.
+    /// Returns true if nothing was lost, invented or duplicated.
     pub fn holds(&self) -> bool {
         self.lost.total == 0 && self.invented.total == 0 && self.doubled.total == 0
     }
 
-    /// What is wrong, in a sentence. Empty if it holds.
+    /// Returns a sentence that says what is wrong; empty if nothing is.
     pub fn message(&self) -> String {
         [
             ("lost", &self.lost),
@@ -78,11 +78,11 @@ impl Conservation {
     }
 }
 
-/// Compares the keys that went in with those that came out. `failed` are the keys that are named as failed, written as
-/// [`name`] writes them: they may be missing, but not be invented or doubled.
+/// Compares the keys that went in with those that came out. `failed` are the keys named as failed, as [`name`] writes them. They may
+/// be missing, but not invented or duplicated.
 ///
 /// # Errors
-/// What the sources of keys give.
+/// Fails with the error of a source of keys.
 pub fn conserve<E>(
     went_in: &mut Keys<'_, E>,
     came_out: &mut Keys<'_, E>,
@@ -151,7 +151,7 @@ pub fn conserve<E>(
     Ok(result)
 }
 
-/// A key as it is named: a string as it is, anything else as JSON.
+/// Returns a key as messages name it: a string itself, anything else as JSON.
 pub fn name(key: &Value) -> String {
     key.as_str().map_or_else(|| key.to_string(), str::to_owned)
 }

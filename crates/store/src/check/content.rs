@@ -1,4 +1,4 @@
-//! Files that are no JSON, judged by a schema as they are read: tables and NDJSON row by row, others as one value.
+//! Validates files that are not JSON: tables and NDJSON row by row, others as one value.
 
 use super::schema::{Schema, Violation};
 use milepost_core::base::path::RelPath;
@@ -10,11 +10,11 @@ use serde_json::Value;
 /// Violations that are kept of one file.
 const KEPT: usize = 20;
 
-/// Judges a file. The schema of a table is that of one row, as the schema of NDJSON is that of one line; what is wrong is named by
-/// its line. The path is the schema's.
+/// Validates a file. The schema of a table or of NDJSON is that of one row, and violations name the line. The path is that of the
+/// schema.
 ///
 /// # Errors
-/// That it cannot be read (`input`), or the violations of its columns or its schema (`schema`).
+/// Fails with the outcome `input` if the file cannot be read, and with `schema` if its columns or values are not valid.
 pub fn judge(
     schema: Option<(&Schema, &RelPath)>,
     source: &dyn Source,

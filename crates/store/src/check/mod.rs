@@ -1,4 +1,4 @@
-//! What must be true of outputs: JSON Schema, conservation of keys, and tests written in jq.
+//! Checks of outputs: JSON Schema and conservation of keys.
 
 pub mod conserve;
 pub mod content;

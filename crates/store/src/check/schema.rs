@@ -1,4 +1,4 @@
-//! JSON Schema 2020-12 behind one module, with messages for people, and validation of files that do not fit into memory.
+//! JSON Schema 2020-12, with messages for people and validation of files that do not fit into memory.
 
 mod resources;
 mod stream;
@@ -27,11 +27,11 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Compiles a schema. `name` is its file; what it refers to is asked from `resolve` by the file's path, which is the
-    /// reference seen from the folder of the file that refers. The values of `format` are checked.
+    /// Compiles a schema. `name` is its file. `resolve` returns the files that it refers to, by their paths: each reference is relative
+    /// to the folder of the file that contains it. The values of `format` are checked.
     ///
     /// # Errors
-    /// A text that is no schema, and references that lead nowhere or out of the project.
+    /// Fails if the text is not a schema, or a reference leads nowhere or out of the project.
     pub fn compile(
         name: &str,
         text: &str,
@@ -46,22 +46,21 @@ impl Schema {
         })
     }
 
-    /// Whether a value is valid: the fast way.
+    /// Returns true if a value is valid. Faster than [`Schema::violations`].
     pub fn is_valid(&self, value: &Value) -> bool {
         self.validator.is_valid(value)
     }
 
-    /// What is wrong with a value, at most `limit` things. Pointers begin with `base_pointer`, the place of the value in
-    /// its document.
+    /// Returns at most `limit` violations of a value. Pointers start with `base_pointer`, the place of the value in its document.
     pub fn violations(&self, value: &Value, base_pointer: &str, limit: usize) -> Vec<Violation> {
         violations(&self.validator, value, base_pointer, limit)
     }
 
-    /// Validates a JSON file; of the list at `stream` (`.elements`, with or without `[]`) one item is in memory at a time.
-    /// At most `limit` violations are kept. A file that is no JSON, or cut, is a violation too.
+    /// Validates a JSON file and returns at most `limit` violations. Of the list at `stream` (`.elements`, with or without `[]`) one
+    /// item is in memory at a time. A file that is truncated or not JSON is a violation too.
     ///
     /// # Errors
-    /// As [`Schema::check_stream`].
+    /// Fails as [`Schema::check_stream`] does.
     pub fn validate_stream(
         &self,
         reader: impl Read,

@@ -5,17 +5,17 @@ use milepost_core::model::pipeline::Asset;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The schemas of a project, compiled when they are first asked for. They can be shared between threads.
+/// The schemas of a project, each compiled at its first use. Threads can share them.
 #[derive(Default)]
 pub struct Schemas {
     compiled: Mutex<BTreeMap<String, Arc<Schema>>>,
 }
 
 impl Schemas {
-    /// The compiled schema of an asset, with the files that it refers to.
+    /// Returns the compiled schema of an asset, with the files that it refers to.
     ///
     /// # Errors
-    /// When it is no schema.
+    /// Fails if the asset is not a schema.
     pub fn get(&self, asset: &Asset) -> Result<Arc<Schema>, SchemaError> {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(schema) = compiled.get(asset.path.as_str()) {

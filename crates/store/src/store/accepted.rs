@@ -1,4 +1,4 @@
-//! Accepted content: a copy of every output that a person accepted as modified, in `.milepost/accepted`, by its digest.
+//! Copies of modified outputs that a person accepted, in `.milepost/accepted`, by their digests.
 
 use super::disk::{Disk, DiskError, parent};
 use super::layout::{self, Layout};
@@ -32,21 +32,21 @@ pub enum AcceptedError {
     },
 }
 
-/// `.milepost/accepted/ab/abcdef…`, in the workspace: where the content with this digest is kept.
+/// Returns the path of the copy with this digest, `.milepost/accepted/ab/abcdef…`, relative to the workspace.
 pub fn place(digest: Digest) -> RelPath {
     let hex = digest.hex();
     layout::accepted().with(&RelPath::of_parts([&hex[..2], hex.as_str()]))
 }
 
-/// Returns true if the content with this digest is in the store.
+/// Returns true if there is a copy with this digest.
 pub fn has(layout: &Layout, digest: Digest) -> bool {
     layout.at(&place(digest)).is_file()
 }
 
-/// Copies a file into the store, durably. Content that is in the store already is not written again.
+/// Copies a file durably, unless there is a copy with its digest already.
 ///
 /// # Errors
-/// When the file does not have this digest (any more), or the disk fails.
+/// Fails if the file does not have this digest, or the disk fails.
 pub fn keep(
     disk: &Disk,
     layout: &Layout,

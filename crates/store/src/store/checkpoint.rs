@@ -23,7 +23,7 @@ pub enum CheckpointError {
         /// What the system said.
         source: io::Error,
     },
-    /// It has a later form.
+    /// A newer Milepost wrote it.
     #[error(
         "{path} is written by a newer Milepost (format {format}; this one reads up to {FORMAT}): update milepost"
     )]
@@ -33,8 +33,8 @@ pub enum CheckpointError {
         /// Its format.
         format: u64,
     },
-    /// It is not as it was written.
-    #[error("{path} is no checkpoint: {problem}. Remove it, and run again to have it written anew")]
+    /// Its text is not that of a checkpoint.
+    #[error("{path} is no checkpoint: {problem}. Remove it and run again to rebuild it")]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -46,23 +46,23 @@ pub enum CheckpointError {
     Record(#[from] serde_json::Error),
 }
 
-/// A checkpoint as it lies on the disk.
+/// A checkpoint read from the disk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundCheckpoint {
-    /// What it says.
+    /// The checkpoint.
     pub checkpoint: Checkpoint,
-    /// The digest of the file: another one than the journal's means that somebody edited it.
+    /// The digest of the file. If it differs from the digest in the journal, the file was edited.
     pub digest: Digest,
 }
 
-/// The bytes of a checkpoint's file.
+/// Returns the bytes of a checkpoint's file.
 pub fn bytes(checkpoint: &Checkpoint) -> Result<Vec<u8>, CheckpointError> {
     let mut bytes = serde_json::to_vec_pretty(checkpoint)?;
     bytes.push(b'\n');
     Ok(bytes)
 }
 
-/// Writes a checkpoint whole and durably, and gives the digest of the file.
+/// Writes a checkpoint atomically and durably, and returns the digest of the file.
 pub fn write(
     disk: &Disk,
     layout: &Layout,
@@ -73,7 +73,7 @@ pub fn write(
     Ok(Digest::of(bytes))
 }
 
-/// Reads the checkpoint of the stage with this number; none when there is none.
+/// Reads the checkpoint of the stage with this number; `None` if there is none.
 pub fn read(layout: &Layout, number: u32) -> Result<Option<FoundCheckpoint>, CheckpointError> {
     let path = layout.checkpoint(number);
     let bytes = match std::fs::read(&path) {
@@ -99,14 +99,14 @@ pub fn read(layout: &Layout, number: u32) -> Result<Option<FoundCheckpoint>, Che
     Ok(Some(FoundCheckpoint { checkpoint, digest }))
 }
 
-/// Returns true if the file of a checkpoint is byte for byte one that Milepost writes.
+/// Returns true if the file of a checkpoint has exactly the bytes that Milepost writes.
 pub fn is_as_written(layout: &Layout, number: u32) -> bool {
     let there = std::fs::read(layout.checkpoint(number)).ok();
     let found = read(layout, number).ok().flatten();
     found.and_then(|found| bytes(&found.checkpoint).ok()) == there && there.is_some()
 }
 
-/// Removes a checkpoint, durably: after a crash it is gone. Whether it was there.
+/// Removes a checkpoint durably. Returns true if it existed.
 pub fn remove(disk: &Disk, layout: &Layout, number: u32) -> Result<bool, CheckpointError> {
     let path = layout.checkpoint(number);
     let was_there = path.symlink_metadata().is_ok();
@@ -117,7 +117,7 @@ pub fn remove(disk: &Disk, layout: &Layout, number: u32) -> Result<bool, Checkpo
     Ok(was_there)
 }
 
-/// The numbers of the checkpoints that are there.
+/// Returns the numbers of the checkpoints in a workspace.
 pub fn numbers(layout: &Layout) -> Result<Vec<u32>, CheckpointError> {
     let fail = |source| CheckpointError::Read {
         path: layout.root().to_owned(),
@@ -137,7 +137,7 @@ pub fn numbers(layout: &Layout) -> Result<Vec<u32>, CheckpointError> {
     Ok(numbers)
 }
 
-/// All checkpoints of a workspace by number, each with what is wrong with it if it cannot be read.
+/// Reads all checkpoints of a workspace, by number. One that cannot be read has its error.
 #[allow(clippy::type_complexity)]
 pub fn list(
     layout: &Layout,

@@ -1,4 +1,4 @@
-//! The machine's own clock: the one place that asks it for the time of day.
+//! The system clock: the only place that reads the time of day.
 
 #![allow(clippy::disallowed_methods, reason = "the one clock")]
 
@@ -6,23 +6,23 @@ use jiff::Timestamp;
 
 use milepost_core::base::clock::Clock;
 
-/// Measures how long something takes.
+/// A stopwatch.
 #[derive(Debug, Clone, Copy)]
 pub struct Stopwatch(std::time::Instant);
 
 impl Stopwatch {
-    /// Begins to measure.
+    /// Starts a stopwatch.
     pub fn start() -> Self {
         Self(std::time::Instant::now())
     }
 
-    /// How long it has been.
+    /// Returns the time since the start.
     pub fn elapsed(&self) -> std::time::Duration {
         self.0.elapsed()
     }
 }
 
-/// The clock of this machine.
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -32,12 +32,12 @@ impl Clock for SystemClock {
     }
 }
 
-/// The machine's clock, put forward: by it, files that were just written have been left alone for long.
+/// The system clock shifted forward, so that in tests files that were just written count as old.
 #[derive(Debug, Clone, Copy)]
 pub struct ShiftedClock(pub(crate) jiff::SignedDuration);
 
 impl ShiftedClock {
-    /// By how many seconds a test wants it. Every release build gives the machine's time as it is.
+    /// Creates a clock from the number of seconds that a test sets. Release builds ignore the setting.
     pub fn from_setting(seconds: Option<&str>) -> Self {
         let wanted = seconds.filter(|_| cfg!(debug_assertions));
         let seconds = wanted.and_then(|seconds| seconds.parse().ok());

@@ -1,4 +1,4 @@
-//! What can be removed from a workspace without losing anything that a run needs. Journal and manifests never are.
+//! Finds and removes what no run needs. The journal and the manifests are never removed.
 
 use super::accepted;
 use super::disk::{Disk, DiskError};
@@ -12,38 +12,38 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Something that can be removed.
+/// A file or folder that can be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Garbage {
-    /// Where it lies, in the workspace.
+    /// Its path in the workspace.
     pub path: RelPath,
-    /// What it is.
+    /// Its kind.
     pub kind: GarbageKind,
-    /// Files in it.
+    /// The number of files in it.
     pub files: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub size: u64,
     /// The files in it that can be; none: all of it.
     pub(crate) parts: Vec<String>,
 }
 
-/// What can be removed.
+/// A kind of garbage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GarbageKind {
     /// The scratch folder of a run that has ended.
     Scratch,
-    /// What was set aside.
+    /// A folder of quarantine.
     Quarantine,
-    /// The bytes of calls that nothing at present was made from.
+    /// The bytes of calls that no recorded output was made from.
     Calls,
-    /// A copy of accepted content that nothing records any more.
+    /// A copy of accepted content that no record mentions any more.
     Accepted,
-    /// The beginning of a file of Milepost's own that was not finished before a crash.
+    /// A file of Milepost's own that was incomplete when the process crashed.
     Leftover,
 }
 
 impl GarbageKind {
-    /// The word.
+    /// Returns the word for messages and JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Scratch => "scratch",
@@ -55,9 +55,8 @@ impl GarbageKind {
     }
 }
 
-/// Finds what can be removed: scratch of runs other than `live`, everything set aside by runs that began before
-/// `quarantine_before` (none: nothing of it), and leftovers. Whoever calls this holds the lock, and has settled what was
-/// published.
+/// Finds what can be removed: scratch folders of runs other than `live`, quarantine of runs that started before
+/// `quarantine_before` (`None`: no quarantine), and leftover files. The caller holds the lock and has recovered published files.
 pub fn find(
     layout: &Layout,
     live: &BTreeSet<String>,
@@ -89,7 +88,7 @@ pub fn find(
     Ok(found)
 }
 
-/// Removes what was found; the bytes that were freed.
+/// Removes garbage and returns the number of bytes freed.
 pub fn remove(disk: &Disk, layout: &Layout, garbage: &[Garbage]) -> Result<u64, DiskError> {
     let mut freed = 0;
     for one in garbage {
@@ -157,8 +156,8 @@ fn weighed(layout: &Layout, path: RelPath, kind: GarbageKind) -> Garbage {
     }
 }
 
-/// Bytes of requests and answers of runs that began before a time, but for those of calls that are in use. What the calls cost and
-/// said stands in their records, which stay.
+/// Returns the requests and answers of runs that started before a time, except those of calls in use. The records of the calls,
+/// with cost and text, stay.
 pub fn calls(
     layout: &Layout,
     before: Timestamp,
@@ -192,7 +191,7 @@ pub fn calls(
 /// Returns the copies of accepted content that are older than `before` and whose digest is not among `in_use`.
 ///
 /// # Errors
-/// When the store cannot be read.
+/// Fails if the folder cannot be read.
 pub fn accepted(
     layout: &Layout,
     before: Timestamp,

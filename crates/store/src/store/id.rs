@@ -1,13 +1,13 @@
-//! Ids of workspaces and runs: ULIDs, which sort by the time that they were made.
+//! Ids of workspaces and runs: ULIDs, which sort by time of creation.
 
 use jiff::Timestamp;
 use std::io::Read as _;
 use ulid::Ulid;
 
-/// An id made at this time: 26 characters (<https://github.com/ulid/spec>).
+/// Creates an id of 26 characters for this time (<https://github.com/ulid/spec>).
 ///
 /// # Errors
-/// When the system gives no random bytes.
+/// Fails if the system returns no random bytes.
 pub fn new_id(now: Timestamp) -> std::io::Result<String> {
     let mut bytes = [0; 16];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;

@@ -1,8 +1,8 @@
-//! Rounds of `[refine]` that are finished, kept so that a run that is killed goes on after the last of them.
+//! Finished iterations of `[refine]`, saved so that a killed run continues after the last of them.
 //!
-//! `.milepost/rounds/STAGE/BATCH/N.json` says what an attempt had made when round N was finished, and what is to be known of the
-//! round; the files that it names lie beside it by their digests, and are durable before it is. Each record names the digest of the
-//! one before: what is left of other attempts is no part of the line.
+//! `.milepost/rounds/STAGE/BATCH/N.json` records the files of an attempt at the end of iteration N, and a note. The files are beside
+//! it under their digests, and are durable before the record. Each record has the digest of the one before, so leftovers of other
+//! attempts are not part of the chain.
 
 use super::disk::{Disk, DiskError, parent};
 use super::layout::{self, Layout, safe_name};
@@ -25,7 +25,7 @@ const FORMAT: u32 = 1;
 /// The permissions of a file: read, write and execute, for owner, group and others.
 const PERMISSIONS: u32 = 0o777;
 
-/// What was made up to a round.
+/// A saved iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SavedIteration {
     format: u32,
@@ -38,7 +38,7 @@ pub struct SavedIteration {
     files: Vec<KeptFile>,
     /// Folders of programs, those with nothing in them too.
     folders: Vec<RelPath>,
-    /// What whoever kept it is to know of it.
+    /// The note of the caller that saved it.
     pub note: Value,
 }
 
@@ -52,7 +52,7 @@ struct KeptFile {
     mode: Option<u32>,
 }
 
-/// The finished rounds of one batch.
+/// The saved iterations of one batch.
 pub struct SavedIterations {
     disk: Disk,
     layout: Layout,
@@ -64,7 +64,7 @@ pub struct SavedIterations {
     last: Option<(u32, Digest)>,
 }
 
-/// A round that cannot be kept or put back.
+/// An iteration that cannot be saved or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum IterationError {
     /// The disk refused.
@@ -79,7 +79,7 @@ pub enum IterationError {
     /// The record is no JSON.
     #[error("an iteration cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// What is kept cannot be read.
+    /// A saved file cannot be read.
     #[error("cannot read {path}: {source}")]
     Read {
         /// The file.
@@ -90,7 +90,7 @@ pub enum IterationError {
 }
 
 impl SavedIterations {
-    /// The rounds of a batch that were made from what this fingerprint says.
+    /// Creates the saved iterations of a batch under this fingerprint.
     pub fn new(
         disk: &Disk,
         layout: &Layout,
@@ -116,11 +116,11 @@ impl SavedIterations {
         self.layout.at(&self.inside(name))
     }
 
-    /// The rounds that an attempt before this one finished, from the first on. Where anything of them is missing, damaged, or of
-    /// another fingerprint, there is none, and what lies there is removed.
+    /// Returns the iterations that an earlier attempt finished, in order. If any is missing, damaged or of another fingerprint, all
+    /// are removed and the list is empty.
     ///
     /// # Errors
-    /// When that cannot be removed.
+    /// Fails if they cannot be removed.
     pub fn read(&mut self) -> Result<Vec<SavedIteration>, IterationError> {
         let found = self.whole_line();
         if found.is_empty() {
@@ -162,11 +162,11 @@ impl SavedIterations {
         line
     }
 
-    /// Keeps what an attempt has made, durably, as that of the round that follows the last one. Whether it did: what a program
-    /// left may hold links and other things that are no files, and such a round is not kept, nor are those after it.
+    /// Saves the files of an attempt durably as the next iteration. Returns false if the attempt contains links or other things
+    /// that are not files; then neither this iteration nor a later one is saved.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Fails if the disk fails.
     pub fn keep(
         &mut self,
         scratch: &Scratch,
@@ -207,10 +207,10 @@ impl SavedIterations {
         Ok(true)
     }
 
-    /// Puts what was made up to a round into an attempt that has made nothing.
+    /// Restores the files of an iteration into an empty attempt.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Fails if the disk fails.
     pub fn restore(&self, round: &SavedIteration, scratch: &Scratch) -> Result<(), IterationError> {
         for folder in &round.folders {
             // The file is not made: only the folder that it would lie in.
@@ -240,19 +240,19 @@ impl SavedIterations {
         Ok(())
     }
 
-    /// The bytes of a file that is kept.
+    /// Returns the bytes of a saved file.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// Fails if the file cannot be read.
     pub fn content(&self, digest: Digest) -> Result<Vec<u8>, IterationError> {
         let path = self.at(&digest.hex());
         std::fs::read(&path).map_err(|source| IterationError::Read { path, source })
     }
 
-    /// Removes all that is kept of the batch, durably.
+    /// Removes all saved iterations of the batch durably.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Fails if the disk fails.
     pub fn clear(&mut self) -> Result<(), IterationError> {
         self.whole.clear();
         self.last = None;
@@ -317,19 +317,19 @@ fn remove(disk: &Disk, layout: &Layout, folder: &RelPath) -> Result<(), DiskErro
     disk.sync_dir(parent(&path))
 }
 
-/// Removes what is kept of a batch.
+/// Removes the saved iterations of a batch.
 ///
 /// # Errors
-/// What the disk says.
+/// Fails if the disk fails.
 pub fn forget(disk: &Disk, layout: &Layout, stage: &str, batch: &str) -> Result<(), DiskError> {
     let batch = RelPath::of_parts([safe_name(batch).as_str()]);
     remove(disk, layout, &layout::rounds(stage).with(&batch))
 }
 
-/// Removes what is kept of a stage's batches, but for those with these keys.
+/// Removes the saved iterations of a stage's batches, except those with these keys.
 ///
 /// # Errors
-/// What the disk says.
+/// Fails if the disk fails.
 pub fn remove_except<'a>(
     disk: &Disk,
     layout: &Layout,
@@ -349,10 +349,10 @@ pub fn remove_except<'a>(
     Ok(())
 }
 
-/// Removes what is kept of stages other than these.
+/// Removes the saved iterations of all stages except these.
 ///
 /// # Errors
-/// What the disk says.
+/// Fails if the disk fails.
 pub fn remove_stages_except<'a>(
     disk: &Disk,
     layout: &Layout,

@@ -1,4 +1,4 @@
-//! Where everything of a workspace lies, and which names in it are Milepost's own.
+//! The paths of a workspace, and the names that are reserved for Milepost.
 
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{RelPath, component};
@@ -13,74 +13,74 @@ pub const MANIFESTS: &str = "manifests";
 /// The folder of finished rounds, below Milepost's own.
 pub(crate) const ROUNDS: &str = "rounds";
 
-/// The places of one workspace.
+/// The paths of one workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     root: PathBuf,
 }
 
 impl Layout {
-    /// The places of the workspace in this folder.
+    /// Creates the layout of the workspace in this folder.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    /// The workspace's folder.
+    /// Returns the folder of the workspace.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where a path of the workspace lies on this machine.
+    /// Returns the absolute path of a path in the workspace.
     pub fn at(&self, path: &RelPath) -> PathBuf {
         self.root.join(path.as_str())
     }
 
-    /// `.milepost`.
+    /// Returns `.milepost`.
     pub fn own(&self) -> PathBuf {
         self.root.join(OWN)
     }
 
-    /// `.milepost/workspace.json`: who the workspace is.
+    /// Returns `.milepost/workspace.json`, the identity of the workspace.
     pub fn identity(&self) -> PathBuf {
         self.own().join("workspace.json")
     }
 
-    /// `.milepost/lock`: the file that a run locks. Never removed.
+    /// Returns `.milepost/lock`, the file that a run locks. It is never removed.
     pub fn lock(&self) -> PathBuf {
         self.own().join("lock")
     }
 
-    /// `.milepost/stat-cache`: digests of files by what the file system says of them. May be removed at any time.
+    /// Returns `.milepost/stat-cache`, the digests of files by their stamps. It may be removed at any time.
     pub fn stat_cache(&self) -> PathBuf {
         self.own().join("stat-cache")
     }
 
-    /// `.milepost/glance`: what the last run that had nothing to do asked of the disk. May be removed at any time.
+    /// Returns `.milepost/glance`, the observations of the last up-to-date run. It may be removed at any time.
     pub fn glance(&self) -> PathBuf {
         self.own().join("glance")
     }
 
-    /// `.milepost/journal`: the folder of the segments.
+    /// Returns `.milepost/journal`, the folder of the segments.
     pub fn journal(&self) -> PathBuf {
         self.at(&journal())
     }
 
-    /// `.milepost/journal/000001.jsonl`: a segment, from 1 on.
+    /// Returns the path of a segment, such as `.milepost/journal/000001.jsonl`. Segments are numbered from 1.
     pub fn segment(&self, number: u64) -> PathBuf {
         self.journal().join(format!("{number:06}.jsonl"))
     }
 
-    /// `.milepost/answers`: answers that batches of this workspace were made from.
+    /// Returns `.milepost/answers`, the answers that batches of this workspace use.
     pub fn answers(&self) -> PathBuf {
         self.own().join("answers")
     }
 
-    /// `.milepost/calls`: every call of an agent, a file for each run.
+    /// Returns `.milepost/calls`, the calls of agents, a file for each run.
     pub fn calls(&self) -> PathBuf {
         self.own().join("calls")
     }
 
-    /// `.milepost/batches`: batches of calls at providers, a file for each run.
+    /// Returns `.milepost/batches`, the provider batches, a file for each run.
     pub fn batches(&self) -> PathBuf {
         self.own().join("batches")
     }
@@ -90,7 +90,7 @@ impl Layout {
         self.own().join("leases")
     }
 
-    /// `.milepost/scratch`: private folders of attempts, by run.
+    /// Returns `.milepost/scratch`, the private folders of attempts, by run.
     pub fn scratch(&self) -> PathBuf {
         self.at(&scratch())
     }
@@ -100,23 +100,23 @@ impl Layout {
         self.at(&quarantine())
     }
 
-    /// `manifests`: a folder for each stage.
+    /// Returns `manifests`, which has a folder for each stage.
     pub fn manifests(&self) -> PathBuf {
         self.root.join(MANIFESTS)
     }
 
-    /// `stage_1_complete.json`: the checkpoint of a stage.
+    /// Returns the path of the checkpoint of a stage, such as `stage_1_complete.json`.
     pub fn checkpoint(&self, number: u32) -> PathBuf {
         self.at(&checkpoint(number))
     }
 }
 
-/// `.milepost/journal`, in the workspace.
+/// Returns `.milepost/journal`, relative to the workspace.
 pub fn journal() -> RelPath {
     RelPath::of_parts([OWN, "journal"])
 }
 
-/// `.milepost/scratch`, in the workspace.
+/// Returns `.milepost/scratch`, relative to the workspace.
 pub fn scratch() -> RelPath {
     RelPath::of_parts([OWN, "scratch"])
 }
@@ -136,24 +136,24 @@ pub(crate) fn rounds(stage: &str) -> RelPath {
     RelPath::of_parts([OWN, ROUNDS, stage])
 }
 
-/// `.milepost/logs/RUN/STAGE/BATCH-N.log`, in the workspace: what the programs of an attempt printed.
+/// Returns `.milepost/logs/RUN/STAGE/BATCH-N.log`, the output of the programs of an attempt, relative to the workspace.
 pub fn log(run: &str, batch: &str, serial: u64) -> RelPath {
     let name = format!("{batch}-{serial}.log");
     RelPath::of_parts([OWN, "logs", run, name.as_str()])
 }
 
-/// `.milepost/calls/RUN/N.request` and `N.answer`, in the workspace: the bytes of a call of an agent.
+/// Returns `.milepost/calls/RUN/N.request` or `N.answer`, the bytes of a call, relative to the workspace.
 pub fn call(run: &str, number: u64, what: &str) -> RelPath {
     let name = format!("{number:06}.{what}");
     RelPath::of_parts([OWN, "calls", run, name.as_str()])
 }
 
-/// `manifests/STAGE`, in the workspace: the folder of a stage's manifest.
+/// Returns `manifests/STAGE`, the folder of a stage's manifest, relative to the workspace.
 pub fn manifest(stage: &str) -> RelPath {
     RelPath::of_parts([MANIFESTS, stage])
 }
 
-/// `stage_1_complete.json`, in the workspace.
+/// Returns the path of a checkpoint, such as `stage_1_complete.json`, relative to the workspace.
 pub fn checkpoint(number: u32) -> RelPath {
     RelPath::of_parts([format!("stage_{number}_complete.json").as_str()])
 }
@@ -170,18 +170,18 @@ pub(crate) fn checkpoint_number(name: &str) -> Option<u32> {
         .filter(|_| plain && !number.starts_with('+'))
 }
 
-/// `.milepost/answers`, in the project: answers that its workspaces share.
+/// Returns `.milepost/answers` of the project, the answers that its workspaces share.
 pub fn answers(project: &Path) -> PathBuf {
     project.join(OWN).join("answers")
 }
 
-/// `lock`, beside the answers in this folder: held by runs that use them, and by who goes through them alone. Never removed.
+/// Returns `lock` in this folder of answers. Runs that use the answers share it, `gc` needs it alone. It is never removed.
 pub fn answers_lock(answers: &Path) -> PathBuf {
     answers.join("lock")
 }
 
-/// Whether a path of the workspace is Milepost's own, so that no output may lie there; and what it is.
-/// Case is ignored, for file systems that ignore it.
+/// Returns what Milepost reserves a path for, or `None` if an output may have this path. Case is ignored, because some file
+/// systems ignore it.
 pub fn own_name(path: &RelPath) -> Option<&'static str> {
     let lower = path.as_str().to_lowercase();
     let first = lower.split('/').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One runner at a time in a workspace: a lock that the kernel keeps, on a file whose content tells who has it.
+//! The lock of a workspace: the kernel keeps it, and its file names the holder. Only one run holds it at a time.
 
 use std::fs::{File, TryLockError};
 use std::io::Read;
@@ -9,27 +9,27 @@ use serde::{Deserialize, Serialize};
 
 use super::disk::{Disk, DiskError, DiskFile};
 
-/// Who holds a lock: the content of the lock's file, one JSON object.
+/// The holder of a lock, as the lock's file names it in one JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// Process id.
+    /// The process id.
     pub pid: u32,
     /// When the process was started, in clock ticks since boot; 0 where the system does not say.
     pub(crate) start_time: u64,
     /// Which boot that was; empty where the system does not say.
     pub(crate) boot_id: String,
-    /// The run.
+    /// The id of the run.
     pub run_id: String,
-    /// When it took the lock.
+    /// The time at which it took the lock.
     pub since: Timestamp,
-    /// Name of the machine.
+    /// The name of the machine.
     pub host: String,
-    /// What the run was started by, to be shown to people.
+    /// The command that started the run, for messages.
     pub command: String,
 }
 
 impl Holder {
-    /// This process.
+    /// Returns this process as a holder.
     pub fn this(run_id: &str, since: Timestamp, command: &str) -> Holder {
         let pid = std::process::id();
         Holder {
@@ -46,7 +46,7 @@ impl Holder {
         }
     }
 
-    /// Whether its process is still there, as far as this machine can tell: of another machine's, it is taken to be.
+    /// Returns true if its process exists. A process of another machine counts as existing.
     pub fn is_alive(&self) -> bool {
         if !self.boot_id.is_empty() && self.start_time > 0 {
             if self.boot_id == boot_id() {
@@ -63,10 +63,10 @@ impl Holder {
     }
 }
 
-/// Why a lock could not be taken.
+/// A lock that could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another run has it.
+    /// Another run holds it.
     #[error("{}", taken(path, holder.as_deref()))]
     Taken {
         /// The lock's file.
@@ -80,7 +80,7 @@ pub enum LockError {
 }
 
 impl LockError {
-    /// Whether it is this very process that has it.
+    /// Returns true if this process holds the lock.
     pub fn is_ours(&self) -> bool {
         match self {
             Self::Taken { holder, .. } => holder
@@ -116,16 +116,16 @@ fn taken(path: &Path, holder: Option<&Holder>) -> String {
     }
 }
 
-/// A lock that is held until this is dropped. The file stays: deleting it would let two runs lock two files of one name.
+/// An exclusive lock, held until it is dropped. The file stays, because two runs could otherwise lock two files of one name.
 pub struct Lock {
     file: DiskFile,
 }
 
 impl Lock {
-    /// Takes the lock and says in its file who has it. Also returns who had it last, if that run died with it.
+    /// Takes the lock and writes the holder into its file. Also returns the last holder, if it died while it held the lock.
     ///
     /// # Errors
-    /// [`LockError::Taken`] if another run has it.
+    /// Fails with [`LockError::Taken`] if another run holds the lock.
     pub fn take(
         disk: &Disk,
         path: &Path,
@@ -152,8 +152,8 @@ impl Lock {
         Ok((Lock { file }, dead))
     }
 
-    /// Who has the lock, or died with it: see [`Holder::is_alive`]. The lock itself is not touched, so that a look never stands in
-    /// a run's way.
+    /// Returns the holder, which may have died (see [`Holder::is_alive`]). This does not touch the lock, so it never delays a
+    /// run.
     pub fn peek(path: &Path) -> Option<Holder> {
         content(path)
     }
@@ -166,7 +166,7 @@ impl Drop for Lock {
     }
 }
 
-/// A lock that many hold at once, or one alone, until this is dropped. The file stays, and holds nothing.
+/// A lock that is shared or exclusive, held until it is dropped. Its file is empty and stays.
 pub struct SharedLock {
     _file: DiskFile,
 }
@@ -175,7 +175,7 @@ impl SharedLock {
     /// Takes it beside others; waits for who has it alone.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Fails if the disk fails.
     pub(crate) fn take(disk: &Disk, path: &Path) -> Result<Self, DiskError> {
         let file = disk.open_existing_or_new(path)?;
         let locked = file.file().lock_shared();
@@ -186,7 +186,7 @@ impl SharedLock {
     /// Takes it alone; waits for others.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Fails if the disk fails.
     pub(crate) fn wait_alone(disk: &Disk, path: &Path) -> Result<Self, DiskError> {
         let file = disk.open_existing_or_new(path)?;
         let locked = file.file().lock();
@@ -194,10 +194,10 @@ impl SharedLock {
         Ok(Self { _file: file })
     }
 
-    /// Takes it alone; none: others have it.
+    /// Takes the lock exclusively. Returns `None` if another process holds it.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Fails if the disk fails.
     pub fn take_alone(disk: &Disk, path: &Path) -> Result<Option<Self>, DiskError> {
         let file = disk.open_existing_or_new(path)?;
         match file.file().try_lock() {

@@ -1,4 +1,4 @@
-//! Progress files: information for whoever watches, rewritten whole at most five times a second.
+//! Progress files, for people and programs that watch a run. They are rewritten at most five times a second.
 
 use super::disk::{Disk, DiskError, parent};
 use milepost_core::base::digest::Digest;
@@ -16,7 +16,7 @@ const COSTS: u32 = 20;
 /// Numbers of batches up to which each is listed.
 const LISTED: usize = 1000;
 
-/// Writes one progress file. It is not flushed: after a crash of the machine, an older one may be there.
+/// The writer of one progress file. The file is not flushed, so after a power failure an older version may be there.
 #[derive(Debug)]
 pub struct ProgressFile {
     path: PathBuf,
@@ -28,7 +28,7 @@ pub struct ProgressFile {
 }
 
 impl ProgressFile {
-    /// The file at this path, which nobody needs to have made.
+    /// Creates a writer for this path. The file need not exist.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -38,13 +38,13 @@ impl ProgressFile {
         }
     }
 
-    /// Notes that a version written from here on differs from the last one.
+    /// Notes that the content has changed since the last version.
     pub fn changed(&mut self) {
         self.changed = true;
     }
 
-    /// Returns how long to wait at `elapsed` after the run began until the next version must be written. `None`: the last one
-    /// shows everything.
+    /// Returns how long to wait for the next version, at `elapsed` after the start of the run. `None` if the last version is
+    /// current.
     pub fn due_in(&self, elapsed: Duration) -> Option<Duration> {
         let due = self.written.map_or(Duration::ZERO, |written| {
             written + INTERVAL + COSTS * self.cost
@@ -52,15 +52,15 @@ impl ProgressFile {
         self.changed.then(|| due.saturating_sub(elapsed))
     }
 
-    /// Notes how long it took to put the file together: of a million batches it is long enough to be done less often.
+    /// Notes how long it took to compute the content. Expensive versions, as of a million batches, are written less often.
     pub fn cost(&mut self, took: Duration) {
         self.cost = took;
     }
 
-    /// Writes a version at `elapsed` after the run began.
+    /// Writes a version, at `elapsed` after the start of the run.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails if the disk fails.
     pub fn write(
         &mut self,
         disk: &Disk,
@@ -98,8 +98,8 @@ fn plain(progress: &Progress) -> serde_json::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns true if a person wrote or modified what lies at the path of a progress file. Nothing, and what a failure of the power
-/// leaves of a file that was not flushed, is no person's.
+/// Returns true if a person wrote or modified the file at this path. A missing file and the remains of a power failure do not
+/// count.
 pub fn is_by_hand(path: &Path) -> bool {
     let Ok(there) = std::fs::read(path) else {
         return path.symlink_metadata().is_ok();
@@ -118,8 +118,8 @@ pub fn is_by_hand(path: &Path) -> bool {
     written.ok() != Some(there)
 }
 
-/// Numbers of batches as the progress file lists them: each one, or, of more than 1,000, runs of them such as `"1-1250"`.
-/// The numbers ascend.
+/// Returns numbers of batches as the progress file lists them: one by one, or as ranges such as `"1-1250"` if there are more than
+/// 1,000. The numbers must ascend.
 pub fn numbers(ascending: &[u64]) -> Vec<Value> {
     if ascending.len() <= LISTED {
         return ascending.iter().copied().map(Value::from).collect();

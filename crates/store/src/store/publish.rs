@@ -1,4 +1,4 @@
-//! Publishing: whole files in scratch are made durable, renamed into place, and after a crash the rest is settled.
+//! Publishing: flushes complete files in scratch, renames them into place, and recovers after a crash.
 
 use super::disk::{Disk, DiskError, parent};
 use super::layout::Layout;
@@ -28,7 +28,7 @@ pub enum PublishError {
         /// What the system said.
         source: io::Error,
     },
-    /// A symbolic link on the way leads out of the workspace.
+    /// A symbolic link in the path leads out of the workspace.
     #[error("`{path}` leaves the workspace by a symbolic link, to {target}: make a folder of it")]
     Leaves {
         /// The output.
@@ -38,23 +38,23 @@ pub enum PublishError {
     },
 }
 
-/// What became of a file that was published before a crash.
+/// The state of a published file after recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecoveredFile {
-    /// It was in place.
+    /// The file was in place.
     Done,
-    /// It was whole in scratch, and is in place by this.
+    /// The file was complete in scratch, and recovery renamed it into place.
     Renamed,
-    /// It is in neither place; what was there before still is, if anything was: the batch runs again.
+    /// The file is in neither place, so the batch runs again. An earlier file is still in place, if there was one.
     Lost {
         /// What lies there.
         old: Option<Digest>,
     },
-    /// Somebody changed what lies in its place. Nothing was touched.
+    /// The file in its place was modified. Recovery left it alone.
     Altered,
 }
 
-/// Makes whole files of scratch durable, with the folders that they lie in. The paths are in the workspace.
+/// Flushes complete files in scratch and their folders. The paths are relative to the workspace.
 pub fn flush_group(disk: &Disk, layout: &Layout, files: &[RelPath]) -> Result<(), PublishError> {
     if files.is_empty() {
         return Ok(());
@@ -82,8 +82,8 @@ pub fn flush_group(disk: &Disk, layout: &Layout, files: &[RelPath]) -> Result<()
     Ok(())
 }
 
-/// Renames published files into place, one after another, then flushes each folder once. What is to be kept of what lies
-/// there goes to quarantine first. Markers are taken away before, and come when everything else is durable.
+/// Renames published files into place, one after another, and then flushes each folder once. Files that must be kept move from
+/// their place to quarantine first. Markers are removed before, and written when everything else is durable.
 pub fn rename_into_place(
     disk: &Disk,
     layout: &Layout,
@@ -104,10 +104,9 @@ pub fn rename_into_place(
     Ok(())
 }
 
-/// Settles the files of a batch that were published and perhaps not renamed before a crash: finishes what can be, and says
-/// what became of each. Where one is lost, no other is put in place, and a marker is taken away. That an altered file is left
-/// alone although the new one is in scratch keeps the promise that altered outputs are not overwritten; such a batch is found
-/// altered by its record.
+/// Recovers the files of a batch that was published before a crash: renames what can be renamed and returns the state of each
+/// file. If one is lost, no other is renamed, and the marker is removed. A modified file is left alone even if the new one is in
+/// scratch, because modified outputs are never overwritten; its record later shows that it was modified.
 pub fn settle(
     disk: &Disk,
     layout: &Layout,

@@ -1,4 +1,4 @@
-//! Quarantine: what is set aside, never deleted by a run. `.milepost/quarantine/RUN-NUMBER-REASON/` and the path that it had.
+//! Quarantine: files that a run sets aside and never deletes, in `.milepost/quarantine/RUN-NUMBER-REASON/` under their old paths.
 
 use super::disk::{Disk, DiskError, parent};
 use super::id::made_at;
@@ -8,29 +8,29 @@ use milepost_core::base::path::RelPath;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The file beside what is set aside that says why.
+/// The file in each folder of quarantine that gives the reason.
 pub const WHY: &str = "WHY.txt";
 
-/// One thing that was set aside.
+/// A folder of quarantine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuarantineEntry {
     /// Its folder, in the workspace.
     pub(crate) folder: RelPath,
-    /// When the run began that set it aside, if the name says it.
+    /// The start of the run that set it aside, if the name contains it.
     pub since: Option<Timestamp>,
-    /// Files in it.
+    /// The number of files in it.
     pub files: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub size: u64,
 }
 
-/// The folder for what a run sets aside, the `sequence`th thing: the same for the same three values, and no other.
+/// Returns the folder for the `sequence`th thing that a run sets aside. Different values give different folders.
 pub fn folder(run: &str, sequence: u64, reason: &str) -> RelPath {
     let name = format!("{}-{sequence:04}-{}", safe_name(run), safe_name(reason));
     layout::quarantine().with(&RelPath::of_parts([name.as_str()]))
 }
 
-/// The first sequence number that no folder of this run has: where a resumed run goes on.
+/// Returns the first sequence number that no folder of this run has. A resumed run continues there.
 pub fn next_sequence(layout: &Layout, run: &str) -> u64 {
     let prefix = format!("{}-", safe_name(run));
     let entries = std::fs::read_dir(layout.quarantine());
@@ -42,7 +42,7 @@ pub fn next_sequence(layout: &Layout, run: &str) -> u64 {
     taken.max().map_or(1, |last| last + 1)
 }
 
-/// Moves a file, durably. What is not there (any more) is not moved; whether it was.
+/// Moves a file durably. Returns false if the file does not exist.
 pub fn keep(disk: &Disk, layout: &Layout, from: &RelPath, to: &RelPath) -> Result<bool, DiskError> {
     let (from, to) = (layout.at(from), layout.at(to));
     if !move_aside(disk, &from, &to)? {
@@ -53,7 +53,7 @@ pub fn keep(disk: &Disk, layout: &Layout, from: &RelPath, to: &RelPath) -> Resul
     Ok(true)
 }
 
-/// Copies a file beside what is set aside, under its own name. What is not there is not copied.
+/// Copies a file into a folder of quarantine under its own name. A missing file is ignored.
 pub fn copy(
     disk: &Disk,
     layout: &Layout,
@@ -82,7 +82,7 @@ pub(super) fn move_aside(disk: &Disk, from: &Path, to: &Path) -> Result<bool, Di
     Ok(true)
 }
 
-/// Writes beside what is set aside why it was.
+/// Writes the reason into a folder of quarantine.
 pub fn write_reason(
     disk: &Disk,
     layout: &Layout,
@@ -99,7 +99,7 @@ pub fn write_reason(
     disk.write_atomic(&place, why.as_bytes())
 }
 
-/// What is set aside, the oldest first.
+/// Lists the folders of quarantine, the oldest first.
 pub fn list(layout: &Layout) -> Result<Vec<QuarantineEntry>, DiskError> {
     let root = layout.quarantine();
     let fail = |cause| DiskError::new("read", &root, cause);
@@ -126,7 +126,7 @@ pub fn list(layout: &Layout) -> Result<Vec<QuarantineEntry>, DiskError> {
     Ok(found)
 }
 
-/// Removes what was set aside by runs that began before `before`, or everything; what was removed.
+/// Removes the folders of runs that started before `before`, or all folders, and returns them.
 pub fn clean(
     disk: &Disk,
     layout: &Layout,

@@ -1,4 +1,4 @@
-//! A private folder for each attempt, where outputs are written and hashed before they are published.
+//! Scratch: a private folder for each attempt, where outputs are written and hashed before they are published.
 
 mod sink;
 mod spares;
@@ -23,10 +23,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where one attempt writes: `.milepost/scratch/RUN/STAGE/BATCH~ATTEMPT`.
+/// The scratch of one attempt, `.milepost/scratch/RUN/STAGE/BATCH~ATTEMPT`.
 ///
-/// Programs get that as a folder. Where Milepost alone writes, there is no folder: the files of an attempt lie beside those of
-/// the others, as `BATCH~ATTEMPT.0`, `BATCH~ATTEMPT.1` and so on, and making and removing folders is spared.
+/// It is a folder if programs write there. If only Milepost writes, it has no folder of its own: the files of all attempts are
+/// side by side, as `BATCH~ATTEMPT.0`, `BATCH~ATTEMPT.1` and so on, which saves creating and removing folders.
 #[derive(Clone)]
 pub struct Scratch {
     disk: Disk,
@@ -39,7 +39,7 @@ pub struct Scratch {
     made: Arc<Mutex<Vec<Sunk>>>,
 }
 
-/// What an attempt is known by.
+/// The name of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct AttemptName<'a> {
     /// The run.
@@ -48,7 +48,7 @@ pub struct AttemptName<'a> {
     pub stage: &'a str,
     /// The batch.
     pub batch: &'a str,
-    /// A number that no other attempt at the batch has.
+    /// A number that is unique among the attempts at the batch.
     pub number: u64,
 }
 
@@ -66,7 +66,7 @@ pub enum ScratchError {
         /// What the system said.
         source: io::Error,
     },
-    /// A link, a folder or a socket lies where an output is expected.
+    /// There is a link, a folder or a socket instead of an output.
     #[error("output `{path}` is {what}: a step writes regular files")]
     NotRegular {
         /// The output.
@@ -77,8 +77,8 @@ pub enum ScratchError {
 }
 
 impl Scratch {
-    /// The place of an attempt, with nothing in it. Where programs write it is a folder: one of `spares`, if there is one that
-    /// was made for outputs in the same folders as `targets`.
+    /// Creates the empty scratch of an attempt. If programs write there, it reuses a folder of `spares` that was made for outputs
+    /// in the same folders as `targets`.
     pub fn create(
         disk: &Disk,
         files: &Files,
@@ -121,12 +121,12 @@ impl Scratch {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The folder, absolute: where programs work.
+    /// Returns the absolute path of the folder in which programs work.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it is a folder.
+    /// Returns true if it is a folder.
     pub fn is_folder(&self) -> bool {
         self.is_folder
     }
@@ -138,7 +138,7 @@ impl Scratch {
         format!(".{}", at.unwrap_or(sunk.len()))
     }
 
-    /// Where a file of the attempt lies, absolute.
+    /// Returns the absolute path of a file of the attempt.
     pub fn at(&self, file: &RelPath) -> PathBuf {
         if self.is_folder {
             return self.path.join(file.as_str());
@@ -148,7 +148,7 @@ impl Scratch {
         path.into()
     }
 
-    /// The same in the workspace, as `publish` records it.
+    /// Returns the path of a file of the attempt relative to the workspace, as `publish` records it.
     pub fn inside(&self, file: &RelPath) -> RelPath {
         if self.is_folder {
             self.inside.with(file)
@@ -157,7 +157,7 @@ impl Scratch {
         }
     }
 
-    /// A file to write. It is hashed while it is written.
+    /// Opens a file for writing. It is hashed while it is written.
     pub fn sink(&self, file: &RelPath) -> Result<Box<dyn Sink>, DiskError> {
         {
             let mut sunk = self.sunk();
@@ -193,7 +193,7 @@ impl Scratch {
         }))
     }
 
-    /// Makes the folder that a file lies in, for a command that writes it.
+    /// Creates the folder of a file, for a command that writes the file.
     pub fn make_folder_of(&self, file: &RelPath) -> Result<(), DiskError> {
         let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         let is_there = file.parent().is_none_or(|parent| folders.contains(&parent));
@@ -204,14 +204,14 @@ impl Scratch {
         Ok(())
     }
 
-    /// Files that sinks have finished, in the order in which they were opened.
+    /// Returns the files that sinks have finished, in the order in which they were opened.
     pub fn files(&self) -> Vec<RelPath> {
         let sunk = self.sunk();
         let finished = sunk.iter().filter(|sunk| sunk.written.is_some());
         finished.map(|sunk| sunk.file.clone()).collect()
     }
 
-    /// What a finished sink wrote.
+    /// Returns the content that a finished sink wrote.
     pub fn made(&self, file: &RelPath) -> Option<FileContent> {
         self.written(file).map(|written| written.content)
     }
@@ -222,7 +222,7 @@ impl Scratch {
         found.and_then(|sunk| sunk.written)
     }
 
-    /// What one file holds, whoever wrote it; none when it is not there. A link or a special file is an error.
+    /// Returns the content of a file, whoever wrote it; `None` if it does not exist. A link or a special file is an error.
     pub fn content(&self, file: &RelPath) -> Result<Option<FileContent>, ScratchError> {
         if !self.is_folder {
             // Nobody else writes here.
@@ -294,14 +294,14 @@ impl Scratch {
         self.disk.remove_file(&self.at(file))
     }
 
-    /// A file was renamed into its place: nothing of it is left to be removed.
+    /// Notes that a file was renamed into its place, so that it need not be removed.
     pub fn published(&self, file: &RelPath) {
         if let Some(sunk) = self.sunk().iter_mut().find(|sunk| sunk.file == *file) {
             sunk.published = true;
         }
     }
 
-    /// Whether it holds nothing: no file, no link, nothing but folders.
+    /// Returns true if it contains nothing but folders.
     pub fn is_empty(&self) -> bool {
         if !self.is_folder {
             return self.sunk().is_empty();
@@ -310,7 +310,7 @@ impl Scratch {
         entries.all(|entry| entry.is_ok_and(|entry| entry.file_type().is_dir()))
     }
 
-    /// Moves all that is left to a folder of the workspace, durably.
+    /// Moves all remaining files to a folder of the workspace durably.
     pub fn keep(self, layout: &Layout, folder: &RelPath) -> Result<(), DiskError> {
         if self.is_folder {
             return keep(&self.disk, layout, &self.inside, folder).map(|_| ());
@@ -322,8 +322,8 @@ impl Scratch {
         Ok(())
     }
 
-    /// Keeps the folder for an attempt that follows, if it is as it was before the programs wrote; else it is removed. For when
-    /// every program that could write there has ended.
+    /// Returns the folder to the pool for a later attempt if it contains only the folders of its outputs; otherwise removes it. Every
+    /// program that could write there must have ended.
     pub fn spare(self, spares: &ScratchPool) -> Result<(), DiskError> {
         if !self.is_folder || !self.is_as_made().unwrap_or(false) {
             return self.remove();
@@ -365,7 +365,7 @@ impl Scratch {
         Ok(left.is_empty())
     }
 
-    /// Removes all that is left.
+    /// Removes all remaining files.
     pub fn remove(self) -> Result<(), DiskError> {
         if self.is_folder {
             return self.disk.remove_dir_all(&self.path);

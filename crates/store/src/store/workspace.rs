@@ -1,4 +1,4 @@
-//! Who a workspace is: `.milepost/workspace.json`, written when the first run makes it.
+//! The identity of a workspace: `.milepost/workspace.json`, which the first run writes.
 
 use super::disk::{Disk, DiskError};
 use super::id::new_id;
@@ -15,37 +15,37 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// `.milepost/workspace.json`: what stays the same over all runs of a workspace.
+/// The content of `.milepost/workspace.json`: what all runs of a workspace share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Identity {
     /// The version of this file's form.
     pub(crate) format: u32,
-    /// Its id, in every record of its journal; empty before it was made.
+    /// The id in every record of the journal; empty before the workspace exists.
     pub session_id: String,
-    /// The name of its folder when it was made.
+    /// The name of the folder when the workspace was created.
     pub name: String,
-    /// The name as one word for file names: small letters, digits and `-`.
+    /// The name as one word for file names: lower-case letters, digits and `-`.
     pub slug: String,
-    /// The day on which it was made, or the one that was set for it. Deprecated.
+    /// The day of creation, or the day that was set. Deprecated.
     #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub today: Date,
     /// When it was made; the moment of `SOURCE_DATE_EPOCH` where that was set.
     #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub(crate) created: Timestamp,
-    /// Parameters that were set for it with `--set`, by name.
+    /// The parameters set with `--set`, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, Value>,
-    /// When and by whom each of them was set. Values that an older Milepost stored are not in it.
+    /// The time and user of each value. Values stored by an older Milepost are missing.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub params_set: BTreeMap<String, SetParam>,
-    /// Agents that were chosen for it with `--agent`, by the name of the agent that they replace.
+    /// The agents selected with `--agent`, by the name of the agent that they replace.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, ChosenAgent>,
 }
 
 impl Identity {
-    /// Returns the day that reports bear if nobody sets it: the day when the workspace was made.
+    /// Returns the default date of reports: the day on which the workspace was created.
     pub fn first_day(&self) -> Date {
         self.created.to_zoned(TimeZone::UTC).date()
     }
@@ -89,7 +89,7 @@ impl Identity {
     }
 }
 
-/// Changes of what a workspace keeps of `--set`, `--unset` and `--agent`.
+/// Changes of the stored values of `--set`, `--unset` and `--agent`.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
     /// The values to store by parameter, each with the declared default.
@@ -98,22 +98,22 @@ pub struct Changes {
     pub unset: BTreeSet<String>,
     /// The agents to store by the name that they replace; `None` removes the choice.
     pub agents: BTreeMap<String, Option<String>>,
-    /// The day that reports bear.
+    /// The date of reports.
     pub today: Option<Date>,
     /// The user who makes the changes.
     pub by: String,
-    /// When the changes are made.
+    /// The time of the changes.
     pub at: Timestamp,
 }
 
-/// A workspace as it is found.
+/// A workspace.
 #[derive(Debug, Clone)]
 pub struct Workspace {
-    /// Where its files lie.
+    /// Its paths.
     pub layout: Layout,
-    /// Who it is, or would be if it were made at this moment.
+    /// Its identity, or the identity that it would get now.
     pub identity: Identity,
-    /// Whether it was made: whether the identity stands in a file.
+    /// True if the file of the identity exists.
     pub is_made: bool,
 }
 
@@ -123,7 +123,7 @@ pub enum WorkspaceError {
     /// The disk refused.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// Its folder or its identity cannot be read.
+    /// The folder or the identity cannot be read.
     #[error("cannot read {path}: {source}")]
     Read {
         /// What.
@@ -141,8 +141,8 @@ pub enum WorkspaceError {
         /// Where it leads.
         target: PathBuf,
     },
-    /// Something else lies there.
-    #[error("{path} is no folder: a workspace is one")]
+    /// The path is not a folder.
+    #[error("{path} is not a folder, and a workspace must be one")]
     NoFolder {
         /// What.
         path: PathBuf,
@@ -153,7 +153,7 @@ pub enum WorkspaceError {
         /// The folder.
         path: PathBuf,
     },
-    /// The identity has a later form.
+    /// A newer Milepost wrote the identity.
     #[error(
         "{path} is written by a newer Milepost (format {format}; this one reads up to {FORMAT}): update milepost"
     )]
@@ -163,9 +163,9 @@ pub enum WorkspaceError {
         /// Its format.
         format: u64,
     },
-    /// The identity is no longer as it was written.
+    /// The identity is damaged.
     #[error(
-        "{path} is damaged: {problem}. Put it back from a copy; or remove it, and the next run makes it anew: with the day of that run, and without what `--set` gave it"
+        "{path} is damaged: {problem}. Restore it from a copy; or remove it, and the next run creates it again, with the day of that run and without the values of `--set`"
     )]
     Damaged {
         /// The file.
@@ -176,22 +176,22 @@ pub enum WorkspaceError {
 }
 
 impl Identity {
-    /// Returns when it was made, to the second, as expressions see it.
+    /// Returns the time of creation, to the second, as expressions see it.
     pub fn created_text(&self) -> String {
         self.created.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 }
 
 impl WorkspaceError {
-    /// Whether the folder that was named can be no workspace.
+    /// Returns true if the named folder cannot be a workspace.
     pub fn is_wrong_folder(&self) -> bool {
         matches!(self, Self::Link { .. } | Self::NoFolder { .. })
     }
 }
 
 impl Workspace {
-    /// Opens a workspace and changes nothing. One that was not made yet has the identity that it would get: the name of its
-    /// folder, and the day of `now`.
+    /// Opens a workspace without changing anything. A workspace that does not exist yet has the identity that it would get: the
+    /// name of its folder and the day of `now`.
     pub fn open(folder: &Path, now: Timestamp) -> Result<Workspace, WorkspaceError> {
         check_is_folder(folder)?;
         // `..` and links above the folder are followed, so that one workspace has one place.
@@ -208,8 +208,8 @@ impl Workspace {
         })
     }
 
-    /// Makes the workspace, if it was not made; whether it had to be. Whoever does so holds its lock, whose folder is made by
-    /// [`Workspace::prepare`].
+    /// Creates the workspace if it does not exist. Returns true if it did so. The caller holds the lock, whose folder
+    /// [`Workspace::prepare`] creates.
     pub fn make(&mut self, disk: &Disk, now: Timestamp) -> Result<bool, WorkspaceError> {
         self.prepare(disk)?;
         // Another run may have made it between the opening and the lock.
@@ -227,7 +227,7 @@ impl Workspace {
         Ok(true)
     }
 
-    /// Makes the folders of the workspace, and says whether they can be written.
+    /// Creates the folders of the workspace and checks that they can be written.
     pub fn prepare(&self, disk: &Disk) -> Result<(), WorkspaceError> {
         let own = self.layout.own();
         for folder in [self.layout.root(), &own] {
@@ -240,11 +240,11 @@ impl Workspace {
         Ok(disk.create_dir_all(&own)?)
     }
 
-    /// Applies the changes and writes the identity; returns false if nothing differs. Time and user of a value that is
-    /// stored already, over the same default, stay as they are.
+    /// Applies changes and writes the identity. Returns false if nothing changed. A value that is stored already over the same
+    /// default keeps its time and user.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails if the disk fails.
     pub fn update(&mut self, disk: &Disk, changes: &Changes) -> Result<bool, WorkspaceError> {
         let before = self.identity.clone();
         self.identity.apply(changes);

@@ -1,4 +1,4 @@
-//! A schema with the files that it refers to, and validators for it and its parts.
+//! A schema with the files that it refers to, and the validators of it and its parts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use milepost_core::expr::place::Place;
 use milepost_core::model::schema::{Target, circle, percent_decoded, references, target};
 
-/// Why a schema cannot be used.
+/// A schema that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// The text is not JSON.

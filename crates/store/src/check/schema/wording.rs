@@ -1,4 +1,4 @@
-//! What the validator says, in words for people.
+//! Messages for people about violations.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, ValidationError};

@@ -132,7 +132,7 @@ impl Answers {
     /// this one, by one write.
     ///
     /// # Errors
-    /// When answers cannot be read or the copy cannot be written.
+    /// Fails if answers cannot be read or the copy cannot be written.
     pub fn get_all(&self, addresses: &[Digest]) -> Result<Vec<Option<Answer>>, AnswerError> {
         let mut found = Vec::with_capacity(addresses.len());
         let mut of_others = Vec::new();
@@ -160,7 +160,7 @@ impl Answers {
     /// Returns the answer at an address, without writing anything.
     ///
     /// # Errors
-    /// When answers cannot be read.
+    /// Fails if answers cannot be read.
     pub fn peek(&self, address: Digest) -> Result<Option<Answer>, AnswerError> {
         match self.own.get(address)? {
             Some(answer) => Ok(Some(answer)),
@@ -171,7 +171,7 @@ impl Answers {
     /// Keeps several answers by one write.
     ///
     /// # Errors
-    /// When an answer cannot be written.
+    /// Fails if an answer cannot be written.
     pub fn put_all(&self, answers: &[Answer], sharing: Sharing) -> Result<(), AnswerError> {
         if answers.is_empty() {
             return Ok(());

@@ -1,7 +1,7 @@
-//! Batches of calls at providers: each recorded before it is submitted, and its id before anything else is done with it.
+//! The log of provider batches: a batch is recorded before it is submitted, and its id before anything else is done with it.
 //!
-//! `.milepost/batches/RUN.jsonl` has a line (see [`super::checksummed`]) for a batch that is about to be submitted, one for the id that the
-//! provider gave it, and one when nothing more will be heard of it. What became of its requests stands with the calls ([`super::calls`]).
+//! `.milepost/batches/RUN.jsonl` has a line (see [`super::checksummed`]) for a batch before it is submitted, one with the provider's id, and one
+//! when it is closed. The results of its requests are in the log of calls ([`super::calls`]).
 
 use super::calls::{CallLogError, CallRecord, read_all};
 use super::checksummed::{ChecksummedLog, files, whole_lines};
@@ -25,7 +25,7 @@ enum BatchLine {
     Over(CallId),
 }
 
-/// The batches of one run.
+/// The log of the provider batches of one run.
 pub struct BatchLog {
     lines: ChecksummedLog,
     run: String,
@@ -33,7 +33,7 @@ pub struct BatchLog {
 }
 
 impl BatchLog {
-    /// The batches of a run, of which there is none yet.
+    /// Creates an empty log for a run.
     pub fn new(disk: &Disk, layout: &Layout, run: &str) -> Self {
         Self {
             lines: ChecksummedLog::new(disk, layout.batches().join(format!("{run}.jsonl"))),
@@ -42,10 +42,10 @@ impl BatchLog {
         }
     }
 
-    /// Records a batch that is about to be submitted, durably.
+    /// Records durably that a batch is about to be submitted.
     ///
     /// # Errors
-    /// When it could not be recorded: then it must not be submitted.
+    /// Fails if it cannot be recorded; then it must not be submitted.
     pub fn submitting(
         &mut self,
         now: Timestamp,
@@ -58,18 +58,18 @@ impl BatchLog {
         Ok(CallId { run, number })
     }
 
-    /// Records the provider's id of a batch, or those of which it is one, durably.
+    /// Records the provider's id of a batch durably, or several ids if any of them may be the batch's.
     ///
     /// # Errors
-    /// When it could not be recorded.
+    /// Fails if it cannot be recorded.
     pub fn submitted(&mut self, batch: &CallId, ids: &[String]) -> Result<(), CallLogError> {
         self.append(&BatchLine::Submitted(batch.clone(), ids.to_vec()))
     }
 
-    /// Records that nothing more will be heard of a batch, durably.
+    /// Records durably that a batch is closed.
     ///
     /// # Errors
-    /// When it could not be recorded.
+    /// Fails if it cannot be recorded.
     pub fn over(&mut self, batch: &CallId) -> Result<(), CallLogError> {
         self.append(&BatchLine::Over(batch.clone()))
     }
@@ -88,11 +88,11 @@ struct SubmittedBatch {
     is_over: bool,
 }
 
-/// What other runs than this one left: of every agent and place (see [`Submitting`]) the batches that are not done and the answers
-/// that nobody used; and the calls that were recorded and never submitted.
+/// Returns what other runs left open: the unfinished batches and unused answers of every agent and place (see [`Submitting`]), and
+/// the calls that were recorded and never submitted.
 ///
 /// # Errors
-/// When a file cannot be read.
+/// Fails if a file cannot be read.
 pub fn left(
     layout: &Layout,
     but: &str,
@@ -147,10 +147,10 @@ pub fn left(
     Ok((all, never.map(left_call).collect()))
 }
 
-/// How many batches are under way, and those that are done and not yet recorded to be.
+/// Returns the number of open batches, and the batches that have ended without a record of it.
 ///
 /// # Errors
-/// When a file cannot be read.
+/// Fails if a file cannot be read.
 pub fn standing(layout: &Layout) -> std::io::Result<(u64, Vec<CallId>)> {
     let mut batches = read(layout)?;
     batches.retain(|_, batch| !batch.is_over);

@@ -1,7 +1,7 @@
-//! Every call of an agent: recorded before it is sent, with the exact bytes of request and answer beside the record.
+//! The log of calls of agents: a call is recorded before it is sent, with the exact bytes of request and answer beside the record.
 //!
-//! `.milepost/calls/RUN.jsonl` has two lines a call (see [`super::checksummed`]): what is sent, durable before it is, and what was heard.
-//! `.milepost/calls/RUN/N.request` and `N.answer` hold the bytes. Keys are in neither.
+//! `.milepost/calls/RUN.jsonl` has two lines for each call (see [`super::checksummed`]): the request, durable before it is sent, and the
+//! response. `.milepost/calls/RUN/N.request` and `N.answer` contain the bytes, without keys.
 
 use super::checksummed::{ChecksummedLog, files, whole_lines};
 use crate::store::disk::{Disk, DiskError};
@@ -27,18 +27,18 @@ enum CallLine {
     Used(u64),
 }
 
-/// A call, as it is recorded.
+/// A recorded call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallRecord {
     /// The run that sent it.
     pub run: String,
-    /// Which of the run's calls it is, from 1 on.
+    /// The number of the call in its run, from 1.
     pub number: u64,
-    /// When it was sent, in UTC.
+    /// The time at which it was sent, in UTC.
     pub when: Timestamp,
-    /// What was sent.
+    /// The request.
     pub sent: Sent,
-    /// What was heard; none when the run ended before.
+    /// The response; `None` if the run ended before it.
     pub heard: Option<Heard>,
     /// Whether the answer was judged, of a call in a batch.
     pub(crate) used: bool,
@@ -46,7 +46,7 @@ pub struct CallRecord {
     pub(crate) taken_over: Option<CallId>,
 }
 
-/// The calls of one run.
+/// The log of the calls of one run.
 pub struct CallLog {
     disk: Disk,
     folder: PathBuf,
@@ -66,7 +66,7 @@ pub enum CallLogError {
 }
 
 impl CallLog {
-    /// The calls of a run, of which there is none yet.
+    /// Creates an empty log for a run.
     pub fn new(disk: &Disk, layout: &Layout, run: &str) -> Self {
         let folder = layout.calls();
         Self {
@@ -77,10 +77,10 @@ impl CallLog {
         }
     }
 
-    /// Records a call that is about to be sent, durably, and gives its number.
+    /// Records durably that a call is about to be sent, and returns its number.
     ///
     /// # Errors
-    /// When it could not be recorded: then it must not be sent.
+    /// Fails if it cannot be recorded; then it must not be sent.
     pub fn sent(&mut self, now: Timestamp, sent: &Sent, body: &[u8]) -> Result<u64, CallLogError> {
         let number = self.count + 1;
         self.keep(number, "request", body)?;
@@ -90,10 +90,10 @@ impl CallLog {
         Ok(number)
     }
 
-    /// Records what was heard of a call, durably.
+    /// Records the response to a call durably.
     ///
     /// # Errors
-    /// When it could not be recorded.
+    /// Fails if it cannot be recorded.
     pub fn heard(
         &mut self,
         now: Timestamp,
@@ -107,10 +107,10 @@ impl CallLog {
         Ok(())
     }
 
-    /// Records that a call of an earlier run goes on as one of this run, durably, and gives its number.
+    /// Records durably that a call of an earlier run continues in this run, and returns its number.
     ///
     /// # Errors
-    /// When it could not be recorded.
+    /// Fails if it cannot be recorded.
     pub fn taken_over(
         &mut self,
         now: Timestamp,
@@ -126,10 +126,10 @@ impl CallLog {
         Ok(number)
     }
 
-    /// Records what was heard of a call of an earlier run, durably.
+    /// Records the response to a call of an earlier run durably.
     ///
     /// # Errors
-    /// When it could not be recorded.
+    /// Fails if it cannot be recorded.
     pub fn heard_late(
         &mut self,
         now: Timestamp,
@@ -144,10 +144,10 @@ impl CallLog {
         Ok(())
     }
 
-    /// Records that the answer of a call was judged, durably.
+    /// Records durably that the answer of a call was checked.
     ///
     /// # Errors
-    /// When it could not be recorded.
+    /// Fails if it cannot be recorded.
     pub fn used(&mut self, number: u64) -> Result<(), CallLogError> {
         self.lines
             .append(&serde_json::to_string(&CallLine::Used(number))?)?;
@@ -173,19 +173,19 @@ impl CallLog {
     }
 }
 
-/// All calls that are recorded in a folder, in the order of their runs and numbers. One that went on as a call of a later run
-/// is that one.
+/// Returns all recorded calls in a folder, in the order of runs and numbers. A call that continued in a later run counts as a call
+/// of that run.
 ///
 /// # Errors
-/// When a file cannot be read.
+/// Fails if a file cannot be read.
 pub fn read(folder: &Path) -> std::io::Result<Vec<CallRecord>> {
     read_some(folder, &|_| true)
 }
 
-/// The calls that are recorded in a folder and wanted, in the order of their runs and numbers.
+/// Returns the selected calls in a folder, in the order of runs and numbers.
 ///
 /// # Errors
-/// When a file cannot be read.
+/// Fails if a file cannot be read.
 pub fn read_some(
     folder: &Path,
     wanted: &dyn Fn(&Sent) -> bool,
@@ -197,7 +197,7 @@ pub fn read_some(
 /// The same, with those that went on as others.
 ///
 /// # Errors
-/// When a file cannot be read.
+/// Fails if a file cannot be read.
 pub(crate) fn read_all(
     folder: &Path,
     wanted: &dyn Fn(&Sent) -> bool,
@@ -267,10 +267,10 @@ pub(crate) fn read_all(
     Ok(calls)
 }
 
-/// What the calls of a workspace cost, but for those of one run. A call of which nothing was heard counts with what was reserved.
+/// Returns the cost of the calls of a workspace, except those of one run. A call without a response counts with the reserved amount.
 ///
 /// # Errors
-/// When a file cannot be read.
+/// Fails if a file cannot be read.
 pub fn spent(layout: &Layout, but: &str) -> std::io::Result<Spent> {
     let mut spent = Spent::default();
     for call in read(&layout.calls())?.iter().filter(|call| call.run != but) {
@@ -279,10 +279,10 @@ pub fn spent(layout: &Layout, but: &str) -> std::io::Result<Spent> {
     Ok(spent)
 }
 
-/// What the calls of a workspace cost, by stage. A call of which nothing was heard counts with what was reserved.
+/// Returns the cost of the calls of a workspace by stage. A call without a response counts with the reserved amount.
 ///
 /// # Errors
-/// When a file cannot be read.
+/// Fails if a file cannot be read.
 pub fn spent_by_stage(layout: &Layout) -> std::io::Result<BTreeMap<String, Spent>> {
     let mut stages: BTreeMap<String, Spent> = BTreeMap::new();
     for call in read(&layout.calls())? {

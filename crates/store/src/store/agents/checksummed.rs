@@ -1,7 +1,6 @@
-//! Files of sealed lines: each line stands behind its digest, so that a torn or damaged one is known and left out.
+//! Files of checksummed lines: each line follows its digest, so that torn and damaged lines are recognised and skipped.
 //!
-//! A run appends to a file of its own; nobody else writes it. What a crash or a power failure leaves of a line that was not
-//! flushed is no line.
+//! Each run appends to a file of its own. A crash or power failure may leave a part of a line that was not flushed; it is skipped.
 
 use crate::store::disk::{Disk, DiskError, DiskFile, parent};
 use milepost_core::base::digest::Digest;
@@ -37,7 +36,7 @@ impl ChecksummedLog {
     /// Appends a line, which holds no line break, durably. Returns where in the file it begins, and its bytes.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Fails if the disk fails.
     pub(crate) fn append(&mut self, text: &str) -> Result<(u64, u64), DiskError> {
         let places = self.append_all(&[text])?;
         Ok(places.first().copied().unwrap_or_default())
@@ -46,7 +45,7 @@ impl ChecksummedLog {
     /// The same with several lines, by one write and one flush.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Fails if the disk fails.
     pub(crate) fn append_all(
         &mut self,
         texts: &[impl AsRef<str>],

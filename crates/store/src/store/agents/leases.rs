@@ -1,7 +1,7 @@
-//! Leases of batches: which client outside answers which batch, and until when. A folder for each, with what is asked.
+//! Leases of batches to external agents. Each lease has a folder with the request.
 //!
-//! `.milepost/leases/ID/` holds `lease.json`, written last and whole, and beside it the files that the client reads and the one that it
-//! writes. Everything about leases is done under one lock, which is held for as long as a request of a client takes.
+//! `.milepost/leases/ID/` contains `lease.json`, which is written last, the files that the client reads, and the file that it writes. One lock
+//! protects all leases; a request of a client holds it until it is answered.
 
 use crate::store::disk::{Disk, DiskError};
 use crate::store::layout::Layout;
@@ -32,71 +32,71 @@ pub struct Lease {
     pub stage: String,
     /// The batch; empty for the only one of its stage.
     pub batch: String,
-    /// Who has it.
+    /// The name of the client.
     pub client: String,
-    /// Since when.
+    /// The time at which the lease was granted.
     pub since: Timestamp,
-    /// Until when.
+    /// The time at which it expires.
     pub expires: Timestamp,
-    /// What became of it.
+    /// Its state.
     pub state: LeaseState,
     /// The output of the step that asks.
     pub out: String,
-    /// Everything that the batch depends on, as it was.
+    /// The fingerprint of the batch when it was leased.
     pub fingerprint: Digest,
     /// The request.
     pub sent: Sent,
-    /// Its questions: the id of each, and the address of the answer.
+    /// The id of each question and the address of its answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<(String, Digest)>,
-    /// The address of the answer, where the prompt is the question.
+    /// The address of the answer, if the batch is one request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Digest>,
-    /// Whether `id` is part of what an answer must be.
+    /// True if `id` is part of an answer.
     pub keeps_id: bool,
     /// The name of the file for the answer.
     pub answer: String,
 }
 
-/// What became of a lease.
+/// The state of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeaseState {
-    /// It holds until it expires.
+    /// The lease is valid until it expires.
     Leased,
-    /// What was handed in made its batch.
+    /// The submitted answer finished its batch.
     Submitted,
-    /// It was given back.
+    /// The client returned it.
     Released,
 }
 
 impl Lease {
-    /// Whether nobody else may have its batch.
+    /// Returns true if no other client may have its batch.
     pub fn holds(&self, now: Timestamp) -> bool {
         self.state == LeaseState::Leased && now < self.expires
     }
 
-    /// The addresses of the answers that it is for.
+    /// Returns the addresses of the answers that it asks for.
     pub fn addresses(&self) -> impl Iterator<Item = Digest> {
         let questions = self.questions.iter().map(|(_, address)| *address);
         questions.chain(self.address)
     }
 }
 
-/// The leases of a workspace, while this holds the lock on them.
+/// The leases of a workspace, and the lock on them.
 pub struct Leases {
     disk: Disk,
     folder: PathBuf,
     _lock: SharedLock,
 }
 
-/// Why leases cannot be read or written.
+/// Leases that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
     /// The disk.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// A lease that is none.
+    /// The file of a lease is damaged.
     #[error("the lease `{path}` is damaged ({why}): remove its folder; its batch is then free")]
     Damaged {
         /// The file.
@@ -107,10 +107,10 @@ pub enum LeaseError {
 }
 
 impl Leases {
-    /// Takes the lock on the leases of a workspace, and waits for whoever has it.
+    /// Waits for the lock on the leases of a workspace and takes it.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Fails if the disk fails.
     pub fn lock(disk: &Disk, layout: &Layout) -> Result<Self, LeaseError> {
         let folder = layout.leases();
         disk.create_dir_all(&folder)?;
@@ -122,15 +122,15 @@ impl Leases {
         })
     }
 
-    /// The folder of a lease.
+    /// Returns the folder of a lease.
     pub fn folder(&self, id: &str) -> PathBuf {
         self.folder.join(id)
     }
 
-    /// The lease with an id; none: there is none.
+    /// Returns the lease with an id, if it exists.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// Fails if it cannot be read.
     pub fn get(&self, id: &str) -> Result<Option<Lease>, LeaseError> {
         if ulid::Ulid::from_string(id).is_err() {
             return Ok(None);
@@ -138,10 +138,10 @@ impl Leases {
         read(&self.folder(id))
     }
 
-    /// All leases, the oldest first.
+    /// Returns all leases, the oldest first.
     ///
     /// # Errors
-    /// When one cannot be read.
+    /// Fails if one cannot be read.
     pub fn all(&self) -> Result<Vec<Lease>, LeaseError> {
         let mut all = Vec::new();
         for id in names(&self.folder)? {
@@ -150,11 +150,11 @@ impl Leases {
         Ok(all)
     }
 
-    /// Makes a lease, with the files that its client reads, by their names, and the bytes of the request. It is there when this
-    /// returns, or not at all.
+    /// Creates a lease with the named files for its client and the bytes of the request. After a crash the lease exists completely or
+    /// not at all.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Fails if the disk fails.
     pub fn make(
         &self,
         lease: &Lease,
@@ -173,7 +173,7 @@ impl Leases {
     /// Replaces a lease durably.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Fails if the disk fails.
     pub fn put(&self, lease: &Lease) -> Result<(), LeaseError> {
         let path = self.folder(&lease.id).join(LEASE);
         let text = serde_json::to_vec_pretty(lease).map_err(|error| LeaseError::Damaged {
@@ -183,20 +183,20 @@ impl Leases {
         Ok(self.disk.write_atomic(&path, &text)?)
     }
 
-    /// The bytes of the request of a lease.
+    /// Returns the bytes of the request of a lease.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Fails if the disk fails.
     pub fn request(&self, id: &str) -> Result<Vec<u8>, LeaseError> {
         let path = self.folder(id).join(REQUEST);
         let read = std::fs::read(&path);
         Ok(read.map_err(|error| DiskError::new("read", &path, error))?)
     }
 
-    /// Removes the folders of leases that have been over for long, and those that a crash left without a lease.
+    /// Removes the folders of leases that ended long ago, and folders that a crash left without a lease.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Fails if the disk fails.
     pub fn sweep(&self, now: Timestamp) -> Result<(), LeaseError> {
         for id in names(&self.folder)? {
             let folder = self.folder(&id);

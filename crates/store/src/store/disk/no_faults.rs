@@ -1,4 +1,4 @@
-//! Stands in for `faults` in builds without it: operations are neither counted nor stopped.
+//! Replaces `faults` in builds without that feature: operations are neither counted nor stopped.
 
 #![allow(
     clippy::unused_self,

@@ -23,7 +23,7 @@ pub enum JournalError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// A line before the last is no record, or does not follow the line before it.
+    /// A line before the last is not a record, or does not follow the line before it.
     #[error(
         "the journal is broken: {place}: {problem}. Nothing was repaired. \
          Put back `.milepost/journal` from a copy; or move `.milepost/journal` away and `manifests` with it, \
@@ -35,7 +35,7 @@ pub enum JournalError {
         /// What is wrong.
         problem: String,
     },
-    /// A segment between others is not there.
+    /// A segment between others is missing.
     #[error(
         "the journal is broken: {path} is missing, and later segments are there. Nothing was repaired. \
          Put it back from a copy; or move `.milepost/journal` away and `manifests` with it, and every stage runs again"
@@ -44,7 +44,7 @@ pub enum JournalError {
         /// The segment.
         path: PathBuf,
     },
-    /// A record of a kind that this program does not know.
+    /// A record has a kind that this program does not know.
     #[error("{place}: `{kind}` is written by a newer Milepost: update milepost")]
     Newer {
         /// Where.
@@ -55,7 +55,7 @@ pub enum JournalError {
     /// A record could not be written as JSON.
     #[error("a record of the journal cannot be written: {0}")]
     Record(#[from] serde_json::Error),
-    /// A write failed earlier, and what it left could not be taken back.
+    /// An earlier write failed, and its partial line could not be removed.
     #[error("the journal stopped: a write to {path} failed before. Run again to go on")]
     Stopped {
         /// The segment.

@@ -1,4 +1,4 @@
-//! Reading the journal: whoever reads follows the chain of digests, and changes nothing.
+//! Reads the journal and checks the chain of its digests. Nothing is changed.
 
 use super::JournalError;
 use crate::store::layout::Layout;
@@ -10,16 +10,16 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Where a line of the journal stands.
+/// The position of a line in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalPlace {
     /// The segment.
     pub(crate) path: PathBuf,
-    /// The segment's number, from 1 on.
+    /// The number of the segment, from 1.
     pub segment: u64,
-    /// The line in it, from 1 on.
+    /// The number of the line in the segment, from 1.
     pub line: u64,
-    /// Where the line begins, in bytes from the start of the segment.
+    /// The offset of the line in the segment, in bytes.
     pub offset: u64,
 }
 
@@ -30,23 +30,23 @@ impl fmt::Display for JournalPlace {
     }
 }
 
-/// Where the journal ends.
+/// The end of the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tail {
-    /// The last segment; 0 when there is no journal.
+    /// The number of the last segment; 0 if there is no journal.
     pub segment: u64,
-    /// Whole lines of the last segment.
+    /// The number of complete lines in the last segment.
     pub lines: u64,
-    /// Bytes of these lines.
+    /// The size of these lines in bytes.
     pub size: u64,
-    /// Bytes after them: a line that was being written when the run was killed, or that is being written; or lines of which a
-    /// power failure kept some and left zeros for others.
+    /// The number of bytes after them: a line that is being written or that a killed run was writing, or lines that a power failure
+    /// replaced partly by zeros.
     pub torn: u64,
     /// The digest of the last line.
     pub last: Option<Digest>,
 }
 
-/// The numbers of the segments, in order.
+/// Returns the numbers of the segments in order.
 pub fn segments(layout: &Layout) -> Result<Vec<u64>, JournalError> {
     let folder = layout.journal();
     let fail = |source| JournalError::Read {
@@ -72,8 +72,8 @@ pub fn segments(layout: &Layout) -> Result<Vec<u64>, JournalError> {
     Ok(numbers)
 }
 
-/// The records of the last segment: all that the manifests do not hold yet. That the segment follows the one before is
-/// checked too. A torn tail is left out.
+/// Reads the records of the last segment, which the manifests do not contain yet. Also checks that the segment follows the one
+/// before. A torn tail is skipped.
 pub fn read_last_segment(layout: &Layout) -> Result<(Vec<Record>, Tail), JournalError> {
     let numbers = segments(layout)?;
     let mut records = Vec::new();
@@ -98,7 +98,7 @@ pub fn read_last_segment(layout: &Layout) -> Result<(Vec<Record>, Tail), Journal
     Ok((records, tail))
 }
 
-/// Gives every record from the first on, following the chain through all segments. Records before a break are given.
+/// Passes every record to the caller in order, and checks the chain through all segments. Records before a break are passed too.
 pub fn read_all(
     layout: &Layout,
     each: &mut dyn FnMut(&JournalPlace, Record),

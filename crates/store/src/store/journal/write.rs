@@ -1,4 +1,4 @@
-//! Writing the journal: one writer appends, flushes and seals.
+//! Writes the journal: one writer appends, flushes and seals.
 
 use super::read::{Tail, read_last_segment};
 use super::{JournalError, JournalPlace};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Bytes of lines that are handed to the system at once.
 const GATHERED: usize = 1 << 18;
 
-/// The journal of a workspace, open for one run. Whoever holds it holds the workspace's lock.
+/// The journal of a workspace, open for one run. The caller holds the lock of the workspace.
 pub struct Journal {
     disk: Disk,
     layout: Layout,
@@ -36,27 +36,27 @@ pub struct Journal {
     unsealed: BTreeSet<String>,
 }
 
-/// A journal just opened.
+/// A journal that was just opened.
 pub struct OpenedJournal {
-    /// To append to.
+    /// The journal, for appending.
     pub journal: Journal,
     /// The records of the last segment.
     pub records: Vec<Record>,
-    /// What was cut off its end.
+    /// The torn tail that was removed, if any.
     pub cut: Option<TornTail>,
 }
 
-/// A torn line that was cut off: it was being written when the run before was killed.
+/// A torn line that was removed: an earlier run was killed while it wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TornTail {
-    /// Where it began.
+    /// The position of the line.
     pub place: JournalPlace,
-    /// Its bytes.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 
 impl Journal {
-    /// Opens the journal for a run, made when it is not there. A torn tail is cut off.
+    /// Opens or creates the journal for a run. A torn tail is removed.
     pub fn open(
         disk: &Disk,
         layout: &Layout,
@@ -121,22 +121,22 @@ impl Journal {
         })
     }
 
-    /// The run that writes.
+    /// Returns the id of the run that writes.
     pub fn run_id(&self) -> &str {
         &self.run_id
     }
 
-    /// The number of the segment that is open.
+    /// Returns the number of the open segment.
     pub fn segment(&self) -> u64 {
         self.segment
     }
 
-    /// The stages that the records of the last segment are about, as it was found: their manifests may be behind.
+    /// Returns the stages that the last segment mentioned when it was opened. Their manifests may be older.
     pub fn unsealed(&self) -> &BTreeSet<String> {
         &self.unsealed
     }
 
-    /// Appends a record and gives its digest. It is with the system at once, but while lines are gathered, and durable after
+    /// Appends a record and returns its digest. It is written at once unless lines are gathered, and durable after
     /// [`Journal::flush`].
     pub fn append(
         &mut self,
@@ -160,7 +160,7 @@ impl Journal {
         Ok(digest)
     }
 
-    /// From here on lines are gathered, up to the next flush: for records of which none counts before all are durable.
+    /// Gathers lines in memory until the next flush, for records that count only together.
     pub fn gather(&mut self) {
         self.gathers = true;
     }
@@ -186,7 +186,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes durable what was appended.
+    /// Flushes the appended records.
     pub fn flush(&mut self) -> Result<(), JournalError> {
         self.write()?;
         self.gathers = false;
@@ -197,7 +197,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Begins the next segment, after everything in this one is in the manifests. Its first record says so, and is durable.
+    /// Starts the next segment. The manifests must contain everything in this one. The first record of the new segment is durable.
     pub fn seal(
         &mut self,
         checkpoints: BTreeMap<String, Digest>,

@@ -1,7 +1,7 @@
-//! Manifests: what is known of each stage's batches, in pages that `sha256sum -c` reads from the workspace's folder.
+//! Manifests: the records of each stage's batches, in pages that `sha256sum -c` can read in the folder of the workspace.
 //!
-//! A page holds at most 1,000 outputs, in natural order of the batches' keys. Pages keep their bounds, so that one change
-//! rewrites one page. The pages one after another are the manifest: `cat manifests/STAGE/page_*.sha256 | sha256sum`.
+//! A page has at most 1,000 outputs, in natural order of the keys of batches. Pages keep their bounds, so that one change rewrites
+//! one page. The digest of a manifest is that of its pages together: `cat manifests/STAGE/page_*.sha256 | sha256sum`.
 
 mod page;
 mod paging;
@@ -19,8 +19,8 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// What a manifest keeps of a stage: nothing runs, and facts that no record names are left out.
-/// What the checkpoint says is in the checkpoint, and `status` is none.
+/// Returns the part of a stage's state that its manifest stores: no running batches, no facts without a record, and nothing that the
+/// checkpoint contains.
 pub fn kept(state: &StageState) -> StageState {
     let mut batches = state.batches.clone();
     for batch in batches.values_mut() {
@@ -51,13 +51,13 @@ fn rest(batch: &BatchState) -> Phase {
     }
 }
 
-/// What is known of a stage; the default when it has no manifest.
+/// Reads the manifest of a stage; the default state if it has none.
 pub fn read(layout: &Layout, stage: &str) -> Result<StageState, ManifestError> {
     let folder = layout.at(&layout::manifest(stage));
     Ok(read_folder(&folder)?.map_or_else(StageState::default, |(_, state)| state))
 }
 
-/// What is known of every stage that has a manifest, by name.
+/// Reads the manifests of all stages, by name.
 pub fn read_all(layout: &Layout) -> Result<BTreeMap<String, StageState>, ManifestError> {
     let root = layout.manifests();
     let fail = |source| ManifestError::Read {
@@ -79,7 +79,7 @@ pub fn read_all(layout: &Layout) -> Result<BTreeMap<String, StageState>, Manifes
     Ok(stages)
 }
 
-/// The digest of a stage's manifest: of its pages one after another. None when it has none.
+/// Returns the digest of a stage's manifest; `None` if it has none.
 pub fn digest(layout: &Layout, stage: &str) -> Result<Option<Digest>, ManifestError> {
     let folder = layout.at(&layout::manifest(stage));
     steady(&folder, |pages| {
@@ -91,9 +91,9 @@ pub fn digest(layout: &Layout, stage: &str) -> Result<Option<Digest>, ManifestEr
     })
 }
 
-/// Writes what [`kept`] keeps, and gives the digest of the manifest. Only pages whose bytes differ are written, each one
-/// atomically and durably. When the process is killed in between, every batch that the old and the new state both have is
-/// in some page, as the one or the other knows it: the last segment of the journal, applied to either, gives the new.
+/// Writes the part of the state that [`kept`] returns, and returns the digest of the manifest. Only pages whose bytes differ are
+/// written, each atomically and durably. If the process is killed in between, each batch of both the old and the new state is in
+/// some page, in its old or new form; the last segment of the journal, applied to either form, gives the new state.
 pub fn write(
     disk: &Disk,
     layout: &Layout,
@@ -159,7 +159,7 @@ pub fn write(
     Ok(hasher.finish())
 }
 
-/// Removes a stage's manifest, durably. A file in its folder that is no page stays, and the folder with it.
+/// Removes a stage's manifest durably. Other files in its folder stay.
 pub fn remove(disk: &Disk, layout: &Layout, stage: &str) -> Result<(), ManifestError> {
     let folder = layout.at(&layout::manifest(stage));
     if !folder.exists() {

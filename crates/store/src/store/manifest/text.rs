@@ -1,4 +1,4 @@
-//! The lines of a manifest's page: files as `sha256sum` writes them, everything else behind `#`.
+//! The lines of a page of a manifest: files as `sha256sum` writes them, everything else after `#`.
 
 use crate::store::disk::DiskError;
 use milepost_core::base::digest::Digest;
@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Outputs on a page, at most.
+/// The maximum number of outputs on a page.
 pub const PAGE_LINES: usize = 1000;
 
 /// The form of the pages that this program writes. It reads every older one.
@@ -59,7 +59,7 @@ pub enum ManifestError {
         /// Its format.
         format: u64,
     },
-    /// The pages changed again and again while they were read.
+    /// The pages kept changing while they were read.
     #[error("the manifest in {path} is being rewritten: try again")]
     Moving {
         /// The folder.

@@ -1,4 +1,4 @@
-//! Reading and listing files, confined to the project and the workspace.
+//! Reads and lists files, confined to the project and the workspace.
 
 use super::folder::{Folder, OpenedEntry, Start};
 use super::stamp::FileStamp;
@@ -26,7 +26,7 @@ pub struct Files {
     held: Holding,
 }
 
-/// A file that cannot be read, or must not be.
+/// A file that cannot or must not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// A symbolic link on the way leads out.
@@ -40,7 +40,7 @@ pub enum FileError {
         /// Where it leads.
         target: PathBuf,
     },
-    /// It is not there.
+    /// The file does not exist.
     #[error("`{file}` is not there")]
     Missing {
         /// The file.
@@ -57,13 +57,13 @@ pub enum FileError {
         /// Where it leads.
         target: PathBuf,
     },
-    /// It is a folder, a socket or the like.
+    /// The path is a folder, a socket or the like.
     #[error("`{file}` is no regular file")]
     NoFile {
         /// The file.
         file: FilePath,
     },
-    /// Two files differ only in the case of letters, so that other file systems hold only one of them.
+    /// Two names differ only in case, so that some file systems can hold only one of the files.
     #[error(
         "`{a}` and `{b}` differ only in the case of letters: rename one, it is lost on other machines"
     )]
@@ -73,13 +73,13 @@ pub enum FileError {
         /// The other.
         b: RelPath,
     },
-    /// A name is no UTF-8, or holds control characters or backslashes.
+    /// A name is not UTF-8, or contains control characters or backslashes.
     #[error("the name of {path:?} cannot be written in a record: rename the file")]
     Name {
         /// The file.
         path: PathBuf,
     },
-    /// The system refuses.
+    /// The system refused to read it.
     #[error("cannot read `{file}`: {source}")]
     Read {
         /// The file.
@@ -90,7 +90,7 @@ pub enum FileError {
 }
 
 impl Files {
-    /// The files of this project and this workspace. Links in the two paths themselves are followed.
+    /// Creates access to the files of a project and a workspace. Links in the two paths are followed.
     pub fn new(project: &Path, workspace: &Path) -> Self {
         Self {
             project: Start::new(real_path(project)),
@@ -110,12 +110,12 @@ impl Files {
         }
     }
 
-    /// The folder that paths of a root are relative to.
+    /// Returns the folder that paths of a root are relative to.
     pub fn folder(&self, root: Root) -> &Path {
         self.start(root).path()
     }
 
-    /// Where a file lies or would lie, absolute. Links are followed inside the root, and refused when they leave it.
+    /// Returns the absolute path of a file, whether it exists or not. Links are followed inside the root and refused if they leave it.
     pub fn resolve(&self, file: &FilePath) -> Result<PathBuf, FileError> {
         let root = self.folder(file.root);
         let path = root.join(file.path.as_str());
@@ -145,7 +145,7 @@ impl Files {
         Ok(path)
     }
 
-    /// A file to read. That it is there is checked, and that it is a regular file.
+    /// Returns a regular file for reading. Fails if it does not exist.
     pub fn source(&self, file: &FilePath) -> Result<Arc<dyn Source>, FileError> {
         let start = self.start(file.root);
         let mut held = None;
@@ -175,12 +175,12 @@ impl Files {
         }
     }
 
-    /// Opens a file to be read, where it is reached over no link.
+    /// Opens a file for reading if no part of its path is a link.
     pub fn open_plain(&self, file: &FilePath) -> OpenedEntry {
         self.start(file.root).open_file(file.path.as_str())
     }
 
-    /// Whether something lies there.
+    /// Returns true if the path exists.
     pub fn exists(&self, file: &FilePath) -> Result<bool, FileError> {
         let path = self.resolve(file)?;
         match std::fs::metadata(path) {
@@ -190,7 +190,7 @@ impl Files {
         }
     }
 
-    /// Whether no link stands on the way to a file, nor is it one itself. What is not there is none.
+    /// Returns true if no part of the path is a link. A missing part is not a link.
     pub fn is_plain(&self, file: &FilePath) -> bool {
         self.start(file.root).is_plain(file.path.as_str())
     }
@@ -203,7 +203,7 @@ impl Files {
         self.start(root).open(folder)
     }
 
-    /// The stamp of the one folder in which all matches of a pattern lie; none when they may lie in several, or it is not there.
+    /// Returns the stamp of the folder that contains all matches of a pattern; `None` if several folders may, or it does not exist.
     pub fn stamp_of_folder(&self, glob: &Glob, root: Root) -> Option<FileStamp> {
         let folder = glob.folder().filter(|_| !glob.is_deep());
         let folder = folder.as_ref().map_or("", RelPath::as_str);
@@ -213,7 +213,7 @@ impl Files {
         self.open_folder(root, folder).ok()??.own_stamp().ok()
     }
 
-    /// All names in a folder of the workspace, in order; none when it cannot be read.
+    /// Returns all names in a folder of the workspace in order; `None` if it cannot be read.
     pub fn names(&self, folder: &RelPath) -> Option<Vec<String>> {
         let mut names = Vec::new();
         for entry in std::fs::read_dir(self.folder(Root::Workspace).join(folder.as_str())).ok()? {
@@ -223,8 +223,8 @@ impl Files {
         Some(names)
     }
 
-    /// Regular files that match, in natural order, without Milepost's own. A match that a link leads out of the root, whose
-    /// name cannot be recorded, or that differs from another only in case, is an error.
+    /// Lists the regular files that match, in natural order, without Milepost's own files. It is an error if a link leads a match out
+    /// of the root, a name cannot be recorded, or two names differ only in case.
     pub fn list(&self, glob: &Glob, root: Root) -> Result<Vec<RelPath>, FileError> {
         let base = self.folder(root);
         let start = match glob.folder() {
@@ -359,7 +359,7 @@ pub(crate) fn no_case_twins(paths: &[RelPath]) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Where a path lies once all links on the way are followed; what is not there yet lies where it is said to.
+/// Returns a path with all links resolved. Parts that do not exist stay as they are.
 pub fn real_path(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut at = path.as_path();
@@ -380,7 +380,7 @@ pub fn real_path(path: &Path) -> PathBuf {
     }
 }
 
-/// The digest and size of a file; none when nothing lies there.
+/// Returns the digest and the size in bytes of a file; `None` if it does not exist.
 pub fn digest_of(path: &Path) -> io::Result<Option<(Digest, u64)>> {
     let mut file = match File::open(path) {
         Ok(file) => file,

@@ -1,4 +1,4 @@
-//! Folders held open, below which the kernel itself keeps every path.
+//! Open folders, below which the kernel confines every path.
 
 use super::stamp::{FileStamp, nanoseconds};
 use rustix::fd::OwnedFd;
@@ -20,14 +20,14 @@ pub(in crate::store) struct Start {
 #[derive(Debug)]
 pub(crate) struct Folder(OwnedFd);
 
-/// What a path leads to when no link is followed.
+/// The entry at a path, found without following links.
 #[derive(Debug)]
 pub enum OpenedEntry {
-    /// It is there, open to be read.
+    /// The entry exists and is open for reading.
     There(File),
-    /// Nothing is there, and no link stands on the way.
+    /// Nothing is there, and no part of the path is a link.
     Absent,
-    /// A link stands on the way, it may not be read, or the system cannot tell.
+    /// A part of the path is a link, the entry may not be read, or the system cannot tell.
     Unclear,
 }
 

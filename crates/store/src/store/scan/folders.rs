@@ -1,4 +1,4 @@
-//! The folders of one look at many files, each opened once.
+//! Open folders for a scan of many files, each opened once.
 
 use super::files::Files;
 use super::folder::Folder;
@@ -10,22 +10,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// So many folders are held open at most; a system allows a program a thousand open files or so.
 const OPEN: usize = 64;
 
-/// Folders held open while many files are looked at. It is to live no longer than that look: a folder that is put in the place of
-/// another is not seen.
+/// The open folders of one scan. It must not outlive the scan, because it does not notice when a folder is replaced.
 pub struct Folders<'a> {
     files: &'a Files,
     workspace: Mutex<HashMap<String, Way>>,
     project: Mutex<HashMap<String, Way>>,
 }
 
-/// What lies at a path that leads over no link.
+/// The file at a path without links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoundFile {
     /// A regular file with this stamp.
     File(FileStamp),
     /// Nothing.
     Nothing,
-    /// A link stands on the way, it is no regular file, or the system cannot tell.
+    /// A part of the path is a link, it is not a regular file, or the system cannot tell.
     Unclear,
 }
 
@@ -37,7 +36,7 @@ enum Way {
 }
 
 impl<'a> Folders<'a> {
-    /// None is open yet.
+    /// Creates a scan with no folder open.
     pub fn new(files: &'a Files) -> Self {
         Self {
             files,
@@ -46,7 +45,7 @@ impl<'a> Folders<'a> {
         }
     }
 
-    /// What lies there.
+    /// Returns the file at this path.
     pub fn look(&self, file: &FilePath) -> FoundFile {
         let path = file.path.as_str();
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));

@@ -1,4 +1,4 @@
-//! What a file system says of a file without reading it: the stamp by which a change is seen.
+//! The stamp of a file: what the file system reports without reading the file, and what changes with it.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -13,7 +13,7 @@ const TOO_YOUNG_BY_FINE_TIMES: i64 = 100_000_000;
 /// Steps of a file system that are as wide as this, or wider, leave nothing below it. In nanoseconds.
 const COARSE: i64 = 1_000_000;
 
-/// Device, inode, size in bytes, and the times of the last change of content and of anything, in nanoseconds since 1970.
+/// The stamp of a file: device, inode, size in bytes, mtime and ctime in nanoseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileStamp {
     /// The device.
@@ -40,8 +40,8 @@ impl FileStamp {
         }
     }
 
-    /// Whether the file had been left alone for long enough at a time in nanoseconds since 1970, so that another stamp and
-    /// another content are the same thing. A time in the future is never that.
+    /// Returns true if the file had been unchanged for long enough at a time, in nanoseconds since 1970, so that every later change
+    /// of the content changes the stamp. False for a file with a time in the future.
     pub fn was_settled(&self, at: i64) -> bool {
         let too_young = if self.has_fine_times() {
             TOO_YOUNG_BY_FINE_TIMES

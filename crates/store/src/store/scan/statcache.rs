@@ -1,4 +1,4 @@
-//! A cache in front of hashing: the digest of a file that has not changed since it was hashed, by what the file system says of it.
+//! The stat cache: digests of files by their stamps, so that unchanged files are not hashed again.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -24,7 +24,7 @@ const KEPT_UNUSED: i64 = 30 * 24 * 3600 * 1_000_000_000;
 /// Bytes read at once.
 const BUFFER: u64 = 1 << 20;
 
-/// Digests of files by device, inode, size, mtime and ctime. It can be thrown away at any time.
+/// The digests of files by device, inode, size, mtime and ctime. It can be removed at any time.
 pub struct StatCache {
     path: PathBuf,
     clock: Box<dyn Clock>,
@@ -32,14 +32,14 @@ pub struct StatCache {
     state: OnceLock<Mutex<CacheState>>,
 }
 
-/// A file, as it was found.
+/// A file with its digest and stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HashedFile {
     /// Its digest.
     pub digest: Digest,
-    /// What the file system says of it.
+    /// Its stamp.
     pub stamp: FileStamp,
-    /// Whether the same stamp means the same content.
+    /// True if the same stamp means the same content.
     pub settled: bool,
 }
 
@@ -59,7 +59,7 @@ struct CacheEntry {
 }
 
 impl StatCache {
-    /// The cache in this file, by another clock than the machine's.
+    /// Opens the cache in this file with a given clock.
     pub fn with_clock(path: &Path, clock: Box<dyn Clock>) -> StatCache {
         StatCache {
             path: path.to_owned(),
@@ -68,18 +68,18 @@ impl StatCache {
         }
     }
 
-    /// Digest and size in bytes of a file; it is read only if the cache does not know it.
+    /// Returns the digest and the size in bytes of a file. It is read only if the cache does not know it.
     ///
     /// # Errors
-    /// As opening and reading the file; `IsADirectory` for a folder.
+    /// Fails if the file cannot be opened or read; with `IsADirectory` for a folder.
     pub fn digest_of(&self, path: &Path) -> io::Result<(Digest, u64)> {
         self.look(path).map(|seen| (seen.digest, seen.stamp.size))
     }
 
-    /// A file as it is; it is read only if the cache does not know it.
+    /// Returns the current state of a file. It is read only if the cache does not know it.
     ///
     /// # Errors
-    /// As opening and reading the file; `IsADirectory` for a folder.
+    /// Fails if the file cannot be opened or read; with `IsADirectory` for a folder.
     pub fn look(&self, path: &Path) -> io::Result<HashedFile> {
         let data = std::fs::metadata(path)?;
         if data.is_file()
@@ -90,10 +90,10 @@ impl StatCache {
         self.hash(File::open(path)?)
     }
 
-    /// An open regular file as it is; none when it is something else. It is read only if the cache does not know it.
+    /// Returns the current state of an open regular file; `None` for anything else. It is read only if the cache does not know it.
     ///
     /// # Errors
-    /// As reading the file.
+    /// Fails if the file cannot be read.
     pub fn look_at(&self, open: File) -> io::Result<Option<HashedFile>> {
         let data = open.metadata()?;
         if !data.is_file() {
@@ -117,7 +117,7 @@ impl StatCache {
         seen(open, FileStamp::of(&data), self.now()).map(Some)
     }
 
-    /// What is known of the file at a path by its stamp alone: nothing is read.
+    /// Returns the state of the file at a path if the cache knows its stamp. The file is not read.
     pub fn cached(&self, path: &Path) -> Option<HashedFile> {
         self.known(FileStamp::of(&std::fs::metadata(path).ok()?))
     }
@@ -145,12 +145,12 @@ impl StatCache {
         Ok(seen)
     }
 
-    /// The time, in nanoseconds since 1970.
+    /// Returns the time in nanoseconds since 1970.
     pub fn now(&self) -> i64 {
         i64::try_from(self.clock.now().as_nanosecond()).unwrap_or(i64::MAX)
     }
 
-    /// What is known of the file with this stamp.
+    /// Returns what the cache knows of the file with this stamp.
     pub fn known(&self, stamp: FileStamp) -> Option<HashedFile> {
         let mut state = self.state();
         let entry = state.entries.get_mut(&(stamp.device, stamp.inode))?;
@@ -165,10 +165,10 @@ impl StatCache {
         })
     }
 
-    /// Writes the cache to its file, if there is anything that the file does not say.
+    /// Writes the cache to its file if anything changed.
     ///
     /// # Errors
-    /// What the disk says. The cache being only a cache, a run can go on.
+    /// Fails if the disk fails. A run can ignore that, because the file is a cache.
     pub fn save(&self, disk: &Disk) -> Result<(), DiskError> {
         if self.state.get().is_none() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! A file of an attempt that is being written: hashed on its way, and known once it is finished.
+//! Writes a file of an attempt and hashes it on the way.
 
 use crate::store::disk::DiskFile;
 use milepost_core::base::digest::{Digest, Hasher};
@@ -25,7 +25,7 @@ pub(super) struct Sunk {
     pub(super) published: bool,
 }
 
-/// What a file holds.
+/// The content of a file, as digest and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileContent {
     /// Its digest.

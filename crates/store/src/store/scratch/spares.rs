@@ -1,12 +1,12 @@
-//! Folders of attempts that are over, kept for those that follow.
+//! The pool of scratch folders of finished attempts.
 
 use milepost_core::base::path::RelPath;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Folders of attempts that are over, empty but for the folders that their outputs lay in. The next attempt gets one under its
-/// own name: making and removing folders costs about as much as starting a small program.
+/// A pool of emptied scratch folders that still contain the folders of their outputs. The next attempt renames one to its own name,
+/// because creating and removing folders costs about as much as starting a small program.
 #[derive(Clone, Default)]
 pub struct ScratchPool(Arc<Mutex<Vec<Spare>>>);
 

@@ -1,7 +1,7 @@
-//! Answers gone through by `gc`: the last of each address in one file, without those that are old and of no use.
+//! Compacts answers for `gc`: writes the last answer of each address into one file, without old answers that are not in use.
 //!
-//! The file takes the name of the last one that it stands for, so that what later runs write still comes after it; the others go
-//! when it is durable. Whoever does this is alone with the folder: no run that writes there is at work.
+//! The file has the name of the last file that it replaces, so that files of later runs still come after it. The other files are
+//! removed when it is durable. The caller holds the lock, so no run writes there.
 
 use super::address_of;
 use crate::store::agents::checksummed::{files, open_line};
@@ -22,21 +22,21 @@ const UNFINISHED: &str = ".compact.tmp";
 /// Bytes that are gathered before they are written.
 const GATHERED: usize = 1 << 18;
 
-/// Which answers may go, beside those in whose place another stands.
+/// The answers that may be removed, beside superseded ones.
 pub struct RemovableAnswers<'a> {
-    /// Whether an answer that came with this call of a run is in use.
+    /// Returns true if the answer of this call of a run is in use.
     pub in_use: &'a dyn Fn(&str, u64) -> bool,
-    /// Those that runs before this time asked for, if they are not in use; none: none of them.
+    /// Answers of runs before this time may be removed if they are not in use; `None` removes none.
     pub before: Option<Timestamp>,
 }
 
-/// What is to be done in a folder.
+/// The planned compaction of a folder.
 pub struct Compaction {
     folder: PathBuf,
     files: Vec<PathBuf>,
     /// What stays, in order: file, place, bytes.
     stays: Vec<(usize, u64, usize)>,
-    /// Bytes that are freed.
+    /// The number of bytes that it frees.
     pub freed: u64,
 }
 
@@ -51,10 +51,10 @@ struct AnswerLine {
     stays: bool,
 }
 
-/// Looks through a folder of answers; none: it is as it shall be.
+/// Plans the compaction of a folder of answers; `None` if there is nothing to do.
 ///
 /// # Errors
-/// When it cannot be read.
+/// Fails if the folder cannot be read.
 pub fn look(folder: &Path, unneeded: &RemovableAnswers<'_>) -> io::Result<Option<Compaction>> {
     let files = files(folder)?;
     let mut lines: Vec<AnswerLine> = Vec::new();
@@ -119,15 +119,15 @@ impl RemovableAnswers<'_> {
 }
 
 impl Compaction {
-    /// Files that there will be fewer.
+    /// Returns by how many files the folder shrinks.
     pub fn files(&self) -> u64 {
         (self.files.len() as u64).saturating_sub(u64::from(!self.stays.is_empty()))
     }
 
-    /// Does it, durably. Stopped anywhere, it leaves every answer that stays.
+    /// Compacts the folder durably. If it is interrupted at any point, no answer that stays is lost.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Fails if the disk fails.
     pub fn carry_out(&self, disk: &Disk) -> Result<(), DiskError> {
         let unfinished = self.folder.join(UNFINISHED);
         let mut gone = self.files.as_slice();

@@ -1,4 +1,4 @@
-//! Asks the disk again what an earlier run asked.
+//! Repeats the observations of an earlier run.
 
 use super::form::{self, BY_STAMP, FileEntries, KnownFile, NotesBlock, NotesReader};
 use super::observations::{file_at, is_own, names_digest};
@@ -26,14 +26,14 @@ const DIFFERING: usize = 10_000;
 /// So many files are read without a look whether the cache knows them.
 const FEW: usize = 64;
 
-/// What a glance tells.
+/// The result of an up-to-date check.
 #[derive(Debug, Default)]
 pub struct Recheck {
-    /// What was kept with the notes.
+    /// The data that the run stored with its observations.
     pub told: Vec<u8>,
-    /// Files whose content is otherwise, or that are there or not there otherwise.
+    /// The files whose content changed, or that appeared or disappeared.
     pub differing: Vec<FilePath>,
-    /// Files whose stamp is another and whose content is the same.
+    /// The files whose stamp changed and whose content did not.
     pub touched: Vec<FilePath>,
     /// The stamps that tell their content, where they do.
     stamps: Vec<Patch>,
@@ -48,15 +48,15 @@ struct Patch {
 }
 
 impl Recheck {
-    /// Whether the notes can be made to tell the same sooner.
+    /// Returns true if [`Recheck::renew`] would make the next check faster.
     pub fn can_renew(&self) -> bool {
         !self.stamps.is_empty()
     }
 
-    /// Puts the stamps that were seen into the notes, so that the next glance need not read the files.
+    /// Stores the current stamps, so that the next check need not read the files.
     ///
     /// # Errors
-    /// What the disk says. The file being a cache, a run can go on.
+    /// Fails if the disk fails. A run can ignore that, because the file is a cache.
     pub fn renew(&self, disk: &Disk, path: &Path) -> Result<(), DiskError> {
         // What cannot be read is no cache any more.
         let Ok(mut bytes) = std::fs::read(path) else {
@@ -81,9 +81,9 @@ impl Recheck {
     }
 }
 
-/// Asks again what the notes in this file say was asked under this key. None when there are no such notes, or more is otherwise than
-/// some files: a list, or what is Milepost's own. A clock that was set back comes by the same times again, so notes of the future
-/// are none.
+/// Repeats the observations stored in this file under this key. Returns `None` if there are none, or if more than files changed, such as
+/// a list of names or a file of Milepost's own. Observations from the future are ignored, because a clock that was set back repeats
+/// its times.
 pub fn again(path: &Path, key: Digest, files: &Files, cache: &StatCache) -> Option<Recheck> {
     let file = File::open(path).ok()?;
     if FileStamp::of(&file.metadata().ok()?).mtime > cache.now() {

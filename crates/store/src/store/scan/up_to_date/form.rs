@@ -1,13 +1,13 @@
-//! The file of a glance: a head, what was told, blocks of questions, and a seal over all that.
+//! The file format of `.milepost/glance`: a head, the results of the run, blocks of observations, and a checksum.
 //!
-//! Numbers are little-endian; texts stand behind their length (u16). A block begins with a letter:
+//! Numbers are little-endian; a text follows its length (u16). A block starts with a letter:
 //! `N` names in a folder of Milepost's own: path, digest;
 //! `L` a pattern: root, pattern, digest of the names, 0 or 1 and the stamp of their folder;
-//! `D` whether a folder lies there: root, path, 0 or 1;
+//! `D` whether a folder exists: root, path, 0 or 1;
 //! `F` files of one folder: root, folder, device, bytes of the entries (u32), entries;
 //! `E` the end, and the SHA-256 of all bytes before it.
-//! An entry: what is known, name, and 32 bytes unless the file was absent. What is known: 0 it was absent; 1 its stamp tells its
-//! content: inode, size, mtime, ctime; 2 its content has this digest, and must be read to be told.
+//! An entry is a code, a name, and 32 bytes unless the file was absent. The codes: 0 the file was absent; 1 its stamp proves its
+//! content: inode, size, mtime, ctime; 2 its digest, so the file must be read.
 
 use super::observations::{FoundFile, ListedNames, PathParts, Questions, is_own};
 use crate::store::scan::stamp::FileStamp;

@@ -7,10 +7,10 @@ use milepost_core::base::digest::Digest;
 use std::path::Path;
 
 impl Observations {
-    /// Keeps the notes under the digest of everything else that the run went by, with what it told.
+    /// Stores the observations and the results of the run under the digest of everything else that it depended on.
     ///
     /// # Errors
-    /// What the disk says. The file being a cache, a run can go on.
+    /// Fails if the disk fails. A run can ignore that, because the file is a cache.
     pub fn keep(
         &self,
         disk: &Disk,

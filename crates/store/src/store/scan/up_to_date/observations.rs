@@ -1,4 +1,4 @@
-//! What a run asked of the disk, and what it was told.
+//! The observations of a run: what it read from the disk, with the results.
 
 use crate::store::layout;
 use crate::store::scan::stamp::FileStamp;
@@ -8,8 +8,8 @@ use milepost_core::base::path::{FilePath, RelPath, Root};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The notes of a run. They are of no use, and no longer taken, once something was asked that cannot be asked again cheaply, or
-/// was answered in two ways.
+/// The observations of a run. They are discarded as soon as the run reads something that cannot be checked again cheaply, or that
+/// changed meanwhile.
 #[derive(Debug)]
 pub struct Observations(Mutex<Option<Questions>>);
 
@@ -122,12 +122,12 @@ pub(super) fn is_own(folder: &str, name: &str) -> bool {
 }
 
 impl Observations {
-    /// Takes notes.
+    /// Starts recording.
     pub fn noting() -> Self {
         Self(Mutex::new(Some(Questions::default())))
     }
 
-    /// Takes notes that go on from those of an earlier run, of which only these files are otherwise.
+    /// Starts recording on top of an earlier run from which only these files differ.
     pub fn since(differing: HashSet<FilePath>) -> Self {
         let questions = Questions {
             differing: Some(differing),
@@ -136,22 +136,22 @@ impl Observations {
         Self(Mutex::new(Some(questions)))
     }
 
-    /// Takes none.
+    /// Records nothing.
     pub fn off() -> Self {
         Self(Mutex::new(None))
     }
 
-    /// Whether notes are taken.
+    /// Returns true if observations are recorded.
     pub fn is_on(&self) -> bool {
         self.questions().is_some()
     }
 
-    /// Ends the notes: what follows could not be asked again.
+    /// Discards the observations, because what follows cannot be checked again.
     pub fn spoil(&self) {
         *self.questions() = None;
     }
 
-    /// A file of the workspace is written, with this digest, or taken away: what was told of it before does not hold.
+    /// Notes that a file of the workspace was written with this digest or removed, so that earlier observations of it are void.
     pub fn replaced(&self, path: &RelPath, written: Option<Digest>) {
         self.note(|questions| {
             let file = FilePath::workspace(path.clone());
@@ -160,8 +160,7 @@ impl Observations {
         });
     }
 
-    /// The files that are otherwise than when a run had nothing to do, all other files and lists being as they were then; none
-    /// when there was no such run, or this is not known.
+    /// Returns the files changed since the last up-to-date check; `None` if unknown.
     pub fn differing(&self) -> Option<ChangedFiles> {
         let questions = self.questions();
         let questions = questions.as_ref()?;
@@ -176,9 +175,8 @@ impl Observations {
         })
     }
 
-    /// Forgets what was told of files that were written or taken away since, and of Milepost's own.
-    ///
-    /// Returns the former: they are to be asked for again.
+    /// Forgets observations of Milepost's own files and of files that were written or removed since. Returns the latter, which must be
+    /// observed again.
     pub fn forget_replaced(&self) -> Vec<(FilePath, Option<Digest>)> {
         let mut again = Vec::new();
         self.note(|questions| {
@@ -200,7 +198,7 @@ impl Observations {
         again
     }
 
-    /// A file was looked at; `seen` is none when it was not there.
+    /// Records a file; `seen` is `None` if it did not exist.
     pub fn file(&self, file: &FilePath, seen: Option<HashedFile>) {
         self.note(|questions| {
             questions.files.push((file.clone(), seen));
@@ -208,7 +206,7 @@ impl Observations {
         });
     }
 
-    /// A pattern was looked up; `folder` is the stamp, taken before, of the folder that all matches lie in, if it was settled.
+    /// Records the matches of a pattern; `folder` is the earlier stamp of the folder that contains all matches, if it was settled.
     pub fn list(&self, root: Root, pattern: &str, found: &[RelPath], folder: Option<FileStamp>) {
         let digest = names_digest(found.iter().map(RelPath::as_str));
         let listed = ListedNames { digest, folder };
@@ -218,7 +216,7 @@ impl Observations {
         });
     }
 
-    /// It was asked whether a folder lies there.
+    /// Records whether a folder exists.
     pub fn folder(&self, file: &FilePath, is_folder: bool) {
         self.note(|questions| {
             let key = (file.root, file.path.as_str().to_owned());
@@ -227,7 +225,7 @@ impl Observations {
         });
     }
 
-    /// The names in a folder of Milepost's own matter.
+    /// Records the names in a folder of Milepost's own.
     pub fn names(&self, folder: &RelPath, names: &[String]) {
         let digest = names_digest(names.iter().map(String::as_str));
         self.note(|questions| {
@@ -250,7 +248,7 @@ impl Observations {
     }
 }
 
-/// What is otherwise than when a run had nothing to do.
+/// The files changed since the last up-to-date check.
 #[derive(Debug)]
 pub struct ChangedFiles {
     files: HashSet<Arc<str>>,
@@ -258,12 +256,12 @@ pub struct ChangedFiles {
 }
 
 impl ChangedFiles {
-    /// Whether the file of this name, as a fact has it, is among them.
+    /// Returns true if the file that a fact names is among them.
     pub fn has(&self, name: &str) -> bool {
         self.files.contains(name)
     }
 
-    /// Whether the run that asks wrote any of them itself: what is recorded is otherwise, too.
+    /// Returns true if the current run wrote any of them, so that records changed too.
     pub fn wrote(&self) -> bool {
         self.wrote
     }
