@@ -1,14 +1,14 @@
-//! The time of day, behind a trait, so that nothing but one module of `store` asks the machine.
+//! The time of day, behind a trait: only one module of `store` reads the clock of the machine.
 
 use jiff::Timestamp;
 
-/// Tells the time of day.
+/// A source of the current time.
 pub trait Clock: Send + Sync {
-    /// The present moment, in UTC.
+    /// Returns the current time, in UTC.
     fn now(&self) -> Timestamp;
 }
 
-/// A clock that stands still: for tests, and for runs under `SOURCE_DATE_EPOCH`.
+/// A clock that always returns the same time, for tests and for runs with `SOURCE_DATE_EPOCH`.
 #[derive(Debug, Clone, Copy)]
 pub struct StillClock(pub Timestamp);
 

@@ -10,18 +10,18 @@ use std::str::FromStr;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
-/// A text that is no digest.
+/// A text is no digest.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is no digest: `sha256:` and 64 hexadecimal digits were expected")]
 pub struct NotADigest(String);
 
 impl Digest {
-    /// The digest of these bytes.
+    /// Returns the digest of bytes.
     pub fn of(bytes: impl AsRef<[u8]>) -> Self {
         Self(sha2::Sha256::digest(bytes).into())
     }
 
-    /// The 64 hexadecimal digits, as `sha256sum` prints them.
+    /// Returns the 64 hexadecimal digits, as `sha256sum` prints them.
     pub fn hex(&self) -> String {
         self.digits().as_str().to_owned()
     }
@@ -35,17 +35,17 @@ impl Digest {
         Digits(digits)
     }
 
-    /// The first twelve hexadecimal digits: enough for people to tell two digests apart.
+    /// Returns the first twelve hexadecimal digits: enough for people to tell two digests apart.
     pub fn short(&self) -> String {
         self.hex()[..12].to_owned()
     }
 
-    /// The digest with these 32 bytes.
+    /// Creates a digest from its 32 bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The raw 32 bytes.
+    /// Returns the 32 bytes.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -53,7 +53,7 @@ impl Digest {
     /// Reads the 64 hexadecimal digits that `sha256sum` prints.
     ///
     /// # Errors
-    /// When the text has another length or other characters.
+    /// If the text has another length or other characters.
     pub fn from_hex(hex: &str) -> Result<Self, NotADigest> {
         let wrong = || NotADigest(hex.chars().take(80).collect());
         let digits = hex.as_bytes();
@@ -143,22 +143,22 @@ impl schemars::JsonSchema for Digest {
     }
 }
 
-/// Takes bytes as they come and gives their digest at the end.
+/// Computes the digest of bytes that arrive in parts.
 #[derive(Clone, Default)]
 pub struct Hasher(sha2::Sha256);
 
 impl Hasher {
-    /// A hasher that has seen nothing.
+    /// Creates an empty hasher.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes more bytes.
+    /// Adds bytes.
     pub fn update(&mut self, bytes: impl AsRef<[u8]>) {
         self.0.update(bytes);
     }
 
-    /// The digest of all bytes taken.
+    /// Returns the digest of all bytes added.
     pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
     }

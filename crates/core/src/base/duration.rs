@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A text that is no duration.
+/// A text is no duration.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 #[error(
     "`{0}` is no duration: write a number and a unit, such as \"60s\", \"10m\", \"1h30m\" or \"250ms\""
@@ -12,7 +12,7 @@ pub struct DurationError(pub String);
 /// Reads a duration: numbers with the units `ms`, `s`, `m`, `h` or `d`, one after another.
 ///
 /// # Errors
-/// When a unit is missing or unknown.
+/// If a unit is missing or unknown.
 pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     let wrong = || DurationError(text.to_owned());
     let mut rest = text.trim();

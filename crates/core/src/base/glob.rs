@@ -10,22 +10,22 @@ pub struct Glob {
     matcher: globset::GlobMatcher,
 }
 
-/// Why a text is no pattern.
+/// The error of a pattern.
 #[derive(Debug, thiserror::Error)]
 pub enum GlobError {
-    /// The path around the stars is wrong.
+    /// The path without the wildcards is wrong.
     #[error(transparent)]
     Path(#[from] PathError),
-    /// The stars, brackets or braces are wrong.
+    /// The wildcards are wrong.
     #[error("`{0}` is no pattern: {1}")]
     Pattern(String, String),
 }
 
 impl Glob {
-    /// Reads a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
-    /// When it leaves its folder or its brackets do not match.
+    /// If it leaves its folder, or its brackets do not match.
     pub fn parse(text: &str) -> Result<Self, GlobError> {
         let path = RelPath::parse(text)?;
         let glob = globset::GlobBuilder::new(path.as_str())
@@ -39,24 +39,24 @@ impl Glob {
         })
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether the path matches.
+    /// Returns true if the path matches.
     pub fn matches(&self, path: &RelPath) -> bool {
         self.matcher.is_match(path.as_str())
     }
 
-    /// The folder below which every match lies; none for the whole workspace.
+    /// Returns the folder that contains every match; `None` for the whole workspace.
     pub fn folder(&self) -> Option<RelPath> {
         let first = self.text.find(is_wild)?;
         let (folder, _) = self.text[..first].rsplit_once('/')?;
         RelPath::parse(folder).ok()
     }
 
-    /// Whether matches may lie in folders below [`Glob::folder`].
+    /// Returns true if matches may lie in folders below [`Glob::folder`].
     pub fn is_deep(&self) -> bool {
         let after = self.folder().map_or(0, |folder| folder.as_str().len() + 1);
         self.text[after..].contains('/')
@@ -69,7 +69,7 @@ impl fmt::Debug for Glob {
     }
 }
 
-/// Whether a text is a pattern and not a plain path.
+/// Returns true if a text is a pattern and not a plain path.
 pub fn is_pattern(text: &str) -> bool {
     text.contains(is_wild)
 }
@@ -78,8 +78,8 @@ fn is_wild(c: char) -> bool {
     matches!(c, '*' | '?' | '[' | '{')
 }
 
-/// Whether some path could match both patterns, when `*` in either stands for any characters of one part.
-/// Other wild characters are taken as `*`, so the answer may be yes where it is no, never the other way.
+/// Returns true if some path may match both patterns. Other wildcards count as `*`, so the result can be true for patterns that
+/// share no path, but never false for patterns that do.
 pub fn may_meet(a: &str, b: &str) -> bool {
     let a: Vec<&str> = a.split('/').collect();
     let b: Vec<&str> = b.split('/').collect();
@@ -88,8 +88,8 @@ pub fn may_meet(a: &str, b: &str) -> bool {
     meet(&a, &b, |part| *part == "**", part_meets)
 }
 
-/// Whether two rows can stand for the same, when a wild piece stands for any number of pieces. Each pair of rests is looked at once:
-/// to try all ways would take twice as long for each wild piece more.
+/// Returns true if two rows can stand for the same, when a wild piece stands for any number of pieces. Each pair of rests is
+/// looked at once: to try all ways would take twice as long for each wild piece more.
 fn meet<T>(a: &[T], b: &[T], is_wild: impl Fn(&T) -> bool, same: impl Fn(&T, &T) -> bool) -> bool {
     // Whether the rest of `a` meets each rest of `b`, from the ends on.
     let mut after = vec![false; b.len() + 1];

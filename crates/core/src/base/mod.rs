@@ -1,4 +1,4 @@
-//! Words that everything else is said in: digests, paths, patterns, time, sources and sinks. Pure.
+//! Shared values: digests, paths, patterns, durations, time, sources and sinks. Pure.
 
 pub mod clock;
 pub mod digest;

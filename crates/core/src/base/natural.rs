@@ -1,4 +1,4 @@
-//! Natural order: `batch_2` stands before `batch_10`.
+//! Natural order: `batch_2` comes before `batch_10`.
 
 #![allow(
     clippy::many_single_char_names,
@@ -7,8 +7,8 @@
 
 use std::cmp::Ordering;
 
-/// Compares two texts, runs of digits by their value, everything else by character.
-/// Texts that differ only in leading zeros are told apart by plain order, so that the order is total.
+/// Compares two texts: runs of digits by value, everything else by character. Plain order decides between texts that differ
+/// only in leading zeros.
 pub fn natural(a: &str, b: &str) -> Ordering {
     // Names of one folder begin alike, and what begins alike stands alike.
     let begin = differ_at(a, b);

@@ -9,30 +9,30 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RelPath(Arc<str>);
 
-/// Why a text is no path that Milepost reads or writes.
+/// The error of a path.
 #[derive(Debug, thiserror::Error, PartialEq, Eq, Clone)]
 pub enum PathError {
-    /// Nothing is there.
+    /// The path is empty.
     #[error("a path is empty")]
     Empty,
-    /// It starts at the root of the file system.
+    /// The path is absolute.
     #[error(
         "`{0}` is absolute: paths are relative to the workspace, or to the project with the prefix `project:`"
     )]
     Absolute(String),
-    /// It climbs with `..`.
+    /// The path contains `..`.
     #[error("`{0}` leaves its folder by `..`: paths stay inside the workspace or the project")]
     Climbs(String),
-    /// It holds a character that no path of ours has.
+    /// The path contains a backslash or a control character.
     #[error("`{0}` holds a control character or a backslash")]
     Odd(String),
 }
 
 impl RelPath {
-    /// Reads a path. `./` at the front, `/./` and doubled `/` are folded away.
+    /// Parses a path, and normalizes a leading `./`, `/./` and repeated `/`.
     ///
     /// # Errors
-    /// When it is empty, absolute, climbs by `..`, or holds control characters or backslashes.
+    /// If it is empty or absolute, or contains `..`, control characters or backslashes.
     pub fn parse(text: &str) -> Result<Self, PathError> {
         if text.starts_with('/') || text.get(1..3) == Some(":/") {
             return Err(PathError::Absolute(text.to_owned()));
@@ -62,7 +62,7 @@ impl RelPath {
         Ok(Self(parts.join("/").into()))
     }
 
-    /// A path of these parts, each made one safe component by [`component`]; no parts give `_`.
+    /// Joins parts, each made safe by [`component`]; without parts the path is `_`.
     pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a str>) -> Self {
         let parts: Vec<String> = parts.into_iter().map(component).collect();
         if parts.is_empty() {
@@ -71,34 +71,34 @@ impl RelPath {
         Self(parts.join("/").into())
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The text, shared.
+    /// Returns the text, shared.
     pub(crate) fn text(&self) -> Arc<str> {
         Arc::clone(&self.0)
     }
 
-    /// The last part: `batch_1.json`.
+    /// Returns the last part: `batch_1.json`.
     pub fn file_name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or(&self.0)
     }
 
-    /// The last part without its ending: `batch_1`.
+    /// Returns the last part without its ending: `batch_1`.
     pub(crate) fn stem(&self) -> &str {
         stem(&self.0)
     }
 
-    /// The folder it lies in, if it lies in one.
+    /// Returns the folder of the path, if it has one.
     pub fn parent(&self) -> Option<RelPath> {
         self.0
             .rsplit_once('/')
             .map(|(folder, _)| Self(folder.into()))
     }
 
-    /// This folder's path and `more` after it.
+    /// Appends a relative path.
     ///
     /// # Errors
     /// As [`RelPath::parse`].
@@ -106,19 +106,19 @@ impl RelPath {
         Self::parse(&format!("{}/{more}", self.0))
     }
 
-    /// A path inside this folder.
+    /// Appends a path.
     #[must_use]
     pub fn with(&self, inside: &RelPath) -> RelPath {
         Self(format!("{}/{}", self.0, inside.0).into())
     }
 
-    /// The path with more letters at its end: `a/b` and `.c` give `a/b.c`. They are letters, digits and dots.
+    /// Appends letters, digits or dots to the name: `a/b` and `.c` become `a/b.c`.
     #[must_use]
     pub fn ending_with(&self, ending: &str) -> RelPath {
         Self(format!("{}{}", self.0, component(ending)).into())
     }
 
-    /// The number in the file's own name: the last run of digits of its stem, if there is one.
+    /// Returns the last run of digits in the stem of the file's name, if there is one.
     pub fn number(&self) -> Option<u64> {
         let stem = self.stem();
         let end = stem.rfind(|c: char| c.is_ascii_digit())? + 1;
@@ -131,7 +131,7 @@ impl RelPath {
     }
 }
 
-/// A value as one part of a path: `/`, `\\`, `:` and control characters become `_`, and so do an empty value, `.` and `..`.
+/// Converts a value to one part of a path: `/`, `\\`, `:`, control characters, an empty value, `.` and `..` become `_`.
 pub fn component(value: &str) -> String {
     let safe = |c: char| !c.is_control() && !matches!(c, '/' | '\\' | ':');
     let part: String = value
@@ -145,7 +145,7 @@ pub fn component(value: &str) -> String {
     }
 }
 
-/// The last part of a path without its ending: `inputs/sample.ifc` gives `sample`.
+/// Returns the last part of a path without its ending: `sample` of `inputs/sample.ifc`.
 pub fn stem(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     match name.rfind('.') {
@@ -187,9 +187,9 @@ impl schemars::JsonSchema for RelPath {
 /// The folder that a path is relative to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Root {
-    /// What a run reads and writes.
+    /// The workspace.
     Workspace,
-    /// Where `milepost.toml` is; read only.
+    /// The project, which is read-only.
     Project,
 }
 
@@ -203,7 +203,7 @@ pub struct FilePath {
 }
 
 impl FilePath {
-    /// A path in the workspace.
+    /// Creates a path in the workspace.
     pub fn workspace(path: RelPath) -> Self {
         Self {
             root: Root::Workspace,
@@ -211,7 +211,7 @@ impl FilePath {
         }
     }
 
-    /// The text, as it is written.
+    /// Returns the text, as it is written.
     pub fn text(&self) -> Arc<str> {
         match self.root {
             Root::Workspace => self.path.text(),
@@ -219,7 +219,7 @@ impl FilePath {
         }
     }
 
-    /// A path in the project.
+    /// Creates a path in the project.
     pub fn project(path: RelPath) -> Self {
         Self {
             root: Root::Project,

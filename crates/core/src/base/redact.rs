@@ -1,4 +1,4 @@
-//! Keys taken out of texts that are shown or kept: those that are known, and those that have the form of one.
+//! Removes API keys from texts that are shown or kept: known keys, and texts in the form of one.
 
 use regex::bytes::Regex;
 use std::borrow::Cow;
@@ -26,14 +26,14 @@ const FORMS: &str = r"(?x)
 
 static KEYS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(FORMS).ok());
 
-/// Takes keys out of texts: those that are known, and what looks like one.
+/// Removes API keys from texts: known keys, and texts in the form of one.
 #[derive(Clone, Default)]
 pub struct Redactor {
     known: Option<Regex>,
 }
 
 impl Redactor {
-    /// One that knows these keys; spaces around them are no part of them, and what is too short to be a key is none.
+    /// Creates a redactor for these keys, trimmed; values that are too short for a key are ignored.
     pub fn new(keys: impl IntoIterator<Item = String>) -> Self {
         let keys = keys.into_iter().map(|key| key.trim().to_owned());
         let mut keys: Vec<String> = keys.filter(|key| key.len() >= SHORTEST).collect();
@@ -47,7 +47,7 @@ impl Redactor {
         }
     }
 
-    /// The text without keys.
+    /// Returns the text without keys.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.bytes(text.as_bytes()) {
             Cow::Owned(hidden) => Cow::Owned(String::from_utf8_lossy(&hidden).into_owned()),
@@ -55,7 +55,7 @@ impl Redactor {
         }
     }
 
-    /// The bytes without keys.
+    /// Returns the bytes without keys.
     pub fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let hide = |forms: &Option<Regex>, text: &[u8]| -> Option<Vec<u8>> {
             match forms.as_ref()?.replace_all(text, HIDDEN.as_bytes()) {
@@ -75,7 +75,7 @@ impl fmt::Debug for Redactor {
     }
 }
 
-/// The text without what looks like a key, whoever's it is.
+/// Removes everything in the form of a key.
 pub fn redact(text: &str) -> Cow<'_, str> {
     Redactor::default().text(text)
 }

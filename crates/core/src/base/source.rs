@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// A file that a step reads.
 pub trait Source: Send + Sync {
-    /// The name that people know it by: its path in the workspace, or `project:` and its path in the project.
+    /// Returns the name that people know it by: its path in the workspace, or `project:` and its path in the project.
     fn name(&self) -> String;
     /// Where it lies, absolute: for commands and for readers that map files.
     fn path(&self) -> &Path;

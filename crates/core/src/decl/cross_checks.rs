@@ -26,7 +26,7 @@ pub(crate) struct Draft {
     pub(crate) reads: Vec<Read>,
     /// Its progress file, and where that is named (nowhere: empty).
     pub(crate) progress: Option<(RelPath, Range<usize>)>,
-    /// Whether all its outputs could be read.
+    /// True if all its outputs could be read.
     pub(crate) names_its_outputs: bool,
 }
 
@@ -334,7 +334,7 @@ impl All<'_> {
             .then(|| self.no_writer(draft, read, &pattern))?
     }
 
-    /// The workspace's path with each `{{ }}` as `*`; for a parameter alone what that is by default. None: anything.
+    /// Returns the workspace's path with each `{{ }}` as `*`; for a parameter alone what that is by default. None: anything.
     fn pattern(&self, path: &PathTemplate) -> Option<String> {
         if !path.is_whole() {
             return Some(path.pattern());
@@ -374,7 +374,7 @@ impl All<'_> {
         )
     }
 
-    /// Whether people put files there: under `inputs/`, or where a parameter's file lies.
+    /// Returns true if people put files there: under `inputs/`, or where a parameter's file lies.
     fn is_put_there(&self, pattern: &str) -> bool {
         let folder = top(pattern);
         let meets = |path: &RelPath| may_meet(pattern, path.as_str());
@@ -387,7 +387,7 @@ impl All<'_> {
                 .any(|param| param.file.as_ref().is_some_and(|file| meets(&file.path)))
     }
 
-    /// Whether stages write into the same top folder: then people do not.
+    /// Returns true if stages write into the same top folder: then people do not.
     fn is_written_beside(&self, pattern: &str) -> bool {
         let folder = top(pattern);
         self.drafts
@@ -440,7 +440,7 @@ impl All<'_> {
     }
 }
 
-/// The first folder of a path; empty for a file of the workspace's own folder.
+/// Returns the first folder of a path; empty for a file of the workspace's own folder.
 fn top(path: &str) -> String {
     path.split_once('/')
         .map_or(String::new(), |(top, _)| top.to_lowercase())

@@ -1,4 +1,4 @@
-//! Declarations: TOML text to `model::pipeline::Pipeline`, and everything that is wrong with it, with its place.
+//! Declarations: parses TOML into `model::pipeline::Pipeline`, and reports every mistake with its place.
 
 mod cross_checks;
 mod editor_schema;
@@ -33,7 +33,7 @@ const PRICES: &str = "prices.toml";
 /// Reads the project's declarations.
 ///
 /// # Errors
-/// Everything that is wrong, over all files at once.
+/// All mistakes, over all files at once.
 pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Problems> {
     let mut reader = ValueReader::new(files);
     let project_file = open(&mut reader, PROJECT_FILE);
@@ -106,7 +106,7 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
     Ok((pipeline, warnings))
 }
 
-/// The project's own prices of models, if it has any.
+/// Returns the project's own prices of models, if it has any.
 fn prices(reader: &ValueReader<'_>, report: &mut Report) -> Option<Asset> {
     match reader.find(&RelPath::parse(PRICES).ok()?)? {
         Ok(asset) => Some(asset),

@@ -63,7 +63,7 @@ pub(crate) fn report_misnamed(report: &mut Report, path: &str, file_name: &str, 
     }
 }
 
-/// The rule that the name of a stage's file breaks, without its ending.
+/// Returns the rule that the name of a stage's file breaks, without its ending.
 fn broken_rule(stem: &str) -> String {
     let digits = stem
         .find(|c: char| !c.is_ascii_digit())
@@ -87,7 +87,7 @@ fn broken_rule(stem: &str) -> String {
     }
 }
 
-/// The name that a stage's file should have.
+/// Returns the name that a stage's file should have.
 fn suggestion(stem: &str) -> String {
     let is_between = |c: char| c.is_ascii_digit() || "._- ".contains(c);
     let digits: String = stem.chars().filter(char::is_ascii_digit).collect();

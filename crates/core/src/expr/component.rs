@@ -5,7 +5,7 @@ use crate::base::digest::Digest;
 /// The longest component in bytes. File systems take 255; names of outputs add endings and numbers.
 const LONGEST: usize = 120;
 
-/// The value as one safe component of a path.
+/// Returns the value as one safe component of a path.
 ///
 /// Separators, control characters and what file systems forbid become `_`, as does a leading dot. A value that had to be
 /// changed or cut ends in `~` and 6 hexadecimal digits of its SHA-256, so that two values do not become one path.

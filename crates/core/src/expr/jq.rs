@@ -1,8 +1,8 @@
-//! jq behind one door: programs are compiled once and run many times over JSON values, by `jaq`.
+//! jq programs, compiled once and run many times over JSON values, by `jaq`.
 //!
-//! A program sees its input, its variables and the records that `inputs` gives; no clock, environment, file or terminal.
-//! Two differences to `jaq` itself: `del` leaves the order of keys alone, and `@csv`, `@tsv`, `IN`, `INDEX`, `toarray`,
-//! `trimstr` and `leaf_paths` are there, as in `jq`.
+//! A program sees its input, its variables and the records of `inputs`; no clock, environment, file or terminal. Two
+//! differences to `jaq`: `del` keeps the order of keys, and `@csv`, `@tsv`, `IN`, `INDEX`, `toarray`, `trimstr` and
+//! `leaf_paths` exist, as in `jq`.
 
 mod data;
 mod direct;
@@ -51,12 +51,11 @@ impl std::fmt::Debug for Jq {
 impl Jq {
     /// Compiles a program.
     ///
-    /// `name` is its file or the key that it stands at, for messages; `vars` are the names, without `$`, of the
-    /// variables that it may use, in the order in which their values are given to each run.
+    /// `name` is its file or its key, for messages. `vars` are the names of its variables, without `$`, in the order of the
+    /// values of each run.
     ///
     /// # Errors
-    /// Syntax, names and filters that are not there, and regular expressions that the engine does not have; all with
-    /// their place in the program.
+    /// Syntax errors, unknown names and filters, and unsupported regular expressions, each with its place in the program.
     pub fn compile(name: &str, source: &str, vars: &[&str]) -> Result<Jq, JqError> {
         let program = ProgramText {
             program: name,
@@ -88,33 +87,33 @@ impl Jq {
         })
     }
 
-    /// The program's name, as given.
+    /// Returns the program's name, as given.
     pub(crate) fn name(&self) -> &str {
         self.filter.name()
     }
 
-    /// Every identifier that the program mentions as a field (`.x`, `."x"`, `["x"]`, `{x}`) or a variable (`$x`).
+    /// Returns every identifier that the program uses as a field (`.x`, `."x"`, `["x"]`, `{x}`) or a variable (`$x`).
     pub fn names(&self) -> &BTreeSet<String> {
         &self.names
     }
 
-    /// The dotted names that it mentions: `$params.x` and `.params.x` as `params.x`, `$params` alone as `params`.
+    /// Returns the dotted names in the program: `$params.x` and `.params.x` as `params.x`, `$params` alone as `params`.
     pub fn mentions(&self) -> &Mentions {
         &self.mentions
     }
 
-    /// The dotted names that are fields of its own input, or variables: a field of something inside is not among them.
-    /// With [`Jq::takes_whole`] this is all that a program sees of its scope: what is loaded, and what is fingerprinted.
+    /// Returns the dotted names that are fields of the program's own input, or variables. With [`Jq::takes_whole`], this is all
+    /// that the program sees of its scope, so it decides what is loaded and fingerprinted.
     pub fn roots(&self) -> &Mentions {
         &self.roots
     }
 
-    /// The names of its variables, in order.
+    /// Returns the names of its variables, in order.
     pub(crate) fn vars(&self) -> &[String] {
         &self.vars
     }
 
-    /// Whether the program may use more of its input than the fields that it names: `.`, `.[]`, `to_entries`, …
+    /// Returns true if the program may use more of its input than the fields that it names: `.`, `.[]`, `to_entries`, …
     pub fn takes_whole(&self) -> bool {
         self.whole
     }
@@ -122,7 +121,7 @@ impl Jq {
     /// Binds values to the variables, so that many inputs can be run without converting the values again.
     ///
     /// # Errors
-    /// A number of values that is not the number of variables.
+    /// If the number of values is not the number of variables.
     pub fn bind(&self, vars: &[Value]) -> Result<Bound<'_>, JqError> {
         if vars.len() != self.vars.len() {
             let message = format!(
@@ -154,26 +153,26 @@ impl Jq {
         })
     }
 
-    /// All values that the program gives.
+    /// Returns all outputs.
     ///
     /// # Errors
-    /// What the program raises, and values that JSON cannot hold.
+    /// Errors that the program raises, and values that JSON cannot express.
     pub(crate) fn all(&self, input: Value, vars: &[Value]) -> Result<Vec<Value>, JqError> {
         self.bind(vars)?.all(input)
     }
 
-    /// The one value that the program gives.
+    /// Returns the only output.
     ///
     /// # Errors
-    /// As [`Jq::all`], and none or more than one value.
+    /// As [`Jq::all`], and if there is no output or more than one.
     pub fn one(&self, input: Value, vars: &[Value]) -> Result<Value, JqError> {
         self.bind(vars)?.one(input)
     }
 
-    /// All values that the program gives while `input` and `inputs` read from `inputs`, one record at a time.
+    /// Returns all outputs while `input` and `inputs` read from `inputs`, one record at a time.
     ///
     /// # Errors
-    /// As [`Jq::all`], and what `inputs` gives.
+    /// As [`Jq::all`], and errors of `inputs`.
     pub fn stream(
         &self,
         input: Value,
@@ -193,7 +192,7 @@ impl Jq {
     }
 }
 
-/// A program with values for its variables. It belongs to one thread.
+/// A program with values for its variables, for one thread.
 pub struct Bound<'a> {
     jq: &'a Jq,
     vars: Vec<Val>,
@@ -203,10 +202,10 @@ pub struct Bound<'a> {
 }
 
 impl Bound<'_> {
-    /// As [`Bound::set`], of a JSON text: of an object only the fields that the program mentions are read.
+    /// Sets a variable to a JSON text. Of an object, only the fields that the program uses are read.
     ///
     /// # Errors
-    /// A text that is no JSON.
+    /// If the text is no JSON.
     pub fn set_text(&mut self, name: &str, text: &str) -> Result<(), JqError> {
         if let Some(at) = self.jq.vars.iter().position(|var| var == name)
             && self.jq.names.contains(name)
@@ -220,10 +219,10 @@ impl Bound<'_> {
         Ok(())
     }
 
-    /// As [`Bound::all`], of a JSON text: of an object only the fields that the program mentions are read.
+    /// Returns all outputs for a JSON text. Of an object, only the fields that the program uses are read.
     ///
     /// # Errors
-    /// As [`Jq::all`], and a text that is no JSON.
+    /// As [`Jq::all`], and if the text is no JSON.
     pub fn all_of_text(&self, text: &str) -> Result<Vec<Value>, JqError> {
         let mut values = Vec::new();
         self.run(self.read(text)?, &mut std::iter::empty(), &mut |value| {
@@ -233,10 +232,10 @@ impl Bound<'_> {
         Ok(values)
     }
 
-    /// All values while `inputs` reads the JSON texts of records.
+    /// Returns all outputs while `inputs` reads the JSON texts of records.
     ///
     /// # Errors
-    /// As [`Jq::stream`], and a text that is no JSON.
+    /// As [`Jq::stream`], and if a text is no JSON.
     pub fn stream_texts(
         &self,
         input: Value,
@@ -279,10 +278,10 @@ impl Bound<'_> {
         self.only(to_val(input))
     }
 
-    /// As [`Bound::one`], of a JSON text: of an object only the fields that the program mentions are read.
+    /// Returns the only output for a JSON text. Of an object, only the fields that the program uses are read.
     ///
     /// # Errors
-    /// As [`Jq::one`], and a text that is no JSON.
+    /// As [`Jq::one`], and if the text is no JSON.
     pub fn one_of_text(&self, text: &str) -> Result<Value, JqError> {
         self.only(self.read(text)?)
     }
@@ -305,10 +304,10 @@ impl Bound<'_> {
         })
     }
 
-    /// Gives each value to `each` as it comes, while `input` and `inputs` read from `inputs`: neither is collected.
+    /// Passes each output to `each` while `input` and `inputs` read from `inputs`. Nothing is collected.
     ///
     /// # Errors
-    /// What the program raises, what `inputs` and `each` give, and values that JSON cannot hold.
+    /// Errors that the program raises, errors of `inputs` and `each`, and values that JSON cannot express.
     pub(crate) fn each(
         &self,
         input: Value,

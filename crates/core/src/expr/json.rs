@@ -20,7 +20,7 @@ pub enum Fault {
         column: usize,
         /// What is wrong.
         message: String,
-        /// Whether the text ends too early.
+        /// True if the text ends too early.
         ended: bool,
     },
     /// It could not be read.
@@ -44,7 +44,7 @@ pub struct Json<R> {
 }
 
 impl<R: Read> Json<R> {
-    /// Over a reader, which needs no buffer of its own.
+    /// Reads from a reader, which needs no buffer.
     pub fn new(reader: R) -> Self {
         Self {
             reader,
@@ -98,10 +98,10 @@ impl<R: Read> Json<R> {
         Ok(Some(self.buffer[self.at]))
     }
 
-    /// The next byte that is no white space, which is not taken.
+    /// Returns the next byte that is no white space, without consuming it.
     ///
     /// # Errors
-    /// When the text cannot be read.
+    /// If the text cannot be read.
     #[inline]
     pub fn peek(&mut self) -> Result<Option<u8>, Fault> {
         loop {
@@ -112,7 +112,7 @@ impl<R: Read> Json<R> {
         }
     }
 
-    /// What is wrong at the next byte.
+    /// Returns an error at the next byte.
     pub fn wrong(&self, message: &str) -> Fault {
         let seen = self.buffer.len().min(self.at + 1);
         let (line, column) = place(&self.buffer[..seen], (self.lines, self.column));
@@ -150,7 +150,7 @@ impl<R: Read> Json<R> {
         }
     }
 
-    /// Goes into a list or an object (`open` is its bracket) and gives whether there is a first item.
+    /// Enters a list or an object (`open` is its bracket). Returns true if it has a first item.
     ///
     /// # Errors
     /// As [`Json::skip`].
@@ -166,7 +166,7 @@ impl<R: Read> Json<R> {
         }
     }
 
-    /// Goes on in a list or an object and gives whether another item follows.
+    /// Continues in a list or an object. Returns true if another item follows.
     ///
     /// # Errors
     /// As [`Json::skip`].
@@ -190,7 +190,7 @@ impl<R: Read> Json<R> {
         }
     }
 
-    /// Takes a key with its colon, and gives what `read` makes of it.
+    /// Reads a key with its colon, and returns the result of `read`.
     ///
     /// # Errors
     /// As [`Json::skip`].
@@ -225,11 +225,11 @@ impl<R: Read> Json<R> {
         }
     }
 
-    /// Gives the text of the next value to `take`, with its place: bytes from the beginning. What `take` cannot read of it is
-    /// said with its place in the whole.
+    /// Passes the text of the next value to `take`, with its offset in bytes. Errors of `take` get their place in the whole
+    /// text.
     ///
     /// # Errors
-    /// As [`Json::skip`], and what `take` gives: `Ok(Err(_))`.
+    /// As [`Json::skip`]; errors of `take` are `Ok(Err(_))`.
     pub fn value<T, E>(
         &mut self,
         take: impl FnOnce(&str, u64) -> Result<T, TakeError<E>>,
@@ -250,10 +250,10 @@ impl<R: Read> Json<R> {
         }
     }
 
-    /// Passes over the next value.
+    /// Skips the next value.
     ///
     /// # Errors
-    /// A text that is no JSON or cannot be read.
+    /// If the text is no JSON or cannot be read.
     pub(crate) fn skip(&mut self) -> Result<(), Fault> {
         let depth = self.open.len();
         loop {
@@ -398,7 +398,7 @@ impl<R: Read> Json<R> {
         Ok(())
     }
 
-    /// That nothing follows.
+    /// Checks that nothing follows.
     ///
     /// # Errors
     /// As [`Json::skip`].
@@ -410,10 +410,10 @@ impl<R: Read> Json<R> {
     }
 }
 
-/// Why the text of a value was not taken.
+/// Why a value could not be read.
 #[derive(Debug)]
 pub enum TakeError<E> {
-    /// It cannot be read as what is wanted.
+    /// It is not what the caller expects.
     Text(serde_json::Error),
     /// Another reason.
     Other(E),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-/// Dotted names that an expression mentions, such as `params.model`; `params` alone means all of it.
-/// More than what is used at run time may be among them, never less.
+/// The dotted names that an expression mentions, such as `params.model`; `params` alone means all of it. It may have more names
+/// than a run uses, never fewer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mentions(BTreeSet<String>);
 
@@ -18,12 +18,12 @@ impl Mentions {
         self.0.extend(other.0.iter().cloned());
     }
 
-    /// The dotted names.
+    /// Returns the dotted names.
     pub fn dotted(&self) -> &BTreeSet<String> {
         &self.0
     }
 
-    /// The top-level names.
+    /// Returns the top-level names.
     pub(crate) fn roots(&self) -> BTreeSet<String> {
         self.0
             .iter()
@@ -31,12 +31,12 @@ impl Mentions {
             .collect()
     }
 
-    /// Whether anything at or below the top-level name is mentioned.
+    /// Returns true if anything at or below the top-level name is mentioned.
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|dotted| first(dotted) == name)
     }
 
-    /// What is mentioned of the object called `name`: `None` means all of it.
+    /// Returns the members of `name` that are mentioned; `None` means all.
     pub fn keys_of(&self, name: &str) -> Option<BTreeSet<&str>> {
         let mut keys = BTreeSet::new();
         for dotted in self.0.iter().filter(|dotted| first(dotted) == name) {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// Where in a text something stands.
+/// A place in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The line, from 1.
@@ -15,7 +15,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place of `range` in `text`. A range that goes beyond the text ends with it.
+    /// Returns the place of `range` in `text`, cut to the text.
     pub fn of(text: &str, range: Range<usize>) -> Self {
         let mut start = range.start.min(text.len());
         while !text.is_char_boundary(start) {
@@ -30,7 +30,7 @@ impl Place {
         }
     }
 
-    /// The place of `part`, a slice of `text` itself. `None` if it is not one.
+    /// Returns the place of `part`, a slice of `text` itself. `None` if it is not one.
     pub(crate) fn of_slice(text: &str, part: &str) -> Option<Self> {
         let start = (part.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
         (start + part.len() <= text.len()).then(|| Self::of(text, start..start + part.len()))
@@ -55,7 +55,7 @@ pub fn excerpt(text: &str, limit: usize) -> String {
     format!("{head} … {end}")
 }
 
-/// Names in quotes for a message, at most 20 of them: "`a`, `b`".
+/// Returns at most 20 names in quotes, for a message: "`a`, `b`".
 pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let all: Vec<&str> = names.into_iter().collect();
     let mut shown: Vec<String> = all
@@ -69,7 +69,7 @@ pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     shown.join(", ")
 }
 
-/// The name among `names` that somebody who wrote `wrong` most likely meant.
+/// Returns the name that is most similar to `wrong`, if one is similar enough.
 pub fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     names
         .into_iter()

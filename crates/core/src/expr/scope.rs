@@ -26,7 +26,7 @@ use super::select::{PathStep, ReadError, Select, SelectError, fields};
 use super::template::Template;
 use crate::base::source::Source;
 
-/// The names of a stage or a batch. A clone is cheap and shares what was parsed.
+/// The names of a stage or a batch with their values. A clone is cheap and shares parsed files.
 #[derive(Clone, Default)]
 pub struct Scope {
     entries: Vec<(String, ScopeEntry)>,
@@ -76,23 +76,23 @@ impl ScopeFile {
 }
 
 impl Scope {
-    /// A scope without names.
+    /// Creates an empty scope.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A name that is a value. A name that is there already gets the new value.
+    /// Adds a name with a value, or replaces its value.
     pub fn insert_value(&mut self, name: &str, value: Value) {
         self.insert(name, ScopeEntry::Value(Arc::new(value)));
     }
 
-    /// A name that is a value, which a program that takes the scope whole does not see.
+    /// Adds a name with a value that a program sees only if it names it.
     pub fn insert_unlisted(&mut self, name: &str, value: Value) {
         self.insert_value(name, value);
         self.unlisted = Some(name.to_owned());
     }
 
-    /// A name, or the member of a name (`batch.data`), that is the content of a file.
+    /// Adds a name, or a member of a name (`batch.data`), whose value is the content of a file.
     pub fn insert_file(
         &mut self,
         name: &str,
@@ -103,13 +103,13 @@ impl Scope {
         self.insert(name, ScopeEntry::File(Arc::new(file)));
     }
 
-    /// A name that is the list of the contents of files.
+    /// Adds a name whose value is the list of the contents of files.
     pub fn insert_files(&mut self, name: &str, files: Vec<(Arc<dyn Source>, Reading)>) {
         let files = files.into_iter().map(ScopeFile::of).collect();
         self.insert(name, ScopeEntry::Files(Arc::new(files)));
     }
 
-    /// A name that is null: an optional input that is not there, an output of a step that was skipped.
+    /// Adds a name that is null: a missing optional input, or the output of a skipped step.
     pub fn absent(&mut self, name: &str) {
         self.insert(name, ScopeEntry::Absent);
     }
@@ -129,7 +129,7 @@ impl Scope {
             .map(|(_, entry)| entry)
     }
 
-    /// The names, in the order in which they were inserted: the variables of a program of this stage.
+    /// Returns the names, in the order in which they were inserted: the variables of a program of this stage.
     pub(crate) fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for (name, _) in &self.entries {
@@ -141,27 +141,27 @@ impl Scope {
         names
     }
 
-    /// The value of a name, whole.
+    /// Returns the whole value of a name.
     ///
     /// # Errors
-    /// A name that is not there, a file that cannot be read, or one without content that could be shown.
+    /// If the name is unknown, or its file cannot be read or is binary.
     pub fn value(&self, name: &str) -> Result<Value, ScopeError> {
         self.part(name, None)
     }
 
-    /// An object of those of the names that are there: dotted names give the top-level name with what is needed of it.
-    /// Files without content that could be shown are left out, since names may be mentioned without being meant.
+    /// Returns an object of the names that exist, each with the members that are needed. Binary files are left out, since an
+    /// expression may mention a name without using it.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// If a file cannot be read.
     pub fn value_for(&self, names: &BTreeSet<String>) -> Result<Value, ScopeError> {
         self.object(&names.iter().cloned().collect(), false)
     }
 
-    /// The values of names, in their order; null for a name that is not there, or not mentioned.
+    /// Returns the values of names, in their order; null for a name that is not there, or not mentioned.
     ///
     /// # Errors
-    /// A file that cannot be read, or one without content that could be shown.
+    /// If a file cannot be read or is binary.
     pub(crate) fn vars(
         &self,
         names: &[String],
@@ -182,7 +182,7 @@ impl Scope {
             .collect()
     }
 
-    /// The input of a program that sees the scope as `.`: with what it uses of it.
+    /// Returns the input of a program whose `.` is the scope, with the names that it uses.
     ///
     /// # Errors
     /// As [`Scope::vars`].
@@ -196,7 +196,7 @@ impl Scope {
         self.object(jq.roots(), false)
     }
 
-    /// The values of a program's variables.
+    /// Returns the values of a program's variables.
     ///
     /// # Errors
     /// As [`Scope::vars`].
@@ -204,7 +204,7 @@ impl Scope {
         self.vars(jq.vars(), jq.roots())
     }
 
-    /// What a template sees.
+    /// Returns the values that a template uses.
     ///
     /// # Errors
     /// As [`Scope::vars`].
@@ -221,12 +221,12 @@ impl Scope {
         Ok(context)
     }
 
-    /// Whether the name is there.
+    /// Returns true if the name is there.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.names().contains(&name)
     }
 
-    /// The files of a name, or of a member such as `batch.data`; none when it is a plain value or not there.
+    /// Returns the files of a name, or of a member such as `batch.data`; `None` if it is no file.
     pub fn sources(&self, name: &str) -> Option<Vec<Arc<dyn Source>>> {
         match self.entry(name)? {
             ScopeEntry::File(file) => Some(vec![Arc::clone(&file.source)]),
@@ -237,7 +237,7 @@ impl Scope {
         }
     }
 
-    /// The only file of a name; none when it is a list, a plain value, absent or not there.
+    /// Returns the only file of a name; `None` if it is no single file.
     pub fn source(&self, name: &str) -> Option<Arc<dyn Source>> {
         match self.entry(name)? {
             ScopeEntry::File(file) => Some(Arc::clone(&file.source)),
@@ -245,7 +245,7 @@ impl Scope {
         }
     }
 
-    /// The file of a name, and the lines on which its records begin, where it is a table or NDJSON.
+    /// Returns the file of a name, and the lines on which its records begin (tables and NDJSON).
     pub fn lines(&self, name: &str) -> Option<(String, Vec<u64>)> {
         let Some(ScopeEntry::File(file)) = self.entry(name) else {
             return None;
@@ -258,7 +258,7 @@ impl Scope {
     /// table.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn header(&self, name: &str) -> Result<Option<Vec<String>>, ScopeError> {
         match self.entry(name) {
             Some(ScopeEntry::File(file)) if file.reading.format == Format::Csv => {
@@ -272,12 +272,12 @@ impl Scope {
         }
     }
 
-    /// Whether the name is a list of files.
+    /// Returns true if the name is a list of files.
     pub fn is_list(&self, name: &str) -> bool {
         matches!(self.entry(name), Some(ScopeEntry::Files(_)))
     }
 
-    /// The names, and members such as `photo.data`, whose content is neither text nor data.
+    /// Returns the names, and members such as `photo.data`, of binary files.
     pub fn binary(&self) -> Vec<&str> {
         let is_binary = |file: &ScopeFile| file.reading.format == Format::Binary;
         let named = self.entries.iter().filter(|(_, entry)| match entry {
@@ -305,7 +305,7 @@ impl Scope {
         Ok(Value::Object(map))
     }
 
-    /// The value of a name with its members: all of them, or those in `keys`.
+    /// Returns the value of a name with its members: all of them, or those in `keys`.
     fn part(&self, name: &str, keys: Option<&BTreeSet<&str>>) -> Result<Value, ScopeError> {
         let own = self.entry(name);
         let mut members = self.entries.iter().filter_map(|(known, entry)| {
@@ -340,11 +340,11 @@ impl Scope {
         }
     }
 
-    /// Gives every value that a plain path selects to `each`, and how many there were. Its first step is a name of the
-    /// scope. JSON, NDJSON and CSV files are read as streams; of the files of a glob, `.name[]` is each in turn.
+    /// Passes every value that a plain path selects to `each`, and returns their number. The first step is a name of the scope.
+    /// JSON, NDJSON and CSV files are read as streams; for the files of a pattern, `.name[]` is each in turn.
     ///
     /// # Errors
-    /// A name that is not there, a file that cannot be read or does not fit, and what `each` gives.
+    /// If the name is unknown, a file cannot be read or does not fit, and errors of `each`.
     pub fn select<E: From<ScopeError>>(
         &self,
         select: &Select,

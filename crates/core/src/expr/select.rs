@@ -1,7 +1,7 @@
-//! A plain path such as `.a.b[].c`: read from a file as a stream, with one selected value in memory at a time.
+//! Plain paths such as `.a.b[].c`, read from a file as a stream with one selected value in memory at a time.
 //!
-//! It means what it means in jq, with two differences that keep data from being lost unseen: a key that is not there is an
-//! error that names it, and null where an object or a list should be gives no values.
+//! A path means the same as in jq, with two differences that prevent unnoticed loss of data: a missing key is an error, and
+//! null instead of an object or a list selects no values.
 
 mod parse;
 mod read;
@@ -21,25 +21,25 @@ pub use steps::{PathStep, ReadError, SelectError};
 pub struct Select(Vec<PathStep>);
 
 impl Select {
-    /// Reads a path: `.`, `.a.b`, `.a[]`, `.a[][].b`, `."odd key"`, `.["odd key"]`.
+    /// Parses a path: `.`, `.a.b`, `.a[]`, `.a[][].b`, `."odd key"`, `.["odd key"]`.
     ///
     /// # Errors
-    /// Anything else that jq can, since it could not be read as a stream.
+    /// If the text is any other jq, which cannot be read as a stream.
     pub fn parse(text: &str) -> Result<Select, SelectError> {
         parse::parse(text).map(Select)
     }
 
-    /// A path of these steps.
+    /// Creates a path.
     pub fn of(steps: impl IntoIterator<Item = PathStep>) -> Select {
         Select(steps.into_iter().collect())
     }
 
-    /// The steps.
+    /// Returns the steps.
     pub fn steps(&self) -> &[PathStep] {
         &self.0
     }
 
-    /// The name that the path begins with: of a path over the scope, the scope's name. Empty if it begins otherwise.
+    /// Returns the name that the path begins with; empty if it begins with `[]`.
     pub fn first(&self) -> &str {
         match self.0.first() {
             Some(PathStep::Field(name)) => name,
@@ -58,13 +58,13 @@ impl Select {
         }
     }
 
-    /// The path without its first step.
+    /// Returns the path without its first step.
     #[must_use]
     pub fn rest(&self) -> Select {
         Select(self.0.iter().skip(1).cloned().collect())
     }
 
-    /// The path of the list whose items are meant: without an `[]` at the end.
+    /// Returns the path of the list: without an `[]` at the end.
     #[must_use]
     pub fn list(&self) -> Select {
         let mut steps = self.0.clone();
@@ -74,7 +74,7 @@ impl Select {
         Select(steps)
     }
 
-    /// The path of the items of the list that it leads to: with an `[]` at the end.
+    /// Returns the path of the items of the list: with an `[]` at the end.
     #[must_use]
     pub fn items(&self) -> Select {
         let Select(mut steps) = self.list();
@@ -82,10 +82,10 @@ impl Select {
         Select(steps)
     }
 
-    /// Gives every selected value of a JSON document to `each`, in its order, and how many there were.
+    /// Passes every selected value of a JSON document to `each`, in order, and returns their number.
     ///
     /// # Errors
-    /// A document that does not fit or is not JSON, and what `each` gives.
+    /// If the document does not fit or is no JSON, and errors of `each`.
     pub fn read<E>(
         &self,
         reader: impl Read,
@@ -96,8 +96,7 @@ impl Select {
         })
     }
 
-    /// The same with the text of each value as it stands in the document, and its place there: bytes from the beginning. For
-    /// copying values without reading them.
+    /// Passes the text of every selected value to `each`, with its offset in bytes, to copy values without parsing them.
     ///
     /// # Errors
     /// As [`Select::read`].
@@ -111,10 +110,10 @@ impl Select {
         })
     }
 
-    /// Gives every selected value of a value in memory to `each`, and how many there were.
+    /// Passes every selected value of a value in memory to `each`, and returns their number.
     ///
     /// # Errors
-    /// A value that does not fit, and what `each` gives.
+    /// If the value does not fit, and errors of `each`.
     pub(crate) fn select_value<E>(
         &self,
         value: &Value,

@@ -1,7 +1,7 @@
-//! Values in a shell script: each becomes a quoted word, and a place where that cannot be is refused.
+//! Values in shell scripts: each becomes a quoted word, and other places are refused.
 //!
-//! A value never becomes a part of the script's own text. It is assigned to a shell variable at the very beginning, in single
-//! quotes, and `"$variable"` stands in its place: even if this reader took a place for another one, nothing of a value would run.
+//! A value never becomes part of the script's own text. The script first assigns it to a variable, in single quotes, and uses
+//! `"$variable"`. So even if this reader misjudges a place, no part of a value runs.
 
 mod pieces;
 mod reader;
@@ -19,11 +19,11 @@ const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ash", "ksh", "zsh"];
 /// What the variables of values are called, before their numbers.
 const VARIABLE: &str = "__milepost";
 
-/// What to do about a value that is misplaced.
+/// The help for a misplaced value.
 pub const HELP: &str = "write `{{ }}` outside of quotes, Milepost quotes what it gives; for a longer text assign it first: \
                         `name={{ … }}; … \"$name\"`";
 
-/// The position of the argument that a list of arguments gives a shell as its script, if it does: `["sh", "-c", SCRIPT]`.
+/// Returns the position of the script in the arguments of a shell: `["sh", "-c", SCRIPT]`.
 pub fn script_of<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Option<usize> {
     let mut arguments = arguments.into_iter().enumerate();
     let (_, program) = arguments.next()?;
@@ -43,10 +43,10 @@ pub fn script_of<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Option<usi
     None
 }
 
-/// Checks that every `{{ }}` of a script stands where its value becomes a quoted word.
+/// Checks that every `{{ }}` of a script is in a place where its value becomes a quoted word.
 ///
 /// # Errors
-/// The first that does not.
+/// The first misplaced value.
 pub fn check(source: &str) -> Result<(), Misplaced> {
     let pieces = pieces(source);
     let mut reader = ScriptReader::default();
@@ -67,10 +67,10 @@ pub fn check(source: &str) -> Result<(), Misplaced> {
     Ok(())
 }
 
-/// The script of a template's parts. `file` writes a list of names and gives the path of its file.
+/// Returns the script of a rendered template. `file` writes a list of names and returns the path of its file.
 ///
 /// # Errors
-/// When a value is misplaced, or a list stands where one word is expected.
+/// If a value is misplaced, or a list is in the place of one word.
 pub fn script<E: From<Misplaced>>(
     parts: &[RenderedPart],
     file: &mut dyn FnMut(&RenderedPart) -> Result<String, E>,
@@ -128,7 +128,7 @@ pub fn script<E: From<Misplaced>>(
     Ok(variables + &script)
 }
 
-/// A value as one word: a text as it is, null as nothing, all else as JSON.
+/// Returns a value as one word: text as it is, null as nothing, everything else as JSON.
 pub fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -24,14 +24,14 @@ use pieces::Pieces;
 use super::component::component;
 use super::mentions::Mentions;
 
-/// A template that was read and can be rendered many times, by many threads.
+/// A compiled template, which many threads can render.
 pub struct Template {
     name: String,
     sources: BTreeMap<String, String>,
     env: Environment<'static>,
     components: OnceLock<Environment<'static>>,
     parts: OnceLock<Environment<'static>>,
-    /// Whether `as_file` may occur in it.
+    /// True if `as_file` may occur in it.
     has_files: bool,
     /// The expression, if the template is one `{{ }}` and nothing else.
     single: Option<String>,
@@ -46,13 +46,13 @@ impl std::fmt::Debug for Template {
     }
 }
 
-/// Whether a string of a declaration is a template at all.
+/// Returns true if a string of a declaration is a template at all.
 pub(crate) fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%") || text.contains("{#")
 }
 
 impl Template {
-    /// Reads a template that includes nothing. `name` is its file or the key that it stands at, for messages.
+    /// Compiles a template that includes nothing. `name` is its file or its key, for messages.
     ///
     /// # Errors
     /// Syntax, filters and tests that do not exist, and an `include`.
@@ -60,7 +60,7 @@ impl Template {
         Self::compile_with(name, source, &|_| None)
     }
 
-    /// Reads a template. What it includes, imports or extends, by a literal name, is asked from `load`.
+    /// Compiles a template. `load` returns the templates that it includes, imports or extends by a literal name.
     ///
     /// # Errors
     /// Syntax, filters and tests that do not exist, and an include that `load` does not know.
@@ -122,7 +122,7 @@ impl Template {
         })
     }
 
-    /// The template's name, as given.
+    /// Returns the template's name, as given.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -132,12 +132,12 @@ impl Template {
         self.sources.get(&self.name).map_or("", String::as_str)
     }
 
-    /// The dotted names that it, and what it includes, may look up, such as `params.model`.
+    /// Returns the dotted names that it may look up, with those of included templates, such as `params.model`.
     pub fn names(&self) -> &BTreeSet<String> {
         self.mentions.dotted()
     }
 
-    /// The same, as [`Mentions`].
+    /// Returns the same names as [`Mentions`].
     pub fn mentions(&self) -> &Mentions {
         &self.mentions
     }
@@ -145,7 +145,7 @@ impl Template {
     /// Renders to a text.
     ///
     /// # Errors
-    /// A name that is not there, or a filter that cannot take its value.
+    /// If a name is unknown, or a filter cannot take its value.
     pub fn render(&self, scope: &Value) -> Result<String, TemplateError> {
         let pieces = self.pieces.as_ref();
         if let Some(text) = pieces.and_then(|pieces| pieces.render(scope, |text| text.into())) {
@@ -154,7 +154,7 @@ impl Template {
         self.render_in(&self.env, scope)
     }
 
-    /// Renders to a value: a template that is a single `{{ }}` keeps the value's type, any other gives a string.
+    /// Renders to a value: a single `{{ }}` keeps the type of its value, any other template is a string.
     ///
     /// # Errors
     /// As [`Template::render`].
@@ -189,11 +189,11 @@ impl Template {
         })
     }
 
-    /// Renders to a path: every value becomes one safe component. A template that is a single `{{ }}` gives its value as
-    /// it is, since the value is the path; whoever uses it must check it.
+    /// Renders to a path: every value becomes one safe component. The value of a single `{{ }}` is the whole path, which the
+    /// caller must check.
     ///
     /// # Errors
-    /// As [`Template::render`], and null, lists and objects, which name nothing.
+    /// As [`Template::render`], and for null, lists and objects.
     pub fn render_path(&self, scope: &Value) -> Result<String, TemplateError> {
         if self.single.is_some() {
             return match self.render_value(scope)? {
@@ -221,17 +221,17 @@ impl Template {
         self.render_in(env, scope)
     }
 
-    /// Whether it may write lists to files, by `as_file`: then only [`Template::render_parts`] renders it.
+    /// Returns true if it may use `as_file`: then only [`Template::render_parts`] renders it.
     pub fn has_files(&self) -> bool {
         self.has_files
     }
 
-    /// Whether it is one `{{ }}` and nothing else.
+    /// Returns true if it is a single `{{ }}`.
     pub fn is_single(&self) -> bool {
         self.single.is_some()
     }
 
-    /// Renders to a text cut at the values of its `{{ }}`, which keep their types.
+    /// Renders to text and values: each `{{ }}` keeps the type of its value.
     ///
     /// # Errors
     /// As [`Template::render`].
@@ -288,7 +288,7 @@ impl Template {
     }
 }
 
-/// The names that the templates of an engine look up, without what the engine has itself.
+/// Returns the names that the templates of an engine look up, without what the engine has itself.
 fn mentions(env: &Environment<'static>) -> Mentions {
     let own: BTreeSet<&str> = env
         .globals()
@@ -301,7 +301,7 @@ fn mentions(env: &Environment<'static>) -> Mentions {
         .collect()
 }
 
-/// The expression of a template that is one `{{ }}` and nothing else.
+/// Returns the expression of a template that is one `{{ }}` and nothing else.
 fn single(env: &Environment<'static>, source: &str) -> Option<String> {
     let inner = source.strip_prefix("{{")?.strip_suffix("}}")?;
     let inner = inner.strip_prefix(['-', '+']).unwrap_or(inner);
@@ -331,7 +331,7 @@ fn includes(source: &str) -> Vec<&str> {
     found
 }
 
-/// The name in a literal string that a tag begins with.
+/// Returns the name in a literal string that a tag begins with.
 fn literal(tag: &str) -> Option<&str> {
     let quote = tag
         .chars()

@@ -11,7 +11,7 @@ pub enum ApiKind {
     OpenAi,
 }
 
-/// What a declaration says of a provider, and what holds where it says nothing.
+/// The key of a provider in declarations, and its defaults.
 #[derive(Debug, Clone, Copy)]
 pub struct ApiSpec {
     /// The key of the declaration; also the provider's name in reports and records, which are compared by it.
@@ -20,7 +20,7 @@ pub struct ApiSpec {
     pub(crate) key_env: &'static str,
     /// The provider's own address.
     pub base_url: &'static str,
-    /// Whether requests can go in batches (`mode = "batch"`).
+    /// True if requests can go in batches (`mode = "batch"`).
     pub(crate) has_batches: bool,
     /// The description of the key in schemas and docs.
     pub(crate) doc: &'static str,

@@ -18,7 +18,7 @@ pub struct SetParam {
     pub default: Value,
 }
 
-/// The agent that answers in another's place in a workspace.
+/// The agent that replaces another one in a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct ChosenAgent {

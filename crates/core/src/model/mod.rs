@@ -1,4 +1,4 @@
-//! What Milepost talks about: declarations, records, fingerprints, reasons, outcomes. Pure data.
+//! The data: declarations, records, fingerprints, reasons, outcomes. Pure.
 
 pub mod api_kind;
 pub mod choice;

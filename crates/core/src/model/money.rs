@@ -17,7 +17,7 @@ pub struct NanoUsd(pub u64);
 /// A dollar.
 const DOLLAR: u64 = 1_000_000_000;
 
-/// A text that is no amount.
+/// A text is no amount of money.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("`{0}` is no amount: write dollars, such as \"5\", \"0.25\" or \"$12.50\"")]
 pub struct NotAnAmount(pub String);
@@ -26,19 +26,19 @@ impl NanoUsd {
     /// Nothing.
     pub const ZERO: Self = Self(0);
 
-    /// From dollars as a number, rounded to the nearest billionth. None if it is negative or not finite.
+    /// Converts dollars, rounded to the nearest billionth; `None` if the number is negative or not finite.
     pub fn from_dollars(dollars: f64) -> Option<Self> {
         (dollars.is_finite() && dollars >= 0.0)
             .then(|| Self((dollars * DOLLAR as f64).round() as u64))
     }
 
-    /// What is left when that much is taken, nothing if it is more.
+    /// Subtracts an amount, down to zero.
     #[must_use]
     pub fn less(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// In dollars, for charts and exports; sums are made of the integers.
+    /// Returns the amount in dollars, for charts and exports. Add up amounts as integers instead.
     pub fn dollars(self) -> f64 {
         self.0 as f64 / DOLLAR as f64
     }

@@ -1,4 +1,4 @@
-//! How an attempt ended: the full space, not just ok or error.
+//! How an attempt failed.
 
 use super::status::StatusClass;
 use crate::base::redact::Redactor;
@@ -13,48 +13,48 @@ use std::time::Duration;
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeKind {
-    /// A key is wrong, or may not do what was asked.
+    /// The key is wrong, or lacks a permission.
     Auth,
-    /// It would cost more than may be spent.
+    /// The call would exceed the budget.
     Budget,
     /// A `[[check]]` was not true.
     Check,
-    /// No connection was made: nothing was asked.
+    /// No connection was made, so nothing was sent.
     Connect,
-    /// Keys were lost, doubled or invented.
+    /// Keys were lost, duplicated or invented.
     Conserve,
-    /// An answer broke off.
+    /// An answer is incomplete.
     Cut,
     /// No engine could read the text of a PDF.
     Engines,
-    /// A program ended with another exit code than 0, or by a signal.
+    /// A program exited with a code other than 0, or was ended by a signal.
     Exit,
     /// An input is missing or could not be read.
     Input,
-    /// A step could not make sense of its input, or an expression failed.
+    /// A step could not parse its input, or an expression failed.
     Parse,
     /// A path left its folder.
     Path,
-    /// A step did not write an output that is declared.
+    /// A step did not write a declared output.
     Output,
-    /// The last round of `[refine]` was not what it shall be.
+    /// The last iteration of `[refine]` did not satisfy `until`.
     Refine,
-    /// An agent would not answer.
+    /// An agent refused to answer.
     Refused,
-    /// Something does not match its schema.
+    /// A file or answer does not match its schema.
     Schema,
-    /// A service answered with an HTTP status that is no success.
+    /// A service answered with an HTTP status other than 2xx.
     Status,
-    /// It took too long.
+    /// The time limit was exceeded.
     Timeout,
     /// The run was stopped.
     Cancelled,
-    /// Someone outside has to answer first.
+    /// An external agent must answer first.
     Awaited,
 }
 
 impl OutcomeKind {
-    /// The name in `[errors]` and in JSON.
+    /// Returns the name in `[errors]` and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auth => "auth",
@@ -79,7 +79,7 @@ impl OutcomeKind {
         }
     }
 
-    /// Whether another try of the same step could end otherwise, as far as the kind alone tells.
+    /// Returns true if another try of the same step could end otherwise, as far as the kind alone tells.
     fn is_worth_another_try(self) -> bool {
         !matches!(
             self,
@@ -95,29 +95,29 @@ impl OutcomeKind {
     }
 }
 
-/// How an attempt failed.
+/// The failure of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Outcome {
     /// The kind.
     pub kind: OutcomeKind,
-    /// The declared name of the error, else the kind in capitals.
+    /// The declared name of the error; without one, the kind in capitals.
     pub code: String,
     /// One line for people.
     pub message: String,
     /// More lines: violations with their pointers, the end of a program's output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<String>,
-    /// Whether another try could end otherwise, where that is not for the kind to tell: a status says it.
+    /// Whether another attempt may succeed, if the HTTP status decides that and not the kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passing: Option<bool>,
-    /// How long whoever was asked wants to be left alone.
+    /// The wait that the service asks for.
     #[serde(skip)]
     pub wait: Option<Duration>,
 }
 
 impl Outcome {
-    /// An outcome that carries the kind's own name as code.
+    /// Returns a failure with the kind's name as its code.
     pub fn new(kind: OutcomeKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -129,7 +129,7 @@ impl Outcome {
         }
     }
 
-    /// The outcome of an HTTP status, which says whether another try could end otherwise.
+    /// Returns the failure for an HTTP status, which decides whether another attempt may succeed.
     pub fn of_status(status: u16, message: impl Into<String>) -> Self {
         Self {
             passing: Some(StatusClass::of(status).is_retried()),
@@ -137,20 +137,20 @@ impl Outcome {
         }
     }
 
-    /// Whether another try of the same step could end otherwise.
+    /// Returns true if another attempt may succeed.
     pub fn is_worth_another_try(&self) -> bool {
         self.passing
             .unwrap_or_else(|| self.kind.is_worth_another_try())
     }
 
-    /// The same, where no other try would end otherwise.
+    /// Marks the failure as final: no other attempt would succeed.
     #[must_use]
     pub fn for_good(mut self) -> Self {
         self.passing = Some(false);
         self
     }
 
-    /// The same without keys, as it is shown and kept.
+    /// Removes keys from the texts.
     #[must_use]
     pub fn without_keys(mut self, redactor: &Redactor) -> Self {
         for text in std::iter::once(&mut self.message).chain(&mut self.details) {
@@ -161,7 +161,7 @@ impl Outcome {
         self
     }
 
-    /// The same with details.
+    /// Adds details.
     #[must_use]
     pub fn with_details(mut self, details: Vec<String>) -> Self {
         self.details = details;

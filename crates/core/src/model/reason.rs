@@ -10,61 +10,61 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Reason {
-    /// No record says that it was ever made.
+    /// It has never been built.
     NeverMade,
-    /// Something of its fingerprint differs.
+    /// A fact of its fingerprint changed.
     Changed(Change),
-    /// An output is not there.
+    /// An output is missing.
     Deleted {
-        /// Which.
+        /// The output.
         #[cfg_attr(debug_assertions, schemars(with = "String"))]
         path: RelPath,
     },
-    /// An output was altered, and the declaration or `--force` says to make it again.
+    /// An output was modified by hand, and the declaration or `--force` rebuilds it.
     Altered {
-        /// Which.
+        /// The output.
         #[cfg_attr(debug_assertions, schemars(with = "String"))]
         path: RelPath,
     },
-    /// It failed when it was last tried.
+    /// Its last attempt failed.
     Failed {
-        /// How.
+        /// The failure.
         outcome: Outcome,
     },
-    /// What was made is no longer valid by its schemas and checks.
+    /// Its outputs no longer pass their schemas and checks.
     NotValid {
-        /// How.
+        /// The failure.
         outcome: Outcome,
     },
     /// An input changed while the batch ran.
     Stale {
-        /// Which.
+        /// The input.
         input: String,
     },
-    /// The user asked for it with `--force`.
+    /// `--force` selected it.
     Forced,
     /// An earlier run with `--force` selected it and did not rebuild it.
     ForcedBefore {
         /// That run.
         run: String,
-        /// Whether that run was interrupted; else it ended by a limit, a budget or a failed batch.
+        /// True if that run was interrupted; false if it ended by a limit, the budget or a failed batch.
         interrupted: bool,
     },
 }
 
-/// What must come true for a batch that *may* run.
+/// The condition under which a batch *may* run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(tag = "condition", rename_all = "snake_case")]
 pub enum Condition {
-    /// What an earlier stage makes differs from what it made before.
+    /// The output of an earlier stage changes.
     OutputChanges {
-        /// The stage that makes it.
+        /// The earlier stage.
         stage: String,
-        /// The file or pattern that is read.
+        /// The file or pattern that the batch reads.
         path: String,
     },
-    /// The item that the batch is for differs in what an earlier stage makes.
+    /// The item of the batch changes in the output of an earlier stage.
     ItemChanges {
         /// The stage that makes the file.
         stage: String,

@@ -1,4 +1,4 @@
-//! What a JSON Schema refers to by `$ref`: files of the project, places in them, and references that go round in a circle.
+//! The targets of `$ref` in a JSON Schema, and references that form a circle.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,22 +19,22 @@ const NAMED: [&str; 6] = [
 /// Keys whose schemas, or lists of schemas, look at the same value as the schema that they stand in.
 const IN_PLACE: [&str; 7] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"];
 
-/// Where a reference leads.
+/// The target of a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// A place in the same file.
     Here,
     /// A file of the project, by its path.
     File(String),
-    /// The schema of schemas, which is known without a file.
+    /// The schema of schemas, which needs no file.
     Meta,
-    /// An address; it must be the `$id` of a schema that is there.
+    /// A URL; it must be the `$id` of a schema in the project.
     Address(String),
-    /// Out of the project.
+    /// A path outside of the project.
     Outside,
 }
 
-/// Where a reference in the schema at `path` leads.
+/// Returns the target of a reference in the schema at `path`.
 pub fn target(path: &str, reference: &str) -> Target {
     let file = reference.split('#').next().unwrap_or_default();
     if file.is_empty() {
@@ -66,13 +66,13 @@ pub fn target(path: &str, reference: &str) -> Target {
     Target::File(parts.join("/"))
 }
 
-/// The pointer into the document of a reference: the part after `#`. None for an anchor, which is a name.
+/// Returns the JSON pointer after the `#` of a reference; `None` for an anchor, which is a name.
 pub(crate) fn pointer(reference: &str) -> Option<String> {
     let pointer = percent_decoded(reference.split_once('#').map_or("", |(_, pointer)| pointer));
     (pointer.is_empty() || pointer.starts_with('/')).then_some(pointer)
 }
 
-/// All references of a schema, each once, in order.
+/// Returns the references of a schema, each once, in order.
 pub fn references(schema: &Value) -> Vec<String> {
     let mut found = Vec::new();
     walk(schema, "", &mut |_, reference| {
@@ -110,8 +110,8 @@ fn walk(schema: &Value, at: &str, each: &mut dyn FnMut(&str, &str)) {
     }
 }
 
-/// A reference that leads back to the schema that it stands in without going into the value: a validation by it would never
-/// end. Gives the path of the document and the reference.
+/// Finds a reference that leads back to its own schema for the same value, so that validation would never end. Returns the path
+/// of the document and the reference.
 pub fn circle(documents: &BTreeMap<String, &Value>) -> Option<(String, String)> {
     let mut cleared = BTreeSet::new();
     for (path, document) in documents {
@@ -156,7 +156,7 @@ fn goes_round(
     false
 }
 
-/// The schemas that look at the same value as this one.
+/// Returns the schemas that look at the same value as this one.
 fn in_place(path: &str, at: &str, schema: &Value) -> Vec<(String, String)> {
     let mut found = Vec::new();
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str)
@@ -192,7 +192,7 @@ fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// A text without its `%20`s (RFC 3986).
+/// Decodes percent-encoded characters such as `%20` (RFC 3986).
 pub fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();

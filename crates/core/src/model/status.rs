@@ -1,19 +1,19 @@
-//! What an HTTP status says of the next try: one table for models, their batches and steps `http`.
+//! Which HTTP statuses are retried: one table for model calls, provider batches and `http` steps.
 
-/// What a status other than 2xx says.
+/// The class of an HTTP status other than 2xx.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatusClass {
     /// The key is refused, or may not do this: 401, 403.
     Key,
-    /// Nothing is left to pay with: 402.
+    /// The account has no credit: 402.
     Money,
     /// The request is too large: 413.
     TooLarge,
-    /// The service has too much to do: 429, 503, 529.
+    /// The service is overloaded: 429, 503, 529.
     Busy,
-    /// The same request can meet another answer: 408, 409, 425 and any other 5xx.
+    /// The same request may succeed later: 408, 409, 425 and any other 5xx.
     Passing,
-    /// The same request meets the same answer.
+    /// The same request fails again.
     Final,
 }
 

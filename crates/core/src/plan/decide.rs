@@ -11,26 +11,26 @@ use crate::model::state::{BatchState, Phase};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What was found of a batch: on the disk, in the declaration, and in what is recorded.
+/// The facts about a batch on the disk, in the declaration and in the records.
 #[derive(Debug)]
 pub struct Found<'a> {
-    /// What is recorded.
+    /// The recorded state.
     pub known: Option<&'a BatchState>,
-    /// The facts recorded as shared with others of the stage.
+    /// The recorded facts that it shared with other batches.
     pub recorded_shared: Arc<Facts>,
-    /// The facts that the stage's batches share at present.
+    /// The current facts that the stage's batches share.
     pub shared: &'a Facts,
-    /// The batch's own facts at present.
+    /// The current facts of the batch itself.
     pub own: &'a Facts,
-    /// The paths that it writes at present, as far as they can be told before it runs.
+    /// The paths that it writes, as far as they are known before it runs.
     pub paths: &'a [RelPath],
-    /// What lies at those paths and at the recorded ones.
+    /// The digests of the files at these and at the recorded paths.
     pub on_disk: &'a BTreeMap<RelPath, Digest>,
     /// What earlier stages may still change.
     pub pending: Vec<Condition>,
-    /// What to do about altered outputs, and whether to run in any case.
+    /// Which batches to rebuild.
     pub policy: RebuildPolicy,
-    /// The earlier run with `--force` that selected the batch, while it is not rebuilt.
+    /// The earlier run with `--force` that selected the batch, if it is not rebuilt yet.
     pub forced: Option<&'a Forced>,
 }
 
@@ -45,35 +45,35 @@ pub enum RebuildPolicy {
     Forced,
 }
 
-/// What becomes of a batch.
+/// The decision on a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// It runs.
+    /// It runs, for these reasons.
     Will(Vec<Reason>),
-    /// What was made is there and still true.
+    /// It is up to date.
     Reused,
-    /// What was made is there; whether it is still valid must be looked at again.
+    /// It is up to date, but its outputs must be validated again.
     Judge(Vec<Change>),
-    /// It runs if a condition comes true.
+    /// It runs if one of these conditions holds.
     May(Vec<Condition>),
-    /// Somebody altered what was made: neither trusted nor overwritten.
+    /// Its outputs were modified by hand: they are neither used nor overwritten.
     Altered(Vec<Alteration>),
 }
 
-/// One file that is not as it was made.
+/// An output that was modified by hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alteration {
     /// The file.
     pub path: RelPath,
-    /// What was recorded; none: nothing says who made it.
+    /// The recorded digest; `None` if the file is untracked.
     pub recorded: Option<Digest>,
-    /// What it is.
+    /// The digest of the file as it is.
     pub found: Digest,
-    /// Why the batch would have to be made again, where a pinned output stands in the way.
+    /// True if the batch is out of date, but a person accepted the output.
     pub pinned: bool,
 }
 
-/// Decides.
+/// Decides whether a batch runs.
 pub fn decide(found: &Found<'_>) -> Decision {
     let record = found.known.and_then(|known| known.record.as_ref());
     let alterations = alterations(found, record);

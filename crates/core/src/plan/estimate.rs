@@ -1,4 +1,4 @@
-//! What calls of agents are expected to use, before they are made: as declared, as calls of the stage used before, or as assumed.
+//! The expected use of calls: as declared, as measured on earlier calls of the stage, or as assumed.
 
 use crate::model::call::{Heard, Sent};
 use crate::model::money::NanoUsd;
@@ -6,26 +6,26 @@ use crate::model::stage::Estimate;
 use crate::model::usage::Usage;
 use serde::Serialize;
 
-/// Tokens of an answer to one question, where nothing tells.
+/// The assumed tokens of an answer to one question.
 pub const ONE_ANSWER: u64 = 100;
 
-/// Tokens of an answer to a whole prompt, where nothing tells.
+/// The assumed tokens of an answer to a whole prompt.
 pub const WHOLE_ANSWER: u64 = 1000;
 
-/// What an expectation stands on.
+/// The basis of an estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// `[estimate]` of the stage.
     Declared,
-    /// So many calls of the stage that were answered before.
+    /// This many answered calls of the stage.
     Measured(u64),
-    /// So many tokens for each answer, taken for granted.
+    /// This many assumed tokens for each answer.
     Assumed(u64),
 }
 
-/// What was asked and used by the calls of a stage that were answered.
+/// The use of the answered calls of a stage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Past {
     calls: u64,
@@ -39,7 +39,7 @@ pub struct Past {
 }
 
 impl Past {
-    /// Takes in a call.
+    /// Adds a call.
     pub fn add(&mut self, sent: &Sent, heard: &Heard) {
         if heard.usage.total() == 0 && heard.cost.is_none() {
             return;
@@ -54,28 +54,28 @@ impl Past {
         }
     }
 
-    /// What so many calls would cost, as those did; none when nobody told.
+    /// Returns the cost of this many such calls; `None` if no cost is known.
     pub fn cost_of(&self, calls: u64) -> Option<NanoUsd> {
         (self.priced > 0).then(|| NanoUsd(scaled(self.cost.0, calls, self.priced)))
     }
 }
 
-/// What is to be asked: of one stage, and one agent.
+/// The calls of one stage to one agent that are expected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExpectedCalls {
-    /// Batches that ask.
+    /// The number of batches.
     pub batches: u64,
-    /// Requests.
+    /// The number of requests.
     pub calls: u64,
-    /// Questions in them.
+    /// The number of questions.
     pub questions: u64,
-    /// Tokens that they are likely to have as input.
+    /// The expected input tokens.
     pub likely_input: u64,
-    /// The most tokens of their answers; 0: no limit is declared.
+    /// The most tokens of their answers; 0 if no limit is declared.
     pub most_output: u64,
 }
 
-/// What it is expected to use, and what that stands on.
+/// Returns the expected use, and the basis of the estimate.
 pub fn expect(
     asked: &ExpectedCalls,
     past: &Past,

@@ -1,11 +1,11 @@
-//! Which stage reads what which other stage writes.
+//! The stages that a stage reads from, and those that read from it.
 
 use crate::base::glob::may_meet;
 use crate::base::path::Root;
 use crate::model::pipeline::Pipeline;
 use crate::model::stage::{EachSource, InputSource, PathTemplate, Stage};
 
-/// The paths and patterns that a stage reads, as declared.
+/// Returns the paths and patterns that a stage reads, as declared.
 pub fn reads(stage: &Stage) -> Vec<&PathTemplate> {
     let each = stage.each.iter().filter_map(|each| match &each.source {
         EachSource::Path(path) => Some(path),
@@ -19,7 +19,7 @@ pub fn reads(stage: &Stage) -> Vec<&PathTemplate> {
     each.chain(inputs).chain(&stage.reads).collect()
 }
 
-/// The earlier stages that write something that matches a pattern over the workspace.
+/// Returns the earlier stages whose outputs can match a pattern.
 pub fn writers<'a>(pipeline: &'a Pipeline, before: &Stage, pattern: &str) -> Vec<&'a Stage> {
     let earlier = pipeline
         .stages
@@ -28,7 +28,7 @@ pub fn writers<'a>(pipeline: &'a Pipeline, before: &Stage, pattern: &str) -> Vec
     earlier.filter(|stage| writes(stage, pattern)).collect()
 }
 
-/// Whether a stage writes something that matches a pattern over the workspace.
+/// Returns true if a stage writes something that matches a pattern over the workspace.
 pub(crate) fn writes(stage: &Stage, pattern: &str) -> bool {
     let outputs = stage
         .outputs
@@ -40,7 +40,7 @@ pub(crate) fn writes(stage: &Stage, pattern: &str) -> bool {
         .any(|path| may_meet(&path.pattern(), pattern))
 }
 
-/// The earlier stages that a stage reads from, each once, by number.
+/// Returns the earlier stages that a stage reads from, each once, by number.
 pub fn upstream<'a>(pipeline: &'a Pipeline, stage: &Stage) -> Vec<&'a Stage> {
     let earlier = pipeline
         .stages
@@ -56,7 +56,7 @@ pub fn upstream<'a>(pipeline: &'a Pipeline, stage: &Stage) -> Vec<&'a Stage> {
         .collect()
 }
 
-/// The earlier stages that a stage reads from, directly or through others, by number.
+/// Returns the earlier stages that a stage reads from, directly or through others, by number.
 pub(crate) fn ancestors<'a>(pipeline: &'a Pipeline, stage: &Stage) -> Vec<&'a Stage> {
     let mut found: Vec<&Stage> = upstream(pipeline, stage);
     let mut next = 0;
@@ -72,7 +72,7 @@ pub(crate) fn ancestors<'a>(pipeline: &'a Pipeline, stage: &Stage) -> Vec<&'a St
     found
 }
 
-/// The stages that read from a stage, directly or through others, by number.
+/// Returns the stages that read from a stage, directly or through others, by number.
 pub fn downstream<'a>(pipeline: &'a Pipeline, stage: &str) -> Vec<&'a Stage> {
     let mut reached: Vec<&str> = vec![stage];
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! The state machine: `apply` is the only thing that changes what is known of a workspace, live and in recovery alike.
+//! The state machine: only `apply` changes the state of a workspace, live and in recovery.
 
 use crate::model::event::Event;
 use crate::model::fingerprint::Facts;
@@ -7,7 +7,7 @@ use crate::model::state::{BatchState, Phase, StageState, State, Unsettled};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// An event that cannot follow what is known.
+/// An event that is not allowed in the current state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{event}` cannot follow: {stage}{sep}{batch} is {phase}", sep = if batch.is_empty() { "" } else { "/" })]
 pub struct IllegalTransition {
@@ -21,10 +21,10 @@ pub struct IllegalTransition {
     pub(crate) phase: String,
 }
 
-/// Takes one event into the state.
+/// Applies an event to the state.
 ///
 /// # Errors
-/// When the event cannot follow; the state is then as it was.
+/// If the event is not allowed. The state is unchanged then.
 pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), IllegalTransition> {
     match event {
         Event::RunStarted { .. } => {
@@ -396,7 +396,7 @@ fn is_running(batch: &BatchState) -> bool {
     matches!(batch.phase, Phase::Running { .. })
 }
 
-/// The batch that an event is about, if the event can follow; else the state stays as it is.
+/// Returns the batch that an event is about, if the event can follow; else the state stays as it is.
 fn legal<'a>(
     state: &'a mut State,
     event: &'static str,

@@ -1,4 +1,4 @@
-//! Decides which batches there are, which of them must run, and why. Pure.
+//! Decides which batches a stage has, which of them must run, and why. Pure.
 
 pub(crate) mod batches;
 pub mod decide;

@@ -1,4 +1,4 @@
-//! What earlier stages will have done when a stage's turn comes, as far as a plan can tell.
+//! The effects of earlier stages that a plan expects before a stage's turn.
 
 use crate::base::digest::Digest;
 use crate::base::glob::{is_pattern, may_meet};
@@ -11,7 +11,7 @@ use crate::plan::lineage;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What may still change before a stage's turn comes. Empty for a run, where everything before has happened.
+/// The changes that earlier stages may still make. Empty for a run, where they have happened.
 #[derive(Debug, Default, Clone)]
 pub struct Pending {
     /// Files that may come out differently, with the stage that makes them.
@@ -34,7 +34,7 @@ pub(crate) enum Expected {
 }
 
 impl Pending {
-    /// The earlier stage that may still change this file.
+    /// Returns the earlier stage that may still change this file.
     pub fn may_change(
         &self,
         pipeline: &Pipeline,
@@ -45,7 +45,7 @@ impl Pending {
         known.or_else(|| self.may_make(pipeline, before, path.as_str()))
     }
 
-    /// The earlier stage that may still make other files than are known of at a pattern.
+    /// Returns the earlier stage that may still write unknown files that match a pattern.
     pub fn may_make(&self, pipeline: &Pipeline, before: &Stage, pattern: &str) -> Option<String> {
         if self.open.is_empty() {
             return None;
@@ -55,12 +55,12 @@ impl Pending {
         names.find(|name| self.open.contains(name))
     }
 
-    /// Whether nothing is to be expected.
+    /// Returns true if no change is expected.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.open.is_empty() && self.going.is_empty()
     }
 
-    /// Whether a file will not be there any more.
+    /// Returns true if the file will be moved to quarantine.
     pub fn goes(&self, path: &RelPath) -> bool {
         self.going.contains(path)
     }
@@ -72,7 +72,7 @@ impl Pending {
         }
     }
 
-    /// The earlier stage that may still change a file at a path that is perhaps still a pattern.
+    /// Returns the earlier stage that may still change a file at a path or pattern.
     pub fn may_change_by(
         &self,
         pipeline: &Pipeline,

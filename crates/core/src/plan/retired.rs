@@ -42,7 +42,7 @@ pub(crate) fn of_batch<'a>(
     outputs.map(|made| &made.path).collect()
 }
 
-/// The outputs all of whose steps have a `when` that is false by what is known before they run.
+/// Returns the outputs all of whose steps have a `when` that is false by what is known before they run.
 fn skipped<'a>(stage: &'a Stage, scope: &Map<String, Value>) -> BTreeSet<&'a str> {
     let is_skipped = |out: &str| {
         let mut steps = stage.steps.iter().filter(|step| step.out == out).peekable();

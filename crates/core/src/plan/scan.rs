@@ -1,4 +1,4 @@
-//! What an up-to-date check found of a stage and its batches, as plain values.
+//! The result of the up-to-date check of a stage and its batches.
 
 use crate::base::path::RelPath;
 use crate::model::fingerprint::{FactKind, Facts};
@@ -50,12 +50,12 @@ pub struct BatchScan {
     pub overrides: Option<Arc<Value>>,
     /// The decision; an error if an input is missing or a precondition does not hold.
     pub decision: Result<Decision, Missed>,
-    /// The runs whose answers of agents alone count for it; `None`: every answer that is kept counts.
+    /// The runs whose answers count for it; `None` if every kept answer counts.
     pub asked_since: Option<Vec<String>>,
 }
 
 impl BatchScan {
-    /// A batch that is up to date, without details.
+    /// Returns a batch that is up to date, without details.
     pub fn reused(batch: Batch) -> Self {
         Self {
             batch,

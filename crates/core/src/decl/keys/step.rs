@@ -71,7 +71,7 @@ const fn count() -> usize {
     count
 }
 
-/// The keys that declare the kinds, then those of any step, then those that each kind has beside.
+/// Returns the keys that declare the kinds, then those of any step, then those that each kind has beside.
 const fn keys() -> [KeySpec; count()] {
     let mut keys = [SHARED[0]; count()];
     let kinds = KindName::ALL;

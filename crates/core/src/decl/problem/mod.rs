@@ -1,4 +1,4 @@
-//! What is wrong with declarations: each mistake with its file, its place and what to do; all of them at once.
+//! Mistakes in declarations: each with its file, its place and a help.
 
 mod render;
 
@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub(crate) struct SourceFile {
     /// Its path in the project.
     pub(crate) name: Arc<str>,
-    /// What it holds.
+    /// The content.
     pub(crate) text: Arc<str>,
 }
 
@@ -53,12 +53,12 @@ impl SourceFile {
     }
 }
 
-/// One mistake.
+/// A mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The file, in the project.
     pub(crate) file: String,
-    /// Which bytes of it; none: the file as a whole.
+    /// The bytes; `None` for the whole file.
     pub(crate) span: Option<Range<usize>>,
     /// From 1.
     pub(crate) line: usize,
@@ -66,11 +66,11 @@ pub struct Problem {
     pub(crate) column: usize,
     /// What is wrong.
     pub(crate) message: String,
-    /// What stands under the marked text; may be empty.
+    /// The label under the marked text; may be empty.
     pub(crate) label: String,
-    /// What to do.
+    /// The help.
     pub(crate) help: Option<String>,
-    /// Another place that belongs to it.
+    /// A second place.
     pub(crate) also: Option<Box<Mark>>,
     pub(crate) source: Arc<str>,
 }
@@ -86,7 +86,7 @@ pub struct Mark {
     pub(crate) line: usize,
     /// In characters, from 1.
     pub(crate) column: usize,
-    /// What is there.
+    /// The label under the marked text.
     pub(crate) label: String,
     pub(crate) source: Arc<str>,
 }
@@ -173,7 +173,7 @@ impl fmt::Display for Problem {
 pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
-    /// As JSON: a list of `{file, line, column, span, message, label, help, also}`.
+    /// Returns a list of `{file, line, column, span, message, label, help, also}`.
     pub fn to_json(&self) -> Value {
         Value::Array(self.0.iter().map(Problem::to_json).collect())
     }
@@ -190,7 +190,7 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// Something of a declaration that works but is probably not meant.
+/// A warning: the declaration is valid, but probably not meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning(pub(crate) Problem);
 
@@ -223,7 +223,7 @@ impl Report {
         self.problems.len()
     }
 
-    /// The mistakes, if there are any, else the warnings; by file (`milepost.toml` first) and place.
+    /// Returns the mistakes, if there are any, else the warnings; by file (`milepost.toml` first) and place.
     pub(crate) fn finish(mut self) -> Result<Vec<Warning>, Problems> {
         sort(&mut self.problems);
         sort(&mut self.warnings);
@@ -252,7 +252,7 @@ fn sort(problems: &mut Vec<Problem>) {
     problems.dedup();
 }
 
-/// The span, moved to bounds of characters inside the text.
+/// Returns the span, moved to bounds of characters inside the text.
 fn fitted(text: &str, span: Range<usize>) -> Range<usize> {
     let mut start = span.start.min(text.len());
     while !text.is_char_boundary(start) {

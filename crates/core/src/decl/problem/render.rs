@@ -1,17 +1,17 @@
-//! Mistakes as people read them: file, line and column, the marked text, and what to do.
+//! Renders mistakes: file, line and column, the marked text, and the help.
 
 use crate::decl::problem::{Problem, Problems, Warning};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 impl Problems {
-    /// All mistakes, one after another, with their source lines.
+    /// Returns all mistakes with their source lines.
     pub fn render(&self, colour: bool) -> String {
         render(self.0.iter(), &Level::ERROR, colour)
     }
 }
 
 impl Warning {
-    /// The warning with its source line.
+    /// Returns the warning with its source line.
     pub fn render(&self, colour: bool) -> String {
         render(std::iter::once(&self.0), &Level::WARNING, colour)
     }

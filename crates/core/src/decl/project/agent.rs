@@ -171,7 +171,7 @@ fn script(reader: &mut ValueReader<'_>, file: &SourceFile, list: &[TomlNode]) {
     }
 }
 
-/// The names behind `$` in a program.
+/// Returns the names behind `$` in a program.
 fn variables(source: &str) -> Vec<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut names: Vec<String> = source

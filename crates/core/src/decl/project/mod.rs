@@ -38,7 +38,7 @@ pub(crate) struct Project {
     pub(crate) services: BTreeMap<String, Service>,
     /// Names for outcomes.
     pub(crate) errors: BTreeMap<String, String>,
-    /// How manifests are read.
+    /// How workspace lists are read.
     pub(crate) manifest: Manifest,
     /// All names that are declared, also those whose values are wrong.
     pub(crate) names: ProjectNames,

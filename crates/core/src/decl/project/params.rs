@@ -140,7 +140,7 @@ fn check_template(
     Some(())
 }
 
-/// The values that a parameter of this type takes.
+/// Returns the values that a parameter of this type takes.
 fn allowed(
     file: &SourceFile,
     fields: &Fields<'_>,

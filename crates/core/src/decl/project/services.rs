@@ -116,7 +116,7 @@ fn command(
     Some((words, shell))
 }
 
-/// The services that a stage names. Unknown ones are reported.
+/// Returns the services that a stage names. Unknown ones are reported.
 pub(crate) fn needed(
     reader: &mut ValueReader<'_>,
     file: &SourceFile,

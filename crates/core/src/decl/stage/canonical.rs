@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Keys of a step that change how it is run, not what it makes.
 const NOT_MADE: [&str; 3] = ["timeout", "attempts", "role"];
 
-/// The parts of a stage: `step`, `each`, `inputs`, `outputs`, `refine`, `conserve`, `requires`, `checks`, `summary`,
+/// Returns the parts of a stage: `step`, `each`, `inputs`, `outputs`, `refine`, `conserve`, `requires`, `checks`, `summary`,
 /// `verdict`; those that it has.
 pub(crate) fn of(stage: &Stage, steps: &[&TomlTable]) -> BTreeMap<String, Value> {
     let mut parts = BTreeMap::new();
@@ -183,7 +183,7 @@ fn source(program: &Program) -> &str {
     program.source.trim()
 }
 
-/// The same value with its keys in order.
+/// Returns the same value with its keys in order.
 fn canonical(value: Value) -> Value {
     match value {
         Value::Array(list) => list.into_iter().map(canonical).collect(),

@@ -128,7 +128,7 @@ pub(crate) fn read(
     draft
 }
 
-/// The files that steps wait for.
+/// Returns the files that steps wait for.
 fn awaited(stage: &Stage, steps: &[(&TomlTable, Range<usize>)]) -> Vec<Read> {
     let mut reads = Vec::new();
     for (step, (table, _)) in stage.steps.iter().zip(steps) {
@@ -147,7 +147,7 @@ fn awaited(stage: &Stage, steps: &[(&TomlTable, Range<usize>)]) -> Vec<Read> {
     reads
 }
 
-/// The name and path of the output that stands first.
+/// Returns the name and path of the output that stands first.
 pub(crate) fn first_output<'a>(top: &Fields<'a>) -> Option<(&'a str, &'a str)> {
     let (key, node) = top.get("outputs")?.table()?.entries.first()?;
     let path = node.text().or_else(|| node.table()?.get("path")?.text())?;
@@ -178,7 +178,7 @@ fn assignment(stage: &Stage) -> Option<Output> {
     })
 }
 
-/// The tables of `[step]` or `[[step]]`, with their headers' places.
+/// Returns the tables of `[step]` or `[[step]]`, with their headers' places.
 fn step_tables<'a>(top: &Fields<'a>) -> Vec<(&'a TomlTable, Range<usize>)> {
     let Some(node) = top.get("step") else {
         return Vec::new();

@@ -61,7 +61,7 @@ impl StageReader<'_, '_, '_> {
         policy
     }
 
-    /// What agents use for a batch.
+    /// The estimate for a batch.
     pub(crate) fn estimate(&mut self, top: &Fields<'_>) -> Option<Estimate> {
         let node = top.get("estimate")?;
         let fields = fields::check(

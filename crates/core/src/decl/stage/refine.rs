@@ -65,7 +65,7 @@ impl StageReader<'_, '_, '_> {
         })
     }
 
-    /// The path of an output with a `*` in the place of `{{ iteration }}`, if it has that. The outer none: wrong.
+    /// Returns the path of an output with a `*` in the place of `{{ iteration }}`, if it has that. The outer none: wrong.
     #[expect(clippy::option_option, reason = "absent and wrong are different")]
     pub(crate) fn round_path(&mut self, text: &str, span: &Range<usize>) -> Option<Option<String>> {
         let pattern = self.names.is_refined.then(|| starred(text)).flatten();
@@ -95,7 +95,7 @@ impl StageReader<'_, '_, '_> {
     }
 }
 
-/// The text with a `*` for each `{{ iteration }}`, if it has one.
+/// Returns the text with a `*` for each `{{ iteration }}`, if it has one.
 fn starred(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut rest = text;

@@ -57,7 +57,7 @@ impl StepReader<'_, '_> {
         })
     }
 
-    /// The path of one file.
+    /// Returns the path of one file.
     fn one_file(&mut self, key: &'static str) -> Option<PathTemplate> {
         let spot = self.fields.spot(key)?;
         let path = self.reader.path(&spot, self.names, Sees::All)?;
@@ -71,7 +71,7 @@ impl StepReader<'_, '_> {
         Some(path)
     }
 
-    /// The headers with their names in small letters.
+    /// Returns the headers with their names in small letters.
     fn headers(&mut self) -> Option<Vec<(String, Text)>> {
         let Some(table) = self.fields.get("headers").and_then(TomlNode::table) else {
             return Some(Vec::new());
@@ -109,7 +109,7 @@ impl StepReader<'_, '_> {
     }
 }
 
-/// Whether a name is one that a header can have (RFC 9110, `token`).
+/// Returns true if a name is one that a header can have (RFC 9110, `token`).
 fn is_header(name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     !name.is_empty() && name.chars().all(is_part)

@@ -40,7 +40,7 @@ pub(crate) struct StepReader<'r, 'a> {
 }
 
 impl StepReader<'_, '_> {
-    /// The strings of a list.
+    /// Returns the strings of a list.
     pub(crate) fn names_of(&self, key: &str) -> Vec<String> {
         let list = self
             .fields
@@ -52,7 +52,7 @@ impl StepReader<'_, '_> {
             .collect()
     }
 
-    /// The schema that a key names.
+    /// Returns the schema that a key names.
     pub(crate) fn schema_of(&mut self, key: &'static str) -> Option<Asset> {
         let spot = self.fields.spot(key)?;
         self.reader.schema(&spot)

@@ -11,7 +11,7 @@ use crate::model::step::{KindName, Outputs};
 use std::ops::Range;
 
 impl StepReader<'_, '_> {
-    /// The name of an input or of an earlier `out`.
+    /// Returns the name of an input or of an earlier `out`.
     pub(crate) fn file_name(&mut self, key: &'static str) -> Option<String> {
         let spot = self.fields.spot(key)?;
         let name = spot.text.to_owned();

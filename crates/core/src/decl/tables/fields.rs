@@ -20,7 +20,7 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The value behind a key.
+    /// Returns the value behind a key.
     pub(crate) fn get(&self, name: &str) -> Option<&'a TomlNode> {
         self.entries
             .iter()
@@ -28,7 +28,7 @@ impl<'a> Fields<'a> {
             .map(|(_, _, node)| *node)
     }
 
-    /// The string behind a key, and where it stands.
+    /// Returns the string behind a key, and where it stands.
     pub(crate) fn text(&self, name: &str) -> Option<(&'a str, Range<usize>)> {
         let node = self.get(name)?;
         node.text().map(|text| (text, node.span.clone()))
@@ -48,7 +48,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Whether a key is there and true.
+    /// Returns true if a key is there and true.
     pub(crate) fn is_true(&self, name: &str) -> bool {
         matches!(
             self.get(name).map(|node| &node.value),

@@ -57,7 +57,7 @@ const ORDER_WORDS: &[&str] = &[
     "upstream",
 ];
 
-/// The key of the table that is meant by a name that it has not, if that can be told.
+/// Returns the key of the table that is meant by a name that it has not, if that can be told.
 pub(crate) fn meant(name: &str, spec: &'static TableSpec) -> Option<&'static str> {
     let keys = || spec.keys.iter().map(|key| key.name);
     let ours = OTHER_WORDS
@@ -184,7 +184,7 @@ fn other_number(name: &str, spec: &'static TableSpec, node: &TomlNode) -> Option
     })
 }
 
-/// The table that does have this key.
+/// Returns the table that does have this key.
 fn elsewhere(
     name: &str,
     spec: &'static TableSpec,

@@ -36,7 +36,7 @@ impl LocatedText<'_> {
         self.file.problem(span, message)
     }
 
-    /// Whether it stands in double quotes and has backslashes: TOML has then taken some away.
+    /// Returns true if it stands in double quotes and has backslashes: TOML has then taken some away.
     pub(crate) fn is_escaped(&self) -> bool {
         let raw = self.file.text.get(self.span.clone()).unwrap_or_default();
         raw.starts_with('"') && (raw.contains("\\\"") || raw.contains("\\\\"))

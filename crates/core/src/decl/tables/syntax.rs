@@ -69,7 +69,7 @@ impl<'a> Scan<'a> {
             .map_or(self.text.len(), |end| self.at + end)
     }
 
-    /// The rest of the line without spaces at its end.
+    /// Returns the rest of the line without spaces at its end.
     fn rest_of_line(&self) -> &'a str {
         self.text[self.at..self.end_of_line()].trim_end()
     }
@@ -263,7 +263,7 @@ impl<'a> Scan<'a> {
         self.text[..at].matches('\n').count() + 1
     }
 
-    /// Whether a header or a key stands here, at the beginning of a line after `end`: inside a list there is none.
+    /// Returns true if a header or a key stands here, at the beginning of a line after `end`: inside a list there is none.
     fn begins_something_else(&self, end: usize) -> bool {
         if !self.text[end..self.at].contains('\n') {
             return false;
@@ -391,7 +391,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// The bytes of a string with both its quotes; none where the line ends before it.
+/// Returns the bytes of a string with both its quotes; none where the line ends before it.
 fn end_of_string(line: &str) -> Option<usize> {
     let quote = line.chars().next()?;
     let mut escaped = false;

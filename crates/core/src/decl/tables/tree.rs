@@ -50,7 +50,7 @@ impl Val {
 }
 
 impl TomlNode {
-    /// The string, if it is one.
+    /// Returns the string, if it is one.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.value {
             Val::Text(text) => Some(text),
@@ -58,7 +58,7 @@ impl TomlNode {
         }
     }
 
-    /// The table, if it is one.
+    /// Returns the table, if it is one.
     pub(crate) fn table(&self) -> Option<&TomlTable> {
         match &self.value {
             Val::Table(table) => Some(table),
@@ -66,7 +66,7 @@ impl TomlNode {
         }
     }
 
-    /// The list, if it is one.
+    /// Returns the list, if it is one.
     pub(crate) fn list(&self) -> Option<&[TomlNode]> {
         match &self.value {
             Val::List(list) => Some(list),
@@ -111,12 +111,12 @@ pub(crate) struct TomlTable {
 }
 
 impl TomlTable {
-    /// The value behind a key.
+    /// Returns the value behind a key.
     pub(crate) fn get(&self, name: &str) -> Option<&TomlNode> {
         self.entry(name).map(|(_, node)| node)
     }
 
-    /// The key and the value behind it.
+    /// Returns the key and the value behind it.
     pub(crate) fn entry(&self, name: &str) -> Option<&(TomlKey, TomlNode)> {
         self.entries.iter().find(|(key, _)| key.name == name)
     }
@@ -176,7 +176,7 @@ fn told_by_the_parser(file: &SourceFile, text: &str, span: Range<usize>, message
     .maybe_help(help.map(str::to_owned))
 }
 
-/// The line of a byte, from 0, and where it begins.
+/// Returns the line of a byte, from 0, and where it begins.
 fn line_of(text: &str, at: usize) -> (usize, usize) {
     let before = &text.as_bytes()[..at.min(text.len())];
     let start = before
@@ -186,7 +186,7 @@ fn line_of(text: &str, at: usize) -> (usize, usize) {
     (before.split(|&byte| byte == b'\n').count() - 1, start)
 }
 
-/// The bytes of the original for those of a copy in which earlier lines were mended.
+/// Returns the bytes of the original for those of a copy in which earlier lines were mended.
 fn moved(copy: &str, original: &str, span: Range<usize>) -> Range<usize> {
     let (line, start) = line_of(copy, span.start);
     let begins: usize = original
@@ -243,7 +243,7 @@ fn node(
     TomlNode { span, value }
 }
 
-/// The place in the file of byte `offset` of the string that stands, with its quotes, at `span`.
+/// Returns the place in the file of byte `offset` of the string that stands, with its quotes, at `span`.
 pub(crate) fn inside(source: &str, span: &Range<usize>, offset: usize) -> usize {
     let Some(raw) = source.get(span.clone()) else {
         return span.start;

@@ -36,7 +36,7 @@ impl WrongType {
         }
     }
 
-    /// The mistake, at the value.
+    /// Returns the mistake, at the value.
     pub(crate) fn at(self, file: &SourceFile, key: &KeySpec, node: &TomlNode) -> Problem {
         let label = self.label.map_or_else(
             || format!("this is {}", node.value.described()),
@@ -51,7 +51,7 @@ impl WrongType {
     }
 }
 
-/// Whether a value can stand behind a key of this kind.
+/// Returns true if a value can stand behind a key of this kind.
 fn fits(kind: ValueKind, value: &Val) -> bool {
     match (kind, value) {
         (ValueKind::Any, _)

@@ -72,7 +72,7 @@ impl ValueReader<'_> {
             .add(wrong(file, span.unwrap_or(item.span.clone()), &path).help(help));
     }
 
-    /// The file of the project that a relative path names.
+    /// Returns the file of the project that a relative path names.
     fn file_of_the_project(&self, text: &str) -> Option<RelPath> {
         let path = RelPath::parse(text.strip_prefix("./").unwrap_or(text)).ok()?;
         let is_file = self.exists(&path) && self.files.list(path.as_str()).is_empty();
@@ -80,7 +80,7 @@ impl ValueReader<'_> {
     }
 }
 
-/// The position of the word that is run as a file: the program, if it is a path, or the script of an interpreter.
+/// Returns the position of the word that is run as a file: the program, if it is a path, or the script of an interpreter.
 fn run_by(words: &[&str]) -> Option<usize> {
     let program = *words.first()?;
     if program.contains('/') && !program.starts_with('/') && !program.starts_with("project:") {

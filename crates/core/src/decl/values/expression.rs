@@ -107,7 +107,7 @@ impl ValueReader<'_> {
         })
     }
 
-    /// The environment variables that a list names. Those that the project does not declare are reported.
+    /// Returns the environment variables that a list names. Those that the project does not declare are reported.
     pub(crate) fn variables(
         &mut self,
         file: &SourceFile,

@@ -36,7 +36,7 @@ pub(crate) struct ProjectNames {
     pub(crate) agents: Vec<String>,
     /// Of `[services]`.
     pub(crate) services: Vec<String>,
-    /// Whether `milepost.toml` could not be read, so that nothing can be said about names of the project.
+    /// True if `milepost.toml` could not be read, so that nothing can be said about names of the project.
     pub(crate) is_unknown: bool,
 }
 
@@ -53,9 +53,9 @@ pub(crate) struct StageNames<'a> {
     pub(crate) outputs: Vec<String>,
     /// What steps hand on that is no output.
     pub(crate) outs: Vec<String>,
-    /// Whether the steps are repeated.
+    /// True if the steps are repeated.
     pub(crate) is_refined: bool,
-    /// Whether `run` is out of reach: what is read must not differ at each run.
+    /// True if `run` is out of reach: what is read must not differ at each run.
     pub(crate) hides_run: bool,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct NameError {
     pub(crate) message: String,
     /// What stands under it.
     pub(crate) label: String,
-    /// What to do.
+    /// The help.
     pub(crate) help: Option<String>,
 }
 
@@ -105,7 +105,7 @@ impl<'a> StageNames<'a> {
         }
     }
 
-    /// The names of jq variables, without `$`. For `All` in the order of `Stage::scope_names`.
+    /// Returns the names of jq variables, without `$`. For `All` in the order of `Stage::scope_names`.
     pub(crate) fn vars(&self, sees: Sees) -> Vec<String> {
         let owned = |names: &[&str]| {
             names
@@ -152,7 +152,7 @@ impl<'a> StageNames<'a> {
         }
     }
 
-    /// Whether `run` is the moment of the attempt, and not a name that the stage declares itself.
+    /// Returns true if `run` is the moment of the attempt, and not a name that the stage declares itself.
     fn sees_run(&self) -> bool {
         !self.hides_run && self.taken(RUN).is_none()
     }
@@ -376,7 +376,7 @@ impl<'a> StageNames<'a> {
     }
 }
 
-/// Whether a declared name can be used in expressions; if not, that is reported.
+/// Returns true if a declared name can be used in expressions; if not, that is reported.
 pub(crate) fn check_name(file: &SourceFile, report: &mut Report, key: &TomlKey) -> bool {
     let right = key
         .name

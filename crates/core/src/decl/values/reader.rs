@@ -52,7 +52,7 @@ impl<'a> ValueReader<'a> {
         Some(asset)
     }
 
-    /// Whether a file of the project is named with a prefix, which is wrong; that is reported.
+    /// Returns true if a file of the project is named with a prefix, which is wrong; that is reported.
     pub(crate) fn has_prefix(&mut self, spot: &LocatedText<'_>) -> bool {
         let Some(rest) = spot.text.strip_prefix("project:") else {
             return false;
@@ -63,7 +63,7 @@ impl<'a> ValueReader<'a> {
         true
     }
 
-    /// The file of the project that a declaration names. What is wrong is reported.
+    /// Returns the file of the project that a declaration names. What is wrong is reported.
     pub(crate) fn asset(&mut self, spot: &LocatedText<'_>) -> Option<Asset> {
         self.asset_or(spot, None)
     }
@@ -124,7 +124,7 @@ impl<'a> ValueReader<'a> {
         self.schema_or(spot, "remove `schema` where nothing is to be validated")
     }
 
-    /// The schema of an output, which can also be `false`.
+    /// Returns the schema of an output, which can also be `false`.
     pub(crate) fn output_schema(&mut self, spot: &LocatedText<'_>) -> Option<Asset> {
         self.schema_or(
             spot,
@@ -170,7 +170,7 @@ impl<'a> ValueReader<'a> {
         None
     }
 
-    /// Whether the project has this file.
+    /// Returns true if the project has this file.
     pub(crate) fn exists(&self, path: &RelPath) -> bool {
         let folder = path
             .parent()
@@ -236,7 +236,8 @@ impl<'a> ValueReader<'a> {
         self.report.add(problem.label("matches nothing").help(help));
     }
 
-    /// The file that is meant by a path that is not there: nearly the same name beside it, or in a folder that projects have.
+    /// Returns the file that is meant by a path that is not there: nearly the same name beside it, or in a folder that projects
+    /// have.
     pub(crate) fn near_file(&self, path: &RelPath) -> Option<String> {
         let folder = path
             .parent()
@@ -311,7 +312,7 @@ impl<'a> ValueReader<'a> {
     }
 }
 
-/// The path with each `{{ }}` taken as one letter.
+/// Returns the path with each `{{ }}` taken as one letter.
 fn without_templates(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

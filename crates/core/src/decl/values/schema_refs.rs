@@ -13,7 +13,7 @@ const HELP: &str =
     "a `$ref` names a file of the project, as seen from the folder of the schema that it stands in";
 
 impl ValueReader<'_> {
-    /// The schema with the files that it refers to, directly or not; `used` is where the declaration takes it from.
+    /// Returns the schema with the files that it refers to, directly or not; `used` is where the declaration takes it from.
     pub(crate) fn with_references(
         &mut self,
         asset: Asset,

@@ -12,7 +12,7 @@ use crate::model::step::{Picked, TemplateChoice};
 use std::collections::BTreeMap;
 
 impl ValueReader<'_> {
-    /// The template of a step: a file of the project, or the one that a path with `{{ }}` gives for each batch.
+    /// Returns the template of a step: a file of the project, or the one that a path with `{{ }}` gives for each batch.
     pub(crate) fn template_choice(
         &mut self,
         spot: &LocatedText<'_>,
@@ -97,7 +97,7 @@ fn told(report: Report, file: &RelPath) -> String {
     }
 }
 
-/// Whether the project has a file that a pattern matches.
+/// Returns true if the project has a file that a pattern matches.
 pub(crate) fn any(files: &dyn ProjectFiles, pattern: &str) -> bool {
     let Ok(glob) = Glob::parse(pattern) else {
         return false;
@@ -107,7 +107,7 @@ pub(crate) fn any(files: &dyn ProjectFiles, pattern: &str) -> bool {
         .any(|path| glob.matches(path) && is_file(files, path))
 }
 
-/// Whether a path of the project is a file.
+/// Returns true if a path of the project is a file.
 fn is_file(files: &dyn ProjectFiles, path: &RelPath) -> bool {
     let folder = path
         .parent()
@@ -119,7 +119,7 @@ fn is_file(files: &dyn ProjectFiles, path: &RelPath) -> bool {
         && files.list(path.as_str()).is_empty()
 }
 
-/// The names in the project that a pattern may mean: each of its parts stands for one name in a folder.
+/// Returns the names in the project that a pattern may mean: each of its parts stands for one name in a folder.
 fn candidates(files: &dyn ProjectFiles, pattern: &str) -> Vec<RelPath> {
     let mut found = vec![String::new()];
     for part in pattern.split('/') {

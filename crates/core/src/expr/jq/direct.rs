@@ -341,7 +341,7 @@ impl Expr {
     }
 }
 
-/// The items of a list in the order of all that the step gives of each.
+/// Returns the items of a list in the order of all that the step gives of each.
 fn sorted(by: &Expr, space: Frame<'_>, input: &Val) -> One {
     let Val::Arr(items) = input else {
         return Err(Error::typ(input.clone(), "array").into());

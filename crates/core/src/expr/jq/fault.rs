@@ -9,16 +9,16 @@ use crate::expr::place::{Place, excerpt, listed, nearest};
 /// Characters of a value that a message shows.
 const SHOWN: usize = 120;
 
-/// Why a program could not be read, or not be run.
+/// The error of a program that cannot be compiled, or that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JqError {
-    /// The program: its file, or the key that it stands at.
+    /// The program: its file or its key.
     pub(crate) program: String,
-    /// Where in the program; not known of what happens when it runs.
+    /// The place in the program; `None` for errors at run time.
     pub(crate) place: Option<Place>,
     /// What is wrong.
     pub(crate) message: String,
-    /// What to do.
+    /// The help.
     pub(crate) hint: Option<String>,
 }
 
@@ -241,13 +241,13 @@ impl ProgramText<'_> {
         }
     }
 
-    /// The text of the program before a part of it, without spaces at its end.
+    /// Returns the text of the program before a part of it, without spaces at its end.
     fn before(&self, part: &str) -> &str {
         let place = Place::of_slice(self.source, part);
         place.map_or("", |place| self.source[..place.range.start].trim_end())
     }
 
-    /// The program from the innermost delimiter on that is open where `rest` begins, if that is `delimiter`.
+    /// Returns the program from the innermost delimiter on that is open where `rest` begins, if that is `delimiter`.
     fn unclosed(&self, delimiter: &str, rest: &str) -> Option<&str> {
         let end = Place::of_slice(self.source, rest)?.range.start;
         let mut open: Vec<usize> = Vec::new();
@@ -276,7 +276,7 @@ impl ProgramText<'_> {
             .filter(|open| open.starts_with(delimiter))
     }
 
-    /// The hint for somebody who writes a template inside a program.
+    /// Returns the hint for somebody who writes a template inside a program.
     fn braces(&self) -> Option<String> {
         let at = self.source.find("{{").or_else(|| self.source.find("{%"))?;
         let inner = self.source[at + 2..]
@@ -291,7 +291,7 @@ impl ProgramText<'_> {
         Some(format!("jq does not use {{{{ }}}}; write ${example}"))
     }
 
-    /// The fault of a literal regular expression.
+    /// Returns the fault of a literal regular expression.
     pub(crate) fn regex(&self, at: &str, regex: &str, why: &str, hint: Option<&str>) -> JqError {
         self.fault(
             at,

@@ -83,7 +83,7 @@ pub(crate) fn refusal(name: &str) -> Option<&'static str> {
         .map(|(_, why)| *why)
 }
 
-/// The definitions written in jq. Parsed once for the process, since they never change.
+/// Returns the definitions written in jq. Parsed once for the process, since they never change.
 pub(crate) fn defs() -> Vec<Def<&'static str>> {
     static DEFS: OnceLock<Vec<Def<&'static str>>> = OnceLock::new();
     DEFS.get_or_init(|| {
@@ -99,7 +99,7 @@ pub(crate) fn defs() -> Vec<Def<&'static str>> {
     .clone()
 }
 
-/// The filters written in Rust.
+/// Returns the filters written in Rust.
 pub(crate) fn funs() -> impl Iterator<Item = Fun<Data>> {
     let delete: jaq_core::native::Filter<jaq_core::RunPtr<Data>> = ("delete_at", v(1), |mut cv| {
         let path = cv.0.pop_var();
@@ -115,7 +115,7 @@ pub(crate) fn funs() -> impl Iterator<Item = Fun<Data>> {
         .chain([run::<Data>(delete)])
 }
 
-/// The names of all filters with the numbers of arguments that they take.
+/// Returns the names of all filters with the numbers of arguments that they take.
 pub(crate) fn filters() -> &'static BTreeMap<String, BTreeSet<usize>> {
     static NAMES: OnceLock<BTreeMap<String, BTreeSet<usize>>> = OnceLock::new();
     NAMES.get_or_init(|| {
@@ -134,7 +134,7 @@ pub(crate) fn filters() -> &'static BTreeMap<String, BTreeSet<usize>> {
     })
 }
 
-/// The value without what is at the path. Unlike jaq's own `|= empty` it leaves the keys that stay in their order.
+/// Returns the value without what is at the path. Unlike jaq's own `|= empty` it leaves the keys that stay in their order.
 fn delete_at(mut val: Val, path: Val) -> Result<Val, Error<Val>> {
     let Val::Arr(path) = path else {
         return Err(Error::typ(path, "path"));
@@ -184,7 +184,7 @@ fn delete_at(mut val: Val, path: Val) -> Result<Val, Error<Val>> {
     Ok(val)
 }
 
-/// The place in a list that an index, perhaps counted from the end, points to.
+/// Returns the place in a list that an index, perhaps counted from the end, points to.
 fn position(index: &Val, len: usize) -> Option<usize> {
     let index = jaq_std::ValT::as_isize(index)?;
     let index = if index < 0 {

@@ -15,7 +15,7 @@ pub(crate) type Value = fn(&Val) -> Result<Val, Error<Val>>;
 /// Which inputs a filter passes on.
 pub(crate) type Choice = fn(&Val) -> bool;
 
-/// Whether a definition is replaced by one of these.
+/// Returns true if a definition is replaced by one of these.
 pub(crate) fn replaces(def: &Def<&str>) -> bool {
     def.args.is_empty() && (value_of(def.name).is_some() || choice_of(def.name).is_some())
 }
@@ -23,7 +23,7 @@ pub(crate) fn replaces(def: &Def<&str>) -> bool {
 /// Defines the table of the filters, as functions and as jaq has them.
 macro_rules! filters {
     ([$($value:literal => $make:expr,)*] [$($choice:literal => $is:expr,)*]) => {
-        /// The filter of this name that gives a value.
+        /// Returns the filter of this name that gives a value.
         pub(crate) fn value_of(name: &str) -> Option<Value> {
             Some(match name {
                 $($value => $make,)*
@@ -31,7 +31,7 @@ macro_rules! filters {
             })
         }
 
-        /// The filter of this name that passes its input on or not.
+        /// Returns the filter of this name that passes its input on or not.
         pub(crate) fn choice_of(name: &str) -> Option<Choice> {
             Some(match name {
                 $($choice => $is,)*
@@ -39,7 +39,7 @@ macro_rules! filters {
             })
         }
 
-        /// The filters, for jaq.
+        /// Returns the filters, for jaq.
         pub(crate) fn funs() -> Vec<Fun<Data>> {
             let mut funs: Vec<Fun<Data>> = Vec::new();
             $({
@@ -112,7 +112,7 @@ fn kind(val: &Val) -> &'static str {
     }
 }
 
-/// The item that no other takes the place of; null of none.
+/// Returns the item that no other takes the place of; null of none.
 fn extreme(val: &Val, takes: fn(&Val, &Val) -> bool) -> Result<Val, Error<Val>> {
     let Val::Arr(items) = val else {
         return Err(Error::typ(val.clone(), "array"));

@@ -27,7 +27,7 @@ struct Compiled {
     ignore_empty: bool,
 }
 
-/// The filters that have to do with regular expressions.
+/// Returns the filters that have to do with regular expressions.
 pub(crate) fn funs<D>() -> impl Iterator<Item = Fun<D>>
 where
     D: for<'a> DataT<V<'a> = Val>,
@@ -51,7 +51,7 @@ where
         .map(|(name, arguments, filter)| run::<D>((name, v(arguments), filter)))
 }
 
-/// Whether jaq's own filter or definition is replaced by one of these.
+/// Returns true if jaq's own filter or definition is replaced by one of these.
 pub(crate) fn replaces(name: &str) -> bool {
     matches!(name, "matches" | "split_matches" | "split_" | "test")
 }
@@ -118,7 +118,7 @@ pub(crate) fn test(input: &Val, regex: &Val, flags: &Val) -> Result<Val, Error<V
 }
 
 impl Compiled {
-    /// Whether there is a match that is not empty.
+    /// Returns true if there is a match that is not empty.
     fn first_filled(&self, input: &str) -> bool {
         self.regex.find_iter(input).any(|found| !found.is_empty())
     }

@@ -24,10 +24,10 @@ pub(crate) fn to_val(value: Value) -> Val {
     }
 }
 
-/// The value of a JSON text. Of an object only the fields that `wanted` names are read, and the others skipped.
+/// Returns the value of a JSON text. Of an object only the fields that `wanted` names are read, and the others skipped.
 ///
 /// # Errors
-/// A text that is no JSON.
+/// If the text is no JSON.
 pub(crate) fn read(text: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Val, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let val = deserializer.deserialize_any(Fields(wanted))?;

@@ -20,7 +20,7 @@ pub(super) struct Found<'s> {
     pub(crate) mentions: Mentions,
     /// The dotted ones that are fields of the program's own input, or variables.
     pub(crate) roots: Mentions,
-    /// Whether more of the input is used than fields that are named.
+    /// True if more of the input is used than fields that are named.
     pub(crate) whole: bool,
     /// Literal regular expressions: the filter that they are given to, the expression, its flags.
     pub(crate) regexes: Vec<(&'s str, String, String)>,
@@ -312,7 +312,7 @@ impl<'s> Found<'s> {
     }
 }
 
-/// The names of a path from its start as far as they are literal, and the parts after them. `None` if it starts with
+/// Returns the names of a path from its start as far as they are literal, and the parts after them. `None` if it starts with
 /// something else than `.` or a variable.
 #[allow(clippy::type_complexity)]
 fn chain<'t, 's>(term: &'t T<'s>) -> Option<(Vec<String>, Vec<&'t Part<T<'s>>>)> {
@@ -344,7 +344,7 @@ fn start<'t, 's>(term: &'t T<'s>) -> &'t T<'s> {
     }
 }
 
-/// The text of a literal string.
+/// Returns the text of a literal string.
 fn literal(term: &T<'_>) -> Option<String> {
     let Term::Str(None, parts) = term else {
         return None;

@@ -1,4 +1,4 @@
-//! The content of a file as a value, by its format.
+//! Reads the content of a file as a value, by its format.
 
 use std::io::{BufRead, BufReader};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::expr::place::Place;
 pub enum Format {
     /// One JSON value.
     Json,
-    /// A JSON value a line: a list.
+    /// One JSON value a line, as a list.
     Ndjson,
     /// A table: a list of objects, keyed by the header. Without declared columns every cell is a string, an empty one too.
     Csv,
@@ -24,7 +24,7 @@ pub enum Format {
     Toml,
     /// UTF-8 text: a string.
     Text,
-    /// No content that an expression could use: known by its path and digest only.
+    /// Expressions see only path and digest.
     Binary,
 }
 
@@ -47,7 +47,7 @@ impl From<Format> for Reading {
 }
 
 impl Format {
-    /// The format by the ending of a file's name. IFC counts as binary: a step reads it, no expression does.
+    /// Returns the format for the ending of a file's name. IFC is binary: steps read it, expressions do not.
     pub fn of_path(path: &str) -> Format {
         let name = path.rsplit('/').next().unwrap_or(path);
         let ending = name
@@ -57,7 +57,7 @@ impl Format {
         Self::named(&ending).unwrap_or(Format::Text)
     }
 
-    /// The format by its name in a declaration, which is the usual ending of its files.
+    /// Returns the format by its name in a declaration, which is the usual ending of its files.
     pub(crate) fn named(name: &str) -> Option<Format> {
         Some(match name {
             "json" | "geojson" => Format::Json,
@@ -75,7 +75,7 @@ impl Format {
     }
 }
 
-/// Reads a file to a value.
+/// Reads a file as a value.
 pub fn parse(name: &str, source: &dyn Source, reading: &Reading) -> Result<Value, ScopeError> {
     match reading.format {
         Format::Binary => Err(ScopeError::Binary {
@@ -162,7 +162,7 @@ pub(crate) fn records<E: From<ScopeError>>(
     Ok(())
 }
 
-/// The lines, from 1, on which the records of an NDJSON or CSV file begin; none for other formats.
+/// Returns the lines, from 1, on which the records of an NDJSON or CSV file begin; empty for other formats.
 pub fn lines(source: &dyn Source, format: Format) -> Result<Vec<u64>, ScopeError> {
     match format {
         Format::Csv => table::lines(source),

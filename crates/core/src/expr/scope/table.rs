@@ -112,7 +112,7 @@ fn wrong_at(source: &dyn Source, line: Option<u64>, message: String) -> ScopeErr
 /// Returns the names of a table's columns.
 ///
 /// # Errors
-/// When the file cannot be read, or its header names a column twice.
+/// If the file cannot be read, or its header names a column twice.
 pub fn header(source: &dyn Source) -> Result<Vec<String>, ScopeError> {
     let text = text(source)?;
     TableReader::open(source, text.as_bytes()).map(|table| table.header)
@@ -121,7 +121,7 @@ pub fn header(source: &dyn Source) -> Result<Vec<String>, ScopeError> {
 /// Returns the lines, from 1, on which the rows of a table begin.
 ///
 /// # Errors
-/// When the file cannot be read as a table.
+/// If the file cannot be read as a table.
 pub(crate) fn lines(source: &dyn Source) -> Result<Vec<u64>, ScopeError> {
     let text = text(source)?;
     let mut table = TableReader::open(source, text.as_bytes())?;
@@ -139,7 +139,7 @@ pub(crate) fn lines(source: &dyn Source) -> Result<Vec<u64>, ScopeError> {
 /// Reads the rows of a table one by one, numbered from 1. With declared columns a row has their order and types.
 ///
 /// # Errors
-/// When the file cannot be read as a table, differs from the declared columns, or `each` fails.
+/// If the file cannot be read as a table, differs from the declared columns, or `each` fails.
 pub(crate) fn rows<E: From<ScopeError>>(
     source: &dyn Source,
     reader: impl BufRead,
@@ -173,7 +173,7 @@ pub(crate) fn rows<E: From<ScopeError>>(
 /// Returns the cells of a table that are not of their column's type, each with its line; at most `limit`.
 ///
 /// # Errors
-/// When the file cannot be read as a table, or its header differs from the declared columns.
+/// If the file cannot be read as a table, or its header differs from the declared columns.
 pub fn misfits(
     source: &dyn Source,
     columns: &Columns,
@@ -206,7 +206,7 @@ fn newlines(bytes: &[u8]) -> u64 {
     bytes.split(|&byte| byte == b'\n').count() as u64 - 1
 }
 
-/// The bytes of a file behind its byte order mark; none if it cannot be read again.
+/// Returns the bytes of a file behind its byte order mark; none if it cannot be read again.
 fn bytes_of(source: &dyn Source) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     source.open().ok()?.read_to_end(&mut bytes).ok()?;
@@ -216,13 +216,13 @@ fn bytes_of(source: &dyn Source) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The line of a row that the reader places here; its own count is off by the ends of lines before it.
+/// Returns the line of a row that the reader places here; its own count is off by the ends of lines before it.
 fn line_of(source: &dyn Source, at: usize) -> Option<u64> {
     let bytes = bytes_of(source)?;
     Some(1 + newlines(&bytes[..begins(&bytes, at)]))
 }
 
-/// Whether a quote that opens a cell of the row at `at` is never closed.
+/// Returns true if a quote that opens a cell of the row at `at` is never closed.
 fn is_open(source: &dyn Source, at: usize, separator: u8) -> bool {
     let bytes = bytes_of(source).unwrap_or_default();
     let (mut is_quoted, mut is_start) = (false, true);

@@ -3,7 +3,7 @@
 use super::steps::{PathStep, SelectError};
 use crate::expr::place::Place;
 
-/// Whether a name needs no quotes after a dot.
+/// Returns true if a name needs no quotes after a dot.
 pub(crate) fn is_plain(name: &str) -> bool {
     name.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_')
         && name

@@ -148,7 +148,7 @@ impl<R: Read, E> Walk<'_, '_, R, E> {
     }
 }
 
-/// The error of something inside, seen from one step further up.
+/// Returns the error of something inside, seen from one step further up.
 fn below<E>(mut error: ReadError<E>, key: &str) -> ReadError<E> {
     if let ReadError::Select(
         SelectError::Shape { pointer, .. }
@@ -164,8 +164,8 @@ fn below<E>(mut error: ReadError<E>, key: &str) -> ReadError<E> {
     error
 }
 
-/// An object of those of these fields that the object in a document has, read in one pass; none where it is no object, or
-/// cannot be read.
+/// Returns an object of those of these fields that the object in a document has, read in one pass; none where it is no object,
+/// or cannot be read.
 pub fn fields(keys: &std::collections::BTreeSet<&str>, reader: impl Read) -> Option<Value> {
     let mut text = Json::new(reader);
     let mut found = serde_json::Map::new();

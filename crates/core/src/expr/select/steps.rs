@@ -11,7 +11,7 @@ pub enum PathStep {
     Each,
 }
 
-/// Why a plain path could not be read, or does not fit a document.
+/// The error of a plain path, or of a document that it does not fit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectError {
     /// The path itself.
@@ -26,14 +26,14 @@ pub enum SelectError {
         /// What to write.
         hint: String,
     },
-    /// Something else stands where an object or a list should be.
+    /// The value is no object or list.
     #[error("{} is {found}, {expected} was expected", shown(.pointer))]
     Shape {
         /// JSON pointer into the document.
         pointer: String,
-        /// What is there.
+        /// The kind of the value.
         found: &'static str,
-        /// What the path needs.
+        /// The kind that the path needs.
         expected: &'static str,
     },
     /// An object lacks the key.
@@ -67,13 +67,13 @@ pub enum SelectError {
     Io(String),
 }
 
-/// Why reading stopped: the document, or what was done with a value.
+/// Why reading stopped: an error of the document, or of the function that takes the values.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError<E> {
     /// The path does not fit the document, or the document cannot be read.
     #[error("{0}")]
     Select(#[from] SelectError),
-    /// What the function that took the values gave.
+    /// The error of the function that takes the values.
     #[error("{0}")]
     Each(E),
 }

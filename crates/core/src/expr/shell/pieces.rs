@@ -18,7 +18,7 @@ impl Piece {
     }
 }
 
-/// The pieces of a template; its tags and comments are left out.
+/// Returns the pieces of a template; its tags and comments are left out.
 pub(super) fn pieces(source: &str) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut at = 0;
@@ -56,7 +56,7 @@ fn next_tag(source: &str, from: usize) -> Option<usize> {
     found.min().map(|at| from + at)
 }
 
-/// The length of what stands in a tag: up to its end that is not in a quoted text.
+/// Returns the length of what stands in a tag: up to its end that is not in a quoted text.
 fn tag_length(inner: &str, mark: u8) -> usize {
     let end = match mark {
         b'{' => "}}",

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-/// A value stands where it cannot become a quoted word.
+/// A value is in a place where it cannot become a quoted word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misplaced {
-    /// Where in the source of the template; empty when it was found at the run.
+    /// The place in the template; empty if it was found while rendering.
     pub range: Range<usize>,
     /// What is wrong.
     pub message: String,
@@ -73,7 +73,7 @@ pub(super) struct ScriptReader {
     stack: Vec<Inside>,
     /// The character before, and whether a word goes on.
     before: Option<char>,
-    /// Whether the character before is escaped, or a value: it begins no comment and closes nothing.
+    /// True if the character before is escaped, or a value: it begins no comment and closes nothing.
     is_plain: bool,
     /// The word that is being read: `case` has parentheses that close nothing.
     word: String,
@@ -401,7 +401,7 @@ impl ScriptReader {
     }
 }
 
-/// Whether a character ends a word, or stands between words.
+/// Returns true if a character ends a word, or stands between words.
 fn ends_word(c: char) -> bool {
     c.is_ascii_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')' | '<' | '>')
 }

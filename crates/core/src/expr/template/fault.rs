@@ -16,7 +16,7 @@ pub struct TemplateError {
     pub(crate) place: Option<Place>,
     /// What is wrong.
     pub(crate) message: String,
-    /// What to do.
+    /// The help.
     pub(crate) hint: Option<String>,
 }
 
@@ -115,7 +115,7 @@ impl TemplateError {
     }
 }
 
-/// The names that stand where `missing` was looked for.
+/// Returns the names that stand where `missing` was looked for.
 fn names_instead(missing: &str, scope: &Value) -> Option<String> {
     let mut at = scope;
     let mut path = String::new();

@@ -169,7 +169,7 @@ pub(super) fn unknown(
     ))
 }
 
-/// The filters and tests that a template names, in order; each name is a slice of the source.
+/// Returns the filters and tests that a template names, in order; each name is a slice of the source.
 fn named(source: &str) -> Vec<(Sort, &str)> {
     let mut found = Vec::new();
     let mut rest = source;
@@ -249,7 +249,7 @@ fn named_in<'a>(body: &'a str, found: &mut Vec<(Sort, &'a str)>) {
     }
 }
 
-/// The bytes of a string with its quotes.
+/// Returns the bytes of a string with its quotes.
 fn string(text: &str) -> usize {
     let quote = text.chars().next();
     let mut escaped = false;
@@ -264,7 +264,7 @@ fn string(text: &str) -> usize {
     text.len()
 }
 
-/// The identifier that a text begins with.
+/// Returns the identifier that a text begins with.
 fn ident(text: &str) -> Option<&str> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let end = text.find(|c| !is_part(c)).unwrap_or(text.len());

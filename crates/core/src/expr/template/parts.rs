@@ -1,4 +1,4 @@
-//! A rendered template cut at its values, so that whoever uses it decides how each of them is written.
+//! Rendered templates as text and values: the caller decides how each value is written.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ const MARKS: [char; 2] = ['\u{1}', '\u{2}'];
 /// A part of a rendered template.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RenderedPart {
-    /// What stands around the values.
+    /// Text around the values.
     Text(String),
-    /// What a `{{ }}` gives.
+    /// The value of a `{{ }}`.
     Value(Value),
-    /// Names to be written to a file, whose path stands in their place.
+    /// Names that are written to a file, whose path replaces them.
     File {
         /// The names.
         names: Vec<String>,
-        /// Whether each ends with a NUL byte and not with a line feed.
+        /// True if each ends with a NUL byte instead of a line feed.
         nul: bool,
     },
 }
@@ -83,7 +83,7 @@ pub(crate) fn plain(value: &Item) -> Option<String> {
     }
 }
 
-/// Whether a value was made by `as_file`.
+/// Returns true if a value was made by `as_file`.
 pub(super) fn is_file(value: &Item) -> bool {
     value.downcast_object_ref::<FileNames>().is_some()
 }
@@ -106,7 +106,8 @@ pub(super) fn write_parts(env: &mut Environment<'static>) {
     );
 }
 
-/// The parts of a text that such an engine rendered. Marks that are none are text. `is_nested`: a value may hold marked ones.
+/// Returns the parts of a text that such an engine rendered. Marks that are none are text. `is_nested`: a value may hold marked
+/// ones.
 pub(super) fn of(rendered: &str, is_nested: bool) -> Vec<RenderedPart> {
     let mut parts = Vec::new();
     let mut text = String::new();
@@ -152,7 +153,7 @@ fn part(json: &str, is_nested: bool) -> Option<RenderedPart> {
     })
 }
 
-/// The text of what a tag gathered, without marks.
+/// Returns the text of what a tag gathered, without marks.
 fn plain_text(gathered: &str) -> String {
     let parts = of(gathered, true).into_iter().map(|part| match part {
         RenderedPart::Text(text) => text,

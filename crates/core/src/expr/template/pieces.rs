@@ -19,7 +19,7 @@ enum Piece {
 }
 
 impl Pieces {
-    /// The pieces of a template; none when there is more to it.
+    /// Returns the pieces of a template; none when there is more to it.
     pub(super) fn of(source: &str) -> Option<Self> {
         if source.contains("{%") || source.contains("{#") {
             return None;
@@ -44,7 +44,7 @@ impl Pieces {
         Some(Self(pieces))
     }
 
-    /// The text that the only piece names; none when there are others, or it is no text.
+    /// Returns the text that the only piece names; none when there are others, or it is no text.
     pub(super) fn only<'a>(&self, scope: &'a Value) -> Option<&'a str> {
         match self.0.as_slice() {
             [Piece::Text(before), Piece::Name(name), Piece::Text(after)]

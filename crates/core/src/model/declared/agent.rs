@@ -1,4 +1,4 @@
-//! Agents as they are declared: who answers, with which settings and within which limits.
+//! Agents as declared: provider, settings and limits.
 
 use super::asset::Asset;
 use super::expression::{Program, Text};
@@ -8,23 +8,23 @@ use crate::model::api_kind::ApiKind;
 use crate::model::money::NanoUsd;
 use serde_json::json;
 
-/// Something that answers a request.
+/// An agent.
 #[derive(Debug, Clone)]
 pub struct Agent {
     /// Its name in `[agents.NAME]`.
     pub name: String,
-    /// Who answers.
+    /// The provider.
     pub provider: Provider,
-    /// What it may be asked, over all stages of a run.
+    /// The limits of its calls, over all stages of a run.
     pub limits: AgentLimits,
 }
 
-/// Who answers for an agent.
+/// The provider of an agent's answers.
 #[derive(Debug, Clone)]
 pub enum Provider {
     /// A table of rules.
     Rules(Asset),
-    /// A jq program: `.` is the question, or the scope of the stage where there is none.
+    /// A jq program: `.` is the question, or the scope if there are no questions.
     Jq(Program),
     /// Answers that an earlier run recorded, in a folder of the project.
     Replay(RelPath),
@@ -32,7 +32,7 @@ pub enum Provider {
     Api(Api),
     /// A command line.
     Cli(Cli),
-    /// Someone outside: their answers are handed in, batch by batch.
+    /// An external agent, which submits answers batch by batch.
     External,
 }
 
@@ -43,22 +43,21 @@ pub struct Api {
     pub kind: ApiKind,
     /// The model.
     pub model: String,
-    /// Another address than the provider's own, as declared.
+    /// The declared address, if it is not the provider's own.
     pub address: Option<Text>,
-    /// The same with its names filled in, where it gives one; the provider's own where it gives nothing. Until a workspace is
-    /// open, nothing.
+    /// The rendered address; `None` for the provider's own, and until a workspace is open.
     pub base_url: Option<String>,
     /// The environment variable that holds the key.
     pub key_env: String,
     /// The most tokens of an answer.
     pub max_tokens: u64,
-    /// How much chance there is in an answer.
+    /// The sampling temperature.
     pub temperature: f64,
-    /// Whether requests go in batches, which are answered within a day at a lower price.
+    /// True if requests go into provider batches, which are answered within a day at a lower price.
     pub batch: bool,
 }
 
-/// The command lines that are known by a name: how they are asked, and what they print.
+/// The names of the command lines that Milepost knows.
 pub const KNOWN_TOOLS: [&str; 6] = [
     "claude",
     "claude-code",
@@ -68,19 +67,19 @@ pub const KNOWN_TOOLS: [&str; 6] = [
     "gemini",
 ];
 
-/// A command line that answers.
+/// A command line that answers requests.
 #[derive(Debug, Clone)]
 pub struct Cli {
-    /// What is started.
+    /// The program.
     pub command: CliCommand,
-    /// What it prints: `text`, `json` or `ndjson`.
+    /// The form of its output: `text`, `json` or `ndjson`.
     pub envelope: String,
 }
 
-/// What is started for a request.
+/// The program that is started for a request.
 #[derive(Debug, Clone)]
 pub enum CliCommand {
-    /// A command line that is known by this name.
+    /// A command line that Milepost knows.
     Known(String),
     /// The agent of this name in a registry file.
     Registry {
@@ -93,24 +92,24 @@ pub enum CliCommand {
     List(Vec<String>),
 }
 
-/// What an agent may be asked, over all stages of a run.
+/// The limits of an agent's calls, over all stages of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AgentLimits {
-    /// Calls at once.
+    /// The most calls at once.
     pub concurrency: Option<u64>,
-    /// Requests a minute.
+    /// The most requests a minute.
     pub requests_per_minute: Option<u64>,
-    /// Tokens a minute.
+    /// The most tokens a minute.
     pub tokens_per_minute: Option<u64>,
-    /// How often a request is sent at most, as long as nobody answers it; by default the caller's to know.
+    /// The most times that an unanswered request is sent; `None` for the default.
     pub tries: Option<u32>,
-    /// What a call costs at most, where no price tells.
+    /// The most that a call costs, if no price is known.
     pub max_usd_per_call: Option<NanoUsd>,
 }
 
 impl Agent {
-    /// One line for reports: the provider, and what it is asked by. A table of rules is named with the digest of its data: a
-    /// comment in it makes no other report.
+    /// Returns one line for reports: the provider and its settings. A table of rules is named by the digest of its data, which
+    /// ignores comments.
     pub fn describe(&self) -> String {
         match &self.provider {
             Provider::Rules(asset) => format!("{} ({})", self.label(), asset.meaning()),
@@ -118,7 +117,7 @@ impl Agent {
         }
     }
 
-    /// The same with the digest of the bytes of a table of rules, as earlier versions recorded it.
+    /// Returns the same with the digest of the bytes of a table of rules, as earlier versions recorded it.
     pub(crate) fn describe_by_bytes(&self) -> String {
         match &self.provider {
             Provider::Rules(asset) => format!("{} ({})", self.label(), asset.digest),
@@ -130,7 +129,7 @@ impl Agent {
         }
     }
 
-    /// Who it is in short, without digests.
+    /// Returns a short description without digests.
     pub fn label(&self) -> String {
         match &self.provider {
             Provider::Rules(asset) => format!("rules {}", asset.path),
@@ -149,8 +148,8 @@ impl Agent {
         }
     }
 
-    /// Everything of the agent that an answer may depend on. How long an answer may be is not: one that is whole is. Nor is
-    /// whether it came in a batch.
+    /// Returns the digest of everything that a complete answer may depend on: not the length limit, and not whether requests go
+    /// into provider batches.
     pub fn digest(&self) -> Digest {
         let said = match &self.provider {
             Provider::Rules(asset) => return Digest::of(format!("rules {}", asset.digest)),
@@ -172,17 +171,17 @@ impl Agent {
         Digest::of(said.to_string())
     }
 
-    /// Whether its requests go in batches.
+    /// Returns true if its requests go into provider batches.
     pub fn is_batched(&self) -> bool {
         matches!(&self.provider, Provider::Api(api) if api.batch)
     }
 
-    /// Whether someone outside answers: a run sends nothing, and waits for what is handed in.
+    /// Returns true for an external agent: a run sends nothing, and waits for submitted answers.
     pub fn is_external(&self) -> bool {
         matches!(self.provider, Provider::External)
     }
 
-    /// Whether it costs nothing and says the same again: its answers are not kept.
+    /// Returns true if its answers are free and always the same, so that they are not kept.
     pub fn is_free(&self) -> bool {
         matches!(self.provider, Provider::Rules(_) | Provider::Jq(_))
     }

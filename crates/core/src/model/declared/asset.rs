@@ -9,11 +9,11 @@ use std::sync::{Arc, OnceLock};
 pub struct Asset {
     /// Where it lies in the project.
     pub path: RelPath,
-    /// What it holds.
+    /// The content.
     pub text: Arc<str>,
-    /// The digest of what it holds.
+    /// The digest of the content.
     pub digest: Digest,
-    /// Of a schema: the files that it refers to, directly or not.
+    /// For a schema: the files that it refers to, directly or indirectly.
     pub refers: Arc<[Asset]>,
     meaning: Arc<OnceLock<Digest>>,
 }
@@ -31,7 +31,7 @@ impl Asset {
         }
     }
 
-    /// The schema with the files that it refers to.
+    /// Returns the schema with the files that it refers to.
     #[must_use]
     pub(crate) fn referring_to(self, refers: Vec<Self>) -> Self {
         Self {
@@ -40,7 +40,8 @@ impl Asset {
         }
     }
 
-    /// The digest of the data in a TOML file: comments and layout change nothing. Of a file that is no TOML, that of its bytes.
+    /// Returns the digest of the data in a TOML file: comments and layout change nothing. Of a file that is no TOML, that of
+    /// its bytes.
     pub(crate) fn meaning(&self) -> Digest {
         *self.meaning.get_or_init(|| {
             let data = toml::from_str::<serde_json::Value>(&self.text);

@@ -18,18 +18,18 @@ use std::time::Duration;
 /// A jq program, inline or in a file of its own.
 #[derive(Clone)]
 pub struct Program {
-    /// The file, when it stands in one.
+    /// The file, if the program is not inline.
     pub asset: Option<Asset>,
     /// The text.
     pub source: Arc<str>,
     /// The variables that it was compiled with, in order: the stage's scope and those named beside it.
     pub vars: Arc<[String]>,
-    /// Compiled.
+    /// The compiled form.
     pub jq: Arc<Jq>,
 }
 
 impl Program {
-    /// The values of its variables, in order: what a scope lacks is null.
+    /// Returns the values of its variables, in order; null for names that the scope lacks.
     pub fn values(&self, scope: &Map<String, Value>) -> Vec<Value> {
         self.vars
             .iter()
@@ -37,18 +37,18 @@ impl Program {
             .collect()
     }
 
-    /// All values that it gives.
+    /// Returns all outputs.
     ///
     /// # Errors
-    /// What jq says, with the program's name.
+    /// If the program fails.
     pub fn all(&self, input: Value, scope: &Map<String, Value>) -> Result<Vec<Value>, JqError> {
         self.jq.all(input, &self.values(scope))
     }
 
-    /// The one value that it gives.
+    /// Returns the only output.
     ///
     /// # Errors
-    /// What jq says, or that it gave none or several.
+    /// If the program fails, or has no output or several.
     pub fn one(&self, input: Value, scope: &Map<String, Value>) -> Result<Value, JqError> {
         self.jq.one(input, &self.values(scope))
     }
@@ -86,7 +86,7 @@ pub struct PathTemplate {
     pub root: Root,
     /// The text without the prefix `project:`.
     pub text: String,
-    /// Compiled.
+    /// The compiled form.
     pub template: Arc<Template>,
 }
 
@@ -97,7 +97,7 @@ impl fmt::Debug for PathTemplate {
 }
 
 impl PathTemplate {
-    /// As written in the declaration.
+    /// Returns the path as declared.
     pub fn shown(&self) -> String {
         match self.root {
             Root::Workspace => self.text.clone(),
@@ -105,7 +105,7 @@ impl PathTemplate {
         }
     }
 
-    /// A pattern that every path this can become matches: each `{{ }}` is taken as `*`.
+    /// Returns a pattern that matches every rendered path: each `{{ }}` becomes `*`.
     pub fn pattern(&self) -> String {
         let mut pattern = String::new();
         let mut rest = self.text.as_str();
@@ -122,12 +122,12 @@ impl PathTemplate {
         pattern
     }
 
-    /// Whether it is wholly one `{{ }}`: then what it gives is a path, not one component of a path.
+    /// Returns true if the path is a single `{{ }}`, whose value is a whole path and not one component.
     pub fn is_whole(&self) -> bool {
         self.text.starts_with("{{") && self.text.find("}}") == Some(self.text.len().wrapping_sub(2))
     }
 
-    /// Whether what stands around the `{{ }}` is a pattern.
+    /// Returns true if the text around the `{{ }}` is a pattern.
     pub fn is_pattern(&self) -> bool {
         let mut rest = self.text.as_str();
         while let Some(start) = rest.find("{{") {
@@ -141,7 +141,7 @@ impl PathTemplate {
         is_pattern(rest)
     }
 
-    /// The path that a rendered text names.
+    /// Parses a rendered path.
     ///
     /// # Errors
     /// As [`RelPath::parse`].
@@ -202,9 +202,9 @@ impl From<ExpressionError> for String {
 /// A number or duration that may be a template.
 #[derive(Clone)]
 pub enum Templated<T> {
-    /// As written.
+    /// A declared value.
     Fixed(T),
-    /// Known when the scope is.
+    /// A template, rendered in a scope.
     Template(Arc<Template>),
 }
 
@@ -266,14 +266,14 @@ impl Templated<Duration> {
     }
 }
 
-/// A template with the file it stands in, if it stands in one.
+/// A template in a file.
 #[derive(Clone)]
 pub struct TemplateFile {
     /// The file.
     pub asset: Asset,
     /// The files that it includes.
     pub included: Vec<Asset>,
-    /// Compiled.
+    /// The compiled form.
     pub template: Arc<Template>,
 }
 
@@ -288,7 +288,7 @@ impl fmt::Debug for TemplateFile {
 pub enum TemplateChoice {
     /// The same for all batches.
     One(TemplateFile),
-    /// The one that a path gives for a batch.
+    /// The file that a rendered path names, for each batch.
     Picked(Picked),
 }
 
@@ -316,9 +316,9 @@ impl TemplateChoice {
 /// A template that each batch picks among files of the project.
 #[derive(Clone)]
 pub struct Picked {
-    /// Gives the file's path.
+    /// The path of the file.
     pub(crate) path: PathTemplate,
-    /// The files that it can give, as they were read; the text says why one is no template for this stage.
+    /// The files that match the path; the text says why one is no template for this stage.
     pub(crate) files: BTreeMap<RelPath, Result<TemplateFile, String>>,
 }
 
@@ -354,9 +354,9 @@ impl fmt::Debug for Picked {
 /// A string of a declaration that may hold `{{ }}`.
 #[derive(Clone)]
 pub struct Text {
-    /// As written.
+    /// The text as declared.
     pub source: String,
-    /// Compiled.
+    /// The compiled form.
     pub template: Arc<Template>,
 }
 

@@ -1,19 +1,19 @@
 //! The types that describe keys of the declaration language: the reader checks by them and the published schemas are made from them.
 
-/// What may stand behind a key.
+/// The kind of value that a key takes.
 #[derive(Debug, Clone, Copy)]
 pub enum ValueKind {
     /// A string that may hold `{{ }}`.
     Text,
-    /// A string as it is.
+    /// A string without templates.
     Plain,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// A name of something that is declared.
+    /// A declared name.
     Name,
     /// A path, which may hold `{{ }}` and `*`, or begin with `project:`.
     Path,
-    /// A path in the workspace that is written.
+    /// A path in the workspace, to write.
     Place,
     /// The name of a file in the workspace.
     FileName,
@@ -91,22 +91,22 @@ pub(crate) enum Need {
 /// A key.
 #[derive(Debug, Clone, Copy)]
 pub struct KeySpec {
-    /// As written.
+    /// The key.
     pub name: &'static str,
-    /// What stands behind it.
+    /// The kind of its value.
     pub kind: ValueKind,
-    /// When it must or may be there.
+    /// When it is required or allowed.
     pub(crate) need: Need,
-    /// What holds without it.
+    /// The default.
     pub(crate) default: &'static str,
-    /// What it is, for editors and docs.
+    /// The description for editors and docs.
     pub(crate) doc: &'static str,
 }
 
 /// A table of the language.
 #[derive(Debug)]
 pub struct TableSpec {
-    /// What one such table is called, after its article.
+    /// The noun for one such table.
     pub(crate) what: &'static str,
     /// Its header: `[step]`; of tables of names with `NAME` in it; empty for the top of a file.
     pub(crate) header: &'static str,
@@ -117,12 +117,12 @@ pub struct TableSpec {
 }
 
 impl TableSpec {
-    /// The key of this name.
+    /// Returns the key of this name.
     pub(crate) fn key(&self, name: &str) -> Option<&'static KeySpec> {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// The keys of which exactly one must be there.
+    /// Returns the keys of which exactly one must be there.
     pub(crate) fn whats(&self) -> impl Iterator<Item = &'static str> {
         self.keys
             .iter()

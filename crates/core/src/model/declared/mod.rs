@@ -1,4 +1,4 @@
-//! What declarations say: projects, stages, steps and their expressions.
+//! Declarations: projects, stages, steps and their expressions.
 
 pub mod agent;
 pub(crate) mod asset;

@@ -1,9 +1,9 @@
 //! The names that the scope of a stage has beside those that it declares.
 
-/// The name of the accepted modifications by hand. A stage that declares a name like this has its own.
+/// The name of the accepted modifications by hand. A stage can declare the same name for itself.
 pub const OVERRIDES: &str = "overrides";
 
-/// The names of a scope that a program that takes all of it depends on, beside what the stage itself declares.
+/// The names that a program depends on if it takes the whole scope, beside those that the stage declares.
 pub const EVERYWHERE: [&str; 4] = ["params", "env", "workspace", "agents"];
 
 /// Names that every scope has.
@@ -17,9 +17,9 @@ pub const FIXED_NAMES: [&str; 7] = [
     "milepost",
 ];
 
-/// The name of the moment at which an attempt began: `date`, `time` and `timestamp`. It differs at each run, so it is no fact: a
-/// program that takes the scope whole does not see it. A stage that declares the name itself sees its own.
+/// The name of the time at which an attempt began: `date`, `time` and `timestamp`. It differs in each run, so it is no fact,
+/// and a program that takes the whole scope does not see it. A stage can declare the same name for itself.
 pub const RUN: &str = "run";
 
-/// Names that the scope of a stage has whose steps are repeated.
+/// The names that a stage with `[refine]` has in its scope.
 pub const ROUND_NAMES: [&str; 2] = ["iteration", "previous"];

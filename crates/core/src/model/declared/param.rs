@@ -1,4 +1,4 @@
-//! A parameter as declared: its type, the values that it takes, and how a text becomes one.
+//! A parameter as declared: its type, the values that it accepts, and how it parses a text.
 
 use crate::base::path::RelPath;
 use crate::expr::template::is_template;
@@ -14,22 +14,22 @@ pub(crate) const TODAY: &str = "today";
 pub struct Param {
     /// Its name.
     pub name: String,
-    /// Its value when nobody sets it; for a file the path in the workspace. A string may be a template over `workspace`.
+    /// The value if `--set` sets none; for a file its path in the workspace. A string may be a template over `workspace`.
     pub default: Value,
     /// Present for `{ file, base }`: `--set` copies a file from outside to this path.
     pub file: Option<ParamFile>,
     /// The type of its values.
     pub(crate) kind: ParamType,
-    /// The values of that type that it takes.
+    /// The values of that type that it accepts.
     pub(crate) allowed: Allowed,
-    /// What it is for.
+    /// The description.
     pub description: Option<String>,
 }
 
 /// A parameter that is a file.
 #[derive(Debug, Clone)]
 pub struct ParamFile {
-    /// Where it lies in the workspace.
+    /// The path in the workspace.
     pub path: RelPath,
     /// The folder that `--set` is relative to and confined by, as written (`project:` or a path).
     pub base: Option<String>,
@@ -71,19 +71,19 @@ impl ParamType {
         "string", "integer", "number", "boolean", "date", "list", "object",
     ];
 
-    /// The type of a word.
+    /// Returns the type of a word.
     pub(crate) fn of_word(word: &str) -> Option<Self> {
         let found = TYPES.iter().find(|(known, _)| *known == word);
         found.map(|(_, kind)| *kind)
     }
 
-    /// The word in declarations.
+    /// Returns the word in declarations.
     pub(crate) fn word(self) -> &'static str {
         let found = TYPES.iter().find(|(_, kind)| *kind == self);
         found.map_or("", |(word, _)| word)
     }
 
-    /// The type of a value whose type is not declared.
+    /// Returns the type of a value whose type is not declared.
     pub(crate) fn of_value(value: &Value) -> Self {
         match value {
             Value::Bool(_) => Self::Boolean,

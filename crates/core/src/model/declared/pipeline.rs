@@ -20,13 +20,13 @@ pub struct Pipeline {
     pub env: BTreeMap<String, String>,
     /// Agents by name.
     pub agents: BTreeMap<String, Agent>,
-    /// What a workspace may spend, in all its runs.
+    /// The limits of a workspace over all its runs.
     pub limits: Limits,
     /// Prices of models that win over those that Milepost knows: `prices.toml`, if it is there.
     pub prices: Option<Asset>,
     /// Services by name.
     pub services: BTreeMap<String, Service>,
-    /// How manifests are read.
+    /// How workspace lists are read.
     pub manifest: Manifest,
     /// Names for outcomes, for all stages.
     pub errors: BTreeMap<String, String>,
@@ -34,16 +34,16 @@ pub struct Pipeline {
     pub stages: Vec<Stage>,
 }
 
-/// How files are read that list workspaces, and what is told at the end. The programs see `.` alone.
+/// How workspace lists are read, and how their runs are summed up. The programs see `.` only.
 #[derive(Debug, Clone, Default)]
 pub struct Manifest {
-    /// Its entries; none: the items of the list that it is.
+    /// The program that returns the entries; `None`: the file is the list.
     pub select: Option<Program>,
-    /// What became of them, summed up.
+    /// The program that sums up the runs.
     pub summary: Option<Program>,
 }
 
-/// What a workspace may spend on agents, in all its runs.
+/// The limits of a workspace's calls, over all its runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Money.
@@ -52,35 +52,35 @@ pub struct Limits {
     pub tokens: Option<u64>,
     /// Calls.
     pub calls: Option<u64>,
-    /// How long calls take, added up.
+    /// The sum of the durations of calls.
     pub time: Option<Duration>,
 }
 
 impl Pipeline {
-    /// The stage of this name, or of this number.
+    /// Returns the stage of this name, or of this number.
     pub fn stage(&self, name: &str) -> Option<&Stage> {
         self.stages
             .iter()
             .find(|stage| stage.name == name || stage.number.to_string() == name)
     }
 
-    /// The parameter of this name.
+    /// Returns the parameter of this name.
     pub fn param(&self, name: &str) -> Option<&Param> {
         self.params.iter().find(|param| param.name == name)
     }
 }
 
-/// A process that stages need, and that ends with the run.
+/// A process that stages need and that ends with the run.
 #[derive(Debug, Clone)]
 pub struct Service {
     /// Its name in `[services.NAME]`.
     pub name: String,
     /// The program and its arguments.
     pub command: Vec<Text>,
-    /// Whether the declaration was one string, which goes through `sh -c`.
+    /// True if the declaration is one string, which runs by `sh -c`.
     pub shell: bool,
-    /// The URL that answers once it is ready.
+    /// The URL that answers when the service is ready.
     pub ready: Text,
-    /// Names of environment variables that it sees besides the usual.
+    /// The declared environment variables that it sees.
     pub env: Vec<String>,
 }

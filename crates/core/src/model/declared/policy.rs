@@ -1,4 +1,4 @@
-//! Policy of a stage: how many batches at once, how long, and what to do on failure.
+//! The policy of a stage: concurrency, time limit and failures.
 
 use super::expression::{Program, Templated};
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::time::Duration;
 /// How a stage is run. Never part of a fingerprint.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// Batches at once; none: one, or what `--jobs` says.
+    /// The batches at once; `None`: one, or `--jobs`.
     pub concurrency: Option<Concurrency>,
-    /// Of the whole stage.
+    /// The time limit of the whole stage.
     pub timeout: Option<Templated<Duration>>,
-    /// What a failed batch does to those after it.
+    /// What happens after a failed batch.
     pub on_failure: OnFailure,
-    /// Record for a failed batch.
+    /// The program that returns the record of a failed batch.
     pub placeholder: Option<Program>,
-    /// Stop after so many failed batches.
+    /// The number of failed batches that stops the stage.
     pub max_failures: Option<MaxFailures>,
     /// What to do about outputs that somebody altered.
     pub(crate) altered: OnAltered,
@@ -34,13 +34,13 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Returns true if a failed batch makes the stage partial: the others go on, or a placeholder is written for it.
+    /// Returns true if a failed batch makes the stage partial: the others continue, or a placeholder replaces it.
     pub fn tolerates_failures(&self) -> bool {
         self.on_failure == OnFailure::Continue || self.placeholder.is_some()
     }
 }
 
-/// How many at once.
+/// The limit of what runs at once.
 #[derive(Debug, Clone)]
 pub enum Concurrency {
     /// Batches.
@@ -49,21 +49,21 @@ pub enum Concurrency {
     Values(String, Templated<u64>),
 }
 
-/// What a failed batch does to those after it.
+/// What happens after a failed batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFailure {
     /// No further batch is started.
     Stop,
-    /// The others go on; the stage is partial.
+    /// The others continue, and the stage is partial.
     Continue,
 }
 
-/// How many failures are too many.
+/// The limit of failures.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum MaxFailures {
-    /// So many batches.
+    /// This many batches.
     Count(u64),
-    /// Such a share of the batches, 0 to 1.
+    /// This share of the batches, 0 to 1.
     Share(f64),
 }
 

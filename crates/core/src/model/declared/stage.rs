@@ -14,16 +14,16 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Declared work with inputs, outputs, checks and policy.
+/// A stage.
 #[derive(Debug, Clone)]
 pub struct Stage {
-    /// Its identity: `classify` of `stages/3_classify.toml`.
+    /// The name: `classify` in `stages/3_classify.toml`.
     pub name: String,
-    /// Its place: 3 of `stages/3_classify.toml`.
+    /// The number: 3 in `stages/3_classify.toml`.
     pub number: u32,
     /// The file that declares it, in the project.
     pub file: RelPath,
-    /// What it is for, in one line.
+    /// The description in one line.
     pub description: Option<String>,
     /// Name of the progress file in the workspace.
     pub progress: RelPath,
@@ -33,39 +33,39 @@ pub struct Stage {
     pub services: Vec<String>,
     /// Runs after a partial stage.
     pub(crate) allow_partial: bool,
-    /// Of a batch: to its journal records and the checkpoint.
+    /// The program whose result goes to the journal and the checkpoint.
     pub summary: Option<Program>,
-    /// False: the stage is complete, but the run ends with exit code 1.
+    /// The program that judges a batch; if it returns false, the run ends with exit code 1.
     pub verdict: Option<Program>,
-    /// What there is one batch for each of; empty: the stage has one batch.
+    /// The items that get a batch each; empty: the stage has one batch.
     pub each: Vec<Each>,
     /// Named inputs.
     pub inputs: Vec<Input>,
-    /// Files that programs read beside inputs and arguments: known by no name.
+    /// Files that programs read beside inputs and arguments. They have no name in the scope.
     pub reads: Vec<PathTemplate>,
-    /// The steps, done in turn.
+    /// The steps, in order.
     pub steps: Vec<Step>,
     /// Named outputs.
     pub outputs: Vec<Output>,
-    /// Repeats the steps until the result is what it shall be.
+    /// The loop over the steps.
     pub refine: Option<Refine>,
-    /// Keys that must be equal as multisets.
+    /// The keys that outputs must contain as often as inputs.
     pub conserve: Option<Conserve>,
-    /// What must hold of parameters and inputs before a batch begins.
+    /// The preconditions on parameters and inputs.
     pub requires: Vec<Check>,
     /// Tests of the outputs.
     pub checks: Vec<Check>,
-    /// How many at once, and what to do on failure.
+    /// Concurrency, time limit and failures.
     pub policy: Policy,
-    /// What agents use for a batch, as declared.
+    /// The declared estimate for a batch.
     pub estimate: Option<Estimate>,
     /// Names for outcomes: the stage's own, then the project's.
     pub errors: BTreeMap<String, String>,
-    /// The declaration as canonical JSON by part (`step`, `outputs`, …): what a fingerprint takes of it.
+    /// The declaration as canonical JSON by part (`step`, `outputs`, …), for the fingerprint.
     pub parts: BTreeMap<String, Value>,
 }
 
-/// What agents use for a batch.
+/// The estimate for a batch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// Tokens, input and output of all its calls.
@@ -75,17 +75,17 @@ pub struct Estimate {
 }
 
 impl Stage {
-    /// The output of this name.
+    /// Returns the output of this name.
     pub fn output(&self, name: &str) -> Option<&Output> {
         self.outputs.iter().find(|output| output.name == name)
     }
 
-    /// The input of this name.
+    /// Returns the input of this name.
     pub fn input(&self, name: &str) -> Option<&Input> {
         self.inputs.iter().find(|input| input.name == name)
     }
 
-    /// An outcome under the name that the stage or the project declares for it.
+    /// Gives an outcome the code that the stage or the project declares.
     #[must_use]
     pub fn named(&self, mut outcome: Outcome) -> Outcome {
         if outcome.kind != OutcomeKind::Check
@@ -96,18 +96,18 @@ impl Stage {
         outcome
     }
 
-    /// Whether the journal names each step that begins: where several act, each in a role of its own, or in rounds.
+    /// Returns true if the journal records each step that begins: with several roles, or with `[refine]`.
     pub fn tells_steps(&self) -> bool {
         let has_role = |step: &Step| step.role.is_some();
         self.refine.is_some() || self.steps.len() > 1 && self.steps.iter().any(has_role)
     }
 
-    /// `stage_3_complete.json`.
+    /// Returns the name of the checkpoint, such as `stage_3_complete.json`.
     pub fn checkpoint_name(&self) -> String {
         format!("stage_{}_complete.json", self.number)
     }
 
-    /// The names that jq programs of this stage see as `$name`, in the order that [`Jq`] was compiled with.
+    /// Returns the names that jq programs of this stage see as `$name`, in the order that [`Jq`] was compiled with.
     pub fn scope_names(&self) -> Vec<String> {
         let mut names: Vec<String> = FIXED_NAMES.iter().map(|&name| name.to_owned()).collect();
         names.extend(self.each.iter().map(|each| each.name.clone()));
@@ -139,18 +139,18 @@ impl Stage {
     }
 }
 
-/// `[refine]`: the steps in turn, again and again.
+/// `[refine]`: repeats the steps.
 #[derive(Debug, Clone)]
 pub struct Refine {
-    /// True after a round ends the loop.
+    /// Ends the loop when it returns true.
     pub until: Program,
-    /// At most so many rounds.
+    /// The most iterations.
     pub max_iterations: Templated<u64>,
-    /// When no round was right, the one with the highest score stands; else the batch fails.
+    /// If no iteration satisfies `until`: true keeps the one with the highest score, false fails the batch.
     pub best: bool,
-    /// How good a round is.
+    /// The score of an iteration.
     pub score: Option<Program>,
-    /// What to say when the loop fails; it sees `best`.
+    /// The message if the loop fails; it sees `best`.
     pub message: Option<Arc<Template>>,
 }
 
@@ -159,22 +159,22 @@ pub struct Refine {
 pub struct Each {
     /// Its name in the scope.
     pub name: String,
-    /// Where the items come from.
+    /// The source of the items.
     pub source: EachSource,
-    /// What an item is known by; by default the value itself, for files their stem.
+    /// The key of an item; by default the value itself, or the stem of a file.
     pub(crate) key: Option<Program>,
 }
 
-/// Where the items of an `each` come from.
+/// The source of the items of an `each`.
 #[derive(Debug, Clone)]
 pub enum EachSource {
     /// A batch per file.
     Path(PathTemplate),
-    /// A batch per value that jq gives from a file.
+    /// A batch per value that jq returns from a file.
     From {
         /// The file.
         file: PathTemplate,
-        /// Run over its content.
+        /// The program over its content.
         select: Program,
         /// The columns that the table must have.
         columns: Option<Arc<Columns>>,
@@ -190,20 +190,20 @@ pub enum EachSource {
 pub struct Input {
     /// Its name in the scope.
     pub name: String,
-    /// Where it comes from.
+    /// The source.
     pub source: InputSource,
-    /// What its content must be.
+    /// The schema of its content.
     pub schema: Option<Asset>,
-    /// Absent is allowed, and null in the scope.
+    /// True if it may be missing; it is null in the scope then.
     pub optional: bool,
-    /// How its content is read.
+    /// The format of its content.
     pub(crate) format: Option<Format>,
     /// The columns that the table must have.
     pub columns: Option<Arc<Columns>>,
 }
 
 impl Input {
-    /// Returns how one of its files is read. What has columns is a table, whatever it is called.
+    /// Returns how one of its files is read. A file with columns is a table, whatever its name is.
     pub fn reading(&self, file: &FilePath) -> Reading {
         let by_name = || match &self.columns {
             Some(_) => Format::Csv,
@@ -216,7 +216,7 @@ impl Input {
     }
 }
 
-/// Where an input comes from.
+/// The source of an input.
 #[derive(Debug, Clone)]
 pub enum InputSource {
     /// A file; a glob is a list.
@@ -225,11 +225,11 @@ pub enum InputSource {
     From {
         /// The file that names them.
         file: PathTemplate,
-        /// Gives the names.
+        /// The program that returns the names.
         select: Program,
         /// The folder that confines them.
         base: FilePath,
-        /// Whether that folder is the whole project or workspace (then `base.path` is not used).
+        /// True if that folder is the whole project or workspace (`base.path` is unused then).
         whole: bool,
     },
 }
@@ -239,17 +239,17 @@ pub enum InputSource {
 pub struct Output {
     /// Its name in the scope.
     pub name: String,
-    /// Its path; with `*`: any number of files.
+    /// The path; with `*`, any number of files.
     pub path: PathTemplate,
-    /// What its content must be.
+    /// The schema of its content.
     pub schema: Option<Asset>,
     /// The array that is validated item by item.
     pub stream: Option<Select>,
-    /// How its content is read back and written.
+    /// The format of its content.
     pub format: Format,
     /// The columns that the table must have.
     pub columns: Option<Arc<Columns>>,
-    /// Whether there is one of each round of `[refine]`: its path holds a `*` where the round stands.
+    /// True if each iteration of `[refine]` writes one: its path has a `*` for the iteration.
     pub per_round: bool,
 }
 
@@ -262,29 +262,29 @@ impl Output {
         }
     }
 
-    /// Whether it may be any number of files.
+    /// Returns true if it may be any number of files.
     pub fn is_many(&self) -> bool {
         self.path.text.contains('*')
     }
 }
 
-/// Keys that must come out as often as they went in.
+/// The keys that outputs must contain as often as inputs.
 #[derive(Debug, Clone)]
 pub struct Conserve {
-    /// The keys that go in.
+    /// The keys in the inputs.
     pub input: Select,
-    /// The keys that come out.
+    /// The keys in the outputs.
     pub output: Select,
 }
 
 /// One `[[check]]` or `[[require]]`.
 #[derive(Debug, Clone)]
 pub struct Check {
-    /// Must give true.
+    /// The test; it must return true.
     pub test: Program,
-    /// The name of the error when it does not.
+    /// The code of the error.
     pub error: String,
-    /// What to say then; by default the test's text.
+    /// The message; by default the text of the test.
     pub message: Option<Arc<Template>>,
 }
 

@@ -1,4 +1,4 @@
-//! A set of facts: many batches of a large workspace have one each, so it is kept small.
+//! A set of facts. A large workspace holds many of them, so the representation is compact.
 
 use super::key::{FactKey, FactKind};
 use crate::base::digest::{Digest, Hasher};
@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::Write as _;
 use std::sync::Arc;
 
-/// What a fact says: a digest, or a short text.
+/// The value of a fact: a digest or a short text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FactValue(Repr);
 
@@ -20,7 +20,7 @@ enum Repr {
 }
 
 impl FactValue {
-    /// The digest, if it is one.
+    /// Returns the digest, if the value is one.
     pub fn digest(&self) -> Option<Digest> {
         match self.0 {
             Repr::Digest(digest) => Some(digest),
@@ -28,7 +28,7 @@ impl FactValue {
         }
     }
 
-    /// Whether it is this text.
+    /// Returns true if the value is this text.
     pub fn is(&self, text: &str) -> bool {
         match &self.0 {
             Repr::Digest(digest) => digest.to_string() == text,
@@ -100,13 +100,13 @@ impl<'de> Deserialize<'de> for FactValue {
 pub struct Facts(Vec<(FactKey, FactValue)>);
 
 impl Facts {
-    /// Adds a fact, in the place of one with the same key.
+    /// Adds a fact, and replaces one with the same key.
     pub fn add(&mut self, kind: FactKind, name: impl Into<Arc<str>>, value: impl Into<FactValue>) {
         let name = name.into();
         self.put(FactKey { kind, name }, value.into());
     }
 
-    /// Adds a detail of a fact: what reasons call `part` of it is `value`.
+    /// Adds a detail of a fact: reasons name it `part`, with its value.
     pub(crate) fn add_detail(
         &mut self,
         (kind, name): (FactKind, &str),
@@ -141,7 +141,7 @@ impl Facts {
         }
     }
 
-    /// What is said of a key.
+    /// Returns the value of a fact.
     pub fn get(&self, kind: FactKind, name: &str) -> Option<&FactValue> {
         let sought = (kind, name);
         let found = self
@@ -150,18 +150,18 @@ impl Facts {
         found.ok().map(|at| &self.0[at].1)
     }
 
-    /// All of them, in order.
+    /// Returns the facts in order.
     pub fn iter(&self) -> impl Iterator<Item = (&FactKey, &FactValue)> {
         self.0.iter().map(|(key, value)| (key, value))
     }
 
-    /// The digest of the facts without their details: that of earlier versions, which recorded none.
+    /// Returns the digest of the facts without their details, as earlier versions recorded it.
     pub fn coarse_id(&self) -> String {
         let is_whole = |(key, _): &(&FactKey, &FactValue)| key.kind != FactKind::Detail;
         Self::id_of(self.iter().filter(is_whole))
     }
 
-    /// The digest of all facts, in short: it names a set of facts that many batches share.
+    /// Returns the short digest of all facts, which names a set of facts that many batches share.
     pub fn id(&self) -> String {
         Self::id_of(self.iter())
     }

@@ -6,24 +6,24 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// What a fact is about.
+/// The kind of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FactKind {
     /// The declaration of the steps, outputs and `each`, rendered.
     Step,
-    /// A file that is read: its digest.
+    /// The digest of an input file.
     Input,
-    /// The item that the batch is for: its value's digest.
+    /// The item of the batch.
     Item,
-    /// A parameter that is mentioned: its value.
+    /// The value of a parameter that the stage uses.
     Param,
-    /// A file of the project that says how: prompt, template, jq program, workbook. Its digest.
+    /// The digest of a file of the project: prompt, template, jq program or workbook.
     File,
-    /// Who answers: its digest.
+    /// The digest of an agent.
     Agent,
-    /// An environment variable that is declared: the digest of its value.
+    /// The digest of the value of an environment variable.
     Env,
-    /// A value of the workspace that is mentioned: `today`, `name`.
+    /// A value of the workspace that the stage uses: `today`, `name`.
     Workspace,
     /// The version of a step's work.
     Version,
@@ -57,7 +57,7 @@ const KINDS: [(FactKind, &str); 13] = [
 const OF: &str = " | ";
 
 impl FactKind {
-    /// The word in keys and messages.
+    /// Returns the word in keys and messages.
     pub fn word(self) -> &'static str {
         KINDS
             .iter()
@@ -65,13 +65,13 @@ impl FactKind {
             .map_or("", |(_, word)| word)
     }
 
-    /// The kind of a word.
+    /// Returns the kind of a word.
     pub fn of_word(word: &str) -> Option<Self> {
         let found = KINDS.iter().find(|(_, known)| *known == word);
         found.map(|(kind, _)| *kind)
     }
 
-    /// Whether it only says what is valid.
+    /// Returns true if it only says what is valid.
     pub fn is_judged(self) -> bool {
         matches!(self, Self::Schema | Self::Check | Self::Conserve)
     }
@@ -93,7 +93,7 @@ impl fmt::Display for FactKey {
 }
 
 impl FactKey {
-    /// The key of a detail of this fact, which reasons call `kind name`.
+    /// Returns the key of a detail of this fact, which reasons call `kind name`.
     #[must_use]
     pub(crate) fn detail(&self, kind: FactKind, name: &str) -> Self {
         let name = format!("{self}{OF}{} {name}", kind.word()).into();
@@ -101,7 +101,7 @@ impl FactKey {
         Self { kind, name }
     }
 
-    /// The fact that a detail belongs to, and what reasons call it; none of other facts.
+    /// Returns the fact that a detail belongs to, and what reasons call it; none of other facts.
     pub fn detailed(&self) -> Option<(Self, Self)> {
         let (whole, part) = self.name.split_once(OF)?;
         let is_detail = self.kind == FactKind::Detail;

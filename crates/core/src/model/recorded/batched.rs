@@ -6,61 +6,61 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Something of a run that is counted from 1 on: a call, or a batch.
+/// The id of a call or of a provider batch: its number in its run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CallId {
     /// The run.
     pub run: String,
-    /// Its number in the run.
+    /// The number in the run, from 1.
     pub number: u64,
 }
 
-/// A batch that is about to be submitted.
+/// A provider batch that is about to be submitted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Submitting {
-    /// The agent that is asked.
+    /// The agent.
     pub agent: String,
-    /// Whose API, and where: a batch is known nowhere else.
+    /// The provider and its address: ids of batches are valid nowhere else.
     pub place: String,
     /// The id of each request in the batch, with the number of its call in this run.
     pub requests: Vec<(String, u64)>,
-    /// The digest of all that is sent.
+    /// The digest of the request body.
     pub digest: Digest,
 }
 
-/// What earlier runs left of an agent's batches.
+/// Provider batches and answers of earlier runs that are still unused.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Left {
-    /// Batches of which some requests were not heard of.
+    /// Provider batches with requests that have no known result.
     pub batches: Vec<LeftBatch>,
-    /// Calls that were answered, and whose answer nobody used.
+    /// Answered calls whose answers were not used.
     pub answered: Vec<LeftCall>,
-    /// The provider's ids of all batches that are known.
+    /// The provider's ids of all known batches.
     pub known: BTreeSet<String>,
 }
 
-/// A batch that an earlier run submitted, or was about to.
+/// A provider batch that an earlier run submitted, or was about to submit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeftBatch {
-    /// Which.
+    /// The id of the batch.
     pub batch: CallId,
     /// When it was about to be submitted.
     pub when: Timestamp,
-    /// How many requests it has.
+    /// The number of requests.
     pub size: u64,
-    /// The provider's id; several where it is one of these; none where the run ended before it was kept.
+    /// The provider's ids that it may have; empty if the run ended before the id was recorded.
     pub ids: Vec<String>,
-    /// Calls that were not heard of, each with the id of its request.
+    /// Calls without a known result, each with the id of its request.
     pub calls: Vec<(String, LeftCall)>,
 }
 
 /// A call of an earlier run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeftCall {
-    /// Which.
+    /// The id of the call.
     pub call: CallId,
-    /// What was sent.
+    /// The request as recorded.
     pub sent: Sent,
-    /// What was heard.
+    /// The response, if one is recorded.
     pub heard: Option<Heard>,
 }

@@ -18,28 +18,28 @@ pub struct Sent {
     pub stage: String,
     /// The batch.
     pub batch: String,
-    /// Which call of its batch, from 1 on.
+    /// The number of the call in its batch, from 1.
     pub attempt: u32,
-    /// The agent that is asked, after replacements.
+    /// The agent that answers, after `--agent`.
     pub agent: String,
-    /// Who that is, in one line.
+    /// The provider, in one line.
     pub provider: String,
-    /// The model, where one is named.
+    /// The model; empty if the agent names none.
     pub model: String,
-    /// What is asked, whoever is asked: the digest of prompt, attachments and schema.
+    /// The digest of prompt, attachments and schema, whichever agent answers.
     pub asked: Digest,
     /// The digest of the exact bytes of the request.
     pub request: Digest,
-    /// Questions in it.
+    /// The number of questions.
     pub questions: u64,
-    /// Tokens that it is likely to have as input.
+    /// The expected input tokens.
     pub likely_input: u64,
-    /// The most tokens of the answer.
+    /// The most tokens that the answer may have.
     pub most_output: u64,
-    /// What it may cost at most; none when no price is known.
+    /// The most that it may cost; `None` if no price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<NanoUsd>,
-    /// Whether it goes in a batch of the provider's.
+    /// True if it is part of a provider batch.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub batched: bool,
 }
@@ -47,18 +47,18 @@ pub struct Sent {
 /// The outcome of a call that was answered.
 pub const ANSWERED: &str = "answered";
 
-/// What was heard of a call.
+/// The response to a call, or how the call failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Heard {
-    /// `answered`, or how it failed.
+    /// `answered`, or the kind of failure.
     pub outcome: String,
-    /// What was wrong, in words.
+    /// The error message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Tokens used.
     pub usage: Usage,
-    /// What it cost; none when no price is known and the tool does not say.
+    /// The cost; `None` if no price is known and the tool reports none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<NanoUsd>,
     /// The model that answered, as the provider names it.
@@ -70,20 +70,20 @@ pub struct Heard {
     /// The answer's text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The answer as a value, where the provider gives it apart from the text.
+    /// The answer as a value, if the provider returns one beside the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured: Option<Value>,
-    /// Why the answer ended: `end`, `length`, `refused`, or as the provider calls it.
+    /// Why the answer ended: `end`, `length`, `refused`, or the provider's own word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<String>,
-    /// The digest of the exact bytes that arrived.
+    /// The digest of the exact bytes of the response.
     pub raw: Digest,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub took_ms: u64,
 }
 
 impl Sent {
-    /// The same without keys that stand in a command line.
+    /// Removes keys from the command line.
     #[must_use]
     pub fn without_keys(mut self, redactor: &Redactor) -> Self {
         if let Cow::Owned(hidden) = redactor.text(&self.provider) {
@@ -94,7 +94,7 @@ impl Sent {
 }
 
 impl Heard {
-    /// Of a call that was recorded and not sent after all.
+    /// Returns the outcome of a call that was recorded and then not sent.
     pub fn never_sent() -> Self {
         Self {
             outcome: OutcomeKind::Cancelled.name().to_owned(),
@@ -111,7 +111,7 @@ impl Heard {
         }
     }
 
-    /// The same without keys, where `raw` is what arrived without them.
+    /// Removes keys; `raw` is the response without them.
     #[must_use]
     pub fn without_keys(mut self, redactor: &Redactor, raw: &[u8]) -> Self {
         for text in [&mut self.message, &mut self.text].into_iter().flatten() {
@@ -129,20 +129,20 @@ impl Heard {
     }
 }
 
-/// What calls cost, of a batch, a stage, a run or a workspace.
+/// The cost of the calls of a batch, a stage, a run or a workspace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Spent {
-    /// Calls that were sent.
+    /// The number of calls that were sent.
     pub calls: u64,
     /// Tokens used.
     pub usage: Usage,
-    /// What they cost. Of a call of which nothing was heard, what it may have cost at most.
+    /// The cost. A call without a known result counts with the most that it may have cost.
     pub cost: NanoUsd,
-    /// How long they took, added up, in milliseconds.
+    /// The sum of their durations in milliseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub took_ms: u64,
-    /// Calls whose cost nobody knows.
+    /// The number of calls whose cost is unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced: u64,
 }
@@ -153,7 +153,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Spent {
-    /// Of one call.
+    /// Returns the cost of one call.
     pub fn of(sent: &Sent, heard: Option<&Heard>) -> Self {
         let cost = match heard {
             Some(heard) => heard.cost,

@@ -16,14 +16,14 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Record {
-    /// When, in UTC.
+    /// The time, in UTC.
     #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub timestamp: Timestamp,
     /// The workspace's own id, the same over all runs.
     pub session_id: String,
     /// The run that wrote it.
     pub run_id: String,
-    /// Who acted: a step's `role`, else the stage's name, else `milepost`.
+    /// The step's `role`, else the stage's name, else `milepost`.
     pub agent_name: String,
     /// The coarse kind, for people and other tools.
     pub event_type: EventType,
@@ -32,10 +32,10 @@ pub struct Record {
     pub event: Event,
     /// One line for people.
     pub summary: String,
-    /// Files that it is about.
+    /// The files that the event concerns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifact_refs: Vec<String>,
-    /// The digest of the record before, without its line end; none for the first of all.
+    /// The digest of the previous record without its line end; `None` for the very first.
     pub prev: Option<Digest>,
 }
 
@@ -44,39 +44,39 @@ pub struct Record {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EventType {
-    /// Something was started.
+    /// A run, stage or attempt started.
     Invoke,
-    /// A stage takes over what another made.
+    /// A stage reads the outputs of another.
     Handoff,
-    /// Something was judged.
+    /// Outputs or answers were checked.
     Review,
-    /// Something that stood before was taken back or made anew.
+    /// Earlier results were withdrawn or rebuilt.
     Revision,
-    /// Something was finished.
+    /// A batch, stage or run finished.
     Complete,
-    /// Something failed.
+    /// A batch, stage or call failed.
     Error,
 }
 
-/// What happened.
+/// An event of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", content = "data", rename_all = "snake_case")]
 pub enum Event {
-    /// A run began. Whatever an earlier run left running is waiting again.
+    /// A run began. Batches that an earlier run left running are waiting again.
     RunStarted {
-        /// What was asked for, as on the command line.
+        /// The command line.
         command: String,
         /// The version of Milepost.
         version: String,
     },
-    /// The first record of a segment: everything before is in the manifests.
+    /// The first record of a segment: the manifests contain everything before it.
     Sealed {
-        /// The segment before, and its last record, is what `prev` names.
+        /// The number of the previous segment; `prev` names its last record.
         segment: u64,
         /// The digests of the checkpoints as they were written, by stage.
         checkpoints: BTreeMap<String, Digest>,
-        /// What is left of runs with `--force`.
+        /// Batches of runs with `--force` that are not rebuilt yet.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         forced: Vec<Forced>,
     },
@@ -86,10 +86,10 @@ pub enum Event {
         stage: String,
         /// The batches.
         batches: BTreeSet<String>,
-        /// Whether agents are asked anew, as `--fresh` says.
+        /// True if agents are asked again (`--fresh`).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         fresh: bool,
-        /// Whether that holds for batches that the stage turns out to have, too.
+        /// True if the same holds for batches that are not known yet.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         open: bool,
     },
@@ -97,11 +97,11 @@ pub enum Event {
     ForceDropped {
         /// The stage.
         stage: String,
-        /// The batches; empty: all that are left of the stage.
+        /// The batches; empty: all forced batches of the stage.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         batches: BTreeSet<String>,
     },
-    /// A stage begins; the facts that its batches share.
+    /// A stage begins, with the facts that its batches share.
     StageStarted {
         /// The stage.
         stage: String,
@@ -111,98 +111,98 @@ pub enum Event {
         shared: String,
         /// The facts.
         facts: Facts,
-        /// Batches that there are.
+        /// The number of batches.
         batches: u64,
-        /// Batches that will run.
+        /// The number of batches that will run.
         will: u64,
     },
-    /// A stage first reads what others made.
+    /// A stage reads the outputs of other stages for the first time.
     Handoff {
         /// The stage that reads.
         stage: String,
-        /// The stages that made it.
+        /// The stages that wrote the files.
         from: Vec<String>,
-        /// Files handed over.
+        /// The number of files.
         files: u64,
-        /// Elements in them, where the makers say how to count them.
+        /// The number of elements in them, if the stages declare how to count.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         elements: Option<u64>,
-        /// What is missing in them: batches and elements that failed, with how, by `stage/batch`.
+        /// The batches and elements that failed, with the failure, by `stage/batch`.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         failed: BTreeMap<String, String>,
-        /// What the makers' `summary` says, by stage.
+        /// The results of the stages' `summary`, by stage.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         summaries: BTreeMap<String, serde_json::Value>,
     },
-    /// A batch is tried.
+    /// An attempt at a batch begins.
     AttemptStarted {
         /// The stage.
         stage: String,
         /// The batch.
         batch: String,
-        /// From 1 on.
+        /// The number of the attempt, from 1.
         attempt: u32,
     },
-    /// A step of a batch begins: where several act in turn, or in rounds.
+    /// A step of a batch begins; recorded if a stage has roles or iterations.
     StepStarted {
         /// The stage.
         stage: String,
         /// The batch.
         batch: String,
-        /// What the step makes.
+        /// The output of the step.
         out: String,
-        /// The round of `[refine]`, from 1 on.
+        /// The iteration of `[refine]`, from 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         round: Option<u32>,
     },
     /// A program was started for a batch.
     ChildStarted(Child),
-    /// An agent was called. Request and answer are kept in `.milepost/calls/RUN`, under its number.
+    /// An agent was called. `.milepost/calls/RUN` keeps request and answer under the call's number.
     Called {
         /// The stage.
         stage: String,
         /// The batch.
         batch: String,
-        /// Which of the run's calls it was.
+        /// The number of the call in the run.
         number: u64,
-        /// The agent that was asked, and who that is.
+        /// The agent, with its provider.
         agent: String,
-        /// The model that was asked; empty where none is named.
+        /// The requested model; empty if the agent names none.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         model: String,
         /// The model that answered.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         served: Option<String>,
-        /// Questions in it.
+        /// The number of questions.
         questions: u64,
         /// The digest of the request.
         request: Digest,
-        /// The digest of what was heard.
+        /// The digest of the response.
         answer: Digest,
-        /// `answered`, or how it failed.
+        /// `answered`, or the kind of failure.
         outcome: String,
         /// Tokens used.
         usage: Usage,
-        /// What it cost, in billionths of a dollar; none when nobody knows.
+        /// The cost in billionths of a dollar; `None` if it is unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<NanoUsd>,
-        /// How long it took, in milliseconds.
+        /// The duration in milliseconds.
         took_ms: u64,
     },
-    /// What an agent answered was not valid, or not all of it: the rest is asked again, or fails by it.
+    /// Some or all answers of an agent are invalid: they are asked again, or fail.
     AnswersRefused {
         /// The stage.
         stage: String,
         /// The batch.
         batch: String,
-        /// Which of the run's calls it was.
+        /// The number of the call in the run.
         number: u64,
-        /// Valid answers in it: they are kept.
+        /// The number of valid answers, which are kept.
         valid: u64,
-        /// What is wrong, a line each.
+        /// The violations, one a line.
         violations: Vec<String>,
     },
-    /// A round of `[refine]` was judged by `until`.
+    /// `until` judged an iteration of `[refine]`.
     RoundJudged {
         /// The stage.
         stage: String,
@@ -212,34 +212,34 @@ pub enum Event {
         #[serde(flatten)]
         round: Round,
     },
-    /// Another round begins, since the one before was not right.
+    /// Another iteration begins, because the previous one did not satisfy `until`.
     RoundStarted {
         /// The stage.
         stage: String,
         /// The batch.
         batch: String,
-        /// Its number, from 2 on.
+        /// Its number, from 2.
         round: u32,
-        /// How the one before was.
+        /// The result of the previous iteration.
         why: String,
     },
-    /// The stage's `verdict` on a batch that was made.
+    /// The stage's `verdict` on a finished batch.
     Verdict {
         /// The stage.
         stage: String,
         /// The batch.
         batch: String,
-        /// What it is.
+        /// The result of `verdict`.
         verdict: bool,
-        /// What the stage's `summary` says of the batch.
+        /// The result of `summary` for the batch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<serde_json::Value>,
     },
-    /// A service was started, or still runs where a new segment of the journal begins.
+    /// A service was started, or still runs when a new segment of the journal begins.
     ServiceStarted {
-        /// Its process, in the place of the batch its name.
+        /// Its process; `batch` holds the name of the service.
         child: Child,
-        /// Whether it was recorded before.
+        /// True if an earlier segment recorded it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
@@ -247,18 +247,18 @@ pub enum Event {
     ServiceEnded {
         /// Its name.
         service: String,
-        /// What `MILEPOST_ATTEMPT` was in its environment.
+        /// The value of `MILEPOST_ATTEMPT` in its environment.
         token: String,
     },
-    /// A try failed, and another follows.
+    /// An attempt failed, and another follows.
     AttemptFailed {
         /// The stage.
         stage: String,
         /// The batch.
         batch: String,
-        /// From 1 on.
+        /// The number of the attempt, from 1.
         attempt: u32,
-        /// How.
+        /// The failure.
         outcome: Outcome,
     },
     /// A batch failed for good in this run.
@@ -267,25 +267,25 @@ pub enum Event {
         stage: String,
         /// The batch.
         batch: String,
-        /// How.
+        /// The failure.
         outcome: Outcome,
-        /// Where what it left is kept, in the workspace.
+        /// The folder with its leftover files, in the workspace.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         quarantine: Option<String>,
     },
-    /// Elements of a batch failed, and the batch is made without them.
+    /// Elements of a batch failed, and the batch is finished without them.
     ElementsFailed {
         /// The stage.
         stage: String,
         /// The batch.
         batch: String,
-        /// Which, and how.
+        /// The elements, with their failures.
         failed: Vec<FailedKeys>,
-        /// Where requests and answers that were not valid are kept, in the workspace.
+        /// The folder with invalid requests and answers, in the workspace.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         quarantine: Option<String>,
     },
-    /// A batch was stopped before it ended.
+    /// A batch was cancelled.
     BatchCancelled {
         /// The stage.
         stage: String,
@@ -296,48 +296,48 @@ pub enum Event {
     Published {
         /// The stage.
         stage: String,
-        /// What is recorded of it.
+        /// The record of the batch.
         record: Box<BatchRecord>,
         /// The files to rename.
         files: Vec<Publish>,
-        /// What it made before and makes no more: from where to where in quarantine, both in the workspace.
+        /// Earlier outputs that it no longer writes, each with its path in quarantine.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         retired: BTreeMap<RelPath, RelPath>,
     },
     /// Everything published before is in place, what was retired is in quarantine, and the folders are flushed.
     Barrier,
-    /// What was published was in neither place after a crash: the batch runs again.
+    /// After a crash, published files were in neither place: the batch runs again.
     Lost {
         /// The stage.
         stage: String,
         /// The batch.
         batch: String,
-        /// What lies at its paths, which Milepost made earlier.
+        /// The files at its paths that Milepost wrote earlier, with their digests.
         remains: BTreeMap<RelPath, Digest>,
     },
-    /// Files that no live batch makes any more go to quarantine; the batch is forgotten.
+    /// Files that no batch writes any more go to quarantine, and the batch is forgotten.
     Retired {
         /// The stage.
         stage: String,
         /// The batch.
         batch: String,
-        /// From where to where, both in the workspace.
+        /// The paths before and after, in the workspace.
         files: BTreeMap<RelPath, RelPath>,
-        /// Whether the stage no longer has the batch. A failed batch that it still has stays failed.
+        /// True if the stage no longer has the batch. A failed batch that it still has stays failed.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         gone: bool,
     },
-    /// Batches were validated again under other schemas or checks, and hold.
+    /// Batches were validated again by changed schemas or checks, and passed.
     Judged {
         /// The stage.
         stage: String,
-        /// The id of the facts that they share from here on.
+        /// The id of the facts that they share from now on.
         shared: String,
         /// The facts.
         facts: Facts,
         /// The batches.
         batches: Vec<String>,
-        /// What the stage says of them from here on, where that is not what is recorded.
+        /// The new results of `summary` and `verdict`, if they differ from the record.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         opinions: BTreeMap<String, Opinion>,
     },
@@ -347,24 +347,24 @@ pub enum Event {
         stage: String,
         /// The batch.
         batch: String,
-        /// What the outputs are.
+        /// The outputs as they are.
         outputs: Vec<Made>,
-        /// Who and why.
+        /// The person and the reason.
         pin: Pin,
     },
-    /// A person adopted a change of the declaration without a run.
+    /// A person accepted a change of the declaration without a run.
     ChangeAccepted {
         /// The stage.
         stage: String,
-        /// The kinds of facts that were adopted.
+        /// The kinds of facts that were accepted.
         change: String,
-        /// The id of the facts that the batches share from here on.
+        /// The id of the facts that the batches share from now on.
         shared: String,
         /// The facts.
         facts: Facts,
         /// The batches with their own facts.
         batches: BTreeMap<String, Facts>,
-        /// Who and why.
+        /// The person and the reason.
         pin: Pin,
     },
     /// A stage is complete or partial, and its checkpoint says so.
@@ -378,7 +378,7 @@ pub enum Event {
         /// The digest of the checkpoint file.
         digest: Digest,
     },
-    /// A checkpoint was removed before what it vouches for is replaced.
+    /// A checkpoint was removed before the files that it describes are replaced.
     CheckpointRemoved {
         /// The stage.
         stage: String,
@@ -392,19 +392,19 @@ pub enum Event {
     },
     /// A run ended.
     RunFinished {
-        /// In one word: `complete`, `partial`, `failed`, `altered`, `interrupted`, `held`.
+        /// One word: `complete`, `partial`, `failed`, `altered`, `interrupted` or `held`.
         status: String,
-        /// Batches that ran.
+        /// The number of batches that ran.
         ran: u64,
-        /// Batches that were reused.
+        /// The number of batches that were up to date.
         reused: u64,
-        /// Batches that failed.
+        /// The number of batches that failed.
         failed: u64,
     },
 }
 
 impl Event {
-    /// The stage that it is about, if it is about one.
+    /// Returns the stage that the event concerns, if there is one.
     pub fn stage(&self) -> Option<&str> {
         match self {
             Self::StageStarted { stage, .. }
@@ -441,7 +441,7 @@ impl Event {
         }
     }
 
-    /// Whether it is about this batch, alone or among others.
+    /// Returns true if the event concerns this batch, alone or among others.
     pub fn is_about(&self, key: &str) -> bool {
         match self {
             Self::AttemptStarted { batch, .. }
@@ -470,23 +470,23 @@ impl Event {
     }
 }
 
-/// How a round of `[refine]` was.
+/// The result of an iteration of `[refine]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Round {
-    /// Its number, from 1 on.
+    /// Its number, from 1.
     pub round: u32,
-    /// Whether it was right: what `until` gave.
+    /// The result of `until`.
     pub right: bool,
-    /// What `score` gave.
+    /// The result of `score`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// What the stage's `summary` says of it.
+    /// The result of the stage's `summary`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<serde_json::Value>,
 }
 
-/// A program that was started for a batch, or as a service, which is of no stage.
+/// A program that was started for a batch or as a service, which belongs to no stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Child {
@@ -496,30 +496,30 @@ pub struct Child {
     pub batch: String,
     /// Its process id, which is also its process group.
     pub pid: u32,
-    /// When it started, in clock ticks since the machine did: tells a later process with the same id apart.
+    /// The start time in clock ticks since the machine started. It distinguishes a later process with the same id.
     pub start_time: u64,
-    /// Which start of the machine.
+    /// The id of the machine's start.
     pub boot_id: String,
-    /// What `MILEPOST_ATTEMPT` is in its environment.
+    /// The value of `MILEPOST_ATTEMPT` in its environment.
     pub token: String,
 }
 
-/// One file on its way into place.
+/// A file to be renamed into place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Publish {
-    /// Where it lies whole, in the workspace.
+    /// The complete file in scratch, in the workspace.
     pub scratch: RelPath,
-    /// Where it goes, in the workspace.
+    /// The target path, in the workspace.
     pub path: RelPath,
-    /// What lay there; none: nothing.
+    /// The digest of the file at the target; `None` if there is none.
     pub old: Option<Digest>,
-    /// What it is.
+    /// The digest of the new file.
     pub new: Digest,
-    /// Where what lay there is kept, when it was altered by somebody.
+    /// The path in quarantine for a target that was modified by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quarantine: Option<RelPath>,
-    /// Whether it is a marker: never there while the other files of its batch are not.
+    /// True for a marker, which exists only while the other files of its batch do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub marker: bool,
 }

@@ -3,19 +3,19 @@
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is left of one run with `--force`.
+/// The batches of one run with `--force` that are not rebuilt yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Forced {
-    /// The run that was asked for it.
+    /// The run with `--force`.
     pub run: String,
-    /// Whether that run ended by itself, by a limit, a budget or a failed batch. Otherwise it was interrupted.
+    /// True if that run ended by a limit, the budget or a failed batch; false if it was interrupted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended: bool,
-    /// With `--fresh`, the runs from that one on: only answers that agents gave to these count. Without it, none are named.
+    /// With `--fresh`, that run and the later ones: only their answers count. Empty without `--fresh`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<String>,
-    /// The batches that are left, by stage.
+    /// The batches, by stage.
     pub batches: BTreeMap<String, BTreeSet<String>>,
     /// With `--fresh`, the stages whose new batches ask agents anew too, until the stage has a checkpoint.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -23,7 +23,7 @@ pub struct Forced {
 }
 
 impl Forced {
-    /// Returns true if this batch of the stage is left.
+    /// Returns true if this batch of the stage is still forced.
     pub(crate) fn has(&self, stage: &str, batch: &str) -> bool {
         let batches = self.batches.get(stage);
         batches.is_some_and(|batches| batches.contains(batch))
@@ -39,7 +39,7 @@ impl Forced {
         }
     }
 
-    /// Returns true if nothing is left of it.
+    /// Returns true if no batch is left.
     pub(crate) fn is_empty(&self) -> bool {
         self.batches.is_empty() && self.open.is_empty()
     }

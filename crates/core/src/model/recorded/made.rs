@@ -1,16 +1,16 @@
-//! A file that a batch made.
+//! An output file of a batch.
 
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use serde::{Deserialize, Serialize};
 
-/// A file that a batch made.
+/// An output file of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Made {
     /// The output's name in the declaration; `marker` for the marker.
     pub name: String,
-    /// Where it lies in the workspace.
+    /// The path in the workspace.
     pub path: RelPath,
     /// Its digest.
     pub digest: Digest,

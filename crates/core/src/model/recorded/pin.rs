@@ -37,7 +37,7 @@ pub struct ModifiedFile {
     pub(crate) by: String,
     /// The reason that they gave.
     pub(crate) why: String,
-    /// When, in UTC.
+    /// The time, in UTC.
     #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub(crate) at: Timestamp,
 }

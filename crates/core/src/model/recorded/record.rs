@@ -1,4 +1,4 @@
-//! What is known of a batch that was made: its fingerprint, its outputs and how it went.
+//! The record of a finished batch: its fingerprint, its outputs and how it ran.
 
 use super::call::Spent;
 pub use super::made::Made;
@@ -11,23 +11,23 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// What a stage says of a batch that was made.
+/// The results of `summary` and `verdict` for a batch.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Opinion {
-    /// What the stage's `summary` gave; where it has none, what its steps said.
+    /// The result of `summary`; without one, the reports of the steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Box<Value>>,
-    /// What its steps said, where the stage's `summary` stands in its place.
+    /// The reports of the steps, if the stage has a `summary`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Box<Value>>,
-    /// What the stage's `verdict` gave.
+    /// The result of `verdict`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<bool>,
 }
 
 impl Opinion {
-    /// The `warnings` in what it says, for people.
+    /// Returns the `warnings` of the summary.
     pub fn warnings(&self) -> Vec<String> {
         let told = self.summary.as_ref().map(|summary| &summary["warnings"]);
         let lines = told.and_then(Value::as_array).into_iter().flatten();
@@ -39,18 +39,18 @@ impl Opinion {
     }
 }
 
-/// Elements of a batch that failed although the batch is made, by one cause.
+/// Elements that failed for one cause in a batch that is finished without them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct FailedKeys {
-    /// Their keys, as conservation counts them; of a stage that has none, where they stand in the batch.
+    /// Their keys as in `[conserve]`; without it, their positions in the batch.
     pub keys: Vec<String>,
-    /// How they failed.
+    /// The failure.
     pub outcome: Outcome,
 }
 
 impl FailedKeys {
-    /// How a batch ended of which these failed; none: nothing did.
+    /// Returns the outcome of a batch with these failures; `None` if there are none.
     pub fn outcome(failed: &[Self]) -> Option<Outcome> {
         const NAMED: usize = 5;
         let first = failed.first()?;
@@ -81,20 +81,20 @@ impl FailedKeys {
     }
 }
 
-/// Answers that came with one call.
+/// The answers of one call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct AnswersOf {
-    /// The run that called.
+    /// The run.
     pub run: String,
-    /// Which of its calls it was.
+    /// The number of the call in the run.
     pub call: u64,
-    /// How many questions of the batch they answer.
+    /// The number of the batch's questions that they answer.
     pub answers: u64,
 }
 
 impl AnswersOf {
-    /// One answer of a call.
+    /// Returns one answer of a call.
     pub fn one(run: &str, call: u64) -> Self {
         Self {
             run: run.to_owned(),
@@ -103,7 +103,7 @@ impl AnswersOf {
         }
     }
 
-    /// Counts them among others, in the order of runs and calls.
+    /// Adds them to others, in the order of runs and calls.
     pub fn add_to(self, others: &mut Vec<Self>) {
         let place = others.binary_search_by(|other| {
             let other = (other.run.as_str(), other.call);
@@ -116,54 +116,54 @@ impl AnswersOf {
     }
 }
 
-/// A batch that was made.
+/// The record of a finished batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[cfg_attr(debug_assertions, schemars(rename = "BatchRecord"))]
 pub struct BatchRecord<Output = Made> {
-    /// What the batch is known by; empty for the only batch of a stage.
+    /// The key of the batch; empty for the only batch of a stage.
     pub key: String,
     /// The id of the facts that it shares with other batches of the stage.
     pub shared: String,
-    /// The facts that are its own.
+    /// Its own facts.
     pub facts: Facts,
-    /// What it made.
+    /// Its outputs.
     pub outputs: Vec<Output>,
-    /// Elements that came out, where the stage says how to count them.
+    /// The number of elements in the outputs, if the stage declares how to count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elements: Option<u64>,
-    /// What the stage's `summary` gave; where it has none, what its steps said.
+    /// The result of `summary`; without one, the reports of the steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Box<Value>>,
-    /// What its steps said, where the stage's `summary` stands in its place.
+    /// The reports of the steps, if the stage has a `summary`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Box<Value>>,
-    /// What the stage's `verdict` gave.
+    /// The result of `verdict`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<bool>,
-    /// Set when the outputs are a placeholder for a batch that failed.
+    /// The failure, if the outputs are a placeholder for a failed batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placeholder: Option<Box<Outcome>>,
-    /// Elements that failed: their records are not among what was made.
+    /// Elements that failed: the outputs lack their records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<FailedKeys>,
-    /// The calls of agents whose answers its outputs were made from, in order.
+    /// The calls whose answers the outputs contain, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<AnswersOf>,
-    /// Set when a person pinned the outputs.
+    /// Set if a person accepted modified outputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pin: Option<Box<Pin>>,
     /// An input that changed while the batch ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale: Option<String>,
-    /// Tries that it took.
+    /// The number of attempts.
     pub attempts: u32,
-    /// What its calls of agents cost; none: there was none.
+    /// The cost of its calls; `None` if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Box<Spent>>,
-    /// How long the last try took, in milliseconds.
+    /// The duration of the last attempt in milliseconds.
     pub duration_ms: u64,
-    /// The run that made it.
+    /// The run that built it.
     pub run: String,
 }
 
@@ -201,7 +201,7 @@ impl BatchRecord {
 }
 
 impl<Output> BatchRecord<Output> {
-    /// The same with other outputs.
+    /// Returns the record with other outputs.
     pub fn with_outputs<Other>(self, outputs: Vec<Other>) -> BatchRecord<Other> {
         BatchRecord {
             key: self.key,
@@ -229,7 +229,7 @@ impl<Output> BatchRecord<Output> {
         self.pin.as_ref().is_some_and(|pin| pin.covers(path))
     }
 
-    /// How it failed, where a placeholder stands for it or elements of it are missing.
+    /// Returns the failure, if the outputs are a placeholder or elements are missing.
     pub fn failure(&self) -> Option<Cow<'_, Outcome>> {
         match &self.placeholder {
             Some(outcome) => Some(Cow::Borrowed(outcome)),
@@ -237,13 +237,13 @@ impl<Output> BatchRecord<Output> {
         }
     }
 
-    /// Keys of the elements that failed.
+    /// Returns the keys of the elements that failed.
     pub fn failed_keys(&self) -> BTreeSet<String> {
         let keys = self.failed.iter().flat_map(|failed| &failed.keys);
         keys.cloned().collect()
     }
 
-    /// What the stage says of it.
+    /// Returns the results of `summary` and `verdict`.
     pub fn opinion(&self) -> Opinion {
         Opinion {
             summary: self.summary.clone(),

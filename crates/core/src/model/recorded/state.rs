@@ -1,4 +1,4 @@
-//! What is known of a workspace: the sum of its manifests and its journal.
+//! The state of a workspace: the sum of its manifests and its journal.
 
 use super::checkpoint::Status;
 use super::event::{Child, Publish};
@@ -11,32 +11,32 @@ use crate::model::outcome::Outcome;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Everything known of a workspace. Only `plan::machine::apply` changes it.
+/// The state of a workspace. Only `plan::machine::apply` changes it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct State {
     /// Stages by name.
     pub stages: BTreeMap<String, StageState>,
-    /// Published since the last barrier: stage, batch and files.
+    /// Files published since the last barrier.
     pub unsettled: Vec<Unsettled>,
-    /// Files on their way to quarantine since the last barrier: from where to where, both in the workspace.
+    /// Files moved to quarantine since the last barrier: their paths before and after.
     pub retiring: BTreeMap<RelPath, RelPath>,
-    /// Programs that the last run started and that may live on.
+    /// Programs that the last run started and that may still run.
     pub children: Vec<Child>,
-    /// The last run, while it has not said that it ended.
+    /// The last run, if it has not recorded its end.
     pub open_run: Option<String>,
     /// Digests of the checkpoints as they were written, by stage.
     pub checkpoints: BTreeMap<String, Digest>,
-    /// What is left of runs with `--force`, in their order. A batch is in one of them at most.
+    /// Batches of runs with `--force` that are not rebuilt yet, by run. A batch belongs to at most one of them.
     pub forced: Vec<Forced>,
 }
 
 impl State {
-    /// Returns the run with `--force` of which this batch is left.
+    /// Returns the run with `--force` that selected this batch, if it is not rebuilt yet.
     pub fn forced(&self, stage: &str, batch: &str) -> Option<&Forced> {
         self.forced.iter().find(|forced| forced.has(stage, batch))
     }
 
-    /// Returns the runs whose answers of agents alone count for this batch. `None`: every answer that is kept counts.
+    /// Returns the runs whose answers count for this batch; `None` if every kept answer counts.
     pub fn asked_since(&self, stage: &str, batch: &str) -> Option<&[String]> {
         let is_new = || {
             let known = self.stages.get(stage);
@@ -55,7 +55,7 @@ impl State {
     }
 }
 
-/// Files of a batch that are perhaps not in place yet.
+/// Files of a batch that may not be in place yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unsettled {
     /// The stage.
@@ -66,57 +66,57 @@ pub struct Unsettled {
     pub files: Vec<Publish>,
 }
 
-/// What is known of a stage.
+/// The state of a stage.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StageState {
     /// Its number when it last ran.
     pub number: u32,
     /// Batches by key.
     pub batches: BTreeMap<String, BatchState>,
-    /// Sets of facts that batches share, by id.
+    /// The sets of facts that batches share, by id.
     pub facts: BTreeMap<String, Arc<Facts>>,
-    /// What its checkpoint says, when there is one.
+    /// The status in its checkpoint, if there is one.
     pub status: Option<Status>,
 }
 
-/// What is known of a batch.
+/// The state of a batch.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BatchState {
-    /// Where it is.
+    /// The phase.
     pub phase: Phase,
-    /// What was made, when it was.
+    /// The record, once the batch was finished.
     pub record: Option<BatchRecord>,
-    /// Files at its paths that Milepost made and no record vouches for.
+    /// Files at its paths that Milepost wrote and no record lists.
     pub remains: BTreeMap<RelPath, Digest>,
 }
 
-/// Where a batch is.
+/// The phase of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Phase {
-    /// Not made, or not known to be.
+    /// Not built yet.
     #[default]
     Waiting,
-    /// Being tried.
+    /// An attempt is running.
     Running {
-        /// From 1 on.
+        /// The number of the attempt, from 1.
         attempt: u32,
     },
-    /// Waiting for another try.
+    /// Waiting for another attempt.
     Backoff {
-        /// The try that failed.
+        /// The failed attempt.
         attempt: u32,
     },
-    /// Made.
+    /// Finished.
     Complete,
-    /// Failed for good in the last run.
+    /// Failed in the last run.
     Failed {
-        /// How.
+        /// The failure.
         outcome: Box<Outcome>,
     },
 }
 
 impl Phase {
-    /// The word for people and JSON.
+    /// Returns the word for people and JSON.
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -129,7 +129,7 @@ impl Phase {
 }
 
 impl BatchState {
-    /// The files that it made: those on record, and those that remain.
+    /// Returns its files: the recorded outputs and the remains.
     pub fn files(&self) -> impl Iterator<Item = &RelPath> {
         let made = self.record.iter().flat_map(|record| &record.outputs);
         made.map(|made| &made.path).chain(self.remains.keys())
@@ -137,17 +137,17 @@ impl BatchState {
 }
 
 impl StageState {
-    /// The files that its batches made.
+    /// Returns the files that its batches made.
     pub(crate) fn files(&self) -> impl Iterator<Item = &RelPath> {
         self.batches.values().flat_map(BatchState::files)
     }
 
-    /// The facts that a record shares with others of its stage.
+    /// Returns the facts that a record shares with others of its stage.
     pub fn shared(&self, record: &BatchRecord) -> Arc<Facts> {
         self.facts.get(&record.shared).cloned().unwrap_or_default()
     }
 
-    /// All recorded files of the stage, with the batch that made them.
+    /// Returns the recorded outputs of the stage, each with its batch.
     pub fn outputs(&self) -> impl Iterator<Item = (&str, &super::record::Made)> {
         self.batches.iter().flat_map(|(key, batch)| {
             let made = batch.record.iter().flat_map(|record| record.outputs.iter());

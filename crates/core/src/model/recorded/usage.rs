@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::iter::Sum;
 use std::ops::{Add, Sub};
 
-/// Tokens of one call, or of many. The three kinds of input do not overlap: their sum is all of the input.
+/// Tokens of one call, or of many. The three kinds of input do not overlap: their sum is the whole input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -15,9 +15,9 @@ pub struct Usage {
     pub cache_read: u64,
     /// Input written to a cache.
     pub cache_write: u64,
-    /// All of the output, reasoning included.
+    /// The whole output, including reasoning.
     pub output: u64,
-    /// How much of the output was reasoning that the answer does not show.
+    /// The part of the output that is reasoning, which the answer does not show.
     pub reasoning: u64,
 }
 
@@ -31,19 +31,19 @@ impl Usage {
         reasoning: 0,
     };
 
-    /// All of the input.
+    /// Returns the input tokens of all kinds.
     pub fn total_input(&self) -> u64 {
         self.input
             .saturating_add(self.cache_read)
             .saturating_add(self.cache_write)
     }
 
-    /// Input and output.
+    /// Returns the tokens of input and output.
     pub fn total(&self) -> u64 {
         self.total_input().saturating_add(self.output)
     }
 
-    /// From counts whose input includes what a cache held, as OpenAI's and Gemini's do.
+    /// Converts counts whose input includes cached tokens, as OpenAI and Gemini report them.
     pub fn of_whole_input(input: u64, cache_read: u64, cache_write: u64, output: u64) -> Self {
         Self {
             input: input.saturating_sub(cache_read).saturating_sub(cache_write),

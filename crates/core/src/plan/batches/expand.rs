@@ -13,11 +13,11 @@ use std::collections::BTreeSet;
 /// One batch of a stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Batch {
-    /// What it is known by; empty for the only batch of a stage without `each`.
+    /// The key; empty for the only batch of a stage without `each`.
     pub key: String,
-    /// Its place, from 1 on.
+    /// Its position, from 1.
     pub position: u64,
-    /// What it is for, by the name of the `each`.
+    /// Its items, by the name of the `each`.
     pub items: Vec<(String, BatchItem)>,
 }
 
@@ -30,7 +30,7 @@ pub fn batch_name(stage: &str, batch: &str) -> String {
     }
 }
 
-/// What a batch is for.
+/// An item of a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BatchItem {
     /// A file.
@@ -40,7 +40,7 @@ pub enum BatchItem {
 }
 
 impl BatchItem {
-    /// What the scope shows of it; the content of a file is not in it.
+    /// Returns the value in the scope, without the content of a file.
     pub fn scope_value(&self) -> Value {
         match self {
             BatchItem::Value(value) => value.clone(),
@@ -53,7 +53,7 @@ impl BatchItem {
     }
 }
 
-/// Why the batches of a stage cannot be told.
+/// Why the batches of a stage are unknown.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 pub enum ExpandError {
     /// A file or expression failed.
@@ -66,7 +66,7 @@ pub enum ExpandError {
         /// What is wrong.
         why: String,
     },
-    /// Two batches would be known by one key.
+    /// Two batches have the same key.
     #[error(
         "stage `{stage}` has two batches known by `{key}`: give [each.{each}] a `key` that tells them apart"
     )]
@@ -80,10 +80,10 @@ pub enum ExpandError {
     },
 }
 
-/// The batches of a stage, in order. `base` is the scope without the stage's own names.
+/// Returns the batches of a stage, in order. `base` is the scope without the stage's own names.
 ///
 /// # Errors
-/// When a file that items come from cannot be read, an expression fails, or two batches have one key.
+/// If a file with items cannot be read, an expression fails, or two batches have the same key.
 pub fn expand(
     stage: &Stage,
     base: &Map<String, Value>,
@@ -202,10 +202,10 @@ fn items(
         .collect()
 }
 
-/// The files that a pattern stands for: what stages write is taken from the records, everything else from the disk.
+/// Returns the files that a pattern stands for: what stages write is taken from the records, everything else from the disk.
 ///
 /// # Errors
-/// When a folder cannot be read, or a pattern over files that people put there matches nothing.
+/// If a folder cannot be read, or a pattern over files that people put there matches nothing.
 pub(crate) fn glob(
     pattern: &FilePath,
     recorded: &Recorded<'_>,

@@ -1,4 +1,4 @@
-//! The files that each input of a batch stands for.
+//! The files of each input of a batch.
 
 use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, RelPath};
@@ -64,13 +64,13 @@ impl Missed {
 pub struct Resolved {
     /// The input's name; empty for files that a step only `reads`.
     pub name: String,
-    /// Its files; none when it is optional and absent.
+    /// Its files; empty if it is optional and missing.
     pub files: Vec<FilePath>,
-    /// Whether it is a list, however many files there are.
+    /// True if it is a list, whatever the number of files.
     pub many: bool,
 }
 
-/// Whether a program goes through a list: `[]` stands in it, outside of texts and comments.
+/// Returns true if a program goes through a list: `[]` stands in it, outside of texts and comments.
 fn goes_through_list(source: &str) -> bool {
     let mut rest = source;
     while let Some(at) = rest.find(['"', '#', '[']) {
@@ -99,11 +99,11 @@ fn after_text(text: &str) -> &str {
     ""
 }
 
-/// The files of all inputs of a batch. `scope` has the batch's items and the names that every scope has.
+/// Returns the files of all inputs of a batch. `scope` has the batch's items and the names that every scope has.
 ///
 /// # Errors
-/// When a path cannot be rendered, leaves its folder, or a glob over what people put there matches nothing. Whether a plain
-/// file is there is found when its digest is taken.
+/// If a path cannot be rendered or leaves its folder, or a pattern matches no file that people provide. Hashing finds a missing
+/// plain file.
 pub fn resolve(
     stage: &Stage,
     scope: &Value,

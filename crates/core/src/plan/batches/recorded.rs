@@ -1,4 +1,4 @@
-//! The recorded files of all stages, sorted once, so that each list of files is found without a look at all of them.
+//! The recorded files of all stages, sorted so that a pattern finds its files without a scan of all.
 
 use crate::base::glob::Glob;
 use crate::base::path::{FilePath, RelPath};
@@ -14,7 +14,7 @@ pub struct Recorded<'a> {
 }
 
 impl<'a> Recorded<'a> {
-    /// Those of a state.
+    /// Collects the recorded files of a state.
     pub fn of(state: &'a State) -> Self {
         Self {
             state,
@@ -37,7 +37,7 @@ impl<'a> Recorded<'a> {
     /// Those that match a pattern, in no particular order.
     ///
     /// # Errors
-    /// When it is no pattern.
+    /// If it is no pattern.
     pub(crate) fn matching(&self, pattern: &str) -> Result<Vec<FilePath>, String> {
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lists.get(pattern) {

@@ -1,30 +1,30 @@
-//! What planning asks of the disk, behind a trait, so that planning itself touches none.
+//! What planning reads from the disk, behind a trait that keeps planning pure.
 
 use crate::base::digest::Digest;
 use crate::base::path::{FilePath, RelPath, Root};
 use crate::expr::scope::Reading;
 use serde_json::Value;
 
-/// Answers questions about files.
+/// Reads files for planning.
 pub trait World {
-    /// The content of a file.
+    /// Returns the content of a file.
     ///
     /// # Errors
-    /// When it cannot be read or parsed; the text names it.
+    /// If it cannot be read or parsed; the text names the file.
     fn content(&self, file: &FilePath, reading: &Reading) -> Result<Value, String>;
 
-    /// The files on the disk that match a pattern, in natural order.
+    /// Returns the files on the disk that match a pattern, in natural order.
     ///
     /// # Errors
-    /// When the pattern is wrong or a folder cannot be read.
+    /// If the pattern is wrong or a folder cannot be read.
     fn matches(&self, root: Root, pattern: &str) -> Result<Vec<RelPath>, String>;
 
-    /// Whether a folder lies there.
+    /// Returns true if there is a folder at this path.
     fn is_folder(&self, file: &FilePath) -> bool;
 
-    /// The digest of a file; none when it is not there.
+    /// Returns the digest of a file; `None` if it does not exist.
     ///
     /// # Errors
-    /// When it is there and cannot be read, or leaves its folder.
+    /// If it exists and cannot be read, or leaves its folder.
     fn digest(&self, file: &FilePath) -> Result<Option<Digest>, String>;
 }

@@ -1,4 +1,4 @@
-//! What larger facts are made of, so that a reason can name the part that changed, with its old and its new value.
+//! The details of larger facts: a reason names the part that changed, with its old and new value.
 
 use crate::base::digest::Digest;
 use crate::model::agent::{Agent, Cli, CliCommand, Provider};

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 /// What names of files of the project begin with.
 const PROJECT: &str = "project:";
 
-/// The facts that all batches of a stage share.
+/// Returns the facts that all batches of a stage share.
 pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts {
     let mut facts = Facts::default();
     for (part, value) in &stage.parts {
@@ -92,7 +92,7 @@ pub fn mentions_overrides(stage: &Stage) -> bool {
     named && !is_own()
 }
 
-/// The programs that only judge a batch or what was made of it, or say something of it.
+/// Returns the programs that only judge a batch or what was made of it, or say something of it.
 fn judging(stage: &Stage) -> impl Iterator<Item = &Program> {
     let checks = stage.requires.iter().chain(&stage.checks);
     let checks = checks.map(|check| &check.test);
@@ -422,8 +422,8 @@ fn add_files(facts: &mut Facts, kind: FactKind, asset: &Asset) {
     }
 }
 
-/// The programs of the stage itself and of `when` that outputs depend on: all but those that only judge, those of `each`, whose
-/// items are facts themselves, and the placeholder, whose batch runs again in any case.
+/// Returns the programs of the stage itself and of `when` that outputs depend on: all but those that only judge, those of
+/// `each`, whose items are facts themselves, and the placeholder, whose batch runs again in any case.
 fn programs(stage: &Stage) -> impl Iterator<Item = &Program> {
     let inputs = stage.inputs.iter().filter_map(|input| match &input.source {
         InputSource::From { select, .. } => Some(select),

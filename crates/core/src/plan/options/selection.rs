@@ -30,7 +30,7 @@ pub struct Target {
     pub batch: Option<String>,
 }
 
-/// A name that no stage has.
+/// A name matches no stage.
 #[derive(Debug, thiserror::Error)]
 #[error("there is no stage `{name}`; this project has {known}{}", did_you_mean(.near.as_deref()))]
 pub struct NoSuchStage {
@@ -39,17 +39,17 @@ pub struct NoSuchStage {
     near: Option<String>,
 }
 
-/// What was meant, perhaps, to end a message with.
+/// Returns `; did you mean …?` for the end of a message, or nothing.
 pub fn did_you_mean(near: Option<&str>) -> String {
     near.map(|near| format!(": did you mean `{near}`?"))
         .unwrap_or_default()
 }
 
 impl Target {
-    /// Reads `STAGE` or `STAGE/BATCH`; a stage may be given by its number.
+    /// Parses `STAGE` or `STAGE/BATCH`; a number can name the stage.
     ///
     /// # Errors
-    /// When no stage has that name.
+    /// If no stage has that name.
     pub fn parse(pipeline: &Pipeline, text: &str) -> Result<Self, NoSuchStage> {
         let (name, batch) = match text.split_once('/') {
             Some((name, batch)) => (name, Some(batch.to_owned())),
@@ -84,7 +84,8 @@ impl Target {
     }
 }
 
-/// The stage that is named by its file, `stages/3_classify.toml`, or by the file's name, `3_classify` or `3_classify/batch_2`.
+/// Returns the stage that is named by its file, `stages/3_classify.toml`, or by the file's name, `3_classify` or
+/// `3_classify/batch_2`.
 fn of_file<'a>(pipeline: &'a Pipeline, text: &str) -> Option<(&'a Stage, Option<String>)> {
     let file_of = |stage: &Stage| format!("{}_{}", stage.number, stage.name);
     let stages = pipeline.stages.iter();
@@ -106,7 +107,7 @@ fn of_file<'a>(pipeline: &'a Pipeline, text: &str) -> Option<(&'a Stage, Option<
 }
 
 impl Selection {
-    /// Whether the stage is to be run at all.
+    /// Returns true if the selection includes the stage.
     pub fn wants_stage(&self, pipeline: &Pipeline, stage: &Stage) -> bool {
         let named =
             self.targets.is_empty() || self.targets.iter().any(|target| target.stage == stage.name);
@@ -160,7 +161,7 @@ impl Selection {
         Some(format!("there is no batch `{named}`; {known}{near}"))
     }
 
-    /// Whether the batch failed with just these facts, and is to be left for it.
+    /// Returns true if the batch failed with the same facts, so that it does not run again.
     pub fn was_tried(&self, stage: &str, batch: &str, facts: &str) -> bool {
         let known_failures = self.options.known_failures.as_ref();
         let of_stage = known_failures.and_then(|failures| failures.get(stage));
@@ -221,7 +222,7 @@ impl Selection {
         })
     }
 
-    /// Whether the batch is among those named.
+    /// Returns true if the batch is among those named.
     pub(crate) fn wants_batch(&self, stage: &str, batch: &str) -> bool {
         let mut of_stage = self
             .targets

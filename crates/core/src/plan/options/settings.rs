@@ -1,4 +1,4 @@
-//! The values that a run goes by: parameters, environment, workspace, and which agent answers for which.
+//! The values of a run: parameters, environment, workspace, and replaced agents.
 
 use crate::model::agent::Agent;
 use crate::model::pipeline::Pipeline;
@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// What scopes hold beside a stage's own names.
+/// The values that every scope has beside a stage's own names.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Parameters with their values.
@@ -21,18 +21,18 @@ pub struct Settings {
     pub agents: BTreeMap<String, String>,
     /// The version of Milepost.
     pub version: String,
-    /// The accepted modifications by hand that the stage at hand reports; empty beyond a stage.
+    /// The accepted modifications that the current stage reports; empty outside of a stage.
     pub overrides: Vec<Override>,
 }
 
 impl Settings {
-    /// The agent that answers under this name, after replacements.
+    /// Returns the agent that answers under this name, after `--agent`.
     pub fn agent<'a>(&self, pipeline: &'a Pipeline, name: &str) -> Option<&'a Agent> {
         let name = self.agents.get(name).map_or(name, String::as_str);
         pipeline.agents.get(name)
     }
 
-    /// The names that every scope has, without `paths` and `digests`, which differ by batch.
+    /// Returns the values that every scope has, without `paths` and `digests`, which differ by batch.
     pub fn scope(&self, pipeline: &Pipeline) -> Map<String, Value> {
         let agents: Map<String, Value> = pipeline
             .agents
@@ -52,7 +52,7 @@ impl Settings {
     }
 }
 
-/// What scopes show of the moment of an attempt, as `run`, in UTC.
+/// Returns the value of `run`: the start of an attempt, in UTC.
 pub fn run_scope(moment: Timestamp) -> Value {
     let at = moment.to_zoned(TimeZone::UTC);
     json!({

@@ -19,7 +19,7 @@ pub enum Action {
     UpToDate,
     /// Its outputs are validated again. Only in a plan: a run knows the result.
     Revalidate,
-    /// It runs.
+    /// It runs, for these reasons.
     Run,
     /// It fails before it begins: an input is missing, or a precondition does not hold.
     Fail,
@@ -76,7 +76,7 @@ impl Schedule<'_> {
     /// plan, where the results are not known yet.
     ///
     /// # Errors
-    /// When an agent cannot be made ready.
+    /// If an agent cannot be made ready.
     pub fn batches(
         &mut self,
         stage: &Stage,

@@ -55,7 +55,7 @@ pub struct NotLeased {
 /// with `true` as if nothing had been answered. Returns also why the batches before it are not leased.
 ///
 /// # Errors
-/// When `ask` fails.
+/// If `ask` fails.
 pub fn next_lease<'a, R>(
     found: &'a StageScan,
     now: Timestamp,

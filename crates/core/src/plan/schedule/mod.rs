@@ -80,7 +80,7 @@ impl<'a> Schedule<'a> {
     /// Decides whether a stage can begin. `pending` is empty in a run: everything before the stage has happened.
     ///
     /// # Errors
-    /// When an earlier stage or the checkpoint cannot be read.
+    /// If an earlier stage or the checkpoint cannot be read.
     pub fn stage(
         &self,
         stage: &Stage,
@@ -119,7 +119,7 @@ impl<'a> Schedule<'a> {
     /// Checks which batches of a stage are up to date, whether it can begin or not.
     ///
     /// # Errors
-    /// When its batches cannot be listed.
+    /// If its batches cannot be listed.
     pub fn scan(
         &self,
         stage: &Stage,

@@ -28,7 +28,7 @@ pub trait Observe {
     /// Checks which batches of a stage are up to date. `pending` is what earlier stages may still change.
     ///
     /// # Errors
-    /// When the batches cannot be listed, or a path leaves its folder.
+    /// If the batches cannot be listed, or a path leaves its folder.
     fn scan(
         &self,
         stage: &Stage,
@@ -40,7 +40,7 @@ pub trait Observe {
     /// Returns the path and the digest of the stage's checkpoint file; `None` if there is none.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     fn checkpoint(&self, stage: &Stage) -> Result<Option<(RelPath, Digest)>, ObserveError>;
 
     /// Returns the agents of a stage that are external, by name.
@@ -49,7 +49,7 @@ pub trait Observe {
     /// Returns for each batch the request for which it waits for an external agent; `None` if it does not wait.
     ///
     /// # Errors
-    /// When an agent cannot be made ready.
+    /// If an agent cannot be made ready.
     fn waiting(
         &self,
         stage: &Stage,

@@ -76,7 +76,7 @@ fn only(stage: &str, batch: Option<&str>) -> Selection {
     }
 }
 
-/// The decision on stage `c`, in one word, when stages `a` and `b` had no turn.
+/// Returns the decision on stage `c`, in one word, when stages `a` and `b` had no turn.
 fn of_c(selection: &Selection, state: &State, disk: &Disk) -> String {
     let pipeline = pipeline();
     let schedule = Schedule::new(&pipeline, selection);
@@ -178,7 +178,7 @@ fn outcomes_decide_whether_later_stages_begin() {
     }
 }
 
-/// The actions on the batches of stage `b`, with what remains of the limit for others.
+/// Returns the actions on the batches of stage `b`, with what remains of the limit for others.
 fn actions(selection: &Selection, state: &State, disk: &Disk) -> Vec<Action> {
     batches(selection, state, disk, None).actions
 }

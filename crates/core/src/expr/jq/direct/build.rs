@@ -17,7 +17,7 @@ use crate::expr::jq::{library, native};
 const MOST: usize = 20_000;
 const DEEPEST: usize = 60;
 
-/// The program, if it can be run directly.
+/// Returns the program, if it can be run directly.
 pub(crate) fn build(term: &Term<&str>, vars: &[&str]) -> Option<Direct> {
     let mut building = Building {
         literals: Vec::new(),
@@ -72,7 +72,7 @@ impl<'t> Bindings<'t> {
         None
     }
 
-    /// The nearest of this name and number of arguments, with the names from it on.
+    /// Returns the nearest of this name and number of arguments, with the names from it on.
     fn filter(&self, wanted: &str, arguments: usize) -> Option<&Bindings<'t>> {
         let mut at = self;
         while let Some(known) = &at.0 {
@@ -446,7 +446,7 @@ impl Building {
         built
     }
 
-    /// The body of a definition, where `$x` of its arguments are variables and the others stand for what was given.
+    /// Returns the body of a definition, where `$x` of its arguments are variables and the others stand for what was given.
     fn inlined<'t>(
         &mut self,
         def: &'t Def<&'t str>,
@@ -512,7 +512,7 @@ fn prelude() -> &'static [Def<&'static str>] {
     PRELUDE.get_or_init(library::defs)
 }
 
-/// Whether this is a filter in Rust that takes values only and depends on nothing but them and its input.
+/// Returns true if this is a filter in Rust that takes values only and depends on nothing but them and its input.
 fn plain(name: &str, arguments: usize) -> bool {
     static PLAIN: OnceLock<BTreeSet<(String, usize)>> = OnceLock::new();
     let plain = PLAIN.get_or_init(|| {

@@ -8,7 +8,7 @@ use jaq_json::Val;
 
 use super::program::{Expr, ExprKind, Frame, Give, Given, Halt, One, PathPart};
 
-/// The end of a path of single indices.
+/// Returns the end of a path of single indices.
 pub(crate) fn follow(of: &Expr, parts: &[(PathPart, bool)], space: Frame<'_>, input: &Val) -> One {
     let owned;
     let mut at = if let ExprKind::Input = of.node {
@@ -40,7 +40,7 @@ pub(crate) fn follow(of: &Expr, parts: &[(PathPart, bool)], space: Frame<'_>, in
     Ok(at.clone())
 }
 
-/// The end of the rest of a path.
+/// Returns the end of the rest of a path.
 fn last(parts: &[(PathPart, bool)], space: Frame<'_>, input: &Val, at: &Val) -> One {
     let indices = indices(parts, space, input)?;
     let mut end = Val::Null;
@@ -90,7 +90,7 @@ pub(crate) fn update(
     })
 }
 
-/// The values of the indices of a path.
+/// Returns the values of the indices of a path.
 pub(crate) fn indices(
     parts: &[(PathPart, bool)],
     space: Frame<'_>,

@@ -4,7 +4,7 @@ use crate::expr::jq::Jq;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// The program as jaq runs it and as it is run directly, if it can be.
+/// Returns the program as jaq runs it and as it is run directly, if it can be.
 fn both(source: &str) -> Option<[Jq; 2]> {
     let direct = Jq::compile("p", source, &["params", "element"]).unwrap();
     direct.direct.as_ref()?;

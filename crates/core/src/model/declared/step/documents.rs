@@ -8,10 +8,10 @@ use crate::model::declared::keys::Need::{Beside, What};
 use crate::model::declared::keys::ValueKind::{File, Name, Names};
 use crate::model::declared::keys::key;
 
-/// Writes a workbook by its form.
+/// Writes a workbook.
 #[derive(Debug, Clone)]
 pub struct XlsxStep {
-    /// The form.
+    /// The description of the workbook.
     pub workbook: Asset,
 }
 
@@ -46,7 +46,7 @@ impl Describe for XlsxStep {
 /// Reads a building model.
 #[derive(Debug, Clone)]
 pub struct IfcStep {
-    /// The input that is the model.
+    /// The name of the input with the model.
     pub input: String,
 }
 
@@ -72,10 +72,10 @@ impl Describe for IfcStep {
     }
 }
 
-/// Sets Markdown as PDF.
+/// Converts Markdown to PDF.
 #[derive(Debug, Clone)]
 pub struct PdfStep {
-    /// The input or `out` that is the Markdown.
+    /// The name of the Markdown file.
     pub input: String,
 }
 
@@ -105,9 +105,9 @@ impl Describe for PdfStep {
 /// Reads the text of a PDF.
 #[derive(Debug, Clone)]
 pub struct PdfTextStep {
-    /// The input or `out` that is the PDF.
+    /// The name of the PDF file.
     pub input: String,
-    /// What reads it: the next is tried when one fails.
+    /// The engines: if one fails, the next is tried.
     pub engines: Vec<PdfEngine>,
 }
 
@@ -143,7 +143,7 @@ impl Describe for PdfTextStep {
     }
 }
 
-/// What reads the text of a PDF.
+/// An engine that reads the text of a PDF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PdfEngine {
     /// Milepost itself.

@@ -1,4 +1,4 @@
-//! What holds for all steps of a kind, and how a step is taken apart.
+//! The descriptor of each kind of step.
 
 use super::part::Part;
 use crate::expr::scope::Format;
@@ -11,7 +11,7 @@ pub const PROGRAM_TIMEOUT: Duration = Duration::from_mins(10);
 /// The time limit of an attempt that waits for a file of another process, if the step declares none.
 pub const WAIT_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// What holds for all steps of a kind.
+/// The descriptor of a kind of step.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a property of its own"

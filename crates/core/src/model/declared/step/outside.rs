@@ -23,7 +23,7 @@ const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE"];
 pub struct CommandStep {
     /// The program and its arguments.
     pub arguments: Vec<Text>,
-    /// Whether the declaration was one string, which goes through `sh -c`.
+    /// True if the declaration is one string, which runs by `sh -c`.
     pub shell: bool,
     /// Names of environment variables that the program sees besides the usual.
     pub env: Vec<String>,
@@ -214,7 +214,7 @@ impl Describe for AgentStep {
 /// Calls a service.
 #[derive(Debug, Clone)]
 pub struct HttpStep {
-    /// Where it is.
+    /// The URL.
     pub url: Text,
     /// `GET`, `POST` and so on.
     pub method: String,
