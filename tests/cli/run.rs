@@ -328,7 +328,7 @@ fn what_blocks_a_stage_is_told_with_the_way_to_unblock_it() {
         project.output("run join"),
         3,
         "\
-join  blocked   stage `copy` has files that somebody altered
+join  blocked   stage `copy` has files that were modified by hand
 
 incomplete in …
 next     milepost accept copy --why TEXT  accept the modified output: intermediate/person_2.json
@@ -393,7 +393,7 @@ fn an_output_that_no_longer_holds_and_is_not_made_again_is_no_output() {
         project.output("run join"),
         3,
         "\
-join  blocked   stage `copy` has to be validated again
+join  blocked   stage `copy` must be validated again
 
 incomplete in …
 next     milepost run --until join  run it with the stages before it

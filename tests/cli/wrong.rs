@@ -11,7 +11,7 @@ fn wrong_declarations_are_shown_all_at_once() {
     let said = project.output("");
     assert_eq!((said.code, said.out.as_str()), (4, ""));
     let marks = [
-        "error: `input` is no key of a stage\n --> stages/2_join.toml:3:2\n",
+        "error: `input` is not a key of a stage\n --> stages/2_join.toml:3:2\n",
         "  = help: tables of names are plural: write `[inputs]`\n",
         " --> stages/1_copy.toml:",
     ];
@@ -119,43 +119,43 @@ fn one_slip_is_one_mistake() {
             "stages/1_copy.toml",
             "command =",
             "comand =",
-            "`comand` is no key of `[step]`",
+            "`comand` is not a key of `[step]`",
         ),
         (
             "stages/1_copy.toml",
             "[outputs]",
             "[output]",
-            "`output` is no key of a stage",
+            "`output` is not a key of a stage",
         ),
         (
             "stages/2_join.toml",
             "[inputs]",
             "[input]",
-            "`input` is no key of a stage",
+            "`input` is not a key of a stage",
         ),
         (
             "stages/1_copy.toml",
             "[step]",
             "[steps]",
-            "`steps` is no key of a stage",
+            "`steps` is not a key of a stage",
         ),
         (
             "stages/1_copy.toml",
             "path = \"inputs",
             "paths = \"inputs",
-            "`paths` is no key of `[each.person]`",
+            "`paths` is not a key of `[each.person]`",
         ),
         (
             "stages/2_join.toml",
             "jq =",
             "jp =",
-            "`jp` is no key of `[step]`",
+            "`jp` is not a key of `[step]`",
         ),
         (
             "milepost.toml",
             "[params]",
             "[param]",
-            "`param` is no key of a project",
+            "`param` is not a key of a project",
         ),
     ] {
         let project = Project::letters();

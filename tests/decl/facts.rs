@@ -454,7 +454,7 @@ fn a_pattern_of_reads_that_matches_nothing_is_refused_at_its_place() {
 24 | reads = [\"project:tools/**/*.pl\"]
    |          ^^^^^^^^^^^^^^^^^^^^^^^ matches nothing
    |
-   = help: name files that are there; `**` as a part of a path stands for any folders
+   = help: name existing files; `**` as a part of a path matches any folders
 "
     );
 }

@@ -247,11 +247,11 @@ fn problems_are_data_too() {
     let expected = json!([
         { "file": "stages/2_batch.toml", "line": 2, "column": 8, "message": "`x` is no input, nor the `out` of an earlier step",
           "span": [14, 17], "label": "unknown name", "help": "declare it: [inputs] and below it x = \"path\"" },
-        { "file": "stages/2_batch.toml", "line": 3, "column": 11, "message": "`timeout` wants a duration with a unit, such as \"60s\" or \"10m\"",
+        { "file": "stages/2_batch.toml", "line": 3, "column": 11, "message": "`timeout` must be a duration with a unit, such as \"60s\" or \"10m\"",
           "span": [28, 30], "label": "this is an integer", "help": "write the unit too: timeout = \"60s\"" },
         { "file": "stages/3_classify.toml", "line": 2, "column": 8,
           "message": "no stage before `classify` writes anything that `intermediate/batches/batch_*.json` matches",
-          "span": [20, 55], "label": "nobody writes this", "help": "what people put into the workspace lies under `inputs/`" },
+          "span": [20, 55], "label": "no stage writes this", "help": "files that people provide belong in `inputs/`" },
     ]);
     assert_eq!(problems.to_json(), expected);
     assert!(

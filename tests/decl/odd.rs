@@ -77,7 +77,7 @@ proptest! {
 fn an_empty_folder_is_told() {
     assert_eq!(
         Files::default().wrong(),
-        "error: there is no `milepost.toml` here\n--> milepost.toml\n = help: `milepost init` makes a project; `-C DIR` goes to one\n"
+        "error: there is no `milepost.toml` here\n--> milepost.toml\n = help: run `milepost init` to create a project, or `-C DIR` to use another folder\n"
     );
     assert_eq!(
         Files::of([("milepost.toml", "name = \"x\"\n")]).wrong(),

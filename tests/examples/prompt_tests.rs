@@ -425,7 +425,7 @@ fn settings_that_cannot_be_are_refused() {
         ),
         (
             "timeout=soon",
-            "`--set timeout=soon`: `soon` is no duration",
+            "`--set timeout=soon`: `soon` is not a duration",
         ),
     ] {
         let project = fixture();

@@ -29,7 +29,7 @@ fn two_rows_of_one_key_are_an_error() {
     project
         .run(&[])
         .expect(1, &[])
-        .says("two batches known by `x`");
+        .says("two batches with the key `x`");
 }
 
 #[test]

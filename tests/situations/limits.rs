@@ -250,7 +250,7 @@ fn a_stage_does_not_begin_over_what_is_out_of_date_further_up() {
     project
         .run(&["--force", "c"])
         .expect(3, &[])
-        .says("stage `a` is no longer up to date");
+        .says("stage `a` is out of date");
     project.run(&["a", "c"]).expect(3, &["a"]);
     project.run(&[]).expect(0, &["b", "c"]);
     assert_eq!(project.read("workspace/outputs/c.txt"), "Y");

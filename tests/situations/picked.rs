@@ -106,7 +106,7 @@ fn a_template_that_is_not_there_fails_its_batch() {
         "[policy]\non_failure = \"continue\"\n\n[outputs]",
     );
     project.run(&[]).expect(3, &["ask/code"]).says(
-        "`prompt`: `prompts/{{ criterion.prompt }}` gives `prompts/test.md`, which the project has not: \
+        "`prompt`: `prompts/{{ criterion.prompt }}` renders to `prompts/test.md`, which the project does not have: \
          there is `prompts/code.md`, `prompts/frame.md`, `prompts/tests.md`",
     );
     // Nor is one that is outside, or made for something else.
@@ -114,7 +114,7 @@ fn a_template_that_is_not_there_fails_its_batch() {
     project
         .run(&[])
         .expect(3, &[])
-        .says("which the project has not");
+        .says("which the project does not have");
     project.edit("criteria.toml", "\"../criteria.toml\"", "\"other.md\"");
     project
         .run(&[])

@@ -159,7 +159,7 @@ fn a_stage_or_a_batch_may_be_named() {
     project
         .run(&["join"])
         .expect(3, &[])
-        .says("stage `work` is no longer up to date");
+        .says("stage `work` is out of date");
     project
         .run(&["--until", "work"])
         .expect(0, &["work/1", "work/2", "work/3", "work/4", "work/5"]);

@@ -81,7 +81,7 @@ fn a_value_inside_quotes_is_refused_with_its_place_and_the_way_out() {
     assert_eq!(code, 4, "{said}");
     assert!(
         said.contains("stages/1_copy.toml:5:22")
-            && said.contains("`{{ }}` stands inside a quoted text, where a value cannot become a quoted word")
+            && said.contains("`{{ }}` is inside a quoted text, where a value cannot become a quoted word")
             && said.contains("Milepost quotes what it gives; for a longer text assign it first: `name={{ … }}; … \"$name\"`"),
         "{said}"
     );
@@ -107,7 +107,7 @@ fn what_an_agent_or_a_service_is_started_with_is_held_to_the_same() {
         "{said}"
     );
     assert!(
-        said.contains("milepost.toml:8:") && said.contains("`{{ prompt }}` stands in a script"),
+        said.contains("milepost.toml:8:") && said.contains("`{{ prompt }}` is part of a script"),
         "{said}"
     );
 }

@@ -12,7 +12,7 @@ pub struct Digest([u8; 32]);
 
 /// A text is no digest.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no digest: `sha256:` and 64 hexadecimal digits were expected")]
+#[error("`{0}` is not a digest: expected `sha256:` and 64 hexadecimal digits")]
 pub struct NotADigest(String);
 
 impl Digest {

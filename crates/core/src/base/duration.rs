@@ -5,7 +5,7 @@ use std::time::Duration;
 /// A text is no duration.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 #[error(
-    "`{0}` is no duration: write a number and a unit, such as \"60s\", \"10m\", \"1h30m\" or \"250ms\""
+    "`{0}` is not a duration: write a number and a unit, such as \"60s\", \"10m\", \"1h30m\" or \"250ms\""
 )]
 pub struct DurationError(pub String);
 

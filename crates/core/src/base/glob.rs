@@ -17,7 +17,7 @@ pub enum GlobError {
     #[error(transparent)]
     Path(#[from] PathError),
     /// The wildcards are wrong.
-    #[error("`{0}` is no pattern: {1}")]
+    #[error("`{0}` is not a pattern: {1}")]
     Pattern(String, String),
 }
 

@@ -24,7 +24,7 @@ pub enum PathError {
     #[error("`{0}` leaves its folder by `..`: paths stay inside the workspace or the project")]
     Climbs(String),
     /// The path contains a backslash or a control character.
-    #[error("`{0}` holds a control character or a backslash")]
+    #[error("`{0}` contains a control character or a backslash")]
     Odd(String),
 }
 

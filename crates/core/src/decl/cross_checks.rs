@@ -168,7 +168,7 @@ fn check_twice(report: &mut Report, drafts: &[Draft]) {
                     written.path.text, other.path.text
                 ),
                 (false, _) => format!(
-                    "`{}` and `{}` are equal but for case",
+                    "`{}` and `{}` differ only in case",
                     written.path.text, other.path.text
                 ),
             };
@@ -204,7 +204,7 @@ fn check_twice(report: &mut Report, drafts: &[Draft]) {
                     other.name, draft.name
                 ),
             );
-            report.add(problem.help("give each its own by `progress`"));
+            report.add(problem.help("declare another `progress` file for one of them"));
         }
     }
 }
@@ -248,10 +248,7 @@ fn check_batches(report: &mut Report, drafts: &[Draft]) {
                         written.path.text
                     ),
                 );
-                let problem = problem.label(format!(
-                    "nothing in it tells one `{}` from another",
-                    each.name
-                ));
+                let problem = problem.label(format!("it is the same for every `{}`", each.name));
                 report.add(problem.help(format!("put its name into the path: {{{{ {part} }}}}")));
             }
         }
@@ -287,8 +284,8 @@ impl All<'_> {
             .iter()
             .find(|(other, _)| other.name == draft.name && other.number == draft.number)
         {
-            let message = format!("the stage `{}` reads what it writes itself", draft.name);
-            let help = "a stage reads what stages with a smaller number write; steps of one stage hand on by `out`";
+            let message = format!("the stage `{}` reads its own output", draft.name);
+            let help = "a stage reads what stages with a smaller number write; steps of one stage pass files on by `out`";
             return Some(
                 problem(message)
                     .label(format!("this is its {}", written.what))
@@ -428,13 +425,13 @@ impl All<'_> {
         };
         let help = match near {
             Some((text, other)) => format!("did you mean `{text}` of the stage `{}`?", other.name),
-            None => "what people put into the workspace lies under `inputs/`".to_owned(),
+            None => "files that people provide belong in `inputs/`".to_owned(),
         };
         Some(
             draft
                 .file
                 .problem(read.span.clone(), message)
-                .label("nobody writes this")
+                .label("no stage writes this")
                 .help(help),
         )
     }

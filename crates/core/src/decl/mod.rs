@@ -128,7 +128,7 @@ fn open(reader: &mut ValueReader<'_>, name: &str) -> Option<SourceFile> {
         Ok(Some(Ok(asset))) => return Some(SourceFile::new(name, asset.text)),
         Ok(Some(Err(message))) => wrong(format!("`{name}` cannot be read: {message}")),
         Ok(None) => wrong(format!("there is no `{name}` here"))
-            .help("`milepost init` makes a project; `-C DIR` goes to one"),
+            .help("run `milepost init` to create a project, or `-C DIR` to use another folder"),
         Err(message) => wrong(message),
     };
     reader.report.add(problem);

@@ -291,16 +291,15 @@ impl Bound<'_> {
         self.run(input, &mut std::iter::empty(), &mut |value| {
             if only.replace(value).is_some() {
                 return Err(
-                    "it gives more than one value, one is needed; put […] around it, or `first(…)`"
+                    "it returned more than one value, expected one; write `[…]` around it, or `first(…)`"
                         .to_owned(),
                 );
             }
             Ok(())
         })?;
         only.ok_or_else(|| {
-            self.jq.fault(
-                "it gives no value, one is needed; `… // null` gives one where there is none",
-            )
+            self.jq
+                .fault("it returned no value, expected one; `… // null` returns null instead")
         })
     }
 

@@ -106,7 +106,7 @@ pub fn script<E: From<Misplaced>>(
                 script.push_str(&words.join(" "));
             }
             Value::Array(_) => {
-                let message = "`{{ }}` gives a list where one word is expected: put blanks around it, and no quotes";
+                let message = "`{{ }}` is a list in the place of one word: put spaces around it, and no quotes";
                 let range = 0..0;
                 return Err(Misplaced {
                     range,

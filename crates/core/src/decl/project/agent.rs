@@ -139,11 +139,11 @@ fn cli(reader: &mut ValueReader<'_>, file: &SourceFile, fields: &Fields<'_>) -> 
                 None => {
                     let problem = file.problem(
                         node.span.clone(),
-                        format!("`{name}` is no command line that is known"),
+                        format!("`{name}` is no known command line"),
                     );
                     let known = hints::or(KNOWN_TOOLS.iter().copied());
                     reader.report.add(problem.label("unknown").help(format!(
-                        "known are {known}; any other is a list: cli = [\"{name}\"]"
+                        "Milepost knows {known}; write any other as a list: cli = [\"{name}\"]"
                     )));
                     return None;
                 }
@@ -162,7 +162,8 @@ fn script(reader: &mut ValueReader<'_>, file: &SourceFile, list: &[TomlNode]) {
     let item = script_of(words).and_then(|at| list.get(at));
     let has_prompt = |item: &&TomlNode| item.text().is_some_and(|text| text.contains("{{"));
     if let Some(item) = item.filter(has_prompt) {
-        let message = "`{{ prompt }}` stands in a script, which the shell would run with all that the prompt holds";
+        let message =
+            "`{{ prompt }}` is part of a script, so the shell would run text from the prompt";
         let problem = file.problem(item.span.clone(), message);
         reader.report.add(problem.label("the prompt is no script").help(
             "leave it out and read the prompt from standard input, or put it behind the script and write \"$1\": \

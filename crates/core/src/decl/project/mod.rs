@@ -147,7 +147,7 @@ pub(crate) fn errors(
                 None => format!("outcomes are {}", hints::or(keys::OUTCOMES.iter().copied())),
             };
             report.add(
-                file.problem(key.span.clone(), format!("`{name}` is no outcome"))
+                file.problem(key.span.clone(), format!("`{name}` is not an outcome"))
                     .label("unknown outcome")
                     .help(help),
             );

@@ -86,11 +86,11 @@ impl StageReader<'_, '_, '_> {
         let path = self.reader.path(&spot, self.names, Sees::Place)?;
         if path.root == Root::Project {
             let problem = spot
-                .problem("a stage does not write into the project")
+                .problem("a stage cannot write to the project")
                 .label("this is in the project");
-            self.reader.report.add(
-                problem.help("what a stage writes lies in the workspace: leave `project:` out"),
-            );
+            self.reader
+                .report
+                .add(problem.help("a stage writes to the workspace: leave `project:` out"));
             return None;
         }
         Some(path)

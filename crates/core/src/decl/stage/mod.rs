@@ -89,7 +89,7 @@ pub(crate) fn read(
     if outputs.is_empty() && names.outputs.is_empty() && top.get("step").is_some() {
         reader.report.add(
             file.whole_problem("the stage has no outputs")
-                .help("declare what it writes: [outputs] and below it NAME = \"path\"; without, nothing would show that it was done"),
+                .help("declare what it writes: [outputs] and below it NAME = \"path\"; nothing else shows that the stage ran"),
         );
     }
     if reader.report.count() > before {
@@ -219,12 +219,12 @@ fn declared<'p>(
         if let Some(what) = names.taken(&key.name) {
             let problem = file.problem(
                 key.span.clone(),
-                format!("the name `{}` is taken", key.name),
+                format!("the name `{}` is already used", key.name),
             );
             reader.report.add(
                 problem
                     .label(format!("it is {what}"))
-                    .help("names of a stage are seen side by side: choose another"),
+                    .help("the names of a stage share one scope: choose another"),
             );
             continue;
         }
@@ -255,7 +255,7 @@ fn declared<'p>(
         }
         match names.taken(text) {
             Some(what) => {
-                let problem = file.problem(key.span, format!("the name `{text}` is taken"));
+                let problem = file.problem(key.span, format!("the name `{text}` is already used"));
                 reader.report.add(
                     problem
                         .label(format!("it is {what}"))

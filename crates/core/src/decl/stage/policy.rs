@@ -47,8 +47,8 @@ impl StageReader<'_, '_, '_> {
             let problem = self.file.problem(node.span.clone(), message);
             self.reader
                 .report
-                .add(problem.label("one record cannot stand in for them").help(
-                "leave `placeholder` out: `on_failure = \"continue\"` goes on without the batch",
+                .add(problem.label("one record cannot replace them").help(
+                "leave `placeholder` out: `on_failure = \"continue\"` continues without the batch",
             ));
         }
         policy.max_failures = fields
@@ -113,7 +113,10 @@ impl StageReader<'_, '_, '_> {
         if !is_count {
             let problem = self.file.problem(
                 inner.span.clone(),
-                format!("`{}` wants an integer from 1 on, or a template", key.name),
+                format!(
+                    "`{}` must be an integer of at least 1, or a template",
+                    key.name
+                ),
             );
             self.reader
                 .report

@@ -37,10 +37,10 @@ impl StageReader<'_, '_, '_> {
             let span = fields.key_span("otherwise");
             let problem = self
                 .file
-                .problem(span, "which round is the best, nothing says")
+                .problem(span, "nothing decides which iteration is the best")
                 .label("`score` is missing");
             self.reader.report.add(problem.help(
-                "write a jq program that gives a number, such as score = \".critique.score\"",
+                "write a jq program that returns a number, such as score = \".critique.score\"",
             ));
         }
         let message = fields.spot("message").and_then(|spot| {
@@ -86,7 +86,7 @@ impl StageReader<'_, '_, '_> {
             span: span.clone(),
         };
         let problem = spot
-            .problem("`iteration` stands once in the file's own name, and no `*` beside it")
+            .problem("`iteration` must occur once, in the file's own name, without a `*`")
             .label("this path");
         self.reader
             .report

@@ -16,7 +16,7 @@ impl StepReader<'_, '_> {
             .any(|start| spot.text.starts_with(start));
         if !starts_well {
             let problem = spot
-                .problem("`http` wants the whole URL of a service")
+                .problem("`http` must be the whole URL of a service")
                 .label("this begins with neither `http://` nor `https://`");
             self.reader
                 .report

@@ -91,7 +91,7 @@ pub(crate) fn misplaced(
     file.problem(
         at.span.clone(),
         format!(
-            "`{}` stands only beside {}",
+            "`{}` is allowed only beside {}",
             key.name,
             or(beside.iter().copied())
         ),
@@ -111,7 +111,7 @@ pub(crate) fn unknown_key(
     let name = key.name.as_str();
     let problem = file.problem(
         key.span.clone(),
-        format!("`{name}` is no key {}", of(spec, header)),
+        format!("`{name}` is not a key {}", of(spec, header)),
     );
     let is_project = std::ptr::eq(spec, &raw const PROJECT) || std::ptr::eq(spec, &raw const AGENT);
     let help = order(name, spec, node)
@@ -194,12 +194,12 @@ fn elsewhere(
     if is_project {
         if STAGE.key(name).is_some() && PROJECT.key(name).is_none() {
             return Some(format!(
-                "`{name}` belongs into a stage's file, such as `stages/1_name.toml`"
+                "`{name}` belongs in a stage's file, such as `stages/1_name.toml`"
             ));
         }
         if !header.is_empty() && PROJECT.key(name).is_some() {
             return Some(format!(
-                "`{name}` stands at the top of the file, above `{header}`"
+                "`{name}` belongs at the top of the file, above `{header}`"
             ));
         }
         return None;
@@ -236,7 +236,7 @@ fn elsewhere(
         return Some(format!("`{name}` is a key of {}", or(owners)));
     }
     (PROJECT.key(name).is_some() && at_top.is_none())
-        .then(|| format!("`{name}` belongs into `milepost.toml`"))
+        .then(|| format!("`{name}` belongs in `milepost.toml`"))
 }
 
 /// What to say when an output or input is called like a key of the stage and does not look like a path:

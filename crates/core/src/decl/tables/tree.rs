@@ -171,7 +171,7 @@ fn told_by_the_parser(file: &SourceFile, text: &str, span: Range<usize>, message
     };
     file.problem(
         moved(text, &file.text, span),
-        format!("this is no TOML: {message}"),
+        format!("this is not TOML: {message}"),
     )
     .maybe_help(help.map(str::to_owned))
 }

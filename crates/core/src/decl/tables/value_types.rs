@@ -44,7 +44,7 @@ impl WrongType {
         );
         file.problem(
             node.span.clone(),
-            format!("`{}` wants {}", key.name, self.expected),
+            format!("`{}` must be {}", key.name, self.expected),
         )
         .label(label)
         .maybe_help(self.help)
@@ -160,7 +160,7 @@ pub(crate) fn wrong_type(key: &'static KeySpec, node: &TomlNode) -> Option<Wrong
             wrong.help(format!("write it without quotes: {name} = {}", text.trim()))
         }
         (ValueKind::True, Val::Bool(_)) => wrong.label("this is false").help(
-            "of an agent that someone outside answers for, this is true; leave it out of any other"
+            "`external = true` declares an external agent; leave it out for any other agent"
                 .to_owned(),
         ),
         (ValueKind::Bool | ValueKind::True, Val::Text(text))
@@ -210,14 +210,14 @@ fn expected(kind: ValueKind) -> &'static str {
         ValueKind::Jq => "a jq program, or a file that ends in `.jq`",
         ValueKind::Select => "a plain path of names, such as \".parsed.elements[]\"",
         ValueKind::Duration => "a duration with a unit, such as \"60s\" or \"10m\"",
-        ValueKind::Count => "an integer from 1 on, or a template",
-        ValueKind::Integer => "an integer from 1 on",
-        ValueKind::Number => "a number from 0 on",
-        ValueKind::CountOrShare => "an integer from 0 on, or a share from 0.0 to 1.0",
+        ValueKind::Count => "an integer of at least 1, or a template",
+        ValueKind::Integer => "an integer of at least 1",
+        ValueKind::Number => "a number of at least 0",
+        ValueKind::CountOrShare => "an integer of at least 0, or a share from 0.0 to 1.0",
         ValueKind::Bool => "true or false",
         ValueKind::True => "true",
         ValueKind::Concurrency => {
-            "an integer from 1 on, or `{ NAME = N }` for values of one `each` name"
+            "an integer of at least 1, or `{ NAME = N }` for values of one `each` name"
         }
         ValueKind::Command => "a list of strings, or one string for `sh -c`",
         ValueKind::Names => "a list of strings",

@@ -224,7 +224,7 @@ impl<'a> StageNames<'a> {
             };
         }
         if self.vars(Sees::All).iter().any(|name| name == first) {
-            let message = format!("`{first}` is not known yet where this is read");
+            let message = format!("`{first}` is not known here yet");
             let help = format!("here are {}", listed(vars.iter().map(String::as_str)));
             return NameError {
                 message,
@@ -238,7 +238,7 @@ impl<'a> StageNames<'a> {
                 format!("it is a parameter: write `params.{first}`")
             }
             None if self.project.env.iter().any(|name| name == first) => {
-                format!("it is of the environment: write `env.{first}`")
+                format!("it is an environment variable: write `env.{first}`")
             }
             None => format!("here are {}", listed(vars.iter().map(String::as_str))),
         };
@@ -334,11 +334,11 @@ impl<'a> StageNames<'a> {
             () if has(&self.project.params) => {
                 Some(format!("it is a parameter: write `$params.{name}`"))
             }
-            () if has(&self.project.env) => {
-                Some(format!("it is of the environment: write `$env.{name}`"))
-            }
+            () if has(&self.project.env) => Some(format!(
+                "it is an environment variable: write `$env.{name}`"
+            )),
             () if self.vars(Sees::All).iter().any(|known| known == name) => {
-                Some("it is not known yet where this is read".to_owned())
+                Some("it is not known here yet".to_owned())
             }
             () => None,
         }

@@ -149,7 +149,7 @@ impl<'a> ValueReader<'a> {
                 return self.with_references(asset, used, span);
             }
             Ok(_) => "a JSON Schema is an object".to_owned(),
-            Err(error) => format!("this is no JSON: {error}"),
+            Err(error) => format!("this is not JSON: {error}"),
         };
         let file = SourceFile::new(asset.path.as_str(), asset.text.clone());
         let at = serde_json::from_str::<serde_json::Value>(&asset.text)
@@ -232,7 +232,7 @@ impl<'a> ValueReader<'a> {
             }
         }
         let problem = spot.problem(format!("no file of the project matches `{pattern}`"));
-        let help = "name files that are there; `**` as a part of a path stands for any folders";
+        let help = "name existing files; `**` as a part of a path matches any folders";
         self.report.add(problem.label("matches nothing").help(help));
     }
 

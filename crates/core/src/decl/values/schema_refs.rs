@@ -9,8 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-const HELP: &str =
-    "a `$ref` names a file of the project, as seen from the folder of the schema that it stands in";
+const HELP: &str = "a `$ref` names a file of the project, relative to the folder of its schema";
 
 impl ValueReader<'_> {
     /// Returns the schema with the files that it refers to, directly or not; `used` is where the declaration takes it from.
@@ -101,7 +100,7 @@ fn led_somewhere(known: &BTreeMap<RelPath, (Asset, Value)>) -> Result<(), Box<Pr
             };
             let place = into.zip(pointer(&reference));
             if place.is_some_and(|(document, pointer)| document.pointer(&pointer).is_none()) {
-                let message = format!("`$ref` to `{reference}` leads to nothing");
+                let message = format!("`$ref` to `{reference}` has no target");
                 let problem = wrong(message).label("there is no such place in the file");
                 return Err(problem.into());
             }
@@ -117,7 +116,7 @@ fn led_somewhere(known: &BTreeMap<RelPath, (Asset, Value)>) -> Result<(), Box<Pr
     let schema = known
         .values()
         .find(|(schema, _)| schema.path.as_str() == path);
-    let message = format!("`$ref` to `{reference}` leads back to where it stands");
+    let message = format!("`$ref` to `{reference}` leads back to itself");
     let help = "a schema may refer to itself for a part of the value (a property, an item), not for the value itself";
     schema.map_or(Ok(()), |(schema, _)| {
         Err(at(schema, &reference, message).help(help).into())

@@ -41,7 +41,7 @@ impl ValueReader<'_> {
             ..self.path(spot, names, Sees::Batch)?
         };
         let wrong = if path.is_whole() {
-            Some("a folder stands before the name, such as \"prompts/{{ params.prompt }}\"")
+            Some("write a folder before the name, such as \"prompts/{{ params.prompt }}\"")
         } else if path.is_pattern() {
             Some("write the path of one file, with `{{ }}` for what differs")
         } else {

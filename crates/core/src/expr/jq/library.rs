@@ -38,8 +38,7 @@ const CLOCK: &str =
 const ENVIRONMENT: &str = "steps have no environment: name the variable under [env] in milepost.toml and write `$env.NAME`, or use `$params`";
 const HALT: &str = "a program cannot end the run: raise `error(\"…\")`";
 const TERMINAL: &str = "steps have no terminal: put what you want to see into the result";
-const FILES: &str =
-    "a program stands alone and opens no files: what it reads are the names of its stage";
+const FILES: &str = "a program opens no files: it reads the names of its stage";
 
 /// jq's filters that jaq has not, `del` so that it keeps the order of keys, and `sub` so that a text without a match costs
 /// little.

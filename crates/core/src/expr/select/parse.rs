@@ -66,7 +66,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<PathStep>, SelectError> {
                     Some('[') => {
                         "a plain path has `[]`, all items; a single one or a part needs a jq program"
                     }
-                    Some('?') => "null gives no values by itself; leave the `?` out",
+                    Some('?') => "null selects no values anyway; leave the `?` out",
                     Some('|' | ' ' | '(') => {
                         "a plain path has only names and `[]`; for more use a key that takes jq"
                     }

@@ -27,7 +27,7 @@ pub enum SelectError {
         hint: String,
     },
     /// The value is no object or list.
-    #[error("{} is {found}, {expected} was expected", shown(.pointer))]
+    #[error("{} is {found}, expected {expected}", shown(.pointer))]
     Shape {
         /// JSON pointer into the document.
         pointer: String,

@@ -15,9 +15,7 @@ impl Misplaced {
     pub(crate) fn new(place: &str) -> Self {
         Self {
             range: 0..0,
-            message: format!(
-                "`{{{{ }}}}` stands {place}, where a value cannot become a quoted word"
-            ),
+            message: format!("`{{{{ }}}}` is {place}, where a value cannot become a quoted word"),
         }
     }
 }

@@ -163,7 +163,7 @@ pub enum ExpressionError {
     #[error(transparent)]
     Duration(#[from] DurationError),
     /// The rendered value is no whole number of at least 1.
-    #[error("`{name}` gave {value}: a whole number from 1 on was expected")]
+    #[error("`{name}` returned {value}, expected a whole number of at least 1")]
     Count {
         /// The file and key of the template.
         name: String,
@@ -179,7 +179,7 @@ pub enum ExpressionError {
         error: PathError,
     },
     /// The project has no such template.
-    #[error("`{declared}` gives `{path}`, which the project has not: there is {}", listed(.known.iter().map(RelPath::as_str)))]
+    #[error("`{declared}` renders to `{path}`, which the project does not have: there is {}", listed(.known.iter().map(RelPath::as_str)))]
     NoSuchFile {
         /// The path as declared.
         declared: String,

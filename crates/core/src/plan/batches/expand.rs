@@ -68,7 +68,7 @@ pub enum ExpandError {
     },
     /// Two batches have the same key.
     #[error(
-        "stage `{stage}` has two batches known by `{key}`: give [each.{each}] a `key` that tells them apart"
+        "stage `{stage}` has two batches with the key `{key}`: give [each.{each}] a `key` that distinguishes them"
     )]
     EqualKeys {
         /// The stage.
@@ -186,16 +186,12 @@ fn items(
                         .one(item.scope_value(), base)
                         .map_err(|error| error.to_string())?;
                     text_key(&value).ok_or_else(|| {
-                        format!("`key` gave {value}: text or a number was expected")
+                        format!("`key` returned {value}, expected text or a number")
                     })?
                 }
                 (None, BatchItem::File(file)) => file.path.stem().to_owned(),
-                (None, BatchItem::Value(value)) => text_key(value).ok_or_else(|| {
-                    format!(
-                        "an item is {}: say what it is known by with `key`",
-                        kind_of(value)
-                    )
-                })?,
+                (None, BatchItem::Value(value)) => text_key(value)
+                    .ok_or_else(|| format!("an item is {}: declare its `key`", kind_of(value)))?,
             };
             Ok((key, item))
         })

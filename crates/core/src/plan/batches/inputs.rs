@@ -182,7 +182,7 @@ fn one(
                 .map(|name| match name {
                     Value::String(text) => confined(text, base, *whole),
                     other => Err(Missed::from(format!(
-                        "`select` gave {other}: the name of a file was expected"
+                        "`select` returned {other}, expected the name of a file"
                     ))),
                 })
                 .collect::<Result<_, Missed>>()?;

@@ -55,9 +55,9 @@ impl fmt::Display for Blocker {
             Precondition::Partial => {
                 "is partial: `allow_partial = true` in this stage reads what is there"
             }
-            Precondition::Outdated => "is no longer up to date",
-            Precondition::Unjudged => "has to be validated again",
-            Precondition::Altered => "has files that somebody altered",
+            Precondition::Outdated => "is out of date",
+            Precondition::Unjudged => "must be validated again",
+            Precondition::Altered => "has files that were modified by hand",
         };
         write!(f, "stage `{}` {how}", self.stage)
     }
