@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::LazyLock;
 
-/// What stands where a key stood.
+/// The replacement for a key.
 pub(crate) const HIDDEN: &str = "[key]";
 
-/// Shorter values are not looked for: they would be found in words.
+/// The least length of a known key: shorter values would match words.
 const SHORTEST: usize = 8;
 
 /// Forms of keys: Anthropic and OpenAI (`sk-`), Google, AWS, GitHub, GitLab, Slack, Hugging Face, and what follows `Bearer`.

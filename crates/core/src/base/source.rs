@@ -12,17 +12,17 @@ pub trait Source: Send + Sync {
     /// Opens it.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The error of the file system.
     fn open(&self) -> io::Result<Box<dyn Read + Send>>;
 }
 
-/// A file that a step writes. What is written counts only when `finish` was called.
+/// A file that a step writes. Its content counts only after `finish`.
 pub trait Sink: Write + Send {
     /// Where it is being written, absolute.
     fn path(&self) -> &Path;
     /// Ends the file: what is in memory is handed to the file system.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The error of the file system.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }

@@ -1,4 +1,4 @@
-//! Checks of a project as a whole: who writes what, who reads it, and whether that can be.
+//! Checks across stages: every file has one writer, and only later stages read it.
 
 use crate::base::glob::{is_pattern, may_meet};
 use crate::base::path::{RelPath, Root};
@@ -18,11 +18,11 @@ pub(crate) struct Draft {
     pub(crate) number: u32,
     /// Its name.
     pub(crate) name: String,
-    /// All of it, when nothing is wrong with it.
+    /// The stage, if it has no mistakes.
     pub(crate) stage: Option<Stage>,
-    /// What it writes.
+    /// The paths that it writes.
     pub(crate) writes: Vec<Written>,
-    /// What it reads.
+    /// The paths that it reads.
     pub(crate) reads: Vec<Read>,
     /// Its progress file, and where that is named (nowhere: empty).
     pub(crate) progress: Option<(RelPath, Range<usize>)>,
@@ -33,7 +33,7 @@ pub(crate) struct Draft {
 /// A path that a stage writes.
 #[derive(Debug)]
 pub(crate) struct Written {
-    /// What it is: "output `parsed`".
+    /// The description for messages: "output `parsed`".
     pub(crate) what: String,
     /// The path.
     pub(crate) path: PathTemplate,

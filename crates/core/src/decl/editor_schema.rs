@@ -1,4 +1,4 @@
-//! JSON Schemas of declarations, for editors; made from the table of keys that the reader checks by.
+//! JSON Schemas of declarations for editors, generated from the keys of the language.
 
 use crate::decl::keys::{self, KeySpec, Need, TableSpec, ValueKind};
 use crate::expr::scope::CellType;
@@ -69,7 +69,7 @@ fn of_table(table: &'static TableSpec) -> Value {
     Value::Object(schema)
 }
 
-/// What must be there when a key is: `prompt` with `agent`, and `agent` with `prompt`.
+/// Returns the keys that require each other: `prompt` with `agent`, and `agent` with `prompt`.
 fn beside(table: &'static TableSpec) -> Map<String, Value> {
     let mut beside: Map<String, Value> = Map::new();
     let mut add = |key: &str, other: &str| {

@@ -1,4 +1,4 @@
-//! The keys of the declaration language, in one table: the reader checks by it and the published schemas are made from it.
+//! The keys of the language, in one table that the reader and the published schemas use.
 
 mod agent;
 mod project;

@@ -1,4 +1,4 @@
-//! A place in a text: line, column and bytes, as every error of this layer gives it.
+//! A place in a text: line, column and bytes.
 
 use std::fmt;
 use std::ops::Range;

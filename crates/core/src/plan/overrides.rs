@@ -1,4 +1,4 @@
-//! The accepted modifications by hand that a stage reports, or that what it reads rests on.
+//! The accepted modifications by hand of a stage's outputs, and of the stages that it reads from.
 
 use crate::base::natural::natural;
 use crate::model::pipeline::Pipeline;

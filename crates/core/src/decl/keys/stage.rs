@@ -1,4 +1,4 @@
-//! Keys of a stage's file, but for those of its steps.
+//! Keys of a stage's file, without those of its steps.
 
 use super::Need::{Beside, Optional, Required, RequiredBeside, What};
 use super::ValueKind::{

@@ -1,4 +1,4 @@
-//! Reads `[agents.NAME]`: who answers what agent steps ask.
+//! Reads `[agents.NAME]`: the agents that answer the questions of agent steps.
 
 use crate::decl::keys;
 use crate::decl::problem::SourceFile;
@@ -106,7 +106,7 @@ fn provider(
     cli(reader, file, fields).map(Provider::Cli)
 }
 
-/// Where an API is, as far as that is said.
+/// Reads the declared address of an API.
 fn address(
     reader: &mut ValueReader<'_>,
     names: &ProjectNames,

@@ -1,4 +1,4 @@
-//! Reads `[manifest]`: what one run after another over several workspaces goes by.
+//! Reads `[manifest]`: how workspace lists are read and summed up.
 
 use crate::decl::keys::MANIFEST;
 use crate::decl::problem::SourceFile;
@@ -8,7 +8,7 @@ use crate::decl::values::reader::ValueReader;
 use crate::model::pipeline::Manifest;
 use crate::model::stage::Program;
 
-/// What `[manifest]` says; without it nothing.
+/// Reads `[manifest]`; it may be missing.
 pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile, top: &Fields<'_>) -> Manifest {
     let Some(node) = top.get("manifest") else {
         return Manifest::default();

@@ -21,7 +21,7 @@ use agent::agent;
 use params::param;
 use std::collections::BTreeMap;
 
-/// What `milepost.toml` declares, as far as it could be read.
+/// The declarations of `milepost.toml`, without those that have mistakes.
 #[derive(Debug, Default)]
 pub(crate) struct Project {
     /// Its name.
@@ -32,7 +32,7 @@ pub(crate) struct Project {
     pub(crate) env: BTreeMap<String, String>,
     /// Agents.
     pub(crate) agents: BTreeMap<String, Agent>,
-    /// What a workspace may spend.
+    /// The limits of a workspace.
     pub(crate) limits: Limits,
     /// Services.
     pub(crate) services: BTreeMap<String, Service>,

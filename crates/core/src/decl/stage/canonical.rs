@@ -1,4 +1,4 @@
-//! What a fingerprint takes of a declaration: its parts as canonical JSON, without what changes no output.
+//! The declaration of a stage as canonical JSON for the fingerprint, without keys that change no output.
 
 use crate::decl::step::{MAX_ELEMENTS, SIZE};
 use crate::decl::tables::tree::TomlTable;
@@ -178,7 +178,7 @@ fn format_name(format: Format) -> &'static str {
     }
 }
 
-/// A program's text: where it stands makes no difference.
+/// Returns the text of a program, whether it is inline or in a file.
 fn source(program: &Program) -> &str {
     program.source.trim()
 }

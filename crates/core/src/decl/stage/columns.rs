@@ -8,7 +8,7 @@ use crate::expr::scope::{CellType, Columns, Format};
 use std::sync::Arc;
 
 impl StageReader<'_, '_, '_> {
-    /// Reads `columns` of a file whose name or `format` says this format. The outer none: wrong.
+    /// Reads `columns` of a file of this format. The outer `None` means a mistake.
     #[expect(
         clippy::option_option,
         reason = "a file without columns is right, one with wrong columns is not"

@@ -1,4 +1,4 @@
-//! Reads what a stage is done for, what it reads and what it writes: `each`, `inputs`, `outputs`.
+//! Reads `each`, `inputs` and `outputs` of a stage.
 
 use crate::base::path::{FilePath, RelPath, Root};
 use crate::decl::cross_checks::{Read, Written};
@@ -243,7 +243,7 @@ impl StageReader<'_, '_, '_> {
         })
     }
 
-    /// The outer none: wrong.
+    /// Reads the schema of an output. The outer `None` means a mistake.
     #[expect(
         clippy::option_option,
         reason = "an output without a schema is right, one with a broken schema is not"

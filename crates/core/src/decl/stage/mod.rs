@@ -26,7 +26,7 @@ use crate::model::step::{ASSIGNMENT, Outputs, Part, Step};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Reads a stage. What can be told of it is in the draft also when something is wrong.
+/// Reads a stage. If it has mistakes, the draft holds what could be read.
 pub(crate) fn read(
     reader: &mut ValueReader<'_>,
     project: &Project,
@@ -147,14 +147,14 @@ fn awaited(stage: &Stage, steps: &[(&TomlTable, Range<usize>)]) -> Vec<Read> {
     reads
 }
 
-/// Returns the name and path of the output that stands first.
+/// Returns the name and path of the first output.
 pub(crate) fn first_output<'a>(top: &Fields<'a>) -> Option<(&'a str, &'a str)> {
     let (key, node) = top.get("outputs")?.table()?.entries.first()?;
     let path = node.text().or_else(|| node.table()?.get("path")?.text())?;
     Some((key.name.as_str(), path))
 }
 
-/// What `split` writes beside its batches without being told: which questions stand in which batch.
+/// Returns the output that `split` writes beside its batches: the assignment of questions to batches.
 fn assignment(stage: &Stage) -> Option<Output> {
     let splits = |step: &&Step| step.kind.info().outputs == Outputs::Many;
     let batches = stage.output(&stage.steps.iter().find(splits)?.out)?;
@@ -193,7 +193,7 @@ fn step_tables<'a>(top: &Fields<'a>) -> Vec<(&'a TomlTable, Range<usize>)> {
     }
 }
 
-/// All names that a stage declares; names that are taken or cannot be names are reported.
+/// Returns the names that a stage declares. Names that are already used or invalid are reported.
 fn declared<'p>(
     reader: &mut ValueReader<'_>,
     project: &'p Project,
@@ -268,7 +268,7 @@ fn declared<'p>(
     names
 }
 
-/// What reading the parts of a stage needs.
+/// Reads the tables of a stage.
 pub(crate) struct StageReader<'r, 'a, 'n> {
     pub(crate) reader: &'r mut ValueReader<'a>,
     pub(crate) file: &'r SourceFile,

@@ -1,4 +1,4 @@
-//! Reads how a stage goes about its batches, and what they are expected to use: `policy` and `estimate`.
+//! Reads `policy` and `estimate` of a stage.
 
 use crate::decl::keys::{ESTIMATE, POLICY};
 use crate::decl::stage::{StageReader, first_output};
@@ -61,7 +61,7 @@ impl StageReader<'_, '_, '_> {
         policy
     }
 
-    /// The estimate for a batch.
+    /// Returns the estimate for a batch.
     pub(crate) fn estimate(&mut self, top: &Fields<'_>) -> Option<Estimate> {
         let node = top.get("estimate")?;
         let fields = fields::check(

@@ -1,4 +1,4 @@
-//! Reads `[refine]`, and outputs that there are of each round.
+//! Reads `[refine]`, and outputs with one file per iteration.
 
 use crate::decl::keys::REFINE;
 use crate::decl::stage::StageReader;
@@ -8,7 +8,7 @@ use crate::decl::values::names::Sees;
 use crate::model::stage::{Refine, Templated};
 use std::ops::Range;
 
-/// Rounds when nothing else is said.
+/// The default of `max_iterations`.
 const ROUNDS: u64 = 3;
 
 impl StageReader<'_, '_, '_> {
@@ -65,7 +65,7 @@ impl StageReader<'_, '_, '_> {
         })
     }
 
-    /// Returns the path of an output with a `*` in the place of `{{ iteration }}`, if it has that. The outer none: wrong.
+    /// Returns the path of an output with `*` for `{{ iteration }}`, if it has that. The outer `None` means a mistake.
     #[expect(clippy::option_option, reason = "absent and wrong are different")]
     pub(crate) fn round_path(&mut self, text: &str, span: &Range<usize>) -> Option<Option<String>> {
         let pattern = self.names.is_refined.then(|| starred(text)).flatten();

@@ -44,7 +44,7 @@ impl StepReader<'_, '_> {
         })
     }
 
-    /// A file that someone else writes.
+    /// Reads `wait`: a file that another process writes.
     pub(crate) fn wait(&mut self) -> Option<WaitStep> {
         let path = self.one_file("wait");
         let marker = match self.fields.text("marker") {

@@ -236,7 +236,7 @@ impl<'r> StepReader<'r, '_> {
         })
     }
 
-    /// What reads a PDF. Unknown engines are reported.
+    /// Reads the engines of a PDF. Unknown ones are reported.
     fn engines(&mut self) -> Option<Vec<PdfEngine>> {
         let Some(list) = self.fields.get("engines").and_then(TomlNode::list) else {
             return Some(PdfEngine::ALL.to_vec());
@@ -277,7 +277,8 @@ impl<'r> StepReader<'r, '_> {
         self.reader.report.add(problem.help(help));
     }
 
-    /// Of one answer: as declared, else the output's when the answer is the record. The outer none: wrong.
+    /// Returns the schema of one answer: as declared, or that of the output if the answer is its record. The outer `None` means
+    /// a mistake.
     #[expect(clippy::option_option, reason = "absent and wrong are different")]
     fn answer_schema(&mut self, has_result: bool) -> Option<Option<Asset>> {
         if self.fields.text("schema").is_some() {

@@ -1,4 +1,4 @@
-//! What reading one step needs, and how the values of its keys are read.
+//! Reads the values of a step's keys.
 
 use crate::decl::problem::SourceFile;
 use crate::decl::project::Project;
@@ -13,11 +13,11 @@ use crate::model::step::KindName;
 use std::ops::Range;
 use std::time::Duration;
 
-/// What an earlier step makes.
+/// The output of an earlier step.
 pub(crate) struct StepOutput {
     /// The name.
     pub(crate) out: String,
-    /// Where that is said.
+    /// The place of the declaration.
     pub(crate) span: Range<usize>,
     /// The kind of the step.
     pub(crate) what: &'static str,
@@ -28,7 +28,7 @@ pub(crate) fn kind_of(fields: &Fields<'_>) -> Option<KindName> {
     KindName::named(fields.what?)
 }
 
-/// What reading one step needs.
+/// Reads the keys of one step.
 pub(crate) struct StepReader<'r, 'a> {
     pub(crate) reader: &'r mut ValueReader<'a>,
     pub(crate) file: &'r SourceFile,
@@ -63,7 +63,7 @@ impl StepReader<'_, '_> {
         self.reader.jq(&spot, self.names, sees)
     }
 
-    /// A program that may be absent. The outer none: wrong.
+    /// Reads an optional program. The outer `None` means a mistake.
     #[expect(clippy::option_option, reason = "absent and wrong are different")]
     pub(crate) fn wanted_jq(&mut self, key: &'static str, sees: Sees) -> Option<Option<Program>> {
         if self.fields.get(key).is_none() {
@@ -73,7 +73,7 @@ impl StepReader<'_, '_> {
         }
     }
 
-    /// A plain path that may be absent. The outer none: wrong.
+    /// Reads an optional plain path. The outer `None` means a mistake.
     #[expect(clippy::option_option, reason = "absent and wrong are different")]
     pub(crate) fn select(&mut self, key: &'static str) -> Option<Option<Select>> {
         let Some(spot) = self.fields.spot(key) else {

@@ -1,4 +1,4 @@
-//! What steps make and hand on: `out`, and the names of files that later steps read.
+//! The outputs of steps: `out`, and the names of files that later steps read.
 
 use crate::decl::problem::SourceFile;
 use crate::decl::step::reader::{StepOutput, StepReader, kind_of};
@@ -53,7 +53,7 @@ impl StepReader<'_, '_> {
         None
     }
 
-    /// What the step makes, and where that is said.
+    /// Returns the output of the step, with the place of its declaration.
     pub(crate) fn out(&mut self, steps: usize) -> Option<(String, Range<usize>)> {
         if let Some((text, span)) = self.fields.text("out") {
             return Some((text.to_owned(), span));
@@ -89,7 +89,7 @@ impl StepReader<'_, '_> {
         }
     }
 
-    /// Whether the kind of the step fits what it makes, and nobody made it before.
+    /// Checks that the step's kind can write its output, and that no earlier step writes it.
     pub(crate) fn check_out(&mut self, out: &str, span: &Range<usize>) {
         let what = self.fields.what.unwrap_or_default();
         let info = kind_of(self.fields).map(KindName::info);

@@ -12,7 +12,7 @@ use std::ops::Range;
 #[derive(Debug, Clone)]
 pub(crate) struct Fields<'a> {
     file: &'a SourceFile,
-    /// Where it stands.
+    /// The place in the file.
     pub(crate) span: Range<usize>,
     /// The key that says what it is.
     pub(crate) what: Option<&'static str>,
@@ -28,7 +28,7 @@ impl<'a> Fields<'a> {
             .map(|(_, _, node)| *node)
     }
 
-    /// Returns the string behind a key, and where it stands.
+    /// Returns the string behind a key with its place.
     pub(crate) fn text(&self, name: &str) -> Option<(&'a str, Range<usize>)> {
         let node = self.get(name)?;
         node.text().map(|text| (text, node.span.clone()))
@@ -73,7 +73,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Where the key itself stands, else the header.
+    /// Returns the place of the key, or of the header without the key.
     pub(crate) fn key_span(&self, name: &str) -> Range<usize> {
         let found = self.entries.iter().find(|(key, _, _)| key.name == name);
         found.map_or_else(|| self.span.clone(), |(_, key, _)| key.span.clone())
@@ -129,7 +129,7 @@ pub(crate) fn check<'a>(
 /// A key that is there, and its entry in the table of keys.
 type Present<'a> = (&'static KeySpec, &'a tree::TomlKey);
 
-/// Checks that a table is one thing. False: what it is cannot be told.
+/// Checks that a table has exactly one key that defines its kind. Returns false otherwise.
 fn check_what(
     file: &SourceFile,
     report: &mut Report,
@@ -176,7 +176,7 @@ fn check_what(
     fields.what.is_some()
 }
 
-/// Checks that what is needed is there, and stands beside what it belongs to.
+/// Checks that required keys exist, and that keys are beside the keys that they belong to.
 fn check_needs(
     file: &SourceFile,
     report: &mut Report,
@@ -225,7 +225,7 @@ fn check_needs(
     }
 }
 
-/// A header as it stands in a message; the top of a file has none.
+/// Returns a header for a message; the top of a file has none.
 fn shown(header: &str, spec: &TableSpec) -> String {
     if header.is_empty() {
         format!("the {}", spec.what)

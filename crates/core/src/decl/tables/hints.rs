@@ -1,4 +1,4 @@
-//! What to say about the mistakes that people make: words in the wrong table, in the wrong number, or nearly right.
+//! Help for common mistakes: keys in the wrong table, singular for plural, and typing errors.
 
 use crate::decl::keys::{self, AGENT, Need, PROJECT, STAGE, TableSpec};
 use crate::decl::problem::{Problem, SourceFile};
@@ -57,7 +57,7 @@ const ORDER_WORDS: &[&str] = &[
     "upstream",
 ];
 
-/// Returns the key of the table that is meant by a name that it has not, if that can be told.
+/// Returns the key of the table that an unknown name most likely means.
 pub(crate) fn meant(name: &str, spec: &'static TableSpec) -> Option<&'static str> {
     let keys = || spec.keys.iter().map(|key| key.name);
     let ours = OTHER_WORDS
@@ -80,7 +80,7 @@ pub(crate) fn or<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
-/// A key that stands beside the wrong other one.
+/// Reports a key beside a key that it does not belong to.
 pub(crate) fn misplaced(
     file: &SourceFile,
     key: &keys::KeySpec,
@@ -136,7 +136,7 @@ fn of(spec: &TableSpec, header: &str) -> String {
     }
 }
 
-/// What to write in the place of a key that says what runs first.
+/// Returns the help for a key that declares an order.
 fn order(name: &str, spec: &'static TableSpec, node: &TomlNode) -> Option<String> {
     let is_of_a_stage = std::ptr::eq(spec, &raw const STAGE) || spec.what == "step";
     let word = name.to_lowercase().replace('-', "_");
@@ -149,7 +149,7 @@ fn order(name: &str, spec: &'static TableSpec, node: &TomlNode) -> Option<String
     })
 }
 
-/// What to do about a key that repeats what the name of a stage's file says.
+/// Returns the help for a key that repeats the name of a stage's file.
 fn identity(name: &str, spec: &'static TableSpec, header: &str) -> Option<String> {
     let is_top = std::ptr::eq(spec, &raw const STAGE) && header.is_empty();
     (is_top && ["name", "number", "id", "order"].contains(&name)).then(|| {

@@ -4,7 +4,7 @@ use crate::decl::problem::{Problem, SourceFile};
 use crate::decl::tables::tree::inside;
 use std::ops::Range;
 
-/// A string of a declaration and where it stands, with its quotes.
+/// A string of a declaration with its place, including its quotes.
 #[derive(Debug, Clone)]
 pub(crate) struct LocatedText<'a> {
     /// The file.
@@ -13,7 +13,7 @@ pub(crate) struct LocatedText<'a> {
     pub(crate) key: &'a str,
     /// The string.
     pub(crate) text: &'a str,
-    /// Where it stands.
+    /// The place in the file.
     pub(crate) span: Range<usize>,
 }
 
@@ -36,7 +36,7 @@ impl LocatedText<'_> {
         self.file.problem(span, message)
     }
 
-    /// Returns true if it stands in double quotes and has backslashes: TOML has then taken some away.
+    /// Returns true if it is in double quotes and has backslashes, some of which TOML removes.
     pub(crate) fn is_escaped(&self) -> bool {
         let raw = self.file.text.get(self.span.clone()).unwrap_or_default();
         raw.starts_with('"') && (raw.contains("\\\"") || raw.contains("\\\\"))

@@ -14,11 +14,11 @@ pub(crate) struct Slip {
     pub(crate) span: Range<usize>,
     /// What is wrong.
     pub(crate) message: String,
-    /// What belongs under the marked bytes; may be empty.
+    /// The label under the marked bytes; may be empty.
     pub(crate) label: &'static str,
-    /// What to write.
+    /// The help.
     pub(crate) help: String,
-    /// Bytes to replace, and by what; none where the end of a text cannot be told.
+    /// The bytes to replace, with the replacement; `None` if the end of the text is unknown.
     pub(crate) edit: Option<(Range<usize>, String)>,
 }
 
@@ -45,7 +45,7 @@ enum ScanEnd {
 
 type Scanned = Result<(), ScanEnd>;
 
-/// Where a value stands, which says what ends it.
+/// The context of a value, which determines what ends it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     Line,

@@ -1,4 +1,4 @@
-//! A TOML file as a tree in which every key and every value knows where it stands.
+//! A TOML file as a tree in which every key and every value has its place.
 
 use crate::decl::problem::{Problem, Report, SourceFile};
 use crate::decl::tables::syntax;
@@ -6,16 +6,16 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
-/// A value and the bytes of the file that it stands in. Of a table with a header: the header.
+/// A value with its bytes in the file; for a table with a header, those of the header.
 #[derive(Debug, Clone)]
 pub(crate) struct TomlNode {
     /// Bytes of the file.
     pub(crate) span: Range<usize>,
-    /// What stands there.
+    /// The value.
     pub(crate) value: Val,
 }
 
-/// What can stand behind a key.
+/// A value of TOML.
 #[derive(Debug, Clone)]
 pub(crate) enum Val {
     /// A string.
@@ -35,7 +35,7 @@ pub(crate) enum Val {
 }
 
 impl Val {
-    /// What it is, with its article, for messages.
+    /// Returns the kind of the value with its article, for messages.
     pub(crate) fn described(&self) -> &'static str {
         match self {
             Self::Text(_) => "a string",
@@ -94,7 +94,7 @@ impl TomlNode {
     }
 }
 
-/// A key and where it stands.
+/// A key with its place.
 #[derive(Debug, Clone)]
 pub(crate) struct TomlKey {
     /// Bytes of the file.
@@ -243,7 +243,7 @@ fn node(
     TomlNode { span, value }
 }
 
-/// Returns the place in the file of byte `offset` of the string that stands, with its quotes, at `span`.
+/// Returns the place in the file of byte `offset` of the string at `span`, which includes its quotes.
 pub(crate) fn inside(source: &str, span: &Range<usize>, offset: usize) -> usize {
     let Some(raw) = source.get(span.clone()) else {
         return span.start;

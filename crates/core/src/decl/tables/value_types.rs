@@ -1,4 +1,4 @@
-//! What may stand behind a key, checked by its kind, and how to write it when something else stands there.
+//! Checks values by the kinds of their keys, and explains how to write them.
 
 use crate::decl::keys::{KeySpec, ValueKind};
 use crate::decl::problem::{Problem, SourceFile};
@@ -6,7 +6,7 @@ use crate::decl::tables::hints;
 use crate::decl::tables::tree::{TomlNode, Val};
 use crate::expr::place::nearest;
 
-/// What was expected, and how to write it.
+/// The expected value, and how to write it.
 pub(crate) struct WrongType {
     expected: String,
     label: Option<&'static str>,
@@ -117,7 +117,7 @@ fn is_string(kind: ValueKind) -> bool {
     )
 }
 
-/// What is wrong with a value behind a key, if something is.
+/// Returns the mistake of a value, if there is one.
 pub(crate) fn wrong_type(key: &'static KeySpec, node: &TomlNode) -> Option<WrongType> {
     let (kind, name) = (key.kind, key.name);
     if fits(kind, &node.value) {
@@ -195,7 +195,7 @@ pub(crate) fn wrong_type(key: &'static KeySpec, node: &TomlNode) -> Option<Wrong
     })
 }
 
-/// What stands behind a key of this kind, for messages.
+/// Returns the noun for a kind of value, for messages.
 fn expected(kind: ValueKind) -> &'static str {
     match kind {
         ValueKind::Text | ValueKind::Plain => "a string",

@@ -1,4 +1,4 @@
-//! Files of the project that a command names by a relative path: where it runs there are none.
+//! Files of the project that a command names by a relative path, which does not exist where the command runs.
 
 use crate::base::path::RelPath;
 use crate::decl::problem::{Problem, SourceFile};
@@ -14,7 +14,7 @@ const INTERPRETERS: [&str; 19] = [
     "pwsh", "python", "python2", "python3", "ruby", "sh", "zsh",
 ];
 
-/// Flags after which no script follows: it stands in the argument itself, or a module is run.
+/// Flags that no script file follows: the script is an argument, or a module runs.
 const INLINE: [&str; 8] = ["-c", "-e", "-E", "-m", "-r", "-p", "-s", "--eval"];
 
 impl ValueReader<'_> {

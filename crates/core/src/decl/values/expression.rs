@@ -93,7 +93,7 @@ impl ValueReader<'_> {
         }
     }
 
-    /// A template that stands in the declaration itself.
+    /// Reads an inline template as text.
     pub(crate) fn text(
         &mut self,
         spot: &LocatedText<'_>,
@@ -133,7 +133,7 @@ impl ValueReader<'_> {
         found
     }
 
-    /// Reports a `{{ }}` in a script for a shell that stands where its value cannot become a quoted word.
+    /// Reports a `{{ }}` of a shell script in a place where its value cannot become a quoted word.
     pub(crate) fn script(&mut self, spot: &LocatedText<'_>) {
         if let Err(wrong) = shell::check(spot.text) {
             let problem = spot.problem_at(&wrong.range, wrong.message);
@@ -142,7 +142,7 @@ impl ValueReader<'_> {
         }
     }
 
-    /// The same of a list of arguments that gives a shell its script: `["sh", "-c", SCRIPT]`.
+    /// Does the same for the script in a list of arguments: `["sh", "-c", SCRIPT]`.
     pub(crate) fn list_script(
         &mut self,
         file: &SourceFile,
@@ -168,7 +168,7 @@ impl ValueReader<'_> {
         }
     }
 
-    /// Compiles a template that stands in the declaration itself.
+    /// Compiles an inline template.
     pub(crate) fn template(
         &mut self,
         spot: &LocatedText<'_>,
@@ -354,7 +354,7 @@ impl ValueReader<'_> {
         Some(select)
     }
 
-    /// A duration, or a template that gives one.
+    /// Reads a duration, or a template for one.
     pub(crate) fn duration(
         &mut self,
         spot: &LocatedText<'_>,
@@ -373,7 +373,7 @@ impl ValueReader<'_> {
         }
     }
 
-    /// A number from 1 on, or a template that gives one.
+    /// Reads a number of at least 1, or a template for one.
     pub(crate) fn count(
         &mut self,
         file: &SourceFile,
@@ -401,7 +401,7 @@ impl ValueReader<'_> {
 const SINGLE_QUOTES: &str =
     "write jq in single quotes, '…': in double quotes TOML takes the backslashes away";
 
-/// What to say about a program that is nearly right, which only its place in the declaration tells.
+/// Returns the help for a jq program that looks like a name of the scope.
 fn jq_hint(spot: &LocatedText<'_>, is_file: bool, message: &str) -> Option<String> {
     let text = spot.text.trim();
     let is_word = !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_');
@@ -445,7 +445,7 @@ fn jq_hint(spot: &LocatedText<'_>, is_file: bool, message: &str) -> Option<Strin
         })
 }
 
-/// Where a dotted name stands in a text: the whole of it, else its first part; empty if nowhere.
+/// Returns the place of a dotted name in a text, or of its first part; empty if it does not occur.
 fn find_name(text: &str, dotted: &str) -> Range<usize> {
     let first = dotted.split('.').next().unwrap_or(dotted);
     for wanted in [dotted, first] {

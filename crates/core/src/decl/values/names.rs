@@ -1,4 +1,4 @@
-//! The names that expressions of a stage may use, and what to say about others.
+//! The names that expressions of a stage can use, and the help for other names.
 
 use crate::decl::problem::{Report, SourceFile};
 use crate::decl::tables::tree::TomlKey;
@@ -6,22 +6,22 @@ use crate::expr::place::{listed, nearest};
 use crate::model::stage::{FIXED_NAMES, OVERRIDES, ROUND_NAMES, RUN};
 use std::ops::Range;
 
-/// What an expression sees.
+/// The names that an expression can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sees {
     /// Nothing.
     Nothing,
-    /// What is known before there are batches: `params`, `env`, `workspace`, `agents`, `milepost`.
+    /// The names that are known before batches: `params`, `env`, `workspace`, `agents`, `milepost`.
     Start,
-    /// That, and the `each` names: what is known of a batch before it runs.
+    /// These and the `each` names: what is known of a batch before it runs.
     Batch,
-    /// That, and `run`: what the path of an output may hold.
+    /// These and `run`: what the path of an output can use.
     Place,
-    /// What is known of a batch before it runs, and what its inputs hold.
+    /// What is known of a batch before it runs, and the content of its inputs.
     Inputs,
-    /// Everything.
+    /// All names.
     All,
-    /// Everything, and these names beside.
+    /// All names, and these.
     AllAnd(&'static [&'static str]),
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct ProjectNames {
     pub(crate) agents: Vec<String>,
     /// Of `[services]`.
     pub(crate) services: Vec<String>,
-    /// True if `milepost.toml` could not be read, so that nothing can be said about names of the project.
+    /// True if `milepost.toml` could not be read, so that names of the project are not checked.
     pub(crate) is_unknown: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct StageNames<'a> {
     pub(crate) inputs: Vec<String>,
     /// Of outputs.
     pub(crate) outputs: Vec<String>,
-    /// What steps hand on that is no output.
+    /// The `out` names of steps that are no outputs.
     pub(crate) outs: Vec<String>,
     /// True if the steps are repeated.
     pub(crate) is_refined: bool,
@@ -59,12 +59,12 @@ pub(crate) struct StageNames<'a> {
     pub(crate) hides_run: bool,
 }
 
-/// What is wrong with a name.
+/// The mistake of a name.
 #[derive(Debug)]
 pub(crate) struct NameError {
     /// In one line.
     pub(crate) message: String,
-    /// What stands under it.
+    /// The label under the name.
     pub(crate) label: String,
     /// The help.
     pub(crate) help: Option<String>,
@@ -85,7 +85,7 @@ const DEPRECATED: (&str, &str) = (
     "for a date that is printed write `run.date`; for a day that decides something declare `today = { type = \"date\", default = \"today\" }` in `[params]` and write `params.today`; the day when the workspace was made is in `workspace.created`",
 );
 
-/// What to write for the steps to be repeated.
+/// The help for names of `[refine]`.
 const REPEATED: &str = "it belongs to `[refine]`, with `until` below it";
 
 /// Names known of a file that an `each` is at.
@@ -157,7 +157,7 @@ impl<'a> StageNames<'a> {
         !self.hides_run && self.taken(RUN).is_none()
     }
 
-    /// What to write in the place of a name that goes away.
+    /// Returns a deprecated name and its replacement.
     pub(crate) fn deprecated(dotted: &str) -> Option<(&'static str, &'static str)> {
         let (name, _) = DEPRECATED;
         (dotted == name).then_some(DEPRECATED)
@@ -178,7 +178,7 @@ impl<'a> StageNames<'a> {
         }
     }
 
-    /// What is wrong with a dotted name in a template, if something is.
+    /// Returns the mistake of a dotted name in a template, if there is one.
     pub(crate) fn wrong(&self, dotted: &str, sees: Sees) -> Option<NameError> {
         let mut parts = dotted.split('.');
         let first = parts.next().unwrap_or(dotted);
@@ -190,7 +190,7 @@ impl<'a> StageNames<'a> {
         self.wrong_part(first, second?)
     }
 
-    /// What is wrong with the first name of a plain path, if something is.
+    /// Returns the mistake of the first name of a plain path, if there is one.
     pub(crate) fn wrong_first(&self, first: &str) -> Option<NameError> {
         let vars = self.vars(Sees::All);
         (!vars.iter().any(|var| var == first)).then(|| self.unknown(first, &vars))
@@ -325,7 +325,7 @@ impl<'a> StageNames<'a> {
         })
     }
 
-    /// What to say when jq says that `$name` is no name, and it is one elsewhere.
+    /// Returns the help for an unknown `$name` that exists elsewhere.
     pub(crate) fn hint_in_jq(&self, message: &str) -> Option<String> {
         let name = message.strip_prefix("`$")?.split('`').next()?;
         let has = |names: &[String]| names.iter().any(|known| known == name);

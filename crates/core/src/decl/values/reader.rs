@@ -1,4 +1,4 @@
-//! Reads the values of declarations: files of the project, jq programs, templates, paths, durations.
+//! Reads files of the project, schemas and paths.
 
 use crate::base::glob::{Glob, is_pattern};
 use crate::base::path::{RelPath, Root};
@@ -15,17 +15,17 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Reads files and expressions, and collects what is wrong with them.
+/// Reads files and expressions, and collects their mistakes.
 pub(crate) struct ValueReader<'a> {
     /// The project's files.
     pub(crate) files: &'a dyn ProjectFiles,
-    /// What was found.
+    /// The mistakes and warnings.
     pub(crate) report: Report,
     assets: RefCell<BTreeMap<RelPath, Result<Asset, String>>>,
 }
 
 impl<'a> ValueReader<'a> {
-    /// A reader that has read nothing.
+    /// Creates a reader.
     pub(crate) fn new(files: &'a dyn ProjectFiles) -> Self {
         Self {
             files,
@@ -34,7 +34,7 @@ impl<'a> ValueReader<'a> {
         }
     }
 
-    /// A file's text as an asset; the error is for people. None: it is not there.
+    /// Returns a file with its text; `None` if it does not exist. The error is a message.
     pub(crate) fn find(&self, path: &RelPath) -> Option<Result<Asset, String>> {
         if let Some(known) = self.assets.borrow().get(path) {
             return Some(known.clone());
@@ -52,7 +52,7 @@ impl<'a> ValueReader<'a> {
         Some(asset)
     }
 
-    /// Returns true if a file of the project is named with a prefix, which is wrong; that is reported.
+    /// Reports the prefix `project:` where it is not allowed, and returns true if there is one.
     pub(crate) fn has_prefix(&mut self, spot: &LocatedText<'_>) -> bool {
         let Some(rest) = spot.text.strip_prefix("project:") else {
             return false;
@@ -63,12 +63,12 @@ impl<'a> ValueReader<'a> {
         true
     }
 
-    /// Returns the file of the project that a declaration names. What is wrong is reported.
+    /// Returns the file of the project that a declaration names. Mistakes are reported.
     pub(crate) fn asset(&mut self, spot: &LocatedText<'_>) -> Option<Asset> {
         self.asset_or(spot, None)
     }
 
-    /// As [`ValueReader::asset`]; `without` says what to write where there is to be no such file.
+    /// As [`ValueReader::asset`]. `without` is the help for a missing file.
     fn asset_or(&mut self, spot: &LocatedText<'_>, without: Option<&str>) -> Option<Asset> {
         if self.has_prefix(spot) {
             return None;
@@ -119,7 +119,7 @@ impl<'a> ValueReader<'a> {
             .ok()
     }
 
-    /// A schema: an asset that is JSON.
+    /// Reads a schema.
     pub(crate) fn schema(&mut self, spot: &LocatedText<'_>) -> Option<Asset> {
         self.schema_or(spot, "remove `schema` where nothing is to be validated")
     }
@@ -181,7 +181,7 @@ impl<'a> ValueReader<'a> {
             .any(|name| name == path.file_name())
     }
 
-    /// A file of the project that an argument names with `project:`; if it is not there, that is reported.
+    /// Checks that a file that an argument names with `project:` exists.
     pub(crate) fn project_file(&mut self, spot: &LocatedText<'_>, path: &str) {
         let problem = match RelPath::parse(path) {
             Ok(path) if self.exists(&path) => return,
@@ -236,8 +236,8 @@ impl<'a> ValueReader<'a> {
         self.report.add(problem.label("matches nothing").help(help));
     }
 
-    /// Returns the file that is meant by a path that is not there: nearly the same name beside it, or in a folder that projects
-    /// have.
+    /// Returns the file that a wrong path most likely means: a similar name in the same folder, or in a usual folder of
+    /// projects.
     pub(crate) fn near_file(&self, path: &RelPath) -> Option<String> {
         let folder = path
             .parent()
@@ -263,7 +263,7 @@ impl<'a> ValueReader<'a> {
         })
     }
 
-    /// A path that is read or written. Wrong ones are reported.
+    /// Reads a path template. Mistakes are reported.
     pub(crate) fn path(
         &mut self,
         spot: &LocatedText<'_>,

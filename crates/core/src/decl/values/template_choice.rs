@@ -1,4 +1,4 @@
-//! Templates that each batch picks: the project's files that a path with `{{ }}` can give.
+//! Templates that each batch chooses: the files of the project that a path with `{{ }}` matches.
 
 use crate::base::glob::Glob;
 use crate::base::path::{RelPath, Root};
@@ -12,7 +12,7 @@ use crate::model::step::{Picked, TemplateChoice};
 use std::collections::BTreeMap;
 
 impl ValueReader<'_> {
-    /// Returns the template of a step: a file of the project, or the one that a path with `{{ }}` gives for each batch.
+    /// Reads the template of a step: a file of the project, or a path with `{{ }}` that each batch renders.
     pub(crate) fn template_choice(
         &mut self,
         spot: &LocatedText<'_>,
@@ -89,7 +89,7 @@ impl ValueReader<'_> {
     }
 }
 
-/// What is wrong with a file, in one line.
+/// Returns the first mistake of a file, in one line.
 fn told(report: Report, file: &RelPath) -> String {
     match report.finish() {
         Err(problems) if !problems.0.is_empty() => problems.0[0].to_string(),
@@ -119,7 +119,7 @@ fn is_file(files: &dyn ProjectFiles, path: &RelPath) -> bool {
         && files.list(path.as_str()).is_empty()
 }
 
-/// Returns the names in the project that a pattern may mean: each of its parts stands for one name in a folder.
+/// Returns the paths of the project that a pattern may match.
 fn candidates(files: &dyn ProjectFiles, pattern: &str) -> Vec<RelPath> {
     let mut found = vec![String::new()];
     for part in pattern.split('/') {

@@ -1,8 +1,7 @@
-//! Programs that are run without iterators: most of those that run for every record, at a fraction of jaq's cost.
+//! Programs that run without iterators, at a fraction of jaq's cost: most of those that run for every record.
 //!
-//! A program is taken if it calls nothing that calls itself and nothing that keeps a state; definitions are put in the place of
-//! their calls, and every variable has a place of its own. What a filter of jaq or an operator does is left to jaq, and so
-//! are all other programs: the two give the same values and errors.
+//! A program qualifies if it has no recursion and no state. Definitions replace their calls, and every variable has one slot.
+//! Filters and operators of jaq still do the work. All other programs run in jaq, with the same values and errors.
 
 mod build;
 mod paths;

@@ -1,4 +1,4 @@
-//! What is wrong with a program, where, and what to write instead.
+//! Errors of jq programs: message, place and help.
 
 use jaq_core::compile::Undefined;
 use jaq_core::load::{lex, parse};
@@ -39,7 +39,7 @@ impl std::fmt::Display for JqError {
 }
 
 impl JqError {
-    /// What a program that was run said. Long values are cut.
+    /// Returns an error at run time. Long values are cut.
     pub(super) fn running(program: &str, message: &str) -> Self {
         Self {
             program: program.to_owned(),
@@ -50,7 +50,7 @@ impl JqError {
     }
 }
 
-/// A program that is being read: the ground on which its faults are described.
+/// The text of a program that is being compiled.
 pub(super) struct ProgramText<'a> {
     pub(crate) program: &'a str,
     pub(crate) source: &'a str,

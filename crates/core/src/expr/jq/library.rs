@@ -12,7 +12,7 @@ use jaq_json::Val;
 use super::data::Data;
 use super::{native, regex};
 
-/// Filters that are taken away, and why.
+/// Filters that programs cannot use, with the reason.
 const REFUSED: &[(&str, &str)] = &[
     ("now", CLOCK),
     ("localtime", CLOCK),
@@ -74,7 +74,7 @@ def @tsv:
   else error("\(.) is not a row of @tsv: an array is") end;
 "#;
 
-/// Why a filter or variable that jq has is not there.
+/// Returns the reason why a filter or variable of jq is missing.
 pub(crate) fn refusal(name: &str) -> Option<&'static str> {
     REFUSED
         .iter()

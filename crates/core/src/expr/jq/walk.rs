@@ -359,7 +359,7 @@ fn literal(term: &T<'_>) -> Option<String> {
         .collect()
 }
 
-/// What of a regular expression the engine does not have: its name.
+/// Returns the name of an unsupported feature of a regular expression.
 pub(super) fn unsupported(regex: &str) -> Option<&'static str> {
     let mut in_class = false;
     let mut rest = regex;

@@ -178,7 +178,7 @@ pub fn lines(source: &dyn Source, format: Format) -> Result<Vec<u64>, ScopeError
     }
 }
 
-/// The TOML reader gives a date as an object of one reserved key.
+/// Replaces dates, which the TOML reader returns as an object with one reserved key, by strings.
 fn dates_as_strings(value: Value) -> Value {
     match value {
         Value::Object(mut map) => match map.remove("$__toml_private_datetime") {

@@ -9,7 +9,7 @@ use crate::expr::select::SelectError;
 /// Why a name has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeError {
-    /// The name is not there.
+    /// The name is unknown.
     #[error("`{name}` is not a name of this stage; it has {}{}", listed(.has.iter().map(String::as_str)), did_you_mean(.near.as_deref()))]
     Unknown {
         /// The name.
@@ -32,7 +32,7 @@ pub enum ScopeError {
     Read {
         /// The file.
         file: String,
-        /// What the file system says.
+        /// The error of the file system.
         message: String,
     },
     /// The content is not of its format.

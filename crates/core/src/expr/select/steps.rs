@@ -23,7 +23,7 @@ pub enum SelectError {
         place: Place,
         /// What is wrong.
         message: String,
-        /// What to write.
+        /// The help.
         hint: String,
     },
     /// The value is no object or list.

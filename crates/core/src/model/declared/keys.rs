@@ -1,4 +1,4 @@
-//! The types that describe keys of the declaration language: the reader checks by them and the published schemas are made from them.
+//! The types that describe the keys of the language. The reader and the published schemas use them.
 
 /// The kind of value that a key takes.
 #[derive(Debug, Clone, Copy)]
@@ -29,13 +29,13 @@ pub enum ValueKind {
     Select,
     /// A number with a unit, or a template.
     Duration,
-    /// An integer from 1 on, or a template.
+    /// An integer of at least 1, or a template.
     Count,
-    /// An integer from 1 on.
+    /// An integer of at least 1.
     Integer,
-    /// A number from 0 on.
+    /// A number of at least 0.
     Number,
-    /// An integer from 0 on, or a share with a point, 0.0 to 1.0.
+    /// An integer of at least 0, or a share from 0.0 to 1.0.
     CountOrShare,
     /// True or false.
     Bool,

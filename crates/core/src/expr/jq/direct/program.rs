@@ -8,7 +8,7 @@ use jaq_json::Val;
 
 use crate::expr::jq::jaq::JaqFilter;
 
-/// A program in this form.
+/// A program as a tree.
 #[derive(Debug)]
 pub(crate) struct Direct {
     pub(crate) root: Expr,
@@ -16,7 +16,7 @@ pub(crate) struct Direct {
     pub(crate) slots: usize,
 }
 
-/// A value that stands in a program. jaq's own values belong to one thread, a program to many.
+/// A literal of a program. Values of jaq belong to one thread, a program to many.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Literal {
     Int(isize),
@@ -61,7 +61,7 @@ pub(crate) enum ExprKind {
     Jaq(Box<JaqFilter>, Vec<Expr>),
 }
 
-/// What becomes of the value at a path.
+/// The change of the value at a path.
 #[derive(Debug)]
 pub(crate) enum Change {
     /// `|=`: the first value that the step gives of it.
@@ -72,7 +72,7 @@ pub(crate) enum Change {
     Math(Math, Box<Expr>),
 }
 
-/// A node, and whether it always gives exactly one value or an error.
+/// An expression, and whether it always has exactly one output or an error.
 #[derive(Debug)]
 pub(crate) struct Expr {
     pub(crate) node: ExprKind,
@@ -104,7 +104,7 @@ pub(crate) type Given = Result<(), Halt>;
 pub(crate) type Give<'g> = dyn FnMut(Val) -> Given + 'g;
 pub(crate) type One = Result<Val, Halt>;
 
-/// What a thread needs to run a program: its literals and the places of its variables.
+/// The literals and variables of a program, for one thread.
 pub(crate) struct Space {
     pub(crate) literals: Vec<Val>,
     pub(crate) slots: Vec<RefCell<Val>>,
