@@ -27,7 +27,7 @@ Examples:
   milepost run --force generate      rerun a stage that is up to date; modified outputs go to quarantine
   milepost run --until-paid          run everything that is free, and show what the rest would cost
   milepost run -j 4 -k               run four batches at a time, and continue after a failure
-  milepost run --manifest all.json   run each workspace that the file lists";
+  milepost run --workspaces all.json run each workspace that the file lists";
 
 const PLAN_EXAMPLES: &str = "\
 Examples:

@@ -1,15 +1,15 @@
-//! Each command: what it asks of `ops`, and what it prints.
+//! Each command: calls `ops`, and prints the result.
 
 use super::args::{Cli, Command, Everywhere};
 use super::env::Environment;
-use super::failure::{self, ALTERED, FAILED, HELD};
+use super::failure::{self, FAILED, MODIFIED, WAITING};
 use super::print::Printer;
-use super::progress::Show;
+use super::progress::RunProgress;
 use super::run_flags::RunFlags;
-use super::{conflict, log_file, manifest, misplaced, settings, signals, watch};
-use crate::mcp::{self, Desk, Reach};
+use super::{log_file, settings, signals, usage, watch, workspaces};
+use crate::mcp::{self, Transport};
 use crate::view;
-use crate::view::call::Call;
+use crate::view::text::invocation::Invocation;
 use clap::CommandFactory as _;
 use milepost_core::expr::place::nearest;
 use milepost_engine::ops;
@@ -22,10 +22,10 @@ use milepost_engine::ops::project::{OpsError, Request};
 use milepost_engine::ops::run::{RunOptions, Values, adopt_orphans, exit_code};
 use serde::Serialize;
 
-/// Carries out what the command line says, and gives the exit code.
+/// Carries out the command line, and returns the exit code.
 pub(crate) fn carry_out(cli: Cli, environment: &Environment) -> u8 {
-    if let Some((flag, command)) = misplaced(&cli) {
-        return conflict(format!(
+    if let Some((flag, command)) = usage::misplaced(&cli) {
+        return usage::conflict(format!(
             "`{flag}` belongs to `run`, and was given with `{command}`"
         ));
     }
@@ -38,7 +38,7 @@ pub(crate) fn carry_out(cli: Cli, environment: &Environment) -> u8 {
     };
     let printer = settings::printer(&cli.everywhere, environment, watched);
     let done = start_log(&cli, environment).and_then(|()| command(cli, environment, &printer));
-    done.unwrap_or_else(|error| failure::tell(&printer, &error))
+    done.unwrap_or_else(|error| failure::print(&printer, &error))
 }
 
 fn start_log(cli: &Cli, environment: &Environment) -> Result<(), OpsError> {
@@ -56,21 +56,26 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
         } else {
             Vec::new()
         };
-        let call = settings::call(&cli.everywhere, environment, again);
+        let invocation = settings::invocation(&cli.everywhere, environment, again);
         let dry_run = flags.dry_run;
-        let file = flags.manifest.as_ref();
-        let file = file.map(|file| environment.folder.join(file));
+        if flags.manifest.is_some() {
+            printer.warning(
+                "`--manifest` is now `--workspaces`; the next version removes the old name",
+            );
+        }
+        let list = flags.workspaces.as_ref().or(flags.manifest.as_ref());
+        let list = list.map(|file| environment.folder.join(file));
         let (options, values) = flags.options(targets);
         let request = request(values)?;
-        if let Some(file) = file {
+        if let Some(list) = list {
             let mut own: Everywhere = cli.everywhere.clone();
             own.workspace = None;
-            let call = settings::call(&own, environment, Vec::new());
-            manifest::run(printer, &request, &options, &file, dry_run, &call)
+            let invocation = settings::invocation(&own, environment, Vec::new());
+            workspaces::run(printer, &request, &options, &list, dry_run, &invocation)
         } else if dry_run {
-            plan(printer, &request, &options, &call, false)
+            plan(printer, &request, &options, &invocation, false)
         } else {
-            run(printer, &request, &options, &call)
+            run(printer, &request, &options, &invocation)
         }
     };
     match cli.command {
@@ -104,25 +109,25 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             flags,
             values,
         }) => {
-            let call = settings::call(&cli.everywhere, environment, Vec::new());
+            let invocation = settings::invocation(&cli.everywhere, environment, Vec::new());
             let options = flags.options(targets);
             let request = request(cli.run.values.joined(values).values())?;
-            watch::watch(printer, request, options, &flags, &call)
+            watch::watch(printer, request, options, &flags, &invocation)
         }
         Some(Command::Status { values }) => {
             let status =
                 ops::inspect::status::status(&request(cli.run.values.joined(values).values())?)?;
-            let call = settings::call(&cli.everywhere, environment, Vec::new());
+            let invocation = settings::invocation(&cli.everywhere, environment, Vec::new());
             tell(printer, &status, |status| {
-                view::status::status(status, &call)
+                view::status::status(status, &invocation)
             })
         }
         Some(Command::Params { values }) => {
             let request = request(cli.run.values.joined(values).values())?;
             let found = ops::change::params::params(&request)?;
-            let call = settings::call(&cli.everywhere, environment, Vec::new());
+            let invocation = settings::invocation(&cli.everywhere, environment, Vec::new());
             tell(printer, &found, |found| {
-                view::params::params(printer.out, found, &call)
+                view::params::params(printer.out, found, &invocation)
             })
         }
         Some(Command::Why { what, values }) => {
@@ -220,10 +225,8 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 agents: agent,
                 ..Values::default()
             };
-            let desk = Desk {
-                request: request(values)?,
-            };
-            Ok(serve(printer, desk, http.map_or(Reach::Stdio, Reach::Http)))
+            let transport = http.map_or(Transport::Stdio, Transport::Http);
+            Ok(serve(printer, request(values)?, transport))
         }
         Some(Command::Schema { name }) => {
             match name {
@@ -245,7 +248,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
     }
 }
 
-/// Returns the help of a command, or of all.
+/// Returns the help of a command, or of the program.
 fn help(command: Option<&str>) -> Result<String, OpsError> {
     let mut cli = Cli::command();
     cli.build();
@@ -266,15 +269,15 @@ fn help(command: Option<&str>) -> Result<String, OpsError> {
     Ok(command.render_help().to_string())
 }
 
-/// Serves agents until they leave, or until Ctrl-C. Standard output belongs to the protocol.
-fn serve(printer: &Printer, desk: Desk, reach: Reach) -> u8 {
+/// Serves agents until they leave, or until Ctrl-C. Standard output is reserved for the protocol.
+fn serve(printer: &Printer, request: Request, transport: Transport) -> u8 {
     let stop = signals::stop_flag(printer);
     let say = |text: &str| {
         if !printer.quiet {
             printer.say(text);
         }
     };
-    match mcp::serve(desk, reach, &stop, &say) {
+    match mcp::serve(request, transport, &stop, &say) {
         Ok(()) => 0,
         Err(error) => {
             printer.error(&error.to_string());
@@ -302,28 +305,34 @@ fn run(
     printer: &Printer,
     request: &Request,
     options: &RunOptions,
-    call: &Call,
+    invocation: &Invocation,
 ) -> Result<u8, OpsError> {
     adopt_orphans();
     let stop = signals::stop_flag(printer);
-    let mut show = Show::new(printer, call);
-    let report = ops::run::run(request, options, &mut show, &stop);
-    show.end();
+    let mut progress = RunProgress::new(printer, invocation);
+    let report = ops::run::run(request, options, &mut progress, &stop);
+    progress.end();
     let report = report?;
     let code = exit_code(&report);
-    if options.until_paid && code == HELD {
-        // What the rest costs is what was asked for.
-        printer.say(view::report::summary(printer.err, &report, call, false).trim_end());
-        plan(printer, request, options, call, true)?;
+    if options.until_paid && code == WAITING {
+        // `--until-paid` shows what the rest would cost.
+        printer
+            .say(view::run::summary::summary(printer.err, &report, invocation, false).trim_end());
+        plan(printer, request, options, invocation, true)?;
         return Ok(code);
     }
     if printer.json {
-        let ended = ops::run::result::RunResult::of(&report, view::report::overall(&report));
+        let ended = ops::run::result::RunResult::of(&report, view::run::summary::overall(&report));
         tell(printer, &ended, |_| String::new())?;
     } else if !printer.quiet {
-        printer.result(&view::report::summary(printer.out, &report, call, false));
+        printer.result(&view::run::summary::summary(
+            printer.out,
+            &report,
+            invocation,
+            false,
+        ));
     } else if code != 0 {
-        printer.say(view::report::summary(printer.err, &report, call, true).trim_end());
+        printer.say(view::run::summary::summary(printer.err, &report, invocation, true).trim_end());
     }
     Ok(code)
 }
@@ -332,20 +341,20 @@ fn plan(
     printer: &Printer,
     request: &Request,
     options: &RunOptions,
-    call: &Call,
+    invocation: &Invocation,
     after_run: bool,
 ) -> Result<u8, OpsError> {
     let mut plan = ops::plan::plan(request, options)?;
     if after_run && !printer.json {
-        // The run has shown them.
+        // The run has printed them.
         plan.stored.clear();
     }
     tell(printer, &plan, |plan| {
-        view::plan::text(printer.out, plan, call)
+        view::plan::text(printer.out, plan, invocation)
     })?;
     let any = |of: &dyn Fn(&ops::plan::StagePlan) -> bool| plan.stages.iter().any(of);
     Ok(if any(&|stage| !stage.altered.is_empty()) {
-        ALTERED
+        MODIFIED
     } else if any(&|stage| stage.problem.is_some() || !stage.missing.is_empty()) {
         FAILED
     } else {

@@ -1,4 +1,4 @@
-//! The process's environment and terminal, read once: the only place of the program that asks for them.
+//! The environment and terminal of the process, read once and only here.
 
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -6,23 +6,21 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-/// What the process was given beside its arguments.
+/// The arguments, environment and terminal of the process.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Environment {
-    /// The program's name and its arguments.
+    /// The name of the program, and its arguments.
     pub(crate) arguments: Vec<OsString>,
     /// All variables whose names and values are UTF-8.
     pub(crate) variables: BTreeMap<String, String>,
     /// The working folder.
     pub(crate) folder: PathBuf,
-    /// Whether standard output is a terminal.
     pub(crate) stdout_is_terminal: bool,
-    /// Whether standard error is a terminal.
     pub(crate) stderr_is_terminal: bool,
 }
 
 impl Environment {
-    /// Reads it.
+    /// Reads the environment.
     #[allow(clippy::disallowed_methods)]
     pub(crate) fn read() -> Self {
         let variables = std::env::vars_os()
@@ -37,7 +35,7 @@ impl Environment {
         }
     }
 
-    /// A variable that is set and not empty.
+    /// Returns a variable, unless it is empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.variables
             .get(name)
@@ -45,10 +43,10 @@ impl Environment {
             .filter(|value| !value.is_empty())
     }
 
-    /// The moment that `SOURCE_DATE_EPOCH` stands for.
+    /// Returns the time of `SOURCE_DATE_EPOCH`.
     ///
     /// # Errors
-    /// When it is set and is no number of seconds.
+    /// If the variable is not a number of seconds.
     pub(crate) fn epoch(&self) -> Result<Option<Timestamp>, String> {
         let Some(text) = self.get("SOURCE_DATE_EPOCH") else {
             return Ok(None);
@@ -58,12 +56,12 @@ impl Environment {
         match moment {
             Some(moment) => Ok(Some(moment)),
             None => Err(format!(
-                "`SOURCE_DATE_EPOCH={text}`: seconds since 1970 were expected, such as 1795219200"
+                "`SOURCE_DATE_EPOCH={text}`: expected seconds since 1970, such as 1795219200"
             )),
         }
     }
 
-    /// Whether a stream that is (or is no) terminal is coloured when nothing is said of colours.
+    /// Returns true if a stream is coloured with `--color auto`.
     pub(crate) fn wants_colour(&self, is_terminal: bool) -> bool {
         if self.get("NO_COLOR").is_some() {
             return false;
@@ -74,7 +72,7 @@ impl Environment {
         is_terminal && self.get("TERM").is_none_or(|term| term != "dumb")
     }
 
-    /// Whether bars may be drawn on standard error: not in continuous integration, whose logs keep every frame.
+    /// Returns true if bars may be drawn on standard error. Logs of continuous integration would keep every frame.
     pub(crate) fn may_draw(&self) -> bool {
         self.stderr_is_terminal
             && self.get("CI").is_none()
@@ -104,7 +102,10 @@ mod tests {
         assert_eq!(with(&[("SOURCE_DATE_EPOCH", "")]).epoch(), Ok(None));
         assert_eq!(
             with(&[("SOURCE_DATE_EPOCH", "yesterday")]).epoch(),
-            Err("`SOURCE_DATE_EPOCH=yesterday`: seconds since 1970 were expected, such as 1795219200".to_owned())
+            Err(
+                "`SOURCE_DATE_EPOCH=yesterday`: expected seconds since 1970, such as 1795219200"
+                    .to_owned()
+            )
         );
     }
 

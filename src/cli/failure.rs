@@ -1,4 +1,4 @@
-//! What could not be done: its kind, its exit code, and the message.
+//! Errors of commands: the exit code and the message.
 
 use super::print::Printer;
 use milepost_core::base::redact::redact;
@@ -6,18 +6,18 @@ use milepost_engine::ops::project::OpsError;
 use milepost_engine::ops::run::result::{CommandError, ErrorDetails};
 use serde_json::json;
 
-/// A stage failed, a verdict said no, or Milepost itself could not go on.
+/// Exit code: a stage failed, a verdict is negative, or Milepost could not continue.
 pub(crate) const FAILED: u8 = 1;
-/// The command line says something that cannot be.
+/// Exit code: wrong usage.
 pub(crate) const USAGE: u8 = 2;
-/// The declarations are wrong.
+/// Exit code: invalid declaration.
 pub(crate) const DECLARATION: u8 = 4;
-/// Exit code: partial, or held by a limit.
-pub(crate) const HELD: u8 = 3;
-/// Somebody altered what was made.
-pub(crate) const ALTERED: u8 = 5;
+/// Exit code: partial or waiting.
+pub(crate) const WAITING: u8 = 3;
+/// Exit code: an output was modified by hand.
+pub(crate) const MODIFIED: u8 = 5;
 
-/// The exit code of what could not be done. `docs/reference/exit-codes.md` holds the same table.
+/// Returns the exit code of an error. `docs/reference/exit-codes.md` holds the same table.
 fn exit_code(error: &OpsError) -> u8 {
     match error.kind() {
         "no_project" | "usage" | "path" => USAGE,
@@ -26,7 +26,7 @@ fn exit_code(error: &OpsError) -> u8 {
     }
 }
 
-/// What could not be done, as data.
+/// Returns an error as data.
 pub(crate) fn refusal(error: &OpsError) -> ErrorDetails {
     let problems = match error {
         OpsError::Declarations(problems) => Some(problems.to_json()),
@@ -39,8 +39,8 @@ pub(crate) fn refusal(error: &OpsError) -> ErrorDetails {
     }
 }
 
-/// Says what could not be done, and gives the exit code.
-pub(crate) fn tell(printer: &Printer, error: &OpsError) -> u8 {
+/// Prints an error, and returns the exit code.
+pub(crate) fn print(printer: &Printer, error: &OpsError) -> u8 {
     let code = exit_code(error);
     if printer.json {
         let refused = CommandError {
@@ -54,8 +54,8 @@ pub(crate) fn tell(printer: &Printer, error: &OpsError) -> u8 {
         OpsError::Declarations(problems) => {
             printer.say(problems.render(printer.err.on).trim_end());
             let many = match problems.0.len() {
-                1 => "1 mistake in the declarations".to_owned(),
-                many => format!("{many} mistakes in the declarations"),
+                1 => "1 error in the declarations".to_owned(),
+                many => format!("{many} errors in the declarations"),
             };
             printer.say(&format!(
                 "\n{} {many}; nothing was run",

@@ -1,4 +1,4 @@
-//! `--log-file`: what the program does, for whoever looks for a defect.
+//! `--log-file`: a debug log without keys.
 
 use super::env::Environment;
 use milepost_core::base::redact::Redactor;
@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::Mutex;
 use tracing_subscriber::fmt;
 
-/// Writes a debug log to a file from here on, without the keys that the environment holds.
+/// Starts a debug log, from which the keys of the environment are removed.
 ///
 /// # Errors
-/// When the file cannot be made.
+/// If the file cannot be created.
 pub(crate) fn begin(file: &Path, environment: &Environment) -> Result<(), OpsError> {
     let is_key = |name: &str| {
         let words = ["KEY", "TOKEN", "SECRET", "PASSWORD"];
@@ -31,7 +31,7 @@ pub(crate) fn begin(file: &Path, environment: &Environment) -> Result<(), OpsErr
     tracing::subscriber::set_global_default(log).map_err(|error| OpsError::Usage(error.to_string()))
 }
 
-/// Takes keys out of what is written: a record comes whole.
+/// Removes keys from each record. A record arrives in one piece.
 struct Hiding<W> {
     file: W,
     redactor: Redactor,

@@ -1,26 +1,26 @@
-//! The one printer: results to standard output, everything else to standard error.
+//! The only printer: results go to standard output, everything else to standard error.
 
-use crate::view::paint::Paint;
+use crate::view::text::style::Style;
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use milepost_core::base::redact::redact;
 use serde_json::Value;
 use std::io::Write;
 
-/// Standard error, shared with the bars that are drawn there.
+/// Standard error, with the bars drawn on it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Screen {
     bars: Option<MultiProgress>,
 }
 
 impl Screen {
-    /// Standard error on which bars are drawn.
+    /// Returns standard error with bars.
     pub(crate) fn with_bars() -> Self {
         Self {
             bars: Some(MultiProgress::with_draw_target(ProgressDrawTarget::stderr())),
         }
     }
 
-    /// The bars, where there are some.
+    /// Returns the bars, if there are any.
     pub(crate) fn bars(&self) -> Option<&MultiProgress> {
         self.bars.as_ref()
     }
@@ -35,50 +35,49 @@ impl Screen {
     }
 }
 
-/// Prints, in the way that was asked for.
+/// Prints as the options say.
 #[derive(Debug, Clone)]
 pub(crate) struct Printer {
-    /// Colours of standard output.
-    pub(crate) out: Paint,
-    /// Colours of standard error.
-    pub(crate) err: Paint,
-    /// Results are JSON.
+    /// The style of standard output.
+    pub(crate) out: Style,
+    /// The style of standard error.
+    pub(crate) err: Style,
+    /// Prints results as JSON.
     pub(crate) json: bool,
-    /// Only problems are said.
+    /// Prints only warnings and errors.
     pub(crate) quiet: bool,
-    /// Standard error.
     pub(crate) screen: Screen,
 }
 
 impl Printer {
-    /// A result, which may have several lines.
-    #[expect(clippy::unused_self, reason = "whoever prints holds the printer")]
+    /// Prints a result.
+    #[expect(clippy::unused_self, reason = "only the owner of a printer prints")]
     pub(crate) fn result(&self, text: &str) {
         put(&mut std::io::stdout().lock(), text.trim_end_matches('\n'));
     }
 
-    /// A result as JSON.
+    /// Prints a result as JSON.
     pub(crate) fn result_json(&self, value: &Value) {
         self.result(&format!("{value:#}"));
     }
 
-    /// Something to be read beside the result. What looks like a key is not shown.
+    /// Prints a message, without anything that looks like a key.
     pub(crate) fn say(&self, text: &str) {
         self.screen.line(&redact(text));
     }
 
-    /// A problem.
+    /// Prints an error.
     pub(crate) fn error(&self, text: &str) {
         self.say(&format!("{} {text}", self.err.bad("error:")));
     }
 
-    /// Something to know of.
+    /// Prints a warning.
     pub(crate) fn warning(&self, text: &str) {
         self.say(&format!("{} {text}", self.err.warn("warning:")));
     }
 }
 
 fn put(to: &mut dyn Write, text: &str) {
-    // A reader that went away, such as `head`, has read enough.
+    // The reader may have closed the pipe, as `head` does.
     let _ = writeln!(to, "{text}").and_then(|()| to.flush());
 }

@@ -1,9 +1,10 @@
-//! Shows a run while it goes on: bars on a terminal, lines elsewhere, only problems when it is to be quiet.
+//! Prints the progress of a run: bars on a terminal, lines elsewhere, only problems with `--quiet`.
 
 use super::print::Printer;
-use crate::view::call::Call;
-use crate::view::words::{seconds, some_of};
-use crate::view::{self, notice};
+use crate::view;
+use crate::view::run::notice;
+use crate::view::text::invocation::Invocation;
+use crate::view::text::words::{seconds, some_of};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use milepost_core::model::call::Spent;
 use milepost_core::model::choice::StoredNote;
@@ -11,19 +12,19 @@ use milepost_engine::ops::run::{Notice, Observer, Stopwatch};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// The least time between two lines that only say how far a stage is.
+/// The shortest time between two progress lines of a stage.
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
-/// Shows what happens in a run.
-pub(crate) struct Show {
+/// Prints the progress of a run.
+pub(crate) struct RunProgress {
     printer: Printer,
-    call: Call,
+    invocation: Invocation,
     noted: Vec<StoredNote>,
-    stage: Option<Stage>,
+    stage: Option<StageProgress>,
 }
 
-/// The stage that runs.
-struct Stage {
+/// The current stage.
+struct StageProgress {
     name: String,
     will: u64,
     done: u64,
@@ -35,33 +36,33 @@ struct Stage {
     bar: Option<ProgressBar>,
 }
 
-impl Show {
-    /// Shows it by this printer; `call` is how proposed commands begin.
-    pub(crate) fn new(printer: &Printer, call: &Call) -> Self {
+impl RunProgress {
+    /// Prints with this printer; suggested commands start with `invocation`.
+    pub(crate) fn new(printer: &Printer, invocation: &Invocation) -> Self {
         Self {
             printer: printer.clone(),
-            call: call.clone(),
+            invocation: invocation.clone(),
             noted: Vec::new(),
             stage: None,
         }
     }
 
-    /// Leaves out notes about stored values that an earlier run of the same command has shown.
+    /// Leaves out notes about stored values that were printed before.
     pub(crate) fn without(mut self, noted: Vec<StoredNote>) -> Self {
         self.noted = noted;
         self
     }
 
-    /// Returns the notes that were shown.
+    /// Returns the notes that were printed.
     pub(crate) fn noted(self) -> Vec<StoredNote> {
         self.noted
     }
 
-    /// Takes away what is still drawn: the summary says it again.
+    /// Removes the bars: the summary repeats what they showed.
     pub(crate) fn end(&mut self) {
         self.stage = None;
         if let Some(bars) = self.printer.screen.bars() {
-            // Nothing is lost when the terminal cannot be cleared.
+            // Nothing is lost if the terminal cannot be cleared.
             let _ = bars.clear();
         }
     }
@@ -90,7 +91,7 @@ impl Show {
             bar.enable_steady_tick(Duration::from_millis(100));
             bar
         });
-        self.stage = Some(Stage {
+        self.stage = Some(StageProgress {
             name,
             will,
             done: 0,
@@ -103,7 +104,7 @@ impl Show {
         });
     }
 
-    /// A batch of the stage that runs is over.
+    /// Counts a batch of the current stage that ended.
     fn over(&mut self, batch: &str, failed: bool) {
         let err = self.printer.err;
         let Some(stage) = &mut self.stage else { return };
@@ -128,7 +129,7 @@ impl Show {
     }
 }
 
-impl Stage {
+impl StageProgress {
     fn draw(&self) {
         let Some(bar) = &self.bar else { return };
         bar.set_position(self.done);
@@ -145,7 +146,7 @@ impl Stage {
         }
     }
 
-    /// Leaves a line in the place of the bar.
+    /// Replaces the bar by a line.
     fn end(self, line: &str) {
         if let Some(bar) = self.bar {
             bar.set_style(style("{msg}"));
@@ -154,7 +155,7 @@ impl Stage {
     }
 }
 
-impl Observer for Show {
+impl Observer for RunProgress {
     fn notice(&mut self, notice: Notice) {
         let err = self.printer.err;
         tracing::info!(?notice);
@@ -171,7 +172,7 @@ impl Observer for Show {
                 let is_new = |note: &StoredNote| !self.noted.contains(note);
                 let new: Vec<StoredNote> =
                     notes.iter().filter(|note| is_new(note)).cloned().collect();
-                for line in view::params::notes(err, &new, &self.call) {
+                for line in view::params::notes(err, &new, &self.invocation) {
                     self.line(&line);
                 }
                 self.noted = notes;
@@ -258,7 +259,7 @@ impl Observer for Show {
                 }
             }
             Notice::StageEnded(report) => {
-                let ours = |stage: &mut Stage| stage.name == report.stage;
+                let ours = |stage: &mut StageProgress| stage.name == report.stage;
                 if let Some(stage) = self.stage.take_if(ours) {
                     let line = notice::ended(err, &report);
                     match stage.bar {
@@ -271,7 +272,7 @@ impl Observer for Show {
     }
 }
 
-/// A bar for many batches, a spinner for one.
+/// Returns a bar for several batches, or a spinner for one.
 fn bar(will: u64, colour: bool) -> ProgressBar {
     let template = match (will > 1, colour) {
         (true, true) => {
@@ -292,7 +293,7 @@ fn style(template: &str) -> ProgressStyle {
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .with_key("rate", |state: &ProgressState, to: &mut dyn Write| {
             let rate = state.per_sec();
-            // Whoever draws has nobody to tell that it cannot.
+            // There is nowhere to report an error of drawing.
             let _ = match state.pos() {
                 0 => Ok(()),
                 _ if rate >= 1.0 => write!(to, "{rate:.1}/s  "),

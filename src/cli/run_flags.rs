@@ -35,6 +35,9 @@ pub(crate) struct RunFlags {
     pub(crate) until_paid: bool,
     /// Run each workspace that this file lists, one after another, and print a summary
     #[arg(long, value_name = "FILE")]
+    pub(crate) workspaces: Option<PathBuf>,
+    /// The name of `--workspaces` before version 0.2
+    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "workspaces")]
     pub(crate) manifest: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) select: SelectFlags,
@@ -170,6 +173,7 @@ impl RunFlags {
             fresh: self.fresh || later.fresh,
             budget_usd: later.budget_usd.or(self.budget_usd),
             until_paid: self.until_paid || later.until_paid,
+            workspaces: later.workspaces.or(self.workspaces),
             manifest: later.manifest.or(self.manifest),
             dry_run: self.dry_run || later.dry_run,
             jobs: later.jobs.or(self.jobs),
@@ -188,6 +192,7 @@ impl RunFlags {
             (self.fresh, "--fresh"),
             (self.budget_usd.is_some(), "--budget-usd"),
             (self.until_paid, "--until-paid"),
+            (self.workspaces.is_some(), "--workspaces"),
             (self.manifest.is_some(), "--manifest"),
         ]
         .into_iter()

@@ -1,19 +1,19 @@
-//! Arguments and environment as what `ops` is asked for.
+//! Converts arguments and environment to the request for `ops`.
 
 use super::args::{Everywhere, When};
 use super::env::Environment;
 use super::print::{Printer, Screen};
-use crate::view::call::Call;
-use crate::view::paint::Paint;
-use crate::view::words::shell_word;
+use crate::view::text::invocation::Invocation;
+use crate::view::text::style::Style;
+use crate::view::text::words::shell_word;
 use milepost_engine::ops::project::{OpsError, Request};
 use milepost_engine::ops::run::Values;
 use std::path::Path;
 
-/// Project, workspace and values.
+/// Returns the request: project, workspace and values.
 ///
 /// # Errors
-/// When `SOURCE_DATE_EPOCH` is no time.
+/// If `SOURCE_DATE_EPOCH` is not a time.
 pub(crate) fn request(
     everywhere: &Everywhere,
     values: Values,
@@ -31,7 +31,7 @@ pub(crate) fn request(
     Ok(request)
 }
 
-/// What was typed, for the journal and the lock.
+/// Returns the command line, for journal and lock.
 fn command_line(environment: &Environment) -> String {
     let words = environment.arguments.iter().skip(1);
     let words = words.map(|word| shell_word(&word.to_string_lossy()));
@@ -41,16 +41,16 @@ fn command_line(environment: &Environment) -> String {
     all.join(" ")
 }
 
-/// How to print. Bars are drawn only where a run is watched.
+/// Returns the printer; `watched` is true for a run, which draws bars.
 pub(crate) fn printer(
     everywhere: &Everywhere,
     environment: &Environment,
     watched: bool,
 ) -> Printer {
     let colour = |is_terminal| match everywhere.color {
-        When::Always => Paint { on: true },
-        When::Never => Paint::PLAIN,
-        When::Auto => Paint {
+        When::Always => Style { on: true },
+        When::Never => Style::PLAIN,
+        When::Auto => Style {
             on: environment.wants_colour(is_terminal),
         },
     };
@@ -68,8 +68,12 @@ pub(crate) fn printer(
     }
 }
 
-/// How the program is called for this project and workspace, so that what is proposed can be typed.
-pub(crate) fn call(everywhere: &Everywhere, environment: &Environment, flags: Vec<String>) -> Call {
+/// Returns how the program was called, for suggested commands.
+pub(crate) fn invocation(
+    everywhere: &Everywhere,
+    environment: &Environment,
+    flags: Vec<String>,
+) -> Invocation {
     let folders = [
         ("-C", &everywhere.directory),
         ("--workspace", &everywhere.workspace),
@@ -81,7 +85,7 @@ pub(crate) fn call(everywhere: &Everywhere, environment: &Environment, flags: Ve
             words.push(shell_word(path));
         }
     }
-    Call {
+    Invocation {
         milepost: words.join(" "),
         flags,
         folder: environment.folder.clone(),

@@ -1,4 +1,4 @@
-//! Ctrl-C and its kin: the first stops the run in order, the second ends the program at once.
+//! Ctrl-C and similar signals: the first one stops the run, the second one ends the program at once.
 
 use super::print::Printer;
 use milepost_engine::ops::run::StopFlag;
@@ -8,22 +8,23 @@ use std::io::Read as _;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-/// The exit code of what was interrupted.
+/// The exit code after a signal.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Said when a run is stopped.
-pub(crate) const STOPPING: &str =
-    "stopping: what runs is cancelled; run again to go on (once more: end at once)";
+pub(crate) const STOPPING: &str = "stopping: cancelling running batches; run again to continue (press Ctrl-C again to exit at once)";
 
-/// Sets the flag at the first signal, of which `told` is told, and ends the program at the second. What is left then is put in order by the next run.
+/// Sets the flag and calls `on_stop` at the first signal; ends the program at the second one, after which the next run recovers.
 ///
 /// # Errors
-/// When the system does not let signals be heard.
+/// If the system does not deliver signals.
 #[allow(
     clippy::disallowed_methods,
-    reason = "whoever asks twice does not want to wait; the journal makes an end at any moment safe"
+    reason = "a second signal ends the program at once; the journal makes that safe"
 )]
-pub(crate) fn listen(stop: Arc<StopFlag>, told: impl Fn() + Send + 'static) -> std::io::Result<()> {
+pub(crate) fn listen(
+    stop: Arc<StopFlag>,
+    on_stop: impl Fn() + Send + 'static,
+) -> std::io::Result<()> {
     let (mut heard, sender) = UnixStream::pair()?;
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         pipe::register(signal, sender.try_clone()?)?;
@@ -35,7 +36,7 @@ pub(crate) fn listen(stop: Arc<StopFlag>, told: impl Fn() + Send + 'static) -> s
                 std::process::exit(i32::from(INTERRUPTED));
             }
             stop.set();
-            told();
+            on_stop();
         }
     };
     std::thread::Builder::new()
@@ -44,9 +45,7 @@ pub(crate) fn listen(stop: Arc<StopFlag>, told: impl Fn() + Send + 'static) -> s
     Ok(())
 }
 
-/// The same for a command that is one run: the printer says that it is stopped.
-///
-/// Gives the flag. Where signals cannot be heard, this is said.
+/// Returns a flag that the first signal sets, with a message. Prints a warning if the system does not deliver signals.
 pub(crate) fn stop_flag(printer: &Printer) -> Arc<StopFlag> {
     let stop = Arc::new(StopFlag::new());
     let of_thread = printer.clone();

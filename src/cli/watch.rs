@@ -1,13 +1,13 @@
-//! `watch`: prints what the watch tells, and runs when it is due, until Ctrl-C.
+//! `watch`: prints the events of a watch, and runs when it is due, until Ctrl-C.
 
 use super::failure;
 use super::print::Printer;
-use super::progress::Show;
+use super::progress::RunProgress;
 use super::run_flags::WatchFlags;
 use super::signals::{self, INTERRUPTED, STOPPING};
 use crate::view;
-use crate::view::call::Call;
-use crate::watch::{Bell, Due, Pace, Settings, Told, Waits, Watcher};
+use crate::view::text::invocation::Invocation;
+use crate::watch::{Notify, Pace, Unresolved, WatchAction, WatchEvent, WatchSettings, Watcher};
 use milepost_core::model::choice::StoredNote;
 use milepost_engine::ops::plan::Plan;
 use milepost_engine::ops::project::{OpsError, Request};
@@ -19,22 +19,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Changes without an end are looked at after so many times the pause that shows an end.
+/// Changes without a pause lead to a scan after this many times `--debounce`.
 const LONGEST: u32 = 50;
 
-/// How often it looks whether another run has ended.
+/// The interval between checks whether another run has ended.
 const RETRY: Duration = Duration::from_millis(500);
 
 /// Watches until Ctrl-C.
 ///
 /// # Errors
-/// When there is nothing to watch, or what is asked for cannot be.
+/// If there is no project, or the options do not fit it.
 pub(crate) fn watch(
     printer: &Printer,
     request: Request,
     options: RunOptions,
     flags: &WatchFlags,
-    call: &Call,
+    invocation: &Invocation,
 ) -> Result<u8, OpsError> {
     let pace = Pace {
         quiet: flags.debounce,
@@ -43,45 +43,45 @@ pub(crate) fn watch(
         retry: RETRY,
     };
     adopt_orphans();
-    let bell = Arc::new(Bell::default());
+    let notify = Arc::new(Notify::default());
     let only_free = options.until_paid;
-    let settings = Settings { options, pace };
-    let watcher = Watcher::new(request, settings, Arc::clone(&bell))?;
-    let mut face = Face {
+    let settings = WatchSettings { options, pace };
+    let watcher = Watcher::new(request, settings, Arc::clone(&notify))?;
+    let mut watch = WatchPrinter {
         printer,
-        call,
+        invocation,
         stop: Arc::new(StopFlag::new()),
         is_running: Arc::default(),
         only_free,
         noted: RefCell::default(),
     };
-    face.hear_signals(bell);
-    face.begins(&watcher);
-    face.watch(watcher)
+    watch.hear_signals(notify);
+    watch.begins(&watcher);
+    watch.watch(watcher)
 }
 
-/// Shows a watch.
-struct Face<'a> {
+/// Prints a watch.
+struct WatchPrinter<'a> {
     printer: &'a Printer,
-    call: &'a Call,
+    invocation: &'a Invocation,
     stop: Arc<StopFlag>,
     is_running: Arc<AtomicBool>,
-    /// Whether agents that cost something are not asked.
+    /// True if paid agents are not called.
     only_free: bool,
-    /// Notes about stored values that were shown.
+    /// Notes about stored values that were printed.
     noted: RefCell<Vec<StoredNote>>,
 }
 
-impl Face<'_> {
-    fn hear_signals(&self, bell: Arc<Bell>) {
+impl WatchPrinter<'_> {
+    fn hear_signals(&self, notify: Arc<Notify>) {
         let (printer, is_running) = (self.printer.clone(), Arc::clone(&self.is_running));
-        let told = move || {
+        let on_signal = move || {
             if is_running.load(Ordering::Relaxed) {
                 printer.say(STOPPING);
             }
-            bell.end();
+            notify.end();
         };
-        if let Err(error) = signals::listen(Arc::clone(&self.stop), told) {
+        if let Err(error) = signals::listen(Arc::clone(&self.stop), on_signal) {
             let text = format!("Ctrl-C ends the program at once: {error}");
             self.printer.warning(&text);
         }
@@ -90,17 +90,17 @@ impl Face<'_> {
     fn begins(&self, watcher: &Watcher) {
         let grounds = watcher.grounds();
         let (project, workspace) = (&grounds.project, &grounds.workspace);
-        let text = view::watch::begins(self.printer.out, project, workspace, self.call);
+        let text = view::run::watch::begins(self.printer.out, project, workspace, self.invocation);
         let json = json!({ "event": "watching", "project": project, "workspace": workspace });
         self.tell(json, &text);
     }
 
     fn watch(&mut self, mut watcher: Watcher) -> Result<u8, OpsError> {
         loop {
-            match watcher.due()? {
-                Due::End => return Ok(INTERRUPTED),
-                Due::Told(told) => self.told(told),
-                Due::Run(plan) => {
+            match watcher.next()? {
+                WatchAction::End => return Ok(INTERRUPTED),
+                WatchAction::Report(event) => self.event(event),
+                WatchAction::Run(plan) => {
                     self.plan(&plan);
                     if self.run(&mut watcher) == Some(INTERRUPTED) {
                         return Ok(INTERRUPTED);
@@ -110,14 +110,15 @@ impl Face<'_> {
         }
     }
 
-    /// Runs what is due, and gives the exit code that the run alone would have.
+    /// Runs what is due, and returns the exit code that the run alone would have.
     fn run(&self, watcher: &mut Watcher) -> Option<u8> {
-        let mut show = Show::new(self.printer, self.call).without(self.noted.take());
+        let mut progress =
+            RunProgress::new(self.printer, self.invocation).without(self.noted.take());
         self.is_running.store(true, Ordering::Relaxed);
-        let ended = watcher.run(&mut show, &self.stop);
+        let ended = watcher.run(&mut progress, &self.stop);
         self.is_running.store(false, Ordering::Relaxed);
-        show.end();
-        self.noted.replace(show.noted());
+        progress.end();
+        self.noted.replace(progress.noted());
         let report = match ended {
             Ok(report) => report?,
             Err(error) => {
@@ -127,36 +128,36 @@ impl Face<'_> {
         };
         let code = exit_code(&report);
         if self.printer.json {
-            let ended = RunResult::of(&report, view::report::overall(&report));
+            let ended = RunResult::of(&report, view::run::summary::overall(&report));
             self.line(json!({ "event": "ended", "run": json!(ended) }));
         } else {
             let quiet = self.printer.quiet;
-            let paint = self.printer.out;
-            let text = view::report::summary(paint, &report, self.call, quiet);
+            let style = self.printer.out;
+            let text = view::run::summary::summary(style, &report, self.invocation, quiet);
             if !quiet || code != 0 {
                 self.printer.result(&format!("\n{text}"));
             }
             if self.only_free && report.stages.iter().any(|stage| stage.held.is_some()) {
-                self.printer.result(&view::watch::unpaid(paint));
+                self.printer.result(&view::run::watch::unpaid(style));
             }
         }
         Some(code)
     }
 
     fn plan(&self, plan: &Plan) {
-        let text = view::plan::changes(self.printer.out, plan, self.call);
+        let text = view::plan::changes(self.printer.out, plan, self.invocation);
         self.tell(
             json!({ "event": "plan", "plan": json!(plan) }),
             &format!("\n{text}"),
         );
     }
 
-    fn told(&self, told: Told) {
-        let paint = self.printer.out;
-        match told {
-            Told::Waits(Waits { failed, trouble }) => {
+    fn event(&self, event: WatchEvent) {
+        let style = self.printer.out;
+        match event {
+            WatchEvent::Idle(Unresolved { failed, trouble }) => {
                 let stages = trouble.iter().map(String::as_str);
-                let text = view::watch::waits(paint, &failed, stages, self.call);
+                let text = view::run::watch::idle(style, &failed, stages, self.invocation);
                 let failed = failed
                     .iter()
                     .map(|(stage, batch)| json!({ "stage": stage, "batch": batch }));
@@ -164,37 +165,37 @@ impl Face<'_> {
                 let json = json!({ "event": "waiting", "failed": failed, "hindered": trouble });
                 self.tell(json, &text);
             }
-            Told::Trouble(plan) => self.plan(&plan),
-            Told::Wrong(error) => {
+            WatchEvent::NeedsPerson(plan) => self.plan(&plan),
+            WatchEvent::Invalid(error) => {
                 self.wrong(&error);
-                self.tell(Value::Null, &view::watch::wrong(paint));
+                self.tell(Value::Null, &view::run::watch::wrong(style));
             }
-            Told::Busy(runner) => {
-                let text = view::watch::busy(paint, &runner);
+            WatchEvent::Busy(runner) => {
+                let text = view::run::watch::busy(style, &runner);
                 self.tell(json!({ "event": "busy", "runner": json!(runner) }), &text);
             }
-            Told::Gone(gone) => {
+            WatchEvent::Missing(gone) => {
                 let paths = gone.iter().map(std::path::PathBuf::as_path);
-                let text = view::watch::gone(paint, paths, self.call);
+                let text = view::run::watch::gone(style, paths, self.invocation);
                 self.tell(json!({ "event": "gone", "paths": gone }), &text);
             }
-            Told::PutOff(pause) => {
-                let text = view::watch::put_off(paint, pause);
+            WatchEvent::Delayed(pause) => {
+                let text = view::run::watch::put_off(style, pause);
                 let json = json!({ "event": "put_off", "seconds": pause.as_secs_f64() });
                 self.tell(json, &text);
             }
-            Told::Polls(every, why) => {
-                self.printer.warning(&view::watch::polls(every, &why));
+            WatchEvent::Polling(every, why) => {
+                self.printer.warning(&view::run::watch::polls(every, &why));
             }
         }
     }
 
-    /// Says what is wrong, and goes on.
+    /// Prints an error, and continues.
     fn wrong(&self, error: &OpsError) {
         if self.printer.json {
             self.line(json!({ "event": "wrong", "error": failure::refusal(error) }));
         } else {
-            failure::tell(self.printer, error);
+            failure::print(self.printer, error);
         }
     }
 

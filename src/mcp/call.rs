@@ -1,9 +1,8 @@
-//! One call of a tool: its arguments, its progress, the wish to end it.
+//! One call of a tool: its arguments, its progress, and its result.
 
-use super::Desk;
-use super::cut::cut;
-use super::fault::Fault;
-use super::progress::Teller;
+use super::progress::ProgressSender;
+use super::shorten::shorten_result;
+use super::tool_error::ToolError;
 use milepost_engine::ops::project::Request;
 use milepost_engine::ops::run::StopFlag;
 use serde::Serialize;
@@ -12,63 +11,66 @@ use serde_json::{Map, Value};
 
 /// One call of a tool.
 pub(super) struct Call<'a> {
-    /// What the server works on.
-    pub(super) desk: &'a Desk,
-    /// The tool's name.
+    /// The server's project, workspace and values.
+    pub(super) request: &'a Request,
+    /// The name of the tool.
     pub(super) tool: &'static str,
-    /// The client's name, as it gave it.
+    /// The name that the client gave itself.
     pub(super) client: String,
-    /// Its arguments, as the client sent them.
+    /// The arguments as the client sent them.
     pub(super) arguments: Map<String, Value>,
-    /// Tells the client how far the call is.
-    pub(super) teller: &'a Teller,
-    /// The wish to end it.
+    pub(super) progress: &'a ProgressSender,
+    /// Set when the client cancels the call.
     pub(super) stop: &'a StopFlag,
 }
 
 impl Call<'_> {
-    /// The arguments.
+    /// Parses the arguments.
     ///
     /// # Errors
-    /// Those that are missing, unknown or of the wrong type.
-    pub(super) fn arguments<T: DeserializeOwned>(&self) -> Result<T, Fault> {
+    /// If an argument is missing, unknown or of the wrong type.
+    pub(super) fn arguments<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
         let arguments = Value::Object(self.arguments.clone());
         serde_json::from_value(arguments).map_err(|error| {
-            Fault::new(
+            ToolError::new(
                 "arguments",
-                format!("the arguments of `{}` are wrong: {error}", self.tool),
-                "send what the tool's `inputSchema` asks for",
+                format!("the arguments of `{}` are invalid: {error}", self.tool),
+                "send arguments that match the `inputSchema` of the tool",
             )
         })
     }
 
-    /// Returns the server's request as that of this call. `words` follow the tool's name in the journal and the lock.
-    pub(super) fn request(&self, words: &str) -> Request {
+    /// Returns the server's request with this call as its command. `words` follow the name of the tool in journal and lock.
+    pub(super) fn request_as(&self, words: &str) -> Request {
         let blank = if words.is_empty() { "" } else { " " };
-        let request = self.desk.request.clone();
+        let request = self.request.clone();
         let command = format!("{} ({}{blank}{words})", request.command, self.tool);
         Request { command, ..request }
     }
 }
 
-/// A result that is short enough; `whole` says where the whole is.
+/// Returns the result of a successful call, shortened; `whole` says where the complete data is.
 ///
 /// # Errors
-/// When the data cannot be written as JSON.
-pub(super) fn done(data: &impl Serialize, whole: &str) -> Result<Value, Fault> {
+/// If the data cannot be written as JSON.
+pub(super) fn done(data: &impl Serialize, whole: &str) -> Result<Value, ToolError> {
     answer(true, data, whole)
 }
 
-/// The same with the word whether what was asked for is done.
+/// Returns a result, shortened; `success` says whether the call did what the client asked for.
 ///
 /// # Errors
-/// As [`done`].
-pub(super) fn answer(success: bool, data: &impl Serialize, whole: &str) -> Result<Value, Fault> {
+/// If the data cannot be written as JSON.
+pub(super) fn answer(
+    success: bool,
+    data: &impl Serialize,
+    whole: &str,
+) -> Result<Value, ToolError> {
     let broken = |why: String| {
-        Fault::new(
+        ToolError::new(
             "defect",
             format!("the result cannot be written: {why}"),
-            "this is a defect of Milepost: please report it",
+            "this is a bug in Milepost, please report it",
         )
     };
     let mut fields = Map::new();
@@ -78,5 +80,5 @@ pub(super) fn answer(success: bool, data: &impl Serialize, whole: &str) -> Resul
         Ok(other) => return Err(broken(format!("it is {other}"))),
         Err(error) => return Err(broken(error.to_string())),
     }
-    Ok(Value::Object(cut(fields, whole)))
+    Ok(Value::Object(shorten_result(fields, whole)))
 }

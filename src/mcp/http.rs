@@ -1,7 +1,6 @@
-//! The server by streamable HTTP, on this machine only.
+//! The server over streamable HTTP, on this machine only.
 
-use super::ServeError;
-use super::server::Server;
+use super::server::{ServeError, Server};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -14,19 +13,19 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot::Receiver;
 use tokio::task::JoinSet;
 
-/// Pages whose scripts may talk to the server: those of this machine.
+/// The origins of pages whose scripts may call the server.
 const ORIGINS: [&str; 3] = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
 
-/// How long open connections may take to end: a stream of events ends only when its client wants it.
+/// The longest wait for open connections at the end: an event stream ends only when its client closes it.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// How long a client may take to send the head of a request.
+/// The longest time that a client may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(30);
 
-/// Serves clients of this machine until `stopped` comes.
+/// Serves clients of this machine until `stopped` is signalled.
 ///
 /// # Errors
-/// When it cannot listen at the port.
+/// If it cannot listen at the port.
 pub(super) async fn serve(
     server: Server,
     port: u16,
@@ -37,7 +36,7 @@ pub(super) async fn serve(
     let failed = |source| ServeError::Listen { port, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    // A page that a browser was lured to has another host, or another origin: it is refused.
+    // A foreign page in a browser has another host or origin, and is rejected.
     let config = StreamableHttpServerConfig::default().with_allowed_origins(ORIGINS);
     let ending = config.cancellation_token.clone();
     let calls = server.clone();
@@ -53,7 +52,7 @@ pub(super) async fn serve(
             accepted = listener.accept() => accepted,
             _ = &mut stopped => break,
         };
-        // A connection that broke before it was taken is its client's matter.
+        // The client closed the connection before it was accepted.
         let Ok((stream, _)) = accepted else {
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;

@@ -1,68 +1,40 @@
-//! The face for agents: a server of the Model Context Protocol. Each tool calls one function of `ops` and gives back its data.
+//! A server of the Model Context Protocol, for agents. Each tool calls one function of `ops` and returns its data.
 
 mod call;
-mod cut;
-mod fault;
 mod http;
+mod in_flight;
 mod progress;
 #[cfg(debug_assertions)]
 mod schemas;
 mod server;
+mod shorten;
 mod stdio;
+mod tool_error;
 mod tools;
-mod under_way;
 
+use in_flight::InFlight;
 use milepost_engine::ops::project::Request;
 use milepost_engine::ops::run::{StopFlag, adopt_orphans};
-use server::Server;
+use server::{ServeError, Server};
 use std::sync::Arc;
 use std::time::Duration;
-use under_way::UnderWay;
-
-/// What the server works on.
-#[derive(Clone)]
-pub(crate) struct Desk {
-    /// Project, workspace and values.
-    pub(crate) request: Request,
-}
 
 /// How clients reach the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum Transport {
     /// One client, on standard input and output.
     Stdio,
-    /// Clients on this machine, by HTTP at this port; 0: one that is free.
+    /// Clients on this machine, over HTTP at this port; 0 picks a free one.
     Http(u16),
 }
 
-/// Why the server could not serve.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ServeError {
-    /// The system gives it no threads.
-    #[error("the server cannot begin: {0}")]
-    Begin(#[source] std::io::Error),
-    /// The port is taken.
-    #[error(
-        "cannot listen at port {port} of this machine: {source}; take another by `--http PORT`"
-    )]
-    Listen {
-        /// The port.
-        port: u16,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The client does not speak the protocol.
-    #[error("the client on standard input does not speak the Model Context Protocol: {0}")]
-    Protocol(String),
-}
-
-/// Serves until the client is gone or `stop` is set, and until every call has ended. `say` is told where the server listens.
+/// Serves until the client leaves or `stop` is set, and then ends all calls. `say` gets the address once the server listens.
 ///
 /// # Errors
-/// When it cannot begin.
+/// If the server cannot start, or the client does not speak the protocol.
 pub(crate) fn serve(
-    desk: Desk,
-    reach: Reach,
+    request: Request,
+    transport: Transport,
     stop: &Arc<StopFlag>,
     say: &(dyn Fn(&str) + Sync),
 ) -> Result<(), ServeError> {
@@ -72,21 +44,21 @@ pub(crate) fn serve(
         .enable_all()
         .build()
         .map_err(ServeError::Begin)?;
-    let calls = Arc::new(UnderWay::default());
-    let server = Server::new(desk, Arc::clone(&calls));
+    let calls = Arc::new(InFlight::default());
+    let server = Server::new(request, Arc::clone(&calls));
     let served = runtime.block_on(async {
-        match reach {
-            Reach::Stdio => stdio::serve(server, stopped(stop)).await,
-            Reach::Http(port) => http::serve(server, port, stopped(stop), say).await,
+        match transport {
+            Transport::Stdio => stdio::serve(server, stopped(stop)).await,
+            Transport::Http(port) => http::serve(server, port, stopped(stop), say).await,
         }
     });
-    // Whoever asked is gone: what still runs is ended as by Ctrl-C, and what it left is in order.
+    // The clients are gone: runs in flight stop as after Ctrl-C, and leave a consistent workspace.
     calls.end();
     runtime.shutdown_timeout(Duration::ZERO);
     served
 }
 
-/// Comes when the flag is set.
+/// Returns a channel that is signalled when the flag is set.
 fn stopped(stop: &Arc<StopFlag>) -> tokio::sync::oneshot::Receiver<()> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     let stop = Arc::clone(stop);
@@ -94,10 +66,10 @@ fn stopped(stop: &Arc<StopFlag>) -> tokio::sync::oneshot::Receiver<()> {
         while !stop.is_set() {
             stop.pause(Duration::from_hours(1));
         }
-        // Nobody listens any more when the server has ended.
+        // The receiver is gone if the server has ended.
         let _ = sender.send(());
     };
-    // Without the thread nothing comes: the receiver of a dropped sender is taken for that.
+    // Without the thread, the sender is dropped, which the receiver takes for a signal.
     let _ = std::thread::Builder::new()
         .name("stop".to_owned())
         .spawn(waiting);

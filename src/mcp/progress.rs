@@ -1,87 +1,91 @@
-//! Tells a client how far its call is: by notifications, where it asked for them.
+//! Notifies a client of the progress of its call, if it asked for that.
 
-use crate::view::notice;
-use crate::view::paint::Paint;
-use crate::view::words::place;
+use crate::view::run::notice;
+use crate::view::text::style::Style;
+use crate::view::text::words::place;
 use milepost_engine::ops::run::{Notice, Observer};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RoleServer};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Notifications that wait for a slow client. Beyond them some are left out: each one says how far the call is as a whole.
+/// The most notifications that wait for a slow client. Further ones are dropped: each one describes the progress of the whole call.
 const WAITING: usize = 64;
 
-/// How far a call is.
+/// The progress of a call.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Step {
+pub(super) struct ProgressUpdate {
     done: f64,
     total: Option<f64>,
     message: String,
 }
 
-/// Tells how far a call is, from whichever thread does it.
+/// Reports the progress of a call, from any thread.
 #[derive(Debug, Clone)]
-pub(super) struct Teller(Option<Sender<Step>>);
+pub(super) struct ProgressSender(Option<Sender<ProgressUpdate>>);
 
-impl Teller {
-    /// Tells it. `done` grows with each.
-    pub(super) fn tell(&self, done: f64, total: Option<f64>, message: String) {
+impl ProgressSender {
+    /// Reports progress. `done` must grow with each report.
+    pub(super) fn report(&self, done: f64, total: Option<f64>, message: String) {
         if let Some(sender) = &self.0 {
-            let step = Step {
+            let update = ProgressUpdate {
                 done,
                 total,
                 message,
             };
-            // A run does not wait for whoever listens.
-            let _ = sender.try_send(step);
+            // A run does not wait for its clients.
+            let _ = sender.try_send(update);
         }
     }
 }
 
-/// A teller, and what it tells; nothing is told when the client asked for nothing.
-pub(super) fn telling(token: Option<ProgressToken>) -> (Teller, Option<Steps>) {
+/// Returns both ends of a channel; the second one is `None` if the client asked for no progress.
+pub(super) fn progress_channel(
+    token: Option<ProgressToken>,
+) -> (ProgressSender, Option<ProgressUpdates>) {
     let Some(token) = token else {
-        return (Teller(None), None);
+        return (ProgressSender(None), None);
     };
-    let (sender, steps) = channel(WAITING);
-    (Teller(Some(sender)), Some(Steps { token, steps }))
+    let (sender, updates) = channel(WAITING);
+    (
+        ProgressSender(Some(sender)),
+        Some(ProgressUpdates { token, updates }),
+    )
 }
 
-/// What is to be told.
-pub(super) struct Steps {
+/// The progress to send.
+pub(super) struct ProgressUpdates {
     token: ProgressToken,
-    steps: Receiver<Step>,
+    updates: Receiver<ProgressUpdate>,
 }
 
-impl Steps {
-    /// Sends what is told, until the call is over.
+impl ProgressUpdates {
+    /// Sends progress to the client until the call ends.
     pub(super) async fn send(mut self, peer: Peer<RoleServer>) {
-        while let Some(step) = self.steps.recv().await {
-            let mut told = ProgressNotificationParam::new(self.token.clone(), step.done)
-                .with_message(step.message);
-            told.total = step.total;
-            if peer.notify_progress(told).await.is_err() {
+        while let Some(update) = self.updates.recv().await {
+            let mut notification = ProgressNotificationParam::new(self.token.clone(), update.done)
+                .with_message(update.message);
+            notification.total = update.total;
+            if peer.notify_progress(notification).await.is_err() {
                 break;
             }
         }
     }
 }
 
-/// Shows a run: one notification when a stage begins and one for each batch that is over.
-pub(super) struct Show<'a> {
-    teller: &'a Teller,
-    /// Stages that began, and batches that are over, of all stages.
+/// Reports a run: one notification for each stage that starts and each batch that ends.
+pub(super) struct RunProgress<'a> {
+    progress: &'a ProgressSender,
+    /// Stages that have started, and batches that have ended.
     done: u64,
     stage: String,
     will: u64,
     over: u64,
 }
 
-impl<'a> Show<'a> {
-    /// Shows it by this teller.
-    pub(super) fn new(teller: &'a Teller) -> Self {
+impl<'a> RunProgress<'a> {
+    pub(super) fn new(progress: &'a ProgressSender) -> Self {
         Self {
-            teller,
+            progress,
             done: 0,
             stage: String::new(),
             will: 0,
@@ -89,22 +93,22 @@ impl<'a> Show<'a> {
         }
     }
 
-    fn step(&mut self, message: String) {
+    fn advance(&mut self, message: String) {
         self.done += 1;
         let left = self.will.saturating_sub(self.over);
         let total = (self.done + left) as f64;
-        self.teller.tell(self.done as f64, Some(total), message);
+        self.progress.report(self.done as f64, Some(total), message);
     }
 
     fn over(&mut self, batch: &str, what: &str) {
         self.over += 1;
         let name = place(&self.stage, batch);
         let (over, will) = (self.over, self.will);
-        self.step(format!("{name} {what}: {over} of {will}"));
+        self.advance(format!("{name} {what}: {over} of {will}"));
     }
 }
 
-impl Observer for Show<'_> {
+impl Observer for RunProgress<'_> {
     fn notice(&mut self, notice: Notice) {
         match notice {
             Notice::StageStarted {
@@ -115,9 +119,9 @@ impl Observer for Show<'_> {
             } => {
                 (self.will, self.over) = (will, 0);
                 let about = description.as_deref();
-                let line = notice::started(Paint::PLAIN, &stage, batches, will, about);
+                let line = notice::started(Style::PLAIN, &stage, batches, will, about);
                 self.stage = stage;
-                self.step(line);
+                self.advance(line);
             }
             Notice::BatchDone { batch, .. } => self.over(&batch, "done"),
             Notice::BatchFailed { batch, outcome, .. } => {

@@ -1,15 +1,15 @@
-//! The schemas of a tool's arguments and results, from the types: debug builds only.
+//! The schemas of the arguments and results of tools, derived from the types in debug builds only.
 
-use super::cut::Cut;
-use super::fault::Fault;
+use super::shorten::Shortened;
+use super::tool_error::ToolError;
 use milepost_engine::ops::schema::{read, written};
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
-/// A definition longer than this is told by its description only: `milepost schema` has the whole.
+/// Longer definitions, in bytes, are replaced by their description: `milepost schema` prints them.
 const LONGEST: usize = 1_600;
 
-/// The schema of arguments.
+/// Returns the schema of arguments.
 pub(super) fn arguments<T: JsonSchema>() -> Map<String, Value> {
     let mut schema = object(read::<T>());
     tidy(&mut schema);
@@ -18,18 +18,18 @@ pub(super) fn arguments<T: JsonSchema>() -> Map<String, Value> {
     schema
 }
 
-/// The schema of a result: what a tool gives, or a fault.
+/// Returns the schema of a result or an error.
 pub(super) fn result<T: JsonSchema>() -> Map<String, Value> {
     let mut defs = Map::new();
     let mut result = part::<T>("Result", &mut defs);
     let also = json!({
-        "success": {"type": "boolean", "description": "Whether what was asked for is done"},
+        "success": {"type": "boolean", "description": "True if the tool did what the client asked for"},
         "cut": {
             "type": "array",
             "items": {"$ref": "#/$defs/Cut"},
-            "description": "What is not given whole; absent: nothing",
+            "description": "What was shortened; absent if nothing was",
         },
-        "whole": {"type": "string", "description": "Where the whole is"},
+        "whole": {"type": "string", "description": "Where the complete data is"},
     });
     let properties = result.entry("properties").or_insert_with(|| json!({}));
     if let (Some(properties), Value::Object(also)) = (properties.as_object_mut(), also) {
@@ -43,9 +43,9 @@ pub(super) fn result<T: JsonSchema>() -> Map<String, Value> {
     {
         required.push("success".into());
     }
-    let cut = part::<Cut>("Cut", &mut defs);
-    let fault = part::<Fault>("Fault", &mut defs);
-    for (name, schema) in [("Result", result), ("Fault", fault), ("Cut", cut)] {
+    let shortened = part::<Shortened>("Cut", &mut defs);
+    let error = part::<ToolError>("Fault", &mut defs);
+    for (name, schema) in [("Result", result), ("Fault", error), ("Cut", shortened)] {
         defs.insert(name.to_owned(), schema.into());
     }
     let schema = json!({
@@ -56,7 +56,7 @@ pub(super) fn result<T: JsonSchema>() -> Map<String, Value> {
     object(schema)
 }
 
-/// The schema of a type, with what it refers to put among `defs`.
+/// Returns the schema of a type, and adds the definitions it refers to.
 fn part<T: JsonSchema>(name: &str, defs: &mut Map<String, Value>) -> Map<String, Value> {
     let mut schema = object(written::<T>());
     tidy(&mut schema);

@@ -1,11 +1,12 @@
-//! The server as the protocol sees it: who it is, its tools, and their calls.
+//! The server as clients see it: its description, its tools, and their calls.
 
-use super::Desk;
 use super::call::Call;
-use super::fault::Fault;
-use super::progress::telling;
-use super::tools::{self, Row};
-use super::under_way::UnderWay;
+use super::in_flight::InFlight;
+use super::progress::progress_channel;
+use super::tool_error::ToolError;
+use super::tools::{self, ToolEntry};
+use milepost_engine::ops::project::Request;
+use milepost_engine::ops::run::StopFlag;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -15,39 +16,52 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use std::sync::Arc;
 
-/// What a model is told about the server.
+/// The description of the server for models.
 const INSTRUCTIONS: &str = "\
-Milepost runs the declared stages of this project over the files of its workspace, and keeps a checkpoint for each stage that is \
-complete. `status` says how far each stage is, `plan` what a run would do and why, `run` does it. Before a stage, ask \
-`check_stage_completion` for the one before: complete means verified now. Results are counts and file references; read the files, \
-never rebuild their content from memory. A result with `success` false says in `error`, `code` and `hint` what to do.";
+Milepost runs the declared stages of this project over the files of its workspace, and writes a checkpoint for each complete stage. \
+`status` shows the state of each stage, `plan` shows what a run would do and why, and `run` does it. Before you start a stage, call \
+`check_stage_completion` for the stage before it: complete means verified now. Results contain counts and file references; read the \
+files, never rebuild their content from memory. If `success` is false, `error`, `code` and `hint` say what went wrong and what to do.";
 
-/// The server. Cheap to clone: sessions share what it works on.
+/// Why the server stopped serving.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServeError {
+    #[error("cannot start the server: {0}")]
+    Begin(#[source] std::io::Error),
+    #[error(
+        "cannot listen at port {port} of this machine: {source}; choose another one with `--http PORT`"
+    )]
+    Listen { port: u16, source: std::io::Error },
+    #[error("the client on standard input does not speak the Model Context Protocol: {0}")]
+    Protocol(String),
+}
+
+/// The server. It is cheap to clone: sessions share its state.
 #[derive(Clone)]
 pub(super) struct Server {
-    desk: Arc<Desk>,
-    calls: Arc<UnderWay>,
+    request: Arc<Request>,
+    calls: Arc<InFlight>,
 }
 
 impl Server {
-    pub(super) fn new(mut desk: Desk, calls: Arc<UnderWay>) -> Self {
-        desk.request.confined = true;
+    pub(super) fn new(mut request: Request, calls: Arc<InFlight>) -> Self {
+        request.confined = true;
         Self {
-            desk: Arc::new(desk),
+            request: Arc::new(request),
             calls,
         }
     }
 
-    /// Asks all calls to stop.
+    /// Cancels all calls.
     pub(super) fn stop(&self) {
         self.calls.stop();
     }
 }
 
-/// Asks a call to stop when nobody waits for it any more.
-struct Hurry(Arc<milepost_engine::ops::run::StopFlag>);
+/// Cancels a call when the client no longer waits for it.
+struct StopOnDrop(Arc<StopFlag>);
 
-impl Drop for Hurry {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.set();
     }
@@ -58,7 +72,7 @@ impl ServerHandler for Server {
         let capabilities = ServerCapabilities::builder().enable_tools().build();
         let mut info = ServerConfig::new(capabilities).with_instructions(INSTRUCTIONS);
         info.server_info =
-            Implementation::new("milepost", &self.desk.request.version).with_title("Milepost");
+            Implementation::new("milepost", &self.request.version).with_title("Milepost");
         info
     }
 
@@ -68,12 +82,12 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(
-            tools::ROWS.iter().map(Row::tool).collect(),
+            tools::TOOLS.iter().map(ToolEntry::tool).collect(),
         ))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::row(name).map(Row::tool)
+        tools::tool(name).map(ToolEntry::tool)
     }
 
     async fn call_tool(
@@ -81,42 +95,42 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(row) = tools::row(&request.name) else {
+        let Some(tool) = tools::tool(&request.name) else {
             return Err(ErrorData::invalid_params(
                 format!("there is no tool `{}`", request.name),
                 None,
             ));
         };
-        let (teller, steps) = telling(context.meta.get_progress_token());
-        let telling = steps.map(|steps| tokio::spawn(steps.send(context.peer.clone())));
+        let (progress, updates) = progress_channel(context.meta.get_progress_token());
+        let sending = updates.map(|updates| tokio::spawn(updates.send(context.peer.clone())));
         let entry = self.calls.begin();
-        let hurry = Hurry(Arc::clone(&entry.stop));
-        let desk = Arc::clone(&self.desk);
+        let stop_on_drop = StopOnDrop(Arc::clone(&entry.stop));
+        let server_request = Arc::clone(&self.request);
         let arguments = request.arguments.unwrap_or_default();
         let client = context.client_info();
         let client = client.map_or_else(|| "client".to_owned(), |client| client.name);
-        // Stages are run by plain threads that wait: not by those that serve.
+        // A run blocks its thread, so it gets one of its own.
         let mut working = tokio::task::spawn_blocking(move || {
             let call = Call {
-                desk: &desk,
-                tool: row.name,
+                request: &server_request,
+                tool: tool.name,
                 client,
                 arguments,
-                teller: &teller,
+                progress: &progress,
                 stop: &entry.stop,
             };
-            (row.call)(&call)
+            (tool.call)(&call)
         });
         let done = tokio::select! {
             done = &mut working => done,
             () = context.ct.cancelled() => {
-                hurry.0.set();
+                stop_on_drop.0.set();
                 working.await
             }
         };
-        if let Some(telling) = telling {
-            // What is told of a call comes before its result.
-            let _ = telling.await;
+        if let Some(sending) = sending {
+            // Progress arrives before the result.
+            let _ = sending.await;
         }
         let result = match done {
             Ok(Ok(value)) => {
@@ -124,11 +138,11 @@ impl ServerHandler for Server {
                 result.is_error = Some(false);
                 result
             }
-            Ok(Err(fault)) => fault.result(),
-            Err(_) => Fault::new(
+            Ok(Err(tool_error)) => tool_error.result(),
+            Err(_) => ToolError::new(
                 "defect",
-                "Milepost broke down in this call",
-                "this is a defect of Milepost: please report it; the workspace is whole, and a run goes on where it stopped",
+                "Milepost stopped unexpectedly in this call",
+                "this is a bug in Milepost, please report it; the workspace is consistent, and the next run continues",
             )
             .result(),
         };

@@ -1,30 +1,29 @@
 //! The server on standard input and output.
 
-use super::ServeError;
-use super::server::Server;
+use super::server::{ServeError, Server};
 use rmcp::ServiceExt as _;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf, Stdin};
 use tokio::sync::oneshot::Receiver;
 
-/// Serves one client until it closes standard input, or until `stopped` comes.
+/// Serves one client until it closes standard input, or until `stopped` is signalled.
 ///
 /// # Errors
-/// When the client does not speak the protocol.
+/// If the client does not speak the protocol.
 pub(super) async fn serve(server: Server, stopped: Receiver<()>) -> Result<(), ServeError> {
     let (stdin, stdout) = rmcp::transport::stdio();
     let calls = server.clone();
     let input = Input { stdin, calls };
     let serving = async {
-        let running = match server.serve((input, stdout)).await {
-            Ok(running) => running,
-            // A client that left before it said anything did nothing wrong.
+        let client = match server.serve((input, stdout)).await {
+            Ok(client) => client,
+            // A client may leave before its first message.
             Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(ServeError::Protocol(error.to_string())),
         };
-        // How it ended makes no difference: the client is gone.
-        let _ = running.waiting().await;
+        // The client is gone, however the session ended.
+        let _ = client.waiting().await;
         Ok(())
     };
     tokio::select! {
@@ -33,7 +32,7 @@ pub(super) async fn serve(server: Server, stopped: Receiver<()>) -> Result<(), S
     }
 }
 
-/// Standard input. At its end nobody waits for the calls that are under way.
+/// Standard input. Its end cancels the calls in flight.
 struct Input {
     stdin: Stdin,
     calls: Server,

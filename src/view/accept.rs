@@ -1,12 +1,12 @@
-//! `accept` as text: what was pinned, adopted and written again.
+//! `accept` as text: the accepted outputs and changes.
 
-use super::notice::kept;
-use super::paint::Paint;
-use super::reason::change;
-use super::words::place;
+use crate::view::run::notice::kept;
+use crate::view::text::reason::change;
+use crate::view::text::style::Style;
+use crate::view::text::words::place;
 use milepost_engine::ops::change::accept::Accepted;
 
-/// What was accepted.
+/// Returns the accepted outputs and changes, a line each.
 pub fn accept(data: &Accepted) -> String {
     let mut text = String::new();
     for pinned in &data.pinned {
@@ -30,7 +30,7 @@ pub fn accept(data: &Accepted) -> String {
     for checkpoint in &data.checkpoints {
         text.push_str(&format!("written  {checkpoint}\n"));
     }
-    for line in kept(Paint::PLAIN, &data.quarantined) {
+    for line in kept(Style::PLAIN, &data.quarantined) {
         text.push_str(&line);
         text.push('\n');
     }

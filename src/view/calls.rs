@@ -1,29 +1,27 @@
-//! Calls of agents as text: a line each, what they cost, what was asked and answered.
+//! Calls of agents as text: their cost, prompts and answers.
 
-use super::table::{Side, time};
-use super::words::{count, grouped, indented, seconds};
+use crate::view::text::table::{Side, time};
+use crate::view::text::words::{count, grouped, indented, seconds};
 use milepost_core::model::call::Spent;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
 use milepost_engine::ops::inspect::calls::{BatchCalls, CallSummary, Exchange, Spending};
 
-/// Lines of a prompt or an answer that are shown.
+/// The most lines that are shown of a prompt or an answer.
 const SHOWN: usize = 200;
 
-/// `3 calls for $0.02`; a cost that nobody knows is said to be unknown.
+/// Returns `3 calls for $0.02`. Calls that cost nothing have no price, such as those of external agents.
 pub(crate) fn spent(spent: &Spent) -> String {
     let calls = count(spent.calls, "call", "calls");
     match (spent.unpriced, spent.cost) {
+        (0, NanoUsd::ZERO) => calls,
         (0, cost) => format!("{calls} for {cost}"),
         (unknown, _) if unknown == spent.calls => format!("{calls}, cost unknown"),
-        (unknown, cost) => format!(
-            "{calls} for {cost} and {} that nobody knows",
-            grouped(unknown)
-        ),
+        (unknown, cost) => format!("{calls} for {cost}, {} of unknown cost", grouped(unknown)),
     }
 }
 
-/// `1,200 tokens in (900 of them cached), 80 out`.
+/// Returns `1,200 tokens in (900 of them cached), 80 out`.
 pub(crate) fn tokens(usage: &Usage) -> String {
     let cached = match usage.cache_read {
         0 => String::new(),
@@ -36,7 +34,7 @@ pub(crate) fn tokens(usage: &Usage) -> String {
     )
 }
 
-/// What calls cost and their tokens, if any were reported.
+/// Returns the number of calls with cost and tokens.
 fn spent_with_tokens(of: &Spent) -> String {
     match of.usage.total() {
         0 => spent(of),
@@ -44,7 +42,7 @@ fn spent_with_tokens(of: &Spent) -> String {
     }
 }
 
-/// What a call is told by.
+/// The alignment of the cells of a call.
 pub(crate) const SIDES: [Side; 8] = [
     Side::Left,
     Side::Left,
@@ -56,7 +54,7 @@ pub(crate) const SIDES: [Side; 8] = [
     Side::Right,
 ];
 
-/// A call as cells: when, which, whom, how many questions, how it ended, tokens, cost, time.
+/// Returns the cells of a call: time, id, agent, questions, outcome, tokens, cost, duration.
 pub(crate) fn row(call: &CallSummary) -> Vec<String> {
     let used = match call.usage.total() {
         0 => String::new(),
@@ -69,12 +67,14 @@ pub(crate) fn row(call: &CallSummary) -> Vec<String> {
         count(call.questions, "question", "questions"),
         call.outcome.clone(),
         used,
-        call.cost.map_or_else(String::new, |cost| cost.to_string()),
+        call.cost
+            .filter(|&cost| cost != NanoUsd::ZERO)
+            .map_or_else(String::new, |cost| cost.to_string()),
         call.seconds.map_or_else(String::new, seconds),
     ]
 }
 
-/// `api (gpt-5.1, served gpt-5.1-2026)`.
+/// Returns `api (gpt-5.1, served gpt-5.1-2026)`.
 fn who(call: &CallSummary) -> String {
     let served = call
         .served
@@ -88,7 +88,7 @@ fn who(call: &CallSummary) -> String {
     }
 }
 
-/// Where the answers of a batch come from, and its calls.
+/// Returns the sources of the answers of a batch, and its calls.
 pub(crate) fn batch_calls(asked: &BatchCalls) -> String {
     let mut text = String::from("\nanswers\n");
     if asked.answers > 0 {
@@ -128,7 +128,7 @@ pub(crate) fn batch_calls(asked: &BatchCalls) -> String {
         text.push_str(&format!("  … {} earlier\n", grouped(asked.more)));
     }
     let rows: Vec<Vec<String>> = asked.calls.iter().map(row).collect();
-    let lines = super::table::table(&SIDES, &rows);
+    let lines = crate::view::text::table::table(&SIDES, &rows);
     for (line, call) in lines.lines().zip(&asked.calls) {
         text.push_str(&format!("  {line}\n"));
         text.push_str(&indented(&more(call), 4));
@@ -136,7 +136,7 @@ pub(crate) fn batch_calls(asked: &BatchCalls) -> String {
     text
 }
 
-/// What went wrong with a call, and where its bytes lie.
+/// Returns the error of a call, and the files of request and answer.
 fn more(call: &CallSummary) -> String {
     let message = call.message.as_ref();
     let mut text = message.map_or_else(String::new, |message| format!("{message}\n"));
@@ -148,10 +148,10 @@ fn more(call: &CallSummary) -> String {
     text
 }
 
-/// A call with what was asked and answered.
+/// Returns a call with its prompt and answer.
 pub(crate) fn exchange(exchange: &Exchange) -> String {
     let call = &exchange.call;
-    let place = super::words::place(&call.stage, &call.batch);
+    let place = crate::view::text::words::place(&call.stage, &call.batch);
     let cells = row(call);
     let cells: Vec<&str> = cells
         .iter()
@@ -176,7 +176,7 @@ pub(crate) fn exchange(exchange: &Exchange) -> String {
     text
 }
 
-/// The beginning of a text, without what would move a terminal's cursor.
+/// Returns the start of a text, without control characters.
 fn shown(text: &str) -> String {
     let is_shown = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
     let lines = text.lines().count();
@@ -195,7 +195,7 @@ fn shown(text: &str) -> String {
     all
 }
 
-/// What a workspace spent, and what is left.
+/// Returns the cost of a workspace, and what is left of its limits.
 pub(crate) fn spending(money: &Spending) -> String {
     let mut text = match money.spent.calls {
         0 => "no agent was called yet".to_owned(),
@@ -227,4 +227,28 @@ pub(crate) fn spending(money: &Spending) -> String {
     }
     text.push('\n');
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_calls_that_cost_something_have_a_price() {
+        let of = |calls, unpriced, cost| {
+            spent(&Spent {
+                calls,
+                unpriced,
+                cost: NanoUsd(cost),
+                ..Spent::default()
+            })
+        };
+        assert_eq!(of(2, 0, 0), "2 calls");
+        assert_eq!(of(1, 0, 20_000_000), "1 call for $0.0200");
+        assert_eq!(of(3, 3, 0), "3 calls, cost unknown");
+        assert_eq!(
+            of(3, 2, 20_000_000),
+            "3 calls for $0.0200, 2 of unknown cost"
+        );
+    }
 }

@@ -1,16 +1,16 @@
-//! `clean` and `gc` as text: what was taken away.
+//! `clean` and `gc` as text: the removed files.
 
-use super::notice::kept;
-use super::paint::Paint;
-use super::table::{Side, table};
-use super::words::{count, grouped};
+use crate::view::run::notice::kept;
+use crate::view::text::style::Style;
+use crate::view::text::table::{Side, table};
+use crate::view::text::words::{count, grouped};
 use milepost_engine::ops::change::clean::Cleaned;
 use milepost_engine::ops::change::gc::Collected;
 
-/// Files that are listed when something was removed; a dry run lists all.
+/// The most removed files that are listed; a dry run lists all.
 const LISTED: usize = 20;
 
-/// What was taken away of what runs made.
+/// Returns the outputs that `clean` removed.
 pub fn clean(data: &Cleaned) -> String {
     let mut text = String::new();
     let all = if data.dry_run {
@@ -40,14 +40,14 @@ pub fn clean(data: &Cleaned) -> String {
         count(data.removed.len() as u64, "file", "files"),
         grouped(data.bytes)
     ));
-    for line in kept(Paint::PLAIN, &data.quarantined) {
+    for line in kept(Style::PLAIN, &data.quarantined) {
         text.push_str(&line);
         text.push('\n');
     }
     text
 }
 
-/// What was taken away of what nobody needs.
+/// Returns the files that `gc` removed.
 pub fn gc(data: &Collected) -> String {
     let rows: Vec<Vec<String>> = data
         .removed

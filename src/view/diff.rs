@@ -1,14 +1,14 @@
-//! `diff` as text: what differs, by output, record and field.
+//! `diff` as text: differences by output, record and field.
 
-use super::words::{count, grouped};
+use crate::view::text::words::{count, grouped};
 use milepost_engine::ops::inspect::diff::{Diff, OutputDiff};
 use milepost_engine::ops::inspect::elements::{ElementsDiff, FieldChange, Keys};
 use serde_json::Value;
 
-/// Characters of a value that are shown.
+/// The most characters that are shown of a value.
 const SHOWN: usize = 60;
 
-/// What differs.
+/// Returns the differences, or that there are none.
 pub fn diff(data: &Diff) -> String {
     let mut text = format!("old: {}\nnew: {}\n", data.old, data.new);
     if data.digests_only && !data.outputs.is_empty() {

@@ -1,10 +1,10 @@
 //! `graph` as text and as a Mermaid flowchart (<https://mermaid.js.org/syntax/flowchart.html>).
 
-use super::words::batches;
+use crate::view::text::words::batches;
 use milepost_engine::ops::inspect::graph::{Graph, GraphStage};
 use std::collections::BTreeMap;
 
-/// The pipeline as text: each stage with what it reads and writes.
+/// Returns each stage with the files that it reads and writes.
 pub fn graph(data: &Graph) -> String {
     let mut text = format!("{}\n", data.project);
     for node in &data.stages {
@@ -40,7 +40,7 @@ pub fn graph(data: &Graph) -> String {
     text
 }
 
-/// The pipeline as a Mermaid flowchart, for READMEs and wikis.
+/// Returns the pipeline as a Mermaid flowchart, for READMEs and wikis.
 pub fn mermaid(data: &Graph) -> String {
     let mut text = String::from("flowchart TD\n");
     let mut inputs: BTreeMap<&str, usize> = BTreeMap::new();
@@ -107,7 +107,7 @@ pub fn mermaid(data: &Graph) -> String {
 }
 
 fn state(node: &GraphStage) -> String {
-    let word = super::status::shown(node.status);
+    let word = crate::view::status::shown(node.status);
     if node.is_due && matches!(word, "complete" | "partial") {
         format!("{word}, out of date")
     } else {
@@ -115,7 +115,7 @@ fn state(node: &GraphStage) -> String {
     }
 }
 
-/// A text inside the quotation marks of Mermaid.
+/// Escapes a text for a quoted label of Mermaid.
 fn quoted(text: &str) -> String {
     text.replace('"', "#quot;")
 }

@@ -1,12 +1,12 @@
-//! `init` as text: what was made, and how to go on.
+//! `init` as text: the created files, and the next commands.
 
 use milepost_engine::ops::change::init::Initiated;
 use std::collections::BTreeMap;
 
-/// Of a folder with more files their number is told.
+/// The most files of a folder that are listed by name.
 const NAMED: usize = 4;
 
-/// What was made.
+/// Returns the created files, and the next commands.
 pub fn init(data: &Initiated) -> String {
     let mut text = format!(
         "created a project from `{}`: {}\n",
@@ -25,7 +25,7 @@ pub fn init(data: &Initiated) -> String {
         match folders.get(&folder) {
             Some(files) if *files > NAMED => {
                 text.push_str(&format!("  {folder}/  {files} files\n"));
-                // It is told once.
+                // The line of the folder is printed once.
                 folders.remove(&folder);
             }
             Some(_) => text.push_str(&format!("  {file}\n")),

@@ -1,12 +1,12 @@
 //! `log` as text: a line for each record, then what programs printed.
 
-use super::calls;
-use super::table::{Side, table, time};
-use super::words::grouped;
+use crate::view::calls;
+use crate::view::text::table::{Side, table, time};
+use crate::view::text::words::grouped;
 use milepost_core::model::event::{Event, EventType, Record};
 use milepost_engine::ops::inspect::log::Log;
 
-/// What happened. Records that only keep the journal in order are left out.
+/// Returns the records, without those that only maintain the journal.
 pub fn log(data: &Log) -> String {
     let mut text = String::new();
     if data.left_out > 0 {
@@ -52,7 +52,10 @@ pub fn log(data: &Log) -> String {
             cut => format!(" (without the first {} bytes)", grouped(cut)),
         };
         text.push_str(&format!("\n{}{cut}:\n", printed.path));
-        text.push_str(&super::words::indented(&plain(&printed.text), 4));
+        text.push_str(&crate::view::text::words::indented(
+            &plain(&printed.text),
+            4,
+        ));
     }
     if let Some(broken) = &data.broken {
         text.push_str(&format!("\n{broken}\n"));
@@ -95,7 +98,7 @@ fn details(record: &Record) -> &[String] {
     }
 }
 
-/// What a program printed, without what would move a terminal's cursor or colour it.
+/// Removes escape sequences and control characters from printed text.
 fn plain(text: &str) -> String {
     let is_shown = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
     text.chars().filter(is_shown).collect()

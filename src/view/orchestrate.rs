@@ -1,6 +1,6 @@
 //! Sentences for programs that orchestrate agents: what a stage or a file lacks to be complete.
 
-use super::words::some_of;
+use crate::view::text::words::some_of;
 use milepost_engine::ops::orchestrate::await_file::{Incomplete, WhyIncomplete};
 use milepost_engine::ops::orchestrate::completion::{Completion, Lack};
 

@@ -1,23 +1,23 @@
-//! Parameters and agents of a workspace as tables; notes about stored values as warnings with their remedy.
+//! `params` as text: tables of parameters and agents, and warnings about stored values.
 
-use super::call::Call;
-use super::notice::kept;
-use super::paint::Paint;
-use super::table::{Side, table};
+use crate::view::run::notice::kept;
+use crate::view::text::invocation::Invocation;
+use crate::view::text::style::Style;
+use crate::view::text::table::{Side, table};
 use jiff::Timestamp;
 use milepost_core::model::choice::StoredNote;
 use milepost_engine::ops::change::params::{AgentLine, Params, Source};
 use serde_json::Value;
 
-/// Characters of a value that a table shows.
+/// The most characters of a value in a table.
 const WIDTH: usize = 48;
 
 /// Returns the tables of parameters and agents, with the warnings about stored values below.
-pub(crate) fn params(paint: Paint, data: &Params, call: &Call) -> String {
+pub(crate) fn params(style: Style, data: &Params, invocation: &Invocation) -> String {
     let mut text = format!(
         "{} {}\n\n",
-        paint.strong(&data.project),
-        paint.dim(format!("in {}", call.near(&data.workspace)))
+        style.strong(&data.project),
+        style.dim(format!("in {}", invocation.near(&data.workspace)))
     );
     let is_described = data.params.iter().any(|line| line.description.is_some());
     let described = if is_described { "description" } else { "" };
@@ -57,12 +57,12 @@ pub(crate) fn params(paint: Paint, data: &Params, call: &Call) -> String {
     if !data.other_agents.is_empty() {
         text.push_str(&format!("other agents: {}\n", data.other_agents.join(", ")));
     }
-    let mut lines = kept(paint, &data.quarantined);
-    lines.extend(notes(paint, &data.notes, call));
+    let mut lines = kept(style, &data.quarantined);
+    lines.extend(notes(style, &data.notes, invocation));
     if let Some(problem) = &data.problem {
         lines.push(format!(
             "{} a run rejects these values: {problem}",
-            paint.warn("warning:")
+            style.warn("warning:")
         ));
     }
     if !lines.is_empty() {
@@ -71,7 +71,7 @@ pub(crate) fn params(paint: Paint, data: &Params, call: &Call) -> String {
     text
 }
 
-/// Returns a line for each agent in whose place another one answers.
+/// Returns a line for each replaced agent.
 pub(crate) fn replaced(agents: &[AgentLine]) -> String {
     let line = |line: &AgentLine| {
         format!(
@@ -84,8 +84,8 @@ pub(crate) fn replaced(agents: &[AgentLine]) -> String {
     agents.iter().map(line).collect()
 }
 
-/// Returns warnings and notes about stored values and agents, each with the command that mends it.
-pub(crate) fn notes(paint: Paint, notes: &[StoredNote], call: &Call) -> Vec<String> {
+/// Returns warnings and notes about stored values and agents, each with the command that resolves it.
+pub(crate) fn notes(style: Style, notes: &[StoredNote], invocation: &Invocation) -> Vec<String> {
     notes
         .iter()
         .flat_map(|note| {
@@ -93,16 +93,16 @@ pub(crate) fn notes(paint: Paint, notes: &[StoredNote], call: &Call) -> Vec<Stri
                 StoredNote::NotSet { .. } => ("note:", said(note)),
                 _ => ("warning:", said(note)),
             };
-            let help = remedy(note, call).map(|command| {
-                let label = paint.strong("help:");
-                format!("{label} {}", paint.code(command))
+            let help = remedy(note, invocation).map(|command| {
+                let label = style.strong("help:");
+                format!("{label} {}", style.code(command))
             });
-            std::iter::once(format!("{} {text}", paint.warn(label))).chain(help)
+            std::iter::once(format!("{} {text}", style.warn(label))).chain(help)
         })
         .collect()
 }
 
-/// Returns a note in one line, without its remedy.
+/// Returns a note in one line.
 pub(crate) fn said(note: &StoredNote) -> String {
     match note {
         StoredNote::HidesDefault {
@@ -131,19 +131,19 @@ pub(crate) fn said(note: &StoredNote) -> String {
     }
 }
 
-fn remedy(note: &StoredNote, call: &Call) -> Option<String> {
+fn remedy(note: &StoredNote, invocation: &Invocation) -> Option<String> {
     match note {
         StoredNote::HidesDefault { name, .. } | StoredNote::UnusedParam { name, .. } => {
-            Some(call.line(&["params", "--unset", name]))
+            Some(invocation.line(&["params", "--unset", name]))
         }
         StoredNote::UnusedAgent { name, .. } => {
-            Some(call.line(&["params", "--agent", &format!("{name}=default")]))
+            Some(invocation.line(&["params", "--agent", &format!("{name}=default")]))
         }
         StoredNote::NotSet { .. } => None,
     }
 }
 
-/// `claude (anthropic claude-sonnet-4-5)`; what the agent is, if it is the declared one.
+/// Returns `claude (anthropic claude-sonnet-4-5)`, or only the model for the declared agent.
 fn answered_by(line: &AgentLine) -> String {
     let answers = line.answers.as_deref().unwrap_or("not declared");
     if line.agent == line.name {
@@ -166,12 +166,12 @@ fn source(source: Source, at: Option<Timestamp>, by: Option<&str>) -> String {
     }
 }
 
-/// `on 2026-11-20 by ann`
+/// Returns `on 2026-11-20 by ann`.
 fn when(at: Timestamp, by: &str) -> String {
     format!("on {} by {by}", at.strftime("%Y-%m-%d"))
 }
 
-/// A value in one line, cut if it is long.
+/// Shortens a value to one line.
 fn short(value: &Value) -> String {
     let text = match value {
         Value::String(text) if text.is_empty() => "\"\"".to_owned(),

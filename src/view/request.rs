@@ -1,9 +1,8 @@
-//! What would be sent to an agent, in words.
+//! `plan --show-request` as text: the request that an agent would receive.
 
-use super::words::{count, grouped};
+use crate::view::text::words::{count, grouped};
 use milepost_engine::ops::inspect::show_request::FirstRequest;
 
-/// The request.
 pub(crate) fn request(would: &FirstRequest) -> String {
     let Some(shown) = &would.request else {
         let why = would.why_not.as_deref().unwrap_or_default();
@@ -11,11 +10,11 @@ pub(crate) fn request(would: &FirstRequest) -> String {
     };
     let most = match shown.most_output {
         0 => String::new(),
-        most => format!(", at most {} of answer", grouped(most)),
+        most => format!(", at most {} tokens of answer", grouped(most)),
     };
     let cost = match shown.most {
         Some(most) => format!("a budget reserves {most}"),
-        None => "nobody knows what it costs".to_owned(),
+        None => "cost unknown".to_owned(),
     };
     let body = serde_json::to_string_pretty(&shown.body).unwrap_or_default();
     format!(

@@ -1,20 +1,20 @@
-//! `status` as text: a line for each stage, and below what a run would do.
+//! `status` as text: a line for each stage, then what a run would do.
 
-use super::call::Call;
-use super::calls;
-use super::overrides;
-use super::paint::Paint;
-use super::params::{notes as stored, replaced};
-use super::table::{Side, table, time};
-use super::ways;
-use super::words::{awaits, batches, grouped, place, some_of};
+use crate::view::calls;
+use crate::view::params::{notes as stored, replaced};
+use crate::view::text::invocation::Invocation;
+use crate::view::text::next_steps;
+use crate::view::text::overrides;
+use crate::view::text::style::Style;
+use crate::view::text::table::{Side, table, time};
+use crate::view::text::words::{awaits, batches, grouped, place, some_of};
 use milepost_engine::ops::inspect::status::{PendingWork, StageOverview, StageProgress, Status};
 
-/// Failed batches that are shown of a stage.
+/// The most failed batches that are listed for a stage.
 const SHOWN: usize = 5;
 
-/// How far a workspace is.
-pub fn status(data: &Status, call: &Call) -> String {
+/// Returns the state of a workspace.
+pub fn status(data: &Status, invocation: &Invocation) -> String {
     let mut text = format!("{} in {}\n", data.project, data.workspace);
     match (&data.runner, &data.last_run) {
         (Some(runner), _) => {
@@ -31,7 +31,7 @@ pub fn status(data: &Status, call: &Call) -> String {
             text.push_str(&format!(
                 "idle; the last run finished {}: {} (run {})\n",
                 time(run.when),
-                super::report::shown(&run.status),
+                crate::view::run::summary::shown(&run.status),
                 run.run_id
             ));
         }
@@ -57,9 +57,9 @@ pub fn status(data: &Status, call: &Call) -> String {
         text.push_str(&format!("\n{}", calls::spending(money)));
     }
     for stage in &data.stages {
-        text.push_str(&notes(stage, data, call));
+        text.push_str(&notes(stage, data, invocation));
     }
-    let stored = stored(Paint::PLAIN, &data.stored, call);
+    let stored = stored(Style::PLAIN, &data.stored, invocation);
     if !stored.is_empty() {
         text.push_str(&format!("\n{}\n", stored.join("\n")));
     }
@@ -113,7 +113,7 @@ fn word(stage: &StageOverview) -> String {
     }
 }
 
-fn notes(stage: &StageOverview, data: &Status, call: &Call) -> String {
+fn notes(stage: &StageOverview, data: &Status, invocation: &Invocation) -> String {
     let mut text = String::new();
     let name = &stage.stage;
     if !stage.running.is_empty() {
@@ -131,7 +131,7 @@ fn notes(stage: &StageOverview, data: &Status, call: &Call) -> String {
         let more = stage.failed.len() - SHOWN;
         text.push_str(&format!(
             "  {name}: {more} more failed (`{}`)\n",
-            call.line(&["log", name, "--errors"])
+            invocation.line(&["log", name, "--errors"])
         ));
     }
     if stage.verdict == Some(false) {
@@ -145,13 +145,13 @@ fn notes(stage: &StageOverview, data: &Status, call: &Call) -> String {
     }
     if stage.overrides.len() > SHOWN {
         let more = stage.overrides.len() - SHOWN;
-        let verify = call.line(&["verify"]);
+        let verify = invocation.line(&["verify"]);
         text.push_str(&format!(
             "  {name}: {more} more modified by hand (`{verify}`)\n"
         ));
     }
     if let Some(due) = &stage.due {
-        text.push_str(&due_text(stage, due, data, call));
+        text.push_str(&due_text(stage, due, data, invocation));
     }
     if text.is_empty() {
         text
@@ -160,9 +160,14 @@ fn notes(stage: &StageOverview, data: &Status, call: &Call) -> String {
     }
 }
 
-fn due_text(stage: &StageOverview, due: &PendingWork, data: &Status, call: &Call) -> String {
+fn due_text(
+    stage: &StageOverview,
+    due: &PendingWork,
+    data: &Status,
+    invocation: &Invocation,
+) -> String {
     let name = &stage.stage;
-    let why = call.line(&["why", name]);
+    let why = invocation.line(&["why", name]);
     let mut parts = Vec::new();
     for (count, what) in [
         (due.will, "will run"),
@@ -198,13 +203,14 @@ fn due_text(stage: &StageOverview, due: &PendingWork, data: &Status, call: &Call
         let files = some_of(due.altered.iter().map(String::as_str), SHOWN);
         text.push_str(&format!("  {name}: modified by hand: {files}\n"));
         let paths: Vec<&str> = due.altered.iter().map(String::as_str).collect();
-        let ways = ways::after_altered(name, stage.number, &paths, &data.workspace, call);
-        for line in ways::lines(&ways, "", &str::to_owned) {
+        let next_steps =
+            next_steps::after_altered(name, stage.number, &paths, &data.workspace, invocation);
+        for line in next_steps::lines(&next_steps, "", &str::to_owned) {
             text.push_str(&format!("    {}\n", line.trim_start()));
         }
     }
     if let Some(awaited) = &due.awaits {
-        let (command, what) = ways::outside(call);
+        let (command, what) = next_steps::outside(invocation);
         text.push_str(&format!(
             "  {name}: {} (`{command}` {what})\n",
             awaits(awaited)

@@ -1,13 +1,13 @@
-//! `verify` as text: what is wrong, then what was looked at.
+//! `verify` as text: the findings, then what was checked.
 
-use super::overrides;
-use super::words::{count, grouped, place};
+use crate::view::text::overrides;
+use crate::view::text::words::{count, grouped, place};
 use milepost_engine::ops::inspect::verify::{Finding, Severity, Verified};
 
-/// Notes that are shown; everything else is.
+/// The most notes that are listed; other findings are all listed.
 const NOTES: usize = 20;
 
-/// What was found.
+/// Returns the findings, and the number of checked files.
 pub fn verify(data: &Verified) -> String {
     let mut text = String::new();
     let mut notes = 0;

@@ -1,21 +1,21 @@
-//! `why` as text: the decision first, then what it rests on.
+//! `why` as text: first the decision, then its reasons.
 
-use super::calls;
-use super::overrides::accepted;
-use super::reason::{change, condition, reason};
-use super::table::{Side, table, time};
-use super::words::{batches, grouped, place, seconds, some_of};
+use crate::view::calls;
+use crate::view::text::overrides::accepted;
+use crate::view::text::reason::{change, condition, reason};
+use crate::view::text::table::{Side, table, time};
+use crate::view::text::words::{batches, grouped, place, seconds, some_of};
 use milepost_engine::ops::why::{BatchWhy, FileState, InputFile, MadeBy, StageWhy, Verdict, Why};
 use milepost_engine::ops::why::{FileWhy, Origin};
 use std::borrow::Cow;
 
-/// Batches of a stage that are listed.
+/// The most batches of a stage that are listed.
 const LISTED: usize = 20;
 
-/// Inputs of a batch that are listed.
+/// The most inputs of a batch that are listed.
 const INPUTS: usize = 20;
 
-/// Why something is as it is.
+/// Returns the explanation of a stage, a batch or a file.
 pub fn why(data: &Why) -> String {
     match data {
         Why::Stage(stage) => of_stage(stage),
@@ -67,7 +67,7 @@ fn verdict(verdict: &Verdict) -> Cow<'static, str> {
     let word = match verdict {
         Verdict::Will { .. } => "will run",
         Verdict::Waits { agent, .. } => {
-            return format!("waits for {agent} to answer, from outside").into();
+            return format!("waits for the external agent {agent}").into();
         }
         Verdict::Reused => "up to date: inputs and outputs match the record",
         Verdict::Judge { .. } => "outputs are validated again, without a run",
@@ -78,7 +78,7 @@ fn verdict(verdict: &Verdict) -> Cow<'static, str> {
     word.into()
 }
 
-/// The reasons, a line each.
+/// Returns a line for each reason.
 fn lines(verdict: &Verdict) -> String {
     let list: Vec<String> = match verdict {
         Verdict::Will { reasons } | Verdict::Waits { reasons, .. } => {
@@ -97,15 +97,12 @@ fn lines(verdict: &Verdict) -> String {
             .map(|file| match (&file.recorded, file.pinned) {
                 (_, true) => format!("{} was accepted by hand, but is out of date", file.path),
                 (Some(recorded), _) => format!(
-                    "{} was made as {}…, and is {}…",
+                    "{} is recorded as {}…, but is {}…",
                     file.path,
                     recorded.short(),
                     file.found.short()
                 ),
-                (None, _) => format!(
-                    "{} is there, and untracked: Milepost did not write it",
-                    file.path
-                ),
+                (None, _) => format!("{} is untracked: Milepost did not write it", file.path),
             })
             .collect(),
         Verdict::Impossible { why } => vec![why.clone()],
@@ -251,7 +248,7 @@ fn state(state: FileState) -> &'static str {
 fn of_file(why: &FileWhy) -> String {
     let mut text = match &why.digest {
         Some(digest) => format!("{}  {}…\n", why.path, digest.short()),
-        None => format!("{} is not there\n", why.path),
+        None => format!("{} does not exist\n", why.path),
     };
     if let Some(made) = &why.made {
         let when = made
@@ -317,7 +314,7 @@ fn tree(text: &mut String, from: &[Origin], more: u64, depth: usize) {
     }
 }
 
-/// A digest by its first digits; other values whole, on one line.
+/// Shortens a digest; puts other values on one line.
 fn short(value: &str) -> String {
     match value.strip_prefix("sha256:") {
         Some(hex) if hex.len() > 12 => format!("{}…", &hex[..12]),
@@ -326,5 +323,5 @@ fn short(value: &str) -> String {
 }
 
 fn indented_table(sides: &[Side], rows: &[Vec<String>]) -> String {
-    super::words::indented(&table(sides, rows), 2)
+    crate::view::text::words::indented(&table(sides, rows), 2)
 }

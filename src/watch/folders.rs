@@ -1,6 +1,6 @@
-//! The folders that are listened to: all of the project's and the workspace's but those that nobody edits.
+//! The watched folders: those of project and workspace, except those that only tools write.
 
-use super::bell::{Bell, Moved};
+use super::notify::{Moved, Notify};
 use milepost_engine::ops::run::look::{Grounds, MANIFESTS, OWN};
 use notify::event::{AccessKind, AccessMode, ModifyKind};
 use notify::{
@@ -12,25 +12,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use walkdir::{DirEntry, WalkDir};
 
-/// Folders of a project that tools fill, and nobody edits.
+/// Folders of a project that only tools write.
 const OF_TOOLS: [&str; 4] = ["target", "node_modules", "__pycache__", "venv"];
 
-/// Listens to folders.
+/// The folders for which the system reports changes.
 pub(crate) struct Folders {
     grounds: Grounds,
     listener: RecommendedWatcher,
-    /// Each with its device and number, which a folder that is made anew at its place has not.
+    /// Each with its device and inode: a recreated folder has others.
     heard: HashMap<PathBuf, (u64, u64)>,
 }
 
 impl Folders {
-    /// Listens to none yet; rings the bell when something changes in one.
+    /// Creates a listener without folders; changes go to `notify`.
     ///
     /// # Errors
-    /// What the system says.
-    pub(crate) fn new(grounds: &Grounds, bell: Arc<Bell>) -> notify::Result<Self> {
+    /// If the system cannot report changes.
+    pub(crate) fn new(grounds: &Grounds, notify: Arc<Notify>) -> notify::Result<Self> {
         let rooms = grounds.clone();
-        let listener = notify::recommended_watcher(move |event| hear(&bell, &rooms, event))?;
+        let listener = notify::recommended_watcher(move |event| hear(&notify, &rooms, event))?;
         Ok(Self {
             grounds: grounds.clone(),
             listener,
@@ -38,15 +38,15 @@ impl Folders {
         })
     }
 
-    /// Listens to the folders that there are at present. Those that were moved are listened to anew.
+    /// Watches all present folders, and those that were moved again.
     ///
     /// # Errors
-    /// When the system does not let so many be listened to.
+    /// If there are more folders than the system can watch.
     pub(crate) fn follow(&mut self, moved: &Moved) -> notify::Result<()> {
         self.heard.retain(|folder, _| folder.is_dir());
         let Grounds { project, workspace } = &self.grounds.clone();
         if RecommendedWatcher::kind() == WatcherKind::Fsevent {
-            // It hears of everything below a folder at no cost.
+            // Here, watching a tree costs no more than watching a folder.
             self.listen(project, moved, RecursiveMode::Recursive)?;
             return self.listen(workspace, moved, RecursiveMode::Recursive);
         }
@@ -70,7 +70,7 @@ impl Folders {
     ) -> notify::Result<()> {
         let entries = WalkDir::new(root).into_iter();
         let folders = entries.filter_entry(|entry| entry.file_type().is_dir() && wanted(entry));
-        // A folder is listened to before its entries are read: what is made in it meanwhile is heard of, or found.
+        // A folder is watched before its entries are read, so that no new entry is missed.
         for folder in folders.flatten() {
             self.listen(folder.path(), moved, RecursiveMode::NonRecursive)?;
         }
@@ -91,13 +91,13 @@ impl Folders {
                 Ok(())
             }
             Err(error) if matches!(error.kind, ErrorKind::MaxFilesWatch) => Err(error),
-            // It went away meanwhile, or nobody may read it.
+            // The folder has been removed, or cannot be read.
             Err(_) => Ok(()),
         }
     }
 }
 
-/// Whether a folder is another workspace: what is in it is nobody's business here.
+/// Returns true if a folder is another workspace.
 fn is_workspace(folder: &Path) -> bool {
     folder.join(OWN).join("workspace.json").is_file()
 }
@@ -107,13 +107,13 @@ fn is_of_tools(entry: &DirEntry) -> bool {
     name.is_some_and(|name| name.starts_with('.') || OF_TOOLS.contains(&name))
 }
 
-/// Rings the bell for what may matter: not for what is only read, nor for Milepost's own.
-fn hear(bell: &Bell, grounds: &Grounds, event: notify::Result<Event>) {
+/// Passes on a notification, except for reads and for Milepost's own files.
+fn hear(notify: &Notify, grounds: &Grounds, event: notify::Result<Event>) {
     let Ok(event) = event else {
-        return bell.overflow();
+        return notify.overflow();
     };
     if event.need_rescan() {
-        return bell.overflow();
+        return notify.overflow();
     }
     if matches!(event.kind, EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write))
     {
@@ -129,7 +129,7 @@ fn hear(bell: &Bell, grounds: &Grounds, event: notify::Result<Event>) {
         return;
     }
     match event.kind {
-        EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)) => bell.moved(event.paths),
-        _ => bell.change(),
+        EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)) => notify.moved(event.paths),
+        _ => notify.change(),
     }
 }

@@ -1,178 +1,170 @@
-//! When to look, and when to run: a state machine over what was heard and seen. Time is handed in, as what has passed since it began.
+//! Decides when to scan and when to run: a state machine without clock and disk. Times are passed in, counted from its start.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// How patient it is.
+/// How long a watch waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pace {
-    /// A look follows when nothing was heard for so long,
+    /// The time without changes before a scan.
     pub(crate) quiet: Duration,
-    /// or when changes have been heard for so long without an end.
+    /// The longest time of changes without a pause before a scan.
     pub(crate) longest: Duration,
-    /// How often it looks although nothing was heard, where changes cannot be heard.
+    /// The interval between scans, if the watch polls.
     pub(crate) poll: Option<Duration>,
-    /// How often it looks whether another run has ended, or a folder is back.
+    /// The interval between checks whether another run has ended, or a missing folder is back.
     pub(crate) retry: Duration,
 }
 
-/// Runs in a row, each of which left what it reads otherwise than it was, before the next is put off.
-const RESTLESS: u32 = 3;
-/// By how much at least,
+/// Runs in a row during which inputs changed, before the next run is delayed.
+const RESTLESS_RUNS: u32 = 3;
+/// The first delay; each further one is twice as long.
 const PAUSE: Duration = Duration::from_secs(10);
-/// and at most.
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 
-/// A thing to be done.
+/// Identifies pending work.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
-    /// Of which stage.
+pub(crate) struct PendingKey {
     pub(crate) stage: String,
-    /// What it is.
-    pub(crate) what: What,
-    /// Which of those.
-    pub name: String,
+    pub(crate) kind: PendingKind,
+    /// The batch or file.
+    pub(crate) name: String,
 }
 
-/// What a thing to be done is.
+/// The kinds of pending work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum What {
-    /// A batch that runs, is validated again, or lacks an input.
+pub(crate) enum PendingKind {
+    /// A batch to run or to validate again, or one without its input.
     Batch,
-    /// A batch that there is no more.
+    /// A batch to retire.
     Retired,
     /// A stage that is no longer declared.
     Forgotten,
-    /// A checkpoint that is not there.
+    /// A checkpoint to write.
     Checkpoint,
-    /// A file that somebody altered.
-    Altered,
-    /// A stage that cannot begin.
-    Hindered,
-    /// A stage that another one is in the way of.
+    /// An output that was modified by hand.
+    Modified,
+    /// A stage that cannot run.
+    Problem,
+    /// A stage that waits for an earlier one.
     Blocked,
 }
 
-/// How a thing stands.
+/// The state of pending work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Item {
-    /// Everything that it depends on, in short.
+pub(crate) struct PendingItem {
+    /// Everything that the work depends on.
     pub(crate) facts: String,
-    /// What of that no run changes, where this can be told.
+    /// The part of the facts that no run changes, if it is known.
     pub(crate) outside: Option<String>,
-    /// Whether a person changed what it was made from.
+    /// True if a person changed an input.
     pub(crate) by_people: bool,
-    /// What a run can do about it.
-    pub(crate) kind: Kind,
+    pub(crate) remedy: Remedy,
 }
 
-/// What a run can do about a thing.
+/// What completes pending work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// It does it.
-    Open,
-    /// It tries again what failed.
-    Failed,
-    /// Nothing: a person has to.
-    Trouble,
+pub(crate) enum Remedy {
+    Run,
+    /// A run, which failed last time.
+    Retry,
+    Person,
 }
 
-/// All that is to be done.
-pub(crate) type Todo = BTreeMap<Key, Item>;
+/// All pending work.
+pub(crate) type PendingWork = BTreeMap<PendingKey, PendingItem>;
 
-/// What a look saw.
+/// The result of a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Sight {
-    /// What is to be done.
-    Todo(Todo),
-    /// That it cannot be told: in words.
-    Wrong(String),
-    /// That another run is at work: its id.
+pub(crate) enum Observation {
+    Pending(PendingWork),
+    /// The declarations are invalid: the message.
+    Invalid(String),
+    /// Another run is in progress: its id.
     Busy(String),
-    /// That folders are away which everything is made from.
-    Gone(BTreeSet<String>),
+    /// Folders of inputs are missing.
+    Missing(BTreeSet<String>),
 }
 
-/// What is next.
+/// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// To look.
-    Look,
-    /// To wait for something to be heard, until then at most.
+    Scan,
+    /// Wait for a change, at most until this time.
     Wait(Option<Duration>),
 }
 
-/// What follows from a look.
+/// What follows from a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// Nothing that must be said.
+pub(crate) enum Decision {
+    /// Nothing to report.
     Quiet,
-    /// That all is as the last run left it.
-    Rests,
-    /// A run.
+    /// Nothing is left to run: report it.
+    Idle,
+    /// Start a run.
     Run,
-    /// What a person has to do.
-    Trouble,
-    /// The sight says why there can be no run.
-    Hindered,
-    /// Another look at once: what failed elsewhere is left from here on.
-    Again,
-    /// The next run is put off by so long: runs change what they read.
-    PutOff(Duration),
+    /// Report what a person has to do.
+    NeedsPerson,
+    /// Report why there is no plan.
+    CannotPlan,
+    /// Scan again at once, now that failures of another run are known.
+    ScanAgain,
+    /// Delay the next run by this time, because runs change their own inputs.
+    Delay(Duration),
 }
 
 /// A run that has ended.
 #[derive(Debug, Clone)]
-struct After {
-    /// What was to be done before it.
-    before: Todo,
-    /// Whether it did everything.
+struct EndedRun {
+    /// The work that was pending before the run.
+    before: PendingWork,
+    /// True if the run did everything.
     whole: bool,
-    /// What failed, with the facts that it was tried with.
-    failed: BTreeMap<Key, String>,
+    /// Batches that failed, with their facts.
+    failed: BTreeMap<PendingKey, String>,
 }
 
 /// The state machine.
 #[derive(Debug, Clone)]
 pub(crate) struct Machine {
     pace: Pace,
-    /// When something was heard first and last that no look has followed.
-    heard: Option<(Duration, Duration)>,
-    /// When to look in any case.
+    /// Times of the first and the last change since the last scan.
+    changed: Option<(Duration, Duration)>,
+    /// Time of the next scan, even without a change.
     due: Option<Duration>,
-    /// No look that leads to a run before that.
+    /// Time before which no scan leads to a run.
     not_before: Option<Duration>,
-    /// What is left to do, and nobody's business until it changes; none before the first look that tells.
-    rest: Option<Todo>,
-    /// What was to be done at the last look, where a second one must confirm it, or a run is under way for it.
-    seen: Option<Todo>,
-    after: Option<After>,
-    /// What hinders, as it was said last.
-    hindered: Option<Sight>,
-    /// Whether something was said that a look may find mended.
-    troubled: bool,
-    /// Whether a look follows that leaves what has failed: what is blocked by that is no news.
+    /// Work that stays until something about it changes; `None` before the first successful scan.
+    known: Option<PendingWork>,
+    /// Work of the last scan, if another scan must confirm it or a run is in progress for it.
+    last_seen: Option<PendingWork>,
+    after: Option<EndedRun>,
+    /// The obstacle that was reported last.
+    obstacle: Option<Observation>,
+    /// True if trouble was reported that a scan may find resolved.
+    reported_trouble: bool,
+    /// True if the next scan accepts failed batches, and the stages that they block, as known.
     settles: bool,
-    /// Since when looks are disturbed by changes.
+    /// Time since when changes disturb the scans.
     unsettled: Option<Duration>,
-    /// When the last look began.
+    /// Time of the start of the last scan.
     began: Duration,
     restless: u32,
 }
 
 impl Machine {
-    /// One that looks at once.
+    /// Creates a state machine that scans at once.
     pub(crate) fn new(pace: Pace) -> Self {
         Self {
             pace,
-            heard: None,
+            changed: None,
             due: Some(Duration::ZERO),
             not_before: None,
-            rest: None,
-            seen: None,
+            known: None,
+            last_seen: None,
             after: None,
-            hindered: None,
-            troubled: true,
+            obstacle: None,
+            reported_trouble: true,
             settles: false,
             unsettled: None,
             began: Duration::ZERO,
@@ -180,168 +172,183 @@ impl Machine {
         }
     }
 
-    /// From here on it looks every so often.
+    /// Polls at this interval from now on.
     pub(crate) fn poll(&mut self, every: Duration) {
         self.pace.poll = Some(every);
     }
 
-    /// Something changed.
-    pub(crate) fn heard(&mut self, now: Duration) {
-        let first = self.heard.map_or(now, |(first, _)| first);
-        self.heard = Some((first, now));
+    /// Records a change.
+    pub(crate) fn changed(&mut self, now: Duration) {
+        let first = self.changed.map_or(now, |(first, _)| first);
+        self.changed = Some((first, now));
     }
 
-    /// What is next.
+    /// Returns what to do next.
     pub(crate) fn next(&self, now: Duration) -> Next {
         let settled = self
-            .heard
+            .changed
             .map(|(first, last)| (last + self.pace.quiet).min(first + self.pace.longest));
         let at = settled.into_iter().chain(self.due).min();
         match at.map(|at| at.max(self.not_before.unwrap_or_default())) {
-            Some(at) if at <= now => Next::Look,
+            Some(at) if at <= now => Next::Scan,
             at => Next::Wait(at),
         }
     }
 
-    /// What is left that failed, or that a person has to see to.
-    pub(crate) fn left(&self) -> impl Iterator<Item = (&Key, Kind)> {
-        let rest = self.rest.iter().flatten();
-        rest.filter(|(_, item)| item.kind != Kind::Open)
-            .map(|(key, item)| (key, item.kind))
+    /// Returns failed work, and work for a person.
+    pub(crate) fn unresolved(&self) -> impl Iterator<Item = (&PendingKey, Remedy)> {
+        let known = self.known.iter().flatten();
+        known
+            .filter(|(_, item)| item.remedy != Remedy::Run)
+            .map(|(key, item)| (key, item.remedy))
     }
 
-    /// The batches that a run leaves, because they failed as they stand: by stage, with their facts.
-    pub(crate) fn tried(&self) -> BTreeMap<String, BTreeMap<String, String>> {
-        let mut tried: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
-        for (key, item) in self.rest.iter().flatten() {
-            if key.what == What::Batch && item.kind == Kind::Failed {
-                let of_stage = tried.entry(key.stage.clone()).or_default();
+    /// Returns the batches that a run skips, because they failed and nothing has changed since: by stage, with their facts.
+    pub(crate) fn failed_batches(&self) -> BTreeMap<String, BTreeMap<String, String>> {
+        let mut failed_batches: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+        for (key, item) in self.known.iter().flatten() {
+            if key.kind == PendingKind::Batch && item.remedy == Remedy::Retry {
+                let of_stage = failed_batches.entry(key.stage.clone()).or_default();
                 of_stage.insert(key.name.clone(), item.facts.clone());
             }
         }
-        tried
+        failed_batches
     }
 
-    /// A look begins. What changes while it is taken is heard after this, and looked at again.
-    pub(crate) fn looks(&mut self, now: Duration) {
+    /// Starts a scan. Changes during the scan lead to another one.
+    pub(crate) fn begin_scan(&mut self, now: Duration) {
         self.began = now;
-        self.heard = None;
+        self.changed = None;
         self.due = None;
         self.not_before = None;
     }
 
-    /// What a look saw; `disturbed` if something changed while it was taken.
-    pub(crate) fn saw(&mut self, now: Duration, sight: Sight, disturbed: bool) -> Verdict {
-        // Polling leaves most of the time to others, however long a look takes.
+    /// Takes the result of a scan; `disturbed` says that something changed during the scan.
+    pub(crate) fn scanned(
+        &mut self,
+        now: Duration,
+        observation: Observation,
+        disturbed: bool,
+    ) -> Decision {
+        // Polling takes at most a fifth of the time, however long a scan takes.
         let took = now.saturating_sub(self.began);
         self.due = self.pace.poll.map(|every| now + every.max(took * 4));
-        let todo = match sight {
-            Sight::Todo(todo) => todo,
-            hindrance => {
-                if matches!(hindrance, Sight::Busy(_) | Sight::Gone(_)) {
+        let pending = match observation {
+            Observation::Pending(pending) => pending,
+            obstacle => {
+                if matches!(obstacle, Observation::Busy(_) | Observation::Missing(_)) {
                     self.due = Some(now + self.pace.retry);
                 }
-                if self.hindered.as_ref() == Some(&hindrance) {
-                    return Verdict::Quiet;
+                if self.obstacle.as_ref() == Some(&obstacle) {
+                    return Decision::Quiet;
                 }
-                self.hindered = Some(hindrance);
-                return Verdict::Hindered;
+                self.obstacle = Some(obstacle);
+                return Decision::CannotPlan;
             }
         };
-        let was_hindered = self.hindered.take().is_some();
+        let had_obstacle = self.obstacle.take().is_some();
         if let Some(after) = self.after.take() {
-            return self.saw_after(now, todo, &after);
+            return self.scanned_after_run(now, pending, &after);
         }
         let settles = std::mem::take(&mut self.settles);
-        if self.took_over(&todo, settles) {
+        if self.adopt_failures(&pending, settles) {
             self.due = Some(now);
             self.settles = true;
-            self.troubled |= was_hindered;
-            return Verdict::Again;
+            self.reported_trouble |= had_obstacle;
+            return Decision::ScanAgain;
         }
-        let fresh = self.fresh(&todo);
-        if fresh.is_empty() {
+        let new_work = self.new_work(&pending);
+        if new_work.is_empty() {
             self.unsettled = None;
-            let is_mended = todo.values().all(|item| item.kind != Kind::Trouble);
-            self.rest = Some(todo);
-            self.seen = None;
-            let says = settles || was_hindered || self.troubled && is_mended;
-            self.troubled &= !is_mended;
-            return if says { Verdict::Rests } else { Verdict::Quiet };
+            let is_mended = pending.values().all(|item| item.remedy != Remedy::Person);
+            self.known = Some(pending);
+            self.last_seen = None;
+            let says = settles || had_obstacle || self.reported_trouble && is_mended;
+            self.reported_trouble &= !is_mended;
+            return if says {
+                Decision::Idle
+            } else {
+                Decision::Quiet
+            };
         }
         let since = *self.unsettled.get_or_insert(now);
         if disturbed && now.saturating_sub(since) < self.pace.longest {
-            // What changes is not seen whole.
-            self.heard(now);
-            self.troubled |= was_hindered;
-            return Verdict::Quiet;
+            // The scan may have missed something.
+            self.changed(now);
+            self.reported_trouble |= had_obstacle;
+            return Decision::Quiet;
         }
         self.unsettled = None;
-        let may_go_on = self.pace.poll.is_some() && self.rest.is_some();
-        if may_go_on && self.seen.as_ref() != Some(&todo) {
-            // Nobody tells when a change ends: it has, when two looks see the same.
-            self.seen = Some(todo);
+        let may_be_partial = self.pace.poll.is_some() && self.known.is_some();
+        if may_be_partial && self.last_seen.as_ref() != Some(&pending) {
+            // Without notifications, a change has ended if two scans see the same.
+            self.last_seen = Some(pending);
             self.due = Some(now + self.pace.quiet);
-            self.troubled |= was_hindered;
-            return Verdict::Quiet;
+            self.reported_trouble |= had_obstacle;
+            return Decision::Quiet;
         }
-        if fresh.iter().all(|kind| *kind == Kind::Trouble) {
-            self.rest = Some(todo);
-            self.seen = None;
-            self.troubled = true;
-            return Verdict::Trouble;
+        if new_work.iter().all(|remedy| *remedy == Remedy::Person) {
+            self.known = Some(pending);
+            self.last_seen = None;
+            self.reported_trouble = true;
+            return Decision::NeedsPerson;
         }
-        self.seen = Some(todo);
-        Verdict::Run
+        self.last_seen = Some(pending);
+        Decision::Run
     }
 
-    /// What is to be done and was not at the last look, or stood otherwise.
-    fn fresh(&self, todo: &Todo) -> Vec<Kind> {
-        let is_known = |key: &Key, item: &Item| {
-            let rest = self.rest.as_ref().and_then(|rest| rest.get(key));
-            rest.is_some_and(|rest| rest.facts == item.facts)
+    /// Returns the remedies of work that is new or has changed.
+    fn new_work(&self, pending: &PendingWork) -> Vec<Remedy> {
+        let is_known = |key: &PendingKey, item: &PendingItem| {
+            let known = self.known.as_ref().and_then(|known| known.get(key));
+            known.is_some_and(|known| known.facts == item.facts)
         };
-        let fresh = todo.iter().filter(|(key, item)| !is_known(key, item));
-        fresh.map(|(_, item)| item.kind).collect()
+        let new_work = pending.iter().filter(|(key, item)| !is_known(key, item));
+        new_work.map(|(_, item)| item.remedy).collect()
     }
 
-    /// Takes over what failed in runs of others: it was tried as it stands. What `settles` takes over what is blocked, too.
-    fn took_over(&mut self, todo: &Todo, settles: bool) -> bool {
-        let Some(rest) = &mut self.rest else {
+    /// Adopts batches that failed in other runs, and returns true if there are any. With `settles`, adopts blocked stages too.
+    fn adopt_failures(&mut self, pending: &PendingWork, settles: bool) -> bool {
+        let Some(known) = &mut self.known else {
             return false;
         };
         let mut has_failed = false;
-        for (key, item) in todo {
-            let failed = item.kind == Kind::Failed && !rest.contains_key(key);
-            if failed || settles && key.what == What::Blocked {
+        for (key, item) in pending {
+            let failed = item.remedy == Remedy::Retry && !known.contains_key(key);
+            if failed || settles && key.kind == PendingKind::Blocked {
                 has_failed |= failed;
-                rest.insert(key.clone(), item.clone());
+                known.insert(key.clone(), item.clone());
             }
         }
         has_failed
     }
 
-    /// The first look after a run: what changed while it was at work?
-    fn saw_after(&mut self, now: Duration, mut todo: Todo, after: &After) -> Verdict {
-        self.seen = None;
-        self.troubled = false;
-        let known = self.rest.take().unwrap_or_default();
-        // What it failed with: in this run, or in an earlier one.
-        let tried = |key: &Key| {
-            let earlier = known.get(key).filter(|item| item.kind == Kind::Failed);
+    /// Takes the first scan after a run, to find changes during the run.
+    fn scanned_after_run(
+        &mut self,
+        now: Duration,
+        mut pending: PendingWork,
+        after: &EndedRun,
+    ) -> Decision {
+        self.last_seen = None;
+        self.reported_trouble = false;
+        let known = self.known.take().unwrap_or_default();
+        // The facts with which the batch failed, in this run or an earlier one.
+        let failed_batches = |key: &PendingKey| {
+            let earlier = known.get(key).filter(|item| item.remedy == Remedy::Retry);
             let earlier = earlier.map(|item| &item.facts);
             after.failed.get(key).or(earlier)
         };
-        let changed = |key: &Key, item: &Item| {
-            // A run that did everything leaves nothing. What another leaves it left, unless people changed what it is made from.
-            if let Some(tried) = tried(key)
-                && (after.failed.contains_key(key) || item.facts == *tried)
+        let changed = |key: &PendingKey, item: &PendingItem| {
+            // After a complete run, all work is new. An incomplete run left work behind, which is new only if a person changed an input.
+            if let Some(failed_batches) = failed_batches(key)
+                && (after.failed.contains_key(key) || item.facts == *failed_batches)
             {
-                return item.facts != *tried;
+                return item.facts != *failed_batches;
             }
             after.whole
                 || match after.before.get(key) {
-                    None => key.what == What::Altered || item.by_people,
+                    None => key.kind == PendingKind::Modified || item.by_people,
                     Some(before) => {
                         before.outside.is_some()
                             && item.outside.is_some()
@@ -349,65 +356,69 @@ impl Machine {
                     }
                 }
         };
-        let mut fresh = Vec::new();
-        todo.retain(|key, item| {
+        let mut new_work = Vec::new();
+        pending.retain(|key, item| {
             if !changed(key, item) {
                 return true;
             }
-            fresh.push(item.kind);
-            // That it failed with what it was made from before is still known.
+            new_work.push(item.remedy);
+            // The batch stays known as failed with its earlier facts.
             let before = after.before.get(key).map(|before| &before.facts);
-            item.facts = tried(key).or(before).cloned().unwrap_or_default();
-            item.kind == Kind::Failed
+            item.facts = failed_batches(key).or(before).cloned().unwrap_or_default();
+            item.remedy == Remedy::Retry
         });
-        let has_failed = todo.values().any(|item| item.kind == Kind::Failed);
-        self.rest = Some(todo);
-        if !fresh.is_empty() {
-            self.heard(now);
+        let has_failed = pending.values().any(|item| item.remedy == Remedy::Retry);
+        self.known = Some(pending);
+        if !new_work.is_empty() {
+            self.changed(now);
         }
-        if fresh.iter().all(|kind| *kind == Kind::Trouble) {
+        if new_work.iter().all(|remedy| *remedy == Remedy::Person) {
             self.restless = 0;
             if has_failed {
                 self.settles = true;
                 self.due = Some(now);
-                return Verdict::Again;
+                return Decision::ScanAgain;
             }
-            return Verdict::Rests;
+            return Decision::Idle;
         }
         self.restless += 1;
-        if self.restless < RESTLESS {
-            return Verdict::Rests;
+        if self.restless < RESTLESS_RUNS {
+            return Decision::Idle;
         }
-        let doubled = 1 << (self.restless - RESTLESS).min(8);
+        let doubled = 1 << (self.restless - RESTLESS_RUNS).min(8);
         let pause = (PAUSE * doubled).min(LONGEST_PAUSE);
         self.not_before = Some(now + pause);
-        Verdict::PutOff(pause)
+        Decision::Delay(pause)
     }
 
-    /// The run that was due has ended; `whole` if it did everything that there is to do. What failed comes with the facts that it
-    /// was tried with.
-    pub(crate) fn ended(&mut self, now: Duration, whole: bool, failed: BTreeMap<Key, String>) {
-        let before = self.seen.take().unwrap_or_default();
-        self.after = Some(After {
+    /// Records the end of a run; `whole` says that it did everything. `failed` holds the failed batches with their facts.
+    pub(crate) fn run_ended(
+        &mut self,
+        now: Duration,
+        whole: bool,
+        failed: BTreeMap<PendingKey, String>,
+    ) {
+        let before = self.last_seen.take().unwrap_or_default();
+        self.after = Some(EndedRun {
             before,
             whole,
             failed,
         });
-        self.heard = None;
+        self.changed = None;
         self.due = Some(now);
     }
 
-    /// The run that was due did not begin: what hindered it is looked at.
-    pub(crate) fn refused(&mut self, now: Duration) {
-        self.seen = None;
+    /// Records that the run could not start; a scan finds out why.
+    pub(crate) fn run_refused(&mut self, now: Duration) {
+        self.last_seen = None;
         self.due = Some(now + self.pace.quiet);
     }
 
-    /// The run that was due broke off, and would again: it waits for something else to change.
-    pub(crate) fn broke_off(&mut self, now: Duration) {
-        self.rest = self.seen.take();
+    /// Records that the run ended with an error. It would end so again: the next run needs a change.
+    pub(crate) fn run_aborted(&mut self, now: Duration) {
+        self.known = self.last_seen.take();
         self.due = self.pace.poll.map(|every| now + every);
-        self.troubled = true;
+        self.reported_trouble = true;
     }
 }
 

@@ -1,11 +1,11 @@
-//! Watches a project: looks when something changed, and says when a run is due. A face for people, as the command line is.
+//! Watches a project: scans after changes, and decides when to run.
 
-mod bell;
 mod folders;
 pub(crate) mod machine;
-mod todo;
+mod notify;
+mod pending;
 mod watcher;
 
-pub(crate) use bell::Bell;
 pub(crate) use machine::Pace;
-pub(crate) use watcher::{Due, Settings, Told, Waits, Watcher};
+pub(crate) use notify::Notify;
+pub(crate) use watcher::{Unresolved, WatchAction, WatchEvent, WatchSettings, Watcher};

@@ -1,9 +1,9 @@
-//! Hangs the state machine to the disk and the clock: listens, looks, runs.
+//! Connects the state machine to disk and clock: waits for changes, scans, runs.
 
-use super::bell::Bell;
 use super::folders::Folders;
-use super::machine::{Kind, Machine, Next, Pace, Sight, Verdict, What};
-use super::todo;
+use super::machine::{Decision, Machine, Next, Observation, Pace, PendingKind, Remedy};
+use super::notify::Notify;
+use super::pending;
 use milepost_core::model::money::NanoUsd;
 use milepost_engine::ops::plan::Plan;
 use milepost_engine::ops::project::snapshot::Runner;
@@ -17,83 +17,80 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often a watch looks that cannot listen to so many folders as there are.
+/// The interval of scans if there are too many folders to watch.
 const INSTEAD: Duration = Duration::from_secs(2);
 
-/// What to run, and how patiently.
+/// What to run, and when.
 #[derive(Debug, Clone)]
-pub(crate) struct Settings {
-    /// What each run is asked to do. Its budget is that of all runs together.
+pub(crate) struct WatchSettings {
+    /// The options of each run. The budget is for all runs together.
     pub(crate) options: RunOptions,
-    /// When to look.
     pub(crate) pace: Pace,
 }
 
-/// What is next for whoever shows it.
+/// What the caller of a watch does next.
 #[derive(Debug)]
-pub(crate) enum Due {
-    /// Something to say.
-    Told(Told),
-    /// A run by this plan: see [`Watcher::run`].
+pub(crate) enum WatchAction {
+    Report(WatchEvent),
+    /// Call [`Watcher::run`], which carries out this plan.
     Run(Box<Plan>),
-    /// The end.
     End,
 }
 
-/// What a watch has to say.
+/// An event between the runs of a watch.
 #[derive(Debug)]
-pub(crate) enum Told {
-    /// It waits for changes.
-    Waits(Waits),
-    /// What a person has to do before anything can run.
-    Trouble(Box<Plan>),
-    /// Why nothing can be told at present.
-    Wrong(OpsError),
-    /// Another run is at work.
+pub(crate) enum WatchEvent {
+    /// The watch waits for changes.
+    Idle(Unresolved),
+    /// Nothing can run until a person acts.
+    NeedsPerson(Box<Plan>),
+    /// There is no plan, because of this error.
+    Invalid(OpsError),
+    /// Another run is in progress.
     Busy(Box<Runner>),
-    /// Folders, or the project's file, are away.
-    Gone(Sources),
-    /// Runs change what they read: the next begins after so long at the soonest.
-    PutOff(Duration),
-    /// It looks every so often, because it cannot listen, and why.
-    Polls(Duration, String),
+    /// Folders, or the file of the project, are missing.
+    Missing(Sources),
+    /// The next run is delayed by this time, because runs change their own inputs.
+    Delayed(Duration),
+    /// The watch polls at this interval, because of this error.
+    Polling(Duration, String),
 }
 
-/// What is left when a watch waits.
+/// What is left undone while a watch waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Waits {
-    /// Batches that failed as they stand: stage and batch.
+pub(crate) struct Unresolved {
+    /// Batches that failed: stage and batch.
     pub(crate) failed: Vec<(String, String)>,
-    /// Stages in which a person has something to see to.
+    /// Stages that need a person.
     pub(crate) trouble: BTreeSet<String>,
 }
 
 /// Watches a project and a workspace.
 pub(crate) struct Watcher {
     request: Request,
-    settings: Settings,
+    settings: WatchSettings,
     grounds: Grounds,
     machine: Machine,
-    bell: Arc<Bell>,
+    notify: Arc<Notify>,
     folders: Option<Folders>,
-    /// Where people's files are, as the last plan knew.
+    /// Folders of inputs, as of the last plan.
     sources: Sources,
     since: Stopwatch,
     spent: NanoUsd,
-    /// What is said after what is said first.
-    later: Vec<Told>,
-    has_looked: bool,
+    /// Events to report later.
+    later: Vec<WatchEvent>,
+    has_scanned: bool,
 }
 
 impl Watcher {
-    /// Of a project and a workspace. It listens unless it is to poll.
+    /// Starts to watch.
     ///
     /// # Errors
-    /// When there is no project.
+    /// If there is no project.
     pub(crate) fn new(
         request: Request,
-        settings: Settings,
-        bell: Arc<Bell>,
+        settings: WatchSettings,
+        notify: Arc<Notify>,
     ) -> Result<Self, OpsError> {
         let grounds = grounds(&request)?;
         let mut watcher = Self {
@@ -101,16 +98,16 @@ impl Watcher {
             request,
             settings,
             grounds,
-            bell,
+            notify,
             folders: None,
             sources: Sources::new(),
             since: Stopwatch::start(),
             spent: NanoUsd::ZERO,
             later: Vec::new(),
-            has_looked: false,
+            has_scanned: false,
         };
-        if settings_listen(&watcher.settings) {
-            match Folders::new(&watcher.grounds, Arc::clone(&watcher.bell)) {
+        if watcher.settings.pace.poll.is_none() {
+            match Folders::new(&watcher.grounds, Arc::clone(&watcher.notify)) {
                 Ok(folders) => watcher.folders = Some(folders),
                 Err(error) => watcher.poll_instead(&error),
             }
@@ -118,33 +115,33 @@ impl Watcher {
         Ok(watcher)
     }
 
-    /// Where it watches.
+    /// Returns the watched folders.
     pub(crate) fn grounds(&self) -> &Grounds {
         &self.grounds
     }
 
-    /// Waits for what is next.
+    /// Waits for the next action.
     ///
     /// # Errors
-    /// What was asked for cannot be.
-    pub(crate) fn due(&mut self) -> Result<Due, OpsError> {
+    /// If the options do not fit the project.
+    pub(crate) fn next(&mut self) -> Result<WatchAction, OpsError> {
         loop {
-            if self.bell.ends() {
-                return Ok(Due::End);
+            if self.notify.ends() {
+                return Ok(WatchAction::End);
             }
-            if let Some(told) = self.later.pop() {
-                return Ok(Due::Told(told));
+            if let Some(event) = self.later.pop() {
+                return Ok(WatchAction::Report(event));
             }
             let now = self.since.elapsed();
             match self.machine.next(now) {
                 Next::Wait(until) => {
                     let most = until.map(|until| until.saturating_sub(now));
-                    if self.bell.wait(most) {
-                        self.machine.heard(self.since.elapsed());
+                    if self.notify.wait(most) {
+                        self.machine.changed(self.since.elapsed());
                     }
                 }
-                Next::Look => {
-                    if let Some(due) = self.look()? {
+                Next::Scan => {
+                    if let Some(due) = self.scan()? {
                         return Ok(due);
                     }
                 }
@@ -152,12 +149,10 @@ impl Watcher {
         }
     }
 
-    /// Runs what the last look found.
-    ///
-    /// None when it did not begin: another run did, or the declarations have changed. The next look tells.
+    /// Runs what the last scan found. Returns `None` if the run could not start, because of another run or changed declarations.
     ///
     /// # Errors
-    /// What the run broke off for. The watch can go on.
+    /// If the run ended with an error. The watch can continue.
     pub(crate) fn run(
         &mut self,
         observer: &mut dyn Observer,
@@ -167,38 +162,38 @@ impl Watcher {
         let now = self.since.elapsed();
         match ended {
             Ok(report) => {
-                // The workspace keeps what the flags say. A value that someone sets meanwhile stays.
+                // The workspace now keeps the values of the flags. Later changes by other commands win.
                 self.request.values.unset.clear();
                 let stages = report.stages.iter();
                 self.spent = stages.fold(self.spent, |sum, stage| sum + stage.spent.cost);
                 self.machine
-                    .ended(now, is_whole(&report), todo::tried(&report));
+                    .run_ended(now, is_complete(&report), pending::tried(&report));
                 Ok(Some(report))
             }
             Err(OpsError::Lock(_) | OpsError::Declarations(_) | OpsError::NoProject(_)) => {
-                self.machine.refused(now);
+                self.machine.run_refused(now);
                 Ok(None)
             }
             Err(error) => {
-                self.machine.broke_off(now);
+                self.machine.run_aborted(now);
                 Err(error)
             }
         }
     }
 
-    /// What a run is asked to do at this moment.
+    /// Returns the options of the next run.
     fn options(&self) -> RunOptions {
         let options = &self.settings.options;
         RunOptions {
             budget_usd: options.budget_usd.map(|budget| budget.less(self.spent)),
-            known_failures: Some(self.machine.tried()),
+            known_failures: Some(self.machine.failed_batches()),
             ..options.clone()
         }
     }
 
-    fn look(&mut self) -> Result<Option<Due>, OpsError> {
-        self.machine.looks(self.since.elapsed());
-        let moved = self.bell.take();
+    fn scan(&mut self) -> Result<Option<WatchAction>, OpsError> {
+        self.machine.begin_scan(self.since.elapsed());
+        let moved = self.notify.take();
         if let Some(folders) = &mut self.folders
             && let Err(error) = folders.follow(&moved)
         {
@@ -213,17 +208,18 @@ impl Watcher {
         let looked = if gone.is_empty() {
             look(&self.request, &self.grounds, &self.options())
         } else {
-            return Ok(self.hindered(gone_sight(&gone), Told::Gone(gone)));
+            return Ok(self.cannot_plan(missing(&gone), WatchEvent::Missing(gone)));
         };
-        let is_first = !std::mem::replace(&mut self.has_looked, true);
+        let is_first = !std::mem::replace(&mut self.has_scanned, true);
         Ok(match looked {
             Ok(Look::Plan(plan, sources)) => {
                 self.sources = sources;
                 self.planned(plan)
             }
-            Ok(Look::Busy(runner)) => {
-                self.hindered(Sight::Busy(runner.run_id.clone()), Told::Busy(runner))
-            }
+            Ok(Look::Busy(runner)) => self.cannot_plan(
+                Observation::Busy(runner.run_id.clone()),
+                WatchEvent::Busy(runner),
+            ),
             Err(error @ OpsError::Usage(_)) if is_first => return Err(error),
             Err(OpsError::NoProject(_)) => {
                 let file = self
@@ -231,72 +227,71 @@ impl Watcher {
                     .project
                     .join(milepost_engine::ops::project::PROJECT_FILE);
                 let gone = Sources::from([file]);
-                self.hindered(gone_sight(&gone), Told::Gone(gone))
+                self.cannot_plan(missing(&gone), WatchEvent::Missing(gone))
             }
             Err(error) => {
                 let text = match &error {
                     OpsError::Declarations(problems) => problems.render(false),
                     other => other.to_string(),
                 };
-                self.hindered(Sight::Wrong(text), Told::Wrong(error))
+                self.cannot_plan(Observation::Invalid(text), WatchEvent::Invalid(error))
             }
         })
     }
 
-    fn planned(&mut self, plan: Box<Plan>) -> Option<Due> {
-        let disturbed = self.bell.has_changed();
+    fn planned(&mut self, plan: Box<Plan>) -> Option<WatchAction> {
+        let disturbed = self.notify.has_changed();
         let now = self.since.elapsed();
         match self
             .machine
-            .saw(now, Sight::Todo(todo::of(&plan)), disturbed)
+            .scanned(now, Observation::Pending(pending::of(&plan)), disturbed)
         {
-            Verdict::Run => Some(Due::Run(plan)),
-            Verdict::Trouble => {
-                self.later.push(Told::Waits(self.waits()));
-                Some(Due::Told(Told::Trouble(plan)))
+            Decision::Run => Some(WatchAction::Run(plan)),
+            Decision::NeedsPerson => {
+                self.later.push(WatchEvent::Idle(self.unresolved()));
+                Some(WatchAction::Report(WatchEvent::NeedsPerson(plan)))
             }
-            Verdict::Rests => Some(Due::Told(Told::Waits(self.waits()))),
-            Verdict::PutOff(pause) => Some(Due::Told(Told::PutOff(pause))),
-            Verdict::Quiet | Verdict::Again | Verdict::Hindered => None,
+            Decision::Idle => Some(WatchAction::Report(WatchEvent::Idle(self.unresolved()))),
+            Decision::Delay(pause) => Some(WatchAction::Report(WatchEvent::Delayed(pause))),
+            Decision::Quiet | Decision::ScanAgain | Decision::CannotPlan => None,
         }
     }
 
-    fn hindered(&mut self, sight: Sight, told: Told) -> Option<Due> {
-        let verdict = self.machine.saw(self.since.elapsed(), sight, false);
-        (verdict == Verdict::Hindered).then_some(Due::Told(told))
+    fn cannot_plan(&mut self, observation: Observation, event: WatchEvent) -> Option<WatchAction> {
+        let decision = self
+            .machine
+            .scanned(self.since.elapsed(), observation, false);
+        (decision == Decision::CannotPlan).then_some(WatchAction::Report(event))
     }
 
-    fn waits(&self) -> Waits {
-        let mut waits = Waits::default();
-        for (key, kind) in self.machine.left() {
-            if kind == Kind::Failed {
+    fn unresolved(&self) -> Unresolved {
+        let mut unresolved = Unresolved::default();
+        for (key, remedy) in self.machine.unresolved() {
+            if remedy == Remedy::Retry {
                 let batch = (key.stage.clone(), key.name.clone());
-                waits.failed.push(batch);
-            } else if key.what != What::Blocked {
-                waits.trouble.insert(key.stage.clone());
+                unresolved.failed.push(batch);
+            } else if key.kind != PendingKind::Blocked {
+                unresolved.trouble.insert(key.stage.clone());
             }
         }
-        waits
+        unresolved
     }
 
     fn poll_instead(&mut self, why: &notify::Error) {
         self.folders = None;
         self.machine.poll(INSTEAD);
-        self.later.push(Told::Polls(INSTEAD, why.to_string()));
+        self.later
+            .push(WatchEvent::Polling(INSTEAD, why.to_string()));
     }
 }
 
-fn settings_listen(settings: &Settings) -> bool {
-    settings.pace.poll.is_none()
-}
-
-fn gone_sight(gone: &Sources) -> Sight {
+fn missing(gone: &Sources) -> Observation {
     let name = |path: &PathBuf| path.display().to_string();
-    Sight::Gone(gone.iter().map(name).collect())
+    Observation::Missing(gone.iter().map(name).collect())
 }
 
-/// Whether a run did everything that there was to do.
-fn is_whole(report: &Report) -> bool {
+/// Returns true if a run left nothing to do.
+fn is_complete(report: &Report) -> bool {
     let is_done = |status| status == StageStatus::Complete;
     let mut stages = report.stages.iter();
     stages.all(|stage| is_done(stage.status) && stage.left == 0 && stage.failed.is_empty())

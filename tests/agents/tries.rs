@@ -153,7 +153,7 @@ fn what_calls_of_no_known_price_cost_is_null() {
     project.write("workspaces/one/inputs/things.json", things);
     for (agent, calls, cost) in [("tool", 1, json!(null)), ("tool", 0, json!(0.0))] {
         let output = project
-            .command(&["run", "--manifest", "list.json", "--json"])
+            .command(&["run", "--workspaces", "list.json", "--json"])
             .args(["--agent", &format!("speller={agent}")])
             .output()
             .unwrap();

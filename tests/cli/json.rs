@@ -54,8 +54,8 @@ fn what_is_printed_as_json_is_of_its_schema() {
     told("clean", "clean");
     told("gc", "gc");
     project.write("all.json", r#"[{"workspace": "a"}, {"workspace": 2}]"#);
-    told("run --manifest all.json", "manifest");
-    told("run --manifest all.json -n", "manifest");
+    told("run --workspaces all.json", "manifest");
+    told("run --workspaces all.json -n", "manifest");
     told("run nope", "error");
     project.edit("stages/2_join.toml", "jq =", "jp =");
     told("run", "error");

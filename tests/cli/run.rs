@@ -566,7 +566,7 @@ interrupted in …
 next     milepost run  continue
 ",
             "\
-stopping: what runs is cancelled; run again to go on (once more: end at once)
+stopping: cancelling running batches; run again to continue (press Ctrl-C again to exit at once)
 nap waiting in …
 "
         )

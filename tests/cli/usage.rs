@@ -82,7 +82,7 @@ fn what_is_meant_in_the_place_of_a_command_is_told() {
         ("jion", "did you mean the stage `join`? milepost run join"),
         (
             "house.ifc",
-            "`house.ifc` is a file: `milepost run house.ifc` says how to read it",
+            "`house.ifc` is a file: `milepost run house.ifc` shows how to read it",
         ),
         (
             "zzz",
@@ -198,7 +198,7 @@ fn the_day_comes_from_the_environment_when_it_is_told_there() {
         project.output("plan"),
         2,
         "",
-        "error: `SOURCE_DATE_EPOCH=yesterday`: seconds since 1970 were expected, such as 1795219200\n",
+        "error: `SOURCE_DATE_EPOCH=yesterday`: expected seconds since 1970, such as 1795219200\n",
     );
     project.env("SOURCE_DATE_EPOCH", "1795219200");
     project.edit("stages/2_join.toml", "$params.greeting", "$workspace.today");

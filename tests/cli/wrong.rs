@@ -20,7 +20,7 @@ fn wrong_declarations_are_shown_all_at_once() {
     }
     assert!(
         said.err
-            .ends_with(" mistakes in the declarations; nothing was run\n"),
+            .ends_with(" errors in the declarations; nothing was run\n"),
         "{}",
         said.err
     );
@@ -167,7 +167,7 @@ fn one_slip_is_one_mistake() {
                 && said_all.err.contains("  = help: ")
                 && said_all
                     .err
-                    .ends_with("\nerror: 1 mistake in the declarations; nothing was run\n"),
+                    .ends_with("\nerror: 1 error in the declarations; nothing was run\n"),
             "{to}\n{}",
             said_all.err
         );

@@ -1,7 +1,7 @@
 //! What a batch depends on: whatever is changed in a declaration, or in a file that it names, is a fact with another value.
 
 use super::Files;
-use milepost::view::reason::change;
+use milepost::view::text::reason::change;
 use milepost_core::model::fingerprint::{Facts, changes};
 use milepost_core::plan::facts::shared;
 use milepost_core::plan::settings::Settings;

@@ -374,7 +374,7 @@ fn killed_inside_the_loop_it_goes_on_inside() {
 
 /// What a run of the course prints: the summary.
 fn course(project: &Project, more: &[&str], code: i32) -> Value {
-    let mut command = project.command(&["run", "--manifest", "course/lessons.json", "--json"]);
+    let mut command = project.command(&["run", "--workspaces", "course/lessons.json", "--json"]);
     let output = command.args(more).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{said}");

@@ -362,7 +362,7 @@ fn a_run_that_is_killed_anywhere_goes_on_to_the_same_bytes() {
 fn a_manifest_grades_each_by_itself_and_sums_up() {
     let project = fixture();
     let output = project
-        .command(&["run", "--manifest", "submissions.json", "--json"])
+        .command(&["run", "--workspaces", "submissions.json", "--json"])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

@@ -180,8 +180,8 @@ fn commands_say_in_words_who_is_waited_for() {
     let why = project.output("why write").out;
     assert_eq!(
         why,
-        "stage 1 write\n2 batches, 0 up to date\n\nwrite/a: waits for writer to answer, from outside\n  never run\n\nwrite/b: waits for \
-         writer to answer, from outside\n  never run\n"
+        "stage 1 write\n2 batches, 0 up to date\n\nwrite/a: waits for the external agent writer\n  never run\n\nwrite/b: waits for \
+         the external agent writer\n  never run\n"
     );
     let status = project.output("status").out;
     let line = "  write: 2 batches wait for writer to answer 2 questions (`milepost mcp` serve external agents, then run again)\n";

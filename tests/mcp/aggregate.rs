@@ -129,9 +129,9 @@ fn batches_that_are_not_complete_are_not_joined() {
     assert_eq!(
         fault,
         json!({
-            "error": "stage `classify`, which makes these batches, is not complete",
+            "error": "stage `classify`, which writes these batches, is not complete",
             "code": "not_complete",
-            "hint": "complete it by `run` with the target `classify`: `missing` says what is missing",
+            "hint": "call `run` with the target `classify`; `missing` says what is missing",
             "stage": "classify",
             "missing": [
                 "1 of 3 batches must run: classify/batch_10",
@@ -175,9 +175,9 @@ fn fields_that_are_missing_are_named_by_element() {
     assert_eq!(
         client.fault("aggregate_batch_results", wanted.clone()),
         json!({
-            "error": "3 elements lack fields that every element must have",
+            "error": "3 elements lack required fields",
             "code": "missing_fields",
-            "hint": "`elements` names them with their fields: correct the files that hold them; `count` says how many there are",
+            "hint": "`elements` lists them with their fields: correct their files; `count` is their number",
             "elements": [
                 {"file": file(1), "index": 1, "global_id": null, "missing": ["global_id", "material_primary"]},
                 {"file": file(2), "index": 0, "global_id": "c", "missing": ["ifc_type"]},

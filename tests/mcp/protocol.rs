@@ -109,22 +109,22 @@ fn calls_that_cannot_be_are_refused_with_a_code_and_a_hint() {
         (
             "check_stage_completion",
             json!({}),
-            "the arguments of `check_stage_completion` are wrong: missing field `stage_num`",
+            "the arguments of `check_stage_completion` are invalid: missing field `stage_num`",
         ),
         (
             "check_stage_completion",
             json!({"stage_num": "1"}),
-            "the arguments of `check_stage_completion` are wrong: invalid type: string \"1\", expected u32",
+            "the arguments of `check_stage_completion` are invalid: invalid type: string \"1\", expected u32",
         ),
         (
             "status",
             json!({"all": true}),
-            "the arguments of `status` are wrong: unknown field `all`, there are no fields",
+            "the arguments of `status` are invalid: unknown field `all`, there are no fields",
         ),
         (
             "run",
             json!({"stages": ["copy"]}),
-            "the arguments of `run` are wrong: unknown field `stages`, expected one of `targets`, `until`, `limit`, `failed`, `force`, `no_force`, `keep_going`, `fresh`, `until_paid`, `budget_usd`, `jobs`, `set`, `unset`, `agents`",
+            "the arguments of `run` are invalid: unknown field `stages`, expected one of `targets`, `until`, `limit`, `failed`, `force`, `no_force`, `keep_going`, `fresh`, `until_paid`, `budget_usd`, `jobs`, `set`, `unset`, `agents`",
         ),
     ] {
         assert_eq!(
@@ -132,7 +132,7 @@ fn calls_that_cannot_be_are_refused_with_a_code_and_a_hint() {
             json!({
                 "error": error,
                 "code": "arguments",
-                "hint": "send what the tool's `inputSchema` asks for",
+                "hint": "send arguments that match the `inputSchema` of the tool",
             })
         );
     }

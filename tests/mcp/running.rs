@@ -86,9 +86,9 @@ fn a_stage_refuses_before_the_one_it_reads_from_is_complete() {
     assert_eq!(
         fault,
         json!({
-            "error": "stage `join` did not begin: stage `copy` is not complete",
+            "error": "stage `join` did not start: stage `copy` is not complete",
             "code": "not_complete",
-            "hint": "run `copy` first, or without targets: then all stages run in their order",
+            "hint": "run `copy` first, or run without targets, which runs all stages in order",
             "blocked_by": {"stage": "copy", "number": 1, "how": "incomplete", "failed": null, "altered": []},
             "status": "held",
             "exit_code": 3,
@@ -121,7 +121,7 @@ fn what_failed_and_what_was_altered_are_faults_with_the_stages() {
         (&fault["code"], &fault["error"], &fault["exit_code"]),
         (
             &json!("failed"),
-            &json!("stage `copy` failed: `stages` names the batches, each with its outcome"),
+            &json!("stage `copy` failed: `stages` lists the batches with their outcomes"),
             &json!(1)
         )
     );
@@ -132,7 +132,7 @@ fn what_failed_and_what_was_altered_are_faults_with_the_stages() {
         (&fault["code"], &fault["error"], &fault["exit_code"]),
         (
             &json!("failed"),
-            &json!("stage `copy` failed: `stages` names the batches, each with its outcome"),
+            &json!("stage `copy` failed: `stages` lists the batches with their outcomes"),
             &json!(1)
         )
     );
@@ -146,7 +146,7 @@ fn what_failed_and_what_was_altered_are_faults_with_the_stages() {
         (&fault["code"], &fault["error"], &fault["exit_code"]),
         (
             &json!("altered"),
-            &json!("somebody altered files that stage `join` made; nothing was run"),
+            &json!("outputs of stage `join` were modified by hand; nothing was run"),
             &json!(5)
         )
     );
@@ -157,6 +157,33 @@ fn what_failed_and_what_was_altered_are_faults_with_the_stages() {
     assert_eq!(
         project.read("workspace/outputs/page.txt"),
         "Hello Ann\nHello Bo\nHello Cy"
+    );
+    assert_eq!(client.leave(), well());
+}
+
+#[test]
+fn a_negative_verdict_is_an_error_of_its_own() {
+    let project = Project::letters();
+    project.edit(
+        "stages/2_join.toml",
+        "[inputs]",
+        "verdict = \"false\"\n\n[inputs]",
+    );
+    let mut client = Client::of(&project);
+    let fault = client.fault("run", json!({}));
+    assert_eq!(
+        (
+            &fault["code"],
+            &fault["error"],
+            &fault["hint"],
+            &fault["status"]
+        ),
+        (
+            &json!("verdict"),
+            &json!("stage `join` has a negative verdict"),
+            &json!("`why` with the stage shows what it checked"),
+            &json!("the verdict is no")
+        )
     );
     assert_eq!(client.leave(), well());
 }

@@ -7,7 +7,7 @@ use milepost_engine::ops::run::RunOptions;
 
 fn shown(project: &Project) -> (Status, String) {
     let found = status(&project.request()).unwrap();
-    let call = view::call::Call {
+    let call = view::text::invocation::Invocation {
         milepost: "milepost".into(),
         flags: Vec::new(),
         folder: project.at(""),

@@ -145,7 +145,7 @@ fn of_an_output_shows_where_it_comes_from() {
     assert!(shown(&project, "outputs/total.json").contains(": modified since: it was "));
     std::fs::remove_file(absolute).unwrap();
     assert!(shown(&project, "outputs/total.json").starts_with(
-        "outputs/total.json is not there\noutput `total` of count, made 2026-11-21 10:00:00Z by run RUN: deleted since\n"
+        "outputs/total.json does not exist\noutput `total` of count, made 2026-11-21 10:00:00Z by run RUN: deleted since\n"
     ));
 }
 

@@ -91,11 +91,11 @@ fn an_entry_of_a_manifest_fails_with_and_without_keep_going() {
     project.write("bad", "3\n");
     project.write(
         "milepost.toml",
-        project.read("milepost.toml") + "\n[manifest]\nselect = '.[] | {workspace: .}'\n",
+        project.read("milepost.toml") + "\n[workspaces]\nselect = '.[] | {workspace: .}'\n",
     );
     project.write("all/list.json", r#"["one"]"#);
     for more in [&[][..], &["-k"]] {
-        let arguments = [&["run", "--manifest", "all/list.json", "--json"], more].concat();
+        let arguments = [&["run", "--workspaces", "all/list.json", "--json"], more].concat();
         let output = project.command(&arguments).output().unwrap();
         let result: Value = serde_json::from_slice(&output.stdout).unwrap();
         let entry = &result["entries"][0];

@@ -17,7 +17,7 @@ formats = { default = ["pdf", "csv"], enum = ["pdf", "csv", "json"] }
 today = { type = "date", default = "today" }
 size = 3
 
-[manifest]
+[workspaces]
 select = ".[]"
 "#,
         ),
@@ -96,7 +96,7 @@ fn the_entries_of_a_list_are_checked_before_the_first_runs() {
         "list.json",
         r#"[{"workspace": "a", "threshold": 50}, {"workspace": "b", "threshold": 150}]"#,
     );
-    let (code, said) = project.milepost(&["run", "--manifest", "list.json"]);
+    let (code, said) = project.milepost(&["run", "--workspaces", "list.json"]);
     assert_eq!(code, 2, "{said}");
     assert!(
         said.contains("entry 2: threshold=150: expected a number from 0 to 100"),

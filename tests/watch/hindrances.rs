@@ -30,7 +30,7 @@ fn folders_that_are_away_are_waited_for() {
         watch.waits();
         let (inputs, aside) = (project.at("workspace/inputs"), project.at("aside"));
         std::fs::rename(&inputs, &aside).unwrap();
-        let said = watch.until("waiting: workspace/inputs is not there");
+        let said = watch.until("waiting: workspace/inputs is missing");
         assert_eq!(said.len(), 1, "{said:#?}");
         assert_eq!(project.read(PAGE), "Hello Ann\nHello Bo\nHello Cy");
         std::fs::write(aside.join("person_1.json"), "{\"name\": \"Ada\"}").unwrap();
@@ -52,12 +52,12 @@ fn folders_that_are_away_are_waited_for() {
         assert_eq!(project.read(PAGE), "Hello Amy");
         let (stages, aside) = (project.at("stages"), project.at("aside"));
         std::fs::rename(&stages, &aside).unwrap();
-        watch.until("waiting: stages is not there");
+        watch.until("waiting: stages is missing");
         std::fs::rename(&aside, &stages).unwrap();
         watch.waits();
         let (file, aside) = (project.at("milepost.toml"), project.at("aside"));
         std::fs::rename(&file, &aside).unwrap();
-        watch.until("waiting: milepost.toml is not there");
+        watch.until("waiting: milepost.toml is missing");
         std::fs::rename(&aside, &file).unwrap();
         watch.waits();
         assert_eq!(watch.end(), (Some(130), vec![]), "{arguments}");

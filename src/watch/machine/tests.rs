@@ -14,38 +14,38 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-fn batch(name: &str, facts: &str, kind: Kind) -> (Key, Item) {
-    let key = Key {
+fn batch(name: &str, facts: &str, remedy: Remedy) -> (PendingKey, PendingItem) {
+    let key = PendingKey {
         stage: "s".to_owned(),
-        what: What::Batch,
+        kind: PendingKind::Batch,
         name: name.to_owned(),
     };
-    let item = Item {
+    let item = PendingItem {
         facts: facts.to_owned(),
         outside: Some(facts.to_owned()),
-        by_people: kind == Kind::Open,
-        kind,
+        by_people: remedy == Remedy::Run,
+        remedy,
     };
     (key, item)
 }
 
-fn todo<const N: usize>(items: [(Key, Item); N]) -> Sight {
-    Sight::Todo(items.into())
+fn pending<const N: usize>(items: [(PendingKey, PendingItem); N]) -> Observation {
+    Observation::Pending(items.into())
 }
 
-fn look(machine: &mut Machine, at: u64, sight: Sight) -> Verdict {
-    assert_eq!(machine.next(ms(at)), Next::Look, "at {at}");
-    machine.looks(ms(at));
-    machine.saw(ms(at), sight, false)
+fn look(machine: &mut Machine, at: u64, observation: Observation) -> Decision {
+    assert_eq!(machine.next(ms(at)), Next::Scan, "at {at}");
+    machine.begin_scan(ms(at));
+    machine.scanned(ms(at), observation, false)
 }
 
 /// A machine that rests after a run, at 1 s.
 fn resting() -> Machine {
     let mut machine = Machine::new(PACE);
-    let first = todo([batch("a", "1", Kind::Open)]);
-    assert_eq!(look(&mut machine, 0, first), Verdict::Run);
-    machine.ended(ms(1000), true, BTreeMap::new());
-    assert_eq!(look(&mut machine, 1000, todo([])), Verdict::Rests);
+    let first = pending([batch("a", "1", Remedy::Run)]);
+    assert_eq!(look(&mut machine, 0, first), Decision::Run);
+    machine.run_ended(ms(1000), true, BTreeMap::new());
+    assert_eq!(look(&mut machine, 1000, pending([])), Decision::Idle);
     assert_eq!(machine.next(ms(1000)), Next::Wait(None));
     machine
 }
@@ -54,132 +54,141 @@ fn resting() -> Machine {
 fn it_looks_when_changes_have_ended_or_last_too_long() {
     let mut machine = resting();
     for at in [2000, 2100, 2250] {
-        machine.heard(ms(at));
+        machine.changed(ms(at));
         assert_eq!(machine.next(ms(at)), Next::Wait(Some(ms(at + 200))));
     }
-    assert_eq!(machine.next(ms(2450)), Next::Look);
+    assert_eq!(machine.next(ms(2450)), Next::Scan);
     let mut machine = resting();
     for at in (2000..12_000).step_by(100) {
-        machine.heard(ms(at));
+        machine.changed(ms(at));
         assert!(matches!(machine.next(ms(at)), Next::Wait(Some(_))), "{at}");
     }
-    assert_eq!(machine.next(ms(12_000)), Next::Look);
+    assert_eq!(machine.next(ms(12_000)), Next::Scan);
 }
 
 #[test]
 fn what_is_seen_while_it_changes_is_seen_again_before_it_runs() {
     let mut machine = resting();
-    let seen = || todo([batch("a", "2", Kind::Open)]);
-    machine.heard(ms(2000));
-    machine.looks(ms(2200));
-    assert_eq!(machine.saw(ms(2200), seen(), true), Verdict::Quiet);
+    let last_seen = || pending([batch("a", "2", Remedy::Run)]);
+    machine.changed(ms(2000));
+    machine.begin_scan(ms(2200));
+    assert_eq!(
+        machine.scanned(ms(2200), last_seen(), true),
+        Decision::Quiet
+    );
     assert_eq!(machine.next(ms(2200)), Next::Wait(Some(ms(2400))));
-    assert_eq!(look(&mut machine, 2400, seen()), Verdict::Run);
+    assert_eq!(look(&mut machine, 2400, last_seen()), Decision::Run);
     // It does not wait for ever.
     let mut machine = resting();
-    machine.looks(ms(2000));
-    assert_eq!(machine.saw(ms(2000), seen(), true), Verdict::Quiet);
-    machine.looks(ms(12_000));
-    assert_eq!(machine.saw(ms(12_000), seen(), true), Verdict::Run);
+    machine.begin_scan(ms(2000));
+    assert_eq!(
+        machine.scanned(ms(2000), last_seen(), true),
+        Decision::Quiet
+    );
+    machine.begin_scan(ms(12_000));
+    assert_eq!(
+        machine.scanned(ms(12_000), last_seen(), true),
+        Decision::Run
+    );
 }
 
 #[test]
 fn what_failed_waits_for_a_change_and_what_people_do_meanwhile_runs() {
     let mut machine = resting();
-    machine.heard(ms(2000));
-    let two = todo([batch("a", "2", Kind::Open), batch("b", "1", Kind::Open)]);
-    assert_eq!(look(&mut machine, 2200, two), Verdict::Run);
-    machine.ended(ms(3000), false, BTreeMap::new());
-    let left = || todo([batch("a", "2", Kind::Failed), batch("b", "1", Kind::Open)]);
-    assert_eq!(look(&mut machine, 3000, left()), Verdict::Again);
-    let tried = BTreeMap::from([(
+    machine.changed(ms(2000));
+    let two = pending([batch("a", "2", Remedy::Run), batch("b", "1", Remedy::Run)]);
+    assert_eq!(look(&mut machine, 2200, two), Decision::Run);
+    machine.run_ended(ms(3000), false, BTreeMap::new());
+    let unresolved = || pending([batch("a", "2", Remedy::Retry), batch("b", "1", Remedy::Run)]);
+    assert_eq!(look(&mut machine, 3000, unresolved()), Decision::ScanAgain);
+    let failed_batches = BTreeMap::from([(
         "s".to_owned(),
         BTreeMap::from([("a".to_owned(), "2".to_owned())]),
     )]);
-    assert_eq!(machine.tried(), tried);
-    assert_eq!(look(&mut machine, 3000, left()), Verdict::Rests);
-    machine.heard(ms(4000));
-    assert_eq!(look(&mut machine, 4200, left()), Verdict::Quiet);
-    machine.heard(ms(5000));
-    let mended = todo([batch("a", "3", Kind::Failed), batch("b", "1", Kind::Open)]);
-    assert_eq!(look(&mut machine, 5200, mended), Verdict::Run);
+    assert_eq!(machine.failed_batches(), failed_batches);
+    assert_eq!(look(&mut machine, 3000, unresolved()), Decision::Idle);
+    machine.changed(ms(4000));
+    assert_eq!(look(&mut machine, 4200, unresolved()), Decision::Quiet);
+    machine.changed(ms(5000));
+    let mended = pending([batch("a", "3", Remedy::Retry), batch("b", "1", Remedy::Run)]);
+    assert_eq!(look(&mut machine, 5200, mended), Decision::Run);
     // It changes once more while it fails.
-    machine.ended(ms(6000), false, BTreeMap::new());
-    let later = || todo([batch("a", "4", Kind::Failed)]);
+    machine.run_ended(ms(6000), false, BTreeMap::new());
+    let later = || pending([batch("a", "4", Remedy::Retry)]);
     look(&mut machine, 6000, later());
-    assert_eq!(machine.next(ms(6200)), Next::Look);
-    let mut verdict = look(&mut machine, 6200, later());
-    if verdict == Verdict::Rests {
-        verdict = look(&mut machine, 6200, later());
+    assert_eq!(machine.next(ms(6200)), Next::Scan);
+    let mut decision = look(&mut machine, 6200, later());
+    if decision == Decision::Idle {
+        decision = look(&mut machine, 6200, later());
     }
-    assert_eq!(verdict, Verdict::Run);
+    assert_eq!(decision, Decision::Run);
 }
 
 #[test]
 fn what_others_left_failed_is_left() {
     let mut machine = resting();
-    machine.heard(ms(2000));
+    machine.changed(ms(2000));
     assert_eq!(
-        look(&mut machine, 2200, Sight::Busy("R".to_owned())),
-        Verdict::Hindered
+        look(&mut machine, 2200, Observation::Busy("R".to_owned())),
+        Decision::CannotPlan
     );
     assert_eq!(machine.next(ms(2200)), Next::Wait(Some(ms(2700))));
     assert_eq!(
-        look(&mut machine, 2700, Sight::Busy("R".to_owned())),
-        Verdict::Quiet
+        look(&mut machine, 2700, Observation::Busy("R".to_owned())),
+        Decision::Quiet
     );
-    let failed = || todo([batch("a", "2", Kind::Failed)]);
-    assert_eq!(look(&mut machine, 3200, failed()), Verdict::Again);
-    assert_eq!(look(&mut machine, 3200, failed()), Verdict::Rests);
+    let failed = || pending([batch("a", "2", Remedy::Retry)]);
+    assert_eq!(look(&mut machine, 3200, failed()), Decision::ScanAgain);
+    assert_eq!(look(&mut machine, 3200, failed()), Decision::Idle);
     assert_eq!(machine.next(ms(3200)), Next::Wait(None));
 }
 
 #[test]
 fn mistakes_and_folders_that_are_away_are_said_once_and_again_when_they_are_others() {
     let mut machine = resting();
-    let wrong = |text: &str| Sight::Wrong(text.to_owned());
-    for (at, text, verdict) in [
-        (2000, "x", Verdict::Hindered),
-        (3000, "x", Verdict::Quiet),
-        (4000, "y", Verdict::Hindered),
+    let wrong = |text: &str| Observation::Invalid(text.to_owned());
+    for (at, text, decision) in [
+        (2000, "x", Decision::CannotPlan),
+        (3000, "x", Decision::Quiet),
+        (4000, "y", Decision::CannotPlan),
     ] {
-        machine.heard(ms(at));
-        assert_eq!(look(&mut machine, at + 200, wrong(text)), verdict);
+        machine.changed(ms(at));
+        assert_eq!(look(&mut machine, at + 200, wrong(text)), decision);
     }
-    machine.heard(ms(5000));
-    assert_eq!(look(&mut machine, 5200, todo([])), Verdict::Rests);
-    machine.heard(ms(6000));
-    let gone = || Sight::Gone(BTreeSet::from(["inputs".to_owned()]));
-    assert_eq!(look(&mut machine, 6200, gone()), Verdict::Hindered);
+    machine.changed(ms(5000));
+    assert_eq!(look(&mut machine, 5200, pending([])), Decision::Idle);
+    machine.changed(ms(6000));
+    let gone = || Observation::Missing(BTreeSet::from(["inputs".to_owned()]));
+    assert_eq!(look(&mut machine, 6200, gone()), Decision::CannotPlan);
     // Nobody tells when it is back.
-    assert_eq!(look(&mut machine, 6700, gone()), Verdict::Quiet);
+    assert_eq!(look(&mut machine, 6700, gone()), Decision::Quiet);
     assert_eq!(
-        look(&mut machine, 7200, todo([batch("a", "2", Kind::Open)])),
-        Verdict::Run
+        look(&mut machine, 7200, pending([batch("a", "2", Remedy::Run)])),
+        Decision::Run
     );
 }
 
 #[test]
 fn trouble_is_told_once_and_so_is_that_it_is_over() {
     let mut machine = resting();
-    let key = Key {
+    let key = PendingKey {
         stage: "s".to_owned(),
-        what: What::Altered,
+        kind: PendingKind::Modified,
         name: "page".to_owned(),
     };
     let altered = |facts: &str| {
-        let (_, item) = batch("", facts, Kind::Trouble);
-        todo([(key.clone(), item)])
+        let (_, item) = batch("", facts, Remedy::Person);
+        pending([(key.clone(), item)])
     };
-    for (at, sight, verdict) in [
-        (2000, altered("1"), Verdict::Trouble),
-        (3000, altered("1"), Verdict::Quiet),
-        (4000, altered("2"), Verdict::Trouble),
-        (5000, todo([]), Verdict::Rests),
-        (6000, todo([]), Verdict::Quiet),
+    for (at, observation, decision) in [
+        (2000, altered("1"), Decision::NeedsPerson),
+        (3000, altered("1"), Decision::Quiet),
+        (4000, altered("2"), Decision::NeedsPerson),
+        (5000, pending([]), Decision::Idle),
+        (6000, pending([]), Decision::Quiet),
     ] {
-        machine.heard(ms(at));
-        assert_eq!(look(&mut machine, at + 200, sight), verdict, "{at}");
+        machine.changed(ms(at));
+        assert_eq!(look(&mut machine, at + 200, observation), decision, "{at}");
     }
 }
 
@@ -189,13 +198,13 @@ fn runs_that_change_what_they_read_come_ever_more_slowly() {
     let mut at = 0;
     let mut pauses = Vec::new();
     for run in 0..8 {
-        let sight = || todo([batch("a", &run.to_string(), Kind::Open)]);
-        assert_eq!(look(&mut machine, at, sight()), Verdict::Run);
-        machine.ended(ms(at), true, BTreeMap::new());
-        if let Verdict::PutOff(pause) = look(
+        let observation = || pending([batch("a", &run.to_string(), Remedy::Run)]);
+        assert_eq!(look(&mut machine, at, observation()), Decision::Run);
+        machine.run_ended(ms(at), true, BTreeMap::new());
+        if let Decision::Delay(pause) = look(
             &mut machine,
             at,
-            todo([batch("a", &(run + 1).to_string(), Kind::Open)]),
+            pending([batch("a", &(run + 1).to_string(), Remedy::Run)]),
         ) {
             pauses.push(pause.as_secs());
         }
@@ -214,19 +223,19 @@ fn polling_waits_until_two_looks_see_the_same() {
         ..PACE
     };
     let mut machine = Machine::new(pace);
-    assert_eq!(look(&mut machine, 0, todo([])), Verdict::Rests);
+    assert_eq!(look(&mut machine, 0, pending([])), Decision::Idle);
     assert_eq!(machine.next(ms(0)), Next::Wait(Some(ms(2000))));
-    let half = todo([batch("a", "half", Kind::Open)]);
-    assert_eq!(look(&mut machine, 2000, half), Verdict::Quiet);
-    let whole = || todo([batch("a", "whole", Kind::Open)]);
-    assert_eq!(look(&mut machine, 2200, whole()), Verdict::Quiet);
-    assert_eq!(look(&mut machine, 2400, whole()), Verdict::Run);
-    machine.ended(ms(2500), true, BTreeMap::new());
-    assert_eq!(look(&mut machine, 2500, todo([])), Verdict::Rests);
+    let half = pending([batch("a", "half", Remedy::Run)]);
+    assert_eq!(look(&mut machine, 2000, half), Decision::Quiet);
+    let whole = || pending([batch("a", "whole", Remedy::Run)]);
+    assert_eq!(look(&mut machine, 2200, whole()), Decision::Quiet);
+    assert_eq!(look(&mut machine, 2400, whole()), Decision::Run);
+    machine.run_ended(ms(2500), true, BTreeMap::new());
+    assert_eq!(look(&mut machine, 2500, pending([])), Decision::Idle);
     assert_eq!(machine.next(ms(2500)), Next::Wait(Some(ms(4500))));
     // A look that takes long is not followed by the next at once.
-    machine.looks(ms(4500));
-    machine.saw(ms(5500), todo([]), false);
+    machine.begin_scan(ms(4500));
+    machine.scanned(ms(5500), pending([]), false);
     assert_eq!(machine.next(ms(5500)), Next::Wait(Some(ms(9500))));
 }
 
@@ -250,25 +259,29 @@ impl World {
         }
     }
 
-    fn sight(&self) -> Sight {
+    fn observation(&self) -> Observation {
         let all = self.facts.iter().enumerate();
         let stale = all.filter(|(at, facts)| self.made[*at] != Some(**facts));
         let items = stale.map(|(at, facts)| {
-            let kind = match self.failed[at] {
-                Some(_) => Kind::Failed,
-                None => Kind::Open,
+            let remedy = match self.failed[at] {
+                Some(_) => Remedy::Retry,
+                None => Remedy::Run,
             };
-            let (key, item) = batch(&at.to_string(), &facts.to_string(), kind);
+            let (key, item) = batch(&at.to_string(), &facts.to_string(), remedy);
             let by_people = self.made[at].is_some();
-            (key, Item { by_people, ..item })
+            (key, PendingItem { by_people, ..item })
         });
-        Sight::Todo(items.collect())
+        Observation::Pending(items.collect())
     }
 
     /// Tries one batch, as a run does.
-    fn attempt(&mut self, at: usize, tried: &BTreeMap<String, BTreeMap<String, String>>) -> bool {
+    fn attempt(
+        &mut self,
+        at: usize,
+        failed_batches: &BTreeMap<String, BTreeMap<String, String>>,
+    ) -> bool {
         let facts = self.facts[at];
-        let of_stage = tried.get("s");
+        let of_stage = failed_batches.get("s");
         let was_tried = of_stage.and_then(|it| it.get(&at.to_string())) == Some(&facts.to_string());
         if self.made[at] == Some(facts) {
             return true;
@@ -325,22 +338,22 @@ proptest! {
                             now = at;
                             world.facts[batch] = facts;
                             if !poll {
-                                machine.heard(now);
+                                machine.changed(now);
                             }
                         }
                         (_, Some(until)) => now = until,
                         (_, None) => break,
                     }
                 }
-                Next::Look => {
-                    machine.looks(now);
-                    let verdict = machine.saw(now, world.sight(), false);
-                    idle = if verdict == Verdict::Quiet && deeds.is_empty() { idle + 1 } else { 0 };
-                    if verdict != Verdict::Run {
+                Next::Scan => {
+                    machine.begin_scan(now);
+                    let decision = machine.scanned(now, world.observation(), false);
+                    idle = if decision == Decision::Quiet && deeds.is_empty() { idle + 1 } else { 0 };
+                    if decision != Decision::Run {
                         continue;
                     }
                     runs += 1;
-                    let tried = machine.tried();
+                    let failed_batches = machine.failed_batches();
                     let meanwhile = in_runs.next();
                     let mut whole = true;
                     let mut failed = BTreeMap::new();
@@ -350,9 +363,9 @@ proptest! {
                         }
                         let tries = world.tries.len();
                         let facts = world.facts[at];
-                        let is_made = world.attempt(at, &tried);
+                        let is_made = world.attempt(at, &failed_batches);
                         if !is_made && world.tries.len() > tries {
-                            failed.insert(batch(&at.to_string(), "", Kind::Failed).0, facts.to_string());
+                            failed.insert(batch(&at.to_string(), "", Remedy::Retry).0, facts.to_string());
                         }
                         whole &= is_made;
                     }
@@ -360,7 +373,7 @@ proptest! {
                         world.facts[batch] = facts;
                     }
                     now += ms(300);
-                    machine.ended(now, whole, failed);
+                    machine.run_ended(now, whole, failed);
                 }
             }
         }

@@ -23,7 +23,7 @@ fn grade_three(project: &Project, more: &[&str]) -> (Option<i32>, Value, String)
     ]);
     project.write("three.json", list.to_string());
     let output = project
-        .command(&["run", "--manifest", "three.json", "--json"])
+        .command(&["run", "--workspaces", "three.json", "--json"])
         .args(["--agent", "evaluator=claude"])
         .args(more)
         .output()

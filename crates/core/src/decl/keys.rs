@@ -6,7 +6,7 @@ mod stage;
 mod step;
 
 pub(crate) use agent::AGENT;
-pub(crate) use project::{LIMITS, MANIFEST, PARAM, PARAM_FILE, PROJECT, SERVICE};
+pub(crate) use project::{LIMITS, PARAM, PARAM_FILE, PROJECT, SERVICE, WORKSPACES};
 pub(crate) use stage::{
     CHECK, CONSERVE, EACH, ESTIMATE, INPUT, OUTPUT, POLICY, REFINE, REQUIRE, STAGE,
 };

@@ -51,11 +51,11 @@ pub(crate) static PROJECT: TableSpec = TableSpec {
             "Processes that stages need. Milepost starts one when a stage needs it, unless it answers already, and stops it when the run ends.",
         ),
         key(
-            "manifest",
-            Of(&MANIFEST),
+            "workspaces",
+            Of(&WORKSPACES),
             Optional,
             "",
-            "How `run --manifest` reads its file, and the summary that it prints.",
+            "How `run --workspaces` reads its file, and the summary that it prints.",
         ),
         key(
             "errors",
@@ -67,10 +67,10 @@ pub(crate) static PROJECT: TableSpec = TableSpec {
     ],
 };
 
-/// `[manifest]`.
-pub(crate) static MANIFEST: TableSpec = TableSpec {
-    what: "manifest",
-    header: "[manifest]",
+/// `[workspaces]`.
+pub(crate) static WORKSPACES: TableSpec = TableSpec {
+    what: "workspaces",
+    header: "[workspaces]",
     short: None,
     keys: &[
         key(

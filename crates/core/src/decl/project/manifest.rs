@@ -1,6 +1,6 @@
-//! Reads `[manifest]`: how workspace lists are read and summed up.
+//! Reads `[workspaces]`: how a workspace list is read and summarized.
 
-use crate::decl::keys::MANIFEST;
+use crate::decl::keys::WORKSPACES;
 use crate::decl::problem::SourceFile;
 use crate::decl::tables::fields::{self, Fields};
 use crate::decl::values::names::{ProjectNames, Sees, StageNames};
@@ -8,9 +8,9 @@ use crate::decl::values::reader::ValueReader;
 use crate::model::pipeline::Manifest;
 use crate::model::stage::Program;
 
-/// Reads `[manifest]`; it may be missing.
+/// Reads `[workspaces]`; it may be missing.
 pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile, top: &Fields<'_>) -> Manifest {
-    let Some(node) = top.get("manifest") else {
+    let Some(node) = top.get("workspaces") else {
         return Manifest::default();
     };
     let Some(table) = node.table() else {
@@ -20,8 +20,8 @@ pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile, top: &Fields
     let fields = fields::check(
         file,
         &mut reader.report,
-        &MANIFEST,
-        "[manifest]",
+        &WORKSPACES,
+        "[workspaces]",
         span,
         table,
     );

@@ -47,10 +47,17 @@ pub(crate) struct Project {
 /// Reads the file.
 pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile) -> Project {
     let mut project = Project::default();
-    let Some(tree) = tree::parse(file, &mut reader.report) else {
+    let Some(mut tree) = tree::parse(file, &mut reader.report) else {
         project.names.is_unknown = true;
         return project;
     };
+    renamed(
+        file,
+        &mut reader.report,
+        &mut tree,
+        "manifest",
+        "workspaces",
+    );
     let top = fields::check(file, &mut reader.report, &PROJECT, "", 0..0, &tree);
     project.name = top
         .text("name")
@@ -102,6 +109,24 @@ pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile) -> Project {
     project.manifest = manifest::read(reader, file, &top);
     project.errors = errors(file, &mut reader.report, &top);
     project
+}
+
+/// Reads a table under its old name as the new one, with a warning.
+fn renamed(
+    file: &SourceFile,
+    report: &mut Report,
+    top: &mut tree::TomlTable,
+    old: &str,
+    new: &str,
+) {
+    if top.get(new).is_some() {
+        return;
+    }
+    if let Some((key, _)) = top.entries.iter_mut().find(|(key, _)| key.name == old) {
+        let problem = file.problem(key.span.clone(), format!("`[{old}]` is now `[{new}]`"));
+        report.warn(problem.help("rename it: the next version removes the old name"));
+        new.clone_into(&mut key.name);
+    }
 }
 
 fn limits(file: &SourceFile, report: &mut Report, top: &Fields<'_>) -> Limits {

@@ -75,7 +75,7 @@ pub(super) fn schemas() -> BTreeMap<&'static str, Value> {
         ("run", "milepost run --json", of::<RunResult>("run")),
         (
             "manifest",
-            "milepost run --manifest --json",
+            "milepost run --workspaces --json",
             of::<WorkspacesResult>("manifest"),
         ),
         ("init", "milepost init --json", of::<Initiated>("init")),

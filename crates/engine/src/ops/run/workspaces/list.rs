@@ -60,7 +60,7 @@ pub fn entries(request: &Request, file: &Path) -> Result<WorkspaceList, OpsError
     let project = find_project(&request.folder)?;
     let (pipeline, _) = declarations(&project)?;
     let shown = file.display();
-    let wrong = |why: String| OpsError::Usage(format!("`--manifest {shown}`: {why}"));
+    let wrong = |why: String| OpsError::Usage(format!("`--workspaces {shown}`: {why}"));
     let reading = Reading::from(Format::of_path(&file.to_string_lossy()));
     let source = Outside(file.to_owned());
     let content =
@@ -79,7 +79,7 @@ pub fn entries(request: &Request, file: &Path) -> Result<WorkspaceList, OpsError
             Value::Array(rows) => rows,
             _ => {
                 let help =
-                    "expected a list: `select` under [manifest] in milepost.toml can select one";
+                    "expected a list: `select` under [workspaces] in milepost.toml can select one";
                 return Err(wrong(help.to_owned()));
             }
         },
@@ -111,7 +111,7 @@ fn entry(
     row: Value,
 ) -> Result<WorkspaceEntry, String> {
     const FORM: &str = "expected an object with `workspace`, the name of a folder, and parameters; \
-                        `select` under [manifest] in milepost.toml can build one";
+                        `select` under [workspaces] in milepost.toml can build one";
     let Value::Object(mut params) = row else {
         return Err(FORM.to_owned());
     };

@@ -1,4 +1,4 @@
-//! What could not be done, as a tool's result: words, a code for programs, and what to do about it.
+//! Errors of tools: a message, a code for programs, and a hint.
 
 use milepost_core::base::redact::redact;
 use milepost_engine::ops::project::OpsError;
@@ -6,25 +6,25 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// What could not be done.
+/// An error of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub(super) struct Fault {
+pub(super) struct ToolError {
     /// Always false.
     pub(super) success: bool,
-    /// What could not be done, in a sentence.
+    /// What went wrong.
     pub(super) error: String,
-    /// The same in one word, for programs: see `docs/reference/mcp.md`.
+    /// Code for programs, listed in `docs/reference/mcp.md`.
     pub(super) code: String,
-    /// What to do about it.
+    /// What to do.
     pub(super) hint: String,
-    /// What else is known, by the code.
+    /// Further fields, which depend on the code.
     #[serde(flatten)]
     pub(super) more: Map<String, Value>,
 }
 
-impl Fault {
-    /// A fault of which nothing else is known.
+impl ToolError {
+    /// Creates an error without further fields. Keys are removed from the message.
     pub(super) fn new(code: &str, error: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             success: false,
@@ -35,22 +35,22 @@ impl Fault {
         }
     }
 
-    /// With something else that is known.
+    /// Adds a field.
     pub(super) fn with(mut self, name: &str, what: impl Serialize) -> Self {
         self.more.insert(name.to_owned(), json!(what));
         self
     }
 
-    /// That a call was cancelled.
+    /// Returns the error of a cancelled call.
     pub(super) fn cancelled() -> Self {
         Self::new(
             "cancelled",
             "the call was cancelled",
-            "call again: a run goes on where it stopped",
+            "call again: a run continues where it stopped",
         )
     }
 
-    /// As the result of a tool.
+    /// Returns the error as the result of a tool.
     pub(super) fn result(&self) -> CallToolResult {
         let value = json!(self);
         let mut result = CallToolResult::error(vec![ContentBlock::text(value.to_string())]);
@@ -59,12 +59,12 @@ impl Fault {
     }
 }
 
-impl From<OpsError> for Fault {
+impl From<OpsError> for ToolError {
     fn from(error: OpsError) -> Self {
-        let fault = Self::new(error.kind(), error.to_string(), error.hint());
+        let converted = Self::new(error.kind(), error.to_string(), error.hint());
         match &error {
-            OpsError::Declarations(problems) => fault.with("problems", problems.to_json()),
-            _ => fault,
+            OpsError::Declarations(problems) => converted.with("problems", problems.to_json()),
+            _ => converted,
         }
     }
 }

@@ -1,28 +1,28 @@
-//! `run --manifest`: one workspace after another, and a summary at the end.
+//! `run --workspaces`: runs one workspace after another, and prints a summary.
 
 use super::print::Printer;
-use super::progress::Show;
+use super::progress::RunProgress;
 use super::signals;
 use crate::view;
-use crate::view::call::Call;
-use crate::view::words::shell_word;
+use crate::view::text::invocation::Invocation;
+use crate::view::text::words::shell_word;
 use milepost_core::model::money::NanoUsd;
 use milepost_engine::ops::project::{OpsError, Request};
 use milepost_engine::ops::run::workspaces::{WorkspacesResult, entries, worst_code};
 use milepost_engine::ops::run::{RunOptions, adopt_orphans};
 use std::path::Path;
 
-/// Runs, or plans, all entries of a manifest, and gives the exit code of the one that ended worst.
+/// Runs or plans all entries of a workspace list, and returns the exit code of the entry that ended worst.
 ///
 /// # Errors
-/// When the manifest cannot be read, or its summary fails. What hinders an entry is told with it.
+/// If the list cannot be read or the summary fails. A failed entry is no error: the table lists it.
 pub(crate) fn run(
     printer: &Printer,
     request: &Request,
     options: &RunOptions,
     file: &Path,
     dry: bool,
-    call: &Call,
+    invocation: &Invocation,
 ) -> Result<u8, OpsError> {
     let entries = entries(request, file)?;
     adopt_orphans();
@@ -38,21 +38,22 @@ pub(crate) fn run(
             let name = printer.err.strong(&entry.workspace);
             printer.say(&format!("{name} ({number} of {count})"));
         }
-        let workspace = shell_word(&call.near(&entry.folder.to_string_lossy()));
-        let of_entry = Call {
-            milepost: format!("{} --workspace {workspace}", call.milepost),
-            ..call.clone()
+        let workspace = shell_word(&invocation.near(&entry.folder.to_string_lossy()));
+        let of_entry = Invocation {
+            milepost: format!("{} --workspace {workspace}", invocation.milepost),
+            ..invocation.clone()
         };
-        let mut show = Show::new(printer, &of_entry);
-        // What may be spent is so of all entries together.
+        let mut progress = RunProgress::new(printer, &of_entry);
+        // The budget is for all entries together.
         let own = RunOptions {
             budget_usd: options.budget_usd.map(|budget| budget.less(spent)),
             ..options.clone()
         };
-        let ended = entries.one(entry, request, &own, dry, &mut show, &stop);
-        show.end();
+        let ended = entries.one(entry, request, &own, dry, &mut progress, &stop);
+        progress.end();
         spent = spent + ended.usage.known;
-        if let Some(error) = &ended.error {
+        // Otherwise the table shows it.
+        if let Some(error) = ended.error.as_ref().filter(|_| printer.json) {
             printer.error(&format!(
                 "{}: {}: {}",
                 ended.workspace, error.code, error.message
@@ -67,7 +68,7 @@ pub(crate) fn run(
         return Ok(code);
     }
     if !printer.quiet || code != 0 {
-        printer.result(&view::manifest::manifest(printer.out, &batch));
+        printer.result(&view::run::workspaces::table(printer.out, &batch));
     }
     if entries.has_summary() && !printer.quiet {
         printer.result_json(&summary);

@@ -1,16 +1,16 @@
-//! Why a batch runs, in words.
+//! Reasons as text: why a batch runs.
 
 use milepost_core::model::fingerprint::{Change, FactKind};
 use milepost_core::model::reason::{Condition, Reason};
 use milepost_core::model::stage::OVERRIDES;
 
-/// A value is shown up to this length.
+/// The longest value that is shown whole, in characters.
 const LONG: usize = 60;
 
-/// So much of a long value is shown before the place where it differs.
+/// The characters of a long value shown before the first difference.
 const BEFORE: usize = 20;
 
-/// A reason in one line, without a full stop.
+/// Returns a reason in one line, without a full stop.
 pub(crate) fn reason(reason: &Reason) -> String {
     match reason {
         Reason::NeverMade => "never run".to_owned(),
@@ -32,11 +32,11 @@ pub(crate) fn reason(reason: &Reason) -> String {
     }
 }
 
-/// A change in one line.
+/// Returns a change in one line.
 pub fn change(change: &Change) -> String {
     let name = &change.fact.name;
     let what = match change.fact.kind {
-        // A part of the declaration speaks for itself.
+        // The path of a part of the declaration needs no further word.
         FactKind::Step | FactKind::Check | FactKind::Conserve if change.of.is_some() => {
             name.to_string()
         }
@@ -76,7 +76,7 @@ pub fn change(change: &Change) -> String {
     }
 }
 
-/// Two values as they are, or where they are long, where they begin to differ.
+/// Shortens two values, so that the first difference is visible.
 fn apart(old: &str, new: &str) -> (String, String) {
     let same = old
         .chars()
@@ -94,7 +94,7 @@ fn apart(old: &str, new: &str) -> (String, String) {
     (cut(old), cut(new))
 }
 
-/// What must come true, in one line.
+/// Returns a condition in one line.
 pub(crate) fn condition(condition: &Condition) -> String {
     match condition {
         Condition::OutputChanges { stage, path } => format!("{stage} changes {path}"),
@@ -110,7 +110,7 @@ fn is_digest(text: &str) -> bool {
     hex.len() >= 16 && hex.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The first digits of a digest; other values whole, unless they are long.
+/// Shortens a digest or a long value.
 fn short(text: &str) -> String {
     let hex = text.strip_prefix("sha256:").unwrap_or(text);
     if is_digest(text) {

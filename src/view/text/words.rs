@@ -4,7 +4,10 @@ use milepost_core::base::duration::show_duration;
 use milepost_engine::ops::plan::Awaits;
 use std::time::Duration;
 
-/// `1 batch`, `7 batches`.
+/// How many names a line lists before it counts the rest.
+pub(crate) const NAMED: usize = 5;
+
+/// Returns a number with its noun: `1 batch`, `7 batches`.
 pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     format!(
         "{} {}",
@@ -13,12 +16,12 @@ pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     )
 }
 
-/// `1 batch`, `7 batches`.
+/// Returns `1 batch`, `7 batches`.
 pub(crate) fn batches(number: u64) -> String {
     count(number, "batch", "batches")
 }
 
-/// Continues the number of calls that are made first: how many are made at most, with every retry and iteration.
+/// Returns the highest number of calls with every retry and iteration, as continuation of the expected number.
 pub(crate) fn at_most(calls: u64, iterations: Option<u64>, most: Option<u64>) -> String {
     match (iterations, most) {
         (None, Some(most)) if most <= calls => String::new(),
@@ -35,7 +38,7 @@ pub(crate) fn at_most(calls: u64, iterations: Option<u64>, most: Option<u64>) ->
     }
 }
 
-/// `6 batches wait for outside to answer 140 questions`.
+/// Returns `6 batches wait for claude to answer 140 questions`.
 pub(crate) fn awaits(awaits: &Awaits) -> String {
     let who = awaits.agents.join(" and ");
     let waits = match awaits.batches {
@@ -51,7 +54,7 @@ pub(crate) fn awaits(awaits: &Awaits) -> String {
     }
 }
 
-/// A number with its thousands apart: `1,000,000`.
+/// Formats a number with thousands separators: `1,000,000`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -64,15 +67,15 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// Seconds for people.
+/// Formats a duration for people.
 pub(crate) fn seconds(seconds: f64) -> String {
     show_duration(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
-/// The first `most` names, and how many there are beside: `a, b and 12 more`.
+/// Lists the first `most` names, and counts the rest: `a, b and 12 more`.
 pub(crate) fn some_of<'a>(names: impl IntoIterator<Item = &'a str>, most: usize) -> String {
     let names: Vec<&str> = names.into_iter().collect();
-    // One that is left out needs as much room as saying so.
+    // A single name takes no more room than its count.
     let shown = if names.len() == most + 1 {
         names.len()
     } else {
@@ -90,7 +93,7 @@ pub(crate) fn some_of<'a>(names: impl IntoIterator<Item = &'a str>, most: usize)
     }
 }
 
-/// `stage/batch`, or the stage alone when it has but one batch.
+/// Returns `stage/batch`, or the stage if it has only one batch.
 pub(crate) fn place(stage: &str, batch: &str) -> String {
     if batch.is_empty() {
         stage.to_owned()
@@ -99,7 +102,7 @@ pub(crate) fn place(stage: &str, batch: &str) -> String {
     }
 }
 
-/// A word of a command line, quoted when a shell would read it otherwise.
+/// Quotes a word for a shell, if necessary.
 pub(crate) fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@+%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -109,7 +112,7 @@ pub(crate) fn shell_word(text: &str) -> String {
     }
 }
 
-/// Lines set in by so many blanks, each ended.
+/// Indents each line by this many spaces.
 pub(crate) fn indented(text: &str, blanks: usize) -> String {
     let margin = " ".repeat(blanks);
     text.lines()

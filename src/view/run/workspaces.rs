@@ -1,14 +1,18 @@
-//! What became of the entries of a manifest, as a table.
+//! The result of `run --workspaces` as a table.
 
-use super::paint::Paint;
-use super::table::{Side, table};
-use super::words::{at_most, count, seconds};
+use crate::view::text::style::Style;
+use crate::view::text::table::{self, Side};
+use crate::view::text::words::{at_most, count, seconds};
 use milepost_engine::ops::run::workspaces::WorkspacesResult;
 
-/// A line for each entry, and how many ended how.
-pub(crate) fn manifest(paint: Paint, batch: &WorkspacesResult) -> String {
+/// Codes of errors that say nothing beside the message.
+const BUILT_IN: [&str; 3] = ["ALTERED", "ERROR", "INPUT"];
+
+/// Returns a line for each workspace, and the number of those that are not complete.
+pub(crate) fn table(style: Style, batch: &WorkspacesResult) -> String {
     let rows = batch.entries.iter().map(|entry| {
         let about = match (&entry.error, &entry.estimate) {
+            (Some(error), _) if BUILT_IN.contains(&error.code.as_str()) => error.message.clone(),
             (Some(error), _) => format!("{}: {}", error.code, error.message),
             (None, Some(left)) if left.calls != Some(0) => {
                 let calls = match left.calls {
@@ -28,7 +32,7 @@ pub(crate) fn manifest(paint: Paint, batch: &WorkspacesResult) -> String {
         };
         vec![
             entry.workspace.clone(),
-            entry.status.to_owned(),
+            shown(entry.status).to_owned(),
             seconds(entry.seconds),
             about,
         ]
@@ -42,8 +46,16 @@ pub(crate) fn manifest(paint: Paint, batch: &WorkspacesResult) -> String {
         .count();
     let all = count(batch.entries.len() as u64, "workspace", "workspaces");
     let end = match failed {
-        0 => paint.good(&all),
-        some => paint.warn(format!("{all}, {some} not complete")),
+        0 => style.good(&all),
+        some => style.warn(format!("{all}, {some} not complete")),
     };
-    format!("{}\n{end}\n", table(&sides, &rows))
+    format!("{}\n{end}\n", table::table(&sides, &rows))
+}
+
+/// Returns the word for people; JSON keeps `reused`, `held` and `altered`.
+fn shown(status: &str) -> &str {
+    match status {
+        "reused" => "up to date",
+        status => super::summary::shown(status),
+    }
 }

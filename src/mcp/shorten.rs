@@ -1,34 +1,34 @@
-//! Makes results short enough for an agent: long lists, tables and texts are cut, and what is cut is said with its count.
+//! Shortens results for agents: long lists, tables and texts are truncated, and each truncation is listed.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// Items of a list that are given.
+/// The most items of a list.
 const ITEMS: usize = 20;
 
-/// Entries of a table that are given.
+/// The most entries of a table.
 const ENTRIES: usize = 60;
 
-/// Characters of a text that are given: its beginning and its end, in equal parts.
+/// The most characters of a text: its start and its end, in equal parts.
 const CHARACTERS: usize = 4_000;
 
-/// Lists that are never cut: a pipeline has as many stages as it has.
+/// Lists that are never shortened.
 const WHOLE: [&str; 2] = ["stages", "problems"];
 
-/// Something that is not given whole.
+/// A list, a table or a text that was shortened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub(super) struct Cut {
-    /// Where in the result: a JSON pointer.
+pub(super) struct Shortened {
+    /// Place in the result, as a JSON pointer.
     pub(super) at: String,
-    /// Items, entries or characters that are given.
+    /// Number of items, entries or characters in the result.
     pub(super) shown: usize,
-    /// How many there are.
+    /// Number of items, entries or characters in all.
     pub(super) of: usize,
 }
 
-/// The data without what is too long, and `cut`, which names it, with `whole`: where the whole is.
-pub(super) fn cut(mut data: Map<String, Value>, whole: &str) -> Map<String, Value> {
+/// Shortens the data. `cut` then lists what was shortened, and `whole` says where the complete data is.
+pub(super) fn shorten_result(mut data: Map<String, Value>, whole: &str) -> Map<String, Value> {
     let mut cuts = Vec::new();
     shorten_entries(&mut data, &mut String::new(), &mut cuts);
     if !cuts.is_empty() {
@@ -38,7 +38,7 @@ pub(super) fn cut(mut data: Map<String, Value>, whole: &str) -> Map<String, Valu
     data
 }
 
-fn shorten(value: &mut Value, name: &str, at: &mut String, cuts: &mut Vec<Cut>) {
+fn shorten(value: &mut Value, name: &str, at: &mut String, cuts: &mut Vec<Shortened>) {
     match value {
         Value::Array(list) => {
             if list.len() > ITEMS && !WHOLE.contains(&name) {
@@ -76,7 +76,7 @@ fn shorten(value: &mut Value, name: &str, at: &mut String, cuts: &mut Vec<Cut>) 
     }
 }
 
-fn shorten_entries(entries: &mut Map<String, Value>, at: &mut String, cuts: &mut Vec<Cut>) {
+fn shorten_entries(entries: &mut Map<String, Value>, at: &mut String, cuts: &mut Vec<Shortened>) {
     for (key, value) in entries {
         let length = at.len();
         at.push('/');
@@ -86,8 +86,8 @@ fn shorten_entries(entries: &mut Map<String, Value>, at: &mut String, cuts: &mut
     }
 }
 
-fn of(at: &str, shown: usize, of: usize) -> Cut {
-    Cut {
+fn of(at: &str, shown: usize, of: usize) -> Shortened {
+    Shortened {
         at: at.to_owned(),
         shown,
         of,
@@ -99,14 +99,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_long_is_cut_and_said() {
+    fn long_data_is_shortened_and_listed() {
         let list: Vec<usize> = (0..50).collect();
         let stages: Vec<Value> = (0..30).map(|n| json!({"n": n, "will": list})).collect();
         let text = "é".repeat(5_000);
         let table: Map<String, Value> = (0..70).map(|n| (n.to_string(), n.into())).collect();
         let data = json!({"stages": stages, "a/b": text, "table": table, "few": [1, 2]});
         let Value::Object(data) = data else { return };
-        let found = cut(data, "`milepost plan --json`");
+        let found = shorten_result(data, "`milepost plan --json`");
         assert_eq!(found["stages"].as_array().unwrap().len(), 30);
         assert_eq!(found["stages"][29]["will"].as_array().unwrap().len(), 20);
         assert_eq!(found["few"], json!([1, 2]));

@@ -1,4 +1,4 @@
-//! One run over the workspaces that a manifest lists.
+//! One run over the workspaces of a list.
 
 use crate::support::Project;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ name = "grades"
 request = { file = "inputs/request.json" }
 bonus = 0
 
-[manifest]
+[workspaces]
 select = 'sort_by(.order)[] | {workspace: .id, request: .file, bonus}'
 summary = 'def of($word): [.entries[] | select(.status == $word) | .workspace]; {dry_run, complete: of("complete"), reused: of("reused"), errors: [.entries[] | select(.error) | {workspace, code: .error.code, message: .error.message}], total: ([.entries[].stages.grade.summary.grade // 0] | add)}'
 "#,
@@ -59,7 +59,7 @@ schema = "WRONG_REQUEST"
 
 fn summary(project: &Project, code: i32, more: &[&str]) -> Value {
     let output = project
-        .command(&["run", "--manifest", "all/list.json", "--json"])
+        .command(&["run", "--workspaces", "all/list.json", "--json"])
         .args(more)
         .output()
         .unwrap();
@@ -135,7 +135,7 @@ fn a_dry_run_writes_nothing() {
 #[test]
 fn the_table_says_how_each_ended() {
     let project = grades();
-    let (code, said) = project.milepost(&["run", "--manifest", "all/list.json"]);
+    let (code, said) = project.milepost(&["run", "--workspaces", "all/list.json"]);
     assert_eq!(code, 1);
     for line in [
         "anna (1 of 4)",
@@ -145,6 +145,10 @@ fn the_table_says_how_each_ended() {
     ] {
         assert!(said.contains(line), "not said: {line}\n{said}");
     }
+    // Each error is printed once, without a code that says nothing.
+    let table = said.split("\n{").next().unwrap();
+    assert_eq!(table.matches("there is no such file").count(), 1, "{said}");
+    assert!(!table.contains(" ERROR"), "{said}");
     project.edit("milepost.toml", "summary =", "# summary =");
     let all = summary(&project, 1, &[]);
     let anna = &all["entries"][0];
@@ -164,11 +168,11 @@ fn the_table_says_how_each_ended() {
 }
 
 #[test]
-fn a_manifest_that_cannot_be_is_refused_before_anything_runs() {
+fn a_wrong_list_is_rejected_before_anything_runs() {
     let project = grades();
     let wrong = |list: &str, says: &str| {
         project.write("all/list.json", list);
-        let (code, said) = project.milepost(&["run", "--manifest", "all/list.json"]);
+        let (code, said) = project.milepost(&["run", "--workspaces", "all/list.json"]);
         assert!(code == 2 && said.contains(says), "{code} {said}");
         assert!(!project.exists("workspaces"));
     };
@@ -185,14 +189,41 @@ fn a_manifest_that_cannot_be_is_refused_before_anything_runs() {
     project.edit("milepost.toml", "select =", "# select =");
     wrong(
         "{}",
-        "expected a list: `select` under [manifest] in milepost.toml can select one",
+        "expected a list: `select` under [workspaces] in milepost.toml can select one",
     );
     project.write("all/list.csv", "a,b\n");
-    let (code, said) = project.milepost(&["run", "--manifest", "all/list.csv"]);
+    let (code, said) = project.milepost(&["run", "--workspaces", "all/list.csv"]);
     let why = "all/list.csv`: the table has no rows: its first line names the columns";
     assert!(code == 2 && said.contains(why), "{code} {said}");
-    let (code, said) = project.milepost(&["run", "--manifest", "nowhere.json"]);
+    let (code, said) = project.milepost(&["run", "--workspaces", "nowhere.json"]);
     assert!(code == 2 && said.contains("nowhere.json"), "{said}");
-    let (code, said) = project.milepost(&["status", "--manifest", "all/list.json"]);
+    let (code, said) = project.milepost(&["status", "--workspaces", "all/list.json"]);
     assert!(code == 2, "{said}");
+}
+
+#[test]
+fn old_names_of_flag_and_table_work_with_a_warning() {
+    let project = grades();
+    project.edit("milepost.toml", "[workspaces]", "[manifest]");
+    project.write("all/list.json", r#"[{"id": "anna", "file": "a.json"}]"#);
+    let output = project
+        .command(&["run", "--manifest", "all/list.json", "--json"])
+        .output()
+        .unwrap();
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(summary["complete"], json!(["anna"]));
+    let err = String::from_utf8(output.stderr).unwrap();
+    let warnings: Vec<&str> = err
+        .lines()
+        .filter(|line| line.starts_with("warning:"))
+        .collect();
+    assert_eq!(
+        warnings,
+        [
+            "warning: `--manifest` is now `--workspaces`; the next version removes the old name",
+            "warning: milepost.toml:8:2: `[manifest]` is now `[workspaces]` (rename it: the next version removes the old name)",
+        ]
+    );
+    let (_, help) = project.milepost(&["run", "--help"]);
+    assert!(help.contains("--workspaces <FILE>") && !help.contains("--manifest"));
 }

@@ -1,6 +1,6 @@
-//! Columns of text, as wide as what stands in them.
+//! Tables with aligned columns.
 
-/// How a column is set.
+/// The alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     /// Text.
@@ -9,7 +9,7 @@ pub(crate) enum Side {
     Right,
 }
 
-/// Rows as lines, two blanks between columns and none at the end of a line. Every row has as many cells as there are sides.
+/// Returns the rows as lines, with two spaces between columns. Every row has as many cells as there are sides.
 pub(crate) fn table(sides: &[Side], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -35,7 +35,7 @@ pub(crate) fn table(sides: &[Side], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A time in UTC, to the second: `2026-11-21 10:00:00Z`.
+/// Formats a time in UTC, to the second: `2026-11-21 10:00:00Z`.
 pub(crate) fn time(time: jiff::Timestamp) -> String {
     time.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
 }

@@ -1,54 +1,49 @@
-//! Colours and weights of text, or none: everything can be read without them.
+//! Colours and weights of text. Every text can be read without them.
 
-use anstyle::{AnsiColor, Style};
+use anstyle::{AnsiColor, Style as Effect};
 use std::fmt::Display;
 
-/// Whether text is coloured.
+/// Colours for a terminal, or plain text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Paint {
-    /// Whether it is.
+pub(crate) struct Style {
     pub(crate) on: bool,
 }
 
-impl Paint {
-    /// Text without colours.
-    pub(crate) const PLAIN: Paint = Paint { on: false };
+impl Style {
+    pub(crate) const PLAIN: Style = Style { on: false };
 
-    fn with(self, style: Style, text: impl Display) -> String {
+    fn with(self, effect: Effect, text: impl Display) -> String {
         if self.on {
-            format!("{style}{text}{style:#}")
+            format!("{effect}{text}{effect:#}")
         } else {
             text.to_string()
         }
     }
 
-    /// What went well.
     pub(crate) fn good(self, text: impl Display) -> String {
         self.with(AnsiColor::Green.on_default(), text)
     }
 
-    /// What went wrong.
     pub(crate) fn bad(self, text: impl Display) -> String {
         self.with(AnsiColor::Red.on_default().bold(), text)
     }
 
-    /// What wants attention.
     pub(crate) fn warn(self, text: impl Display) -> String {
         self.with(AnsiColor::Yellow.on_default(), text)
     }
 
-    /// What can be typed.
+    /// A command.
     pub(crate) fn code(self, text: impl Display) -> String {
         self.with(AnsiColor::Cyan.on_default(), text)
     }
 
-    /// Names and headings.
+    /// A name or a heading.
     pub(crate) fn strong(self, text: impl Display) -> String {
-        self.with(Style::new().bold(), text)
+        self.with(Effect::new().bold(), text)
     }
 
-    /// What is said beside.
+    /// A side remark.
     pub(crate) fn dim(self, text: impl Display) -> String {
-        self.with(Style::new().dimmed(), text)
+        self.with(Effect::new().dimmed(), text)
     }
 }

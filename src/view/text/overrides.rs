@@ -1,7 +1,7 @@
 //! Accepted modifications by hand as text: by whom, when, why, and the digests before and after.
 
-use super::table::time;
-use super::words::place;
+use crate::view::text::table::time;
+use crate::view::text::words::place;
 use milepost_core::model::record::Override;
 
 /// Returns `accepted by Ada on 2026-11-23 10:00:00Z: why; 0123456789ab… → 456789abcdef…`.
@@ -17,7 +17,7 @@ pub(crate) fn accepted(one: &Override) -> String {
     format!("accepted by {}{when}: {}{digests}", one.by, one.why)
 }
 
-/// Returns the same with the file in front, and the batch that makes it.
+/// Returns a line with the file, its batch, and the acceptance.
 pub(crate) fn line(one: &Override) -> String {
     let made_by = place(&one.stage, &one.batch);
     match &one.path {

@@ -1,8 +1,8 @@
-//! Tools for agents outside: take a batch, hand in its answer, give it back.
+//! Tools for external agents: lease a batch, submit its answer, release it.
 
-use super::super::call::{Call, answer, done};
-use super::super::fault::Fault;
-use super::{Row, schemas_of};
+use super::entry::{ToolEntry, schemas_of};
+use crate::mcp::call::{Call, answer, done};
+use crate::mcp::tool_error::ToolError;
 use crate::view::external as sentences;
 use milepost_engine::ops::external::{
     LeaseOptions, Leased, Left, Nothing, Refusal, Released, Submission, Submitted, Violation,
@@ -11,26 +11,27 @@ use milepost_engine::ops::external::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Where the whole of what is handed in, or leased, is.
+/// Where the complete data of a lease or a submission is.
 const FILES: &str = "the files that the result names";
 
-pub(super) const NEXT_BATCH: Row = Row {
+pub(super) const NEXT_BATCH: ToolEntry = ToolEntry {
     name: "next_batch",
-    title: "Take the next batch",
-    about: "Leases the next batch of a stage whose agent is external: `input_file` holds the questions, `prompt_file` the \
-            prompt, `schema` the form of an answer, `output_file` the exact path to write it to. Answer it, then call `submit_batch` \
-            with the lease. A lease that expires goes to whoever asks next. When no batch is leased, `nothing` says why.",
+    title: "Lease the next batch",
+    about: "Leases the next batch of a stage whose agent is external: `input_file` contains the questions, `prompt_file` the \
+            prompt, `schema` the JSON Schema of an answer, and `output_file` is the exact path to write the answer to. Answer the \
+            batch, then call `submit_batch` with the lease. A batch whose lease has expired is leased to the next client. If there is \
+            no batch to lease, `nothing` says why.",
     reads: false,
-    schemas: schemas_of::<Which, NextBatchResult>,
+    schemas: schemas_of::<LeaseArguments, NextBatchResult>,
     call: |call| {
-        let which: Which = call.arguments()?;
-        let wanted = LeaseOptions {
-            stage: which.stage,
-            client: which.client.unwrap_or_else(|| call.client.clone()),
-            seconds: which.seconds,
-            with_prompt: which.with_prompt,
+        let arguments: LeaseArguments = call.arguments()?;
+        let options = LeaseOptions {
+            stage: arguments.stage,
+            client: arguments.client.unwrap_or_else(|| call.client.clone()),
+            seconds: arguments.seconds,
+            with_prompt: arguments.with_prompt,
         };
-        let found = next_batch(&call.desk.request, &wanted)?;
+        let found = next_batch(&call.request, &options)?;
         let result = NextBatchResult {
             leased: found.leased,
             nothing: found.nothing.map(ExplainedNothing::of),
@@ -39,8 +40,8 @@ pub(super) const NEXT_BATCH: Row = Row {
         match &result.nothing {
             Some(explained) if is_wrong(explained.nothing.reason) => {
                 let code = code(explained.nothing.reason);
-                let fault = Fault::new(code, &explained.message, &explained.hint);
-                Err(fault.with("nothing", explained).with("left", result.left))
+                let error = ToolError::new(code, &explained.message, &explained.hint);
+                Err(error.with("nothing", explained).with("left", result.left))
             }
             _ => done(&result, FILES),
         }
@@ -50,14 +51,14 @@ pub(super) const NEXT_BATCH: Row = Row {
 #[derive(Default, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
-struct Which {
-    /// The stage, by name or number; none: the first that has a batch
+struct LeaseArguments {
+    /// Stage to take a batch from, by name or number [default: the first one with a batch]
     stage: Option<String>,
-    /// The name under which the answers are kept; none: the client's own
+    /// Name to record the answers under [default: the name of the client]
     client: Option<String>,
-    /// How long the lease holds, in seconds; none: 600
+    /// Seconds until the lease expires [default: 600]
     seconds: Option<u64>,
-    /// Give the text of the prompt, besides the file that holds it
+    /// Return the text of the prompt too, not only its file
     with_prompt: bool,
 }
 
@@ -96,7 +97,7 @@ impl ExplainedNothing {
     }
 }
 
-/// Whether something is in the way that waiting or going on does not mend.
+/// Returns true if waiting or running does not help.
 fn is_wrong(reason: WhyNothing) -> bool {
     match reason {
         WhyNothing::Complete | WhyNothing::Leased | WhyNothing::Ready => false,
@@ -119,26 +120,26 @@ fn code(reason: WhyNothing) -> &'static str {
     }
 }
 
-pub(super) const SUBMIT_BATCH: Row = Row {
+pub(super) const SUBMIT_BATCH: ToolEntry = ToolEntry {
     name: "submit_batch",
-    title: "Hand in the answer to a batch",
-    about: "Hands in the answer to a leased batch: validated, conserved and published; or refused with everything that is wrong, each \
-            with its pointer. The lease is kept then: correct what `violations` names, and hand in again. Without `answer`, what lies \
-            at the lease's `output_file` is taken.",
+    title: "Submit the answer to a batch",
+    about: "Submits the answer to a leased batch. A valid answer is published. An invalid one is rejected: `violations` lists everything \
+            that is wrong, each with a JSON pointer, and the lease stays. Correct the answer and submit it again. Without `answer`, \
+            Milepost reads the `output_file` of the lease.",
     reads: false,
-    schemas: schemas_of::<HandedIn, SubmitResult>,
+    schemas: schemas_of::<SubmitArguments, SubmitResult>,
     call: submit,
 };
 
 #[derive(Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-struct HandedIn {
-    /// The lease that `next_batch` gave
+struct SubmitArguments {
+    /// Lease that `next_batch` returned
     lease: String,
-    /// Who hands in, if the lease was taken under a name
+    /// Name that the lease was taken under
     client: Option<String>,
-    /// The answer, instead of the file: JSON as `schema` asks for it; of another form a text
+    /// The answer, instead of the file: JSON that matches `schema`, or a text if the answer is not JSON
     answer: Option<Value>,
 }
 
@@ -182,41 +183,41 @@ impl SubmitResult {
     }
 }
 
-fn submit(call: &Call<'_>) -> Result<Value, Fault> {
-    let handed: HandedIn = call.arguments()?;
+fn submit(call: &Call<'_>) -> Result<Value, ToolError> {
+    let arguments: SubmitArguments = call.arguments()?;
     let submission = Submission {
-        lease: handed.lease,
-        client: handed.client,
-        answer: handed.answer,
+        lease: arguments.lease,
+        client: arguments.client,
+        answer: arguments.answer,
     };
-    let submitted = submit_batch(&call.desk.request, &submission, call.stop)?;
+    let submitted = submit_batch(&call.request, &submission, call.stop)?;
     let result = SubmitResult::of(submitted);
     if result.submitted.accepted {
         return done(&result, FILES);
     }
-    let fault = match &result.submitted.refused {
+    let error = match &result.submitted.refused {
         Some(refused) => refusal(refused),
-        None => Fault::new(
+        None => ToolError::new(
             "invalid",
             format!(
-                "the answer was refused: it has {} mistakes",
+                "the answer is not valid: {} violations",
                 result.violations.len()
             ),
-            "correct what `violations` lists and submit again; the lease stays",
+            "correct what `violations` lists and submit the answer again; the lease stays",
         ),
     };
-    Err(with_all(fault, &result))
+    Err(with_all(error, &result))
 }
 
-pub(super) const RELEASE_BATCH: Row = Row {
+pub(super) const RELEASE_BATCH: ToolEntry = ToolEntry {
     name: "release_batch",
-    title: "Give a batch back",
-    about: "Gives a leased batch back, so that it goes to whoever asks next. Right answers that were handed in are kept.",
+    title: "Release a batch",
+    about: "Ends the lease of a batch, so that another client can take it. Valid answers that were submitted stay.",
     reads: false,
-    schemas: schemas_of::<Lease, Released>,
+    schemas: schemas_of::<ReleaseArguments, Released>,
     call: |call| {
-        let lease: Lease = call.arguments()?;
-        let given = release_batch(&call.desk.request, &lease.lease, lease.client.as_deref())?;
+        let lease: ReleaseArguments = call.arguments()?;
+        let given = release_batch(&call.request, &lease.lease, lease.client.as_deref())?;
         match &given.refused {
             Some(refused) => Err(with_all(refusal(refused), &given)),
             None => done(&given, FILES),
@@ -227,26 +228,26 @@ pub(super) const RELEASE_BATCH: Row = Row {
 #[derive(Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-struct Lease {
-    /// The lease that `next_batch` gave
+struct ReleaseArguments {
+    /// Lease that `next_batch` returned
     lease: String,
-    /// Who gives it back, if the lease was taken under a name
+    /// Name that the lease was taken under
     client: Option<String>,
 }
 
-fn refusal(refused: &Refusal) -> Fault {
+fn refusal(refused: &Refusal) -> ToolError {
     let advice = sentences::refusal(refused);
-    Fault::new(refused.code(), advice.message, advice.hint)
+    ToolError::new(refused.code(), advice.message, advice.hint)
 }
 
-/// The fault with all that is known besides.
-fn with_all(mut fault: Fault, data: &impl Serialize) -> Fault {
+/// Adds the fields of the result to the error.
+fn with_all(mut tool_error: ToolError, data: &impl Serialize) -> ToolError {
     if let Ok(Value::Object(fields)) = answer(false, data, FILES) {
         let known = ["success", "refused"];
         let others = fields
             .into_iter()
             .filter(|(name, _)| !known.contains(&name.as_str()));
-        fault.more.extend(others);
+        tool_error.more.extend(others);
     }
-    fault
+    tool_error
 }

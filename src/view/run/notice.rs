@@ -1,7 +1,7 @@
-//! What happens during a run, a line each: for logs, pipes and everything that is no terminal.
+//! Events of a run as lines, for logs, pipes and terminals.
 
-use super::paint::Paint;
-use super::words::{batches, count, place, seconds};
+use crate::view::text::style::Style;
+use crate::view::text::words::{batches, count, place, seconds};
 use milepost_core::model::call::Spent;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::Outcome;
@@ -10,39 +10,39 @@ use milepost_engine::ops::run::{
 };
 use std::time::Duration;
 
-/// How many lines of detail are shown of a failure.
+/// The most details that are shown of a failure.
 const DETAILS: usize = 5;
 
-/// How many files that nothing makes any more are listed.
+/// The most quarantined files that are listed.
 const LISTED: usize = 20;
 
-/// A stage begins.
+/// A stage starts.
 pub(crate) fn started(
-    paint: Paint,
+    style: Style,
     stage: &str,
     all: u64,
     will: u64,
     about: Option<&str>,
 ) -> String {
     let about = about
-        .map(|about| paint.dim(format!("  {about}")))
+        .map(|about| style.dim(format!("  {about}")))
         .unwrap_or_default();
     let size = match (all, will) {
         (1, 1) => "starts".to_owned(),
         _ if all == will => format!("starts: {}", batches(all)),
         _ => format!("starts: {will} of {}", batches(all)),
     };
-    format!("{} {size}{about}", paint.strong(stage))
+    format!("{} {size}{about}", style.strong(stage))
 }
 
-/// A service was started.
-pub(crate) fn service_started(paint: Paint, service: &str) -> String {
-    format!("{} starts, a service", paint.strong(service))
+/// A service starts.
+pub(crate) fn service_started(style: Style, service: &str) -> String {
+    format!("{} starts, a service", style.strong(service))
 }
 
-/// A service that was started does not answer.
-pub(crate) fn service_failed(paint: Paint, service: &str, why: &str, printed: &[String]) -> String {
-    let mut text = format!("{} {}: {why}", paint.strong(service), paint.bad("failed"));
+/// A service does not answer.
+pub(crate) fn service_failed(style: Style, service: &str, why: &str, printed: &[String]) -> String {
+    let mut text = format!("{} {}: {why}", style.strong(service), style.bad("failed"));
     for line in printed {
         text.push_str("\n    ");
         text.push_str(line);
@@ -50,24 +50,23 @@ pub(crate) fn service_failed(paint: Paint, service: &str, why: &str, printed: &[
     text
 }
 
-/// How far a stage is.
+/// The progress of a stage.
 pub(crate) struct Halfway<'a> {
-    /// Its name.
     pub(crate) stage: &'a str,
-    /// Batches that are over.
+    /// Batches that have ended.
     pub(crate) done: u64,
-    /// Batches that run.
+    /// Batches that run in all.
     pub(crate) will: u64,
     /// Batches that failed.
     pub(crate) failed: u64,
-    /// What calls of agents cost.
+    /// The cost of agents so far.
     pub(crate) spent: Spent,
-    /// The time that the others are expected to take.
+    /// The expected time for the rest.
     pub(crate) left: Option<Duration>,
 }
 
-/// How far a stage is.
-pub(crate) fn halfway(paint: Paint, halfway: &Halfway<'_>) -> String {
+/// A stage made progress.
+pub(crate) fn halfway(style: Style, halfway: &Halfway<'_>) -> String {
     let Halfway { done, will, .. } = *halfway;
     let failed = match halfway.failed {
         0 => String::new(),
@@ -80,18 +79,18 @@ pub(crate) fn halfway(paint: Paint, halfway: &Halfway<'_>) -> String {
     let spent = spent.map_or_else(String::new, |spent| format!(", {spent}"));
     format!(
         "{} {done} of {}{failed}{left}{spent}",
-        paint.strong(halfway.stage),
+        style.strong(halfway.stage),
         batches(will)
     )
 }
 
-/// What a stage spent, and what it is expected to spend in all, as its batches go.
+/// Returns the cost of a stage so far, with an extrapolation to all batches.
 pub(crate) fn spent(spent: &Spent, done: u64, will: u64) -> Option<String> {
     if spent.calls == 0 {
         return None;
     }
     let calls = count(spent.calls, "call", "calls");
-    if spent.unpriced == spent.calls {
+    if spent.unpriced == spent.calls || spent.cost == NanoUsd::ZERO {
         return Some(calls);
     }
     let expected = match done {
@@ -107,7 +106,7 @@ pub(crate) fn spent(spent: &Spent, done: u64, will: u64) -> Option<String> {
 }
 
 /// The state of a provider batch changed.
-pub(crate) fn provider_batch(paint: Paint, stage: &str, update: &ProviderBatchUpdate) -> String {
+pub(crate) fn provider_batch(style: Style, stage: &str, update: &ProviderBatchUpdate) -> String {
     let line = match update {
         ProviderBatchUpdate::Resumed { batches: 1 } => {
             "waits for a provider batch of an earlier run".to_owned()
@@ -128,11 +127,11 @@ pub(crate) fn provider_batch(paint: Paint, stage: &str, update: &ProviderBatchUp
             ids.join("` or `")
         ),
     };
-    format!("{} {line}", paint.strong(stage))
+    format!("{} {line}", style.strong(stage))
 }
 
 /// The run repaired what an interrupted run left.
-pub(crate) fn repaired(paint: Paint, repair: &Repair) -> String {
+pub(crate) fn repaired(style: Style, repair: &Repair) -> String {
     let line = match repair {
         Repair::JournalCut { bytes } => {
             let bytes = count(*bytes, "byte", "bytes");
@@ -155,12 +154,12 @@ pub(crate) fn repaired(paint: Paint, repair: &Repair) -> String {
             format!("moved {files} into place")
         }
     };
-    format!("{} {line}", paint.dim("recovered:"))
+    format!("{} {line}", style.dim("recovered:"))
 }
 
-/// A try failed, and another follows.
+/// An attempt failed, and another one follows.
 pub(crate) fn trying_again(
-    paint: Paint,
+    style: Style,
     stage: &str,
     batch: &str,
     attempt: u32,
@@ -170,21 +169,21 @@ pub(crate) fn trying_again(
     let wait = seconds(wait.as_secs_f64());
     format!(
         "{} {}: {outcome}",
-        paint.strong(place(stage, batch)),
-        paint.warn(format!("attempt {attempt} failed, retrying in {wait}"))
+        style.strong(place(stage, batch)),
+        style.warn(format!("attempt {attempt} failed, retrying in {wait}"))
     )
 }
 
-/// A batch failed for good, with the first lines of detail.
+/// A batch failed; shows the first details.
 pub(crate) fn failed(
-    paint: Paint,
+    style: Style,
     stage: &str,
     batch: &str,
     outcome: &Outcome,
     quarantine: Option<&str>,
 ) -> String {
-    let place = paint.strong(place(stage, batch));
-    let mut lines = vec![format!("{place} {}: {outcome}", paint.bad("failed"))];
+    let place = style.strong(place(stage, batch));
+    let mut lines = vec![format!("{place} {}: {outcome}", style.bad("failed"))];
     let shown = if outcome.details.len() == DETAILS + 1 {
         DETAILS + 1
     } else {
@@ -205,34 +204,34 @@ pub(crate) fn failed(
     lines.join("\n")
 }
 
-/// A warning of a batch's steps.
-pub(crate) fn warning(paint: Paint, stage: &str, batch: &str, warning: &str) -> String {
+/// A step of a batch reported a warning.
+pub(crate) fn warning(style: Style, stage: &str, batch: &str, warning: &str) -> String {
     format!(
         "{} {}: {warning}",
-        paint.strong(place(stage, batch)),
-        paint.warn("warning")
+        style.strong(place(stage, batch)),
+        style.warn("warning")
     )
 }
 
-/// Files were moved to quarantine: a line for each, up to a limit, first those that a person wrote.
-pub(crate) fn kept(paint: Paint, files: &[KeptFile]) -> Vec<String> {
+/// Files were moved to quarantine. Lists those that were modified by hand first, the others up to a limit.
+pub(crate) fn kept(style: Style, files: &[KeptFile]) -> Vec<String> {
     let by_hand = files.iter().filter(|file| file.was.is_by_hand());
     let others = files.iter().filter(|file| !file.was.is_by_hand());
     let others = others.take(LISTED);
     let mut lines: Vec<String> = by_hand
         .chain(others)
-        .map(|file| moved(paint, file))
+        .map(|file| moved(style, file))
         .collect();
     if lines.len() < files.len() {
         let more = (files.len() - lines.len()) as u64;
-        let more = super::words::count(more, "other file", "other files");
+        let more = crate::view::text::words::count(more, "other file", "other files");
         lines.push(format!("      and {more} moved to .milepost/quarantine"));
     }
     lines
 }
 
-/// One file that was moved to quarantine. What a person wrote is a matter of concern, what nothing makes any more is news.
-fn moved(paint: Paint, file: &KeptFile) -> String {
+/// One file was moved to quarantine: a warning if it was modified by hand, else a note.
+fn moved(style: Style, file: &KeptFile) -> String {
     let KeptFile {
         path, quarantine, ..
     } = file;
@@ -240,11 +239,11 @@ fn moved(paint: Paint, file: &KeptFile) -> String {
     match (file.was, file.why) {
         (Content::AsMade, Removal::Failed) => format!(
             "{}: {path} is out of date and {made_by} failed: moved to {quarantine}",
-            paint.warn("note")
+            style.warn("note")
         ),
         (Content::AsMade, _) => format!(
             "{}: {path} is no longer made by {made_by}: moved to {quarantine}",
-            paint.strong("note")
+            style.strong("note")
         ),
         (was, why) => {
             let was = match was {
@@ -261,31 +260,31 @@ fn moved(paint: Paint, file: &KeptFile) -> String {
             };
             format!(
                 "{}: {path} {was} and {why}\n      {} your version is in {quarantine}",
-                paint.warn("warning"),
-                paint.strong("help:"),
+                style.warn("warning"),
+                style.strong("help:"),
             )
         }
     }
 }
 
-/// A stage ended that had something to do.
-pub(crate) fn ended(paint: Paint, report: &StageReport) -> String {
+/// A stage that ran has ended.
+pub(crate) fn ended(style: Style, report: &StageReport) -> String {
     format!(
         "{} {} in {}",
-        paint.strong(&report.stage),
-        status(paint, report.status),
+        style.strong(&report.stage),
+        status(style, report.status),
         seconds(report.seconds)
     )
 }
 
-/// The status in its colour.
-pub(crate) fn status(paint: Paint, status: StageStatus) -> String {
+/// Returns the status in its colour.
+pub(crate) fn status(style: Style, status: StageStatus) -> String {
     match status {
-        StageStatus::Complete => paint.good("complete"),
-        StageStatus::Partial => paint.warn("partial"),
-        StageStatus::Held => paint.warn("waiting"),
-        StageStatus::Blocked => paint.warn("blocked"),
-        StageStatus::Failed => paint.bad("failed"),
-        StageStatus::Altered => paint.bad("modified"),
+        StageStatus::Complete => style.good("complete"),
+        StageStatus::Partial => style.warn("partial"),
+        StageStatus::Held => style.warn("waiting"),
+        StageStatus::Blocked => style.warn("blocked"),
+        StageStatus::Failed => style.bad("failed"),
+        StageStatus::Altered => style.bad("modified"),
     }
 }

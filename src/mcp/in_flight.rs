@@ -1,12 +1,12 @@
-//! The calls that are under way, so that the server can end them and wait until they have ended.
+//! The calls in flight, so that the server can cancel them and wait for their end.
 
 use milepost_engine::ops::run::StopFlag;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The calls that are under way.
+/// The calls in flight.
 #[derive(Default)]
-pub(super) struct UnderWay {
+pub(super) struct InFlight {
     calls: Mutex<Calls>,
     changed: Condvar,
 }
@@ -18,17 +18,17 @@ struct Calls {
     ending: bool,
 }
 
-/// One of them, until this is dropped.
-pub(super) struct Entry {
-    all: Arc<UnderWay>,
+/// A call, in flight until this is dropped.
+pub(super) struct InFlightCall {
+    all: Arc<InFlight>,
     number: u64,
-    /// The wish to end it.
+    /// Set when the call is cancelled.
     pub(super) stop: Arc<StopFlag>,
 }
 
-impl UnderWay {
-    /// A call begins. One that comes while the server ends is told to stop at once.
-    pub(super) fn begin(self: &Arc<Self>) -> Entry {
+impl InFlight {
+    /// Adds a call. If the server is ending, the call is cancelled at once.
+    pub(super) fn begin(self: &Arc<Self>) -> InFlightCall {
         let stop = Arc::new(StopFlag::new());
         let mut calls = self.calls();
         calls.last += 1;
@@ -37,21 +37,21 @@ impl UnderWay {
         if calls.ending {
             stop.set();
         }
-        Entry {
+        InFlightCall {
             all: Arc::clone(self),
             number,
             stop,
         }
     }
 
-    /// Asks all calls to stop.
+    /// Cancels all calls.
     pub(super) fn stop(&self) {
         let mut calls = self.calls();
         calls.ending = true;
         calls.open.values().for_each(|stop| stop.set());
     }
 
-    /// Asks all calls to stop, and waits until they have.
+    /// Cancels all calls, and waits until they have ended.
     pub(super) fn end(&self) {
         self.stop();
         let calls = self.calls();
@@ -66,7 +66,7 @@ impl UnderWay {
     }
 }
 
-impl Drop for Entry {
+impl Drop for InFlightCall {
     fn drop(&mut self) {
         self.all.calls().open.remove(&self.number);
         self.all.changed.notify_all();

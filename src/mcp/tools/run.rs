@@ -1,31 +1,31 @@
 //! The tool that runs stages.
 
-use super::super::call::answer;
-use super::super::fault::Fault;
-use super::super::progress::Show;
-use super::{Row, schemas_of};
-use crate::view::report::overall;
+use super::entry::{ToolEntry, schemas_of};
+use crate::mcp::call::answer;
+use crate::mcp::progress::RunProgress;
+use crate::mcp::tool_error::ToolError;
+use crate::view::run::summary::overall;
 use milepost_engine::ops::run::result::RunResult;
 use milepost_engine::ops::run::{Report, RunOptions, StageReport, StageStatus, Values, run};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
-pub(super) const RUN: Row = Row {
+pub(super) const RUN: ToolEntry = ToolEntry {
     name: "run",
     title: "Run stages",
-    about: "Runs what is not done or no longer true: all stages, or the targets. A stage whose predecessor is not complete refuses, \
-            and says what is missing. Progress: one notification for each stage that begins and each batch that is over. Cancelling \
-            the call stops the run; what is finished stays, and the next run goes on.",
+    about: "Runs every stage that is out of date, or the targets. A stage does not start unless the stage before it is complete; the \
+            error says what is missing. The client is notified when a stage starts and when a batch ends. Cancelling the call stops \
+            the run: finished batches stay, and the next run continues.",
     reads: false,
     schemas: schemas_of::<RunArguments, RunResult>,
     call: |call| {
         let RunArguments { options, values } = call.arguments()?;
-        let mut request = call.request(&options.targets.join(" "));
+        let mut request = call.request_as(&options.targets.join(" "));
         request.values.extend(values);
-        let mut show = Show::new(call.teller);
+        let mut show = RunProgress::new(call.progress);
         let report = run(&request, &options, &mut show, call.stop)?;
-        told(&report)
+        result(&report)
     },
 };
 
@@ -59,27 +59,27 @@ impl<'de> Deserialize<'de> for RunArguments {
     }
 }
 
-/// A run that ended: complete or held as it was asked for; else a fault.
-fn told(report: &Report) -> Result<Value, Fault> {
+/// Returns the report of a run that is complete, or that waits as the client asked; otherwise the error.
+fn result(report: &Report) -> Result<Value, ToolError> {
     let status = overall(report);
     match status {
         "complete" => answer(true, &RunResult::of(report, status), WHOLE),
         "held" if refused(report).is_none() => answer(false, &RunResult::of(report, status), WHOLE),
-        _ => Err(fault(report)),
+        _ => Err(run_error(report)),
     }
 }
 
 const WHOLE: &str = "`milepost status --json`, `milepost log`";
 
-/// The stage that refused to begin, when nothing that was asked for could be done before it.
+/// Returns the stage that could not start, if no earlier stage is incomplete.
 fn refused(report: &Report) -> Option<&StageReport> {
     let is_done = |stage: &&StageReport| stage.status == StageStatus::Complete;
     let first = report.stages.iter().find(|stage| !is_done(stage))?;
     (first.status == StageStatus::Blocked).then_some(first)
 }
 
-/// A run that did not get where it was asked to.
-pub(super) fn fault(report: &Report) -> Fault {
+/// Returns the error of a run that did not complete.
+pub(super) fn run_error(report: &Report) -> ToolError {
     let status = overall(report);
     let ended = RunResult::of(report, status);
     let name = |stage: Option<&StageReport>| {
@@ -89,45 +89,45 @@ pub(super) fn fault(report: &Report) -> Fault {
         )
     };
     let of = |status: StageStatus| report.stages.iter().find(|stage| stage.status == status);
-    let fault = if report.interrupted {
-        Fault::cancelled()
+    let mut error = if report.interrupted {
+        ToolError::cancelled()
     } else if let Some(stage) = refused(report) {
         let why = stage
             .why
             .as_deref()
             .unwrap_or("an earlier stage is not complete");
-        let obstacle = stage.blocked_by.as_ref();
-        let before = obstacle.map_or("the earlier stage", |obstacle| obstacle.stage.as_str());
+        let blocker = stage.blocked_by.as_ref();
+        let before = blocker.map_or("the earlier stage", |blocker| blocker.stage.as_str());
         let hint =
-            format!("run `{before}` first, or without targets: then all stages run in their order");
-        Fault::new(
+            format!("run `{before}` first, or run without targets, which runs all stages in order");
+        ToolError::new(
             "not_complete",
-            format!("{} did not begin: {why}", name(Some(stage))),
+            format!("{} did not start: {why}", name(Some(stage))),
             hint,
         )
-        .with("blocked_by", obstacle)
+        .with("blocked_by", blocker)
     } else {
         match status {
-            "altered" => Fault::new(
+            "altered" => ToolError::new(
                 "altered",
                 format!(
-                    "somebody altered files that {} made; nothing was run",
+                    "outputs of {} were modified by hand; nothing was run",
                     name(of(StageStatus::Altered))
                 ),
-                "a person decides: `milepost accept STAGE --why TEXT` keeps them; `run` with `force` makes them again",
+                "ask a person: `milepost accept STAGE --why TEXT` keeps the modified outputs, `run` with `force` rebuilds them",
             ),
-            "partial" => Fault::new(
+            "partial" => ToolError::new(
                 "partial",
                 format!(
-                    "{} is partial: `stages` names what failed",
+                    "{} is partial: `stages` lists the failed batches",
                     name(of(StageStatus::Partial))
                 ),
-                "`log` with the target STAGE/BATCH says why; `run` with `failed` tries again",
+                "`log` with the target STAGE/BATCH shows why; `run` with `failed` reruns the failed batches",
             ),
-            "the verdict is no" => Fault::new(
+            "the verdict is no" => ToolError::new(
                 "verdict",
                 format!(
-                    "the verdict of {} is no",
+                    "{} has a negative verdict",
                     name(
                         report
                             .stages
@@ -135,28 +135,27 @@ pub(super) fn fault(report: &Report) -> Fault {
                             .find(|stage| stage.verdict == Some(false))
                     )
                 ),
-                "`why` with the stage says what it judged",
+                "`why` with the stage shows what it checked",
             ),
-            _ => Fault::new(
+            _ => ToolError::new(
                 "failed",
                 format!(
-                    "{} failed: `stages` names the batches, each with its outcome",
+                    "{} failed: `stages` lists the batches with their outcomes",
                     name(report.stages.iter().find(|stage| stage.failure))
                 ),
-                "`log` with the target STAGE/BATCH says why; `run` tries again and goes on with the rest",
+                "`log` with the target STAGE/BATCH shows why; `run` reruns the failed batches and continues",
             ),
         }
     };
-    let ended = super::super::call::answer(false, &ended, WHOLE).unwrap_or_default();
-    let mut fault = fault;
+    let ended = crate::mcp::call::answer(false, &ended, WHOLE).unwrap_or_default();
     if let Value::Object(fields) = ended {
         for (name, value) in fields {
-            fault.more.entry(name).or_insert(value);
+            error.more.entry(name).or_insert(value);
         }
     }
-    fault.more.shift_remove("success");
-    if fault.code == "cancelled" {
-        fault.more.insert("interrupted".to_owned(), json!(true));
+    error.more.shift_remove("success");
+    if error.code == "cancelled" {
+        error.more.insert("interrupted".to_owned(), json!(true));
     }
-    fault
+    error
 }

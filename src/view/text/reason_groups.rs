@@ -1,28 +1,27 @@
-//! Reasons told together: each once, with the batches that have it.
+//! Reasons in groups: each reason once, with its batches.
 
-use super::paint::Paint;
-use super::plan::NAMED;
-use super::words::{grouped, some_of};
+use crate::view::text::style::Style;
+use crate::view::text::words::{NAMED, grouped, some_of};
 use milepost_core::model::fingerprint::{Change, FactKind};
 use milepost_core::model::reason::Reason;
 use std::collections::BTreeSet;
 
-/// Reasons up to this length have the batches beside them in one column.
+/// The longest reason, in characters, whose batches are aligned in a column.
 const ALIGNED: usize = 64;
 
-/// How many reasons of one kind are told apart.
+/// How many reasons of a class are listed before the rest is counted.
 const APART: usize = 3;
 
-/// What reasons have in common that are told together when there are many.
+/// The class of a reason. Many reasons of a class are counted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// A reason of its own.
+    /// A kind of reason, by its name.
     Own(&'static str),
-    /// A fact of this kind differs.
+    /// A changed fact of this kind.
     Fact(FactKind),
 }
 
-/// What a reason has in common with others.
+/// Returns the class of a reason.
 pub(crate) fn class(reason: &Reason) -> Class {
     match reason {
         Reason::NeverMade => Class::Own("never run"),
@@ -36,7 +35,7 @@ pub(crate) fn class(reason: &Reason) -> Class {
     }
 }
 
-/// Reasons with the batches that have them, in the order in which they were met.
+/// Reasons with their batches, in the order in which they were added.
 #[derive(Default)]
 pub(crate) struct Groups(Vec<Group>);
 
@@ -66,8 +65,8 @@ impl Groups {
         }
     }
 
-    /// A line for each reason, and beside it the batches that have it.
-    pub(crate) fn lines(&self, paint: Paint) -> Vec<String> {
+    /// Returns a line for each reason, with its batches.
+    pub(crate) fn lines(&self, style: Style) -> Vec<String> {
         let mut lines: Vec<(String, String)> = Vec::new();
         for group in &self.0 {
             let few = group.texts.len() <= APART + 1;
@@ -96,7 +95,7 @@ impl Groups {
                 return text.clone();
             }
             let blanks = " ".repeat(width.saturating_sub(length(text)));
-            format!("{text}{blanks}  {}", paint.dim(names))
+            format!("{text}{blanks}  {}", style.dim(names))
         };
         lines.iter().map(line).collect()
     }

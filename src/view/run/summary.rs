@@ -1,28 +1,33 @@
-//! How a run ended: a summary with what to do next, and the same as JSON.
+//! The summary of a run, with the next commands.
 
-use super::call::Call;
-use super::calls::spent;
-use super::notice::{self, status};
-use super::paint::Paint;
-use super::ways;
-use super::words::{awaits, batches, count, grouped, place, seconds};
+use crate::view::calls::spent;
+use crate::view::run::notice::{self, status};
+use crate::view::text::invocation::Invocation;
+use crate::view::text::next_steps;
+use crate::view::text::style::Style;
+use crate::view::text::words::{awaits, batches, count, grouped, place, seconds};
 use milepost_engine::ops::run::{KeptFile, Report, StageReport, StageStatus, exit_code};
 
-/// How many lines the list of outputs has.
+/// The most lines of the list of outputs.
 const OUTPUTS: usize = 8;
 
-/// The summary; of a quiet run only what went wrong is told.
-pub(crate) fn summary(paint: Paint, report: &Report, call: &Call, quiet: bool) -> String {
+/// Returns the summary; with `quiet`, only problems.
+pub(crate) fn summary(
+    style: Style,
+    report: &Report,
+    invocation: &Invocation,
+    quiet: bool,
+) -> String {
     let mut lines = Vec::new();
     if let Some(why) = nothing_to_do(report) {
-        lines.push(paint.good(why));
+        lines.push(style.good(why));
     } else {
-        lines.extend(table(paint, report, quiet));
+        lines.extend(table(style, report, quiet));
         let word = shown(overall(report));
         let word = match exit_code(report) {
-            0 => paint.good(word),
-            3 | 130 => paint.warn(word),
-            _ => paint.bad(word),
+            0 => style.good(word),
+            3 | 130 => style.warn(word),
+            _ => style.bad(word),
         };
         lines.push(String::new());
         lines.push(format!("{word} in {}", seconds(report.seconds)));
@@ -34,7 +39,7 @@ pub(crate) fn summary(paint: Paint, report: &Report, call: &Call, quiet: bool) -
         .filter(concerns)
         .cloned()
         .collect();
-    lines.extend(notice::kept(paint, &kept));
+    lines.extend(notice::kept(style, &kept));
     if report.under_way > 0 {
         let many = count(
             report.under_way,
@@ -44,15 +49,15 @@ pub(crate) fn summary(paint: Paint, report: &Report, call: &Call, quiet: bool) -
         lines.push(format!("{many}: the next run collects the answers"));
     }
     if !quiet {
-        lines.extend(outputs(paint, report, call));
+        lines.extend(outputs(style, report, invocation));
     }
-    let code = |text: &str| paint.code(text);
-    lines.extend(ways::lines(&next(report, call), "next", &code));
+    let code = |text: &str| style.code(text);
+    lines.extend(next_steps::lines(&next(report, invocation), "next", &code));
     lines.join("\n") + "\n"
 }
 
-/// A line for each stage, and for each file that was altered.
-fn table(paint: Paint, report: &Report, quiet: bool) -> Vec<String> {
+/// Returns a line for each stage, and for each output that was modified by hand.
+fn table(style: Style, report: &Report, quiet: bool) -> Vec<String> {
     let told = |stage: &&StageReport| !quiet || stage.status != StageStatus::Complete;
     let stages: Vec<&StageReport> = report.stages.iter().filter(told).collect();
     let name_width = stages
@@ -69,9 +74,9 @@ fn table(paint: Paint, report: &Report, quiet: bool) -> Vec<String> {
         .unwrap_or(0);
     let mut lines = Vec::new();
     for (stage, what) in stages.iter().zip(&whats) {
-        let word = status(paint, stage.status);
+        let word = status(style, stage.status);
         let blanks = " ".repeat(8_usize.saturating_sub(word_of(stage.status).len()));
-        let name = paint.strong(format!("{:name_width$}", stage.stage));
+        let name = style.strong(format!("{:name_width$}", stage.stage));
         let took = if timed(stage) {
             seconds(stage.seconds)
         } else {
@@ -89,14 +94,14 @@ fn table(paint: Paint, report: &Report, quiet: bool) -> Vec<String> {
                 "{:name_width$}  {}  {}",
                 "",
                 file.path,
-                paint.dim(was)
+                style.dim(was)
             ));
         }
     }
     lines
 }
 
-/// The run in one word.
+/// Returns the status of the run, as JSON and the journal name it.
 pub(crate) fn overall(report: &Report) -> &'static str {
     let any = |status| report.stages.iter().any(|stage| stage.status == status);
     let failed = report.stages.iter().any(|stage| stage.failure);
@@ -107,17 +112,18 @@ pub(crate) fn overall(report: &Report) -> &'static str {
         0 => "complete",
         5 => "altered",
         1 if failed => "failed",
-        1 => "negative verdict",
+        1 => "the verdict is no",
         _ if any(StageStatus::Partial) => "partial",
         _ => "held",
     }
 }
 
-/// Returns the word for people: JSON and the journal keep `held` and `altered`.
+/// Returns the word for people: JSON and the journal keep `held`, `altered` and `the verdict is no`.
 pub(crate) fn shown(status: &str) -> &str {
     match status {
         "held" => "incomplete",
         "altered" => "modified by hand",
+        "the verdict is no" => "negative verdict",
         status => status,
     }
 }
@@ -153,7 +159,7 @@ fn nothing_to_do(report: &Report) -> Option<String> {
     })
 }
 
-/// What became of a stage's batches.
+/// Returns what happened to the batches of a stage.
 fn what(stage: &StageReport) -> String {
     if let Some(why) = &stage.why {
         return why.clone();
@@ -224,14 +230,14 @@ fn what(stage: &StageReport) -> String {
     parts.join(", ")
 }
 
-/// Batches of a stage that are left for somebody outside.
+/// Returns the number of batches that wait for an external agent.
 fn waits(stage: &StageReport) -> u64 {
     let waits = stage.awaits.as_ref().map_or(0, |awaits| awaits.batches);
     waits.min(stage.left)
 }
 
-/// Where the reports are.
-fn outputs(paint: Paint, report: &Report, call: &Call) -> Vec<String> {
+/// Returns the paths of the outputs.
+fn outputs(style: Style, report: &Report, invocation: &Invocation) -> Vec<String> {
     let done =
         |stage: &&StageReport| matches!(stage.status, StageStatus::Complete | StageStatus::Partial);
     let outputs: Vec<&String> = report
@@ -240,8 +246,8 @@ fn outputs(paint: Paint, report: &Report, call: &Call) -> Vec<String> {
         .filter(done)
         .flat_map(|stage| &stage.outputs)
         .collect();
-    let label = |at: usize| paint.dim(format!("{:9}", if at == 0 { "outputs" } else { "" }));
-    let near = |path: &str| call.near(&format!("{}/{path}", report.workspace));
+    let label = |at: usize| style.dim(format!("{:9}", if at == 0 { "outputs" } else { "" }));
+    let near = |path: &str| invocation.near(&format!("{}/{path}", report.workspace));
     let shown = if outputs.len() > OUTPUTS {
         OUTPUTS - 1
     } else {
@@ -258,8 +264,8 @@ fn outputs(paint: Paint, report: &Report, call: &Call) -> Vec<String> {
     lines
 }
 
-/// What can be done next: commands with what each does.
-fn next(report: &Report, call: &Call) -> Vec<(String, String)> {
+/// Returns the next commands, each with what it does.
+fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {
     let is = |status| {
         report
             .stages
@@ -269,7 +275,13 @@ fn next(report: &Report, call: &Call) -> Vec<(String, String)> {
     if let Some(stage) = is(StageStatus::Altered) {
         let paths = stage.altered.iter().map(|(_, file)| file.path.as_str());
         let paths: Vec<&str> = paths.collect();
-        return ways::after_altered(&stage.stage, stage.number, &paths, &report.workspace, call);
+        return next_steps::after_altered(
+            &stage.stage,
+            stage.number,
+            &paths,
+            &report.workspace,
+            invocation,
+        );
     }
     let mut next = Vec::new();
     let failures = || {
@@ -281,10 +293,13 @@ fn next(report: &Report, call: &Call) -> Vec<(String, String)> {
     for stage in failures() {
         if let Some((batch, _)) = stage.failed.first() {
             let place = place(&stage.stage, batch);
-            next.push((call.line(&["log", &place]), "show what happened".to_owned()));
+            next.push((
+                invocation.line(&["log", &place]),
+                "show what happened".to_owned(),
+            ));
         }
     }
-    let mut run = |words: &[&str], what: &str| next.push((call.run(words), what.to_owned()));
+    let mut run = |words: &[&str], what: &str| next.push((invocation.run(words), what.to_owned()));
     let rest =
         report.stages.iter().any(|stage| stage.left > 0) || is(StageStatus::Blocked).is_some();
     if report.interrupted {
@@ -299,13 +314,13 @@ fn next(report: &Report, call: &Call) -> Vec<(String, String)> {
             run(&["-k"], "the same, and continue after a failure");
         }
     } else if is(StageStatus::Failed).is_some() {
-        // The stage could not begin: its line says what to do.
+        // The line of the stage says what to do.
     } else if let Some(stage) = is(StageStatus::Held).filter(|stage| stage.awaits.is_some()) {
-        next.push(ways::outside(call));
+        next.push(next_steps::outside(invocation));
         if stage.left > waits(stage) {
             let rest = stage.left - waits(stage);
             let what = format!("run the rest: {} of {}", batches(rest), stage.stage);
-            next.push((call.run(&[]), what));
+            next.push((invocation.run(&[]), what));
         }
     } else if let Some(stage) = is(StageStatus::Held) {
         let what = format!("run the rest: {} of {}", batches(stage.left), stage.stage);
@@ -314,11 +329,11 @@ fn next(report: &Report, call: &Call) -> Vec<(String, String)> {
             _ => run(&[], &what),
         }
     } else if let Some(stage) = is(StageStatus::Blocked) {
-        return ways::after_blocked(
+        return next_steps::after_blocked(
             &stage.stage,
             stage.blocked_by.as_ref(),
             &report.workspace,
-            call,
+            invocation,
         );
     }
     next

@@ -1,0 +1,88 @@
+//! Mistakes on the command line: unknown commands with a suggestion, flags in the wrong place.
+
+use super::args::{Cli, Command};
+use super::env::Environment;
+use super::failure;
+use clap::CommandFactory as _;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use milepost_core::expr::place::nearest;
+
+/// Adds a suggestion to an unknown command: a stage, a file, or a similar command.
+pub(crate) fn with_suggestion(mut error: clap::Error, environment: &Environment) -> clap::Error {
+    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return error;
+    }
+    let arguments: Vec<_> = environment.arguments.iter().collect();
+    let elsewhere = arguments
+        .windows(2)
+        .find(|pair| pair[0] == "-C")
+        .map(|pair| pair[1]);
+    let folder = elsewhere.map_or_else(
+        || environment.folder.clone(),
+        |folder| environment.folder.join(folder),
+    );
+    let stages = milepost_engine::ops::project::stage_names(&folder);
+    let word = crate::view::text::words::shell_word(name);
+    let tip = if stages.iter().any(|stage| stage == name) {
+        format!("to run the stage `{name}`: milepost run {word}")
+    } else if is_near(name, error.get(ContextKind::SuggestedSubcommand)) {
+        return error;
+    } else if environment.folder.join(name).exists() {
+        format!("`{name}` is a file: `milepost run {word}` shows how to read it")
+    } else if let Some(near) = nearest(name, stages.iter().map(String::as_str)) {
+        format!("did you mean the stage `{near}`? milepost run {near}")
+    } else if stages.is_empty() {
+        return error;
+    } else {
+        format!(
+            "the stages of this project are {}: milepost run STAGE",
+            stages.join(", ")
+        )
+    };
+    error.remove(ContextKind::SuggestedSubcommand);
+    error.insert(
+        ContextKind::Suggested,
+        ContextValue::StyledStrs(vec![tip.into()]),
+    );
+    error
+}
+
+/// Prints an error, or the help or version that was asked for, and returns the exit code.
+pub(crate) fn report(error: clap::Error) -> u8 {
+    // Nothing can be printed when the terminal is gone.
+    let _ = error.print();
+    u8::from(error.use_stderr()) * failure::USAGE
+}
+
+// clap also suggests a name as short as `mcp` for many words that have nothing to do with it.
+fn is_near(name: &str, suggested: Option<&ContextValue>) -> bool {
+    let near = |command: &str| strsim::damerau_levenshtein(name, command) <= 2;
+    match suggested {
+        Some(ContextValue::String(command)) => near(command),
+        Some(ContextValue::Strings(commands)) => commands.iter().any(|command| near(command)),
+        _ => false,
+    }
+}
+
+/// Prints an error about flags that do not go together, as clap does, and returns the exit code.
+pub(crate) fn conflict(message: String) -> u8 {
+    report(Cli::command().error(ErrorKind::ArgumentConflict, message))
+}
+
+/// Returns a flag before the command that belongs to `run`, and the command.
+pub(crate) fn misplaced(cli: &Cli) -> Option<(&'static str, &'static str)> {
+    let flags = &cli.run;
+    let (name, found) = match &cli.command {
+        None | Some(Command::Run { .. }) => return None,
+        Some(Command::Plan { .. }) => ("plan", flags.only_of_run()),
+        Some(other) => {
+            let values = flags.values.first().filter(|_| !other.takes_values());
+            let found = flags.only_of_run().or(flags.select.first());
+            (other.name(), found.or(values))
+        }
+    };
+    found.map(|flag| (flag, name))
+}

@@ -1,0 +1,187 @@
+//! Tools for orchestrators: check a stage, wait for the file of a subagent, join batches.
+
+use super::entry::{ToolEntry, schemas_of};
+use super::run;
+use crate::mcp::call::{Call, answer, done};
+use crate::mcp::progress::RunProgress;
+use crate::mcp::tool_error::ToolError;
+use crate::view::orchestrate as sentences;
+use milepost_engine::ops::orchestrate::aggregate::{
+    AggregateOptions, Aggregated, Aggregation, aggregate,
+};
+use milepost_engine::ops::orchestrate::await_file::{
+    AwaitOptions, CompleteFile, WaitOutcome, await_file,
+};
+use milepost_engine::ops::orchestrate::completion::{Completion, stage_completion};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::time::Duration;
+
+/// The longest timeout, in seconds.
+const LONGEST: u64 = 3_600;
+
+/// The error that the specification of the orchestration prescribes.
+const TIMEOUT: &str = "Timeout waiting for subagent";
+
+pub(super) const CHECK_STAGE_COMPLETION: ToolEntry = ToolEntry {
+    name: "check_stage_completion",
+    title: "Check that a stage is complete",
+    about: "Verifies now that a stage is complete: its checkpoint matches the record, a run would find it up to date, and every \
+            output has the recorded digest. `state` is the checkpoint; if the stage is not complete, `missing` says why.",
+    reads: true,
+    schemas: schemas_of::<StageArguments, CompletionResult>,
+    call: |call| {
+        let wanted: StageArguments = call.arguments()?;
+        let found = stage_completion(&call.request, wanted.stage_num)?;
+        let whole = format!("`{}` in the workspace", found.state_file);
+        let missing = sentences::missing(&found);
+        done(
+            &CompletionResult {
+                completion: found,
+                missing,
+            },
+            &whole,
+        )
+    },
+};
+
+/// Whether a stage is complete.
+#[derive(Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+struct CompletionResult {
+    #[serde(flatten)]
+    completion: Completion,
+    /// What is missing, a line each; empty if the stage is complete.
+    missing: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+struct StageArguments {
+    /// Number of the stage, such as 3 for `stage_3_complete.json`
+    stage_num: u32,
+}
+
+pub(super) const WAIT_FOR_SUBAGENT: ToolEntry = ToolEntry {
+    name: "wait_for_subagent",
+    title: "Wait for the file of a subagent",
+    about: "Waits until a file of the workspace exists, has not changed for 1 s, matches its declared schema and contains its declared \
+            marker. Returns its size, digest and number of elements, not its content. After a timeout, `error` is \
+            \"Timeout waiting for subagent\" and `why` says what is missing; call again to wait longer.",
+    reads: true,
+    schemas: schemas_of::<WaitArguments, CompleteFile>,
+    call: wait,
+};
+
+#[derive(Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+struct WaitArguments {
+    /// File, relative to the workspace
+    output_file: String,
+    /// Wait at most this many seconds
+    #[serde(default = "timeout")]
+    #[cfg_attr(debug_assertions, schemars(range(min = 0, max = 3600)))]
+    timeout: u64,
+}
+
+fn timeout() -> u64 {
+    120
+}
+
+fn wait(call: &Call<'_>) -> Result<Value, ToolError> {
+    let wanted: WaitArguments = call.arguments()?;
+    if wanted.timeout > LONGEST {
+        return Err(ToolError::new(
+            "arguments",
+            format!("`timeout` is {} s; the most is {LONGEST} s", wanted.timeout),
+            "use a shorter timeout, and call again while `code` is \"timeout\"",
+        ));
+    }
+    let limit = wanted.timeout as f64;
+    let wanted = AwaitOptions::new(wanted.output_file, Duration::from_secs(wanted.timeout));
+    let mut last = 0.0;
+    let waited = await_file(
+        &call.request,
+        &wanted,
+        &mut |waited, incomplete| {
+            last = waited.as_secs_f64().max(last + 0.001);
+            call.progress.report(
+                last,
+                Some(limit.max(last)),
+                sentences::incomplete(incomplete),
+            );
+        },
+        call.stop,
+    )?;
+    match waited {
+        WaitOutcome::Complete(file) => done(&file, &format!("`{}`", file.path)),
+        WaitOutcome::Timeout(incomplete) => {
+            let why = sentences::incomplete(&incomplete);
+            let hint = format!("{why}; call again to wait longer");
+            let error = ToolError::new("timeout", TIMEOUT, hint);
+            Err(error
+                .with("output_file", &incomplete.output_file)
+                .with("lack", incomplete.lack)
+                .with("why", &why)
+                .with("violations", &incomplete.violations))
+        }
+        WaitOutcome::Stopped => Err(ToolError::cancelled()),
+    }
+}
+
+pub(super) const AGGREGATE_BATCH_RESULTS: ToolEntry = ToolEntry {
+    name: "aggregate_batch_results",
+    title: "Join classified batches",
+    about: "Joins the files `batch_*_classified.json` of a folder into one file `{\"elements\": […], \"count\": N}`. The stage that \
+            writes the batches must be complete, and every element must have `global_id`, `ifc_type` and `material_primary`. If a \
+            stage writes `output_file`, that stage runs. Returns the number of elements by type, not the elements.",
+    reads: false,
+    schemas: schemas_of::<AggregateArguments, Aggregated>,
+    call: join,
+};
+
+#[derive(Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+struct AggregateArguments {
+    /// Folder of the batches, relative to the workspace
+    batch_dir: String,
+    /// File to write, relative to the workspace
+    output_file: String,
+}
+
+fn join(call: &Call<'_>) -> Result<Value, ToolError> {
+    let wanted: AggregateArguments = call.arguments()?;
+    let request = call.request_as(&wanted.output_file);
+    let wanted = AggregateOptions {
+        batch_dir: wanted.batch_dir,
+        output_file: wanted.output_file,
+    };
+    let mut show = RunProgress::new(call.progress);
+    match aggregate(&request, &wanted, &mut show, call.stop)? {
+        Aggregation::Done(joined) => answer(true, &joined, &format!("`{}`", joined.path)),
+        Aggregation::MissingFields(lacking) => Err(ToolError::new(
+            "missing_fields",
+            format!("{} elements lack required fields", lacking.count),
+            "`elements` lists them with their fields: correct their files; `count` is their number",
+        )
+        .with("elements", &lacking.elements)
+        .with("count", lacking.count)),
+        Aggregation::NotComplete(found) => Err(ToolError::new(
+            "not_complete",
+            format!("stage `{}`, which writes these batches, is not complete", found.stage),
+            format!("call `run` with the target `{}`; `missing` says what is missing", found.stage),
+        )
+        .with("stage", &found.stage)
+        .with("missing", sentences::missing(&found))),
+        Aggregation::Untracked(files) => Err(ToolError::new(
+            "altered",
+            "the folder contains files that no stage wrote",
+            "remove the files that `files` lists: files that no stage wrote are not joined with verified ones",
+        )
+        .with("files", files)),
+        Aggregation::Run(report) => Err(run::run_error(&report)),
+    }
+}

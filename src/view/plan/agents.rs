@@ -1,0 +1,73 @@
+//! The calls of agents that a plan expects, and what they cost.
+
+use crate::view::text::words::{at_most, batches, count, grouped};
+use milepost_engine::ops::plan::{Asks, Basis, StagePlan};
+
+pub(crate) fn asks(stage: &StagePlan) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (asks, lead) in [(&stage.asks, "asks"), (&stage.may_ask, "may ask")] {
+        let Some(asks) = asks else { continue };
+        let who = asks.agents.join(", ");
+        let kept = match asks.kept {
+            0 => String::new(),
+            kept => format!(", {} kept", count(kept, "answer is", "answers are")),
+        };
+        if asks.calls == 0 && asks.unknown == 0 {
+            lines.push(format!("{lead} {who} nothing{kept}"));
+            continue;
+        }
+        let mut parts = Vec::new();
+        if asks.calls > 0 {
+            let calls = count(asks.calls, "call", "calls");
+            let questions = if asks.questions == asks.calls {
+                String::new()
+            } else {
+                let questions = count(asks.questions, "question", "questions");
+                format!(" with {questions}")
+            };
+            let more = at_most(asks.calls, asks.iterations, asks.most_calls);
+            parts.push(format!("{calls}{questions}{more}{kept}"));
+        }
+        if asks.unknown > 0 {
+            let why = asks.why.as_deref().unwrap_or_default();
+            let batches = batches(asks.unknown);
+            parts.push(format!("what {batches} will ask is not known yet: {why}"));
+        }
+        lines.push(format!("{lead} {who}: {}", parts.join("; ")));
+        if asks.input_tokens + asks.output_tokens > 0 {
+            lines.push(format!("{}; {}", money(asks), basis(asks.basis)));
+        }
+    }
+    lines
+}
+
+fn money(asks: &Asks) -> String {
+    let tokens = format!(
+        "about {} tokens in and {} out",
+        grouped(asks.input_tokens),
+        grouped(asks.output_tokens)
+    );
+    let of_first = match asks.iterations {
+        Some(_) => " in the first iteration",
+        None => "",
+    };
+    match (asks.cost, asks.reserved) {
+        (None, None) => format!("{tokens}{of_first}, cost unknown"),
+        (None, Some(reserved)) => {
+            format!("{tokens}{of_first}; a budget reserves {reserved} for these calls")
+        }
+        (Some(cost), Some(reserved)) if reserved > cost => {
+            format!("{tokens}{of_first}, {cost}; a budget reserves {reserved} for these calls")
+        }
+        (Some(cost), _) => format!("{tokens}{of_first}, {cost}"),
+    }
+}
+
+fn basis(basis: Basis) -> String {
+    match basis {
+        Basis::Declared => "from [estimate]".to_owned(),
+        Basis::Measured(1) => "based on 1 earlier call".to_owned(),
+        Basis::Measured(calls) => format!("based on {} earlier calls", grouped(calls)),
+        Basis::Assumed(tokens) => format!("assuming {} tokens per answer", grouped(tokens)),
+    }
+}

@@ -1,0 +1,351 @@
+//! `plan` as text: what a run would do, stage by stage, with the reasons.
+
+mod agents;
+mod conclusion;
+
+use crate::view::params::notes;
+use crate::view::text::invocation::Invocation;
+use crate::view::text::next_steps;
+use crate::view::text::reason::{change, condition, reason};
+use crate::view::text::reason_groups::{Class, Groups, class};
+use crate::view::text::style::Style;
+use crate::view::text::words::{NAMED, awaits, batches, count, grouped, some_of};
+use agents::asks;
+use conclusion::conclusion;
+use milepost_core::model::reason::Condition;
+use milepost_engine::ops::plan::{Plan, RetiredFile, StagePlan};
+use std::collections::BTreeSet;
+
+/// The most retired files that are listed for a stage.
+const RETIRED: usize = 20;
+
+/// Returns the whole plan.
+pub(crate) fn text(style: Style, plan: &Plan, invocation: &Invocation) -> String {
+    let place = style.dim(format!("in {}", invocation.near(&plan.workspace)));
+    let mut lines = vec![format!("{} {place}", style.strong(&plan.project))];
+    for warning in &plan.warnings {
+        lines.push(format!("{} {warning}", style.warn("warning:")));
+    }
+    lines.extend(notes(style, &plan.stored, invocation));
+    for stage in &plan.forgotten {
+        lines.extend(forgotten(style, plan, stage));
+    }
+    let stages: Vec<&StagePlan> = plan.stages.iter().filter(|stage| !stage.skipped).collect();
+    lines.push(String::new());
+    lines.extend(stage_lines(style, plan, &stages, invocation));
+    lines.push(String::new());
+    lines.push(conclusion(style, plan, &stages, invocation));
+    lines.join("\n") + "\n"
+}
+
+/// Returns the stages that a run would change or that are blocked, with the reasons.
+pub(crate) fn changes(style: Style, plan: &Plan, invocation: &Invocation) -> String {
+    let mut lines: Vec<String> = plan
+        .forgotten
+        .iter()
+        .flat_map(|stage| forgotten(style, plan, stage))
+        .collect();
+    let says = |stage: &&StagePlan| {
+        !stage.skipped
+            && (!stage.is_idle()
+                || stage.checkpoint
+                || !stage.altered.is_empty()
+                || stage.blocked.is_some())
+    };
+    let stages: Vec<&StagePlan> = plan.stages.iter().filter(says).collect();
+    lines.extend(stage_lines(style, plan, &stages, invocation));
+    lines.join("\n")
+}
+
+fn forgotten(style: Style, plan: &Plan, stage: &str) -> Vec<String> {
+    let name = style.strong(stage);
+    let mut lines = vec![format!(
+        "{name} is no longer declared: its outputs go to quarantine"
+    )];
+    let files: Vec<&RetiredFile> = plan
+        .retires
+        .iter()
+        .filter(|file| file.stage == stage)
+        .collect();
+    lines.extend(retires(&files).into_iter().map(|line| format!("  {line}")));
+    lines
+}
+
+/// Returns a line for each retired file, up to a limit.
+fn retires(files: &[&RetiredFile]) -> Vec<String> {
+    let shown = files.iter().take(RETIRED);
+    let mut lines: Vec<String> = shown
+        .map(|file| format!("retires {}: it goes to quarantine", file.path))
+        .collect();
+    if files.len() > RETIRED {
+        let more = (files.len() - RETIRED) as u64;
+        lines.push(format!("retires {} more", count(more, "file", "files")));
+    }
+    lines
+}
+
+/// Returns a line for each stage, with its reasons below.
+fn stage_lines(
+    style: Style,
+    plan: &Plan,
+    stages: &[&StagePlan],
+    invocation: &Invocation,
+) -> Vec<String> {
+    let names = stages.iter().map(|stage| stage.stage.chars().count());
+    let width = names.max().unwrap_or(0);
+    let mut lines = Vec::new();
+    for stage in stages {
+        let name = style.strong(format!("{:width$}", stage.stage));
+        lines.push(format!(
+            "{:>3} {name}  {}",
+            stage.number,
+            headline(style, stage)
+        ));
+        let below = reasons(style, stage)
+            .into_iter()
+            .chain(asks(stage))
+            .chain(ways_on(style, plan, stage, invocation));
+        lines.extend(below.map(|line| format!("    {:width$}  {line}", "")));
+    }
+    lines
+}
+
+/// Returns what happens to a stage, in one line.
+fn headline(style: Style, stage: &StagePlan) -> String {
+    if let Some(problem) = &stage.problem {
+        return format!("{} {problem}", style.bad("cannot run:"));
+    }
+    if let Some(why) = &stage.blocked {
+        return format!("{} {why}", style.warn("blocked:"));
+    }
+    let all = stage.batches();
+    let (will, may, judge) = (
+        stage.will.len() as u64,
+        stage.may.len() as u64,
+        stage.judge.len() as u64,
+    );
+    let mut parts = Vec::new();
+    if !stage.altered.is_empty() {
+        let files = count(
+            stage.altered.len() as u64,
+            "modified file",
+            "modified files",
+        );
+        parts.push(style.bad(format!("stops the run: {files}")));
+    }
+    if !stage.missing.is_empty() {
+        let refused = stage.missing.iter().filter(|it| it.code.is_some()).count() as u64;
+        let missing = stage.missing.len() as u64 - refused;
+        for (some, one, many) in [
+            (missing, "its input is missing", "their input is missing"),
+            (
+                refused,
+                "a precondition does not hold",
+                "a precondition does not hold",
+            ),
+        ] {
+            let text = match (some, all) {
+                (0, _) => continue,
+                (_, 1) => format!("fails: {one}"),
+                (some, _) => format!("{} fail: {many}", batches(some)),
+            };
+            parts.push(style.bad(text));
+        }
+    }
+    if will > 0 {
+        let text = match (all, will) {
+            (1, _) => "will run".to_owned(),
+            _ if all == will => format!("will run {}", batches(will)),
+            _ => format!("will run {} of {}", grouped(will), batches(all)),
+        };
+        parts.push(style.warn(text));
+    }
+    if may > 0 {
+        let text = if all == 1 {
+            "may run".to_owned()
+        } else {
+            format!("may run {}", batches(may))
+        };
+        parts.push(style.warn(text));
+    }
+    if judge > 0 {
+        parts.push(if all == 1 {
+            "is validated again".to_owned()
+        } else {
+            format!("validates {} again", batches(judge))
+        });
+    }
+    if stage.reused > 0 {
+        parts.push(if all == 1 {
+            style.good("up to date")
+        } else {
+            style.good(format!("{} up to date", grouped(stage.reused)))
+        });
+    }
+    let waits = stage.awaits.as_ref().map_or(0, |awaits| awaits.batches);
+    if let Some(awaited) = &stage.awaits {
+        parts.push(style.warn(awaits(awaited)));
+    }
+    if stage.left > waits {
+        parts.push(format!("{} not selected", grouped(stage.left - waits)));
+    }
+    if !stage.retire.is_empty() {
+        parts.push(format!("{} retired", batches(stage.retire.len() as u64)));
+    }
+    if !stage.certain && parts.is_empty() {
+        return style.warn("depends on the outputs of earlier stages");
+    }
+    if parts.is_empty() {
+        parts.push("no batches".to_owned());
+    }
+    if stage.checkpoint {
+        parts.push(style.warn("the checkpoint is written"));
+    }
+    if !stage.certain
+        && stage
+            .awaits
+            .as_ref()
+            .is_none_or(|awaits| awaits.batches > 0)
+    {
+        parts.push("more depend on the outputs of earlier stages".to_owned());
+    }
+    parts.join(", ")
+}
+
+/// Returns the lines below a headline: reasons, with their batches.
+fn reasons(style: Style, stage: &StagePlan) -> Vec<String> {
+    let mut groups = Groups::default();
+    for will in &stage.will {
+        for why in &will.reasons {
+            groups.add(&will.batch, class(why), reason(why));
+        }
+    }
+    for judge in &stage.judge {
+        for changed in &judge.changes {
+            let text = format!("validated again: {}", change(changed));
+            groups.add(&judge.batch, Class::Fact(changed.fact.kind), text);
+        }
+    }
+    let mut lines = groups.lines(style);
+    lines.extend(conditions(stage));
+    for missing in stage.missing.iter().take(NAMED) {
+        let batch = if missing.batch.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", missing.batch)
+        };
+        let code = missing.code.iter().map(|code| format!("{code}: "));
+        let code: String = code.collect();
+        lines.push(format!("{batch}{code}{}", missing.why));
+    }
+    if stage.missing.len() > NAMED {
+        lines.push(format!("and {} more", stage.missing.len() - NAMED));
+    }
+    for file in &stage.altered {
+        let what = match (&file.recorded, file.pinned) {
+            (None, _) => "untracked: Milepost did not write it".to_owned(),
+            (Some(_), true) => "accepted by hand, but out of date".to_owned(),
+            (Some(recorded), false) => {
+                format!("modified ({} → {})", recorded.short(), file.found.short())
+            }
+        };
+        lines.push(format!("{}: {what}", file.path));
+    }
+    if !stage.retire.is_empty() {
+        let names = some_of(stage.retire.iter().map(String::as_str), NAMED);
+        lines.push(format!("no longer made, outputs go to quarantine: {names}"));
+    }
+    lines.extend(retires(&stage.retires.iter().collect::<Vec<_>>()));
+    lines
+}
+
+/// Returns the conditions of batches that may run, grouped by earlier stage.
+fn conditions(stage: &StagePlan) -> Vec<String> {
+    let mut lines = Vec::new();
+    let all = || stage.may.iter().flat_map(|may| &may.conditions);
+    let mut stages: Vec<&str> = Vec::new();
+    for condition in all() {
+        if let Condition::OutputChanges { stage, .. } | Condition::ItemChanges { stage, .. } =
+            condition
+            && !stages.contains(&stage.as_str())
+        {
+            stages.push(stage);
+        }
+    }
+    for from in stages {
+        let mut seen = BTreeSet::new();
+        let paths: Vec<&str> = all()
+            .filter_map(|condition| match condition {
+                Condition::OutputChanges { stage, path } if stage == from && seen.insert(path) => {
+                    Some(path.as_str())
+                }
+                _ => None,
+            })
+            .collect();
+        if !paths.is_empty() {
+            lines.push(format!("if {from} changes {}", files(&paths)));
+        }
+        let mut seen = BTreeSet::new();
+        let lists: Vec<&str> = all()
+            .filter_map(|condition| match condition {
+                // A file that batches read as a whole is listed above.
+                Condition::ItemChanges { stage, path }
+                    if stage == from && !paths.contains(&path.as_str()) && seen.insert(path) =>
+                {
+                    Some(path.as_str())
+                }
+                _ => None,
+            })
+            .collect();
+        if !lists.is_empty() {
+            lines.push(format!("if {from} changes the items in {}", files(&lists)));
+        }
+    }
+    if all().any(|condition| matches!(condition, Condition::NotValid)) {
+        lines.push(format!("if {}", condition(&Condition::NotValid)));
+    }
+    lines
+}
+
+/// Returns one or two files by name, more by their number and folder.
+fn files(paths: &[&str]) -> String {
+    let folder = |path: &str| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+    match paths {
+        [] | [_] | [_, _] => paths.join(" or "),
+        [first, rest @ ..] => {
+            let number = grouped(paths.len() as u64);
+            match folder(first) {
+                Some(shared)
+                    if rest
+                        .iter()
+                        .all(|path| folder(path).as_ref() == Some(&shared)) =>
+                {
+                    format!("any of {number} files in {shared}")
+                }
+                _ => format!("any of {number} files, such as {first}"),
+            }
+        }
+    }
+}
+
+fn ways_on(style: Style, plan: &Plan, stage: &StagePlan, invocation: &Invocation) -> Vec<String> {
+    if stage.altered.is_empty() {
+        return Vec::new();
+    }
+    let paths: Vec<&str> = stage
+        .altered
+        .iter()
+        .map(|file| file.path.as_str())
+        .collect();
+    let next_steps = next_steps::after_altered(
+        &stage.stage,
+        stage.number,
+        &paths,
+        &plan.workspace,
+        invocation,
+    );
+    next_steps::lines(&next_steps, "", &|text| style.code(text))
+        .iter()
+        .map(|line| line.trim_start().to_owned())
+        .collect()
+}

@@ -1,0 +1,10 @@
+//! What all views share: words, tables, colours, reasons, and the commands they suggest.
+
+pub mod invocation;
+pub(crate) mod next_steps;
+pub(crate) mod overrides;
+pub mod reason;
+pub(crate) mod reason_groups;
+pub(crate) mod style;
+pub(crate) mod table;
+pub mod words;
