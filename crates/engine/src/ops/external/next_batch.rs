@@ -64,11 +64,7 @@ pub fn next_batch(request: &Request, options: &LeaseOptions) -> Result<NextBatch
         return Err(OpsError::Usage(why.to_owned()));
     }
     let stages: Vec<Stage> = match &options.stage {
-        Some(name) => {
-            let stage = opened.pipeline.stage(name);
-            let stage = stage.ok_or_else(|| OpsError::Usage(format!("there is no stage `{name}`")));
-            vec![stage?.clone()]
-        }
+        Some(name) => vec![opened.stage(name)?.clone()],
         None => opened.pipeline.stages.clone(),
     };
     let is_external = |stage: &Stage| !external_agents(&opened, stage).is_empty();

@@ -98,11 +98,12 @@ type Side = BTreeMap<String, Digest>;
 /// When there is no project, its declarations are wrong, a workspace cannot be read, or the other one has no run.
 pub fn diff(request: &Request, options: &DiffOptions) -> Result<Diff, OpsError> {
     let opened = open(request)?;
-    for name in &options.stages {
-        if opened.pipeline.stage(name).is_none() {
-            return Err(OpsError::Usage(format!("there is no stage `{name}`")));
-        }
-    }
+    let names = options.stages.iter();
+    let names = names.map(|name| Ok(opened.stage(name)?.name.clone()));
+    let options = &DiffOptions {
+        stages: names.collect::<Result<_, OpsError>>()?,
+        ..options.clone()
+    };
     match &options.other {
         Some(other) => with_other(&opened, request, other, options),
         None => with_last_run(&opened, options),
@@ -113,10 +114,7 @@ fn stages<'a>(
     opened: &'a OpenProject,
     options: &'a DiffOptions,
 ) -> impl Iterator<Item = &'a Stage> {
-    let chosen = |stage: &&Stage| {
-        let named = |name: &String| *name == stage.name || *name == stage.number.to_string();
-        options.stages.is_empty() || options.stages.iter().any(named)
-    };
+    let chosen = |stage: &&Stage| options.stages.is_empty() || options.stages.contains(&stage.name);
     opened.pipeline.stages.iter().filter(chosen)
 }
 

@@ -161,8 +161,7 @@ fn target(opened: &OpenProject, options: &LogOptions) -> Result<Option<Target>, 
     let Some(text) = &options.target else {
         return Ok(None);
     };
-    let mut target = Target::parse(&opened.pipeline, text)
-        .map_err(|error| OpsError::Usage(error.to_string()))?;
+    let mut target = Target::parse(&opened.pipeline, text)?;
     let stage = opened.pipeline.stage(&target.stage);
     if target.batch.is_none() && stage.is_some_and(|stage| stage.each.is_empty()) {
         target.batch = Some(String::new());

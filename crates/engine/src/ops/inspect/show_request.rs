@@ -50,11 +50,9 @@ pub struct ShownRequest {
 /// When there is no such batch, the declarations are wrong, or the workspace cannot be read.
 pub fn show_request(request: &Request, target: &str) -> Result<FirstRequest, OpsError> {
     let opened = open(request)?;
-    let parsed = Target::parse(&opened.pipeline, target);
-    let parsed = parsed.map_err(|error| OpsError::Usage(error.to_string()))?;
+    let parsed = Target::parse(&opened.pipeline, target)?;
     let key = parsed.batch.as_deref().unwrap_or_default();
-    let stage = opened.pipeline.stage(&parsed.stage);
-    let stage = stage.ok_or_else(|| OpsError::Usage(format!("there is no stage `{target}`")))?;
+    let stage = opened.stage(&parsed.stage)?;
     let known = state(&opened.workspace.layout)?;
     let everything = Selection::default();
     let mut simulation = Simulation::new(&opened, &known, &everything, None);

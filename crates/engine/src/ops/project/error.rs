@@ -1,6 +1,7 @@
 //! Errors of the operations, each with a code and a hint for programs.
 
 use milepost_core::decl::Problems;
+use milepost_core::plan::selection::NoSuchStage;
 use milepost_store::store::lock::LockError;
 use std::fmt::Display;
 
@@ -59,6 +60,12 @@ pub enum OpsError {
     /// A file, agent or other part of the environment failed.
     #[error("{0}")]
     World(String),
+}
+
+impl From<NoSuchStage> for OpsError {
+    fn from(error: NoSuchStage) -> Self {
+        Self::Usage(error.to_string())
+    }
 }
 
 impl OpsError {

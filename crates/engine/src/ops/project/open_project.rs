@@ -15,6 +15,7 @@ use milepost_core::plan::decide::RebuildPolicy;
 use milepost_core::plan::machine::apply;
 use milepost_core::plan::pending::Pending;
 use milepost_core::plan::scan::StageScan;
+use milepost_core::plan::selection::Target;
 use milepost_core::plan::settings::Settings;
 use milepost_store::store::checkpoint;
 use milepost_store::store::disk::Disk;
@@ -74,6 +75,16 @@ pub struct OpenProject {
 }
 
 impl OpenProject {
+    /// Finds a stage by its name, number or file.
+    ///
+    /// # Errors
+    /// When the project has no such stage.
+    pub(crate) fn stage(&self, text: &str) -> Result<&Stage, OpsError> {
+        let target = Target::parse(&self.pipeline, text)?;
+        let stage = self.pipeline.stage(&target.stage);
+        stage.ok_or_else(|| OpsError::Usage(format!("there is no stage `{text}`")))
+    }
+
     /// Returns what runs and plans need of it.
     pub fn context(&self) -> Context<'_> {
         Context {

@@ -122,6 +122,6 @@ fn targets(opened: &OpenProject, options: &AcceptOptions) -> Result<Vec<Target>,
     let targets = options.targets.iter();
     targets
         .map(|text| Target::parse(&opened.pipeline, text))
-        .collect::<Result<_, _>>()
-        .map_err(|error| OpsError::Usage(error.to_string()))
+        .map(|target| target.map_err(OpsError::from))
+        .collect()
 }
