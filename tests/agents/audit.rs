@@ -472,7 +472,7 @@ fn the_journal_tells_which_agent_did_what_with_which_verdict() {
     assert_eq!(
         data("round_started"),
         [
-            json!({"stage": "plan", "batch": "", "round": 2, "why": "round 1: not right, score 0.25"})
+            json!({"stage": "plan", "batch": "", "round": 2, "why": "iteration 1: not right, score 0.25"})
         ]
     );
     assert_eq!(

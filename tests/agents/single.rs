@@ -157,7 +157,7 @@ fn an_answer_is_text_or_yaml_where_the_step_says_so() {
         project.json("workspace/intermediate/told/run_1.json"),
         json!({"score": 90, "actual": "walls", "passed": false})
     );
-    ran.says("the answer lacks `passed`: its default is taken");
+    ran.says("the answer lacks `passed`: its default is used");
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn a_model_that_asks_for_an_hour_is_called_by_another_run() {
     let (project, server) = at(vec![refuses(429, &["retry-after: 3600"])]);
     let ran = project.run(&["--agent", "speller=api"]);
     assert_eq!((ran.code, prompts(&server).len()), (1, 1), "{}", ran.output);
-    ran.says("HTTP 429: not now, to be called again in 1 h");
+    ran.says("HTTP 429: not now; the server asks to retry in 1 h");
 }
 
 #[test]

@@ -261,8 +261,8 @@ fn bad_lessons_are_refused() {
     let ran = project.run_unplanned(&["--set", "lesson=bad/cannot_be_drawn.json"]);
     assert_eq!(ran.code, 1, "{}", ran.output);
     ran.says("author/card_001 failed: QUALITY_THRESHOLD: Diagram for card_001 failed to meet quality threshold (≥0.85) after 3 iterations: best score 0.")
-        .says("round 1: not right, score 0.29")
-        .says("round 3: not right, score 0.75");
+        .says("iteration 1: not right, score 0.29")
+        .says("iteration 3: not right, score 0.75");
     assert!(!project.exists("workspace/critique_history.json"));
     assert!(!project.exists("workspace/diagrams/card_001_image.png"));
 }

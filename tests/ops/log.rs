@@ -29,17 +29,17 @@ fn tells_what_happened_in_order() {
     assert_eq!(
         text,
         "TIME  invoke    milepost  run started: milepost run\n\
-         TIME  invoke    sort      sort begins: 3 of 3 batches\n\
-         TIME  invoke    sort      sort/list_1 begins\n\
-         TIME  invoke    sort      sort/list_2 begins\n\
-         TIME  invoke    sort      sort/list_10 begins\n\
+         TIME  invoke    sort      sort starts: 3 of 3 batches\n\
+         TIME  invoke    sort      sort/list_1 starts\n\
+         TIME  invoke    sort      sort/list_2 starts\n\
+         TIME  invoke    sort      sort/list_10 starts\n\
          TIME  complete  sort      sort/list_1 is made: 2 elements, 1 files\n\
          TIME  complete  sort      sort/list_2 is made: 1 elements, 1 files\n\
          TIME  complete  sort      sort/list_10 is made: 2 elements, 1 files\n\
          TIME  complete  sort      sort is complete: 3 batches\n\
-         TIME  invoke    count     count begins: 1 of 1 batches\n\
+         TIME  invoke    count     count starts: 1 of 1 batches\n\
          TIME  handoff   count     count takes over 3 files from sort\n\
-         TIME  invoke    count     count begins\n\
+         TIME  invoke    count     count starts\n\
          TIME  complete  count     count is made: 1 files\n\
          TIME  complete  count     count is complete: 1 batches\n\
          TIME  complete  milepost  run ended: complete\n"
@@ -64,7 +64,7 @@ fn tells_what_happened_in_order() {
     let (_, text) = shown(&project, &of("sort/list_2"));
     assert_eq!(
         text,
-        "TIME  invoke    sort  sort/list_2 begins\n\
+        "TIME  invoke    sort  sort/list_2 starts\n\
          TIME  complete  sort  sort/list_2 is made: 1 elements, 1 files\n"
     );
     let of_run = |run: &str| LogOptions {
@@ -102,7 +102,7 @@ out = { path = "outputs/{{ word }}.json", schema = false }
     let (_, text) = shown(&project, &of("say/a"));
     assert_eq!(
         text,
-        "TIME  invoke    say  say/a begins\nTIME  complete  say  say/a is made: 1 files\n\n\
+        "TIME  invoke    say  say/a starts\nTIME  complete  say  say/a is made: 1 files\n\n\
          .milepost/logs/RUN/say_a-1.log:\n    a first\n    loud\n"
     );
     let (found, text) = shown(

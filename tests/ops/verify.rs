@@ -89,7 +89,7 @@ fn whatever_somebody_alters_is_found() {
             |project| {
                 project.edit(
                     "workspace/.milepost/journal/000001.jsonl",
-                    "sort/list_2 begins",
+                    "sort/list_2 starts",
                     "sort/list_2 began",
                 );
             },

@@ -94,13 +94,13 @@ fn a_time_out_says_what_was_missing() {
     };
     assert_eq!(
         told(&wanted),
-        said("`outbox/ann.json` was not there within 0.0 s", &[])
+        said("`outbox/ann.json` did not appear within 0.0 s", &[])
     );
     project.write("workspace/outbox/ann.json", "{\"done\"");
     assert_eq!(
         told(&wanted),
         said(
-            "`outbox/ann.json` is there, but `outbox/done`, which marks it as whole, was not within 0.0 s",
+            "`outbox/ann.json` exists, but its marker `outbox/done` did not appear within 0.0 s",
             &[]
         )
     );
@@ -109,16 +109,13 @@ fn a_time_out_says_what_was_missing() {
     restless.timing.stable = Duration::from_mins(1);
     assert_eq!(
         told(&restless),
-        said(
-            "`outbox/ann.json` was still being changed when its 0.0 s were over",
-            &[]
-        )
+        said("`outbox/ann.json` was still changing after 0.0 s", &[])
     );
     project.write("workspace/outbox/ann.json", "{}");
     assert_eq!(
         told(&wanted),
         said(
-            "`outbox/ann.json` does not match schemas/taken.schema.json: Missing done in object; nothing else came within 0.0 s",
+            "`outbox/ann.json` does not match schemas/taken.schema.json: Missing done in object; no valid version appeared within 0.0 s",
             &["Missing done in object"]
         )
     );

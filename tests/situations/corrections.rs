@@ -154,7 +154,7 @@ fn wrong_corrections_are_named_all_at_once_and_nothing_is_replaced() {
     project
         .run(&[])
         .expect(1, &["generate"])
-        .says("INPUT: inputs/corrections.csv:3: no element is `nobody`")
+        .says("INPUT: inputs/corrections.csv:3: there is no element `nobody`")
         .says(&format!(
             "corrections.csv:5: `element_type` of `{id}` is corrected in line 2 already: keep one of the two"
         ));

@@ -175,7 +175,7 @@ fn failures_are_told_apart() {
             Play::Says(503, &["retry-after: 7200"], String::new()),
             "attempts = 3",
             json!({"kind": "status", "code": "HTTP_ERROR", "passing": false,
-                "message": "POST http://service/render: HTTP 503, to be called again in 2 h"}),
+                "message": "POST http://service/render: HTTP 503; the server asks to retry in 2 h"}),
         ),
         (
             Play::Stalls,
@@ -327,7 +327,7 @@ fn a_reply_that_does_not_suit_its_output_is_a_failure() {
     let ran = fixture(&server.url, &stage).run(&[]);
     assert_eq!(
         failures(&ran.records)[0]["message"],
-        "`made` is text: a string was expected, and not {\"image\":1}"
+        "`made` is text: expected a string, found {\"image\":1}"
     );
 }
 

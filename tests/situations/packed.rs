@@ -276,7 +276,7 @@ fn a_correction_of_nothing_is_an_error() {
     project
         .run(&[])
         .expect(1, &["generate"])
-        .says("inputs/corrections.csv:2: no element is `nobody`");
+        .says("inputs/corrections.csv:2: there is no element `nobody`");
     let id = format!("{:0>22}", "x1");
     project.write(
         "workspace/inputs/corrections.csv",

@@ -100,8 +100,8 @@ fn no_round_that_is_right_is_a_failure_with_a_name() {
         .unwrap()["data"]["outcome"];
     assert_eq!(
         *failed,
-        json!({"kind": "refine", "code": "QUALITY", "message": "after 3 rounds `.draft.score > 9` is not true",
-            "details": ["round 1: not right, score 5", "round 2: not right, score 9", "round 3: not right, score 7"]})
+        json!({"kind": "refine", "code": "QUALITY", "message": "after 3 iterations, `.draft.score > 9` is not true",
+            "details": ["iteration 1: not right, score 5", "iteration 2: not right, score 9", "iteration 3: not right, score 7"]})
     );
     assert_eq!(project.list("outputs"), Vec::<String>::new());
     let kept = project.quarantine();
@@ -126,7 +126,7 @@ fn the_best_round_stands_when_that_is_declared() {
     project
         .run(&[])
         .expect(0, &["write"])
-        .says("no round of 3 was right: round 2 stands, with the score 9");
+        .says("`until` was true in none of 3 iterations: iteration 2 is used, with the score 9");
     assert_eq!(
         project.list("intermediate/drafts"),
         ["draft_1.json", "draft_2.json", "draft_3.json"]
@@ -142,7 +142,7 @@ fn a_condition_that_is_none_fails_the_batch() {
     project
         .run(&[])
         .expect(1, &["write"])
-        .says("`until` gave 1: true or false was expected");
+        .says("`until`: expected true or false, found 1");
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn the_best_of_the_rounds_of_two_runs_stands() {
     project
         .run(&[])
         .expect(0, &["write"])
-        .says("no round of 4 was right: round 2 stands, with the score 3");
+        .says("`until` was true in none of 4 iterations: iteration 2 is used, with the score 3");
     assert_eq!(counted(&project), "12344");
     let whole = counting(refine);
     whole.run(&[]).expect(0, &["write"]);

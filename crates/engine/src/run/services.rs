@@ -232,7 +232,7 @@ fn record(
     let child = running.child.clone();
     let (name, pid) = (&child.batch, child.pid);
     let summary = if again {
-        format!("the service {name} goes on as process {pid}")
+        format!("the service {name} continues as process {pid}")
     } else {
         format!("the service {name} was started as process {pid}")
     };

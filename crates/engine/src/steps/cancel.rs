@@ -112,7 +112,7 @@ impl CancelToken {
                     .check()
                     .map_err(|error| Outcome::new(OutcomeKind::Timeout, error.to_string()))?,
                 Err(RecvTimeoutError::Disconnected) => {
-                    let message = "a step broke down: this is a defect of Milepost";
+                    let message = "a step panicked: this is a defect of Milepost, please report it";
                     return Err(Outcome::new(OutcomeKind::Parse, message));
                 }
             }

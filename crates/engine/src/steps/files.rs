@@ -20,12 +20,9 @@ const SMALL: usize = 1 << 13;
 /// # Errors
 /// When the name has no file or is a list.
 pub(crate) fn source(ctx: &BatchContext<'_>, name: &str) -> Result<Arc<dyn Source>, Outcome> {
-    ctx.scope.source(name).ok_or_else(|| {
-        input_failure(
-            name,
-            "one file was expected: it is a list, absent, or no file",
-        )
-    })
+    ctx.scope
+        .source(name)
+        .ok_or_else(|| input_failure(name, "expected one file, found a list or no file"))
 }
 
 /// Copies a file.

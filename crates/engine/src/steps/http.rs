@@ -230,7 +230,7 @@ fn accepted(who: &str, answer: HttpResponse, timeout: Duration) -> Result<HttpRe
     match answer.retry_after() {
         Some(wait) if retry::is_too_long(Some(wait)) => {
             let wait = milepost_core::base::duration::show_duration(wait);
-            outcome.message = format!("{}, to be called again in {wait}", outcome.message);
+            outcome.message = format!("{}; the server asks to retry in {wait}", outcome.message);
             outcome = outcome.for_good();
         }
         wait => outcome.wait = wait,

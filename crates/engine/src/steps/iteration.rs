@@ -95,7 +95,7 @@ fn wanted(ctx: &mut BatchContext<'_>, step: &Step) -> Result<bool, Outcome> {
     match when.jq.one(input, &vars).map_err(parse_failure)? {
         Value::Bool(yes) => Ok(yes),
         other => Err(parse_failure(format!(
-            "`when` gave {other}: true or false was expected"
+            "`when`: expected true or false, found {other}"
         ))),
     }
 }
@@ -143,7 +143,7 @@ fn is_over(ctx: &BatchContext<'_>) -> bool {
 /// Returns the outcome of a batch whose stage has used up its time.
 pub(crate) fn stage_is_over(stage: &Stage) -> Outcome {
     let message = format!(
-        "the time of stage `{}` is over: raise `timeout` under [policy], or run again to go on",
+        "stage `{}` exceeded its time limit: raise `timeout` under [policy], or run again to continue",
         stage.name
     );
     Outcome::new(OutcomeKind::Timeout, message)
@@ -197,7 +197,7 @@ fn doing(
     timeout: Duration,
 ) -> Result<StepReport, Outcome> {
     if ctx.is_dry_run && !step.kind.info().computes {
-        let why = format!("it depends on what `{}` makes", step.kind.name());
+        let why = format!("it depends on the output of `{}`", step.kind.name());
         return Err(Outcome::new(OutcomeKind::Cancelled, why).for_good());
     }
     let out = &step.out;

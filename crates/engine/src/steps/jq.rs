@@ -100,9 +100,7 @@ fn streamed(
     let mut found = found.map_err(parse_failure)?;
     match found.len() {
         1 => Ok(found.remove(0)),
-        n => Err(parse_failure(format!(
-            "the program gave {n} values where one was expected"
-        ))),
+        n => Err(parse_failure(format!("expected one value, found {n}"))),
     }
 }
 
@@ -127,12 +125,12 @@ pub(crate) fn write(ctx: &BatchContext<'_>, out: &str, value: &Value) -> Result<
             .flat_map(|value| format!("{value}\n").into_bytes())
             .collect(),
         (Format::Binary, Value::String(text)) => values::from_base64(text)
-            .ok_or_else(|| parse_failure(format!("`{out}` is binary: base64 was expected")))?,
+            .ok_or_else(|| parse_failure(format!("`{out}` is binary: expected base64")))?,
         (_, Value::String(text)) => text.clone().into_bytes(),
         (_, other) => {
             let shown: String = other.to_string().chars().take(80).collect();
             return Err(parse_failure(format!(
-                "`{out}` is text: a string was expected, and not {shown}"
+                "`{out}` is text: expected a string, found {shown}"
             )));
         }
     };

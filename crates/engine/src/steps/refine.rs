@@ -111,7 +111,7 @@ pub(crate) fn refine(ctx: &mut BatchContext<'_>, refine: &Refine) -> Result<Step
         return Err(Outcome::new(OutcomeKind::Refine, message).with_details(history));
     };
     report.warnings.push(format!(
-        "no round of {most} was right: round {} stands, with the score {}",
+        "`until` was true in none of {most} iterations: iteration {} is used, with the score {}",
         best.number, best.score
     ));
     restore(ctx, best)?;
@@ -128,7 +128,7 @@ impl RefineState {
     ) -> Result<(), Outcome> {
         let IterationNote { number, how, .. } = note;
         self.report.add(note.report);
-        self.history.push(format!("round {number}: {how}"));
+        self.history.push(format!("iteration {number}: {how}"));
         if let Some(score) = note.score
             && self.highest.is_none_or(|(_, highest)| score > highest)
         {
@@ -157,11 +157,11 @@ fn message(
 ) -> String {
     let until = refine.until.source.trim();
     let rounds = if most == 1 {
-        "the only round".to_owned()
+        "the only iteration".to_owned()
     } else {
-        format!("{most} rounds")
+        format!("{most} iterations")
     };
-    let plain = format!("after {rounds} `{until}` is not true");
+    let plain = format!("after {rounds}, `{until}` is not true");
     let Some(template) = &refine.message else {
         return plain;
     };
@@ -255,7 +255,7 @@ fn begin(ctx: &mut BatchContext<'_>, number: u32) {
 /// Writes the result of an iteration to the log of the attempt.
 fn tell(ctx: &mut BatchContext<'_>, number: u32, how: &str) {
     // A log that cannot be written does not fail the batch.
-    let _ = writeln!(ctx.log, "round {number}: {how}");
+    let _ = writeln!(ctx.log, "iteration {number}: {how}");
 }
 
 /// Reports the result of an iteration, with the stage's `summary` if it can be computed.
@@ -274,7 +274,7 @@ fn is_right(ctx: &BatchContext<'_>, until: &Program) -> Result<bool, Outcome> {
     match value(ctx, until)? {
         Value::Bool(yes) => Ok(yes),
         other => Err(parse_failure(format!(
-            "`until` gave {other}: true or false was expected"
+            "`until`: expected true or false, found {other}"
         ))),
     }
 }
@@ -287,7 +287,7 @@ fn score(ctx: &BatchContext<'_>, program: Option<&Program>) -> Result<Option<f64
         Value::Number(score) => Ok(score.as_f64()),
         Value::Null => Ok(None),
         other => Err(parse_failure(format!(
-            "`score` gave {other}: a number was expected"
+            "`score`: expected a number, found {other}"
         ))),
     }
 }

@@ -208,19 +208,18 @@ fn invalid(
 fn timeout_outcome(file: &FilePath, blocker: WaitBlocker, timeout: Duration) -> Outcome {
     let time = show_duration(timeout);
     let (message, details) = match blocker {
-        WaitBlocker::File => (format!("`{file}` was not there within {time}"), Vec::new()),
+        WaitBlocker::File => (format!("`{file}` did not appear within {time}"), Vec::new()),
         WaitBlocker::Marker(marker) => {
-            let message = format!(
-                "`{file}` is there, but `{marker}`, which marks it as whole, was not within {time}"
-            );
+            let message =
+                format!("`{file}` exists, but its marker `{marker}` did not appear within {time}");
             (message, Vec::new())
         }
         WaitBlocker::Rest => {
-            let message = format!("`{file}` was still being changed when its {time} were over");
+            let message = format!("`{file}` was still changing after {time}");
             (message, Vec::new())
         }
         WaitBlocker::Invalid { message, details } => {
-            let message = format!("`{file}` {message}; nothing else came within {time}");
+            let message = format!("`{file}` {message}; no valid version appeared within {time}");
             (message, details)
         }
     };

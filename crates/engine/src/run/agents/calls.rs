@@ -117,14 +117,14 @@ impl<'a> RunCalls<'a> {
         let refused = |why: String| Err(Outcome::new(OutcomeKind::Budget, why).for_good());
         if budget.only_free && sent.reserved != Some(NanoUsd::ZERO) {
             return refused(format!(
-                "agent `{}` ({}) is not asked by a run --until-paid: go on without it",
+                "agent `{}` ({}) costs money, which --until-paid excludes: run without it",
                 sent.agent, sent.provider
             ));
         }
         if budget.run.is_some() || budget.workspace.is_some() {
             let Some(most) = sent.reserved else {
                 return refused(format!(
-                    "nobody knows what a call of agent `{}` ({}) costs, and there is a limit: set `max_usd_per_call` under [agents.{}]",
+                    "the price of a call of agent `{}` ({}) is unknown, but there is a budget: set `max_usd_per_call` under [agents.{}]",
                     sent.agent, sent.provider, sent.agent
                 ));
             };
@@ -133,7 +133,7 @@ impl<'a> RunCalls<'a> {
                 && spent > limit
             {
                 return refused(format!(
-                    "this call may cost {most}, and of the {limit} of this run {} are left{}: raise --budget-usd",
+                    "this call may cost {most}, but only {} of the {limit} for this run are left{}: raise --budget-usd",
                     limit.less(ledger.run.cost + ledger.reserved),
                     ledger.beside()
                 ));
@@ -142,7 +142,7 @@ impl<'a> RunCalls<'a> {
                 let before = self.before(ledger)?.cost;
                 if before + spent > limit {
                     return refused(format!(
-                        "this call may cost {most}, and of the {limit} of this workspace {} are left{}: raise `usd` under [limits]",
+                        "this call may cost {most}, but only {} of the {limit} for this workspace are left{}: raise `usd` under [limits]",
                         limit.less(before + ledger.run.cost + ledger.reserved),
                         ledger.beside()
                     ));
@@ -153,7 +153,7 @@ impl<'a> RunCalls<'a> {
             && self.before(ledger)?.calls + ledger.run.calls + ledger.in_flight >= limit
         {
             return refused(format!(
-                "this workspace may make {limit} calls, and made them: raise `calls` under [limits]"
+                "this workspace has made all of its {limit} calls: raise `calls` under [limits]"
             ));
         }
         let tokens = sent.likely_input + sent.most_output;
@@ -161,7 +161,7 @@ impl<'a> RunCalls<'a> {
             let used = self.before(ledger)?.usage.total() + ledger.run.usage.total();
             if used + ledger.reserved_tokens + tokens > limit {
                 return refused(format!(
-                    "this call may use {tokens} tokens, and of the {limit} of this workspace {} are left: raise `tokens` under [limits]",
+                    "this call may use {tokens} tokens, but only {} of the {limit} for this workspace are left: raise `tokens` under [limits]",
                     limit.saturating_sub(used + ledger.reserved_tokens)
                 ));
             }
@@ -170,7 +170,7 @@ impl<'a> RunCalls<'a> {
             let used = self.before(ledger)?.took_ms + ledger.run.took_ms;
             if u128::from(used) >= limit.as_millis() {
                 return refused(format!(
-                    "the calls of this workspace may take {}, and took it: raise `time` under [limits]",
+                    "the calls of this workspace have used their {}: raise `time` under [limits]",
                     show_duration(limit)
                 ));
             }
@@ -203,8 +203,8 @@ impl Ledger {
     fn beside(&self) -> String {
         match self.in_flight {
             0 => String::new(),
-            1 => " beside 1 call under way".to_owned(),
-            calls => format!(" beside {calls} calls under way"),
+            1 => " beside 1 call in flight".to_owned(),
+            calls => format!(" beside {calls} calls in flight"),
         }
     }
 }

@@ -115,7 +115,7 @@ impl<'a> CostEstimator<'a> {
         batch: &BatchScan,
     ) -> Result<Result<PlannedRequest, String>, String> {
         if called(&self.ctx, stage).is_empty() {
-            return Ok(Err("no agent that costs something is asked".to_owned()));
+            return Ok(Err("all its agents are free".to_owned()));
         }
         let ready = of_stage(&self.ctx, stage, self.agents)?;
         let schemas = Schemas::default();
@@ -123,7 +123,7 @@ impl<'a> CostEstimator<'a> {
         let simulated = dry_run.of(batch, &HashSet::new());
         Ok(match (simulated.request, simulated.unknown) {
             (Some(request), _) => Ok(request),
-            (None, Some(why)) => Err(format!("it cannot be told before it runs: {why}")),
+            (None, Some(why)) => Err(format!("the request is unknown before it runs: {why}")),
             (None, None) => Err(match simulated.kept {
                 0 => "nothing is asked".to_owned(),
                 _ => "every answer is kept".to_owned(),

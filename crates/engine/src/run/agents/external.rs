@@ -254,7 +254,7 @@ fn refuse(
 ) -> Result<Option<String>, RunError> {
     let name = batch_name(&stage.name, &lease.batch);
     let lines: Vec<String> = taken.wrong.iter().map(ReplyError::line).collect();
-    let message = format!("what {} answered is not right", lease.client);
+    let message = format!("the answer of {} is invalid", lease.client);
     let outcome = Outcome::new(OutcomeKind::Schema, message);
     let kept = set_aside(recorder, &name, &outcome, None, &[(number, lines.clone())])?;
     let wrong = match lines.len() {
@@ -289,7 +289,7 @@ fn close(recorder: &mut Recorder<'_>) -> Result<(), RunError> {
         EventType::Complete,
         "milepost",
         event,
-        "an answer was taken in",
+        "an answer was accepted",
         Vec::new(),
     )?;
     recorder.flush()

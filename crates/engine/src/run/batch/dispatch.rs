@@ -258,9 +258,9 @@ impl Dispatcher<'_, '_> {
             attempt,
         };
         let summary = if attempt == 1 {
-            format!("{name} begins")
+            format!("{name} starts")
         } else {
-            format!("{name} begins again, try {attempt}")
+            format!("{name} starts again, attempt {attempt}")
         };
         self.recorder.record(
             EventType::Invoke,
@@ -323,7 +323,7 @@ impl Dispatcher<'_, '_> {
             attempt,
             outcome: outcome.clone(),
         };
-        let summary = format!("{name}, try {attempt}: {outcome}");
+        let summary = format!("{name}, attempt {attempt}: {outcome}");
         self.recorder.record(
             EventType::Error,
             &self.acting(index),
@@ -412,11 +412,11 @@ impl Dispatcher<'_, '_> {
                         self.done
                             .held
                             .get_or_insert_with(|| outcome.message.clone());
-                        format!("{name} is held: {}", outcome.message)
+                        format!("{name} waits: {}", outcome.message)
                     }
                     OutcomeKind::Awaited => {
                         self.done.awaits += 1;
-                        format!("{name} is held: {}", outcome.message)
+                        format!("{name} waits: {}", outcome.message)
                     }
                     _ => format!("{name} was stopped"),
                 };

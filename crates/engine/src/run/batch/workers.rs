@@ -107,8 +107,8 @@ impl AttemptObserver for EventSender<'_> {
                 }
                 let out = step.out.clone();
                 let summary = match round {
-                    Some(round) => format!("{name}, round {round}: {} begins", step.out),
-                    None => format!("{name}: {} begins", step.out),
+                    Some(round) => format!("{name}, iteration {round}: {} starts", step.out),
+                    None => format!("{name}: {} starts", step.out),
                 };
                 let event = Event::StepStarted {
                     stage,
@@ -145,7 +145,7 @@ impl AttemptObserver for EventSender<'_> {
                 let score = score.unwrap_or_default();
                 let said = round.summary.as_ref().map(|said| format!(": {said}"));
                 let said = said.unwrap_or_default();
-                let summary = format!("{name}, round {}: {how}{score}{said}", round.round);
+                let summary = format!("{name}, iteration {}: {how}{score}{said}", round.round);
                 let event = Event::RoundJudged {
                     stage,
                     batch,
@@ -154,7 +154,7 @@ impl AttemptObserver for EventSender<'_> {
                 (EventType::Review, event, summary)
             }
             StepEvent::Revises(round, why) => {
-                let summary = format!("{name} is revised in round {round}: {why}");
+                let summary = format!("{name} starts iteration {round} after {why}");
                 let event = Event::RoundStarted {
                     stage,
                     batch,
@@ -290,7 +290,7 @@ pub(crate) fn work(
         let tried = tried.unwrap_or_else(|_| AttemptResult {
             result: Err(Outcome::new(
                 OutcomeKind::Parse,
-                "a step broke down: this is a defect of Milepost, please report it",
+                "a step panicked: this is a defect of Milepost, please report it",
             )),
             scratch: None,
             log: None,

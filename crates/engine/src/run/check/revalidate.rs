@@ -88,7 +88,7 @@ pub(crate) fn rejudge(
         crate::run::record::retire::remove_checkpoint(recorder, &stage.name, stage.number)?;
         recorder.flush()?;
         let summary = format!(
-            "{}: {count} batches were validated again and hold",
+            "{}: {count} batches were validated again and are valid",
             stage.name
         );
         let event = Event::Judged {

@@ -197,7 +197,7 @@ pub(crate) fn checks(checks: &[Check], scope: &Scope) -> Result<(), Outcome> {
         let failed = match value(scope, &check.test) {
             Ok(Value::Bool(true)) => continue,
             Ok(Value::Bool(false)) => None,
-            Ok(other) => Some(format!("it gave {other}, where true or false was expected")),
+            Ok(other) => Some(format!("expected true or false, found {other}")),
             Err(outcome) => Some(outcome.message),
         };
         let message = match &check.message {

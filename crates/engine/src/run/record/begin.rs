@@ -37,7 +37,7 @@ pub(crate) fn begin(
         batches,
         will,
     };
-    let summary = format!("{} begins: {will} of {batches} batches", stage.name);
+    let summary = format!("{} starts: {will} of {batches} batches", stage.name);
     recorder.record(EventType::Invoke, agent(stage), event, summary, Vec::new())
 }
 

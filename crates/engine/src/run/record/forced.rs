@@ -42,7 +42,7 @@ pub(crate) fn note(
                 Event::Forced { batches, .. } => {
                     format!("{name}: {} batches are forced", batches.len())
                 }
-                _ => format!("{name}: --force of earlier runs is withdrawn"),
+                _ => format!("{name}: --force of earlier runs is cancelled"),
             };
             recorder.record(EventType::Revision, "milepost", event, summary, Vec::new())?;
         }

@@ -63,7 +63,7 @@ pub(crate) fn batches(
             "{} {}: {count} files to quarantine",
             milepost_core::plan::expand::batch_name(stage, key),
             if failed.is_some() {
-                "failed, and what it made before does not stand"
+                "failed, and its earlier outputs are out of date"
             } else {
                 "is no longer made"
             }
@@ -81,8 +81,7 @@ pub(crate) fn batches(
         move_aside(recorder, &files, &markers)?;
         recorder.kept.extend(leaving);
         if let Some(outcome) = failed.as_ref().filter(|_| count > 0) {
-            let why =
-                format!("it does not stand any more, and making it again failed: {outcome}\n");
+            let why = format!("out of date, and rebuilding it failed: {outcome}\n");
             quarantine::write_reason(recorder.ctx.disk, recorder.ctx.layout, &folder, &why)?;
         }
     }
@@ -322,7 +321,7 @@ pub(crate) fn remove_checkpoint(
         stage: stage.to_owned(),
         number,
     };
-    let summary = format!("stage_{number}_complete.json is removed: {stage} is to be made again");
+    let summary = format!("stage_{number}_complete.json is removed: {stage} must be rebuilt");
     recorder.record(EventType::Revision, "milepost", event, summary, Vec::new())
 }
 

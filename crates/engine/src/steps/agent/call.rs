@@ -82,7 +82,8 @@ impl Caller<'_> {
                 .filter(|&wait| retry::is_too_long(Some(wait)))
             {
                 let wait = milepost_core::base::duration::show_duration(wait);
-                outcome.message = format!("{}, to be called again in {wait}", outcome.message);
+                outcome.message =
+                    format!("{}; the server asks to retry in {wait}", outcome.message);
             }
             let jitter = retry::jitter(ctx.name, self.count);
             let next = match after(&fault, tried, jitter) {
@@ -281,7 +282,8 @@ impl Caller<'_> {
                 return Err(CallError::Failed(cancelled()));
             }
             WaitResult::Left if until.is_over() => {
-                let message = "its batch was not done within 25 hours: run again to wait on";
+                let message =
+                    "its provider batch did not end within 25 hours: run again to continue waiting";
                 let outcome = Outcome::new(OutcomeKind::Timeout, message).for_good();
                 return Err(CallError::Failed(outcome));
             }
@@ -291,7 +293,7 @@ impl Caller<'_> {
             BatchedResult::Result(result) => (result, false),
             BatchedResult::Refused(fault) => (Err(fault), true),
             BatchedResult::Lost => {
-                let message = "its batch is not to be found at the provider";
+                let message = "its provider batch was not found";
                 return Ok(Err(CallFault::new(FaultKind::Cut, message)));
             }
             BatchedResult::Broken(outcome) => return Err(CallError::Failed(outcome)),
@@ -480,7 +482,7 @@ fn replay(heard: &BTreeMap<String, Heard>, sent: &Sent) -> Result<Reply, CallFau
 
 /// Returns the outcome of a batch that waits for an external agent.
 fn awaited(agent: &str) -> Outcome {
-    let message = format!("agent `{agent}` has to answer first, from outside");
+    let message = format!("waiting for external agent `{agent}`");
     Outcome::new(OutcomeKind::Awaited, message).for_good()
 }
 

@@ -79,7 +79,7 @@ pub(crate) enum AgentError {
     #[error(transparent)]
     Http(#[from] HttpError),
     /// No preset has this name.
-    #[error("`{0}` is not known")]
+    #[error("there is no command line preset `{0}`")]
     UnknownTool(String),
     /// The environment variable with its key is not set.
     #[error("agent `{agent}` needs a key: set the environment variable {variable}")]

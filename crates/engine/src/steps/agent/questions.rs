@@ -377,7 +377,7 @@ fn round(
         StopReason::Length if asked.len() > 1 => {
             return Err(CallError::TooLong(broken(
                 OutcomeKind::Cut,
-                "the answer was cut at its most tokens",
+                "the answer was cut at `max_tokens`",
             )));
         }
         StopReason::Length => {
@@ -388,7 +388,7 @@ fn round(
         }
         StopReason::Refused => {
             return Err(CallError::Failed(
-                broken(OutcomeKind::Refused, "it would not answer").with_details(vec![reply.text]),
+                broken(OutcomeKind::Refused, "it refused to answer").with_details(vec![reply.text]),
             ));
         }
         StopReason::End | StopReason::Other(_) => {}

@@ -85,7 +85,7 @@ pub(crate) fn answer(
     match &handle.backend {
         Backend::Rules(_) => Err(input_failure(
             task.agent,
-            "a table of rules answers the questions that `split` wrote, and nothing else",
+            "rules only answer questions that `split` wrote",
         )),
         Backend::Jq(program) => {
             let input = ctx.scope.input_of(&program.jq)?;
@@ -307,10 +307,10 @@ fn refuse(handle: &AgentHandle, reply: &Reply) -> Result<(), Outcome> {
             .for_good())
     };
     match reply.stop {
-        StopReason::Refused => outcome(OutcomeKind::Refused, "it would not answer"),
+        StopReason::Refused => outcome(OutcomeKind::Refused, "it refused to answer"),
         StopReason::Length => outcome(
             OutcomeKind::Cut,
-            "the answer was cut at its most tokens: raise `max_tokens`",
+            "the answer was cut at `max_tokens`: raise `max_tokens`",
         ),
         StopReason::End | StopReason::Other(_) => Ok(()),
     }
@@ -320,7 +320,7 @@ fn refuse(handle: &AgentHandle, reply: &Reply) -> Result<(), Outcome> {
 fn block(text: &str, defaults: &Map<String, Value>) -> Result<(Value, Vec<String>), String> {
     let block = tap_yaml(text, defaults).map_err(|error| error.to_string())?;
     let defaulted = block.defaulted.iter();
-    let warnings = defaulted.map(|key| format!("the answer lacks `{key}`: its default is taken"));
+    let warnings = defaulted.map(|key| format!("the answer lacks `{key}`: its default is used"));
     let warnings = warnings.collect();
     Ok((Value::Object(block.values), warnings))
 }
@@ -349,10 +349,12 @@ pub(crate) fn read(
 
 /// Returns the files of a name as attachments.
 fn attached(ctx: &BatchContext<'_>, name: &str) -> Result<Vec<Attachment>, Outcome> {
-    let sources = ctx
-        .scope
-        .sources(name)
-        .ok_or_else(|| input_failure(name, "`attach` names inputs and what earlier steps made"))?;
+    let sources = ctx.scope.sources(name).ok_or_else(|| {
+        input_failure(
+            name,
+            "`attach` must name inputs or outputs of earlier steps",
+        )
+    })?;
     let mut files = Vec::new();
     for source in sources {
         let mut bytes = Vec::new();

@@ -102,7 +102,7 @@ pub enum SpawnError {
     },
     /// Not even `SIGKILL` ended it: it hangs in the kernel.
     #[error(
-        "program `{program}` (process {pid}) does not end, even by force: it hangs in the kernel, perhaps on a disk that is away"
+        "program `{program}` (process {pid}) does not end, even by force: it hangs in the kernel, perhaps on a disk that does not respond"
     )]
     Unending {
         /// First word of the command.

@@ -114,7 +114,7 @@ impl Corrections {
             }
             let new = place.clone();
             if key_of(&record).as_deref() != Some(key) {
-                let why = format!("by `{field}` a record is known: it cannot be corrected");
+                let why = format!("`{field}` is part of the key and cannot be corrected");
                 self.wrong.insert((*line, why));
                 return None;
             }
@@ -133,7 +133,7 @@ impl Corrections {
     pub(crate) fn all_used(mut self) -> Result<(), Outcome> {
         for (key, rows) in &self.by_key {
             if !self.used.contains(key) {
-                let why = format!("no element is `{key}`");
+                let why = format!("there is no element `{key}`");
                 self.wrong
                     .extend(rows.iter().map(|row| (row.line, why.clone())));
             }

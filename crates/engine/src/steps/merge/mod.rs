@@ -80,7 +80,7 @@ fn key_text(value: &Value) -> Result<String, Outcome> {
         Value::String(text) => Ok(text.clone()),
         Value::Number(number) => Ok(number.to_string()),
         other => Err(parse_failure(format!(
-            "`key` gave {other}: text or a number was expected"
+            "`key`: expected text or a number, found {other}"
         ))),
     }
 }
