@@ -224,15 +224,15 @@ impl Engine<'_, '_> {
             StageDecision::Failed(why) => failed(why),
             StageDecision::Modified(_, files) => modified(files),
             StageDecision::Ready(found) => match self.begin(stage, found)? {
-                Turn::Ended(report) => *report,
-                Turn::Failed(why) => failed(why),
-                Turn::Modified(files) => modified(files),
+                StageTurn::Ended(report) => *report,
+                StageTurn::Failed(why) => failed(why),
+                StageTurn::Modified(files) => modified(files),
             },
         }))
     }
 
     /// Processes a stage that can start.
-    fn begin(&mut self, stage: &Stage, mut found: StageScan) -> Result<Turn, RunError> {
+    fn begin(&mut self, stage: &Stage, mut found: StageScan) -> Result<StageTurn, RunError> {
         for batch in &found.batches {
             let key = &batch.batch.key;
             tracing::debug!(decision = ?batch.decision, "{}", batch_name(&stage.name, key));
@@ -254,7 +254,7 @@ impl Engine<'_, '_> {
         }
         let cancel = CancelToken::new(self.stop.seen());
         let revalidation =
-            revalidate::rejudge(&mut self.recorder, stage, &found, self.schemas, &cancel)?;
+            revalidate::revalidate(&mut self.recorder, stage, &found, self.schemas, &cancel)?;
         report.judged = revalidation.valid;
         for &index in &revalidation.invalid {
             let batch = &mut found.batches[index];
@@ -276,19 +276,19 @@ impl Engine<'_, '_> {
             .batches(stage, state, &found, Some(revalidated), &disk);
         let batches = match batches {
             Ok(batches) => batches,
-            Err(why) => return Ok(Turn::Failed(why.to_string())),
+            Err(why) => return Ok(StageTurn::Failed(why.to_string())),
         };
         if !batches.modified.is_empty() {
-            return Ok(Turn::Modified(batches.modified));
+            return Ok(StageTurn::Modified(batches.modified));
         }
         iterations::tidy(&ctx, stage, &found, &batches.open)?;
         report.reused = batches.count(&[Action::UpToDate]);
         report.left = batches.count(&[Action::Left, Action::Wait, Action::May]);
         report.awaits.clone_from(&batches.awaits);
         let will = batches.places(&[Action::Run, Action::Fail]);
-        let mut lacks = None;
+        let mut unavailable = None;
         if !will.is_empty() {
-            lacks = self.work(stage, &found, &will, &mut report)?;
+            unavailable = self.run_batches(stage, &found, &will, &mut report)?;
         }
         let ending = Ending {
             selection: self.selection,
@@ -296,15 +296,15 @@ impl Engine<'_, '_> {
             found: &found,
             invalid: &revalidation.invalid,
             before,
-            unavailable: lacks,
+            unavailable,
         };
         ending.end(&mut self.recorder, &mut report)?;
-        Ok(Turn::Ended(Box::new(report)))
+        Ok(StageTurn::Ended(Box::new(report)))
     }
 
     /// Runs batches. Returns the reason why a required agent is unavailable; nothing has run in that case. If a service is
     /// unavailable, every batch fails.
-    fn work(
+    fn run_batches(
         &mut self,
         stage: &Stage,
         found: &StageScan,
@@ -321,13 +321,13 @@ impl Engine<'_, '_> {
         });
         // No service is started for batches that fail before they start.
         let begins = will.iter().any(|&at| found.batches[at].decision.is_ok());
-        let lacks = if begins {
+        let unavailable = if begins {
             let services = &mut self.services;
             services.need(&mut self.recorder, stage, self.agents.http(), self.observer)?
         } else {
             None
         };
-        let lacks = lacks.map(|why| Outcome::new(OutcomeKind::Connect, why));
+        let unavailable = unavailable.map(|why| Outcome::new(OutcomeKind::Connect, why));
         let ctx = self.recorder.ctx;
         let base = ctx.settings.scope(ctx.pipeline);
         let time = match &stage.policy.timeout {
@@ -373,7 +373,7 @@ impl Engine<'_, '_> {
             run_id: &run_id,
             this_run: [run_id.clone()],
             spares: ScratchPool::default(),
-            lacks,
+            lacks: unavailable,
         };
         let previous = previous_files(&self.recorder.state, &stage.name);
         let jobs = self.options.jobs.map(|jobs| usize::from(jobs.get()));
@@ -416,7 +416,7 @@ impl Engine<'_, '_> {
 }
 
 /// The result of a stage that could start.
-enum Turn {
+enum StageTurn {
     Ended(Box<StageReport>),
     /// No batch ran, for this reason.
     Failed(String),

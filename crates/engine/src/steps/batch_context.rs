@@ -37,16 +37,16 @@ pub(crate) trait OutputDir {
     ///
     /// # Errors
     /// When the file system fails.
-    fn place(&self, out: &str) -> io::Result<PathBuf>;
+    fn program_path(&self, out: &str) -> io::Result<PathBuf>;
 
     /// Writes a helper file for a program and returns its absolute path. The file is no output.
     ///
     /// # Errors
     /// When the file system fails, or `name` is no plain file name.
-    fn beside(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf>;
+    fn write_helper(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf>;
 
     /// Sets the iteration whose files outputs with `{{ iteration }}` stand for.
-    fn round(&self, number: u32);
+    fn set_iteration(&self, number: u32);
 
     /// Removes the files of an output or `out`, so that a retry starts without them.
     ///
@@ -58,7 +58,7 @@ pub(crate) trait OutputDir {
     ///
     /// # Errors
     /// When the file system fails, or a link or folder lies at the path of a file.
-    fn made(&self, out: &str) -> io::Result<Vec<Arc<dyn Source>>>;
+    fn written(&self, out: &str) -> io::Result<Vec<Arc<dyn Source>>>;
 }
 
 /// Saved iterations of `[refine]`, so that an interrupted batch continues after the last finished one.

@@ -32,7 +32,7 @@ pub(crate) fn run_steps(ctx: &mut BatchContext<'_>, number: u32) -> Result<StepR
             return Err(stage_is_over(stage));
         }
         ctx.cancel.set_time((ctx.left)());
-        if !wanted(ctx, step).map_err(|outcome| ended(ctx, None, outcome))? {
+        if !is_wanted(ctx, step).map_err(|outcome| cause_of(ctx, None, outcome))? {
             if number == 1 {
                 ctx.scope.absent(&step.out);
             }
@@ -46,18 +46,18 @@ pub(crate) fn run_steps(ctx: &mut BatchContext<'_>, number: u32) -> Result<StepR
                 ctx.scope.absent(name);
             }
         }
-        report.add(tries(ctx, step, index)?);
+        report.add(run_with_retries(ctx, step, index)?);
         if made_by_program(step) {
             let written = written_by(stage, step);
             for output in &stage.outputs {
                 // Output that another step wrote in an earlier iteration is kept.
                 let own = number == 1 || written.contains(&output.name.as_str());
                 if own || is_there(ctx, &output.name)? {
-                    take(ctx, &output.name)?;
+                    add_to_scope(ctx, &output.name)?;
                 }
             }
         } else {
-            take(ctx, &step.out)?;
+            add_to_scope(ctx, &step.out)?;
         }
     }
     Ok(report)
@@ -82,12 +82,12 @@ fn clear(ctx: &BatchContext<'_>, name: &str) -> Result<(), Outcome> {
 }
 
 fn is_there(ctx: &BatchContext<'_>, name: &str) -> Result<bool, Outcome> {
-    let made = ctx.outputs.made(name);
+    let made = ctx.outputs.written(name);
     made.map(|files| !files.is_empty())
         .map_err(|error| output_failure(name, error))
 }
 
-fn wanted(ctx: &mut BatchContext<'_>, step: &Step) -> Result<bool, Outcome> {
+fn is_wanted(ctx: &mut BatchContext<'_>, step: &Step) -> Result<bool, Outcome> {
     let Some(when) = &step.when else {
         return Ok(true);
     };
@@ -100,10 +100,14 @@ fn wanted(ctx: &mut BatchContext<'_>, step: &Step) -> Result<bool, Outcome> {
     }
 }
 
-fn tries(ctx: &mut BatchContext<'_>, step: &Step, index: usize) -> Result<StepReport, Outcome> {
+fn run_with_retries(
+    ctx: &mut BatchContext<'_>,
+    step: &Step,
+    index: usize,
+) -> Result<StepReport, Outcome> {
     let mut failed = 0;
     loop {
-        let outcome = match once(ctx, step) {
+        let outcome = match run_limited(ctx, step) {
             Ok(report) => return Ok(report),
             Err(outcome) => outcome,
         };
@@ -151,7 +155,7 @@ pub(crate) fn stage_is_over(stage: &Stage) -> Outcome {
 
 /// Returns the real cause of a failure: if the attempt was cancelled, that is the cause. `time` is the name and time limit of
 /// the step.
-fn ended(ctx: &BatchContext<'_>, time: Option<(&str, Duration)>, outcome: Outcome) -> Outcome {
+fn cause_of(ctx: &BatchContext<'_>, time: Option<(&str, Duration)>, outcome: Outcome) -> Outcome {
     if outcome.kind == OutcomeKind::Cancelled {
         return outcome;
     }
@@ -172,7 +176,7 @@ fn ended(ctx: &BatchContext<'_>, time: Option<(&str, Duration)>, outcome: Outcom
     }
 }
 
-fn once(ctx: &mut BatchContext<'_>, step: &Step) -> Result<StepReport, Outcome> {
+fn run_limited(ctx: &mut BatchContext<'_>, step: &Step) -> Result<StepReport, Outcome> {
     let is_program = made_by_program(step);
     let ends_itself = step.kind.info().ends_itself;
     let time = match &step.timeout {
@@ -183,15 +187,15 @@ fn once(ctx: &mut BatchContext<'_>, step: &Step) -> Result<StepReport, Outcome> 
     let least = time.map_or(left, |time| Some(left.map_or(time, |left| left.min(time))));
     // `run_command` ends a program and gives it time to shut down. `wait` reports itself what it waited for.
     ctx.cancel.set_time(if ends_itself { left } else { least });
-    let done = doing(ctx, step, least.unwrap_or(COMMAND_TIMEOUT));
+    let done = run_step(ctx, step, least.unwrap_or(COMMAND_TIMEOUT));
     let named = time.filter(|_| !ends_itself);
     let named = named.map(|time| (step.kind.name(), time));
-    let done = done.map_err(|outcome| ended(ctx, named, outcome));
+    let done = done.map_err(|outcome| cause_of(ctx, named, outcome));
     ctx.cancel.set_time((ctx.left)());
     done
 }
 
-fn doing(
+fn run_step(
     ctx: &mut BatchContext<'_>,
     step: &Step,
     timeout: Duration,
@@ -211,7 +215,7 @@ fn doing(
                 attach: &kind.attach,
                 defaults: &kind.defaults,
                 agent: &kind.agent,
-                prompt: picked(ctx, "prompt", &kind.prompt)?,
+                prompt: selected(ctx, "prompt", &kind.prompt)?,
                 schema: kind.schema.as_ref(),
                 result: kind.result.as_ref(),
                 attempts: step.attempts,
@@ -222,7 +226,7 @@ fn doing(
         StepKind::Http(kind) => http::call(ctx, out, kind, timeout),
         StepKind::Jq(kind) => jq::jq(ctx, out, &kind.program, kind.stream.as_ref()),
         StepKind::Render(kind) => {
-            let template = picked(ctx, "render", &kind.template)?;
+            let template = selected(ctx, "render", &kind.template)?;
             files::render(ctx, out, template)
         }
         StepKind::Xlsx(kind) => workbook::write(ctx, out, &kind.workbook),
@@ -239,7 +243,7 @@ fn doing(
 }
 
 /// Returns the template that the step selects for this batch.
-fn picked<'s>(
+fn selected<'s>(
     ctx: &BatchContext<'_>,
     key: &str,
     template: &'s TemplateChoice,
@@ -262,10 +266,10 @@ fn made_by_program(step: &Step) -> bool {
 ///
 /// # Errors
 /// When the files cannot be listed.
-pub(crate) fn take(ctx: &mut BatchContext<'_>, name: &str) -> Result<(), Outcome> {
+pub(crate) fn add_to_scope(ctx: &mut BatchContext<'_>, name: &str) -> Result<(), Outcome> {
     let made = ctx
         .outputs
-        .made(name)
+        .written(name)
         .map_err(|error| output_failure(name, error))?;
     let output = ctx.stage.output(name);
     let reading = output.map(Output::reading);

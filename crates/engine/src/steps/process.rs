@@ -34,7 +34,7 @@ pub(crate) fn command(
     let arguments = step.arguments.as_slice();
     let scope = scope(ctx, arguments)?;
     let outs = ctx.outputs;
-    let mut write = |name: &str, bytes: &[u8]| outs.beside(name, bytes);
+    let mut write = |name: &str, bytes: &[u8]| outs.write_helper(name, bytes);
     let program = program(arguments, step.shell, &scope, ctx.project, &mut write)?;
     let mut environment: BTreeMap<String, String> = ctx.environment.clone();
     for name in &step.env {
@@ -274,7 +274,7 @@ fn scope(ctx: &mut BatchContext<'_>, arguments: &[Text]) -> Result<Value, Outcom
         for output in &ctx.stage.outputs {
             let place = ctx
                 .outputs
-                .place(&output.name)
+                .program_path(&output.name)
                 .map_err(|error| output_failure(&output.name, error))?;
             paths.insert(
                 output.name.clone(),
@@ -304,7 +304,7 @@ fn scope(ctx: &mut BatchContext<'_>, arguments: &[Text]) -> Result<Value, Outcom
             if !paths.contains_key(&step.out) {
                 let place = ctx
                     .outputs
-                    .place(&step.out)
+                    .program_path(&step.out)
                     .map_err(|error| output_failure(&step.out, error))?;
                 paths.insert(step.out.clone(), Value::from(place.display().to_string()));
             }

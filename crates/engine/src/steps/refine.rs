@@ -3,7 +3,7 @@
 use super::batch_context::{
     BatchContext, StepEvent, StepReport, input_failure, output_failure, parse_failure,
 };
-use super::iteration::{run_steps, take};
+use super::iteration::{add_to_scope, run_steps};
 use super::values;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::event::Round;
@@ -64,21 +64,21 @@ pub(crate) fn refine(ctx: &mut BatchContext<'_>, refine: &Refine) -> Result<Step
         begin(ctx, number);
         let report = run_steps(ctx, number)?;
         if is_right(ctx, &refine.until)? {
-            tell(ctx, number, "right");
+            log_result(ctx, number, "right");
             // It is the result whatever its score.
             let score = score(ctx, refine.score.as_ref()).unwrap_or_default();
-            judged(ctx, number, true, score);
+            report_iteration(ctx, number, true, score);
             done.report.add(report);
             ctx.iterations.over();
             return Ok(done.report);
         }
         let score = score(ctx, refine.score.as_ref())?;
-        judged(ctx, number, false, score);
+        report_iteration(ctx, number, false, score);
         let how = score.map_or_else(
             || "not right".to_owned(),
             |score| format!("not right, score {score}"),
         );
-        tell(ctx, number, &how);
+        log_result(ctx, number, &how);
         let held = if refine.best { files(ctx)? } else { Vec::new() };
         let digests = held.iter().map(|(name, bytes)| {
             let digest = bytes.as_ref().map(Digest::of);
@@ -95,7 +95,7 @@ pub(crate) fn refine(ctx: &mut BatchContext<'_>, refine: &Refine) -> Result<Step
         if number < most {
             let note = serde_json::to_value(&note).map_err(parse_failure)?;
             ctx.iterations.keep(number, note)?;
-            go_on(ctx);
+            set_previous(ctx);
         }
         done.take(note, refine, || Ok(held))?;
     }
@@ -184,7 +184,7 @@ fn resume(
     let mut last = None;
     for note in ctx.iterations.resume()? {
         let note: IterationNote = serde_json::from_value(note).map_err(parse_failure)?;
-        tell(
+        log_result(
             ctx,
             note.number,
             &format!("{}, by an earlier run", note.how),
@@ -207,19 +207,19 @@ fn resume(
         match stands.get(&name) {
             Some(None) => ctx.scope.absent(&name),
             Some(Some(round)) => {
-                ctx.outputs.round(*round);
-                take(ctx, &name)?;
+                ctx.outputs.set_iteration(*round);
+                add_to_scope(ctx, &name)?;
             }
-            None => take(ctx, &name)?,
+            None => add_to_scope(ctx, &name)?,
         }
     }
     begin(ctx, number);
-    go_on(ctx);
+    set_previous(ctx);
     Ok(number)
 }
 
 /// Sets `previous` to the results of this iteration.
-fn go_on(ctx: &mut BatchContext<'_>) {
+fn set_previous(ctx: &mut BatchContext<'_>) {
     let previous = previous(ctx);
     ctx.scope.insert_value("previous", previous);
 }
@@ -233,8 +233,8 @@ fn stands(ctx: &BatchContext<'_>, number: u32) -> Result<BTreeMap<String, Option
         let shown = ctx.scope.source(name).map(|source| source.name());
         let mut found = None;
         for round in (1..=number).rev().filter(|_| shown.is_some()) {
-            ctx.outputs.round(round);
-            let made = ctx.outputs.made(name);
+            ctx.outputs.set_iteration(round);
+            let made = ctx.outputs.written(name);
             let made = made.map_err(|error| output_failure(name, error))?;
             if made.first().map(|file| file.name()) == shown {
                 found = Some(round);
@@ -243,23 +243,23 @@ fn stands(ctx: &BatchContext<'_>, number: u32) -> Result<BTreeMap<String, Option
         }
         stands.insert(name.clone(), found);
     }
-    ctx.outputs.round(number);
+    ctx.outputs.set_iteration(number);
     Ok(stands)
 }
 
 fn begin(ctx: &mut BatchContext<'_>, number: u32) {
-    ctx.outputs.round(number);
+    ctx.outputs.set_iteration(number);
     ctx.scope.insert_value("iteration", number.into());
 }
 
 /// Writes the result of an iteration to the log of the attempt.
-fn tell(ctx: &mut BatchContext<'_>, number: u32, how: &str) {
+fn log_result(ctx: &mut BatchContext<'_>, number: u32, how: &str) {
     // A log that cannot be written does not fail the batch.
     let _ = writeln!(ctx.log, "iteration {number}: {how}");
 }
 
 /// Reports the result of an iteration, with the stage's `summary` if it can be computed.
-fn judged(ctx: &BatchContext<'_>, round: u32, right: bool, score: Option<f64>) {
+fn report_iteration(ctx: &BatchContext<'_>, round: u32, right: bool, score: Option<f64>) {
     let summary = ctx.stage.summary.as_ref();
     let summary = summary.and_then(|program| value(ctx, program).ok());
     ctx.observer.event(StepEvent::Judged(Round {
@@ -349,7 +349,7 @@ fn restore(ctx: &mut BatchContext<'_>, kept: BestIteration) -> Result<(), Outcom
                 sink.finish().map_err(failed)?;
             }
         }
-        take(ctx, &name)?;
+        add_to_scope(ctx, &name)?;
     }
     Ok(())
 }

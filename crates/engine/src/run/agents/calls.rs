@@ -209,12 +209,15 @@ impl Ledger {
     }
 }
 
-fn told(found: Vec<Option<Answer>>) -> Vec<Option<(Value, AnswersOf)>> {
-    let told = |found: Answer| {
+fn with_calls(found: Vec<Option<Answer>>) -> Vec<Option<(Value, AnswersOf)>> {
+    let with_call = |found: Answer| {
         let (run, call) = found.call;
         (found.answer, AnswersOf::one(&run, call))
     };
-    found.into_iter().map(|found| found.map(told)).collect()
+    found
+        .into_iter()
+        .map(|found| found.map(with_call))
+        .collect()
 }
 
 fn kept(error: impl std::fmt::Display) -> Outcome {
@@ -239,11 +242,11 @@ impl Calls for RunCalls<'_> {
         let found = addresses.iter().map(|&address| self.answers.peek(address));
         let found = found.map(|found| Ok(found?.filter(ours)));
         let found: Result<Vec<_>, AnswerError> = found.collect();
-        Ok(told(found.map_err(kept)?))
+        Ok(with_calls(found.map_err(kept)?))
     }
 
     fn kept(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
-        Ok(told(self.answers.get_all(addresses).map_err(kept)?))
+        Ok(with_calls(self.answers.get_all(addresses).map_err(kept)?))
     }
 
     fn run(&self) -> &str {

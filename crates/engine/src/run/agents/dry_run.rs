@@ -97,10 +97,13 @@ impl DryRun<'_> {
         let wrong = asked.map_or(0, |asked| {
             asked.sent.questions.saturating_sub(observed.missed)
         });
-        let told = observed.request.is_some() || observed.waits;
+        let is_known = observed.request.is_some() || observed.waits;
         DryRunResult {
             kept: observed.kept.saturating_sub(wrong),
-            unknown: ended.err().filter(|_| !told).map(|outcome| outcome.message),
+            unknown: ended
+                .err()
+                .filter(|_| !is_known)
+                .map(|outcome| outcome.message),
             asked: observed.asked,
             request: observed.request,
             parts: observed.parts,

@@ -90,9 +90,9 @@ impl<'a> CostEstimator<'a> {
         if asked.is_empty() || batches.is_empty() {
             return Ok(None);
         }
-        let ready = of_stage(&self.ctx, stage, self.agents)?;
-        let simulated = self.simulate(stage, &ready, batches);
-        let mut asks = self.sum(stage, &ready, &asked, &simulated)?;
+        let agents = of_stage(&self.ctx, stage, self.agents)?;
+        let simulated = self.simulate(stage, &agents, batches);
+        let mut asks = self.sum(stage, &agents, &asked, &simulated)?;
         if stage.refine.is_some() {
             asks.iterations = simulated.iter().filter_map(|batch| batch.iterations).max();
         }
@@ -117,9 +117,9 @@ impl<'a> CostEstimator<'a> {
         if called(&self.ctx, stage).is_empty() {
             return Ok(Err("all its agents are free".to_owned()));
         }
-        let ready = of_stage(&self.ctx, stage, self.agents)?;
+        let agents = of_stage(&self.ctx, stage, self.agents)?;
         let schemas = Schemas::default();
-        let dry_run = self.dry_run(stage, &schemas, &ready);
+        let dry_run = self.dry_run(stage, &schemas, &agents);
         let simulated = dry_run.of(batch, &HashSet::new());
         Ok(match (simulated.request, simulated.unknown) {
             (Some(request), _) => Ok(request),
@@ -153,8 +153,8 @@ impl<'a> CostEstimator<'a> {
         if outside.is_empty() {
             return Ok(batches.iter().map(|_| None).collect());
         }
-        let ready = of_stage(&self.ctx, stage, self.agents)?;
-        let simulated = self.simulate(stage, &ready, batches);
+        let agents = of_stage(&self.ctx, stage, self.agents)?;
+        let simulated = self.simulate(stage, &agents, batches);
         let of_outside = |sent: &Sent| outside.contains(&sent.agent);
         let sent = simulated
             .into_iter()
@@ -173,20 +173,20 @@ impl<'a> CostEstimator<'a> {
         batch: &BatchScan,
         anew: bool,
     ) -> Result<Result<Option<(PlannedRequest, RequestParts)>, String>, String> {
-        let ready = of_stage(&self.ctx, stage, self.agents)?;
+        let agents = of_stage(&self.ctx, stage, self.agents)?;
         let schemas = Schemas::default();
         let dry_run = DryRun {
             anew,
             in_parts: true,
-            ..self.dry_run(stage, &schemas, &ready)
+            ..self.dry_run(stage, &schemas, &agents)
         };
         let simulated = dry_run.of(batch, &HashSet::new());
         if let Some(why) = simulated.unknown {
             return Ok(Err(why));
         }
         let is_outside = |(request, _): &(PlannedRequest, RequestParts)| {
-            let agent = ready.named(&request.sent.agent);
-            agent.is_some_and(|ready| ready.agent.is_external())
+            let agent = agents.named(&request.sent.agent);
+            agent.is_some_and(|handle| handle.agent.is_external())
         };
         let found = simulated.request.zip(simulated.parts);
         Ok(Ok(found.filter(is_outside)))
@@ -263,7 +263,7 @@ impl<'a> CostEstimator<'a> {
     fn sum(
         &mut self,
         stage: &Stage,
-        ready: &StageAgents,
+        agents: &StageAgents,
         asked: &BTreeMap<String, CalledAgent>,
         simulated: &[DryRunResult],
     ) -> Result<Asks, String> {
@@ -329,14 +329,14 @@ impl<'a> CostEstimator<'a> {
             asks.input_tokens += usage.total_input();
             asks.output_tokens += usage.output;
             asks.basis = basis;
-            let cost = ready.named(name).and_then(|ready| {
-                ready
+            let cost = agents.named(name).and_then(|handle| {
+                handle
                     .costs
-                    .of_call(ready.model(), ready.agent.is_batched(), &usage, None)
+                    .of_call(handle.model(), handle.agent.is_batched(), &usage, None)
             });
             // A command line that reports costs reported them in past calls.
-            let told = past.cost_of(sum.calls.max(sum.batches));
-            asks.cost = asks.cost.zip(cost.or(told)).map(|(sum, one)| sum + one);
+            let reported = past.cost_of(sum.calls.max(sum.batches));
+            asks.cost = asks.cost.zip(cost.or(reported)).map(|(sum, one)| sum + one);
         }
         Ok(asks)
     }

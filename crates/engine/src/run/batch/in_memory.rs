@@ -16,7 +16,7 @@ type Made = BTreeMap<String, Vec<(String, Arc<[u8]>)>>;
 pub(crate) struct MemoryOutputDir<'a> {
     stage: &'a Stage,
     made: Arc<Mutex<Made>>,
-    round: Cell<u32>,
+    iteration: Cell<u32>,
 }
 
 impl<'a> MemoryOutputDir<'a> {
@@ -24,7 +24,7 @@ impl<'a> MemoryOutputDir<'a> {
         Self {
             stage,
             made: Arc::default(),
-            round: Cell::new(1),
+            iteration: Cell::new(1),
         }
     }
 
@@ -42,7 +42,7 @@ impl<'a> MemoryOutputDir<'a> {
     fn star(&self, out: &str, star: Option<&str>) -> String {
         match star {
             Some(star) => star.to_owned(),
-            None if self.is_per_round(out) => self.round.get().to_string(),
+            None if self.is_per_round(out) => self.iteration.get().to_string(),
             None => String::new(),
         }
     }
@@ -65,20 +65,20 @@ impl OutputDir for MemoryOutputDir<'_> {
         }))
     }
 
-    fn place(&self, out: &str) -> io::Result<PathBuf> {
+    fn program_path(&self, out: &str) -> io::Result<PathBuf> {
         Err(nowhere(out))
     }
 
-    fn beside(&self, name: &str, _bytes: &[u8]) -> io::Result<PathBuf> {
+    fn write_helper(&self, name: &str, _bytes: &[u8]) -> io::Result<PathBuf> {
         Err(nowhere(name))
     }
 
-    fn round(&self, number: u32) {
-        self.round.set(number);
+    fn set_iteration(&self, number: u32) {
+        self.iteration.set(number);
     }
 
     fn clear(&self, out: &str) -> io::Result<()> {
-        let round = self.round.get().to_string();
+        let round = self.iteration.get().to_string();
         let keeps_others = self.is_per_round(out);
         if let Some(files) = self.lock().get_mut(out) {
             files.retain(|(star, _)| keeps_others && *star != round);
@@ -86,8 +86,8 @@ impl OutputDir for MemoryOutputDir<'_> {
         Ok(())
     }
 
-    fn made(&self, out: &str) -> io::Result<Vec<Arc<dyn Source>>> {
-        let round = self.round.get().to_string();
+    fn written(&self, out: &str) -> io::Result<Vec<Arc<dyn Source>>> {
+        let round = self.iteration.get().to_string();
         let only_round = self.is_per_round(out);
         let made = self.lock();
         let files = made.get(out).into_iter().flatten();

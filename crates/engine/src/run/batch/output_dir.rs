@@ -24,7 +24,7 @@ pub(crate) struct ScratchOutputDir<'a> {
     cancel: &'a Arc<CancelToken>,
     /// Outputs with one file for each iteration.
     per_round: BTreeSet<&'a str>,
-    round: Cell<u32>,
+    iteration: Cell<u32>,
 }
 
 /// A file in scratch, named by the path that it will have.
@@ -71,7 +71,7 @@ impl<'a> ScratchOutputDir<'a> {
             targets,
             cancel,
             per_round: outputs.map(|output| output.name.as_str()).collect(),
-            round: Cell::new(1),
+            iteration: Cell::new(1),
         }
     }
 
@@ -81,7 +81,7 @@ impl<'a> ScratchOutputDir<'a> {
         if !self.per_round.contains(out) {
             return Ok(pattern);
         }
-        let number = self.round.get().to_string();
+        let number = self.iteration.get().to_string();
         RelPath::parse(&pattern.as_str().replace('*', &number)).map_err(io::Error::other)
     }
 
@@ -174,7 +174,7 @@ impl OutputDir for ScratchOutputDir<'_> {
         Ok(self.cancel.sink(sink))
     }
 
-    fn place(&self, out: &str) -> io::Result<PathBuf> {
+    fn program_path(&self, out: &str) -> io::Result<PathBuf> {
         let target = self.target(out)?;
         self.scratch
             .make_folder_of(&target)
@@ -182,7 +182,7 @@ impl OutputDir for ScratchOutputDir<'_> {
         Ok(self.scratch.at(&target))
     }
 
-    fn beside(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+    fn write_helper(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
         let path = RelPath::parse(name).map_err(io::Error::other)?;
         let mut sink = self.scratch.sink(&path).map_err(io::Error::other)?;
         sink.write_all(bytes)?;
@@ -190,8 +190,8 @@ impl OutputDir for ScratchOutputDir<'_> {
         Ok(self.scratch.at(&path))
     }
 
-    fn round(&self, number: u32) {
-        self.round.set(number);
+    fn set_iteration(&self, number: u32) {
+        self.iteration.set(number);
     }
 
     fn clear(&self, out: &str) -> io::Result<()> {
@@ -201,7 +201,7 @@ impl OutputDir for ScratchOutputDir<'_> {
         Ok(())
     }
 
-    fn made(&self, out: &str) -> io::Result<Vec<Arc<dyn Source>>> {
+    fn written(&self, out: &str) -> io::Result<Vec<Arc<dyn Source>>> {
         let files = self.files_at(self.target(out)?)?;
         Ok(files
             .into_iter()

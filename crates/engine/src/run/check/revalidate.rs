@@ -36,7 +36,7 @@ pub(crate) struct Revalidation {
 ///
 /// # Errors
 /// When the journal cannot be written.
-pub(crate) fn rejudge(
+pub(crate) fn revalidate(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
     survey: &StageScan,

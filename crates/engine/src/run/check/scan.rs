@@ -70,7 +70,7 @@ pub(crate) fn survey(
         Keep::Undone | Keep::And(_) if pending.is_empty() => ctx.asked.differing(),
         _ => None,
     };
-    let differing = differing.filter(|differing| tells_all(stage, differing));
+    let differing = differing.filter(|differing| are_enough(stage, differing));
     let certain = !world.batches_may_differ();
     let recorded = Recorded::of(state);
     let batches = match expand(stage, &scope, &recorded, ctx, &written) {
@@ -112,7 +112,7 @@ pub(crate) fn survey(
         overrides: &overrides,
     };
     Ok(StageScan {
-        batches: scanner.look_at_all(batches, &scope)?,
+        batches: scanner.scan_all(batches, &scope)?,
         shared,
         shared_id,
         certain,
@@ -122,7 +122,7 @@ pub(crate) fn survey(
 
 /// Returns true if changed files alone can make a batch of the stage out of date. Lists of files and files named in other files
 /// can change in other ways.
-fn tells_all(stage: &Stage, differing: &ChangedFiles) -> bool {
+fn are_enough(stage: &Stage, differing: &ChangedFiles) -> bool {
     let from_a_file = |each: &Each| matches!(each.source, EachSource::From { .. });
     let is_plain = |input: &Input| match &input.source {
         InputSource::Path(path) => !differing.wrote() || !path.is_pattern(),
@@ -156,16 +156,16 @@ struct BatchScanner<'a, 'c> {
 }
 
 /// How many batches justify a thread.
-const WORTH_A_THREAD: usize = 64;
+const BATCHES_PER_THREAD: usize = 64;
 
 impl BatchScanner<'_, '_> {
-    fn look_at_all(
+    fn scan_all(
         &self,
         batches: Vec<Batch>,
         scope: &Map<String, Value>,
     ) -> Result<Vec<BatchScan>, String> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = cores.min(batches.len() / WORTH_A_THREAD).max(1);
+        let threads = cores.min(batches.len() / BATCHES_PER_THREAD).max(1);
         let share = batches.len().div_ceil(threads).max(1);
         let mut batches = batches.into_iter();
         let shares: Vec<Vec<Batch>> = (0..threads)

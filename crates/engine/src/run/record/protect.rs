@@ -72,8 +72,9 @@ pub(crate) fn put_checkpoint_away(
     let recorded = &recorder.state.checkpoints;
     let is_recorded = recorded.values().any(|digest| *digest == there);
     // A run that was killed may have written it without a record.
-    let is_untold = !recorded.contains_key(stage) && checkpoint::is_as_written(ctx.layout, number);
-    if is_recorded || is_untold {
+    let is_unrecorded =
+        !recorded.contains_key(stage) && checkpoint::is_as_written(ctx.layout, number);
+    if is_recorded || is_unrecorded {
         return Ok(checkpoint::remove(ctx.disk, ctx.layout, number)?);
     }
     let file = (String::new(), path, Content::Modified);

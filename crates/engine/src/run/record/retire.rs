@@ -228,7 +228,7 @@ fn is_same(recorder: &Recorder<'_>, a: &RelPath, b: &RelPath) -> Result<bool, Ru
 /// When the disk fails.
 pub(crate) fn stages(recorder: &mut Recorder<'_>) -> Result<Vec<String>, RunError> {
     let mut forgotten = Vec::new();
-    remove_untold(recorder)?;
+    remove_unrecorded(recorder)?;
     let known: Vec<(String, u32, bool)> = recorder
         .state
         .stages
@@ -326,13 +326,13 @@ pub(crate) fn remove_checkpoint(
 }
 
 /// Removes checkpoints without a record, which a killed run left. They would not be found once their stage has another number.
-fn remove_untold(recorder: &mut Recorder<'_>) -> Result<(), RunError> {
+fn remove_unrecorded(recorder: &mut Recorder<'_>) -> Result<(), RunError> {
     for number in checkpoint::numbers(recorder.ctx.layout)? {
         let mut stages = recorder.state.stages.iter();
-        let is_told = stages.any(|(name, known)| {
+        let is_recorded = stages.any(|(name, known)| {
             known.number == number && recorder.state.checkpoints.contains_key(name)
         });
-        if is_told {
+        if is_recorded {
             continue;
         }
         let mut stages = recorder.state.stages.iter();

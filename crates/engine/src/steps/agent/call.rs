@@ -387,7 +387,7 @@ fn run(
         Err(fault) => return Ok(Err(fault)),
     };
     let written = |name: &str, bytes: &[u8]| {
-        let written = ctx.outputs.beside(name, bytes);
+        let written = ctx.outputs.write_helper(name, bytes);
         // The step is not retried: a retry would make more calls than a plan counts.
         written.map_err(|error| CallError::Failed(output_failure("the request", error).for_good()))
     };

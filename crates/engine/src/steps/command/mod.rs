@@ -1,4 +1,4 @@
-//! Running one command to its end: what it gets, what came of it, and that nothing of it is left behind.
+//! Runs one command to its end, and leaves none of its processes behind.
 
 mod output;
 mod process_tree;
@@ -22,15 +22,15 @@ use output::{OutputEvent, OutputReader};
 use process_tree::ProcessTree;
 use stop::{Terminate, terminate};
 
-/// How often a running command is looked at for a stop, a timeout, and an end that its output does not show.
+/// How often a running command is checked for a stop, a timeout, and an end that its output does not show.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How long output may stay open after everything that is known of the command has ended.
+/// How long output may stay open after all known processes of the command have ended.
 const OUTPUT_LINGERS: Duration = Duration::from_millis(200);
 
-/// Runs a command to its end and returns when nothing of it runs any more: not the leader, not its group, not (on Linux, after
-/// [`adopt_orphans`]) a process that left the group for a session of its own. What is left after the leader's end, and all of it
-/// at a timeout or a stop, gets `SIGTERM`, `spec.grace`, `SIGKILL`.
+/// Runs a command and returns when none of its processes runs any more: not the leader, not its group, and (on Linux, after
+/// [`adopt_orphans`]) no process that left the group for a session of its own. After the leader's end, a timeout or a stop, the
+/// remaining processes get `SIGTERM`, `spec.grace`, `SIGKILL`.
 ///
 /// `started` is called once, as soon as the process exists and before its output is read.
 ///
@@ -75,7 +75,7 @@ pub fn run_command(
     }
 }
 
-/// Waits for the leader's end; `Some` if it has to be ended by us.
+/// Waits for the end of the leader; returns `Some` if the command must be ended.
 fn watch(
     tree: &mut ProcessTree<'_>,
     output: &mut OutputReader<'_>,
@@ -85,7 +85,7 @@ fn watch(
     let mut look = Deadline::after(TICK);
     loop {
         let ended = output.pump(TICK.min(deadline.left())) == OutputEvent::LeaderEnded;
-        // A command that never stops talking, or whose output a daemon keeps open, is looked at by the clock as well.
+        // The leader is also checked by the clock: a command may print without pause, and a daemon may keep its output open.
         if ended || look.is_over() || deadline.is_over() {
             if tree.leader_has_ended() {
                 return None;

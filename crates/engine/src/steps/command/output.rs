@@ -1,4 +1,4 @@
-//! What a command says: read from its pipe without ever making it wait for us for good, kept head and tail.
+//! The output of a command: read from its pipe without blocking the command, and limited to head and tail.
 
 use std::collections::VecDeque;
 use std::io::{self, PipeReader, Read, Write};
@@ -10,12 +10,12 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 use super::processes::kernel_id;
 use super::stop::Deadline;
 
-/// What came in the time that was given.
+/// What happened within the given time.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum OutputEvent {
     /// Nothing.
     Quiet,
-    /// Output, which is in the log.
+    /// Output, which was written to the log.
     Output,
     /// The output is at its end and the leader has ended.
     LeaderEnded,
@@ -27,10 +27,10 @@ enum Message {
     LeaderEnded,
 }
 
-/// The output of one command on its way to its log.
+/// Copies the output of one command to its log.
 ///
-/// A thread reads the pipe, because a daemon may keep it open for as long as it likes: whoever reads then cannot be whoever
-/// returns. The thread of such a command ends with the daemon, or at the next thing that it says.
+/// A thread reads the pipe, because a daemon may keep it open for any time. The thread then ends with the daemon, or at its
+/// next output.
 pub(super) struct OutputReader<'a> {
     messages: Receiver<Message>,
     closed: bool,
@@ -38,7 +38,7 @@ pub(super) struct OutputReader<'a> {
 }
 
 impl<'a> OutputReader<'a> {
-    /// Starts to read `pipe`, and then to wait for the end of the process `leader`, which stays to be reaped.
+    /// Reads `pipe`, and then waits for the end of the process `leader` without reaping it.
     pub(super) fn read(
         pipe: PipeReader,
         leader: u32,
@@ -75,14 +75,14 @@ impl<'a> OutputReader<'a> {
                     self.closed = true;
                     return OutputEvent::Output;
                 }
-                // Whoever asks after the end is one who waits for something else.
+                // The caller waits for something else.
                 std::thread::sleep(time);
                 OutputEvent::Quiet
             }
         }
     }
 
-    /// Takes what comes for this long.
+    /// Copies output for this time.
     pub(super) fn pump_for(&mut self, time: Duration) {
         let end = Deadline::after(time);
         while !end.is_over() {
@@ -90,7 +90,7 @@ impl<'a> OutputReader<'a> {
         }
     }
 
-    /// Takes the rest, up to the end of the output or until it was silent for `silence` (at most ten times as long in all).
+    /// Copies the rest, up to the end of the output or until it was silent for `silence` (at most ten times as long in total).
     pub(super) fn drain(&mut self, silence: Duration) {
         let end = Deadline::after(silence * 10);
         while !self.closed && !end.is_over() {
@@ -100,7 +100,7 @@ impl<'a> OutputReader<'a> {
         }
     }
 
-    /// Completes the log.
+    /// Ends the log.
     pub(super) fn finish(self) -> io::Result<()> {
         self.log.finish()
     }
@@ -127,14 +127,14 @@ fn forward(mut pipe: PipeReader, leader: u32, sender: &SyncSender<Message>) {
         return;
     }
     if let Some(pid) = kernel_id(leader) {
-        // Any answer will do: that it is no child (any more) says the same as that it has ended.
+        // Any result will do: an error means that the process has ended and was reaped.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), options) {}
     }
     let _ = sender.send(Message::LeaderEnded);
 }
 
-/// A log of limited size: its head goes through as it comes, its tail is kept until the end.
+/// A log of limited size: the head is written at once, the tail is kept until the end.
 struct Capped<'a> {
     log: &'a mut dyn Write,
     head_left: u64,
@@ -159,7 +159,7 @@ impl<'a> Capped<'a> {
         }
     }
 
-    /// Takes bytes. An error of the log is kept for the end: the command must not hang on it.
+    /// Writes bytes. An error of the log is kept until the end, so that the command does not hang.
     fn write(&mut self, bytes: &[u8]) {
         let (head, rest) = bytes.split_at(
             bytes

@@ -1,4 +1,4 @@
-//! A running command and everything that came of it, also what left its group.
+//! A running command and all its processes, including those that left its group.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
@@ -15,15 +15,15 @@ pub(super) struct ProcessTree<'a> {
     leader: Leader,
     started: StartedProcess,
     token: &'a str,
-    /// Start times of all that were ever seen to belong: once its parent has ended, a process that shed its environment could not be
-    /// known for ours any more.
+    /// The start times of all known processes. After its parent has ended, a process that cleared its environment could not be
+    /// recognized otherwise.
     known: BTreeMap<u32, u64>,
 }
 
 impl<'a> ProcessTree<'a> {
     pub(super) fn new(leader: Leader, token: &'a str) -> ProcessTree<'a> {
         let pid = leader.pid();
-        // It stays readable even if the process has ended, because only we can reap it.
+        // The process stays readable after its end, because only this process reaps it.
         let start_time = Process::look(pid).map_or(0, |process| process.start_time);
         let started = StartedProcess {
             pid,
@@ -43,12 +43,12 @@ impl<'a> ProcessTree<'a> {
         &self.started
     }
 
-    /// Whether the leader has ended.
+    /// Returns true if the leader has ended.
     pub(super) fn leader_has_ended(&self) -> bool {
         self.leader.has_ended()
     }
 
-    /// How the leader ended.
+    /// Returns how the leader ended.
     pub(super) fn status(&mut self) -> Option<Exit> {
         let status = self.leader.reap()?;
         Some(match (status.code(), status.signal()) {
@@ -57,7 +57,7 @@ impl<'a> ProcessTree<'a> {
         })
     }
 
-    /// Members that run, but for the leader. In the usual case this is one look at the list of our own children.
+    /// Returns the running processes except for the leader. Usually this reads only the list of our own children.
     fn members(&mut self) -> Vec<Process> {
         let mut roots = if spawn::adopting() {
             self.adopted()
@@ -81,7 +81,7 @@ impl<'a> ProcessTree<'a> {
         members
     }
 
-    /// Orphans of this command among our own children. Orphans of any command that have ended are reaped on the way.
+    /// Returns orphans of this command among our own children, and reaps ended orphans of any command.
     fn adopted(&self) -> Vec<u32> {
         let leaders = spawn::leaders();
         let own_group = getpgrp().as_raw_pid() as u32;
@@ -93,7 +93,7 @@ impl<'a> ProcessTree<'a> {
             let Some(process) = Process::look(pid) else {
                 continue;
             };
-            // A child in our own group was started by whoever uses this library, without us.
+            // The program that uses this library started a child in our own group itself.
             if process.group == own_group || process.parent != std::process::id() {
             } else if process.ended {
                 ended.push(pid);
@@ -116,7 +116,7 @@ impl<'a> ProcessTree<'a> {
                     let _ = processes::kernel_id(pid)
                         .map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
                 }
-                // One that shed its environment can only come from the command that runs alone.
+                // A process that cleared its environment belongs to the only running command.
                 let mut nameless = nameless.into_iter().filter(|pid| !leaders.contains(pid));
                 if leaders.iter().all(|leader| *leader == self.started.pid) {
                     ours.extend(nameless);
@@ -128,7 +128,7 @@ impl<'a> ProcessTree<'a> {
         ours
     }
 
-    /// Processes anywhere that name this command's attempt: where orphans do not come to us.
+    /// Returns all processes that name this command's attempt, for systems where orphans are not adopted.
     fn named(&self) -> Vec<u32> {
         let all = processes::all().unwrap_or_default().into_iter();
         all.filter(|pid| *pid != self.started.pid && *pid != std::process::id())
@@ -145,7 +145,7 @@ impl Terminate for ProcessTree<'_> {
     }
 
     fn signal(&mut self, signal: Signal) {
-        // Those outside are found first: with their parents gone they would be harder to tell.
+        // Processes outside the group are found first: without their parents they are harder to recognize.
         let members = self.members();
         if let Some(group) = processes::kernel_id(self.started.group) {
             let _ = kill_process_group(group, signal);

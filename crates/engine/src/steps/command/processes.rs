@@ -1,5 +1,5 @@
-//! What the kernel says of processes: who they are, whose children, and which attempt they belong to (from `/proc`, so on Linux;
-//! elsewhere nothing is known, and only groups can be ended).
+//! Reads processes from `/proc`: their identity, children, and attempt. Other systems than Linux have no `/proc`; there only
+//! groups can be ended.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ pub(super) use linux::{all, attempt_of, boot_id, children_of, own_children};
 #[cfg(not(target_os = "linux"))]
 pub(super) use other::{all, attempt_of, boot_id, children_of, own_children};
 
-/// One process at the moment it was looked at. Its id together with its start time is its identity.
+/// One process as it was read. Its id together with its start time is its identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: u32,
@@ -18,12 +18,12 @@ pub(super) struct Process {
     pub(super) group: u32,
     /// Clock ticks since boot.
     pub(super) start_time: u64,
-    /// It has ended, and waits for its parent to take notice.
+    /// It has ended, and was not reaped yet.
     pub(super) ended: bool,
 }
 
 impl Process {
-    /// The process with this id.
+    /// Reads the process with this id.
     #[cfg(target_os = "linux")]
     pub(super) fn look(pid: u32) -> Option<Process> {
         linux::look(pid)
@@ -34,13 +34,13 @@ impl Process {
         None
     }
 
-    /// Whether this very process is still running.
+    /// Returns true if this process still runs.
     pub(super) fn runs(&self) -> bool {
         Process::look(self.pid)
             .is_some_and(|there| there.start_time == self.start_time && !there.ended)
     }
 
-    /// Sends it a signal, and never to a stranger that got its id.
+    /// Sends it a signal, but not to another process that got its id.
     pub(super) fn signal(&self, signal: Signal) {
         let Some(pid) = kernel_id(self.pid) else {
             return;
@@ -58,12 +58,12 @@ impl Process {
     }
 }
 
-/// A process id as the kernel takes it; `None` for what is none.
+/// Converts a process id; `None` if it is invalid.
 pub(super) fn kernel_id(pid: u32) -> Option<Pid> {
     i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
-/// Whether a process group has a member that runs.
+/// Returns true if a process of the group runs.
 pub(super) fn group_runs(group: u32) -> bool {
     let Some(pid) = kernel_id(group) else {
         return false;
@@ -71,7 +71,7 @@ pub(super) fn group_runs(group: u32) -> bool {
     if test_kill_process_group(pid) == Err(rustix::io::Errno::SRCH) {
         return false;
     }
-    // Members that have ended, with a parent that takes no notice, count for the kernel.
+    // The kernel also counts ended members that were not reaped.
     match all() {
         Some(all) => all
             .into_iter()
@@ -81,7 +81,7 @@ pub(super) fn group_runs(group: u32) -> bool {
     }
 }
 
-/// `roots` and everything below them.
+/// Returns `roots` and all their descendants.
 pub(super) fn with_descendants(roots: impl IntoIterator<Item = u32>) -> Vec<Process> {
     let mut seen = BTreeSet::new();
     let mut open: Vec<u32> = roots.into_iter().collect();
@@ -107,9 +107,10 @@ mod linux {
     use crate::steps::command::processes::Process;
     use crate::steps::command::spec::ATTEMPT_VARIABLE;
 
-    /// Reads `/proc/PID/stat` (proc_pid_stat(5)); the name in parentheses may hold anything, so fields count from its end.
+    /// Reads `/proc/PID/stat` (proc_pid_stat(5)). The name in parentheses may contain anything, so fields are counted from its
+    /// end.
     pub(in super::super) fn look(pid: u32) -> Option<Process> {
-        // Longer than the line gets, but for its last fields: a file of no told size would be read in small pieces.
+        // Long enough for the needed fields: a file without a size would be read in small pieces.
         let mut stat = [0; 1024];
         let mut file = fs::File::open(format!("/proc/{pid}/stat")).ok()?;
         let length = file.read(&mut stat).ok()?;
@@ -122,7 +123,7 @@ mod linux {
                 .get(field - 3)
                 .and_then(|text| text.parse::<u64>().ok())
         };
-        // While other threads live, an ended main thread is no ended process.
+        // A process with an ended main thread runs while it has other threads.
         let ended = matches!(*fields.first()?, "Z" | "X") && number(20)? <= 1;
         Some(Process {
             pid,
@@ -133,7 +134,7 @@ mod linux {
         })
     }
 
-    /// The attempt that a process's environment names; `None` also if it may not be read, or the process has ended.
+    /// Returns the attempt in the environment of a process; `None` also if it cannot be read or the process has ended.
     pub(in super::super) fn attempt_of(pid: u32) -> Option<String> {
         let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
         environment.split(|byte| *byte == 0).find_map(|variable| {
@@ -144,7 +145,7 @@ mod linux {
         })
     }
 
-    /// Every process id there is.
+    /// Returns all process ids.
     pub(in super::super) fn all() -> Option<Vec<u32>> {
         let entries = fs::read_dir("/proc").ok()?;
         Some(
@@ -155,7 +156,7 @@ mod linux {
         )
     }
 
-    /// Children of a process.
+    /// Returns the children of a process.
     pub(in super::super) fn children_of(pid: u32) -> Vec<u32> {
         if lists_children() {
             let tasks = fs::read_dir(format!("/proc/{pid}/task"))
@@ -173,10 +174,10 @@ mod linux {
         }
     }
 
-    /// Our own children, orphans that came to us among them. Those that our other threads started may be missing: the kernel lists
-    /// children by thread, and gives orphans to the first thread that lives, which is the main one.
+    /// Returns our own children, including adopted orphans. Children of other threads may be missing: the kernel lists children
+    /// by thread, and gives orphans to the main thread.
     ///
-    /// It may leave some out while others end (proc_pid_task_children(5)): the list is read until it says the same twice.
+    /// The list may be incomplete while processes end (proc_pid_task_children(5)), so it is read until two reads agree.
     pub(in super::super) fn own_children() -> Vec<u32> {
         let us = std::process::id();
         if !lists_children() {
@@ -204,13 +205,13 @@ mod linux {
             .collect()
     }
 
-    /// Whether this kernel was built to list children.
+    /// Returns true if this kernel lists children.
     fn lists_children() -> bool {
         static LISTS: OnceLock<bool> = OnceLock::new();
         *LISTS.get_or_init(|| Path::new("/proc/thread-self/children").exists())
     }
 
-    /// Names this boot of this machine.
+    /// Returns the id of the current boot.
     pub(in super::super) fn boot_id() -> &'static str {
         static ID: OnceLock<String> = OnceLock::new();
         ID.get_or_init(|| {

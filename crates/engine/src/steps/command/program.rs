@@ -1,4 +1,4 @@
-//! Which file the first word of a command names, looked for as `execvp` would in the command's own environment.
+//! Finds the program of a command as `execvp` would in the command's own environment.
 
 use std::path::{Path, PathBuf};
 
@@ -6,13 +6,14 @@ use rustix::fs::{Access, access};
 
 use super::spawn_error::SpawnError;
 
-/// Where programs are looked for when a command's environment has no `PATH`.
+/// The search path if the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/bin:/bin";
 
-/// The file that `name` names: as it is with a `/` in it (from `cwd` if relative), else the first executable of `PATH`.
+/// Returns the file of a program: the path itself if `name` contains `/` (relative to `cwd`), otherwise the first executable in
+/// `PATH`.
 ///
-/// It is found here, and not by `std::process::Command`, because a changed `PATH` and a bare name make that fork instead of
-/// `posix_spawn`, some forty times slower in a large process; and because only the one who searched can say where.
+/// `std::process::Command` would fork instead of using `posix_spawn` if `PATH` differs, which is some forty times slower in a
+/// large process. And the error can name the searched folders.
 pub(super) fn find(
     name: &str,
     cwd: &Path,

@@ -1,4 +1,4 @@
-//! The one place that starts processes, and the register of those that run.
+//! Starts processes, and keeps the register of running ones.
 
 #![allow(clippy::disallowed_methods, reason = "the one spawner")]
 
@@ -18,17 +18,17 @@ use super::program;
 use super::spawn_error::SpawnError;
 use super::spec::{ATTEMPT_VARIABLE, CommandSpec};
 
-/// Process ids of the leaders that have not been reaped: nobody else may wait for them.
+/// Process ids of leaders that were not reaped yet. Only their commands may wait for them.
 static LEADERS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
-/// Shared by starts, from before the process exists until it is in the register; taken alone by who has to be sure that a child
-/// of ours that is not in the register is not just being started.
+/// Held shared while a process is started and registered; held alone to be sure that an unregistered child is not being
+/// started.
 static STARTS: RwLock<()> = RwLock::new(());
 static ADOPTING: AtomicBool = AtomicBool::new(false);
 static STRAYED: AtomicBool = AtomicBool::new(false);
 
-/// Makes this process the parent of what its commands leave behind (`PR_SET_CHILD_SUBREAPER`), so that none can get away by a
-/// session of its own. To be called once at the start of a program that runs commands; without it they are looked for in all of
-/// `/proc` after every command. Does nothing but on Linux.
+/// Makes this process the parent of orphans of its commands (`PR_SET_CHILD_SUBREAPER`), so that none escapes in a session of
+/// its own. Call it once at the start of a program that runs commands; without it, all of `/proc` is searched after every
+/// command. Only Linux supports it.
 pub fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     {
@@ -37,17 +37,17 @@ pub fn adopt_orphans() {
     }
 }
 
-/// Whether orphans of our commands become our children.
+/// Returns true if orphans of our commands become our children.
 pub(super) fn adopting() -> bool {
     ADOPTING.load(Ordering::Relaxed)
 }
 
-/// Whether of all commands that have ended nothing is known to run, and it would be known: orphans become our children.
+/// Returns true if no process of an ended command can still run: orphans become our children, and none strayed.
 pub fn nothing_strayed() -> bool {
     adopting() && !STRAYED.load(Ordering::Relaxed)
 }
 
-/// A child of ours was seen that belongs to no command.
+/// Notes a child that belongs to no command.
 pub(super) fn strayed() {
     STRAYED.store(true, Ordering::Relaxed);
 }
@@ -56,7 +56,7 @@ fn register() -> MutexGuard<'static, BTreeSet<u32>> {
     LEADERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The registered leaders. One that is just being started may be missing.
+/// Returns the registered leaders. One that is being started may be missing.
 pub(super) fn leaders() -> BTreeSet<u32> {
     register().clone()
 }
@@ -67,19 +67,19 @@ pub(super) fn between_starts<T>(work: impl FnOnce(&BTreeSet<u32>) -> T) -> T {
     work(&register())
 }
 
-/// The first process of a command. Dropped before its end was seen (a panic), it is killed with its group.
+/// The first process of a command. Dropping it before its end, as in a panic, kills its group.
 pub(super) struct Leader {
     child: Child,
     status: Option<ExitStatus>,
 }
 
 impl Leader {
-    /// Its process id, which is also its group.
+    /// Returns its process id, which is also its group.
     pub(super) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether it has ended, leaving its status and its id in place.
+    /// Returns true if it has ended, without reaping it.
     pub(super) fn has_ended(&self) -> bool {
         if self.status.is_some() {
             return true;
@@ -91,10 +91,10 @@ impl Leader {
         matches!(waitid(WaitId::Pid(pid), options), Ok(Some(_)))
     }
 
-    /// Its status, once it has ended.
+    /// Reaps it if it has ended, and returns its status.
     pub(super) fn reap(&mut self) -> Option<ExitStatus> {
         if self.status.is_none() {
-            // Its id is free once it is reaped, so it leaves the register in the same moment.
+            // Its id is free after reaping, so it leaves the register under the same lock.
             let mut register = register();
             if let Ok(Some(status)) = self.child.try_wait() {
                 register.remove(&self.child.id());
@@ -116,7 +116,7 @@ impl Drop for Leader {
     }
 }
 
-/// Starts a command in a process group of its own; its output comes by the pipe.
+/// Starts a command in a process group of its own, and returns a pipe with its output.
 pub(super) fn start(spec: &CommandSpec<'_>) -> Result<(Leader, PipeReader), SpawnError> {
     let (name, args) = spec
         .program_and_args
@@ -170,7 +170,7 @@ pub(super) fn start(spec: &CommandSpec<'_>) -> Result<(Leader, PipeReader), Spaw
     }
 }
 
-/// What the kernel cannot be told: NUL bytes, and names with `=`, which would silently name another variable.
+/// Refuses NUL bytes, which the kernel cannot take, and names with `=`, which would name another variable.
 fn refuse_impossible(name: &str, spec: &CommandSpec<'_>) -> Result<(), SpawnError> {
     let refuse = |what: String| {
         Err(SpawnError::Impossible {

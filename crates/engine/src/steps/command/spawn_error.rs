@@ -9,7 +9,7 @@ pub enum SpawnError {
     /// The list is empty, or its first word is.
     #[error("the command is empty: name a program")]
     Empty,
-    /// No folder of `PATH` has it.
+    /// The program is in no folder of `PATH`.
     #[error(
         "program `{program}` was not found in PATH ({searched}): install it, or name it by its path"
     )]
@@ -19,7 +19,7 @@ pub enum SpawnError {
         /// The search path.
         searched: String,
     },
-    /// Named by a path, where nothing is.
+    /// There is no file at the path of the program.
     #[error("{}", no_file(program, file))]
     NoFile {
         /// First word of the command.
@@ -33,7 +33,7 @@ pub enum SpawnError {
         /// First word of the command.
         program: String,
     },
-    /// It is there, but not for us to run.
+    /// The file may not be executed.
     #[error("program `{program}` may not be executed: try `chmod +x {}`", file.display())]
     NotExecutable {
         /// First word of the command.
@@ -41,7 +41,7 @@ pub enum SpawnError {
         /// The file.
         file: PathBuf,
     },
-    /// The kernel does not know its format.
+    /// The kernel does not support the format of the file.
     #[error("program `{program}` ({}) is not a program of this machine: a script needs a first line such as `#!/bin/sh`", file.display())]
     NotAProgram {
         /// First word of the command.
@@ -49,7 +49,7 @@ pub enum SpawnError {
         /// The file.
         file: PathBuf,
     },
-    /// It is there, but what runs it is not.
+    /// The interpreter of the script does not exist.
     #[error("program `{program}` ({}) needs an interpreter that does not exist: see its first line (`#!`)", file.display())]
     NoInterpreter {
         /// First word of the command.
@@ -57,7 +57,7 @@ pub enum SpawnError {
         /// The file.
         file: PathBuf,
     },
-    /// The working folder is not there.
+    /// The working folder does not exist.
     #[error("program `{program}` was not started: its working folder {} is not there", folder.display())]
     NoWorkingFolder {
         /// First word of the command.
@@ -75,7 +75,7 @@ pub enum SpawnError {
         /// Why.
         source: io::Error,
     },
-    /// More than the kernel takes.
+    /// Arguments and environment are too long for the kernel.
     #[error(
         "program `{program}` was not started: its arguments and environment are longer than the system allows; hand a long list over as a \
          file: `{{{{ paths.NAME | as_file }}}}` is the path of a file with one value a line"
@@ -84,15 +84,15 @@ pub enum SpawnError {
         /// First word of the command.
         program: String,
     },
-    /// Something that no process can be given.
+    /// The command contains data that no process can be given.
     #[error("program `{program}` was not started: {what}")]
     Impossible {
         /// First word of the command.
         program: String,
-        /// What and where.
+        /// The invalid data and its place.
         what: String,
     },
-    /// It ran, but what it said could not be kept.
+    /// The command ran, but its log cannot be written.
     #[error("the log of program `{program}` cannot be written: {source}")]
     Log {
         /// First word of the command.
@@ -100,7 +100,7 @@ pub enum SpawnError {
         /// Why.
         source: io::Error,
     },
-    /// Not even `SIGKILL` ended it: it hangs in the kernel.
+    /// `SIGKILL` did not end it: it hangs in the kernel.
     #[error(
         "program `{program}` (process {pid}) does not end, even by force: it hangs in the kernel, perhaps on a disk that does not respond"
     )]
@@ -120,7 +120,8 @@ pub enum SpawnError {
     },
 }
 
-/// What to say of a program that is not there. A relative path begins in the folder of the attempt, where no file of the project is.
+/// Returns the message about a program that does not exist. A relative path starts in the folder of the attempt, which has no
+/// project files.
 fn no_file(program: &str, file: &std::path::Path) -> String {
     if std::path::Path::new(program).is_absolute() {
         return format!("program `{program}` does not exist ({})", file.display());
@@ -132,7 +133,7 @@ fn no_file(program: &str, file: &std::path::Path) -> String {
 }
 
 impl SpawnError {
-    /// Whether there is nothing to start, now or at another try.
+    /// Returns true if the program is missing, so that a retry cannot help.
     pub(crate) fn is_missing(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! The ladder by which running things are ended: asked, given time, ended by force.
+//! Ends processes: asks them with `SIGTERM`, waits, and kills them.
 
 #![allow(
     clippy::disallowed_methods,
@@ -9,57 +9,56 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-/// How long processes that got `SIGKILL` may take to go before they are given up: longer only if they hang in the kernel.
+/// How long to wait for processes after `SIGKILL`. Only a process that hangs in the kernel takes longer.
 const FORCE_TAKES: Duration = Duration::from_secs(5);
 
-/// Whether the run is to stop, as everything that waits must know it.
+/// The signal that stops a run.
 pub trait StopSignal: Sync {
-    /// Whether to stop.
+    /// Returns true if the run is stopped.
     fn stopping(&self) -> bool;
-    /// Waits this long, or until it is time to stop.
+    /// Waits for this time, or until the run is stopped.
     fn wait(&self, time: Duration);
 }
 
-/// A moment in the future, by the monotonic clock: a wall clock that is set must not end a command.
+/// A moment in the future by the monotonic clock, because setting the wall clock must not end a command.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline(Option<Instant>);
 
 impl Deadline {
-    /// In this long; never, if that is beyond what the clock can say.
+    /// Returns the moment after this time; never if the clock cannot represent it.
     pub(crate) fn after(time: Duration) -> Deadline {
         Deadline(Instant::now().checked_add(time))
     }
 
-    /// Time until then.
+    /// Returns the time until then.
     pub(crate) fn left(&self) -> Duration {
         self.0.map_or(Duration::MAX, |end| {
             end.saturating_duration_since(Instant::now())
         })
     }
 
-    /// Whether it has come.
+    /// Returns true if the moment has passed.
     pub(crate) fn is_over(&self) -> bool {
         self.left().is_zero()
     }
 }
 
-/// What can be ended: the family of a command of ours, or what a dead runner left.
+/// Processes that can be ended: those of a command, or survivors of an earlier run.
 pub(super) trait Terminate {
-    /// Whether anything of it still runs.
+    /// Returns true if one of them runs.
     fn lives(&mut self) -> bool;
-    /// Sends a signal to all of it.
+    /// Sends a signal to all of them.
     fn signal(&mut self, signal: Signal);
 }
 
-/// Ends it all: `SIGTERM`, up to `grace`, then `SIGKILL` until nothing is left (whoever is started in the meantime gets it in the
-/// next round). `pause` waits.
+/// Ends all processes: `SIGTERM`, up to `grace`, then `SIGKILL` until none is left. `pause` waits.
 pub(super) fn terminate(
     ending: &mut dyn Terminate,
     grace: Duration,
     pause: &mut dyn FnMut(Duration),
 ) {
     ending.signal(Signal::TERM);
-    // One that is stopped would take the request only after it was continued.
+    // A stopped process receives `SIGTERM` only after it continues.
     ending.signal(Signal::CONT);
     if !lives_after(ending, grace, pause, false) {
         return;

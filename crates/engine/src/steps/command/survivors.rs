@@ -1,4 +1,4 @@
-//! Ends what an earlier runner, which is dead, left running.
+//! Ends processes that survived an earlier run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,13 +9,13 @@ use super::StartedProcess;
 use super::processes::{self, Process};
 use super::stop::{Terminate, terminate};
 
-/// Ends the commands of an earlier runner that is dead, with all that came of them: by `SIGTERM`, `grace`, `SIGKILL`, and returns
-/// the ids of the processes that are gone, in ascending order.
+/// Ends the commands of an earlier run with all their processes, by `SIGTERM`, `grace`, `SIGKILL`, and returns the ids of the
+/// ended processes in ascending order.
 ///
-/// A group is ended only if its leader is the process that was recorded (id, start time and boot), or if the leader is gone and a
-/// member names one of `tokens`: ids are given again. Besides, every process of this machine that may be looked into and names one
-/// of `tokens` in its environment is ended, and whatever descends from it. A token that ends in `/` stands for all that begin
-/// with it: for a whole run. Where the system tells no identities (not Linux), nothing is ended.
+/// A group is ended only if its leader is the recorded process (id, start time and boot), or if the leader is gone and a member
+/// names one of `tokens`, because ids are reused. Besides, every readable process that names one of `tokens` in its environment
+/// is ended, with its descendants. A token that ends in `/` matches all tokens that start with it, which is a whole run. On
+/// systems without process identities (not Linux), nothing is ended.
 pub fn end_survivors(children: &[StartedProcess], tokens: &[String], grace: Duration) -> Vec<u32> {
     if processes::all().is_none() || (children.is_empty() && tokens.is_empty()) {
         return Vec::new();
@@ -43,13 +43,13 @@ struct Survivors<'a> {
 }
 
 impl Survivors<'_> {
-    /// Whether an attempt's token is one of those, or of a run that is.
+    /// Returns true if a token matches one of those of the earlier run.
     fn names(&self, token: &str) -> bool {
         let run = token.split_inclusive('/').next().unwrap_or(token);
         self.tokens.contains(token) || self.tokens.contains(run)
     }
 
-    /// Those that run, and the groups that are wholly theirs.
+    /// Returns the survivors that run, and the groups that consist of them.
     fn find(&mut self) -> (Vec<Process>, BTreeSet<u32>) {
         let spared = ourselves();
         let all: Vec<Process> = processes::all()
@@ -131,7 +131,7 @@ impl Terminate for Survivors<'_> {
     }
 }
 
-/// This process and those above it, up to the first: a runner may have been started by what it is to end.
+/// Returns this process and its ancestors: a process that must be ended may have started this run.
 fn ourselves() -> BTreeSet<u32> {
     let mut spared = BTreeSet::from([0, 1]);
     let mut pid = std::process::id();

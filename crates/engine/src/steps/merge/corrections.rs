@@ -1,4 +1,4 @@
-//! People's corrections of records: they win over what was answered, and are shown as such.
+//! Corrections of records by people. They override answers and are marked in the record.
 
 use crate::steps::batch_context::input_failure;
 use milepost_core::expr::place::listed;
@@ -7,18 +7,17 @@ use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The rows of a table of corrections, by key. The first column is the key; the others are `field`, `value`, `who`, `why`.
+/// The rows of a correction table by key. The first column is the key; the others are `field`, `value`, `who`, `why`.
 #[derive(Default)]
 pub(crate) struct Corrections {
-    /// The file that they stand in.
+    /// The path of the table.
     name: String,
     by_key: BTreeMap<String, Vec<CorrectionRow>>,
     used: BTreeSet<String>,
-    /// What is wrong, with the line that says it: all of it is told at once.
+    /// Errors with their lines; all are reported at once.
     wrong: BTreeSet<(u64, String)>,
 }
 
-/// The columns beside the key.
 const COLUMNS: [&str; 4] = ["field", "value", "who", "why"];
 
 struct CorrectionRow {
@@ -28,10 +27,10 @@ struct CorrectionRow {
 }
 
 impl Corrections {
-    /// The rows of an input; none when it is absent.
+    /// Reads the rows of an input; empty if it is absent.
     ///
     /// # Errors
-    /// When it cannot be read or lacks a column.
+    /// When the input cannot be read or lacks a column.
     pub(crate) fn of(name: &str, scope: &Scope) -> Result<Self, Outcome> {
         let rows = match scope.value(name)? {
             Value::Null => return Ok(Self::default()),
@@ -77,13 +76,13 @@ impl Corrections {
         Ok(found)
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no corrections.
     pub(crate) fn is_empty(&self) -> bool {
         self.by_key.is_empty()
     }
 
-    /// The corrected record, if its key has corrections. `key_of` gives the key of a record: it stays what it was. A row that
-    /// is wrong changes nothing, and [`Corrections::all_used`] says why.
+    /// Returns the corrected record if its key has corrections. `key_of` returns the key of a record, which must not change. An
+    /// invalid row changes nothing; [`Corrections::all_used`] reports it.
     pub(crate) fn apply(
         &mut self,
         key: &str,
@@ -126,10 +125,10 @@ impl Corrections {
         Some(record)
     }
 
-    /// That every row found its element and could be applied.
+    /// Checks that every row was applied.
     ///
     /// # Errors
-    /// All rows that are wrong, with their lines.
+    /// All invalid rows with their lines.
     pub(crate) fn all_used(mut self) -> Result<(), Outcome> {
         for (key, rows) in &self.by_key {
             if !self.used.contains(key) {
@@ -180,7 +179,7 @@ fn text_of(cell: Option<&Value>) -> String {
     }
 }
 
-/// The place of a field. Where an object stands null, as an absent material does, the object is made.
+/// Returns the value of a field. A null on the way, such as an absent material, becomes an object.
 fn place<'a>(record: &'a mut Value, pointer: &str) -> Option<&'a mut Value> {
     let (parent, field) = pointer.rsplit_once('/')?;
     let parent = if parent.is_empty() {
@@ -197,7 +196,7 @@ fn place<'a>(record: &'a mut Value, pointer: &str) -> Option<&'a mut Value> {
     parent.as_object_mut()?.get_mut(field)
 }
 
-/// Text of a table as a value of the kind that it replaces: text stays text, else what it reads as.
+/// Converts the text of a cell to the type of the value that it replaces.
 fn value_like(text: &str, old: &Value) -> Value {
     if text.is_empty() {
         return Value::Null;

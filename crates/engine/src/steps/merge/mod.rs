@@ -1,6 +1,6 @@
-//! The step `merge`: joins the records of many files into one, in a given order, with people's corrections.
+//! The step `merge`: joins the records of many files in a given order, and applies corrections.
 //!
-//! Records stay in their files until they are written: what is held in memory is 32 bytes a record.
+//! Records stay in their files until they are written; memory holds 32 bytes for each.
 
 mod corrections;
 
@@ -16,15 +16,14 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// A record.
 #[derive(Clone, Copy)]
 struct MergeRecord {
     place: RecordPosition,
-    /// The next record with the same key, as an index; its own index where there is none.
+    /// The index of the next record with the same key; its own index if there is none.
     next: u32,
 }
 
-/// All records by key, in the order that they were read.
+/// All records by key, in reading order.
 #[derive(Default)]
 struct Index {
     spots: Vec<MergeRecord>,
@@ -35,7 +34,7 @@ struct Index {
 /// Runs the step.
 ///
 /// # Errors
-/// When a record cannot be read, has no key, or a correction names an element or field that is not there.
+/// When a record cannot be read or has no key, or a correction names an element or field that does not exist.
 pub(crate) fn merge(ctx: &mut BatchContext<'_>, out: &str, step: &MergeStep) -> StepResult {
     let key = &step.key;
     let vars = key.values(&ctx.base);
@@ -118,8 +117,8 @@ impl Index {
         }
     }
 
-    /// The records in the order of the keys; those that the order does not name stand at the end, as they were read, so that
-    /// nothing is dropped before conservation is looked at.
+    /// Returns the records in the declared order. Records that the order does not name follow at the end, so that none is
+    /// dropped before the conservation check.
     fn sequence(
         &mut self,
         ctx: &mut BatchContext<'_>,

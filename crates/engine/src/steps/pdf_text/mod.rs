@@ -1,4 +1,4 @@
-//! The step `pdf_text`: the text of a PDF, page by page, by the first engine that gives one that can be believed.
+//! The step `pdf_text`: extracts the text of a PDF page by page, with the first engine whose result is plausible.
 
 mod poppler;
 
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Reads the text of a PDF.
 ///
 /// # Errors
-/// The outcome `engines` when no engine gives a text, with the reason of the one that says most of the file.
+/// The outcome `engines` if no engine returns text, with the most informative reason.
 pub(crate) fn pdf_text(
     ctx: &mut BatchContext<'_>,
     out: &str,
@@ -76,7 +76,7 @@ pub(crate) fn pdf_text(
     Err(failed(told.unwrap_or(&none), details))
 }
 
-/// What people may want to know of a text that was read.
+/// Returns warnings about an extracted text.
 fn warnings(
     faults: &[(PdfEngine, PdfTextError)],
     engine: PdfEngine,
@@ -121,7 +121,7 @@ fn write(
     files::put(ctx, out, &bytes)?;
     let summary = json!({
         "engine": engine.name(),
-        // What is installed may differ from machine to machine: it is told, and is no part of what is made.
+        // Installed engines differ between machines, so the engine is a warning and no part of the output.
         "engine_version": version,
         "pages": text.pages.len(),
         "letters": counted.letters,

@@ -1,4 +1,4 @@
-//! The engine `pdftotext`: the program of Poppler, where it is installed.
+//! The engine `pdftotext` of Poppler, if it is installed.
 
 use crate::steps::batch_context::BatchContext;
 use crate::steps::command::{CommandSpec, Exit, StartedProcess, run_command};
@@ -7,16 +7,15 @@ use milepost_formats::pdf_text::{PdfText, PdfTextError, from_pdftotext};
 use std::path::Path;
 use std::time::Duration;
 
-/// The most text that is taken, in bytes.
+/// The most text, in bytes.
 const MOST: u64 = 1 << 30;
 
-/// What the program is called.
 const PROGRAM: &str = "pdftotext";
 
-/// Its version, for the record.
+/// Returns the version of the program.
 ///
 /// # Errors
-/// When it is not installed, or the run is stopped.
+/// When the program is not installed, or the run is stopped.
 pub(crate) fn version(ctx: &mut BatchContext<'_>) -> Result<Result<String, PdfTextError>, Outcome> {
     let (exit, said) = match run(ctx, &["-v"], Duration::from_secs(10))? {
         Ok(ran) => ran,
@@ -24,7 +23,7 @@ pub(crate) fn version(ctx: &mut BatchContext<'_>) -> Result<Result<String, PdfTe
     };
     let first = said.lines().next().unwrap_or_default();
     Ok(match exit {
-        // Older ones end with 99 after they said it.
+        // Older versions end with 99.
         Exit::Code(0 | 99) => Ok(first.to_owned()),
         _ => Err(PdfTextError::Program(format!(
             "`{PROGRAM} -v` failed: {first}"
@@ -35,14 +34,14 @@ pub(crate) fn version(ctx: &mut BatchContext<'_>) -> Result<Result<String, PdfTe
 /// Reads a PDF.
 ///
 /// # Errors
-/// The outer when the run is stopped; the inner when the program is not installed or fails.
+/// The outer error if the run is stopped; the inner one if the program is not installed or fails.
 pub(crate) fn read(
     ctx: &mut BatchContext<'_>,
     file: &Path,
     time: Duration,
 ) -> Result<Result<PdfText, PdfTextError>, Outcome> {
     let file = file.display().to_string();
-    // In the order of the file, which keeps columns apart; nothing but the text, as what is printed comes together.
+    // `-raw` keeps the order of the file and so separates columns; `-q` prints only text, because both streams share a pipe.
     let arguments = ["-raw", "-enc", "UTF-8", "-eol", "unix", "-q", &file, "-"];
     let (exit, text) = match run(ctx, &arguments, time)? {
         Ok(ran) => ran,

@@ -1,7 +1,7 @@
-//! The step `split`: packs records into batches by what must be asked of them.
+//! The step `split`: packs records into batches by their questions.
 //!
-//! It reads the records twice: once for their questions and their place in the file, once to copy their text into batches.
-//! What it holds in memory is 24 bytes a record, and the digest of each distinct question.
+//! It reads the records twice: once for their questions and positions, once to copy their text into batches. Memory holds 24
+//! bytes for each record, and the digest of each distinct question.
 
 mod pack;
 
@@ -29,7 +29,7 @@ pub(crate) struct Assignment {
     pub(crate) questions: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
-/// A record: where its text lies, and what it asks.
+/// A record: its position and its question.
 struct SplitRecord {
     place: RecordPosition,
     question: u32,
@@ -82,7 +82,7 @@ pub(crate) fn split(ctx: &mut BatchContext<'_>, out: &str, step: &SplitStep) -> 
     })
 }
 
-/// The place and question of every record, and the digests of the distinct questions in order of first appearance.
+/// Returns the position and question of every record, and the digests of distinct questions in order of first appearance.
 fn survey(
     records: &Records,
     question: Option<&Bound<'_>>,
@@ -114,7 +114,7 @@ fn ask(element: &str, question: Option<&Bound<'_>>) -> Result<Value, String> {
     }
 }
 
-/// The assignment of the last time, if it was made under the same limits.
+/// Returns the previous assignment if its limits were the same.
 fn earlier(ctx: &BatchContext<'_>, limits: BatchLimits) -> HashMap<String, Vec<Slot>> {
     let Some(source) = (ctx.previous)(ASSIGNMENT) else {
         return HashMap::new();
@@ -138,7 +138,7 @@ fn earlier(ctx: &BatchContext<'_>, limits: BatchLimits) -> HashMap<String, Vec<S
     }
 }
 
-/// The records of each batch, in their order.
+/// Returns the records of each batch, in their order.
 fn elements_by_batch(spots: &[SplitRecord], slots: &[Vec<Slot>]) -> BTreeMap<u64, Vec<u32>> {
     let mut filled: Vec<(usize, u64)> = vec![(0, 0); slots.len()];
     let mut batches: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
@@ -158,7 +158,7 @@ fn elements_by_batch(spots: &[SplitRecord], slots: &[Vec<Slot>]) -> BTreeMap<u64
     batches
 }
 
-/// A batch: its number, and its records.
+/// A batch with its records.
 struct SplitBatch<'a> {
     number: u64,
     elements: &'a [u32],

@@ -1,4 +1,4 @@
-//! Packing questions into batches, so that what is asked stays where it was.
+//! Packs questions into batches, and keeps questions in their batches.
 //!
 //! A question that was in a batch stays there. New questions go into the one batch with the most room, then into new batches.
 //! A group of new questions starts in one leading batch, which holds at least one element of each; elements beyond the limit
@@ -15,12 +15,10 @@ pub(crate) struct BatchLimits {
     pub(crate) elements: u64,
 }
 
-/// Elements of one question that stand in one batch.
+/// Elements of one question in one batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot {
-    /// The batch's number.
     pub(crate) batch: u64,
-    /// How many elements.
     pub(crate) elements: u64,
 }
 
@@ -36,8 +34,8 @@ struct Packing {
     next: u64,
 }
 
-/// For each question (with its number of elements, in order of first appearance) the slots that its elements fill in order.
-/// `before` gives the slots of a question that was packed earlier.
+/// Returns for each question the slots that its elements fill in order. `counts` are the numbers of elements by question;
+/// `before` are the slots of questions that were packed earlier.
 pub(crate) fn pack(counts: &[u64], before: &[Vec<Slot>], limits: BatchLimits) -> Vec<Vec<Slot>> {
     let last = before
         .iter()
@@ -51,7 +49,7 @@ pub(crate) fn pack(counts: &[u64], before: &[Vec<Slot>], limits: BatchLimits) ->
         next: last + 1,
     };
     let mut slots: Vec<Vec<Slot>> = vec![Vec::new(); counts.len()];
-    // What was packed stays: first all that was there, then growth, so that growth displaces nothing.
+    // Existing slots come first, then growth, so that growth displaces nothing.
     for (question, old) in before.iter().enumerate() {
         let mut left = counts[question];
         for slot in old {
@@ -103,7 +101,7 @@ impl Packing {
         batch
     }
 
-    /// More elements of a question that has slots: where it stands already, then in batches with room, then in new ones.
+    /// Adds elements of a question that has slots: first to its own batches, then to batches with room, then to new ones.
     fn grow(&mut self, slots: &mut Vec<Slot>, mut left: u64) {
         for batch in slots.iter().map(|slot| slot.batch).collect::<Vec<_>>() {
             let elements = left.min(self.room(batch).elements);
@@ -120,7 +118,7 @@ impl Packing {
         }
     }
 
-    /// The batch with room for most questions; of equal ones the lowest.
+    /// Returns the batch with room for most questions; of equal ones the lowest.
     fn roomiest(&self) -> Option<u64> {
         let open = self.loads.keys().filter(|&&batch| {
             let room = self.room(batch);
