@@ -231,3 +231,8 @@ pub(crate) fn output_failure(name: &str, error: impl std::fmt::Display) -> Outco
         format!("cannot write `{name}`: {error}"),
     )
 }
+
+/// Returns the outcome of work that ends because the run is stopped.
+pub(crate) fn cancelled() -> Outcome {
+    Outcome::new(OutcomeKind::Cancelled, "the run was stopped")
+}

@@ -1,6 +1,8 @@
 //! One iteration of an attempt: runs the steps in order and retries those that fail.
 
-use super::batch_context::{BatchContext, StepEvent, StepReport, output_failure, parse_failure};
+use super::batch_context::{
+    BatchContext, StepEvent, StepReport, cancelled, output_failure, parse_failure,
+};
 use super::cancel::CancelReason;
 use super::{agent, files, http, jq, merge, pdf_text, process, split, values, wait, workbook};
 use milepost_core::expr::scope::{Format, Reading};
@@ -134,10 +136,6 @@ fn run_with_retries(
 /// money are retried inside their step. Timeouts and disk errors are always worth a retry.
 fn is_certain(kind: &StepKind, outcome: &Outcome) -> bool {
     !kind.info().reaches_out && !matches!(outcome.kind, OutcomeKind::Timeout | OutcomeKind::Output)
-}
-
-fn cancelled() -> Outcome {
-    Outcome::new(OutcomeKind::Cancelled, "the run was stopped")
 }
 
 fn is_over(ctx: &BatchContext<'_>) -> bool {

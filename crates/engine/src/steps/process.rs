@@ -1,7 +1,7 @@
 //! The step `command`: starts a program with the batch's files by absolute path.
 
 use super::batch_context::{
-    BatchContext, StepReport, StepResult, input_failure, output_failure, parse_failure,
+    BatchContext, StepReport, StepResult, cancelled, input_failure, output_failure, parse_failure,
 };
 use super::command::{CommandSpec, Exit, StartedProcess, run_command};
 use super::values;
@@ -96,7 +96,7 @@ pub(crate) fn command(
             OutcomeKind::Timeout,
             took_longer(name, timeout, PROGRAM_TIMEOUT),
         ),
-        Ok(Exit::Cancelled) => Outcome::new(OutcomeKind::Cancelled, "the run was stopped"),
+        Ok(Exit::Cancelled) => cancelled(),
         Err(error) => {
             let outcome = Outcome::new(OutcomeKind::Exit, error.to_string());
             if error.is_missing() {

@@ -1,5 +1,6 @@
 //! Accepts submissions of external agents: keeps valid answers, and moves invalid ones to quarantine.
 
+use crate::run::batch::outcomes::called_event;
 use crate::run::batch::set_aside::set_aside;
 use crate::run::error::RunError;
 use crate::run::record::begin;
@@ -221,21 +222,7 @@ fn record_call(
         many => format!("{many} questions"),
     };
     let summary = format!("{} answered {questions} of {name}", lease.client);
-    let event = Event::Called {
-        stage: stage.name.clone(),
-        batch: lease.batch.clone(),
-        number,
-        agent: format!("{} ({})", sent.agent, sent.provider),
-        model: sent.model,
-        served: heard.served,
-        questions: sent.questions,
-        request: sent.request,
-        answer: heard.raw,
-        outcome: heard.outcome,
-        usage: heard.usage,
-        cost: heard.cost,
-        took_ms,
-    };
+    let event = called_event(&stage.name, &lease.batch, number, &sent, &heard);
     let refs = ["request", "answer"].map(|what| {
         let run = recorder.run_id();
         layout::call(run, number, what).to_string()

@@ -1,16 +1,16 @@
 //! One attempt of one batch: builds its scope, runs its steps, and validates and hashes its outputs in scratch.
 
+use crate::run::batch::attempt_log::AttemptLog;
 use crate::run::batch::iterations::AttemptIterations;
 use crate::run::batch::output_dir::{ScratchFile, ScratchOutputDir};
 use crate::run::batch::placeholder::placeholder;
-use crate::run::batch::printed::Printed;
 use crate::run::batch::stage_context::{
     AttemptResult, Produced, StageContext, add_marker, content, stale,
 };
 use crate::run::check::scopes;
 use crate::run::check::validate;
 use crate::steps::attempt::{attempt, stage_is_over};
-use crate::steps::batch_context::{AttemptObserver, BatchContext};
+use crate::steps::batch_context::{AttemptObserver, BatchContext, cancelled};
 use crate::steps::cancel::{CancelReason, CancelToken};
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::base::source::Source;
@@ -60,7 +60,7 @@ pub(crate) fn run(
     };
     let cancel = CancelToken::new(Arc::clone(&stage_ctx.wished));
     cancel.set_time(stage_ctx.left());
-    let mut log = Printed::new(stage_ctx, &name, serial);
+    let mut log = AttemptLog::new(stage_ctx, &name, serial);
     let outputs = ScratchOutputDir::new(&scratch, stage_ctx.stage, &found.targets, &cancel);
     let iterations = AttemptIterations::new(stage_ctx, found, &scratch);
     let result = within(
@@ -77,7 +77,7 @@ pub(crate) fn run(
     );
     let result = result.or_else(|outcome| iterations.failed().and(Err(outcome)));
     let result = result.map_err(|outcome| match cancel.reason() {
-        Some(CancelReason::Stopped) => Outcome::new(OutcomeKind::Cancelled, "the run was stopped"),
+        Some(CancelReason::Stopped) => cancelled(),
         // Reading and writing were cancelled and failed with other messages.
         Some(CancelReason::TimedOut) if outcome.kind != OutcomeKind::Timeout => {
             stage_is_over(stage_ctx.stage).with_details(vec![outcome.to_string()])
@@ -125,7 +125,7 @@ fn within(
     scratch: &Scratch,
     outputs: &ScratchOutputDir<'_>,
     iterations: &AttemptIterations<'_>,
-    log: &mut Printed<'_>,
+    log: &mut AttemptLog<'_>,
     observer: &dyn AttemptObserver,
     previous: &BTreeMap<String, RelPath>,
     cancel: &Arc<CancelToken>,

@@ -52,21 +52,7 @@ impl Dispatcher<'_, '_> {
             }
             Some(message) => format!("{name} asked {}: {message}", sent.agent),
         };
-        let event = Event::Called {
-            stage: self.stage.name.clone(),
-            batch,
-            number,
-            agent: format!("{} ({})", sent.agent, sent.provider),
-            model: sent.model.clone(),
-            served: heard.served.clone(),
-            questions: sent.questions,
-            request: sent.request,
-            answer: heard.raw,
-            outcome: heard.outcome.clone(),
-            usage: heard.usage,
-            cost: heard.cost,
-            took_ms: heard.took_ms,
-        };
+        let event = called_event(&self.stage.name, &batch, number, sent, heard);
         let kind = match heard.message {
             None => EventType::Invoke,
             Some(_) => EventType::Error,
@@ -159,5 +145,30 @@ impl Dispatcher<'_, '_> {
         let refs = files.map(|(made, _)| made.path.to_string()).collect();
         self.recorder
             .record(EventType::Review, agent(self.stage), event, summary, refs)
+    }
+}
+
+/// Returns the event of a call.
+pub(crate) fn called_event(
+    stage: &str,
+    batch: &str,
+    number: u64,
+    sent: &Sent,
+    heard: &Heard,
+) -> Event {
+    Event::Called {
+        stage: stage.to_owned(),
+        batch: batch.to_owned(),
+        number,
+        agent: format!("{} ({})", sent.agent, sent.provider),
+        model: sent.model.clone(),
+        served: heard.served.clone(),
+        questions: sent.questions,
+        request: sent.request,
+        answer: heard.raw,
+        outcome: heard.outcome.clone(),
+        usage: heard.usage,
+        cost: heard.cost,
+        took_ms: heard.took_ms,
     }
 }

@@ -4,7 +4,7 @@ use super::call_record::replayed_reply;
 use super::call_record::{TRIES, fault_outcome, recorded_fault, recorded_reply};
 use super::handle::{AgentHandle, Backend};
 use super::provider_batch::{BatchClient, BatchedResult, WaitResult};
-use crate::steps::batch_context::{BatchContext, output_failure};
+use crate::steps::batch_context::{BatchContext, cancelled, output_failure};
 use crate::steps::calls::ProviderBatches;
 use crate::steps::command::{CommandSpec, Deadline, Exit, run_command};
 use milepost_agents::api::BatchApi;
@@ -484,10 +484,6 @@ fn replay(heard: &BTreeMap<String, Heard>, sent: &Sent) -> Result<Reply, CallFau
 fn awaited(agent: &str) -> Outcome {
     let message = format!("waiting for external agent `{agent}`");
     Outcome::new(OutcomeKind::Awaited, message).for_good()
-}
-
-fn cancelled() -> Outcome {
-    Outcome::new(OutcomeKind::Cancelled, "the run was stopped")
 }
 
 fn has_time(ctx: &BatchContext<'_>, wait: Duration) -> bool {

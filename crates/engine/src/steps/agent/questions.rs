@@ -4,7 +4,7 @@ use super::call::{CallError, Caller};
 use super::handle::AgentHandle;
 use super::reply_matcher::{MatchedReply, ReplyError, match_reply};
 use super::request_parts::RequestParts;
-use crate::steps::batch_context::{BatchContext, StepEvent, parse_failure};
+use crate::steps::batch_context::{BatchContext, StepEvent, cancelled, parse_failure};
 use crate::steps::calls::{Calls, ValidAnswer};
 use crate::steps::values;
 use milepost_agents::request::{AgentRequest, StopReason};
@@ -111,7 +111,7 @@ pub(crate) fn answers(
             ctx.calls
                 .wait(addresses[open[0]], &|| ctx.cancel.reason().is_some());
             if ctx.is_dry_run || ctx.stop.stopping() || ctx.cancel.reason().is_some() {
-                return Err(Outcome::new(OutcomeKind::Cancelled, "the run was stopped"));
+                return Err(cancelled());
             }
             continue;
         }

@@ -1,8 +1,8 @@
 //! The engine `pdftotext` of Poppler, if it is installed.
 
-use crate::steps::batch_context::BatchContext;
+use crate::steps::batch_context::{BatchContext, cancelled};
 use crate::steps::command::{CommandSpec, Exit, StartedProcess, run_command};
-use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::outcome::Outcome;
 use milepost_formats::pdf_text::{PdfText, PdfTextError, from_pdftotext};
 use std::path::Path;
 use std::time::Duration;
@@ -57,7 +57,7 @@ pub(crate) fn read(
         Exit::Code(code) => program(format!("`{PROGRAM}` ended with exit code {code}")),
         Exit::Signal(signal) => program(format!("`{PROGRAM}` was ended by signal {signal}")),
         Exit::TimedOut => program(format!("`{PROGRAM}` took too long")),
-        Exit::Cancelled => return Err(Outcome::new(OutcomeKind::Cancelled, "the run was stopped")),
+        Exit::Cancelled => return Err(cancelled()),
     })
 }
 
@@ -89,7 +89,7 @@ fn run(
     );
     Ok(match exit {
         Ok(Exit::Cancelled) => {
-            return Err(Outcome::new(OutcomeKind::Cancelled, "the run was stopped"));
+            return Err(cancelled());
         }
         Ok(exit) => Ok((exit, String::from_utf8_lossy(&said).into_owned())),
         Err(error) => Err(PdfTextError::Program(error.to_string())),

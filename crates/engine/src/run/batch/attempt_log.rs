@@ -10,17 +10,17 @@ use std::io::{self, Write};
 const LINE: usize = 1 << 16;
 
 /// The log of an attempt. Keys are removed line by line.
-pub(crate) struct Printed<'a> {
+pub(crate) struct AttemptLog<'a> {
     stage_ctx: &'a StageContext<'a>,
     path: RelPath,
     file: Option<DiskFile>,
     line: Vec<u8>,
 }
 
-impl<'a> Printed<'a> {
-    pub(crate) fn new(stage_ctx: &'a StageContext<'_>, name: &str, serial: u64) -> Printed<'a> {
+impl<'a> AttemptLog<'a> {
+    pub(crate) fn new(stage_ctx: &'a StageContext<'_>, name: &str, serial: u64) -> AttemptLog<'a> {
         let path = layout::log(stage_ctx.run_id, name, serial);
-        Printed {
+        AttemptLog {
             stage_ctx,
             path,
             file: None,
@@ -55,7 +55,7 @@ impl<'a> Printed<'a> {
     }
 }
 
-impl Write for Printed<'_> {
+impl Write for AttemptLog<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.line.extend_from_slice(bytes);
         let after = |place: usize| place + 1;
