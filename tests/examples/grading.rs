@@ -303,7 +303,7 @@ fn criteria_that_are_late_get_a_placeholder() {
     let late = project.json(&format!("workspace/intermediate/evaluations/{late}.json"));
     let error = late["error"].as_str().unwrap();
     assert!(
-        error.starts_with("TimeoutError: the time of stage `evaluate` is over"),
+        error.starts_with("TimeoutError: stage `evaluate` exceeded its time limit"),
         "{error}"
     );
 

@@ -338,7 +338,7 @@ fn ctrl_c_ends_a_call_and_so_does_the_time_of_the_stage() {
     project
         .run(&[])
         .expect(1, &["call"])
-        .says("the time of stage `call` is over");
+        .says("stage `call` exceeded its time limit");
     project.edit("stages/1_call.toml", "300ms", "10m");
     let run = project
         .command(&["run"])

@@ -35,7 +35,7 @@ fn a_program_of_jq_that_never_ends_is_ended_by_the_time_of_its_stage() {
     project
         .run(&[])
         .expect(1, &["make"])
-        .says("the time of stage `make` is over");
+        .says("stage `make` exceeded its time limit");
 }
 
 #[test]

@@ -205,7 +205,7 @@ on_failure = "continue"
     ]);
     let ran = project.run(&[]);
     ran.expect(3, &["wait/1", "wait/2", "wait/3", "wait/4"])
-        .says("the time of stage `wait` is over");
+        .says("stage `wait` exceeded its time limit");
     let failed: Vec<_> = ran
         .data("batch_failed")
         .map(|data| (data["batch"].clone(), data["outcome"]["kind"].clone()))
