@@ -1,4 +1,4 @@
-//! The HTTP client: exact bytes out, exact bytes in, ended by a deadline or a cancellation.
+//! The HTTP client. It sends and returns exact bytes, and ends a call at a deadline or a cancellation.
 
 use super::fault::{CallFault, FaultKind, beginning};
 pub use reqwest::Method;
@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// Asked at least every [`TICK`] whether the call is to end.
+/// Returns true if the call must end. It is called at least every 25 ms.
 pub type Cancelled<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// How often a call looks whether it was cancelled.
@@ -18,10 +18,10 @@ const TICK: Duration = Duration::from_millis(25);
 /// How long a connection may take to be made, if the deadline is not nearer.
 const CONNECT: Duration = Duration::from_secs(30);
 
-/// The largest answer that is read.
+/// The largest response that is read, in bytes.
 pub const LARGEST: usize = 64 << 20;
 
-/// A client that plain threads share. It has a thread of its own, which drives the connections.
+/// An HTTP client that threads can share. A thread of its own drives the connections.
 #[derive(Debug)]
 pub struct Http {
     client: reqwest::Client,
@@ -29,23 +29,23 @@ pub struct Http {
     runtime: Option<Runtime>,
 }
 
-/// Why no client could be made.
+/// An HTTP client that could not be created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
-    /// The proxy's address is wrong.
-    #[error("the proxy `{proxy}` is no URL that can be used: {why}")]
+    /// The URL of the proxy is not valid.
+    #[error("the proxy `{proxy}` is not a usable URL: {why}")]
     Proxy {
-        /// As declared.
+        /// The URL as declared.
         proxy: String,
         /// What is wrong.
         why: String,
     },
-    /// The system refused a thread, or its trusted authorities could not be read.
-    #[error("no HTTP client could be made: {0}")]
+    /// The system refused a thread, or its certificate authorities could not be read.
+    #[error("cannot create an HTTP client: {0}")]
     Client(String),
 }
 
-/// The HTTP client of a run: the first request makes it, and all that follow share it.
+/// The HTTP client of a run. The first request creates it, and all requests share it.
 #[derive(Debug, Default)]
 pub struct SharedHttp(OnceLock<Result<Arc<Http>, HttpError>>);
 
@@ -53,41 +53,41 @@ impl SharedHttp {
     /// Returns the client.
     ///
     /// # Errors
-    /// When it cannot be made, the same error each time.
+    /// Fails if the client cannot be created; the error is the same each time.
     pub fn get(&self) -> Result<Arc<Http>, HttpError> {
         let made = self.0.get_or_init(|| Http::new(None).map(Arc::new));
         made.clone()
     }
 }
 
-/// One request.
+/// An HTTP request.
 #[derive(Debug)]
 pub struct HttpRequest<'a> {
-    /// The whole address.
+    /// The URL.
     pub url: &'a str,
-    /// Headers; those whose name is in [`SENSITIVE`] are never shown.
+    /// The headers. Those named in [`SENSITIVE`] are never shown.
     pub headers: &'a [(&'a str, &'a str)],
-    /// What is posted; None for a GET.
+    /// The body; `None` for a GET request.
     pub body: Option<Vec<u8>>,
-    /// The time for all of it.
+    /// The time limit for request and response.
     pub within: Duration,
-    /// The largest answer that is read, in bytes.
+    /// The largest response that is read, in bytes.
     pub largest: usize,
 }
 
 /// Headers that carry keys.
 const SENSITIVE: [&str; 2] = ["authorization", "x-api-key"];
 
-/// What a server answered.
+/// A response of a server.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct HttpResponse {
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
-    /// Headers, their names in small letters.
+    /// The headers, with lower-case names.
     pub(crate) headers: Vec<(String, String)>,
-    /// The body, as far as it arrived.
+    /// The part of the body that arrived.
     pub body: Vec<u8>,
-    /// Why the body is not whole, if it is not.
+    /// The reason why the body is incomplete, if it is.
     pub cut: Option<CallFault>,
 }
 
@@ -101,14 +101,14 @@ impl HttpResponse {
         }
     }
 
-    /// A header by its name in small letters.
+    /// Returns the header with this lower-case name.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|header| header.0 == name);
         found.map(|header| header.1.as_str())
     }
 
-    /// The server's own wait: `retry-after-ms`, or `retry-after` in seconds or as a date, which is held against the server's
-    /// own `date`: the clock here may go wrong.
+    /// Returns the wait that the server asks for: `retry-after-ms`, or `retry-after` in seconds or as a date. A date is compared with
+    /// the server's own `date`, because the local clock may be wrong (RFC 9110, section 10.2.3).
     pub fn retry_after(&self) -> Option<Duration> {
         let seconds = |text: &str| {
             let seconds: f64 = text.trim().parse().ok()?;
@@ -126,8 +126,8 @@ impl HttpResponse {
         })
     }
 
-    /// How long a limit that is used up takes until it is filled again, by the providers' headers. Anthropic's tell the moment,
-    /// held against the server's own `date`; OpenAI's how long it takes.
+    /// Returns how long a used-up rate limit takes to refill, by the headers of the provider. Those of Anthropic contain the time, which
+    /// is compared with the server's own `date`; those of OpenAI contain the duration.
     pub(crate) fn cooldown(&self) -> Option<Duration> {
         let used_up = |name: &str| self.header(name).is_some_and(|left| left.trim() == "0");
         let moment = |name: String| self.header(&name)?.parse::<jiff::Timestamp>().ok();
@@ -148,7 +148,7 @@ impl HttpResponse {
         anthropic.chain(openai).max()
     }
 
-    /// The provider's id of the request.
+    /// Returns the provider's id of the request.
     pub(crate) fn request_id(&self) -> Option<String> {
         let id = self
             .header("request-id")
@@ -181,10 +181,10 @@ fn parts(text: &str) -> Option<Duration> {
 }
 
 impl Http {
-    /// A client. Without a proxy none is used: the environment is not asked.
+    /// Creates a client. Proxies named in the environment are not used.
     ///
     /// # Errors
-    /// When the proxy's address is wrong, or the system refuses a thread.
+    /// Fails if the URL of the proxy is not valid, or the system refuses a thread.
     pub fn new(proxy: Option<&str>) -> Result<Self, HttpError> {
         // An error says that a provider is there already, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -227,11 +227,12 @@ impl Http {
         })
     }
 
-    /// Sends a request and reads the whole answer, whatever its status. What breaks off in the answer's body is in
-    /// [`HttpResponse::cut`].
+    /// Sends a GET request, or a POST request if there is a body, and reads the whole response, whatever its status. If the body breaks
+    /// off, [`HttpResponse::cut`] has the reason.
     ///
     /// # Errors
-    /// When there was no answer: `Connect`, `Timeout`, `Cut`, `Cancelled`, `BadRequest` for an address or header that cannot be.
+    /// Fails with `Connect`, `Timeout`, `Cut` or `Cancelled` if there is no response, and with `BadRequest` if the URL or a header is
+    /// malformed.
     pub fn send(
         &self,
         send: HttpRequest<'_>,
@@ -244,10 +245,10 @@ impl Http {
         self.call(&method, send, cancelled)
     }
 
-    /// The same by any method.
+    /// Sends a request with any method.
     ///
     /// # Errors
-    /// As [`Http::send`].
+    /// Fails as [`Http::send`] does.
     pub fn call(
         &self,
         method: &Method,
@@ -380,7 +381,7 @@ async fn bounded(
         })
 }
 
-/// An address as it may be shown: what stands before `@` or behind `?` may be a key.
+/// Returns a URL without user, password, query and fragment, any of which may be a key.
 pub fn shown(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     let Some((scheme, rest)) = url.split_once("://") else {

@@ -1,4 +1,4 @@
-//! What models cost: a dated table, and one of the project's own that wins over it.
+//! Prices of models: a dated built-in table, and the project's own table, which wins over it.
 
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 /// The table that comes with the program.
 const TABLE: &str = include_str!("prices.toml");
 
-/// How a request is made.
+/// How a request is billed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Billing {
-    /// By itself.
+    /// As a call of its own.
     Direct,
-    /// In a batch.
+    /// As part of a provider batch.
     Batch,
 }
 
@@ -68,17 +68,17 @@ struct Above {
     output: u64,
 }
 
-/// A file of prices that is refused.
+/// A price file that is not valid.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {message}")]
 pub struct PriceError {
     /// The file.
     pub(crate) file: String,
-    /// What is wrong, and where.
+    /// The reason, with its position.
     pub(crate) message: String,
 }
 
-/// Prices by model.
+/// The prices of models.
 #[derive(Debug, Clone)]
 pub struct Prices {
     date: String,
@@ -88,10 +88,10 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// The table that comes with the program.
+    /// Returns the built-in prices.
     ///
     /// # Errors
-    /// None: a test reads it.
+    /// Never fails, because a test reads the table.
     pub fn embedded() -> Result<Self, PriceError> {
         Self {
             date: String::new(),
@@ -101,10 +101,10 @@ impl Prices {
         .with("prices.toml", TABLE)
     }
 
-    /// The same with a file that wins, model by model.
+    /// Adds the prices of a file, which win over those of the same model.
     ///
     /// # Errors
-    /// When the file is no TOML of this form.
+    /// Fails if the text is not a price file.
     pub fn with(mut self, file: &str, text: &str) -> Result<Self, PriceError> {
         let wrong = |message: String| PriceError {
             file: file.to_owned(),
@@ -145,7 +145,7 @@ impl Prices {
         Ok(self)
     }
 
-    /// What one request cost. None if the model's price is not known.
+    /// Returns the cost of a request; `None` if the price of the model is unknown.
     pub fn cost(&self, model: &str, usage: &Usage, mode: Billing) -> Option<NanoUsd> {
         let row = self.row(model)?;
         let rates = row.rates(usage.total_input());
@@ -158,8 +158,8 @@ impl Prices {
         Some(row.total(&parts, mode))
     }
 
-    /// The most that one request can cost: all input at its dearest, and as much output as is allowed. None if the model's
-    /// price is not known.
+    /// Returns the most that a request can cost: all input at its highest price, and the maximum output. `None` if the price of the
+    /// model is unknown.
     pub fn max_cost(
         &self,
         model: &str,

@@ -1,4 +1,4 @@
-//! Agents' command lines: what to start for a request, and what their output means. Nothing is started here.
+//! Command-line agents: the program to start for a request, and the meaning of its output. Nothing is started here.
 
 mod claude;
 mod codex;
@@ -16,7 +16,7 @@ use super::request::AgentRequest;
 use crate::api::{SchemaDialect, fit, schema_instruction};
 use milepost_core::model::money::NanoUsd;
 
-/// Command lines whose arguments and output are known.
+/// A command line with known arguments and output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preset {
     /// Claude Code: `claude`.
@@ -32,7 +32,7 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// All of them.
+    /// All presets.
     pub const ALL: [Self; 5] = [
         Self::Claude,
         Self::OpenCode,
@@ -41,7 +41,7 @@ impl Preset {
         Self::Gemini,
     ];
 
-    /// The name in declarations.
+    /// Returns the name in declarations.
     pub fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -52,7 +52,7 @@ impl Preset {
         }
     }
 
-    /// The preset of this name, one of [`milepost_core::model::agent::KNOWN_TOOLS`].
+    /// Returns the preset with this name, one of [`milepost_core::model::agent::KNOWN_TOOLS`].
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "claude-code" => Some(Self::Claude),
@@ -82,19 +82,19 @@ impl Preset {
     }
 }
 
-/// What a command line prints.
+/// The form of a command line's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Envelope {
-    /// The answer, and nothing else.
+    /// The answer and nothing else.
     Text,
-    /// One JSON value that holds the answer.
+    /// One JSON value that contains the answer.
     Json,
-    /// Events, one JSON value a line.
+    /// Events, one JSON value on each line.
     Ndjson,
 }
 
 impl Envelope {
-    /// The envelope of this name: `text`, `json` or `ndjson`.
+    /// Returns the envelope with this name: `text`, `json` or `ndjson`.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "text" => Some(Self::Text),
@@ -116,7 +116,7 @@ enum PromptPosition {
     Within,
 }
 
-/// A command line that answers.
+/// A command line that answers requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tool {
     command: Vec<String>,
@@ -125,16 +125,16 @@ pub struct Tool {
     place: PromptPosition,
 }
 
-/// What to start for a request.
+/// The program to start for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// What standard input gives before it is closed.
+    /// The bytes of its standard input.
     pub stdin: Vec<u8>,
-    /// Variables that are set unless the declaration sets them.
+    /// The environment variables to set, unless the declaration sets them.
     pub env: Vec<(String, String)>,
-    /// Files, to be written into the folder in which it is started: name and content.
+    /// The files to write into its working folder: name and content.
     pub files: Vec<(String, Vec<u8>)>,
 }
 
@@ -151,7 +151,7 @@ const DOLLAR: u64 = 1_000_000_000;
 const SCHEMA_FILE: &str = "answer.schema.json";
 
 impl Tool {
-    /// A command line that is known.
+    /// Returns the tool of a preset.
     pub fn preset(preset: Preset) -> Self {
         let command: &[&str] = match preset {
             Preset::Claude => &[
@@ -180,7 +180,7 @@ impl Tool {
         }
     }
 
-    /// Any command line. The prompt goes where `{{ prompt }}` stands in an argument, else to standard input.
+    /// Creates a tool from any command line. The prompt replaces `{{ prompt }}` in the arguments, or goes to standard input.
     pub fn generic(command: Vec<String>, envelope: Envelope) -> Self {
         let within = command
             .iter()
@@ -197,11 +197,11 @@ impl Tool {
         }
     }
 
-    /// What to start for a request: with this model if one is set, and told to stop at this cost where the tool can.
-    /// The system text stands before the prompt; attached files are written beside, and named at its end.
+    /// Returns the program to start for a request, with a model if one is set, and with a cost limit if the tool has such an option.
+    /// The system text comes before the prompt. Attached files are written to the working folder and named at its end.
     ///
     /// # Errors
-    /// `TooLong` when the prompt is an argument and longer than one may be.
+    /// Fails with `TooLong` if the prompt is an argument and exceeds the system's limit.
     pub fn invocation(
         &self,
         request: &AgentRequest,
@@ -247,7 +247,7 @@ impl Tool {
         }
         if let Some(part) = argv.iter().find(|part| part.len() > LONGEST_ARGUMENT) {
             let message = format!(
-                "the prompt is an argument of {} bytes, and may have {LONGEST_ARGUMENT}",
+                "the prompt is an argument of {} bytes; the limit is {LONGEST_ARGUMENT}",
                 part.len()
             );
             return Err(CallFault::new(FaultKind::TooLong, message));

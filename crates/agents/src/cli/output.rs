@@ -1,4 +1,4 @@
-//! What a command line left behind, and what of it all tools have in common.
+//! The output of a command line, and what all tools have in common.
 
 use crate::fault::{CallFault, ErrorBody, FaultKind, beginning, kind_of};
 use crate::request::{Reply, StopReason};
@@ -8,24 +8,24 @@ use serde_json::Value;
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandExit {
-    /// With this exit code.
+    /// It exited with this code.
     Code(i32),
-    /// By this signal.
+    /// A signal ended it.
     Signal(i32),
-    /// It was ended because it took too long.
+    /// It exceeded its time limit.
     TimedOut,
-    /// It was ended because the run was stopped.
+    /// The run was stopped.
     Cancelled,
 }
 
-/// What a command left behind.
+/// The output of a command.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandOutput<'a> {
     /// How it ended.
     pub ended: CommandExit,
-    /// What it printed.
+    /// The bytes of its standard output.
     pub stdout: &'a [u8],
-    /// What it complained.
+    /// The bytes of its standard error.
     pub stderr: &'a [u8],
 }
 
@@ -52,7 +52,7 @@ pub(super) fn status_of(value: &Value) -> Option<u16> {
         .filter(|status| (100..600).contains(status))
 }
 
-/// The code of a fault whose tool is not there: a shell says so by the exit code 127.
+/// The code of a fault whose program does not exist. A shell reports that by the exit code 127.
 pub const NOT_FOUND: &str = "command_not_found";
 
 /// What tools say when nobody is logged in; they tell no code.

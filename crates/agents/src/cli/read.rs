@@ -1,4 +1,4 @@
-//! What a command line's output means: the verdict from the exit code and the error flag, whatever else it says.
+//! Reads the output of a command line. The exit code and the error flag decide whether it succeeded.
 
 use super::output::{CommandExit, CommandOutput, failed, plain, status_of};
 use super::{Envelope, Tool, claude, codex, gemini, opencode};
@@ -7,11 +7,11 @@ use crate::request::Reply;
 use serde_json::Value;
 
 impl Tool {
-    /// What the output means. `model` is the one that was asked for, if any.
+    /// Reads the output of the tool. `model` is the requested model, if any.
     ///
     /// # Errors
-    /// When it failed, or its output holds no answer. What was printed is kept, also when it took too long; so is what the
-    /// failure cost, as far as the tool says.
+    /// Fails if the tool failed or its output has no answer. The fault contains the output, also after a timeout, and the cost that
+    /// the tool reports.
     pub fn read(&self, model: Option<&str>, output: CommandOutput<'_>) -> Result<Reply, CallFault> {
         let stopped = match output.ended {
             CommandExit::TimedOut => Some((FaultKind::Timeout, "it took too long and was ended")),

@@ -1,10 +1,10 @@
-//! The registry of `riteway ai`: `riteway.agent-config.json`, names and their command lines.
+//! The registry of `riteway ai`: names of agents and their command lines, in `riteway.agent-config.json`.
 
 use super::{Envelope, PromptPosition, Tool};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// The name of the file.
+/// The name of the registry file.
 pub const REGISTRY: &str = "riteway.agent-config.json";
 
 /// One agent, as <https://github.com/paralleldrive/riteway> reads it (`source/agent-config.js`).
@@ -34,37 +34,37 @@ enum RegistryFile {
     Many(BTreeMap<String, AgentEntry>),
 }
 
-/// Why a registry gives no command line.
+/// A registry without a usable command line.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum RegistryError {
-    /// It is no JSON of this form.
+    /// The file does not have the form of a registry.
     #[error(
         "{file}: write `{{\"NAME\": {{\"command\": \"…\", \"args\": […], \"outputFormat\": \"json\" or \"ndjson\"}}}}`: {why}"
     )]
     Form {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
-    /// It has no such agent.
+    /// There is no such agent.
     #[error("{file}: there is no agent `{name}`; it has {}", known.join(", "))]
     Unknown {
         /// The file.
         file: String,
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// The names that it has.
+        /// The names in the file.
         known: Vec<String>,
     },
 }
 
 impl Tool {
-    /// The agent of this name in a registry, or the only one of a file that holds one without a name. The prompt is the
-    /// last argument, as `riteway ai` has it.
+    /// Returns the agent with this name, or the only agent of a file that has one without a name. The prompt is the last argument, as
+    /// in `riteway ai`.
     ///
     /// # Errors
-    /// When the file has another form, or no such agent.
+    /// Fails if the file is not a registry or has no such agent.
     pub fn of_registry(file: &str, text: &str, name: &str) -> Result<Self, RegistryError> {
         let form = |why: String| RegistryError::Form {
             file: file.to_owned(),

@@ -1,4 +1,4 @@
-//! The agent that answers from a table of rules: free, offline, and the same answer every time.
+//! The agent that answers by a rules file: free, offline, and deterministic.
 
 mod matcher;
 mod material;
@@ -23,17 +23,17 @@ use words::WordError;
 use matcher::{ElementQuestion, Matcher};
 use material::Materials;
 
-/// A rules file, compiled once and asked many times.
+/// A compiled rules file.
 #[derive(Debug)]
 pub struct Rules {
     matcher: Matcher,
     materials: Materials,
 }
 
-/// Why a rules file is refused.
+/// A rules file that is not valid.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
-    /// It is no TOML, or a key or value is not one of the table's.
+    /// The text is not TOML, or has an unknown key or value.
     #[error("{file}:{line}:{column}: {rule}{message}")]
     Form {
         /// The rules file.
@@ -42,12 +42,12 @@ pub enum RulesError {
         line: usize,
         /// From 1 on.
         column: usize,
-        /// `rule NAME: ` where one is open at that place.
+        /// `rule NAME: ` if the place is inside a rule.
         rule: String,
         /// What is wrong, and what to do.
         message: String,
     },
-    /// A rule that reads well but cannot hold.
+    /// A rule or material is not valid.
     #[error("{file}:{line}: {what}: {message}")]
     Rule {
         /// The rules file.
@@ -62,11 +62,11 @@ pub enum RulesError {
 }
 
 impl Rules {
-    /// Reads and compiles a rules file; `name` is the file's name for errors.
+    /// Reads and compiles a rules file. `name` is the name of the file in errors.
     ///
     /// # Errors
-    /// Where the file is no TOML, has an unknown key or value, two rules of one name, a confidence outside 0 to 1, or a word that
-    /// cannot be looked up. They name file, line and rule.
+    /// Fails if the text is not TOML, or has an unknown key or value, a duplicate rule name, a confidence outside 0 to 1, or a pattern
+    /// that is too general. The error names file, line and rule.
     pub fn parse(name: &str, text: &str) -> Result<Rules, RulesError> {
         let table: RulesFile = toml::from_str(text).map_err(|e| form_error(name, text, &e))?;
         let vocabulary = match table.vocabulary {
@@ -144,15 +144,15 @@ impl Rules {
         })
     }
 
-    /// Answers a question, as `filters/question.jq` puts it; what is missing in it says nothing.
+    /// Answers a question in the form of `filters/question.jq`. All keys of the question are optional.
     ///
-    /// The answer has the form of `schemas/answer.schema.json`, and names its rule; where none matched, `rule` is `no-rule`.
+    /// The answer has the form of `schemas/answer.schema.json` and names its rule; if no rule matched, `rule` is `no-rule`.
     pub fn answer(&self, question: &Value) -> Value {
         self.matcher
             .answer(&ElementQuestion::of(question), &self.materials)
     }
 
-    /// Returns the category of a material by its name, if a word of the table is in it.
+    /// Returns the category of a material by its name, if the name contains a word of the rules file.
     pub fn category(&self, material: &str) -> Option<Word> {
         self.materials.known(material).map(|k| k.category)
     }

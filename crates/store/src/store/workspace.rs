@@ -454,8 +454,13 @@ mod tests {
         std::os::unix::fs::symlink(&root, root.join("link")).unwrap();
         assert!(error(&root.join("link")).contains("link is a symbolic link to"));
         std::fs::write(root.join("file"), "").unwrap();
-        assert!(error(&root.join("file")).ends_with("file is no folder: a workspace is one"));
-        assert!(error(&root.join("file/w")).ends_with("is no folder: a workspace is one"));
+        assert!(
+            error(&root.join("file"))
+                .ends_with("file is not a folder, and a workspace must be one")
+        );
+        assert!(
+            error(&root.join("file/w")).ends_with("is not a folder, and a workspace must be one")
+        );
         std::fs::create_dir(root.join(".milepost")).unwrap();
         let identity = root.join(".milepost/workspace.json");
         std::fs::write(&identity, r#"{"format":2}"#).unwrap();
