@@ -4,7 +4,7 @@ use super::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many circles the product may have, and how many files one may hold.
-const CIRCLES: usize = 4;
+const CIRCLES: usize = 3;
 const FILES: usize = 10;
 
 pub fn check(sources: &[Source], found: &mut Vec<String>) {
