@@ -103,13 +103,13 @@ fn one_means_one() {
         one("empty")
             .unwrap_err()
             .message
-            .starts_with("it gives no value")
+            .starts_with("it returned no value")
     );
     assert!(
         one(".[]")
             .unwrap_err()
             .message
-            .starts_with("it gives more than one value")
+            .starts_with("it returned more than one value")
     );
 }
 

@@ -281,7 +281,7 @@ fn says_what_does_not_fit() {
     let fails = |select: &str| selected(&scope, select).unwrap_err().to_string();
     assert_eq!(
         fails(".parsed.elements[].id"),
-        "parsed.json: /elements/0 is a number, an object was expected"
+        "parsed.json: /elements/0 is a number, expected an object"
     );
     assert_eq!(fails(".all[][].x"), "1.json: /0 has no `x`");
     assert_eq!(fails(".params.nope"), "params: the document has no `nope`");

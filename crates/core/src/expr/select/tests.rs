@@ -113,15 +113,15 @@ fn gives_the_text_as_it_stands() {
 fn says_where_a_document_does_not_fit() {
     assert_eq!(
         fails(".elements[].id", r#"{"elements": [{"id": 1}, 17]}"#),
-        "/elements/1 is a number, an object was expected"
+        "/elements/1 is a number, expected an object"
     );
     assert_eq!(
         fails(".elements[]", r#"{"elements": "x"}"#),
-        "/elements is a string, a list was expected"
+        "/elements is a string, expected a list"
     );
     assert_eq!(
         fails(".a.b", "[]"),
-        "the document is a list, an object was expected"
+        "the document is a list, expected an object"
     );
     assert_eq!(
         fails(".a[].b", r#"{"a": [{"b": 1}, {"c": 2}]}"#),

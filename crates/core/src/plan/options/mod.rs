@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(options.budget_usd, Some(NanoUsd(2_500_000_000)));
         let error = read(r#"{"budget_usd": "much"}"#).unwrap_err().to_string();
         assert!(
-            error.contains("`budget_usd`: `much` is no amount"),
+            error.contains("`budget_usd`: `much` is not an amount"),
             "{error}"
         );
     }
