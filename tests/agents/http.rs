@@ -225,6 +225,6 @@ fn a_proxy_is_used_where_one_is_declared() {
         Http::new(Some("not a url"))
             .unwrap_err()
             .to_string()
-            .starts_with("the proxy `not a url` is no URL")
+            .starts_with("the proxy `not a url` is not a usable URL")
     );
 }
