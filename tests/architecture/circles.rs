@@ -4,8 +4,8 @@ use super::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many circles the product may have, and how many files one may hold.
-const CIRCLES: usize = 3;
-const FILES: usize = 10;
+const CIRCLES: usize = 5;
+const FILES: usize = 3;
 
 pub fn check(sources: &[Source], found: &mut Vec<String>) {
     let circles = circles(sources);

@@ -4,7 +4,7 @@ use super::source::{Source, Token};
 use std::collections::BTreeMap;
 
 /// How often the product may declare a type of one name.
-const TYPES: usize = 4;
+const TYPES: usize = 2;
 
 /// How many public functions may have a `String` as their error.
 const STRING_ERRORS: usize = 0;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 const LINES: usize = 600;
 
 /// The most Rust files that a folder may hold side by side.
-const FILES: usize = 28;
+const FILES: usize = 15;
 
 const EMPTY_NAMES: &[&str] = &["utils", "util", "helpers", "manager", "errors", "misc"];
 

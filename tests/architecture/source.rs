@@ -61,7 +61,10 @@ impl Source {
         for (at, _) in self.find(&[root, ":", ":"]) {
             let inner =
                 at >= 2 && self.tokens[at - 1].text == ":" && self.tokens[at - 2].text == ":";
-            if !inner && !self.is_reexport(at) {
+            // `pub(in crate::x)` imports nothing.
+            let visibility =
+                at >= 2 && self.tokens[at - 1].text == "in" && self.tokens[at - 2].text == "(";
+            if !inner && !visibility && !self.is_reexport(at) {
                 self.path_from(at + 3, &mut Vec::new(), &mut found);
             }
         }

@@ -31,7 +31,7 @@ pub(super) const NEXT_BATCH: ToolEntry = ToolEntry {
             seconds: arguments.seconds,
             with_prompt: arguments.with_prompt,
         };
-        let found = next_batch(&call.request, &options)?;
+        let found = next_batch(call.request, &options)?;
         let result = NextBatchResult {
             leased: found.leased,
             nothing: found.nothing.map(ExplainedNothing::of),
@@ -190,7 +190,7 @@ fn submit(call: &Call<'_>) -> Result<Value, ToolError> {
         client: arguments.client,
         answer: arguments.answer,
     };
-    let submitted = submit_batch(&call.request, &submission, call.stop)?;
+    let submitted = submit_batch(call.request, &submission, call.stop)?;
     let result = SubmitResult::of(submitted);
     if result.submitted.accepted {
         return done(&result, FILES);
@@ -217,7 +217,7 @@ pub(super) const RELEASE_BATCH: ToolEntry = ToolEntry {
     schemas: schemas_of::<ReleaseArguments, Released>,
     call: |call| {
         let lease: ReleaseArguments = call.arguments()?;
-        let given = release_batch(&call.request, &lease.lease, lease.client.as_deref())?;
+        let given = release_batch(call.request, &lease.lease, lease.client.as_deref())?;
         match &given.refused {
             Some(refused) => Err(with_all(refusal(refused), &given)),
             None => done(&given, FILES),

@@ -41,7 +41,7 @@ pub(super) const STATUS: ToolEntry = ToolEntry {
     schemas: schemas_of::<NoArguments, Status>,
     call: |call| {
         let NoArguments {} = call.arguments()?;
-        let status = ops::inspect::status::status(&call.request)?;
+        let status = ops::inspect::status::status(call.request)?;
         done(&status, "`milepost status --json`")
     },
 };
@@ -59,7 +59,7 @@ pub(super) const WHY: ToolEntry = ToolEntry {
     schemas: schemas_of::<WhyArguments, Why>,
     call: |call| {
         let arguments: WhyArguments = call.arguments()?;
-        let why = ops::why::why(&call.request, &arguments.what)?;
+        let why = ops::why::why(call.request, &arguments.what)?;
         done(&why, &format!("`milepost why {} --json`", arguments.what))
     },
 };
@@ -150,7 +150,7 @@ fn log(call: &Call<'_>) -> Result<Value, ToolError> {
         printed,
         broken,
         ..
-    } = ops::inspect::log::log(&call.request, &options)?;
+    } = ops::inspect::log::log(call.request, &options)?;
     let lines = LogResult {
         records: records.iter().map(line).collect(),
         left_out,
@@ -184,7 +184,7 @@ pub(super) const VERIFY: ToolEntry = ToolEntry {
     schemas: schemas_of::<VerifyArguments, VerifyResult>,
     call: |call| {
         let arguments: VerifyArguments = call.arguments()?;
-        let verified = ops::inspect::verify::verify(&call.request, arguments.deep)?;
+        let verified = ops::inspect::verify::verify(call.request, arguments.deep)?;
         let result = VerifyResult {
             ok: verified.exit_code() == 0,
             verified,

@@ -32,7 +32,7 @@ pub(super) const CHECK_STAGE_COMPLETION: ToolEntry = ToolEntry {
     schemas: schemas_of::<StageArguments, CompletionResult>,
     call: |call| {
         let wanted: StageArguments = call.arguments()?;
-        let found = stage_completion(&call.request, wanted.stage_num)?;
+        let found = stage_completion(call.request, wanted.stage_num)?;
         let whole = format!("`{}` in the workspace", found.state_file);
         let missing = sentences::missing(&found);
         done(
@@ -103,7 +103,7 @@ fn wait(call: &Call<'_>) -> Result<Value, ToolError> {
     let wanted = AwaitOptions::new(wanted.output_file, Duration::from_secs(wanted.timeout));
     let mut last = 0.0;
     let waited = await_file(
-        &call.request,
+        call.request,
         &wanted,
         &mut |waited, incomplete| {
             last = waited.as_secs_f64().max(last + 0.001);

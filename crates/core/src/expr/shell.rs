@@ -8,7 +8,7 @@ mod reader;
 
 use serde_json::Value;
 
-use super::template::RenderedPart;
+use super::template::{RenderedPart, text};
 use pieces::{Piece, pieces};
 pub use reader::Misplaced;
 use reader::{ScriptReader, ValuePlace};
@@ -126,15 +126,6 @@ pub fn script<E: From<Misplaced>>(
         }
     }
     Ok(variables + &script)
-}
-
-/// Returns a value as one word: text as it is, null as nothing, everything else as JSON.
-pub fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
-    }
 }
 
 /// A text in single quotes, as every POSIX shell reads it.

@@ -18,7 +18,7 @@ use minijinja::Environment;
 use serde_json::{Value, json};
 
 pub use fault::TemplateError;
-pub use parts::RenderedPart;
+pub use parts::{RenderedPart, text};
 use pieces::Pieces;
 
 use super::component::component;

@@ -89,7 +89,7 @@ pub(crate) fn read(
     built
 }
 
-impl<'r> StepReader<'r, '_> {
+impl StepReader<'_, '_> {
     fn kind(&mut self) -> Option<StepKind> {
         Some(match kind_of(self.fields)? {
             KindName::Command => StepKind::Command(self.command()?),

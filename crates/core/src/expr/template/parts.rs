@@ -153,11 +153,20 @@ fn part(json: &str, is_nested: bool) -> Option<RenderedPart> {
     })
 }
 
+/// Returns a value as one word: text as it is, null as nothing, everything else as JSON.
+pub fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
 /// Returns the text of what a tag gathered, without marks.
 fn plain_text(gathered: &str) -> String {
     let parts = of(gathered, true).into_iter().map(|part| match part {
         RenderedPart::Text(text) => text,
-        RenderedPart::Value(value) => crate::expr::shell::text(&value),
+        RenderedPart::Value(value) => text(&value),
         RenderedPart::File { names, .. } => names.join("\n"),
     });
     parts.collect()

@@ -9,7 +9,7 @@ use crate::model::agent::{Agent, Provider};
 use crate::model::fingerprint::{FactKind, Facts};
 use crate::model::pipeline::{Asset, Pipeline};
 use crate::model::stage::{EVERYWHERE, ExpressionError, InputSource, OVERRIDES, Program, Stage};
-use crate::model::step::{Part, Step, TemplateChoice, TemplateFile, Text};
+use crate::model::step::{Part, Step, StepKind, TemplateChoice, TemplateFile, Text};
 use crate::plan::batches::expand::{Batch, BatchItem};
 use crate::plan::batches::inputs::{Missed, Resolved};
 use crate::plan::batches::world::World;
@@ -349,7 +349,7 @@ fn add_mention(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Se
 
 /// Adds what the outputs of a step depend on beside the text of its declaration and the batch's inputs.
 fn add_step(facts: &mut Facts, step: &Step, pipeline: &Pipeline, settings: &Settings) {
-    let version = step.kind.version().to_string();
+    let version = StepKind::VERSION.to_string();
     facts.add(FactKind::Version, step.kind.name(), version);
     for (_, part) in step.kind.parts() {
         if let Part::Template(_) = part

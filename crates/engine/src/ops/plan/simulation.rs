@@ -223,7 +223,7 @@ impl<'a> Simulation<'a> {
                     },
                     batch: key,
                     changes: changes.clone(),
-                })
+                });
             }
             (Action::UpToDate, _) => line.reused += 1,
             (_, decision) => {
