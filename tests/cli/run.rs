@@ -493,8 +493,8 @@ fn the_debug_log_holds_decisions_and_records() {
     let log = project.read("debug.log");
     for mark in [
         "copy/person_1 decision=Ok(Will([NeverMade]))",
-        "copy begins: 3 of 3 batches",
-        "join is complete",
+        "copy starts: 3 of 3 batches",
+        "join complete",
     ] {
         assert!(log.contains(mark), "{mark}\n--- in\n{log}");
     }

@@ -334,7 +334,7 @@ const NEEDS_SOMETHING: &[&str] = &[
 
 #[test]
 fn a_journal_gives_the_live_state_and_what_cannot_follow_changes_nothing() {
-    sequences(2000, |seeds, counts| {
+    sequences(5000, |seeds, counts| {
         let mut live = State::default();
         let mut journal = Vec::new();
         let mut prev = None;
@@ -480,7 +480,7 @@ impl Table {
 
 #[test]
 fn just_what_may_follow_is_taken() {
-    sequences(2000, |seeds, counts| {
+    sequences(5000, |seeds, counts| {
         let (mut live, mut table) = (State::default(), Table::default());
         for seed in seeds {
             let event = event(*seed);
