@@ -1,4 +1,5 @@
-//! The retry policy: what to do about a failed call.
+//! What to do about a failed call of an agent: retry, stop, split or give up. `model::status` says which HTTP statuses are
+//! retried, and `model::retry` how long to wait.
 
 use super::cli::NOT_FOUND;
 use super::fault::{CallFault, FaultKind};

@@ -10,7 +10,7 @@ pub struct Glob {
     matcher: globset::GlobMatcher,
 }
 
-/// The error of a pattern.
+/// Why a pattern is wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum GlobError {
     /// The path without the wildcards is wrong.

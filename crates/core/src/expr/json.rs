@@ -27,7 +27,7 @@ pub enum Fault {
     Io(io::Error),
 }
 
-/// A JSON text.
+/// A JSON text that is read from a reader in one pass.
 pub struct Json<R> {
     reader: R,
     buffer: Vec<u8>,

@@ -226,7 +226,7 @@ impl Scope {
         self.names().contains(&name)
     }
 
-    /// Returns the files of a name, or of a member such as `batch.data`; `None` if it is no file.
+    /// Returns the files behind a name, or behind a member such as `batch.data`; `None` if it stands for no file.
     pub fn sources(&self, name: &str) -> Option<Vec<Arc<dyn Source>>> {
         match self.entry(name)? {
             ScopeEntry::File(file) => Some(vec![Arc::clone(&file.source)]),

@@ -1,4 +1,4 @@
-//! When a failed request is sent again: one policy for calls of models, provider batches and steps.
+//! How long to wait before a failed request is sent again: one rule for calls of models, provider batches and steps.
 
 use crate::base::digest::Digest;
 use std::time::Duration;

@@ -186,7 +186,7 @@ pub(crate) struct AttemptLimits {
     pub(crate) pace: Pace,
 }
 
-/// The report of a step, beside its files.
+/// The report of a step, besides its files.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
 pub(crate) struct StepReport {
     /// The summary, unless the stage declares one.

@@ -1,4 +1,4 @@
-//! The whole: a model in, `parsed_data.json` out, one line an element.
+//! Reads a whole model and writes `parsed_data.json`, one line per element.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -26,13 +26,13 @@ pub struct ModelSummary {
     pub openings: usize,
     /// Elements of each class.
     pub by_type: BTreeMap<String, usize>,
-    /// With a material of their own or of their type.
+    /// Elements with a material of their own or of their type.
     pub with_material: usize,
-    /// With a volume from a quantity set.
+    /// Elements with a volume from a quantity set.
     pub with_quantity_volume: usize,
-    /// With a volume from a property set, and none from a quantity set.
+    /// Elements with a volume from a property set, and none from a quantity set.
     pub with_property_volume: usize,
-    /// On a storey.
+    /// Elements on a storey.
     pub with_storey: usize,
     /// GlobalIds that several elements or openings have.
     pub duplicate_global_ids: Vec<String>,

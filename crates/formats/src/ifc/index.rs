@@ -1,4 +1,4 @@
-//! Where each record that matters is: twelve bytes a record, whatever it says.
+//! Where each record that matters is: twelve bytes per record, however long it is.
 
 use super::schema::{Classes, IfcClass, Role};
 use super::step::EntityScanner;

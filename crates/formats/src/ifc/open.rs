@@ -1,4 +1,4 @@
-//! What may be read at all: plain STEP files and zipped ones, and why others may not.
+//! Opens models: plain and zipped STEP files; says why other files are refused.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

@@ -53,7 +53,7 @@ pub(super) fn duplicate_global_ids(model: &Model) -> Vec<String> {
         .collect()
 }
 
-/// Counts what definitions, materials and units refer to and is not there, beside what `broken` has.
+/// Adds to `broken` the records that definitions, materials and units refer to and that do not exist.
 pub(super) fn broken_members(model: &Model, broken: &mut Broken) {
     for entry in model.index.iter() {
         let text = || model.text(entry);

@@ -26,7 +26,7 @@ impl Default for PdfInfo {
     }
 }
 
-/// Why a text could not be set as PDF.
+/// Why a text could not be typeset as PDF.
 #[derive(Debug, thiserror::Error)]
 pub enum PdfError {
     /// A fenced block named `chart` does not hold a chart.

@@ -172,7 +172,7 @@ pub struct SharedLock {
 }
 
 impl SharedLock {
-    /// Takes it beside others; waits for who has it alone.
+    /// Takes it together with others; waits for an exclusive holder.
     ///
     /// # Errors
     /// Fails if the disk fails.
@@ -183,7 +183,7 @@ impl SharedLock {
         Ok(Self { _file: file })
     }
 
-    /// Takes it alone; waits for others.
+    /// Takes it exclusively; waits for all others.
     ///
     /// # Errors
     /// Fails if the disk fails.

@@ -32,7 +32,7 @@ impl StageReader<'_, '_, '_> {
         Some(path)
     }
 
-    /// Returns the files that a step's program reads beside its arguments.
+    /// Returns the files that a step's program reads besides its arguments.
     pub(crate) fn step_reads(&mut self, step: &TomlTable) -> Vec<PathTemplate> {
         let mut paths = Vec::new();
         for item in step

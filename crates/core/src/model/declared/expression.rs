@@ -22,7 +22,7 @@ pub struct Program {
     pub asset: Option<Asset>,
     /// The text.
     pub source: Arc<str>,
-    /// The variables that it was compiled with, in order: the stage's scope and those named beside it.
+    /// The variables that it was compiled with, in order: the names of the stage's scope, and those given besides.
     pub vars: Arc<[String]>,
     /// The compiled form.
     pub jq: Arc<Jq>,

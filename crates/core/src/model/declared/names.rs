@@ -3,7 +3,7 @@
 /// The name of the accepted modifications by hand. A stage can declare the same name for itself.
 pub const OVERRIDES: &str = "overrides";
 
-/// The names that a program depends on if it takes the whole scope, beside those that the stage declares.
+/// The names that a program depends on if it takes the whole scope, besides those that the stage declares.
 pub const EVERYWHERE: [&str; 4] = ["params", "env", "workspace", "agents"];
 
 /// Names that every scope has.

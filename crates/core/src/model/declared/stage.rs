@@ -41,7 +41,7 @@ pub struct Stage {
     pub each: Vec<Each>,
     /// Named inputs.
     pub inputs: Vec<Input>,
-    /// Files that programs read beside inputs and arguments. They have no name in the scope.
+    /// Files that programs read besides inputs and arguments. They have no name in the scope.
     pub reads: Vec<PathTemplate>,
     /// The steps, in order.
     pub steps: Vec<Step>,

@@ -347,7 +347,7 @@ fn add_mention(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings: &Se
     }
 }
 
-/// Adds what the outputs of a step depend on beside the text of its declaration and the batch's inputs.
+/// Adds what the outputs of a step depend on besides the text of its declaration and the batch's inputs.
 fn add_step(facts: &mut Facts, step: &Step, pipeline: &Pipeline, settings: &Settings) {
     let version = StepKind::VERSION.to_string();
     facts.add(FactKind::Version, step.kind.name(), version);

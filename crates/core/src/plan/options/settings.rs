@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The values that every scope has beside a stage's own names.
+/// The values that every scope has besides a stage's own names.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Parameters with their values.

@@ -127,8 +127,8 @@ impl<'a> PlannedState<'a> {
 }
 
 impl Schedule<'_> {
-    /// Records how a stage is expected to end if no other batch fails than those that fail already. `problem` is true if nothing
-    /// can be decided on the stage.
+    /// Records how a stage is expected to end if no further batch fails. `problem` is true if nothing can be decided about the
+    /// stage.
     pub fn expect(
         &mut self,
         stage: &Stage,

@@ -174,7 +174,7 @@ pub fn run(
 }
 
 /// Returns the exit code of a report, the first that applies: 130 interrupted, 5 modified by hand, 1 a batch failed or a verdict is
-/// no, 3 partial by policy or waiting, 0 complete.
+/// negative, 3 partial by policy or waiting, 0 complete.
 pub fn exit_code(report: &Report) -> u8 {
     let any = |status: StageStatus| report.stages.iter().any(|stage| stage.status == status);
     let failed = |stage: &StageReport| stage.failure || stage.verdict == Some(false);

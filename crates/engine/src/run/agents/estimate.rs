@@ -35,7 +35,7 @@ pub struct Asks {
     pub questions: u64,
     /// Answers that are kept and used.
     pub kept: u64,
-    /// Batches of which it is not known before they run what they ask. Of the others, what follows from an answer is not counted.
+    /// Batches whose questions are not known before they run. For the others, questions that depend on an answer are not counted.
     pub unknown: u64,
     /// Why not, of the first of them.
     pub why: Option<String>,

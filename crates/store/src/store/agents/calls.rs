@@ -126,7 +126,7 @@ impl CallLog {
         Ok(number)
     }
 
-    /// Records the response to a call of an earlier run durably.
+    /// Durably records the response to a call of an earlier run.
     ///
     /// # Errors
     /// Fails if it cannot be recorded.

@@ -203,7 +203,8 @@ impl Files {
         self.start(root).open(folder)
     }
 
-    /// Returns the stamp of the folder that contains all matches of a pattern; `None` if several folders may, or it does not exist.
+    /// Returns the stamp of the folder that contains all matches of a pattern; `None` if matches may lie in several folders, or the
+    /// folder does not exist.
     pub fn stamp_of_folder(&self, glob: &Glob, root: Root) -> Option<FileStamp> {
         let folder = glob.folder().filter(|_| !glob.is_deep());
         let folder = folder.as_ref().map_or("", RelPath::as_str);

@@ -28,17 +28,17 @@ pub struct KindInfo {
     pub(crate) attempts: u32,
     /// The files that it makes.
     pub outputs: Outputs,
-    /// The end of the name of its output, `json` meaning any JSON file.
+    /// The extension that its output must have; `json` stands for any JSON file.
     pub(crate) ending: Option<&'static str>,
     /// The format of an `out` that is no output.
     pub(crate) format: Format,
-    /// Returns true if it reads nothing but its inputs and answers that are kept, so that a dry run can simulate it.
+    /// True if it reads nothing but its inputs and kept answers, so that a dry run can simulate it.
     pub computes: bool,
-    /// Returns true if another attempt with the same inputs may succeed.
+    /// True if another attempt with the same inputs may succeed.
     pub reaches_out: bool,
-    /// Returns true if it watches its own time limit.
+    /// True if it watches its own time limit.
     pub ends_itself: bool,
-    /// Returns true if it writes files by their paths.
+    /// True if it writes files by their paths.
     pub writes_by_path: bool,
 }
 
@@ -71,7 +71,7 @@ impl KindInfo {
         }
     }
 
-    /// A kind that depends on programs or services beside its inputs.
+    /// A kind that depends on programs or services besides its inputs.
     pub(crate) const fn outside(name: &'static str, keys: &'static [KeySpec]) -> Self {
         Self {
             timeout: Some(PROGRAM_TIMEOUT),

@@ -22,7 +22,7 @@ const UNFINISHED: &str = ".compact.tmp";
 /// Bytes that are gathered before they are written.
 const GATHERED: usize = 1 << 18;
 
-/// The answers that may be removed, beside superseded ones.
+/// Which answers may be removed, besides superseded ones.
 pub struct RemovableAnswers<'a> {
     /// Returns true if the answer of this call of a run is in use.
     pub in_use: &'a dyn Fn(&str, u64) -> bool,

@@ -81,9 +81,9 @@ impl Recheck {
     }
 }
 
-/// Repeats the observations stored in this file under this key. Returns `None` if there are none, or if more than files changed, such as
-/// a list of names or a file of Milepost's own. Observations from the future are ignored, because a clock that was set back repeats
-/// its times.
+/// Repeats the observations stored in this file under this key. Returns `None` if there are none, or if anything but the noted
+/// files changed, such as a list of names, or a file of Milepost's own. Observations from the future are ignored, because a
+/// clock that was set back repeats its times.
 pub fn again(path: &Path, key: Digest, files: &Files, cache: &StatCache) -> Option<Recheck> {
     let file = File::open(path).ok()?;
     if FileStamp::of(&file.metadata().ok()?).mtime > cache.now() {

@@ -206,7 +206,8 @@ impl Observations {
         });
     }
 
-    /// Records the matches of a pattern; `folder` is the earlier stamp of the folder that contains all matches, if it was settled.
+    /// Records the matches of a pattern; `folder` is the stamp that the folder with all matches had before, if the
+    /// folder had been left alone long enough.
     pub fn list(&self, root: Root, pattern: &str, found: &[RelPath], folder: Option<FileStamp>) {
         let digest = names_digest(found.iter().map(RelPath::as_str));
         let listed = ListedNames { digest, folder };
