@@ -2,7 +2,7 @@
 
 use super::args::{Cli, Command, Everywhere};
 use super::env::Environment;
-use super::failure::{self, FAILED, MODIFIED, WAITING};
+use super::failure;
 use super::print::Printer;
 use super::progress::RunProgress;
 use super::run_flags::RunFlags;
@@ -16,10 +16,11 @@ use milepost_engine::ops;
 use milepost_engine::ops::change::accept::AcceptOptions;
 use milepost_engine::ops::change::clean::CleanOptions;
 use milepost_engine::ops::change::gc::GcOptions;
+use milepost_engine::ops::exit_code::{FAILED, MODIFIED, WAITING, exit_code};
 use milepost_engine::ops::inspect::diff::DiffOptions;
 use milepost_engine::ops::inspect::log::LogOptions;
 use milepost_engine::ops::project::{OpsError, Request};
-use milepost_engine::ops::run::{RunOptions, Values, adopt_orphans, exit_code};
+use milepost_engine::ops::run::{RunOptions, Values, adopt_orphans};
 use serde::Serialize;
 
 /// Carries out the command line, and returns the exit code.

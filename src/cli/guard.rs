@@ -1,6 +1,6 @@
 //! Turns a panic into a message and an exit code: no person sees a backtrace.
 
-use super::failure::FAILED;
+use milepost_engine::ops::exit_code::FAILED;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};

@@ -2,10 +2,10 @@
 
 use super::args::{Cli, Command};
 use super::env::Environment;
-use super::failure;
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use milepost_core::expr::place::nearest;
+use milepost_engine::ops::exit_code::USAGE;
 
 /// Adds a suggestion to an unknown command: a stage, a file, or a similar command.
 pub(crate) fn with_suggestion(mut error: clap::Error, environment: &Environment) -> clap::Error {
@@ -54,7 +54,7 @@ pub(crate) fn with_suggestion(mut error: clap::Error, environment: &Environment)
 pub(crate) fn report(error: clap::Error) -> u8 {
     // Nothing can be printed when the terminal is gone.
     let _ = error.print();
-    u8::from(error.use_stderr()) * failure::USAGE
+    u8::from(error.use_stderr()) * USAGE
 }
 
 // clap also suggests a name as short as `mcp` for many words that have nothing to do with it.

@@ -126,8 +126,7 @@ fn what_cannot_be_a_word_is_refused_at_its_place() {
         }
         let said = wrong(source);
         assert!(said.starts_with("{{"), "{source}: {said}");
-        let expected =
-            format!("`{{{{ }}}}` is {place}, where a value cannot become a quoted word");
+        let expected = format!("`{{{{ }}}}` is {place}, where a value cannot become a quoted word");
         assert!(said.ends_with(&expected), "{source}: {said}");
     }
 }
@@ -144,7 +143,10 @@ fn a_list_is_several_words_and_never_a_part_of_one() {
         "{{ list }}{{ list }}",
     ] {
         let said = scripted(source, &scope).unwrap_err().message;
-        assert!(said.contains("is a list in the place of one word"), "{source}: {said}");
+        assert!(
+            said.contains("is a list in the place of one word"),
+            "{source}: {said}"
+        );
     }
     for source in [
         "echo {{ list }};",

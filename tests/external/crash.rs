@@ -4,12 +4,13 @@ use super::client::{NOW, Site, run_as};
 use super::shapes::meetings;
 use crate::crash::sweep::step;
 use milepost_core::base::clock::StillClock;
+use milepost_engine::ops::exit_code::exit_code;
 use milepost_engine::ops::external::{
     LeaseOptions, NextBatch, Refusal, Submission, Submitted, next_batch, submit_batch,
 };
 use milepost_engine::ops::inspect::verify::verify;
 use milepost_engine::ops::project::Request;
-use milepost_engine::ops::run::{StopFlag, exit_code};
+use milepost_engine::ops::run::StopFlag;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,8 +1,9 @@
 //! Clients that answer rightly: the pipeline ends as with the rules, whoever answers, and whoever is killed.
 
 use super::client::{Site, run_as};
+use milepost_engine::ops::exit_code::exit_code;
 use milepost_engine::ops::external::WhyNothing;
-use milepost_engine::ops::run::{StageStatus, exit_code};
+use milepost_engine::ops::run::StageStatus;
 use milepost_engine::ops::why::why;
 
 /// What the pipeline makes.

@@ -163,7 +163,7 @@ fn every_lie_is_refused_and_only_what_is_wrong_is_asked_again() {
     }
     site.finish("honest");
     let report = site.run(&[]);
-    assert!(milepost_engine::ops::run::exit_code(&report) == 0);
+    assert!(milepost_engine::ops::exit_code::exit_code(&report) == 0);
     let rules = Site::new();
     run_as(&rules.with_rules(), &[]);
     for path in ["intermediate/classified_all.json", "outputs/report.xlsx"] {

@@ -2,10 +2,11 @@
 
 use super::client::{Site, run_as};
 use crate::support::{Project, expect};
+use milepost_engine::ops::exit_code::exit_code;
 use milepost_engine::ops::external::WhyNothing;
 use milepost_engine::ops::inspect::status::{StageProgress, status};
 use milepost_engine::ops::plan::plan;
-use milepost_engine::ops::run::{RunOptions, StopFlag, exit_code};
+use milepost_engine::ops::run::{RunOptions, StopFlag};
 use serde_json::json;
 
 const PROJECT: &str = "name = \"minutes\"\n\n[agents.writer]\nexternal = true\n";

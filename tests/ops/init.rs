@@ -3,7 +3,7 @@
 use crate::support::Project;
 use milepost::view;
 use milepost_engine::ops::change::init::{init, templates};
-use milepost_engine::ops::run::exit_code;
+use milepost_engine::ops::exit_code::exit_code;
 use std::path::Path;
 
 #[test]

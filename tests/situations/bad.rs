@@ -262,7 +262,8 @@ fn a_torn_record_at_the_end_of_the_journal_is_cut_and_said() {
     let plan = project.plan(&[]);
     assert!(plan.is_some());
     let ran = project.run(&[]);
-    ran.expect(0, &["clean/person_2"]).says("recovered: removed an incomplete record of ");
+    ran.expect(0, &["clean/person_2"])
+        .says("recovered: removed an incomplete record of ");
     assert_eq!(project.read("workspace/outputs/page.md"), PAGE);
 }
 

@@ -1,7 +1,7 @@
 //! Failed calls of a model, classified by status, type, code and message.
 
+use milepost_core::model::http_status::StatusClass;
 use milepost_core::model::money::NanoUsd;
-use milepost_core::model::status::StatusClass;
 use milepost_core::model::usage::Usage;
 use serde_json::Value;
 use std::time::Duration;

@@ -1,10 +1,10 @@
-//! What to do about a failed call of an agent: retry, stop, split or give up. `model::status` says which HTTP statuses are
+//! What to do about a failed call of an agent: retry, stop, split or give up. `model::http_status` says which HTTP statuses are
 //! retried, and `model::retry` how long to wait.
 
 use super::cli::NOT_FOUND;
 use super::fault::{CallFault, FaultKind};
+use milepost_core::model::http_status::StatusClass;
 use milepost_core::model::retry;
-use milepost_core::model::status::StatusClass;
 use std::time::Duration;
 
 /// What to do about a failed call.

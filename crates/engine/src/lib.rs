@@ -49,9 +49,10 @@ pub mod run;
 pub mod steps;
 
 pub use milepost_core::plan::options::{RunOptions, Values};
+pub use ops::exit_code::exit_code;
 pub use ops::inspect::status::Status;
 pub use ops::library::Project;
 pub use ops::plan::Plan;
 pub use ops::project::OpsError;
-pub use ops::run::{Notice, Observer, Report, Silent, StopFlag, exit_code};
+pub use ops::run::{Notice, Observer, Report, Silent, StopFlag};
 pub use ops::why::Why;

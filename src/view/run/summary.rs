@@ -6,7 +6,8 @@ use crate::view::text::invocation::Invocation;
 use crate::view::text::next_steps;
 use crate::view::text::style::Style;
 use crate::view::text::words::{awaits, batches, count, grouped, place, seconds};
-use milepost_engine::ops::run::{KeptFile, Report, StageReport, StageStatus, exit_code};
+use milepost_engine::ops::exit_code::exit_code;
+use milepost_engine::ops::run::{KeptFile, Report, StageReport, StageStatus};
 
 /// The most lines of the list of outputs.
 const OUTPUTS: usize = 8;

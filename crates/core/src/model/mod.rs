@@ -4,13 +4,13 @@ pub mod api_kind;
 pub mod choice;
 pub(crate) mod declared;
 pub mod fingerprint;
+pub mod http_status;
 pub mod money;
 pub mod outcome;
 pub mod reason;
 pub(crate) mod recorded;
 pub mod retry;
 pub mod schema;
-pub mod status;
 
 pub use declared::{agent, keys, param, pipeline, policy, stage, step};
 pub use recorded::{batched, call, checkpoint, event, forced, pin, record, state, usage};

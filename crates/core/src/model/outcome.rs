@@ -1,6 +1,6 @@
 //! How an attempt failed.
 
-use super::status::StatusClass;
+use super::http_status::StatusClass;
 use crate::base::redact::Redactor;
 use crate::expr::scope::ScopeError;
 use serde::{Deserialize, Serialize};

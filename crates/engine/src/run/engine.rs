@@ -1,6 +1,6 @@
 //! The loop over stages: scan, retire, validate, run, end.
 
-use crate::run::agents::calls::{Budget, RunCalls};
+use crate::run::agents::budget::{Budget, RunCalls};
 use crate::run::agents::estimate::CostEstimator;
 use crate::run::agents::project_agents::of_stage;
 use crate::run::batch::dispatch::dispatch;

@@ -172,21 +172,3 @@ pub fn run(
     drop(locked.lock);
     Ok(report?)
 }
-
-/// Returns the exit code of a report, the first that applies: 130 interrupted, 5 modified by hand, 1 a batch failed or a verdict is
-/// negative, 3 partial by policy or waiting, 0 complete.
-pub fn exit_code(report: &Report) -> u8 {
-    let any = |status: StageStatus| report.stages.iter().any(|stage| stage.status == status);
-    let failed = |stage: &StageReport| stage.failure || stage.verdict == Some(false);
-    if report.interrupted {
-        130
-    } else if any(StageStatus::Altered) {
-        5
-    } else if report.stages.iter().any(failed) {
-        1
-    } else if any(StageStatus::Partial) || any(StageStatus::Held) || any(StageStatus::Blocked) {
-        3
-    } else {
-        0
-    }
-}

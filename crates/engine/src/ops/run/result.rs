@@ -1,7 +1,8 @@
 //! The result of a run, and the error of any command, as `--json` prints them.
 
+use crate::ops::exit_code::exit_code;
 use crate::ops::plan::{Awaits, Blocker, ModifiedOutput};
-use crate::ops::run::{Report, StageReport, StageStatus, exit_code};
+use crate::ops::run::{Report, StageReport, StageStatus};
 use crate::run::record::quarantined::KeptFile;
 use milepost_core::model::choice::StoredNote;
 use milepost_core::model::outcome::Outcome;

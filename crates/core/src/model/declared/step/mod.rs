@@ -8,7 +8,7 @@ mod part;
 
 pub use documents::{IfcStep, PdfEngine, PdfStep, PdfTextStep, XlsxStep};
 pub use info::{KindInfo, Outputs, PROGRAM_TIMEOUT, WAIT_TIMEOUT};
-pub use kinds::{CopyStep, JqStep, KindName, MergeStep, RenderStep, SplitStep, StepKind};
+pub use kinds::*;
 pub use outside::{AgentStep, AnswerForm, CommandStep, HttpStep, WaitStep, carries_key};
 pub use part::Part;
 

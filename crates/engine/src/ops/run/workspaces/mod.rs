@@ -6,6 +6,7 @@ mod result;
 pub use list::{WorkspaceEntry, WorkspaceList, entries};
 pub use result::{AgentUsage, EntryError, EntryResult, Estimate, WorkspacesResult, worst_code};
 
+use crate::ops::exit_code;
 use crate::ops::plan::plan;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::request::Request;
@@ -43,7 +44,7 @@ impl WorkspaceList {
             params: entry.params.clone(),
             workspace: entry.workspace.clone(),
             status: "planned",
-            exit_code: 0,
+            exit_code: exit_code::OK,
             error: None,
             reason: None,
             stages: BTreeMap::new(),
@@ -56,7 +57,7 @@ impl WorkspaceList {
         };
         if stop.is_set() {
             ended.status = "interrupted";
-            ended.exit_code = 130;
+            ended.exit_code = exit_code::INTERRUPTED;
             ended.reason = Some(STOPPED.to_owned());
             return ended;
         }
@@ -77,7 +78,7 @@ impl WorkspaceList {
         });
         if let Err(error) = planned {
             ended.status = "error";
-            ended.exit_code = 1;
+            ended.exit_code = exit_code::FAILED;
             let message = redact(&error.to_string()).into_owned();
             let code = "ERROR".to_owned();
             ended.error = Some(EntryError { code, message });

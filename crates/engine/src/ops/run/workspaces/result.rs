@@ -1,7 +1,8 @@
 //! The results of the workspaces of a list.
 
+use crate::ops::exit_code::{FAILED, MODIFIED, exit_code};
 use crate::ops::plan::{Plan, StagePlan};
-use crate::ops::run::{Report, StageReport, StageStatus, exit_code};
+use crate::ops::run::{Report, StageReport, StageStatus};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::plan::estimate::Basis;
 use serde::Serialize;
@@ -152,11 +153,15 @@ impl EntryResult {
             let missing = missing.map(|missing| &missing.why);
             let altered = stage.altered.first().map(|file| &file.path);
             let (exit_code, code, why) = match (altered, stage.problem.as_ref().or(missing)) {
-                (Some(path), _) => (5, "ALTERED", format!("`{path}` was modified by hand")),
-                (None, Some(why)) => (1, code.unwrap_or("INPUT"), why.clone()),
+                (Some(path), _) => (
+                    MODIFIED,
+                    "ALTERED",
+                    format!("`{path}` was modified by hand"),
+                ),
+                (None, Some(why)) => (FAILED, code.unwrap_or("INPUT"), why.clone()),
                 (None, None) => continue,
             };
-            if self.error.is_none() || exit_code == 5 && self.exit_code != 5 {
+            if self.error.is_none() || exit_code == MODIFIED && self.exit_code != MODIFIED {
                 self.exit_code = exit_code;
                 let message = format!("{}: {why}", stage.stage);
                 let code = code.to_owned();

@@ -1,4 +1,4 @@
-//! The records behind the agent steps of a run: kept answers, the budget, and every call.
+//! The budget of a run, enforced before each call is sent; kept answers and the record of every call.
 
 mod batches;
 
