@@ -160,14 +160,13 @@ impl Observer for RunProgress {
         let err = self.printer.err;
         tracing::info!(?notice);
         match notice {
-            Notice::Warned { warnings } if !self.printer.quiet => match warnings.as_slice() {
+            Notice::Warned { warnings } => match warnings.as_slice() {
                 [one] => self.printer.warning(one),
                 all => self.printer.warning(&format!(
                     "{} warnings about the declarations: `milepost plan` shows them",
                     all.len()
                 )),
             },
-            Notice::Warned { .. } => {}
             Notice::Stored { notes } => {
                 let is_new = |note: &StoredNote| !self.noted.contains(note);
                 let new: Vec<StoredNote> =

@@ -494,7 +494,7 @@ fn the_debug_log_holds_decisions_and_records() {
     for mark in [
         "copy/person_1 decision=Ok(Will([NeverMade]))",
         "copy starts: 3 of 3 batches",
-        "join complete",
+        "join complete: 1 batch",
     ] {
         assert!(log.contains(mark), "{mark}\n--- in\n{log}");
     }

@@ -33,15 +33,15 @@ fn tells_what_happened_in_order() {
          TIME  invoke    sort      sort/list_1 starts\n\
          TIME  invoke    sort      sort/list_2 starts\n\
          TIME  invoke    sort      sort/list_10 starts\n\
-         TIME  complete  sort      sort/list_1 is made: 2 elements, 1 files\n\
-         TIME  complete  sort      sort/list_2 is made: 1 elements, 1 files\n\
-         TIME  complete  sort      sort/list_10 is made: 2 elements, 1 files\n\
-         TIME  complete  sort      sort is complete: 3 batches\n\
-         TIME  invoke    count     count starts: 1 of 1 batches\n\
+         TIME  complete  sort      sort/list_1 done: 2 elements, 1 file\n\
+         TIME  complete  sort      sort/list_2 done: 1 element, 1 file\n\
+         TIME  complete  sort      sort/list_10 done: 2 elements, 1 file\n\
+         TIME  complete  sort      sort complete: 3 batches\n\
+         TIME  invoke    count     count starts: 1 of 1 batch\n\
          TIME  handoff   count     count takes over 3 files from sort\n\
          TIME  invoke    count     count starts\n\
-         TIME  complete  count     count is made: 1 files\n\
-         TIME  complete  count     count is complete: 1 batches\n\
+         TIME  complete  count     count done: 1 file\n\
+         TIME  complete  count     count complete: 1 batch\n\
          TIME  complete  milepost  run ended: complete\n"
     );
     let run = found.records[0].run_id.clone();
@@ -65,7 +65,7 @@ fn tells_what_happened_in_order() {
     assert_eq!(
         text,
         "TIME  invoke    sort  sort/list_2 starts\n\
-         TIME  complete  sort  sort/list_2 is made: 1 elements, 1 files\n"
+         TIME  complete  sort  sort/list_2 done: 1 element, 1 file\n"
     );
     let of_run = |run: &str| LogOptions {
         run: Some(run.to_owned()),
@@ -102,7 +102,7 @@ out = { path = "outputs/{{ word }}.json", schema = false }
     let (_, text) = shown(&project, &of("say/a"));
     assert_eq!(
         text,
-        "TIME  invoke    say  say/a starts\nTIME  complete  say  say/a is made: 1 files\n\n\
+        "TIME  invoke    say  say/a starts\nTIME  complete  say  say/a done: 1 file\n\n\
          .milepost/logs/RUN/say_a-1.log:\n    a first\n    loud\n"
     );
     let (found, text) = shown(

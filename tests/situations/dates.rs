@@ -159,7 +159,15 @@ fn the_day_of_the_workspace_is_deprecated() {
         );
         assert!(said.contains(&warning), "{said}");
     }
-    project.run(&[]).expect(0, &["report", "whole"]);
+    // `--quiet` prints warnings and errors.
+    let (code, said) = project.milepost(&["run", "--quiet"]);
+    assert_eq!(
+        (code, said.as_str()),
+        (
+            0,
+            "warning: 2 warnings about the declarations: `milepost plan` shows them\n"
+        )
+    );
     assert_eq!(
         project.read("workspace/outputs/whole.json"),
         "\"2026-11-22\"\n"

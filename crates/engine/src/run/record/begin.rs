@@ -2,8 +2,7 @@
 
 use crate::run::error::RunError;
 use crate::run::record::finish;
-use crate::run::record::recorder::Recorder;
-use crate::run::record::recorder::agent;
+use crate::run::record::recorder::{Recorder, agent, counted};
 use crate::run::record::retire;
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::stage::Stage;
@@ -37,7 +36,8 @@ pub(crate) fn begin(
         batches,
         will,
     };
-    let summary = format!("{} starts: {will} of {batches} batches", stage.name);
+    let of = counted(batches, "batch", "batches");
+    let summary = format!("{} starts: {will} of {of}", stage.name);
     recorder.record(EventType::Invoke, agent(stage), event, summary, Vec::new())
 }
 

@@ -6,7 +6,7 @@ use crate::run::check::scan::MARKER;
 use crate::run::error::RunError;
 use crate::run::record::protect;
 use crate::run::record::quarantined::{Content, KeptFile, Removal};
-use crate::run::record::recorder::{Recorder, agent};
+use crate::run::record::recorder::{Recorder, agent, counted};
 use crate::run::record::retire;
 use crate::steps::command::nothing_strayed;
 use milepost_core::base::digest::Digest;
@@ -109,6 +109,7 @@ pub(crate) fn commit(
             .take(100)
             .map(|made| made.path.to_string())
             .collect();
+        let written = counted(record.outputs.len() as u64, "file", "files");
         let summary = match (&record.placeholder, record.elements) {
             (Some(outcome), _) => format!("{name} has a placeholder: {outcome}"),
             (None, Some(elements)) => {
@@ -116,12 +117,10 @@ pub(crate) fn commit(
                     0 => String::new(),
                     failed => format!(", {failed} failed"),
                 };
-                format!(
-                    "{name} is made: {elements} elements{failed}, {} files",
-                    record.outputs.len()
-                )
+                let elements = counted(elements, "element", "elements");
+                format!("{name} done: {elements}{failed}, {written}")
             }
-            (None, None) => format!("{name} is made: {} files", record.outputs.len()),
+            (None, None) => format!("{name} done: {written}"),
         };
         let event = Event::Published {
             stage: stage.name.clone(),

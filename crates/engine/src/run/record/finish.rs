@@ -2,8 +2,7 @@
 
 use crate::run::error::RunError;
 use crate::run::record::protect;
-use crate::run::record::recorder::Recorder;
-use crate::run::record::recorder::agent;
+use crate::run::record::recorder::{Recorder, agent, counted};
 use milepost_core::base::digest::{Digest, Hasher};
 use milepost_core::model::call::Spent;
 use milepost_core::model::checkpoint::{
@@ -149,10 +148,10 @@ pub(crate) fn checkpoint(
     };
     let digest = checkpoint::write(ctx.disk, ctx.layout, &written)?;
     let summary = format!(
-        "{} is {}: {} batches",
+        "{} {}: {}",
         stage.name,
         status.word(),
-        written.batches
+        counted(written.batches, "batch", "batches")
     );
     let event = Event::CheckpointWritten {
         stage: stage.name.clone(),
