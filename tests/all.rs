@@ -17,6 +17,7 @@ mod decl;
 mod documents;
 mod examples;
 mod external;
+mod hostile;
 mod ifc;
 mod mcp;
 mod model;

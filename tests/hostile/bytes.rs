@@ -1,0 +1,1 @@
+//! `verify` finds a changed byte in every file that the record covers.

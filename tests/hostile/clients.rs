@@ -1,0 +1,1 @@
+//! Clients of the MCP server that take more than their share.

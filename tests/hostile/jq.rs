@@ -1,0 +1,1 @@
+//! Filters over hostile inputs end within memory and depth.

@@ -1,0 +1,1 @@
+//! API keys are redacted in every representation.

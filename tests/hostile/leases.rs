@@ -1,0 +1,1 @@
+//! Leases belong to a client.

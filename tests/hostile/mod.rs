@@ -1,0 +1,13 @@
+//! Attacks: hostile files, answers, servers, clients and users of the machine.
+
+mod bytes;
+mod clients;
+mod jq;
+mod keys;
+mod leases;
+mod money;
+mod readers;
+mod special_files;
+mod terminal;
+mod values;
+mod walks;

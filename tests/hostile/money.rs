@@ -1,0 +1,1 @@
+//! What servers report about usage cannot empty or fool a budget.

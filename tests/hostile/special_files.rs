@@ -1,0 +1,1 @@
+//! FIFOs, devices and odd names at the paths of inputs and outputs.

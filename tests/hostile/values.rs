@@ -1,0 +1,1 @@
+//! Values that JSON readers differ about: long integers, duplicate keys, Unicode forms.

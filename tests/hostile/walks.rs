@@ -1,0 +1,1 @@
+//! Walks over hostile PDF and IFC structures are bounded.
