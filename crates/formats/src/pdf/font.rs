@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use subsetter::GlyphRemapper;
 
 use super::info::PdfError;
+use super::opentype::OpenType;
 
 /// One of the embedded faces (see `assets/fonts/README.md` for their licences).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -85,7 +86,7 @@ pub(crate) struct Glyph {
 pub(crate) struct Face {
     pub(crate) name: &'static str,
     pub(crate) data: &'static [u8],
-    pub(crate) parsed: ttf_parser::Face<'static>,
+    pub(crate) parsed: OpenType,
     /// Old glyph to new, in the order of first use.
     pub(crate) used: GlyphRemapper,
     /// New glyph to the sign that it stands for.
@@ -103,9 +104,9 @@ impl Fonts {
     pub(crate) fn load() -> Result<Self, PdfError> {
         let mut faces = Vec::with_capacity(FACES);
         for (name, data) in DATA {
-            let parsed = ttf_parser::Face::parse(data, 0).map_err(|e| PdfError::Font {
+            let parsed = OpenType::parse(data).map_err(|table| PdfError::Font {
                 name,
-                reason: e.to_string(),
+                reason: format!("the table {table} cannot be read"),
             })?;
             faces.push(Face {
                 name,
@@ -152,12 +153,11 @@ impl Fonts {
 
     fn find(&self, face: FaceId, sign: char) -> Option<Glyph> {
         let parsed = &self.faces[face as usize].parsed;
-        let id = parsed.glyph_index(sign)?;
-        let advance = f32::from(parsed.glyph_hor_advance(id)?) / f32::from(parsed.units_per_em())
-            * face.scale();
+        let id = parsed.glyph(sign)?;
+        let advance = f32::from(parsed.advance(id)) / f32::from(parsed.units_per_em) * face.scale();
         Some(Glyph {
             face,
-            id: id.0,
+            id,
             sign,
             advance,
         })

@@ -20,6 +20,7 @@ mod info;
 mod inline;
 mod layout;
 mod markdown;
+mod opentype;
 mod page;
 mod table;
 mod tags;

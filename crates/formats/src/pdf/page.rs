@@ -290,7 +290,7 @@ fn embed(pdf: &mut Pdf, face: &Face, id: Ref, numbers: &mut Numbers) -> Result<(
         ordering: Str(b"Identity"),
         supplement: 0,
     };
-    let scale = 1000.0 / f32::from(face.parsed.units_per_em());
+    let scale = 1000.0 / f32::from(face.parsed.units_per_em);
 
     pdf.type0_font(id)
         .base_font(Name(name.as_bytes()))
@@ -306,40 +306,34 @@ fn embed(pdf: &mut Pdf, face: &Face, id: Ref, numbers: &mut Numbers) -> Result<(
         .cid_to_gid_map_predefined(Name(b"Identity"));
     font.widths().consecutive(
         0,
-        face.used.remapped_gids().map(|old| {
-            let glyph = ttf_parser::GlyphId(old);
-            let units = face.parsed.glyph_hor_advance(glyph).unwrap_or(0);
-            (f32::from(units) * scale * 100.0).round() / 100.0
-        }),
+        face.used
+            .remapped_gids()
+            .map(|old| (f32::from(face.parsed.advance(old)) * scale * 100.0).round() / 100.0),
     );
     font.finish();
 
     let mut flags = FontFlags::SYMBOLIC;
-    if face.parsed.is_monospaced() {
+    if face.parsed.monospaced {
         flags |= FontFlags::FIXED_PITCH;
     }
-    if face.parsed.is_italic() {
+    if face.parsed.italic {
         flags |= FontFlags::ITALIC;
     }
-    let bounds = face.parsed.global_bounding_box();
-    let height = face
-        .parsed
-        .capital_height()
-        .unwrap_or(face.parsed.ascender());
+    let [left, bottom, right, top] = face.parsed.bounds;
     pdf.font_descriptor(descriptor)
         .name(Name(name.as_bytes()))
         .flags(flags)
         .bbox(Rect::new(
-            f32::from(bounds.x_min) * scale,
-            f32::from(bounds.y_min) * scale,
-            f32::from(bounds.x_max) * scale,
-            f32::from(bounds.y_max) * scale,
+            f32::from(left) * scale,
+            f32::from(bottom) * scale,
+            f32::from(right) * scale,
+            f32::from(top) * scale,
         ))
-        .italic_angle(face.parsed.italic_angle())
-        .ascent(f32::from(face.parsed.ascender()) * scale)
-        .descent(f32::from(face.parsed.descender()) * scale)
-        .cap_height(f32::from(height) * scale)
-        .stem_v(if face.parsed.is_bold() { 140.0 } else { 80.0 })
+        .italic_angle(face.parsed.italic_angle)
+        .ascent(f32::from(face.parsed.ascender) * scale)
+        .descent(f32::from(face.parsed.descender) * scale)
+        .cap_height(f32::from(face.parsed.cap_height) * scale)
+        .stem_v(if face.parsed.bold { 140.0 } else { 80.0 })
         .font_file2(file);
     let packed = pack(&subset)?;
     let mut stream = pdf.stream(file, &packed);
