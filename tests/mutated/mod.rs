@@ -1,5 +1,6 @@
 //! Journals, checkpoints, manifests, declarations and models with bytes changed, cut, doubled and put in, by a seed.
 
+pub(crate) mod structures;
 mod targets;
 
 use std::fs;

@@ -1,10 +1,12 @@
 //! Reads text, bookmarks, headings and code of a PDF.
 
-use super::fonts;
-use super::glyphs::{CONTENT, PageReader};
+use super::glyphs::PageReader;
+use super::limits::{ReadError, TEXT, check};
 use super::lines::{TextLine, lines, set_apart};
 use super::text::{Code, Heading, PdfPage, PdfText, PdfTextError};
-use lopdf::{Document, LoadOptions};
+use super::{fonts, load, outline};
+use lopdf::{Document, Error, ObjectId};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -20,7 +22,7 @@ const HEADING: usize = 120;
 /// Reads the text, bookmarks, headings and code of a PDF.
 ///
 /// # Errors
-/// When the document needs a password, is truncated, or cannot be parsed.
+/// When the document needs a password, is truncated, cannot be parsed, or exceeds a limit.
 pub fn read(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
     // What comes from outside may be wrong in ways that the parser does not expect.
     let done = catch_unwind(AssertUnwindSafe(|| document(bytes)));
@@ -28,19 +30,17 @@ pub fn read(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
 }
 
 fn document(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
-    let damaged = |error: lopdf::Error| match error {
-        lopdf::Error::Decryption(error) => PdfTextError::Password(error.to_string()),
-        lopdf::Error::InvalidPassword => PdfTextError::Password(error.to_string()),
-        error => PdfTextError::Damaged(error.to_string()),
-    };
-    let options = LoadOptions::with_max_decompressed_size(CONTENT);
-    let doc = Document::load_mem_with_options(bytes, options).map_err(damaged)?;
+    let doc = load::load(bytes).map_err(damaged)?;
     if doc.is_encrypted() {
         return Err(PdfTextError::Password(
             "the password is not the empty one".to_owned(),
         ));
     }
-    let found = doc.get_pages();
+    // Collecting from the iterator would allocate what `/Count` says.
+    let mut found: Vec<(u32, ObjectId)> = Vec::new();
+    for (number, id) in (1..).zip(doc.page_iter()) {
+        found.push((number, id));
+    }
     let told = told_pages(&doc);
     if told.is_some_and(|told| told != found.len() as i64) {
         let told = told.unwrap_or_default();
@@ -50,32 +50,45 @@ fn document(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
         )));
     }
     let dictionaries = fonts::collect(&doc);
-    let fonts = fonts::read(&doc, &dictionaries);
+    let fonts = fonts::read(&doc, &dictionaries).map_err(damaged)?;
     let reader = PageReader {
         doc: &doc,
         fonts: &fonts,
+        operators: Cell::default(),
+        contents: Cell::default(),
     };
     let mut pages = Vec::new();
+    let mut letters = 0;
     for (number, id) in &found {
-        let pieces = reader.read(*id);
-        let pieces = pieces.map_err(|why| PdfTextError::Cut(format!("page {number}: {why}")))?;
-        pages.push((*number, lines(pieces)));
+        let failed = |error| match error {
+            ReadError::Limit(what) => PdfTextError::Limit(format!("page {number}: {what}")),
+            ReadError::Damaged(why) => PdfTextError::Cut(format!("page {number}: {why}")),
+        };
+        let lines = lines(reader.read(*id).map_err(failed)?);
+        letters += lines.iter().map(|line| line.text.len()).sum::<usize>();
+        check(letters, TEXT, "bytes of text").map_err(failed)?;
+        pages.push((*number, lines));
     }
     set_apart(&mut pages);
-    let outline = doc.get_toc().map(|toc| toc.toc).unwrap_or_default();
-    let outline = outline.into_iter().map(|entry| Heading {
-        title: entry.title.trim_matches('\0').trim().to_owned(),
-        page: entry.page as u32,
-        level: u8::try_from(entry.level).unwrap_or(u8::MAX),
-    });
+    let numbers = found.iter().map(|(number, id)| (*id, *number)).collect();
     Ok(PdfText {
-        outline: outline.collect(),
+        outline: outline::read(&doc, &numbers).map_err(damaged)?,
         headings: Some(headings(&pages)),
         pages: pages
             .iter()
             .map(|(number, lines)| page(*number, lines))
             .collect(),
     })
+}
+
+fn damaged(error: ReadError) -> PdfTextError {
+    match error {
+        ReadError::Limit(what) => PdfTextError::Limit(what),
+        ReadError::Damaged(error @ (Error::Decryption(_) | Error::InvalidPassword)) => {
+            PdfTextError::Password(error.to_string())
+        }
+        ReadError::Damaged(error) => PdfTextError::Damaged(error.to_string()),
+    }
 }
 
 /// How many pages the document says that it has.

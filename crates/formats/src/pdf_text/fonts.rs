@@ -1,10 +1,9 @@
 //! The fonts of a PDF: what its codes mean, and how wide they are set (ISO 32000-1, 9.6 to 9.10).
 
+use super::limits::{CODES, MAP, MAPS, ReadError, WIDTHS, check, inflated};
+use super::tokens::{Token, Tokens};
 use lopdf::{Dictionary, Document, Encoding, Object};
 use std::collections::HashMap;
-
-/// Bytes that the map of one font to Unicode may grow to.
-const MAP: usize = 16 << 20;
 
 /// Stands for what has no Unicode.
 pub(crate) const UNKNOWN: char = '\u{FFFD}';
@@ -81,15 +80,73 @@ pub(crate) struct Font<'a> {
 pub(crate) fn read<'a>(
     doc: &'a Document,
     fonts: &'a [(FontKey, Dictionary)],
-) -> HashMap<FontKey, Font<'a>> {
-    let fonts = fonts.iter();
+) -> Result<HashMap<FontKey, Font<'a>>, ReadError> {
+    let mut read = FontReader::default();
     fonts
-        .map(|(key, font)| (*key, Font::of(font, doc)))
+        .iter()
+        .map(|(key, font)| Ok((*key, Font::of(font, doc, &mut read)?)))
         .collect()
 }
 
+/// What was read of all fonts together: fonts of a few bytes may share a large map or list of widths.
+#[derive(Default)]
+struct FontReader {
+    maps: usize,
+    codes: usize,
+    widths: usize,
+}
+
+impl FontReader {
+    /// Counts the map to Unicode, for each of whose codes the parser keeps an entry.
+    fn count_map(&mut self, font: &Dictionary, doc: &Document) -> Result<(), ReadError> {
+        let map = font
+            .get_deref(b"ToUnicode", doc)
+            .and_then(Object::as_stream);
+        let content = match map.map(|map| inflated(map, MAP)) {
+            Ok(Ok(content)) => content,
+            Ok(Err(error @ ReadError::Limit(_))) => return Err(error),
+            // The parser finds no map either.
+            Ok(Err(ReadError::Damaged(_))) | Err(_) => return Ok(()),
+        };
+        self.maps += content.len();
+        check(self.maps, MAPS, "bytes in maps of fonts")?;
+        self.codes = self.codes.saturating_add(mapped(&content));
+        check(self.codes, CODES, "codes in maps of fonts")
+    }
+
+    fn count_widths(&mut self, count: usize) -> Result<(), ReadError> {
+        self.widths = self.widths.saturating_add(count);
+        check(self.widths, WIDTHS, "widths in fonts")
+    }
+}
+
+/// How many codes the ranges of a map cover: `<first> <last> target`, between `beginbfrange` and `endbfrange`.
+fn mapped(map: &[u8]) -> usize {
+    const BEGIN: &[u8] = b"beginbfrange";
+    let code = |token: Option<Token<'_>>| match token {
+        Some(Token::Hex(digits)) => {
+            u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+        }
+        _ => None,
+    };
+    let begins = map.windows(BEGIN.len()).enumerate();
+    let begins = begins.filter(|(_, word)| *word == BEGIN);
+    let mut count = 0_usize;
+    for (at, _) in begins {
+        let mut tokens = Tokens::new(map, at + BEGIN.len());
+        while let (Some(first), Some(last)) = (code(tokens.next()), code(tokens.next())) {
+            count = count.saturating_add(last.saturating_sub(first) as usize + 1);
+            if tokens.next() == Some(Token::Open) {
+                let _ = tokens.find(|token| *token == Token::Close);
+            }
+        }
+    }
+    count
+}
+
 impl<'a> Font<'a> {
-    fn of(font: &'a Dictionary, doc: &'a Document) -> Self {
+    fn of(font: &'a Dictionary, doc: &'a Document, read: &mut FontReader) -> Result<Self, ReadError> {
+        read.count_map(font, doc)?;
         let subtype = font
             .get(b"Subtype")
             .and_then(Object::as_name)
@@ -119,9 +176,9 @@ impl<'a> Font<'a> {
             matches!(font.get(b"Encoding"), Ok(Object::Dictionary(own)) if own.has(b"Differences"));
         let is_guess = is_named && !matches!(encoding, Some(Encoding::Differences(_)));
         let mut widths = if is_wide {
-            wide(inner, doc)
+            wide(inner, doc, read)?
         } else {
-            simple(font, doc)
+            simple(font, doc, read)?
         };
         let unit = if subtype == b"Type3" {
             matrix(font, doc) * 1000.0
@@ -149,7 +206,7 @@ impl<'a> Font<'a> {
         } else {
             missing.unwrap_or(if is_fixed { 600.0 } else { 0.0 })
         };
-        Self {
+        Ok(Self {
             encoding: encoding.filter(|_| !is_guess),
             is_wide,
             is_unmeasured: !is_wide && widths.is_empty() && !is_fixed,
@@ -157,7 +214,7 @@ impl<'a> Font<'a> {
             default,
             is_fixed,
             is_bold: flags & (1 << 18) != 0 || has(&["bold", "black", "heavy"]),
-        }
+        })
     }
 
     /// The codes of a string: the text of each, its width in thousandths of the size, and whether it is the one byte 32.
@@ -212,45 +269,62 @@ fn matrix(font: &Dictionary, doc: &Document) -> f32 {
     first.map_or(0.001, f32::abs)
 }
 
-fn numbers(object: &Object, doc: &Document) -> Option<Vec<f32>> {
-    let list = doc.dereference(object).ok()?.1.as_array().ok()?;
+fn numbers(
+    object: &Object,
+    doc: &Document,
+    read: &mut FontReader,
+) -> Result<Option<Vec<f32>>, ReadError> {
+    let list = doc.dereference(object);
+    let Ok(list) = list.and_then(|(_, list)| list.as_array()) else {
+        return Ok(None);
+    };
+    read.count_widths(list.len())?;
     let number = |item: &Object| doc.dereference(item).ok()?.1.as_float().ok();
-    Some(
-        list.iter()
-            .map(|item| number(item).unwrap_or(0.0))
-            .collect(),
-    )
+    let numbers = list.iter().map(|item| number(item).unwrap_or(0.0));
+    Ok(Some(numbers.collect()))
 }
 
-fn simple(font: &Dictionary, doc: &Document) -> HashMap<u32, f32> {
+fn simple(
+    font: &Dictionary,
+    doc: &Document,
+    read: &mut FontReader,
+) -> Result<HashMap<u32, f32>, ReadError> {
     let first = font
         .get_deref(b"FirstChar", doc)
         .and_then(Object::as_i64)
         .unwrap_or(0);
-    let widths = font.get(b"Widths").ok().and_then(|list| numbers(list, doc));
+    let widths = match font.get(b"Widths") {
+        Ok(list) => numbers(list, doc, read)?,
+        Err(_) => None,
+    };
     let first = u32::try_from(first).unwrap_or(0);
-    (first..).zip(widths.unwrap_or_default()).collect()
+    Ok((first..).zip(widths.unwrap_or_default()).collect())
 }
 
 /// The widths of a font of many letters: `c [w …]` and `first last w` (9.7.4.3).
-fn wide(font: &Dictionary, doc: &Document) -> HashMap<u32, f32> {
+fn wide(
+    font: &Dictionary,
+    doc: &Document,
+    read: &mut FontReader,
+) -> Result<HashMap<u32, f32>, ReadError> {
     let mut widths = HashMap::new();
     let list = font.get_deref(b"W", doc).and_then(Object::as_array);
     let mut items = list.map(Vec::as_slice).unwrap_or_default();
     while let [first, second, rest @ ..] = items {
         let Ok(first) = first.as_float() else { break };
         let first = first as u32;
-        if let Some(each) = numbers(second, doc) {
+        if let Some(each) = numbers(second, doc, read)? {
             widths.extend((first..).zip(each));
             items = rest;
         } else if let ([width, rest @ ..], Ok(last)) = (rest, second.as_float()) {
             let last = (last as u32).min(first.saturating_add(1 << 16));
             let width = width.as_float().unwrap_or(0.0);
+            read.count_widths(last.saturating_sub(first) as usize + 1)?;
             widths.extend((first..=last).map(|code| (code, width)));
             items = rest;
         } else {
             break;
         }
     }
-    widths
+    Ok(widths)
 }

@@ -1,15 +1,15 @@
 //! What a page of a PDF shows as text, piece by piece, in the order in which it is drawn (ISO 32000-1, 9.3 and 9.4).
 
+use super::content::Operations;
 use super::fonts::Font;
-use lopdf::content::Content;
-use lopdf::{Dictionary, Document, Object};
-use std::collections::HashMap;
-
-/// Bytes that the content of one page, or of a form on it, may grow to.
-pub(crate) const CONTENT: usize = 256 << 20;
-
-/// Forms inside of forms that are followed.
-const DEPTH: u8 = 12;
+use super::limits::{
+    CHARACTERS, CONTENT, CONTENTS, FORM_DEPTH, FORMS, OPERATORS, PARENTS, ReadError, STATES, check,
+    inflated,
+};
+use lopdf::content::Operation;
+use lopdf::{Dictionary, Document, Error, Object, ObjectId, Stream};
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
 
 /// Letters that stand on one line with no gap between them, in one font.
 #[derive(Debug, Clone)]
@@ -66,27 +66,31 @@ pub(crate) struct PageReader<'f> {
     pub(crate) doc: &'f Document,
     /// Its fonts.
     pub(crate) fonts: &'f HashMap<*const Dictionary, Font<'f>>,
+    /// How many operators were read.
+    pub(crate) operators: Cell<usize>,
+    /// How many bytes of content were inflated.
+    pub(crate) contents: Cell<usize>,
 }
 
-impl PageReader<'_> {
+impl<'f> PageReader<'f> {
     /// Returns the pieces of text that a page shows, in drawing order.
-    pub(crate) fn read(&self, page: lopdf::ObjectId) -> Result<Vec<TextPiece>, lopdf::Error> {
-        for content in self.doc.get_page_contents(page) {
-            let stream = self.doc.get_object(content).and_then(Object::as_stream);
-            stream?.get_plain_content_with_limit(CONTENT)?;
+    pub(crate) fn read(&self, page: ObjectId) -> Result<Vec<TextPiece>, ReadError> {
+        let mut content = Vec::new();
+        for part in self.doc.get_page_contents(page) {
+            let stream = self.doc.get_object(part).and_then(Object::as_stream)?;
+            content.extend(self.inflated(stream, CONTENT.saturating_sub(content.len()))?);
+            content.push(b'\n');
         }
-        let (own, inherited) = self.doc.get_page_resources(page)?;
-        let inherited = inherited
-            .iter()
-            .filter_map(|id| self.doc.get_dictionary(*id).ok());
-        let resources: Vec<&Dictionary> = own.into_iter().chain(inherited).collect();
-        let content = self.doc.get_page_content_with_limit(page, CONTENT)?;
+        let resources = self.resources(page)?;
         let mut reading = ContentReader {
             pages: self,
             pieces: Vec::new(),
             text: SAME,
             line: SAME,
             last: None,
+            characters: 0,
+            forms: 0,
+            open: Vec::new(),
         };
         let state = TextState {
             page: SAME,
@@ -98,8 +102,38 @@ impl PageReader<'_> {
             leading: 0.0,
             rise: 0.0,
         };
-        reading.content(&content, &resources, state, 0)?;
+        reading.content(&content, &resources, state)?;
         Ok(reading.pieces)
+    }
+
+    fn inflated(&self, stream: &Stream, most: usize) -> Result<Vec<u8>, ReadError> {
+        let content = inflated(stream, most)?;
+        // An empty stream takes time too.
+        self.contents.set(self.contents.get() + content.len() + 1);
+        check(self.contents.get(), CONTENTS, "bytes of content")?;
+        Ok(content)
+    }
+
+    /// The resources of a page: its own, and those that the nodes above it refer to.
+    fn resources(&self, page: ObjectId) -> Result<Vec<&'f Dictionary>, ReadError> {
+        let mut found = Vec::new();
+        let mut seen = HashSet::new();
+        let mut node = self.doc.get_dictionary(page)?;
+        loop {
+            match node.get(b"Resources") {
+                Ok(Object::Dictionary(own)) if seen.is_empty() => found.push(own),
+                Ok(Object::Reference(id)) => found.extend(self.doc.get_dictionary(*id)),
+                _ => {}
+            }
+            let Ok(parent) = node.get(b"Parent").and_then(Object::as_reference) else {
+                return Ok(found);
+            };
+            if !seen.insert(parent) {
+                return Err(Error::ReferenceCycle(parent).into());
+            }
+            check(seen.len(), PARENTS, "nodes above a page")?;
+            node = self.doc.get_dictionary(parent)?;
+        }
     }
 }
 
@@ -110,6 +144,12 @@ struct ContentReader<'p, 'f> {
     line: Matrix,
     /// The font of the last piece.
     last: Option<*const Font<'f>>,
+    /// How many characters the page shows.
+    characters: usize,
+    /// How many forms are drawn inside of forms.
+    forms: usize,
+    /// The forms that are being drawn, each inside of the one before.
+    open: Vec<*const Stream>,
 }
 
 impl<'f> ContentReader<'_, 'f> {
@@ -118,75 +158,94 @@ impl<'f> ContentReader<'_, 'f> {
         bytes: &[u8],
         resources: &[&'f Dictionary],
         mut state: TextState<'f>,
-        depth: u8,
-    ) -> Result<(), lopdf::Error> {
-        let content = Content::decode(bytes)?;
+    ) -> Result<(), ReadError> {
+        let mut operations = Operations::new(bytes);
         let mut saved = Vec::new();
-        for operation in &content.operations {
-            let given = &operation.operands;
-            let number = |at: usize| {
-                given
-                    .get(at)
-                    .and_then(|it| it.as_float().ok())
-                    .unwrap_or(0.0)
-            };
-            let matrix = || [0, 1, 2, 3, 4, 5].map(number);
-            match operation.operator.as_str() {
-                "q" => saved.push(state.clone()),
-                "Q" => state = saved.pop().unwrap_or(state),
-                "cm" => state.page = times(&matrix(), &state.page),
-                "BT" => (self.text, self.line) = (SAME, SAME),
-                "Tc" => state.letters = number(0),
-                "Tw" => state.words = number(0),
-                "Tz" => state.stretch = number(0) / 100.0,
-                "TL" => state.leading = number(0),
-                "Ts" => state.rise = number(0),
-                "Tf" => {
-                    let name = given.first().and_then(|it| it.as_name().ok());
-                    let font = name.and_then(|name| self.resource(resources, b"Font", name));
-                    let key = font
-                        .and_then(|font| font.as_dict().ok())
-                        .map(std::ptr::from_ref);
-                    state.font = key.and_then(|key| self.pages.fonts.get(&key));
-                    state.size = number(1);
-                }
-                "Td" => self.next_line(number(0), number(1)),
-                "TD" => {
-                    state.leading = -number(1);
-                    self.next_line(number(0), number(1));
-                }
-                "Tm" => (self.text, self.line) = (matrix(), matrix()),
-                "T*" => self.next_line(0.0, -state.leading),
-                "Tj" => self.show(given.first(), &state),
-                "'" => {
-                    self.next_line(0.0, -state.leading);
-                    self.show(given.first(), &state);
-                }
-                "\"" => {
-                    (state.words, state.letters) = (number(0), number(1));
-                    self.next_line(0.0, -state.leading);
-                    self.show(given.get(2), &state);
-                }
-                "TJ" => {
-                    let list = given.first().and_then(|it| it.as_array().ok());
-                    for item in list.into_iter().flatten() {
-                        match item.as_float() {
-                            Ok(back) => {
-                                self.advance(-back / 1000.0 * state.size * state.stretch);
-                            }
-                            Err(_) => self.show(Some(item), &state),
+        loop {
+            let some = operations.decode_some()?;
+            if some.is_empty() {
+                return Ok(());
+            }
+            let operators = &self.pages.operators;
+            operators.set(operators.get() + some.len());
+            check(operators.get(), OPERATORS, "operators")?;
+            for operation in &some {
+                self.operation(operation, resources, &mut state, &mut saved)?;
+            }
+            check(saved.len(), STATES, "graphics states saved at once")?;
+        }
+    }
+
+    fn operation(
+        &mut self,
+        operation: &Operation,
+        resources: &[&'f Dictionary],
+        state: &mut TextState<'f>,
+        saved: &mut Vec<TextState<'f>>,
+    ) -> Result<(), ReadError> {
+        let given = &operation.operands;
+        let number = |at: usize| {
+            given
+                .get(at)
+                .and_then(|it| it.as_float().ok())
+                .unwrap_or(0.0)
+        };
+        let matrix = || [0, 1, 2, 3, 4, 5].map(number);
+        match operation.operator.as_str() {
+            "q" => saved.push(state.clone()),
+            "Q" => *state = saved.pop().unwrap_or_else(|| state.clone()),
+            "cm" => state.page = times(&matrix(), &state.page),
+            "BT" => (self.text, self.line) = (SAME, SAME),
+            "Tc" => state.letters = number(0),
+            "Tw" => state.words = number(0),
+            "Tz" => state.stretch = number(0) / 100.0,
+            "TL" => state.leading = number(0),
+            "Ts" => state.rise = number(0),
+            "Tf" => {
+                let name = given.first().and_then(|it| it.as_name().ok());
+                let font = name.and_then(|name| self.resource(resources, b"Font", name));
+                let key = font
+                    .and_then(|font| font.as_dict().ok())
+                    .map(std::ptr::from_ref);
+                state.font = key.and_then(|key| self.pages.fonts.get(&key));
+                state.size = number(1);
+            }
+            "Td" => self.next_line(number(0), number(1)),
+            "TD" => {
+                state.leading = -number(1);
+                self.next_line(number(0), number(1));
+            }
+            "Tm" => (self.text, self.line) = (matrix(), matrix()),
+            "T*" => self.next_line(0.0, -state.leading),
+            "Tj" => self.show(given.first(), state),
+            "'" => {
+                self.next_line(0.0, -state.leading);
+                self.show(given.first(), state);
+            }
+            "\"" => {
+                (state.words, state.letters) = (number(0), number(1));
+                self.next_line(0.0, -state.leading);
+                self.show(given.get(2), state);
+            }
+            "TJ" => {
+                let list = given.first().and_then(|it| it.as_array().ok());
+                for item in list.into_iter().flatten() {
+                    match item.as_float() {
+                        Ok(back) => {
+                            self.advance(-back / 1000.0 * state.size * state.stretch);
                         }
+                        Err(_) => self.show(Some(item), state),
                     }
                 }
-                "Do" if depth < DEPTH => {
-                    let name = given.first().and_then(|it| it.as_name().ok());
-                    let form = name.and_then(|name| self.resource(resources, b"XObject", name));
-                    self.form(form, resources, &state, depth)?;
-                }
-                _ => {}
             }
+            "Do" => {
+                let name = given.first().and_then(|it| it.as_name().ok());
+                let form = name.and_then(|name| self.resource(resources, b"XObject", name));
+                self.form(form, resources, state)?;
+            }
+            _ => {}
         }
-        Ok(())
+        check(self.characters, CHARACTERS, "characters on it")
     }
 
     fn resource(&self, all: &[&'f Dictionary], kind: &[u8], name: &[u8]) -> Option<&'f Object> {
@@ -202,8 +261,7 @@ impl<'f> ContentReader<'_, 'f> {
         form: Option<&'f Object>,
         outer: &[&'f Dictionary],
         state: &TextState<'f>,
-        depth: u8,
-    ) -> Result<(), lopdf::Error> {
+    ) -> Result<(), ReadError> {
         let Some(stream) = form.and_then(|form| form.as_stream().ok()) else {
             return Ok(());
         };
@@ -211,6 +269,12 @@ impl<'f> ContentReader<'_, 'f> {
         if is_form.ok() != Some(b"Form") {
             return Ok(());
         }
+        let key = std::ptr::from_ref(stream);
+        if self.open.len() >= FORM_DEPTH || self.open.contains(&key) {
+            return Ok(());
+        }
+        self.forms += usize::from(!self.open.is_empty());
+        check(self.forms, FORMS, "forms drawn inside of forms")?;
         let doc = self.pages.doc;
         let mut state = state.clone();
         let matrix = stream
@@ -226,10 +290,11 @@ impl<'f> ContentReader<'_, 'f> {
             .get_deref(b"Resources", doc)
             .and_then(Object::as_dict);
         let resources: Vec<&Dictionary> = own.into_iter().chain(outer.iter().copied()).collect();
-        let content = stream.get_plain_content_with_limit(CONTENT);
-        let content = content?;
+        let content = self.pages.inflated(stream, CONTENT)?;
         let outside = (self.text, self.line);
-        self.content(&content, &resources, state, depth + 1)?;
+        self.open.push(key);
+        self.content(&content, &resources, state)?;
+        self.open.pop();
         (self.text, self.line) = outside;
         Ok(())
     }
@@ -274,10 +339,14 @@ impl<'f> ContentReader<'_, 'f> {
     ) {
         let size = state.size.abs() * start[2].hypot(start[3]);
         let length = start[0].hypot(start[1]);
+        if self.characters > CHARACTERS {
+            return;
+        }
         let is_real = start.iter().chain(&end).all(|it| it.is_finite());
         if !(is_real && size > 0.0 && length > 0.0) {
             return;
         }
+        self.characters += text.chars().count();
         let length = length.copysign(state.size);
         let (dx, dy) = (start[0] / length, start[1] / length);
         let along = |at: &Matrix| at[4] * dx + at[5] * dy;

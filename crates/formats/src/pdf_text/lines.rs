@@ -20,6 +20,8 @@ const MIXED: f32 = 1.6;
 pub(crate) struct TextLine {
     /// What stands in it.
     pub(crate) text: String,
+    /// How many characters that is, while pieces are added.
+    count: usize,
     /// Where it begins, ends and lies, in points.
     from: f32,
     to: f32,
@@ -78,8 +80,10 @@ pub(crate) fn lines(pieces: Vec<TextPiece>) -> Vec<TextLine> {
 
 impl TextLine {
     fn of(piece: &TextPiece) -> Self {
+        let text = plain(&piece.text);
         Self {
-            text: plain(&piece.text),
+            count: text.chars().count(),
+            text,
             from: piece.from,
             to: piece.to,
             height: piece.height,
@@ -104,27 +108,31 @@ impl TextLine {
         if self.is_fixed && piece.is_fixed {
             let blanks = (gap / self.letter()).round().clamp(0.0, 200.0) as usize;
             self.text.extend(std::iter::repeat_n(' ', blanks));
+            self.count += blanks;
         } else if gap > COLUMN * self.size {
             self.text.push_str("  ");
+            self.count += 2;
         } else if gap > WORD * self.size.min(piece.size) && !has_blank {
             self.text.push(' ');
+            self.count += 1;
         }
         let text = plain(&piece.text);
+        let count = text.chars().count();
         if !text.trim().is_empty() {
             self.is_fixed &= piece.is_fixed;
             self.is_bold &= piece.is_bold;
-            if text.chars().count() > self.text.chars().count() {
+            if count > self.count {
                 (self.size, self.height) = (piece.size, piece.height);
             }
         }
         self.text.push_str(&text);
+        self.count += count;
         self.to = self.to.max(piece.to);
     }
 
     /// The width of a letter, where all are as wide.
     fn letter(&self) -> f32 {
-        let count = self.text.chars().count().max(1) as f32;
-        ((self.to - self.from) / count).max(0.3 * self.size)
+        ((self.to - self.from) / self.count.max(1) as f32).max(0.3 * self.size)
     }
 }
 

@@ -13,13 +13,31 @@
 //! ```
 //!
 //! The text is in the order in which the page draws it. Scans have no text: [`check_text`] reports them. The documents may come
-//! from anywhere: a page that would inflate to more than 256 MB is an error, and a panic of the parser becomes one.
+//! from anywhere: sizes, counts and depths are limited ([`PdfTextError::Limit`]), links may form rings, and a panic of the parser
+//! becomes an error.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `limits` | how much of a document is read |
+//! | `tokens` | PDF syntax, token by token |
+//! | `load` | the document, with bounded memory |
+//! | `outline` | the bookmarks |
+//! | `fonts` | codes and widths |
+//! | `content` | the operators of a content stream |
+//! | `glyphs` | the text that a page draws, piece by piece |
+//! | `lines` | lines of these pieces |
+//! | `text` | the result, and whether it can be trusted |
 
 mod builtin;
+mod content;
 mod fonts;
 mod glyphs;
+mod limits;
 mod lines;
+mod load;
+mod outline;
 mod text;
+mod tokens;
 
 pub use builtin::{VERSION, read};
 pub use text::{

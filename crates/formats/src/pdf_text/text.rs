@@ -79,6 +79,11 @@ pub enum PdfTextError {
     /// The parser cannot read the document.
     #[error("cannot be read ({0}): print it to a new PDF, such as by `qpdf in.pdf out.pdf`")]
     Damaged(String),
+    /// A part of the document is larger than is read: which, and how much is read.
+    #[error(
+        "is more than the reader takes ({0}): print it to a new PDF, such as by `qpdf in.pdf out.pdf`, or split it"
+    )]
+    Limit(String),
     /// Another program that reads PDFs is missing or failed.
     #[error("{0}")]
     Program(String),
@@ -90,7 +95,7 @@ impl PdfTextError {
         match self {
             Self::Password(_) => 7,
             Self::Empty | Self::Other(_) => 6,
-            Self::Cut(_) => 5,
+            Self::Cut(_) | Self::Limit(_) => 5,
             Self::NoText(_) => 4,
             Self::Unreadable(_) => 3,
             Self::Damaged(_) => 2,
