@@ -34,7 +34,9 @@ pub fn page(catalog: &str, page: &str) -> Vec<(u32, String)> {
         (2, "<</Type/Pages/Kids[3 0 R]/Count 1>>".to_owned()),
         (
             3,
-            format!("<</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>{page}>>"),
+            format!(
+                "<</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>{page}>>"
+            ),
         ),
         (4, stream("", content)),
         (

@@ -114,9 +114,7 @@ fn with_section(dictionary: &str, content: &str) -> Vec<u8> {
     let mut bytes = b"%PDF-1.7\n".to_vec();
     let at = bytes.len();
     let section = stream(&format!("/Type/XRef/Root 1 0 R{dictionary}"), content);
-    bytes.extend(
-        format!("1 0 obj\n{section}\nendobj\nstartxref\n{at}\n%%EOF\n").into_bytes(),
-    );
+    bytes.extend(format!("1 0 obj\n{section}\nendobj\nstartxref\n{at}\n%%EOF\n").into_bytes());
     bytes
 }
 
@@ -140,7 +138,11 @@ fn objects_that_the_table_lists_over_and_over_count_each_time() {
     let bytes = String::from_utf8(pdf(&objects)).unwrap();
     let (before, after) = bytes.split_once("6 1\n").unwrap();
     let entry = after.split_inclusive('\n').next().unwrap();
-    let bytes = format!("{before}6 1000\n{}{}", entry.repeat(1000), &after[entry.len()..]);
+    let bytes = format!(
+        "{before}6 1000\n{}{}",
+        entry.repeat(1000),
+        &after[entry.len()..]
+    );
     let message = limit(bytes.as_bytes());
     assert!(message.ends_with("bytes in its streams"), "{message}");
 }
@@ -166,7 +168,10 @@ fn a_map_to_unicode_cannot_cover_four_billion_codes() {
 #[test]
 fn widths_of_fonts_cannot_multiply() {
     let ranges = "0 65000 500 ".repeat(1000);
-    let descendant = (6, format!("<</Type/Font/Subtype/CIDFontType2/W[{ranges}]>>"));
+    let descendant = (
+        6,
+        format!("<</Type/Font/Subtype/CIDFontType2/W[{ranges}]>>"),
+    );
     let bytes = with_font("/Subtype/Type0/DescendantFonts[6 0 R]", &[descendant]);
     let expected = "more than 8000000 widths in fonts";
     assert_eq!(limit(&bytes), expected);

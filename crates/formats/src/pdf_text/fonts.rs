@@ -124,9 +124,7 @@ impl FontReader {
 fn mapped(map: &[u8]) -> usize {
     const BEGIN: &[u8] = b"beginbfrange";
     let code = |token: Option<Token<'_>>| match token {
-        Some(Token::Hex(digits)) => {
-            u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
-        }
+        Some(Token::Hex(digits)) => u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok(),
         _ => None,
     };
     let begins = map.windows(BEGIN.len()).enumerate();
@@ -145,7 +143,11 @@ fn mapped(map: &[u8]) -> usize {
 }
 
 impl<'a> Font<'a> {
-    fn of(font: &'a Dictionary, doc: &'a Document, read: &mut FontReader) -> Result<Self, ReadError> {
+    fn of(
+        font: &'a Dictionary,
+        doc: &'a Document,
+        read: &mut FontReader,
+    ) -> Result<Self, ReadError> {
         read.count_map(font, doc)?;
         let subtype = font
             .get(b"Subtype")

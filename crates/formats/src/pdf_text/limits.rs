@@ -110,5 +110,9 @@ pub(crate) fn check_row(stream: &lopdf::Dictionary) -> Result<(), ReadError> {
     };
     let samples = number(b"Columns").saturating_mul(number(b"Colors"));
     let bits = number(b"BitsPerComponent").max(8);
-    check(samples.saturating_mul(bits) / 8, ROW, "bytes in a row of samples")
+    check(
+        samples.saturating_mul(bits) / 8,
+        ROW,
+        "bytes in a row of samples",
+    )
 }

@@ -26,7 +26,9 @@ pub(crate) fn load(bytes: &[u8]) -> Result<Document, ReadError> {
     });
     match catch_unwind(|| Document::load_mem_with_options(bytes, options)) {
         Ok(loaded) => Ok(loaded?),
-        Err(panic) => Err(*panic.downcast::<ReadError>().unwrap_or_else(|p| resume_unwind(p))),
+        Err(panic) => Err(*panic
+            .downcast::<ReadError>()
+            .unwrap_or_else(|p| resume_unwind(p))),
     }
 }
 

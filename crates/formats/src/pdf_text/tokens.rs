@@ -70,11 +70,19 @@ impl<'a> Iterator for Tokens<'a> {
         match first {
             b'[' | b']' => {
                 self.at += 1;
-                Some(if first == b'[' { Token::Open } else { Token::Close })
+                Some(if first == b'[' {
+                    Token::Open
+                } else {
+                    Token::Close
+                })
             }
             b'<' | b'>' if second == Some(&first) => {
                 self.at += 2;
-                Some(if first == b'<' { Token::Open } else { Token::Close })
+                Some(if first == b'<' {
+                    Token::Open
+                } else {
+                    Token::Close
+                })
             }
             b'<' => {
                 self.at += 1;
@@ -124,7 +132,11 @@ fn name(written: &[u8]) -> Vec<u8> {
     let mut name = Vec::with_capacity(written.len());
     let mut rest = written;
     while let [first, after @ ..] = rest {
-        let digit = |at: usize| after.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+        let digit = |at: usize| {
+            after
+                .get(at)
+                .and_then(|byte| char::from(*byte).to_digit(16))
+        };
         match digit(0).zip(digit(1)).filter(|_| *first == b'#') {
             Some((high, low)) => {
                 name.push((high * 16 + low) as u8);
