@@ -20,7 +20,7 @@ pub(crate) fn load(bytes: &[u8]) -> Result<Document, ReadError> {
         ..LoadOptions::with_max_decompressed_size(OBJECT_STREAM)
     };
     // Overlapping objects could make more of a file than it has bytes.
-    LEFT.set(Left {
+    BUDGET.set(LoadBudget {
         values: VALUES,
         bytes: 2 * bytes.len(),
     });
@@ -34,19 +34,19 @@ pub(crate) fn load(bytes: &[u8]) -> Result<Document, ReadError> {
 
 /// What a document that is being loaded may still hold.
 #[derive(Clone, Copy)]
-struct Left {
+struct LoadBudget {
     values: usize,
     bytes: usize,
 }
 
 thread_local! {
-    static LEFT: Cell<Left> = const { Cell::new(Left { values: 0, bytes: 0 }) };
+    static BUDGET: Cell<LoadBudget> = const { Cell::new(LoadBudget { values: 0, bytes: 0 }) };
 }
 
 /// Counts an object that the parser has read. Too many end the parser, which has no other way out.
 fn count(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)> {
     let counted = || {
-        let left = LEFT.get();
+        let left = BUDGET.get();
         let bytes = match &*object {
             Object::Stream(stream) => {
                 check_row(&stream.dict)?;
@@ -57,7 +57,7 @@ fn count(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)> {
         check(bytes, left.bytes, "bytes in its streams")?;
         let values = values(object);
         check(values, left.values, "values in its objects")?;
-        LEFT.set(Left {
+        BUDGET.set(LoadBudget {
             values: left.values - values,
             bytes: left.bytes - bytes,
         });
