@@ -212,6 +212,15 @@ impl Observer for RunProgress {
                     stage.draw();
                 }
             }
+            Notice::UnexpectedUsage {
+                agent,
+                estimated,
+                reserved,
+                charged,
+            } => {
+                let text = notice::unexpected_usage(&agent, estimated, reserved, charged);
+                self.printer.warning(&text);
+            }
             Notice::ProviderBatch { stage, update } => {
                 self.line(&notice::provider_batch(err, &stage, &update));
             }

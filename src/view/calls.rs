@@ -10,14 +10,22 @@ use milepost_engine::ops::inspect::calls::{BatchCalls, CallSummary, Exchange, Sp
 /// The most lines that are shown of a prompt or an answer.
 const SHOWN: usize = 200;
 
-/// Returns `3 calls for $0.02`. Calls that cost nothing have no price, such as those of external agents.
+/// Returns `3 calls for $0.02 (1 estimated)`. Calls that cost nothing have no price, such as those of external agents.
 pub(crate) fn spent(spent: &Spent) -> String {
     let calls = count(spent.calls, "call", "calls");
+    let estimated = match spent.estimated {
+        0 => String::new(),
+        all if all == spent.calls => " (estimated)".to_owned(),
+        some => format!(" ({} estimated)", grouped(some)),
+    };
     match (spent.unpriced, spent.cost) {
         (0, NanoUsd::ZERO) => calls,
-        (0, cost) => format!("{calls} for {cost}"),
+        (0, cost) => format!("{calls} for {cost}{estimated}"),
         (unknown, _) if unknown == spent.calls => format!("{calls}, cost unknown"),
-        (unknown, cost) => format!("{calls} for {cost}, {} of unknown cost", grouped(unknown)),
+        (unknown, cost) => format!(
+            "{calls} for {cost}{estimated}, {} of unknown cost",
+            grouped(unknown)
+        ),
     }
 }
 
@@ -69,7 +77,10 @@ pub(crate) fn row(call: &CallSummary) -> Vec<String> {
         used,
         call.cost
             .filter(|&cost| cost != NanoUsd::ZERO)
-            .map_or_else(String::new, |cost| cost.to_string()),
+            .map_or_else(String::new, |cost| match call.estimated {
+                Some(_) => format!("{cost} (estimated)"),
+                None => cost.to_string(),
+            }),
         call.seconds.map_or_else(String::new, seconds),
     ]
 }
@@ -244,6 +255,14 @@ mod tests {
             })
         };
         assert_eq!(of(2, 0, 0), "2 calls");
+        let estimated = |estimated| Spent {
+            calls: 2,
+            cost: NanoUsd(20_000_000),
+            estimated,
+            ..Spent::default()
+        };
+        assert_eq!(spent(&estimated(2)), "2 calls for $0.0200 (estimated)");
+        assert_eq!(spent(&estimated(1)), "2 calls for $0.0200 (1 estimated)");
         assert_eq!(of(1, 0, 20_000_000), "1 call for $0.0200");
         assert_eq!(of(3, 3, 0), "3 calls, cost unknown");
         assert_eq!(

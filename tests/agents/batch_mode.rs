@@ -15,7 +15,7 @@ use std::time::Duration;
 const AGENTS: [&str; 2] = ["api", "chat"];
 
 /// Sets how the server's batches go.
-fn set(served: &Served, query: &str) {
+pub fn set(served: &Served, query: &str) {
     get(served, &format!("/control/set?{query}"));
 }
 
@@ -41,7 +41,7 @@ fn sizes(log: &Value) -> Vec<usize> {
 }
 
 /// The project, its models in batch mode.
-fn batched(mut project: Project) -> Project {
+pub fn batched(mut project: Project) -> Project {
     project.edit(
         "milepost.toml",
         "max_tokens = 1000",

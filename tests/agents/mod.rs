@@ -3,7 +3,7 @@
 mod aimock;
 mod anthropic;
 mod audit;
-mod batch_mode;
+pub mod batch_mode;
 mod batches;
 mod http;
 mod loops;

@@ -13,6 +13,7 @@ mute=1       a batch is made, and whoever submitted it hears nothing
 deaf=1       no batch is made, and whoever submits it hears nothing
 busy=N       the next N are refused by 529
 ill=A,B,…    what becomes of the first requests of the next batch: well, expired, errored, wrong
+usage=JSON   every answer reports this usage
 watch=PATH   at the first poll of a batch its id must be in a file below
 """
 
@@ -78,22 +79,28 @@ def text_of(content):
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content or [])
 
 
+def reported(usage):
+    return json.loads(BATCHES.set["usage"]) if "usage" in BATCHES.set else usage
+
+
 def message(asked):
     text = text_of(asked.get("system")) + "".join(text_of(it["content"]) for it in asked["messages"])
+    usage = {"input_tokens": len(text) // 4, "cache_read_input_tokens": 5, "output_tokens": 20}
     return {
         "id": "msg", "type": "message", "role": "assistant", "model": asked["model"] + "-served",
         "content": [{"type": "text", "text": answer(text)}], "stop_reason": "end_turn",
-        "usage": {"input_tokens": len(text) // 4, "cache_read_input_tokens": 5, "output_tokens": 20},
+        "usage": reported(usage),
     }
 
 
 def completion(asked):
     text = "".join(text_of(it["content"]) for it in asked["messages"])
     said = {"role": "assistant", "content": answer(text)}
+    usage = {"prompt_tokens": len(text) // 4, "completion_tokens": 20, "prompt_tokens_details": {"cached_tokens": 5}}
     return {
         "id": "chat", "model": asked["model"] + "-served",
         "choices": [{"index": 0, "finish_reason": "stop", "message": said}],
-        "usage": {"prompt_tokens": len(text) // 4, "completion_tokens": 20, "prompt_tokens_details": {"cached_tokens": 5}},
+        "usage": reported(usage),
     }
 
 

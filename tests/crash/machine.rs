@@ -202,6 +202,7 @@ pub fn event((kind, stage, batch, attempt, content): Seed) -> Event {
             outcome: "answered".into(),
             usage: Usage::default(),
             cost: Some(NanoUsd(1)),
+            estimated: None,
             took_ms: 1,
         },
         24 => Event::AnswersRefused {

@@ -2,7 +2,7 @@
 
 use crate::view::text::style::Style;
 use crate::view::text::words::{batches, count, place, seconds};
-use milepost_core::model::call::Spent;
+use milepost_core::model::call::{Estimated, Spent};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::Outcome;
 use milepost_engine::ops::run::{
@@ -103,6 +103,27 @@ pub(crate) fn spent(spent: &Spent, done: u64, will: u64) -> Option<String> {
         }
     };
     Some(format!("{calls} for {}{expected}", spent.cost))
+}
+
+/// A call is not charged what its agent reports, or more than was reserved.
+pub(crate) fn unexpected_usage(
+    agent: &str,
+    estimated: Option<Estimated>,
+    reserved: NanoUsd,
+    charged: NanoUsd,
+) -> String {
+    let reports = match estimated {
+        None => {
+            return format!(
+                "agent `{agent}` used more than its request allows: a call cost {charged}, and at most {reserved} was reserved"
+            );
+        }
+        Some(Estimated::ImplausibleUsage) => "an implausible usage",
+        Some(_) => "no usage",
+    };
+    format!(
+        "agent `{agent}` reports {reports}: each such call counts with the most that it may cost, such as {charged}"
+    )
 }
 
 /// The state of a provider batch changed.

@@ -14,7 +14,7 @@ pub use settings::ClientSettings;
 
 pub(crate) use providers::{stop_of, usage_of};
 pub(crate) use schema_fit::{SchemaDialect, fit, schema_instruction};
-pub(crate) use wire::{count, text};
+pub(crate) use wire::{count, text, tokens};
 
 use crate::fault::CallFault;
 use crate::http::Cancelled;

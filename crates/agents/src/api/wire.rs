@@ -220,9 +220,20 @@ pub(super) fn parsed(body: &[u8]) -> Result<Value, CallFault> {
     })
 }
 
-/// Returns a count in an answer, 0 if it is missing.
+/// The largest count that is read. Sums of a few counts do not overflow.
+const LARGEST_COUNT: u64 = 1 << 53;
+
+/// Returns a count in an answer, 0 if it is missing or no count.
 pub(crate) fn count(value: &Value) -> u64 {
-    value.as_u64().unwrap_or(0)
+    tokens(value).unwrap_or(0)
+}
+
+/// Returns a number of tokens, 0 if it is missing; `None` if it is negative, a fraction, too large or no number.
+pub(crate) fn tokens(value: &Value) -> Option<u64> {
+    match value {
+        Value::Null => Some(0),
+        value => value.as_u64().filter(|&count| count <= LARGEST_COUNT),
+    }
 }
 
 /// Returns a text in an answer.

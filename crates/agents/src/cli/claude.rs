@@ -1,7 +1,7 @@
 //! What Claude Code and Cursor print: an object of type `result`, alone or as the last line of a stream.
 
 use super::output::{CommandExit, CommandOutput, failed, plain, status_of};
-use crate::api::{count, text};
+use crate::api::{count, text, tokens};
 use crate::api::{stop_of, usage_of};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
 use crate::request::{Reply, StopReason};
@@ -30,7 +30,7 @@ pub(super) fn read(values: &[Value], output: CommandOutput<'_>) -> Result<Reply,
             _ => failed(output, &ErrorBody::default(), None),
         });
     };
-    let usage = usage(result);
+    let usage = usage(result).unwrap_or_default();
     let reported_cost = result["total_cost_usd"]
         .as_f64()
         .and_then(NanoUsd::from_dollars);
@@ -86,20 +86,23 @@ fn id(result: &Value) -> Option<String> {
     text(&result["request_id"]).or_else(|| text(&result["session_id"]))
 }
 
-/// Tokens by model hold those of helpers too; the main count is taken where there are none.
-fn usage(result: &Value) -> Usage {
+/// Tokens by model hold those of helpers too; the main count is taken where there are none. `None` if a count is no count.
+fn usage(result: &Value) -> Option<Usage> {
     let models = result["modelUsage"].as_object().into_iter().flatten();
-    let by_model: Usage = models
-        .map(|(_, model)| Usage {
-            input: count(&model["inputTokens"]),
-            cache_read: count(&model["cacheReadInputTokens"]),
-            cache_write: count(&model["cacheCreationInputTokens"]),
-            output: count(&model["outputTokens"]),
-            reasoning: count(&model["thinkingTokens"]),
+    let of_model = |model: &Value| {
+        Some(Usage {
+            input: tokens(&model["inputTokens"])?,
+            cache_read: tokens(&model["cacheReadInputTokens"])?,
+            cache_write: tokens(&model["cacheCreationInputTokens"])?,
+            output: tokens(&model["outputTokens"])?,
+            reasoning: tokens(&model["thinkingTokens"])?,
         })
-        .sum();
+    };
+    let by_model: Usage = models
+        .map(|(_, model)| of_model(model))
+        .sum::<Option<Usage>>()?;
     if by_model.total() > 0 {
-        by_model
+        Some(by_model)
     } else {
         usage_of(&result["usage"])
     }

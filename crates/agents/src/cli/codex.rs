@@ -1,7 +1,7 @@
 //! What `codex exec --json` prints: events of threads, turns and items.
 
 use super::output::{CommandOutput, failed, plain};
-use crate::api::{count, text};
+use crate::api::{text, tokens};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
 use crate::request::Reply;
 use milepost_core::model::usage::Usage;
@@ -19,9 +19,8 @@ pub(super) fn is_event(value: &Value) -> bool {
 /// another try: a turn that failed, or none that was completed, is a failure.
 pub(super) fn read(values: &[Value], output: CommandOutput<'_>) -> Result<Reply, CallFault> {
     let of = |kind: &'static str| values.iter().filter(move |value| value["type"] == kind);
-    let usage: Usage = of("turn.completed")
-        .map(|turn| usage_of(&turn["usage"]))
-        .sum();
+    let usage = of("turn.completed").map(|turn| usage_of(&turn["usage"]));
+    let usage = usage.sum::<Option<Usage>>().unwrap_or_default();
     let request_id = of("thread.started").find_map(|thread| text(&thread["thread_id"]));
     let failure = of("turn.failed").next_back();
     if failure.is_some() || of("turn.completed").next().is_none() {
@@ -55,15 +54,15 @@ pub(super) fn read(values: &[Value], output: CommandOutput<'_>) -> Result<Reply,
     }
 }
 
-/// Input includes what a cache held, as OpenAI counts.
-fn usage_of(usage: &Value) -> Usage {
-    Usage {
-        reasoning: count(&usage["reasoning_output_tokens"]),
+/// Input includes what a cache held, as OpenAI counts. `None` if a count is no count.
+fn usage_of(usage: &Value) -> Option<Usage> {
+    Some(Usage {
+        reasoning: tokens(&usage["reasoning_output_tokens"])?,
         ..Usage::of_whole_input(
-            count(&usage["input_tokens"]),
-            count(&usage["cached_input_tokens"]),
-            count(&usage["cache_write_input_tokens"]),
-            count(&usage["output_tokens"]),
+            tokens(&usage["input_tokens"])?,
+            tokens(&usage["cached_input_tokens"])?,
+            tokens(&usage["cache_write_input_tokens"])?,
+            tokens(&usage["output_tokens"])?,
         )
-    }
+    })
 }

@@ -1,7 +1,7 @@
 //! What `gemini --output-format json` and `stream-json` print: the response and statistics by model.
 
 use super::output::{CommandOutput, failed, plain, status_of};
-use crate::api::{count, text};
+use crate::api::{count, text, tokens as tokens_of};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
 use crate::request::Reply;
 use milepost_core::model::usage::Usage;
@@ -25,7 +25,7 @@ pub(super) fn read(values: &[Value], output: CommandOutput<'_>) -> Result<Reply,
         .map(|value| &value["stats"])
         .find(|stats| stats.is_object());
     let stats = stats.unwrap_or(&Value::Null);
-    let usage = usage_of(stats);
+    let usage = usage_of(stats).unwrap_or_default();
     let error = values
         .iter()
         .rev()
@@ -69,20 +69,17 @@ pub(super) fn read(values: &[Value], output: CommandOutput<'_>) -> Result<Reply,
 }
 
 /// Tokens of all models. The prompt includes what a cache held; what was thought and what tools were shown stand beside.
-fn usage_of(stats: &Value) -> Usage {
+/// `None` if a count is no count.
+fn usage_of(stats: &Value) -> Option<Usage> {
     let models = stats["models"].as_object().into_iter().flatten();
-    models
-        .map(|(_, model)| {
-            let tokens = &model["tokens"];
-            let input = count(&tokens["prompt"]) + count(&tokens["tool"]);
-            let reasoning = count(&tokens["thoughts"]);
-            let output = count(&tokens["candidates"]) + reasoning;
-            Usage {
-                reasoning,
-                ..Usage::of_whole_input(input, count(&tokens["cached"]), 0, output)
-            }
-        })
-        .sum()
+    let of_model = |tokens: &Value| {
+        let input = tokens_of(&tokens["prompt"])? + tokens_of(&tokens["tool"])?;
+        let reasoning = tokens_of(&tokens["thoughts"])?;
+        let output = tokens_of(&tokens["candidates"])? + reasoning;
+        let usage = Usage::of_whole_input(input, tokens_of(&tokens["cached"])?, 0, output);
+        Some(Usage { reasoning, ..usage })
+    };
+    models.map(|(_, model)| of_model(&model["tokens"])).sum()
 }
 
 /// The model that wrote most.

@@ -1,7 +1,7 @@
 //! What `opencode run --format json` prints: events with parts, and tokens and cost of each step.
 
 use super::output::{CommandOutput, failed, plain, status_of};
-use crate::api::{count, text};
+use crate::api::{text, tokens as tokens_of};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
 use crate::request::{Reply, StopReason};
 use milepost_core::model::money::NanoUsd;
@@ -17,12 +17,16 @@ pub(super) fn is_event(value: &Value) -> bool {
 pub(super) fn read(values: &[Value], output: CommandOutput<'_>) -> Result<Reply, CallFault> {
     let of = |kind: &'static str| values.iter().filter(move |value| value["type"] == kind);
     let steps = || of("step_finish").map(|step| &step["part"]);
-    let usage: Usage = steps().map(|part| usage_of(&part["tokens"])).sum();
-    let costs: Vec<NanoUsd> = steps()
-        .filter_map(|part| part["cost"].as_f64())
-        .filter_map(NanoUsd::from_dollars)
+    let usage = steps().map(|part| usage_of(&part["tokens"]));
+    let usage = usage.sum::<Option<Usage>>().unwrap_or_default();
+    let costs = steps()
+        .map(|part| &part["cost"])
+        .filter(|cost| !cost.is_null());
+    let costs: Option<Vec<NanoUsd>> = costs
+        .map(|cost| cost.as_f64().and_then(NanoUsd::from_dollars))
         .collect();
-    let reported_cost = (!costs.is_empty()).then(|| costs.into_iter().sum());
+    let costs = costs.filter(|costs| !costs.is_empty());
+    let reported_cost = costs.map(|costs| costs.into_iter().sum());
     let request_id = values.iter().find_map(|value| text(&value["sessionID"]));
     let fault = if let Some(error) = of("error").next_back() {
         let error = &error["error"];
@@ -82,26 +86,26 @@ fn is_whole(values: &[Value]) -> bool {
         .is_some_and(|last| last["type"] == "step_finish" && last["part"]["reason"] != "tool-calls")
 }
 
-/// Input is what no cache held. Reasoning stands beside the output where the total says so.
-fn usage_of(tokens: &Value) -> Usage {
+/// Input is what no cache held. Reasoning stands beside the output where the total says so. `None` if a count is no count.
+fn usage_of(tokens: &Value) -> Option<Usage> {
     let (input, output, reasoning) = (
-        count(&tokens["input"]),
-        count(&tokens["output"]),
-        count(&tokens["reasoning"]),
+        tokens_of(&tokens["input"])?,
+        tokens_of(&tokens["output"])?,
+        tokens_of(&tokens["reasoning"])?,
     );
     let (cache_read, cache_write) = (
-        count(&tokens["cache"]["read"]),
-        count(&tokens["cache"]["write"]),
+        tokens_of(&tokens["cache"]["read"])?,
+        tokens_of(&tokens["cache"]["write"])?,
     );
     let without = input + output + cache_read + cache_write;
     let beside = tokens["total"]
         .as_u64()
         .is_none_or(|total| total != without);
-    Usage {
+    Some(Usage {
         input,
         cache_read,
         cache_write,
         output: if beside { output + reasoning } else { output },
         reasoning,
-    }
+    })
 }

@@ -26,10 +26,10 @@ impl NanoUsd {
     /// Nothing.
     pub const ZERO: Self = Self(0);
 
-    /// Converts dollars, rounded to the nearest billionth; `None` if the number is negative or not finite.
+    /// Converts dollars, rounded to the nearest billionth; `None` if the number is negative, not finite, or too large.
     pub fn from_dollars(dollars: f64) -> Option<Self> {
-        (dollars.is_finite() && dollars >= 0.0)
-            .then(|| Self((dollars * DOLLAR as f64).round() as u64))
+        let nano = (dollars * DOLLAR as f64).round();
+        (dollars >= 0.0 && nano < u64::MAX as f64).then_some(Self(nano as u64))
     }
 
     /// Subtracts an amount, down to zero.
@@ -129,7 +129,9 @@ mod tests {
             assert_eq!(read(wrong), Err(NotAnAmount(wrong.to_owned())));
         }
         assert_eq!(NanoUsd::from_dollars(0.00411), Some(NanoUsd(4_110_000)));
-        assert_eq!(NanoUsd::from_dollars(f64::NAN), None);
+        for no_amount in [f64::NAN, f64::INFINITY, -0.01, 1e30] {
+            assert_eq!(NanoUsd::from_dollars(no_amount), None, "{no_amount}");
+        }
     }
 
     #[test]

@@ -41,12 +41,13 @@ pub struct Past {
 impl Past {
     /// Adds a call.
     pub fn add(&mut self, sent: &Sent, heard: &Heard) {
-        if heard.usage.total() == 0 && heard.cost.is_none() {
+        let is_measured = heard.usage.total() > 0 || heard.cost.is_some();
+        if !is_measured || heard.estimated.is_some() {
             return;
         }
         self.calls += 1;
-        self.questions += sent.questions;
-        self.likely_input += sent.likely_input;
+        self.questions = self.questions.saturating_add(sent.questions);
+        self.likely_input = self.likely_input.saturating_add(sent.likely_input);
         self.usage = self.usage + heard.usage;
         if let Some(cost) = heard.cost {
             self.cost = self.cost + cost;
@@ -158,6 +159,7 @@ mod tests {
             message: None,
             usage,
             cost,
+            estimated: None,
             served: None,
             request_id: None,
             text: None,
@@ -176,6 +178,12 @@ mod tests {
         past.add(&sent, &heard(usage, Some(NanoUsd(70))));
         // Of a tool that says nothing of tokens and money nothing is learnt.
         past.add(&sent, &heard(Usage::default(), None));
+        // Nor of a call that counts with its reservation.
+        let estimated = Heard {
+            estimated: Some(crate::model::call::Estimated::NoUsage),
+            ..heard(Usage::default(), Some(NanoUsd(7000)))
+        };
+        past.add(&sent, &estimated);
         past
     }
 

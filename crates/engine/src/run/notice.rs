@@ -1,8 +1,9 @@
 //! Notices of a run while it continues, for the observer that shows them.
 
 pub use crate::steps::calls::ProviderBatchUpdate;
-use milepost_core::model::call::Spent;
+use milepost_core::model::call::{Estimated, Spent};
 use milepost_core::model::choice::StoredNote;
+use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::Outcome;
 use std::time::Duration;
 
@@ -64,6 +65,17 @@ pub enum Notice {
         batch: String,
         /// The cost of the call.
         spent: Spent,
+    },
+    /// A call is not charged what its agent reports, or more than was reserved. Shown once for each agent and reason.
+    UnexpectedUsage {
+        /// The agent.
+        agent: String,
+        /// Why the call is charged the reserved amount; `None` if it is charged more.
+        estimated: Option<Estimated>,
+        /// The reserved amount.
+        reserved: NanoUsd,
+        /// The charged amount.
+        charged: NanoUsd,
     },
     /// A provider batch changed its state.
     ProviderBatch {

@@ -47,6 +47,19 @@ pub struct Sent {
 /// The outcome of a call that was answered.
 pub const ANSWERED: &str = "answered";
 
+/// The reason why a call is not charged what its agent reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Estimated {
+    /// The agent reported no usage, or none that can be read.
+    NoUsage,
+    /// The agent reported far more usage than the request allows.
+    ImplausibleUsage,
+    /// The agent reported its usage, and the price is unknown.
+    NoPrice,
+}
+
 /// The response to a call, or how the call failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
@@ -61,6 +74,9 @@ pub struct Heard {
     /// The cost; `None` if no price is known and the tool reports none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<NanoUsd>,
+    /// Why the cost is the reserved amount; `None` if it is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated: Option<Estimated>,
     /// The model that answered, as the provider names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served: Option<String>,
@@ -101,6 +117,7 @@ impl Heard {
             message: Some("the run ended before it was sent".to_owned()),
             usage: Usage::default(),
             cost: Some(NanoUsd::ZERO),
+            estimated: None,
             served: None,
             request_id: None,
             text: None,
@@ -109,6 +126,13 @@ impl Heard {
             raw: Digest::of(""),
             took_ms: 0,
         }
+    }
+
+    /// Returns true if the call cost more than was reserved for it.
+    pub fn exceeds(&self, sent: &Sent) -> bool {
+        self.cost
+            .zip(sent.reserved)
+            .is_some_and(|(cost, reserved)| cost > reserved)
     }
 
     /// Removes keys; `raw` is the response without them.
@@ -145,6 +169,9 @@ pub struct Spent {
     /// The number of calls whose cost is unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced: u64,
+    /// The number of calls whose cost is the most that they may have cost.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub estimated: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
@@ -153,21 +180,33 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Spent {
-    /// Returns the cost of one call.
+    /// Returns the cost of one call. A call without a known result, or without a usage that can be believed, counts with the most
+    /// that it may have cost.
     pub fn of(sent: &Sent, heard: Option<&Heard>) -> Self {
         let cost = match heard {
             Some(heard) => heard.cost,
             None => sent.reserved,
         };
+        let estimated = heard.map_or(Some(Estimated::NoUsage), |heard| heard.estimated);
+        let usage = match (heard, estimated) {
+            (None, _) => Usage::NONE,
+            (Some(heard), None | Some(Estimated::NoPrice)) => heard.usage,
+            (Some(_), Some(Estimated::NoUsage | Estimated::ImplausibleUsage)) => Usage {
+                input: sent.likely_input,
+                output: sent.most_output,
+                ..Usage::NONE
+            },
+        };
         Self {
             calls: 1,
-            usage: heard.map_or_else(Usage::default, |heard| heard.usage),
+            usage,
             cost: cost.unwrap_or_default(),
             // A batch is waited for together with others, and for as long as the provider likes.
             took_ms: heard
                 .filter(|_| !sent.batched)
                 .map_or(0, |heard| heard.took_ms),
             unpriced: u64::from(cost.is_none()),
+            estimated: u64::from(estimated.is_some()),
         }
     }
 }
@@ -179,15 +218,17 @@ impl SubAssign for Spent {
         self.cost = self.cost.less(other.cost);
         self.took_ms = self.took_ms.saturating_sub(other.took_ms);
         self.unpriced = self.unpriced.saturating_sub(other.unpriced);
+        self.estimated = self.estimated.saturating_sub(other.estimated);
     }
 }
 
 impl AddAssign for Spent {
     fn add_assign(&mut self, other: Self) {
-        self.calls += other.calls;
+        self.calls = self.calls.saturating_add(other.calls);
         self.usage = self.usage + other.usage;
         self.cost = self.cost + other.cost;
-        self.took_ms += other.took_ms;
-        self.unpriced += other.unpriced;
+        self.took_ms = self.took_ms.saturating_add(other.took_ms);
+        self.unpriced = self.unpriced.saturating_add(other.unpriced);
+        self.estimated = self.estimated.saturating_add(other.estimated);
     }
 }

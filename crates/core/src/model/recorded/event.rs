@@ -186,6 +186,9 @@ pub enum Event {
         /// The cost in billionths of a dollar; `None` if it is unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<NanoUsd>,
+        /// Why the cost is the reserved amount; `None` if it is measured.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        estimated: Option<super::call::Estimated>,
         /// The duration in milliseconds.
         took_ms: u64,
     },

@@ -5,7 +5,7 @@ use crate::ops::project::open_project::OpenProject;
 use jiff::Timestamp;
 use milepost_core::base::path::RelPath;
 use milepost_core::base::redact::Redactor;
-use milepost_core::model::call::Spent;
+use milepost_core::model::call::{Estimated, Spent};
 use milepost_core::model::event::{Event, Record};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::record::{AnswersOf, BatchRecord};
@@ -57,6 +57,9 @@ pub struct CallSummary {
     pub usage: Usage,
     /// The cost in billionths of a dollar, or the most it may be if no answer came; `None` if it is not known.
     pub cost: Option<NanoUsd>,
+    /// Why the cost is the reserved amount.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated: Option<Estimated>,
     /// The duration in seconds.
     pub seconds: Option<f64>,
     /// The provider's id of the request.
@@ -160,6 +163,7 @@ impl CallSummary {
             message: heard.and_then(|heard| heard.message.clone()),
             usage: heard.map(|heard| heard.usage).unwrap_or_default(),
             cost: heard.map_or(sent.reserved, |heard| heard.cost),
+            estimated: heard.map_or(Some(Estimated::NoUsage), |heard| heard.estimated),
             seconds: heard.map(|heard| heard.took_ms as f64 / 1000.0),
             request_id: heard.and_then(|heard| heard.request_id.clone()),
         }

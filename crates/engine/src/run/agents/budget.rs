@@ -150,7 +150,8 @@ impl<'a> RunCalls<'a> {
             }
         }
         if let Some(limit) = budget.calls
-            && self.before(ledger)?.calls + ledger.run.calls + ledger.in_flight >= limit
+            && (self.before(ledger)?.calls).saturating_add(ledger.run.calls + ledger.in_flight)
+                >= limit
         {
             return refused(format!(
                 "this workspace has made all of its {limit} calls: raise `calls` under [limits]"
@@ -158,16 +159,16 @@ impl<'a> RunCalls<'a> {
         }
         let tokens = sent.likely_input + sent.most_output;
         if let Some(limit) = budget.tokens {
-            let used = self.before(ledger)?.usage.total() + ledger.run.usage.total();
-            if used + ledger.reserved_tokens + tokens > limit {
+            let used = self.before(ledger)?.usage + ledger.run.usage;
+            let left = limit.saturating_sub(used.total().saturating_add(ledger.reserved_tokens));
+            if tokens > left {
                 return refused(format!(
-                    "this call may use {tokens} tokens, but only {} of the {limit} for this workspace are left: raise `tokens` under [limits]",
-                    limit.saturating_sub(used + ledger.reserved_tokens)
+                    "this call may use {tokens} tokens, but only {left} of the {limit} for this workspace are left: raise `tokens` under [limits]"
                 ));
             }
         }
         if let Some(limit) = budget.time {
-            let used = self.before(ledger)?.took_ms + ledger.run.took_ms;
+            let used = (self.before(ledger)?.took_ms).saturating_add(ledger.run.took_ms);
             if u128::from(used) >= limit.as_millis() {
                 return refused(format!(
                     "the calls of this workspace have used their {}: raise `time` under [limits]",

@@ -201,6 +201,7 @@ fn record_call(
         message: None,
         usage: Usage::default(),
         cost: Some(NanoUsd::ZERO),
+        estimated: None,
         served: Some(lease.client.clone()),
         request_id: Some(lease.id.clone()),
         text: Some(submission.text.to_owned()),

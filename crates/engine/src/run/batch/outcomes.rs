@@ -6,8 +6,9 @@ use crate::run::batch::stage_context::Produced;
 use crate::run::error::RunError;
 use crate::run::notice::Notice;
 use crate::run::record::recorder::agent;
-use milepost_core::model::call::{Heard, Sent, Spent};
+use milepost_core::model::call::{Estimated, Heard, Sent, Spent};
 use milepost_core::model::event::{Event, EventType};
+use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::record::FailedKeys;
 use milepost_core::plan::expand::batch_name;
@@ -30,6 +31,7 @@ impl Dispatcher<'_, '_> {
             batch: batch.clone(),
             spent,
         });
+        self.warn_of_usage(sent, heard);
         let name = batch_name(&self.stage.name, &batch);
         let summary = match &heard.message {
             None => {
@@ -38,7 +40,10 @@ impl Dispatcher<'_, '_> {
                     many => format!("{many} questions"),
                 };
                 let cost = heard.cost.map(|cost| format!(", {cost}"));
-                let cost = cost.unwrap_or_default();
+                let mut cost = cost.unwrap_or_default();
+                if !cost.is_empty() && heard.estimated.is_some() {
+                    cost.push_str(" (estimated)");
+                }
                 let usage = heard.usage;
                 let tokens = match usage.total() {
                     0 => String::new(),
@@ -64,6 +69,28 @@ impl Dispatcher<'_, '_> {
         let agent = role.as_deref().unwrap_or_else(|| agent(self.stage));
         self.recorder
             .record(kind, agent, event, summary, refs.into())
+    }
+
+    /// Shows that a call is not charged what its agent reports, or more than was reserved.
+    fn warn_of_usage(&mut self, sent: &Sent, heard: &Heard) {
+        let (Some(reserved), Some(charged)) = (sent.reserved, heard.cost) else {
+            return;
+        };
+        let estimated = match heard.estimated {
+            Some(Estimated::NoPrice) => return,
+            // A call that failed reports no usage.
+            Some(_) if charged == NanoUsd::ZERO || heard.message.is_some() => return,
+            None if !heard.exceeds(sent) => return,
+            estimated => estimated,
+        };
+        if self.recorder.warned.insert((sent.agent.clone(), estimated)) {
+            self.observer.notice(Notice::UnexpectedUsage {
+                agent: sent.agent.clone(),
+                estimated,
+                reserved,
+                charged,
+            });
+        }
     }
 
     /// Returns who acts for a batch: the role of its current step, if the journal names steps.
@@ -169,6 +196,7 @@ pub(crate) fn called_event(
         outcome: heard.outcome.clone(),
         usage: heard.usage,
         cost: heard.cost,
+        estimated: heard.estimated,
         took_ms: heard.took_ms,
     }
 }

@@ -6,6 +6,7 @@ use crate::run::notice::Notice;
 use crate::run::record::quarantined::KeptFile;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
+use milepost_core::model::call::Estimated;
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::{StageState, State};
@@ -21,6 +22,8 @@ pub struct Recorder<'a> {
     /// The state of the workspace.
     pub state: State,
     pub(crate) kept: Vec<KeptFile>,
+    /// The agents and reasons of unexpected usage that were shown.
+    pub(crate) warned: BTreeSet<(String, Option<Estimated>)>,
     /// How many files in quarantine were reported.
     reported: usize,
     journal: Journal,
@@ -39,6 +42,7 @@ impl<'a> Recorder<'a> {
             ctx,
             state,
             kept: Vec::new(),
+            warned: BTreeSet::new(),
             reported: 0,
             journal,
             command: command.to_owned(),

@@ -13,9 +13,10 @@ use milepost_agents::fault::{CallFault, FaultKind};
 use milepost_agents::policy::{Next, after};
 use milepost_agents::request::{AgentRequest, Reply};
 use milepost_core::base::digest::Digest;
-use milepost_core::model::call::{Heard, Sent};
+use milepost_core::model::call::{Estimated, Heard, Sent, Spent};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::retry;
+use milepost_core::model::usage::Usage;
 use serde_json::json;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -209,7 +210,7 @@ impl Caller<'_> {
                 &fault.raw,
             ),
         };
-        pass.settle(heard.usage.total());
+        pass.settle(Spent::of(&sent, Some(&heard)).usage.total());
         drop(pass);
         if let Err(fault) = &replied
             && let Some(wait) = fault.retry_after
@@ -228,7 +229,7 @@ impl Caller<'_> {
             .heard(number, &sent, heard, raw)
             .map_err(CallError::Failed)?;
         ctx.observer.called(number, &sent, &heard);
-        Ok(replied.map(|reply| (number, reply)))
+        Ok(replied.map(|reply| (number, as_charged(reply, &heard))))
     }
 
     /// Sends the request in a provider batch with requests of other attempts.
@@ -315,7 +316,7 @@ impl Caller<'_> {
             Err(fault) if is_final => Err(CallError::Failed(
                 fault_outcome(&handle.agent, &fault).for_good(),
             )),
-            replied => Ok(replied.map(|reply| (number, reply))),
+            replied => Ok(replied.map(|reply| (number, as_charged(reply, &heard)))),
         }
     }
 
@@ -328,6 +329,18 @@ impl Caller<'_> {
             Some(records) if self.handle.agent.is_batched() => records.used(call),
             _ => Ok(()),
         }
+    }
+}
+
+/// Returns a reply without a report that cannot be used.
+fn as_charged(reply: Reply, heard: &Heard) -> Reply {
+    match heard.estimated {
+        Some(Estimated::NoUsage | Estimated::ImplausibleUsage) => Reply {
+            usage: Usage::NONE,
+            reported_cost: None,
+            ..reply
+        },
+        Some(Estimated::NoPrice) | None => reply,
     }
 }
 
@@ -475,7 +488,7 @@ fn replay(heard: &BTreeMap<String, Heard>, sent: &Sent) -> Result<Reply, CallFau
     };
     Ok(Reply {
         reported_cost: None,
-        usage: milepost_core::model::usage::Usage::default(),
+        usage: Usage::NONE,
         ..replayed_reply(heard, sent)
     })
 }

@@ -1,13 +1,14 @@
 //! Converts replies and failures of calls to their records, and records back to replies.
 
-use super::costs::CallCosts;
+use super::costs::{CallCosts, ReportedUsage};
 use milepost_agents::fault::{CallFault, FaultKind};
 use milepost_agents::request::{Reply, StopReason};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::agent::Agent;
-use milepost_core::model::call::{ANSWERED, Heard, Sent};
+use milepost_core::model::call::{ANSWERED, Estimated, Heard, Sent};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::usage::Usage;
 
 /// How often a request is sent if the service is busy or out of reach and the agent declares no `tries`.
 pub(crate) const TRIES: u32 = 6;
@@ -20,11 +21,19 @@ pub(crate) fn recorded_reply(costs: &CallCosts, sent: &Sent, reply: &Reply, took
         StopReason::Refused => "refused",
         StopReason::Other(other) => other,
     };
+    let has_output = !reply.text.is_empty() || reply.structured.is_some();
+    let report = ReportedUsage {
+        usage: reply.usage,
+        cost: reply.reported_cost,
+        is_whole: reply.usage.output > 0 || !has_output || reply.reported_cost.is_some(),
+    };
+    let (cost, estimated) = costs.charge(sent, &report);
     Heard {
         outcome: ANSWERED.to_owned(),
         message: None,
-        usage: reply.usage,
-        cost: costs.of_call(&sent.model, sent.batched, &reply.usage, reply.reported_cost),
+        usage: believed(reply.usage, estimated),
+        cost,
+        estimated,
         served: reply.served_model.clone(),
         request_id: reply.request_id.clone(),
         text: Some(reply.text.clone()),
@@ -32,6 +41,14 @@ pub(crate) fn recorded_reply(costs: &CallCosts, sent: &Sent, reply: &Reply, took
         stop: Some(stop.to_owned()),
         raw: Digest::of(&reply.raw),
         took_ms,
+    }
+}
+
+/// Returns reported usage; none if it is implausible.
+fn believed(usage: Usage, estimated: Option<Estimated>) -> Usage {
+    match estimated {
+        Some(Estimated::ImplausibleUsage) => Usage::NONE,
+        _ => usage,
     }
 }
 
@@ -54,16 +71,25 @@ pub(crate) fn recorded_fault(
             | FaultKind::Connect
             | FaultKind::Status(_)
     );
-    let cost = match fault.usage.total() {
-        0 if is_free && fault.reported_cost.is_none() => Some(NanoUsd::ZERO),
-        0 => fault.reported_cost,
-        _ => costs.of_call(&sent.model, sent.batched, &fault.usage, fault.reported_cost),
+    let broke_off = matches!(
+        fault.kind,
+        FaultKind::Cut | FaultKind::Timeout | FaultKind::Cancelled
+    );
+    let report = ReportedUsage {
+        usage: fault.usage,
+        cost: fault.reported_cost,
+        is_whole: !broke_off,
+    };
+    let (cost, estimated) = match (fault.usage.total(), fault.reported_cost) {
+        (0, None) if is_free => (Some(NanoUsd::ZERO), None),
+        _ => costs.charge(sent, &report),
     };
     Heard {
         outcome: kind_of(fault.kind).name().to_owned(),
         message: Some(fault.message.clone()),
-        usage: fault.usage,
+        usage: believed(fault.usage, estimated),
         cost,
+        estimated,
         served: None,
         request_id: fault.request_id.clone(),
         text: None,

@@ -2,8 +2,21 @@
 
 use milepost_agents::prices::{Billing, Prices};
 use milepost_core::model::agent::{Agent, Provider};
+use milepost_core::model::call::{Estimated, Sent};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
+
+/// How many times what a request allows is believed. Servers that ignore `max_tokens` stay below it.
+const BELIEVED: u64 = 100;
+
+/// The usage that an agent reports of a call.
+#[derive(Clone, Copy)]
+pub(crate) struct ReportedUsage {
+    pub(crate) usage: Usage,
+    pub(crate) cost: Option<NanoUsd>,
+    /// True if the report covers the whole call: the call did not break off, and an answer has output.
+    pub(crate) is_whole: bool,
+}
 
 /// The costs of an agent's calls.
 pub(crate) struct CallCosts {
@@ -58,6 +71,41 @@ impl CallCosts {
                 .max_cost(model, input, *max_tokens, mode(self.batched))
                 .or(self.limit),
             Charged::Reported => self.limit,
+        }
+    }
+
+    /// Returns what a call is charged, and why it is the reserved amount if the report cannot be used. A report above the
+    /// reservation is charged.
+    pub(crate) fn charge(
+        &self,
+        sent: &Sent,
+        report: &ReportedUsage,
+    ) -> (Option<NanoUsd>, Option<Estimated>) {
+        let ReportedUsage { usage, cost, .. } = report;
+        let allowed = sent.likely_input.saturating_add(sent.most_output);
+        let most = sent.reserved;
+        let exceeds = |cost: NanoUsd| most.is_some_and(|most| cost.0 / BELIEVED > most.0);
+        let estimated = match (&self.charged, *cost) {
+            (Charged::Free, _) => None,
+            (_, Some(cost)) if most != Some(NanoUsd::ZERO) && exceeds(cost) => {
+                Some(Estimated::ImplausibleUsage)
+            }
+            (_, Some(cost)) if report.is_whole || cost == NanoUsd::ZERO => None,
+            (Charged::Tokens { .. }, None) if usage.total() / BELIEVED > allowed => {
+                Some(Estimated::ImplausibleUsage)
+            }
+            (_, None) if report.is_whole && usage.total_input() > 0 => None,
+            _ => Some(Estimated::NoUsage),
+        };
+        if estimated == Some(Estimated::ImplausibleUsage) {
+            return (most, estimated);
+        }
+        let measured = self.of_call(&sent.model, sent.batched, usage, *cost);
+        match (measured, estimated) {
+            // What is known of a call that broke off is the least that it cost.
+            (measured, Some(why)) => (measured.max(most), Some(why)),
+            (None, None) => (most, most.map(|_| Estimated::NoPrice)),
+            (Some(measured), None) => (Some(measured), None),
         }
     }
 

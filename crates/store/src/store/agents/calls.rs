@@ -328,6 +328,7 @@ mod tests {
                 ..Usage::default()
             },
             cost: Some(NanoUsd(cost)),
+            estimated: None,
             served: None,
             request_id: None,
             text: Some("[]".to_owned()),
@@ -367,6 +368,7 @@ mod tests {
             cost: NanoUsd(130),
             took_ms: 1,
             unpriced: 0,
+            estimated: 1,
         };
         assert_eq!(spent(&layout, "01B").unwrap(), whole);
         let by_stage = BTreeMap::from([("ask".to_owned(), whole)]);

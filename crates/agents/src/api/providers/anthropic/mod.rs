@@ -8,7 +8,7 @@ use crate::api::schema_fit::{SchemaDialect, fit, schema_instruction};
 use crate::api::settings::ClientSettings;
 use crate::api::sse;
 use crate::api::versions::{of_claude, takes_temperature};
-use crate::api::wire::{KeyHeader, Wire, count, parsed, text, whole};
+use crate::api::wire::{KeyHeader, Wire, parsed, text, tokens, whole};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
 use crate::http::{Cancelled, Http, HttpResponse};
 use crate::request::{AgentRequest, Attachment, Reply, StopReason};
@@ -85,7 +85,7 @@ impl Anthropic {
             text: texts.collect(),
             structured: None,
             stop: stop_of(message["stop_reason"].as_str().unwrap_or_default()),
-            usage: usage_of(&message["usage"]),
+            usage: usage_of(&message["usage"]).unwrap_or_default(),
             reported_cost: None,
             asked_model: self.model.clone(),
             served_model: text(&message["model"]),
@@ -134,7 +134,7 @@ impl Anthropic {
                     let words = told.message.clone().unwrap_or_default();
                     let fault =
                         told.fault(None, format!("the stream broke off with an error: {words}"));
-                    let usage = usage_of(&Value::Object(usage));
+                    let usage = usage_of(&Value::Object(usage)).unwrap_or_default();
                     return Err(CallFault {
                         request_id: id,
                         usage,
@@ -151,7 +151,7 @@ impl Anthropic {
             let fault = answer.cut.unwrap_or_else(|| {
                 CallFault::new(FaultKind::Cut, "the stream ended before its last event")
             });
-            let usage = usage_of(&message["usage"]);
+            let usage = usage_of(&message["usage"]).unwrap_or_default();
             return Err(CallFault {
                 request_id: id,
                 usage,
@@ -253,15 +253,15 @@ fn merge(usage: &mut Map<String, Value>, told: &Value) {
     }
 }
 
-/// Anthropic counts as input only what no cache held.
-pub(crate) fn usage_of(usage: &Value) -> Usage {
-    Usage {
-        input: count(&usage["input_tokens"]),
-        cache_read: count(&usage["cache_read_input_tokens"]),
-        cache_write: count(&usage["cache_creation_input_tokens"]),
-        output: count(&usage["output_tokens"]),
-        reasoning: count(&usage["output_tokens_details"]["thinking_tokens"]),
-    }
+/// Anthropic counts as input only what no cache held. `None` if a count is no count.
+pub(crate) fn usage_of(usage: &Value) -> Option<Usage> {
+    Some(Usage {
+        input: tokens(&usage["input_tokens"])?,
+        cache_read: tokens(&usage["cache_read_input_tokens"])?,
+        cache_write: tokens(&usage["cache_creation_input_tokens"])?,
+        output: tokens(&usage["output_tokens"])?,
+        reasoning: tokens(&usage["output_tokens_details"]["thinking_tokens"])?,
+    })
 }
 
 /// Why an answer ended, in Anthropic's words.

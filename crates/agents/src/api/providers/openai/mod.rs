@@ -7,7 +7,7 @@ use crate::api::batches::BatchApi;
 use crate::api::schema_fit::{SchemaDialect, fit, schema_instruction};
 use crate::api::settings::ClientSettings;
 use crate::api::versions::takes_temperature;
-use crate::api::wire::{KeyHeader, Wire, count, parsed, text, whole};
+use crate::api::wire::{KeyHeader, Wire, parsed, text, tokens, whole};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
 use crate::http::{Cancelled, Http, HttpResponse};
 use crate::request::{AgentRequest, Attachment, Reply, StopReason};
@@ -111,7 +111,7 @@ impl OpenAi {
             text: refusal.map_or_else(|| content_of(&message["content"]), str::to_owned),
             structured: None,
             stop,
-            usage: usage_of(&completion["usage"]),
+            usage: usage_of(&completion["usage"]).unwrap_or_default(),
             reported_cost: None,
             asked_model: self.model.clone(),
             served_model: text(&completion["model"]),
@@ -207,18 +207,18 @@ fn content_of(content: &Value) -> String {
     }
 }
 
-/// OpenAI counts what a cache held as input too, and tells it apart in the details.
-fn usage_of(usage: &Value) -> Usage {
+/// OpenAI counts what a cache held as input too, and tells it apart in the details. `None` if a count is no count.
+fn usage_of(usage: &Value) -> Option<Usage> {
     let details = &usage["prompt_tokens_details"];
-    Usage {
-        reasoning: count(&usage["completion_tokens_details"]["reasoning_tokens"]),
+    Some(Usage {
+        reasoning: tokens(&usage["completion_tokens_details"]["reasoning_tokens"])?,
         ..Usage::of_whole_input(
-            count(&usage["prompt_tokens"]),
-            count(&details["cached_tokens"]),
-            count(&details["cache_write_tokens"]),
-            count(&usage["completion_tokens"]),
+            tokens(&usage["prompt_tokens"])?,
+            tokens(&details["cached_tokens"])?,
+            tokens(&details["cache_write_tokens"])?,
+            tokens(&usage["completion_tokens"])?,
         )
-    }
+    })
 }
 
 /// An attachment as a part of a message.
