@@ -284,7 +284,9 @@ fn tokens_that_a_server_does_not_report_are_not_zero() {
     ));
     let ran = project.run_unplanned(&["--agent", "evaluator=claude"]);
     assert_eq!(ran.code, 0, "{}", ran.output);
-    ran.says("17 calls, cost unknown");
+    // Nothing is known of their cost: they count with the most that they may have cost.
+    ran.says("17 calls for $");
+    ran.says(" (estimated)");
     let result = project.json("workspace/outputs/larder_result.json");
     assert_eq!(result["usage"], json!({ "tokens": null, "cost_usd": null }));
     let report = project.read("workspace/outputs/larder_report.md");
