@@ -18,6 +18,12 @@ mod workspaces;
 use args::Cli;
 use clap::Parser as _;
 use env::Environment;
+use milepost_engine::ops::exit_code::FAILED;
+use milepost_engine::ops::run::{self, WORKER, use_workers};
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Runs the program, and returns its exit code.
@@ -27,8 +33,35 @@ pub fn main() -> ExitCode {
 }
 
 fn start(environment: &Environment) -> u8 {
+    if environment
+        .arguments
+        .get(1)
+        .is_some_and(|first| first == WORKER)
+    {
+        return serve();
+    }
+    use_workers(own_program());
     match Cli::try_parse_from(&environment.arguments) {
         Ok(cli) => commands::carry_out(cli, environment),
         Err(error) => usage::report(usage::with_suggestion(error, environment)),
     }
+}
+
+/// Returns the program of workers: this one, even if its file was replaced since it started.
+fn own_program() -> PathBuf {
+    let own = Path::new("/proc/self/exe");
+    if own.exists() {
+        return own.to_owned();
+    }
+    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("milepost"))
+}
+
+/// Serves the requests of the program that started this worker, and returns the exit code.
+fn serve() -> u8 {
+    let served = || -> io::Result<()> {
+        let input = io::stdin().as_fd().try_clone_to_owned()?;
+        let output = io::stdout().as_fd().try_clone_to_owned()?;
+        run::serve(BufReader::new(File::from(input)), File::from(output))
+    };
+    if served().is_ok() { 0 } else { FAILED }
 }

@@ -1,1 +1,319 @@
 //! Hostile documents and models end in a named outcome, and hinder no other batch.
+
+use crate::mcp::client::{Client, well};
+use crate::support::{Project, RunResult, is_alive};
+use milepost_formats::pdf::{PdfInfo, markdown_to_pdf};
+use serde_json::json;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The longest that a run over three small files may take in a debug build beside other tests.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The bytes of a file of `shared/data/hostile`; `None` where the folder does not exist.
+fn hostile(name: &str) -> Option<Vec<u8>> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/hostile");
+    if !data.exists() {
+        eprintln!("skipped: ../shared is not here");
+        return None;
+    }
+    Some(std::fs::read(data.join(name)).unwrap())
+}
+
+fn pdf(text: &str) -> Vec<u8> {
+    markdown_to_pdf(text, &PdfInfo::default()).unwrap()
+}
+
+/// A project that reads every file of `inputs` by this kind of step, and continues after a failure.
+fn reading(kind: &str, more: &str) -> Project {
+    let files = if kind == "ifc" { "ifc*" } else { "pdf" };
+    let stage = format!(
+        r#"
+[each.item]
+path = "inputs/*.{files}"
+
+[inputs]
+file = "{{{{ item.path }}}}"
+
+[step]
+{kind} = "file"
+{engines}
+
+[outputs]
+made = {{ path = "intermediate/{{{{ item.stem }}}}.json", schema = false }}
+
+[policy]
+on_failure = "continue"
+{more}
+"#,
+        engines = if kind == "ifc" {
+            ""
+        } else {
+            "engines = [\"builtin\"]"
+        },
+    );
+    Project::new(&[
+        ("milepost.toml", "name = \"reading\"\n"),
+        ("stages/1_read.toml", &stage),
+    ])
+}
+
+/// Two files that can be read, and one with these bytes.
+fn with_two_good(kind: &str, more: &str, bytes: &[u8]) -> Project {
+    let project = reading(kind, more);
+    for name in ["ann", "cy"] {
+        let (ending, good) = match kind {
+            "ifc" => ("ifc", include_bytes!("../crash/six_elements.ifc").to_vec()),
+            _ => ("pdf", pdf(&format!("# Report of {name}\n\nAll is well.\n"))),
+        };
+        project.write(&format!("workspace/inputs/{name}.{ending}"), good);
+    }
+    let ending = if kind == "ifc" { "ifc" } else { "pdf" };
+    project.write(&format!("workspace/inputs/bo.{ending}"), bytes);
+    project
+}
+
+/// The outcome of the failed batch, if one failed.
+fn failure(ran: &RunResult) -> Option<String> {
+    let mut failed = ran.data("batch_failed");
+    let found = failed.next().map(|data| {
+        assert_eq!(data["batch"], "bo", "{data:#}");
+        data["outcome"]["code"].as_str().unwrap().to_owned()
+    });
+    assert!(failed.next().is_none());
+    found
+}
+
+/// Runs; the two good files must be read whatever the third one does.
+#[track_caller]
+fn run(project: &Project) -> Option<String> {
+    let started = Instant::now();
+    let ran = project.run_unplanned(&["-j", "2"]);
+    assert!(started.elapsed() < PATIENCE, "{}", ran.output);
+    let failed = failure(&ran);
+    assert_eq!(
+        ran.code,
+        if failed.is_some() { 3 } else { 0 },
+        "{}",
+        ran.output
+    );
+    for name in ["ann", "cy"] {
+        assert!(
+            project.exists(&format!("workspace/intermediate/{name}.json")),
+            "{name}: {}",
+            ran.output
+        );
+    }
+    assert_eq!(
+        project.exists("workspace/intermediate/bo.json"),
+        failed.is_none()
+    );
+    if let Some(code) = &failed {
+        ran.says("read/bo").says(code);
+    }
+    failed
+}
+
+#[test]
+fn one_hostile_file_of_three_fails_alone() {
+    for (kind, name) in [
+        ("pdf_text", "firstself.pdf"),
+        ("pdf_text", "nextself.pdf"),
+        ("pdf_text", "namescycle.pdf"),
+        ("pdf_text", "kidcount.pdf"),
+        ("pdf_text", "deepq60.pdf"),
+        ("ifc", "mat30.ifc"),
+        ("ifc", "rel60000.ifc"),
+    ] {
+        let Some(bytes) = hostile(name) else { return };
+        let limits = "[limits]\nmemory = \"256 MiB\"\ntimeout = \"20s\"";
+        let failed = run(&with_two_good(kind, limits, &bytes));
+        let known = ["ENGINES", "INPUT", "MEMORY", "TIMEOUT", "CRASH"];
+        if let Some(code) = failed {
+            assert!(known.contains(&code.as_str()), "{name}: {code}");
+        }
+    }
+}
+
+/// A model with so many walls.
+fn walls(count: usize) -> String {
+    let mut records = String::new();
+    for number in 0..count {
+        records.push_str(&format!(
+            "#{}=IFCWALL('{number:022}',$,'Wall {number}',$,$,$,$,$,$);\n",
+            number + 10
+        ));
+    }
+    let sample = include_str!("../crash/six_elements.ifc");
+    let (head, _) = sample.split_once("DATA;\n").unwrap();
+    format!(
+        "{head}DATA;\n#1=IFCPROJECT('{:022}',$,'P',$,$,$,$,$,$);\n{records}ENDSEC;\nEND-ISO-10303-21;\n",
+        9_999_999
+    )
+}
+
+#[test]
+fn memory_time_and_kind_of_end_are_named() {
+    let large = walls(60_000);
+    let project = with_two_good("ifc", "[limits]\nmemory = \"1 MiB\"", large.as_bytes());
+    assert_eq!(run(&project).as_deref(), Some("MEMORY"));
+    let (_, said) = project.milepost(&["why", "read/bo"]);
+    let message = "`ifc` of `inputs/bo.ifc` takes more than 1 MiB of memory: repair the file, or raise `memory` under [limits] of the stage";
+    assert!(said.contains(message), "{said}");
+    // The limit is no part of what the batch is made from.
+    project.edit("stages/1_read.toml", "1 MiB", "1 GiB");
+    let ran = project.run_unplanned(&[]);
+    ran.expect(0, &["read/bo"]);
+
+    let project = with_two_good("ifc", "[errors]\ntimeout = \"TOO_SLOW\"", large.as_bytes());
+    project.edit(
+        "stages/1_read.toml",
+        "ifc = \"file\"",
+        "ifc = \"file\"\ntimeout = \"1ms\"",
+    );
+    let ran = project.run_unplanned(&[]);
+    let codes: Vec<_> = ran
+        .data("batch_failed")
+        .filter(|data| data["batch"] == "bo")
+        .map(|data| data["outcome"]["code"].clone())
+        .collect();
+    assert_eq!(codes, ["TOO_SLOW"], "{}", ran.output);
+
+    let project = reading("ifc", "[limits]\nmemory = \"2 GB\"");
+    project.edit("stages/1_read.toml", "2 GB", "2");
+    let (code, said) = project.milepost(&["plan"]);
+    assert_eq!(code, 4, "{said}");
+    assert!(said.contains("`2` is not a size: write an integer of at least 1 and a unit, such as \"512 MiB\" or \"2 GiB\""), "{said}");
+}
+
+/// The workers that a process started.
+fn workers_of(process: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task"));
+    let lists = tasks.into_iter().flatten().flatten().map(|task| {
+        let list = std::fs::read_to_string(task.path().join("children"));
+        list.unwrap_or_default()
+    });
+    let children: String = lists.collect();
+    children
+        .split_ascii_whitespace()
+        .map(|pid| pid.parse().unwrap())
+        .collect()
+}
+
+/// Returns true while a process maps this file.
+fn reads(process: u32, file: &str) -> bool {
+    let maps = std::fs::read_to_string(format!("/proc/{process}/maps"));
+    maps.unwrap_or_default().contains(file)
+}
+
+/// Returns the first value that is there, within the patience of a test.
+fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < end, "it never came");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_worker_that_is_killed_fails_its_batch_only() {
+    let project = with_two_good("ifc", "", walls(150_000).as_bytes());
+    let mut child = project.spawn(&["run"]);
+    let victim = wait_for(|| {
+        let mut workers = workers_of(child.id()).into_iter();
+        workers.find(|pid| reads(*pid, "inputs/bo.ifc"))
+    });
+    let pid = rustix::process::Pid::from_raw(victim as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let code = child.wait().unwrap().code();
+    let records = project.records();
+    let failed: Vec<_> = records
+        .iter()
+        .filter(|record| record["kind"] == "batch_failed")
+        .map(|record| {
+            let data = &record["data"];
+            (
+                data["batch"].clone(),
+                data["outcome"]["code"].clone(),
+                data["outcome"]["message"].clone(),
+            )
+        })
+        .collect();
+    let message = "`ifc` crashed while it read `inputs/bo.ifc`: its process was ended by SIGKILL, perhaps because the machine has no memory left";
+    assert_eq!(failed, [(json!("bo"), json!("CRASH"), json!(message))]);
+    assert_eq!(code, Some(3));
+    assert!(project.exists("workspace/intermediate/ann.json"));
+    assert!(project.exists("workspace/intermediate/cy.json"));
+    assert!(!is_alive(victim));
+}
+
+#[test]
+fn a_model_that_is_cut_while_it_is_read_is_a_crash_with_a_name() {
+    let project = with_two_good("ifc", "", walls(150_000).as_bytes());
+    let mut child = project.spawn(&["run"]);
+    wait_for(|| {
+        let mut workers = workers_of(child.id()).into_iter();
+        workers.find(|pid| reads(*pid, "inputs/bo.ifc"))
+    });
+    let model = std::fs::File::options()
+        .write(true)
+        .open(project.at("workspace/inputs/bo.ifc"))
+        .unwrap();
+    model.set_len(5000).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    let (_, said) = project.milepost(&["why", "read/bo"]);
+    assert!(
+        said.contains("SIGBUS, the file became shorter while it was read"),
+        "{said}"
+    );
+    assert!(project.exists("workspace/intermediate/ann.json"));
+}
+
+#[test]
+fn no_worker_outlives_the_program() {
+    let project = with_two_good("ifc", "", walls(150_000).as_bytes());
+    for signal in [rustix::process::Signal::KILL, rustix::process::Signal::INT] {
+        let mut child = project.spawn(&["run", "--force"]);
+        let workers = wait_for(|| Some(workers_of(child.id())).filter(|found| !found.is_empty()));
+        let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+        child.wait().unwrap();
+        wait_for(|| workers.iter().all(|pid| !is_alive(*pid)).then_some(()));
+    }
+}
+
+#[test]
+fn a_hostile_workspace_hinders_no_other_and_a_tool_call_ends_no_server() {
+    let Some(bytes) = hostile("firstself.pdf") else {
+        return;
+    };
+    let project = with_two_good("pdf_text", "", &bytes);
+    for name in ["ann", "bo", "cy"] {
+        let from = project.at(&format!("workspace/inputs/{name}.pdf"));
+        project.write(
+            &format!("workspaces/{name}/inputs/{name}.pdf"),
+            std::fs::read(from).unwrap(),
+        );
+    }
+    project.write(
+        "all.json",
+        r#"[{"workspace": "ann"}, {"workspace": "bo"}, {"workspace": "cy"}]"#,
+    );
+    let (code, said) = project.milepost(&["run", "--workspaces", "all.json"]);
+    assert!([0, 3].contains(&code), "{said}");
+    for name in ["ann", "cy"] {
+        let made = format!("workspaces/{name}/intermediate/{name}.json");
+        assert!(project.exists(&made), "{said}");
+    }
+
+    let mut client = Client::of(&project);
+    let call = json!({"name": "run", "arguments": {}});
+    let ran = client.ask("tools/call", call);
+    assert!(ran["result"].is_object(), "{ran:#}");
+    let status = client.ask("tools/call", json!({"name": "status", "arguments": {}}));
+    assert!(status["result"].is_object(), "{status:#}");
+    assert_eq!(client.leave(), well());
+}

@@ -1,7 +1,7 @@
 //! The server of the Model Context Protocol, by scripted clients that speak to the program line by line.
 
 mod aggregate;
-mod client;
+pub mod client;
 mod confined;
 mod ending;
 mod http;

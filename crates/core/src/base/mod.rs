@@ -8,4 +8,5 @@ pub mod natural;
 pub(crate) mod parsed;
 pub mod path;
 pub mod redact;
+pub mod size;
 pub mod source;

@@ -127,6 +127,9 @@ fn of_kind(kind: ValueKind) -> Value {
         ValueKind::Duration => {
             json!({ "type": "string", "pattern": "\\{\\{|^\\s*([0-9.]+(ms|s|m|min|h|d)\\s*)+$" })
         }
+        ValueKind::Size => {
+            json!({ "type": "string", "pattern": "^\\s*[0-9]+\\s*([KMGT]i?)?B\\s*$" })
+        }
         ValueKind::Count => json!({ "anyOf": [count, template] }),
         ValueKind::Integer => count,
         ValueKind::Number => json!({ "type": "number", "minimum": 0 }),

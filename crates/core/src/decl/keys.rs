@@ -8,7 +8,7 @@ mod step;
 pub(crate) use agent::AGENT;
 pub(crate) use project::{LIMITS, PARAM, PARAM_FILE, PROJECT, SERVICE, WORKSPACES};
 pub(crate) use stage::{
-    CHECK, CONSERVE, EACH, ESTIMATE, INPUT, OUTPUT, POLICY, REFINE, REQUIRE, STAGE,
+    CHECK, CONSERVE, EACH, ESTIMATE, INPUT, OUTPUT, POLICY, REFINE, REQUIRE, STAGE, STAGE_LIMITS,
 };
 pub(crate) use step::STEP;
 
@@ -22,14 +22,24 @@ pub(crate) const FORMATS: &[&str] = &[
 
 /// The outcomes that `[errors]` may name.
 pub(crate) const OUTCOMES: &[&str] = &[
-    "auth", "budget", "check", "connect", "conserve", "cut", "engines", "exit", "input", "output",
-    "parse", "path", "refine", "refused", "schema", "status", "timeout",
+    "auth", "budget", "check", "connect", "conserve", "crash", "cut", "engines", "exit", "input",
+    "memory", "output", "parse", "path", "refine", "refused", "schema", "status", "timeout",
 ];
 
 /// All tables of a stage file, with those of names and lists.
-pub(crate) fn stage_tables() -> [&'static TableSpec; 11] {
+pub(crate) fn stage_tables() -> [&'static TableSpec; 12] {
     [
-        &STAGE, &EACH, &INPUT, &OUTPUT, &STEP, &REFINE, &CONSERVE, &REQUIRE, &CHECK, &POLICY,
+        &STAGE,
+        &EACH,
+        &INPUT,
+        &OUTPUT,
+        &STEP,
+        &REFINE,
+        &CONSERVE,
+        &REQUIRE,
+        &CHECK,
+        &POLICY,
+        &STAGE_LIMITS,
         &ESTIMATE,
     ]
 }

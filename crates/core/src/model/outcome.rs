@@ -23,6 +23,8 @@ pub enum OutcomeKind {
     Connect,
     /// Keys were lost, duplicated or invented.
     Conserve,
+    /// The process that read a file ended before it answered.
+    Crash,
     /// An answer is incomplete.
     Cut,
     /// No engine could read the text of a PDF.
@@ -31,6 +33,8 @@ pub enum OutcomeKind {
     Exit,
     /// An input is missing or could not be read.
     Input,
+    /// Reading a file needed more memory than the limit.
+    Memory,
     /// A step could not parse its input, or an expression failed.
     Parse,
     /// A path left its folder.
@@ -62,10 +66,12 @@ impl OutcomeKind {
             Self::Check => "check",
             Self::Connect => "connect",
             Self::Conserve => "conserve",
+            Self::Crash => "crash",
             Self::Cut => "cut",
             Self::Engines => "engines",
             Self::Exit => "exit",
             Self::Input => "input",
+            Self::Memory => "memory",
             Self::Parse => "parse",
             Self::Path => "path",
             Self::Output => "output",
@@ -89,6 +95,7 @@ impl OutcomeKind {
                 | Self::Cancelled
                 | Self::Engines
                 | Self::Input
+                | Self::Memory
                 | Self::Path
                 | Self::Refine
         )

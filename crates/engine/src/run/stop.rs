@@ -2,6 +2,7 @@
 
 use crate::steps::command::StopSignal;
 pub use crate::steps::command::adopt_orphans;
+pub use crate::steps::worker::{ARGUMENT as WORKER, serve, use_workers};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;

@@ -17,7 +17,7 @@ const BYTES: usize = 1 << 14;
 const CALLS: u32 = 128;
 
 /// How often the token is checked while a thread works.
-const TICK: Duration = Duration::from_millis(50);
+pub(crate) const TICK: Duration = Duration::from_millis(50);
 
 /// The stack of such a thread: programs can recurse.
 const STACK: usize = 16 << 20;

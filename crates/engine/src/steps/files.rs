@@ -3,12 +3,15 @@
 use super::batch_context::{
     BatchContext, StepReport, StepResult, input_failure, output_failure, parse_failure,
 };
+use super::worker::{self, Work};
 use jiff::tz::TimeZone;
 use milepost_core::base::path::stem;
 use milepost_core::base::source::Source;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::step::TemplateFile;
-use milepost_formats::{ifc, pdf};
+use milepost_formats::pdf;
+use serde::Deserialize as _;
+use serde_json::Value;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
@@ -84,25 +87,15 @@ pub(crate) fn render(ctx: &mut BatchContext<'_>, out: &str, file: &TemplateFile)
 /// When the file is no building model.
 pub(crate) fn model(ctx: &mut BatchContext<'_>, out: &str, input: &str) -> StepResult {
     let source = source(ctx, input)?;
-    let file_name = source
-        .name()
-        .rsplit('/')
-        .next()
-        .unwrap_or_default()
-        .to_owned();
+    let work = Work::Ifc {
+        path: source.path().into(),
+        name: source.name(),
+    };
     let failed = |error: io::Error| output_failure(out, error);
     let mut sink = ctx.outputs.create(out, None).map_err(failed)?;
-    let looked = || ctx.cancel.check();
-    let found = ifc::extract_while(source.path(), &file_name, &mut sink, &looked);
-    let found = found.map_err(|error| {
-        // The message starts with the name of the file, which the outcome names too.
-        let said = error.to_string();
-        let own = format!("{file_name}: ");
-        input_failure(&source.name(), said.strip_prefix(&own).unwrap_or(&said))
-    })?;
+    let summary: Value = worker::run(ctx, work, out, &mut sink)?;
     sink.finish().map_err(failed)?;
-    let warnings = found.warnings.clone();
-    let summary = serde_json::to_value(&found).map_err(parse_failure)?;
+    let warnings = Vec::deserialize(&summary["warnings"]).map_err(parse_failure)?;
     Ok(StepReport {
         summary: Some(summary),
         warnings,

@@ -133,9 +133,13 @@ fn run_with_retries(
 }
 
 /// Returns true if a retry must fail in the same way, because the step computes its result from its inputs. Agents that cost
-/// money are retried inside their step. Timeouts and disk errors are always worth a retry.
+/// money are retried inside their step. Timeouts and disk errors are always worth a retry; a crash says itself whether it is.
 fn is_certain(kind: &StepKind, outcome: &Outcome) -> bool {
-    !kind.info().reaches_out && !matches!(outcome.kind, OutcomeKind::Timeout | OutcomeKind::Output)
+    !kind.info().reaches_out
+        && !matches!(
+            outcome.kind,
+            OutcomeKind::Timeout | OutcomeKind::Output | OutcomeKind::Crash
+        )
 }
 
 fn is_over(ctx: &BatchContext<'_>) -> bool {

@@ -20,3 +20,4 @@ pub(crate) mod split;
 pub(crate) mod values;
 pub(crate) mod wait;
 pub mod workbook;
+pub mod worker;

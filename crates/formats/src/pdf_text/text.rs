@@ -1,7 +1,7 @@
 //! The text of a PDF, why there is none, and whether it can be trusted.
 
 use super::fonts::UNKNOWN;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The share of letters that may lack Unicode.
 const UNKNOWN_SHARE: f64 = 0.05;
@@ -10,7 +10,7 @@ const UNKNOWN_SHARE: f64 = 0.05;
 const LONGEST: usize = 40;
 
 /// The text of a PDF.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PdfText {
     /// Its pages, in order.
     pub pages: Vec<PdfPage>,
@@ -21,7 +21,7 @@ pub struct PdfText {
 }
 
 /// A page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PdfPage {
     /// Its number, from 1.
     pub number: u32,
@@ -32,7 +32,7 @@ pub struct PdfPage {
 }
 
 /// A block of a page that is set in a monospaced font.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Code {
     /// Its lines, with their indents.
     pub content: String,
@@ -41,7 +41,7 @@ pub struct Code {
 }
 
 /// A heading or bookmark.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heading {
     /// Its text.
     pub title: String,
@@ -52,7 +52,7 @@ pub struct Heading {
 }
 
 /// Why a PDF has no text that can be trusted. Messages continue a sentence that begins with the name of the file.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum PdfTextError {
     /// The document is encrypted and the empty password does not open it.
     #[error(

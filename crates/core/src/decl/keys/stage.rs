@@ -3,8 +3,8 @@
 use super::Need::{Beside, Optional, Required, RequiredBeside, What};
 use super::ValueKind::{
     Bool, Choice, Columns, Concurrency, Count, CountOrShare, Duration, File, FileName, FileOrFalse,
-    Folder, Integer, Jq, Many, Named, Names, OneOrMany, Outcomes, Path, Place, Plain, Select, Text,
-    Values,
+    Folder, Integer, Jq, Many, Named, Names, OneOrMany, Outcomes, Path, Place, Plain, Select, Size,
+    Text, Values,
 };
 use super::{FORMATS, STEP, TableSpec, ValueKind, key};
 
@@ -132,6 +132,13 @@ pub(crate) static STAGE: TableSpec = TableSpec {
             Optional,
             "",
             "Concurrency, time limits, and what to do about failures.",
+        ),
+        key(
+            "limits",
+            ValueKind::Table(&STAGE_LIMITS),
+            Optional,
+            "",
+            "The memory and time that an attempt of a step may take.",
         ),
         key(
             "errors",
@@ -478,6 +485,29 @@ pub(crate) static POLICY: TableSpec = TableSpec {
             Optional,
             "stop",
             "What to do about outputs that were modified by hand.",
+        ),
+    ],
+};
+
+/// `[limits]` of a stage.
+pub(crate) static STAGE_LIMITS: TableSpec = TableSpec {
+    what: "limits",
+    header: "[limits]",
+    short: None,
+    keys: &[
+        key(
+            "memory",
+            Size,
+            Optional,
+            "4 GiB for ifc, 1 GiB for pdf_text",
+            "The most memory that reading a model or a PDF may take, such as \"2 GiB\". The attempt then fails with the outcome `memory`.",
+        ),
+        key(
+            "timeout",
+            Duration,
+            Optional,
+            "that of the step",
+            "The time limit of one attempt of a step without a `timeout` of its own.",
         ),
     ],
 };

@@ -56,7 +56,9 @@ pub(crate) fn read(
     let checks = part.checks(&top, "check", &CHECK, Sees::All);
     let conserve = part.conserve(&top);
     let refine = part.refine(&top);
-    let policy = part.policy(&top);
+    let mut policy = part.policy(&top);
+    let (memory, timeout) = part.limits(&top);
+    policy.memory = memory;
     let estimate = part.estimate(&top);
     let summary = part.jq(&top, "summary", Sees::All);
     let verdict = part.jq(&top, "verdict", Sees::All);
@@ -78,6 +80,12 @@ pub(crate) fn read(
     if let Some((role, _)) = top.text("role") {
         for step in &mut built {
             step.role.get_or_insert_with(|| role.to_owned());
+        }
+    }
+    if let Some(timeout) = timeout {
+        let without = built.iter_mut().zip(&steps);
+        for (step, _) in without.filter(|(_, (table, _))| table.get("timeout").is_none()) {
+            step.timeout = Some(timeout.clone());
         }
     }
     let mut all_errors = project.errors.clone();

@@ -1,13 +1,15 @@
-//! Reads `policy` and `estimate` of a stage.
+//! Reads `policy`, `limits` and `estimate` of a stage.
 
-use crate::decl::keys::{ESTIMATE, POLICY};
+use crate::base::size::parse_size;
+use crate::decl::keys::{ESTIMATE, POLICY, STAGE_LIMITS};
 use crate::decl::stage::{StageReader, first_output};
 use crate::decl::tables::fields::{self, Fields};
 use crate::decl::tables::hints;
 use crate::decl::tables::tree::{TomlNode, Val};
 use crate::decl::values::names::Sees;
 use crate::model::policy::{Concurrency, MaxFailures, OnAltered, OnFailure, Policy};
-use crate::model::stage::Estimate;
+use crate::model::stage::{Estimate, Templated};
+use std::time::Duration;
 
 impl StageReader<'_, '_, '_> {
     pub(crate) fn policy(&mut self, top: &Fields<'_>) -> Policy {
@@ -59,6 +61,36 @@ impl StageReader<'_, '_, '_> {
                 _ => None,
             });
         policy
+    }
+
+    /// Reads the limits of an attempt of a step: the memory in bytes, and the time.
+    pub(crate) fn limits(
+        &mut self,
+        top: &Fields<'_>,
+    ) -> (Option<u64>, Option<Templated<Duration>>) {
+        let Some((node, table)) = top
+            .get("limits")
+            .and_then(|node| Some((node, node.table()?)))
+        else {
+            return (None, None);
+        };
+        let fields = fields::check(
+            self.file,
+            &mut self.reader.report,
+            &STAGE_LIMITS,
+            "[limits]",
+            node.span.clone(),
+            table,
+        );
+        let memory = fields.spot("memory").and_then(|spot| {
+            let size = parse_size(spot.text);
+            size.map_err(|error| self.reader.report.add(spot.problem(error.to_string())))
+                .ok()
+        });
+        let timeout = fields
+            .spot("timeout")
+            .and_then(|spot| self.reader.duration(&spot, self.names, Sees::Batch));
+        (memory, timeout)
     }
 
     /// Returns the estimate for a batch.

@@ -113,6 +113,7 @@ fn is_string(kind: ValueKind) -> bool {
             | ValueKind::Jq
             | ValueKind::Select
             | ValueKind::Duration
+            | ValueKind::Size
             | ValueKind::Command
     )
 }
@@ -136,6 +137,9 @@ pub(crate) fn wrong_type(key: &'static KeySpec, node: &TomlNode) -> Option<Wrong
                 label: Some("unknown word"),
                 help: near,
             }
+        }
+        (ValueKind::Size, Val::Int(number)) => {
+            wrong.help(format!("write the unit too: {name} = \"{number} MiB\""))
         }
         (ValueKind::Duration, Val::Int(number)) => {
             wrong.help(format!("write the unit too: {name} = \"{number}s\""))
@@ -210,6 +214,7 @@ fn expected(kind: ValueKind) -> &'static str {
         ValueKind::Jq => "a jq program, or a file that ends in `.jq`",
         ValueKind::Select => "a plain path of names, such as \".parsed.elements[]\"",
         ValueKind::Duration => "a duration with a unit, such as \"60s\" or \"10m\"",
+        ValueKind::Size => "a size with a unit, such as \"512 MiB\" or \"2 GiB\"",
         ValueKind::Count => "an integer of at least 1, or a template",
         ValueKind::Integer => "an integer of at least 1",
         ValueKind::Number => "a number of at least 0",

@@ -29,6 +29,8 @@ pub enum ValueKind {
     Select,
     /// A number with a unit, or a template.
     Duration,
+    /// A number of bytes with a unit.
+    Size,
     /// An integer of at least 1, or a template.
     Count,
     /// An integer of at least 1.

@@ -10,6 +10,8 @@ pub struct Policy {
     pub concurrency: Option<Concurrency>,
     /// The time limit of the whole stage.
     pub timeout: Option<Templated<Duration>>,
+    /// The memory that reading a foreign file may take, in bytes; `None`: the default of its format.
+    pub memory: Option<u64>,
     /// What happens after a failed batch.
     pub on_failure: OnFailure,
     /// The program that returns the record of a failed batch.
@@ -25,6 +27,7 @@ impl Default for Policy {
         Self {
             concurrency: None,
             timeout: None,
+            memory: None,
             on_failure: OnFailure::Stop,
             placeholder: None,
             max_failures: None,

@@ -12,6 +12,7 @@ mod survivors;
 
 use std::time::Duration;
 
+pub(in crate::steps) use spawn::{SpawnedWorker, start_worker};
 pub use spawn::{adopt_orphans, nothing_strayed};
 pub use spawn_error::SpawnError;
 pub use spec::{CommandSpec, Exit, StartedProcess};

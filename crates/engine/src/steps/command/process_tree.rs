@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use rustix::process::{Signal, WaitOptions, getpgrp, kill_process_group, waitpid};
 
 use super::processes::{self, Process};
-use super::spawn::{self, Leader};
+use super::spawn::{self, Leader, LeaderKind};
 use super::spec::{Exit, StartedProcess};
 use super::stop::Terminate;
 
@@ -112,13 +112,18 @@ impl<'a> ProcessTree<'a> {
         }
         if !ended.is_empty() || !nameless.is_empty() {
             spawn::between_starts(|leaders| {
-                for pid in ended.into_iter().filter(|pid| !leaders.contains(pid)) {
+                for pid in ended.into_iter().filter(|pid| !leaders.contains_key(pid)) {
                     let _ = processes::kernel_id(pid)
                         .map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
                 }
                 // A process that cleared its environment belongs to the only running command.
-                let mut nameless = nameless.into_iter().filter(|pid| !leaders.contains(pid));
-                if leaders.iter().all(|leader| *leader == self.started.pid) {
+                let mut nameless = nameless
+                    .into_iter()
+                    .filter(|pid| !leaders.contains_key(pid));
+                let is_ours = |(leader, kind): (&u32, &LeaderKind)| {
+                    *leader == self.started.pid || *kind == LeaderKind::Worker
+                };
+                if leaders.iter().all(is_ours) {
                     ours.extend(nameless);
                 } else if nameless.next().is_some() {
                     spawn::strayed();

@@ -2,12 +2,12 @@
 
 #![allow(clippy::disallowed_methods, reason = "the one spawner")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, ErrorKind, PipeReader};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -18,8 +18,8 @@ use super::program;
 use super::spawn_error::SpawnError;
 use super::spec::{ATTEMPT_VARIABLE, CommandSpec};
 
-/// Process ids of leaders that were not reaped yet. Only their commands may wait for them.
-static LEADERS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+/// Process ids of leaders that were not reaped yet, and what they are. Only their owners may wait for them.
+static LEADERS: Mutex<BTreeMap<u32, LeaderKind>> = Mutex::new(BTreeMap::new());
 /// Held shared while a process is started and registered; held alone to be sure that an unregistered child is not being
 /// started.
 static STARTS: RwLock<()> = RwLock::new(());
@@ -52,23 +52,32 @@ pub(super) fn strayed() {
     STRAYED.store(true, Ordering::Relaxed);
 }
 
-fn register() -> MutexGuard<'static, BTreeSet<u32>> {
+/// What a leader runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LeaderKind {
+    /// A command, whose processes may leave its group.
+    Command,
+    /// A worker, which starts no process.
+    Worker,
+}
+
+fn register() -> MutexGuard<'static, BTreeMap<u32, LeaderKind>> {
     LEADERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the registered leaders. One that is being started may be missing.
 pub(super) fn leaders() -> BTreeSet<u32> {
-    register().clone()
+    register().keys().copied().collect()
 }
 
 /// Runs `work` with the register while no command is being started or reaped.
-pub(super) fn between_starts<T>(work: impl FnOnce(&BTreeSet<u32>) -> T) -> T {
+pub(super) fn between_starts<T>(work: impl FnOnce(&BTreeMap<u32, LeaderKind>) -> T) -> T {
     let _alone = STARTS.write().unwrap_or_else(PoisonError::into_inner);
     work(&register())
 }
 
-/// The first process of a command. Dropping it before its end, as in a panic, kills its group.
-pub(super) struct Leader {
+/// The first process of a command, or a worker. Dropping it before its end, as in a panic, kills its group.
+pub(in crate::steps) struct Leader {
     child: Child,
     status: Option<ExitStatus>,
 }
@@ -80,7 +89,7 @@ impl Leader {
     }
 
     /// Returns true if it has ended, without reaping it.
-    pub(super) fn has_ended(&self) -> bool {
+    pub(in crate::steps) fn has_ended(&self) -> bool {
         if self.status.is_some() {
             return true;
         }
@@ -103,16 +112,70 @@ impl Leader {
         }
         self.status
     }
+
+    /// Kills its group.
+    pub(in crate::steps) fn kill(&self) {
+        if let Some(group) = kernel_id(self.pid()) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+
+    /// Kills its group, waits for its own end, and returns its status. If it had ended before, that is its own.
+    pub(in crate::steps) fn end(mut self) -> Option<ExitStatus> {
+        self.kill();
+        if let Some(pid) = kernel_id(self.pid()) {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), options) {}
+        }
+        self.reap()
+    }
 }
 
 impl Drop for Leader {
     fn drop(&mut self) {
-        if self.reap().is_some() {
-            return;
+        if self.reap().is_none() {
+            self.kill();
         }
-        if let Some(group) = kernel_id(self.pid()) {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+    }
+}
+
+/// Starts a child that is registered as a leader.
+fn spawn(command: &mut Command, kind: LeaderKind) -> io::Result<Leader> {
+    let _shared = STARTS.read().unwrap_or_else(PoisonError::into_inner);
+    let child = command.spawn()?;
+    register().insert(child.id(), kind);
+    Ok(Leader {
+        child,
+        status: None,
+    })
+}
+
+/// A worker, with the pipes of its standard streams.
+pub(in crate::steps) struct SpawnedWorker {
+    pub(in crate::steps) leader: Leader,
+    pub(in crate::steps) stdin: ChildStdin,
+    pub(in crate::steps) stdout: ChildStdout,
+    pub(in crate::steps) stderr: ChildStderr,
+}
+
+/// Starts a worker in a process group of its own. Its environment is empty: what it reads may come from anywhere, and must not
+/// find a key.
+pub(in crate::steps) fn start_worker(program: &Path, argument: &str) -> io::Result<SpawnedWorker> {
+    let mut command = Command::new(program);
+    command.arg0("milepost").arg(argument).current_dir("/");
+    command.env_clear().process_group(0);
+    command.stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut leader = spawn(&mut command, LeaderKind::Worker)?;
+    let child = &mut leader.child;
+    match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
+        (Some(stdin), Some(stdout), Some(stderr)) => Ok(SpawnedWorker {
+            leader,
+            stdin,
+            stdout,
+            stderr,
+        }),
+        _ => Err(ErrorKind::BrokenPipe.into()),
     }
 }
 
@@ -152,20 +215,8 @@ pub(super) fn start(spec: &CommandSpec<'_>) -> Result<(Leader, PipeReader), Spaw
     // Together with no `pre_exec`, uid or gid this keeps `posix_spawn`: forking a large process costs tens of milliseconds.
     command.process_group(0);
 
-    let shared = STARTS.read().unwrap_or_else(PoisonError::into_inner);
-    let spawned = command.spawn();
-    if let Ok(child) = &spawned {
-        register().insert(child.id());
-    }
-    drop(shared);
-    match spawned {
-        Ok(child) => Ok((
-            Leader {
-                child,
-                status: None,
-            },
-            reader,
-        )),
+    match spawn(&mut command, LeaderKind::Command) {
+        Ok(leader) => Ok((leader, reader)),
         Err(source) => Err(explain(name, file, cwd, source)),
     }
 }

@@ -2,14 +2,15 @@
 
 mod poppler;
 
-use super::batch_context::{BatchContext, StepReport, StepResult, input_failure, parse_failure};
+use super::batch_context::{BatchContext, StepReport, StepResult, parse_failure};
 use super::files;
+use super::worker::{self, Work};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::step::PdfEngine;
 use milepost_formats::pdf_text::{self as formats, PdfText, PdfTextError, TextCounts};
 use serde_json::json;
-use std::io::Read as _;
-use std::sync::Arc;
+use std::ffi::OsString;
+use std::io;
 use std::time::Duration;
 
 /// Reads the text of a PDF.
@@ -25,24 +26,42 @@ pub(crate) fn pdf_text(
 ) -> StepResult {
     let source = files::source(ctx, input)?;
     let name = source.name();
-    let mut bytes = Vec::new();
-    let read = source
-        .open()
-        .and_then(|mut file| file.read_to_end(&mut bytes));
-    read.map_err(|error| input_failure(&name, error))?;
     let failed = |fault: &PdfTextError, details: Vec<String>| {
         let message = format!("`{name}` {fault}");
         Outcome::new(OutcomeKind::Engines, message).with_details(details)
     };
-    formats::check_file(&bytes).map_err(|fault| failed(&fault, Vec::new()))?;
-    let bytes = Arc::new(bytes);
+    let no_pdf = |fault: PdfTextError| failed(&fault, Vec::new());
+    let path = OsString::from(source.path());
+    if engines.first() != Some(&PdfEngine::Builtin) {
+        let work = Work::PdfCheck {
+            path: path.clone(),
+            name: name.clone(),
+        };
+        let checked: Result<(), _> = worker::run(ctx, work, out, &mut io::sink())?;
+        checked.map_err(no_pdf)?;
+    }
     let mut faults: Vec<(PdfEngine, PdfTextError)> = Vec::new();
+    let mut ended = None;
     for engine in engines {
         let found = match engine {
             PdfEngine::Builtin => {
-                let bytes = Arc::clone(&bytes);
-                let found = ctx.cancel.run_on_thread(move || formats::read(&bytes))?;
-                found.map(|text| (text, formats::VERSION.to_owned()))
+                let work = Work::PdfText {
+                    path: path.clone(),
+                    name: name.clone(),
+                };
+                let found: Result<Result<Result<PdfText, _>, _>, _> =
+                    worker::run(ctx, work, out, &mut io::sink());
+                match found {
+                    Ok(found) => found
+                        .map_err(no_pdf)?
+                        .map(|text| (text, formats::VERSION.to_owned())),
+                    Err(outcome) if is_end(&outcome) => {
+                        let fault = format!("ended its reader ({})", outcome.code);
+                        ended = Some(outcome);
+                        Err(PdfTextError::Program(fault))
+                    }
+                    Err(outcome) => return Err(outcome),
+                }
             }
             PdfEngine::Pdftotext => match poppler::version(ctx)? {
                 Err(fault) => Err(fault),
@@ -68,12 +87,20 @@ pub(crate) fn pdf_text(
         .iter()
         .map(|(engine, fault)| format!("{}: {fault}", engine.name()));
     let details: Vec<String> = details.collect();
+    if let Some(outcome) = ended {
+        return Err(outcome.with_details(details));
+    }
     let told = faults
         .iter()
         .map(|(_, fault)| fault)
         .max_by_key(|fault| fault.weight());
     let none = PdfTextError::Program("no engine is named".to_owned());
     Err(failed(told.unwrap_or(&none), details))
+}
+
+/// Returns true if the outcome is the end of a worker, so that another engine may do better.
+fn is_end(outcome: &Outcome) -> bool {
+    matches!(outcome.kind, OutcomeKind::Memory | OutcomeKind::Crash)
 }
 
 /// Returns warnings about an extracted text.

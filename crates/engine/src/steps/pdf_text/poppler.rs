@@ -2,6 +2,7 @@
 
 use crate::steps::batch_context::{BatchContext, cancelled};
 use crate::steps::command::{CommandSpec, Exit, StartedProcess, run_command};
+use crate::steps::worker::{self, PDF_MEMORY};
 use milepost_core::model::outcome::Outcome;
 use milepost_formats::pdf_text::{PdfText, PdfTextError, from_pdftotext};
 use std::path::Path;
@@ -71,6 +72,7 @@ fn run(
     let environment = ctx.environment.clone();
     let environment: Vec<(String, String)> = environment.into_iter().collect();
     let mut said = Vec::new();
+    let memory = worker::memory_of(ctx.stage, PDF_MEMORY);
     let observer = ctx.observer;
     let exit = run_command(
         CommandSpec {
@@ -85,7 +87,10 @@ fn run(
             log_cap: MOST,
         },
         ctx.stop,
-        &mut |child: &StartedProcess| observer.started(child),
+        &mut |child: &StartedProcess| {
+            observer.started(child);
+            worker::limit_memory(child.pid, memory);
+        },
     );
     Ok(match exit {
         Ok(Exit::Cancelled) => {

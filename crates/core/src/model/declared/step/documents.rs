@@ -1,6 +1,6 @@
 //! The kinds of steps that write or read documents: workbooks, building models, PDF.
 
-use super::info::{Describe, KindInfo};
+use super::info::{Describe, KindInfo, PROGRAM_TIMEOUT};
 use super::part::Part;
 use crate::expr::scope::Format;
 use crate::model::declared::asset::Asset;
@@ -54,6 +54,7 @@ impl Describe for IfcStep {
     const INFO: KindInfo = KindInfo {
         ending: Some("json"),
         computes: false,
+        timeout: Some(PROGRAM_TIMEOUT),
         ..KindInfo::computing(
             "ifc",
             &[key(
@@ -116,6 +117,7 @@ impl Describe for PdfTextStep {
         ending: Some("json"),
         computes: false,
         reaches_out: true,
+        timeout: Some(PROGRAM_TIMEOUT),
         ..KindInfo::computing(
             "pdf_text",
             &[

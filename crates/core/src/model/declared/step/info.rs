@@ -5,7 +5,7 @@ use crate::expr::scope::Format;
 use crate::model::declared::keys::KeySpec;
 use std::time::Duration;
 
-/// The time limit of an attempt that starts a program, asks an agent or calls a service, if the step declares none.
+/// The time limit of an attempt that starts a program, reads a model or a PDF, asks an agent or calls a service, if the step declares none.
 pub const PROGRAM_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// The time limit of an attempt that waits for a file of another process, if the step declares none.

@@ -1,0 +1,155 @@
+//! Reads foreign files in workers: child processes with limits. A file that overflows the stack or takes all memory ends its
+//! worker and fails its batch; the program and all other batches continue.
+//!
+//! A worker is this program with the argument [`ARGUMENT`]. It serves one request after another, so that a pool of workers
+//! costs little, and ends when its standard input does: no worker outlives the program.
+
+mod frames;
+mod pool;
+mod serve;
+mod work;
+
+pub use pool::use_workers;
+pub use serve::serve;
+pub(crate) use work::{PDF_MEMORY, Work};
+
+use super::batch_context::{BatchContext, output_failure, parse_failure};
+use super::cancel::CancelToken;
+use frames::{Answer, Broken};
+use milepost_core::base::size::show_size;
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::stage::Stage;
+use pool::{WorkerEnd, WorkerPool};
+#[cfg(target_os = "linux")]
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::sync::Arc;
+
+/// The argument that makes the program a worker.
+pub const ARGUMENT: &str = "worker";
+
+/// The stack of the thread that reads a file.
+const STACK: usize = 16 << 20;
+
+/// One line of a worker's standard input.
+#[derive(Serialize, Deserialize)]
+struct Request {
+    /// The memory that the work may take, in bytes.
+    memory: u64,
+    work: Work,
+}
+
+/// Returns the memory that reading a file may take, in bytes.
+pub(crate) fn memory_of(stage: &Stage, default: u64) -> u64 {
+    stage.policy.memory.unwrap_or(default)
+}
+
+/// Limits the memory of a program that reads foreign files, in bytes. Only Linux can do that to a running process.
+pub(crate) fn limit_memory(process: u32, memory: u64) {
+    #[cfg(target_os = "linux")]
+    if let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) {
+        let limit = Rlimit {
+            current: Some(memory),
+            maximum: Some(memory),
+        };
+        // A process that has ended needs no limit.
+        let _ = prlimit(Some(process), Resource::Data, limit);
+    }
+}
+
+/// Does work in a worker, or on a thread of this process if the program has none, and returns its result. The bytes that it
+/// writes go to `sink`, a file of `out`.
+///
+/// # Errors
+/// The failure of the work; the outcomes `memory` and `crash` if its worker ended; `timeout` if the token is cancelled.
+pub(crate) fn run<T: DeserializeOwned>(
+    ctx: &BatchContext<'_>,
+    work: Work,
+    out: &str,
+    sink: &mut dyn Write,
+) -> Result<T, Outcome> {
+    let request = Request {
+        memory: memory_of(ctx.stage, work.default_memory()),
+        work,
+    };
+    let result = match pool::pool() {
+        Some(pool) => in_worker(pool, ctx.cancel, &request, out, sink)?,
+        None => {
+            let token = Arc::clone(ctx.cancel);
+            let (result, bytes) = ctx.cancel.run_on_thread(move || {
+                let mut bytes = Vec::new();
+                let result = request.work.perform(&mut bytes, &|| token.check());
+                (result, bytes)
+            })?;
+            sink.write_all(&bytes)
+                .map_err(|error| output_failure(out, error))?;
+            result?
+        }
+    };
+    serde_json::from_str(&result).map_err(parse_failure)
+}
+
+/// Does work in a worker, and returns its result as JSON.
+fn in_worker(
+    pool: &WorkerPool,
+    cancel: &CancelToken,
+    request: &Request,
+    out: &str,
+    sink: &mut dyn Write,
+) -> Result<String, Outcome> {
+    let mut line = serde_json::to_vec(request).map_err(parse_failure)?;
+    line.push(b'\n');
+    loop {
+        let mut worker = pool.worker().map_err(|error| {
+            let message = format!("no process can be started to read files: {error}");
+            Outcome::new(OutcomeKind::Crash, message)
+        })?;
+        match worker.exchange(cancel, &line, sink) {
+            Ok(answer) => {
+                pool.keep(worker);
+                return match answer {
+                    Answer::Done(result) => Ok(result),
+                    Answer::Failed(outcome) => Err(outcome),
+                };
+            }
+            Err(Broken::Sink(error)) => {
+                worker.end();
+                return Err(output_failure(out, error));
+            }
+            Err(Broken::Worker) => {
+                let was_idle = worker.served > 0;
+                let end = worker.end();
+                if let Err(why) = cancel.check() {
+                    return Err(Outcome::new(OutcomeKind::Timeout, why.to_string()));
+                }
+                // An idle worker ends by itself after a while.
+                if was_idle && end.is_regular() {
+                    continue;
+                }
+                return Err(outcome_of(&end, request));
+            }
+        }
+    }
+}
+
+/// Returns the outcome of work whose worker ended.
+fn outcome_of(end: &WorkerEnd, request: &Request) -> Outcome {
+    let (step, file) = (request.work.step(), request.work.file());
+    if end.lacked_memory() {
+        let memory = show_size(request.memory);
+        let message = format!(
+            "`{step}` of `{file}` takes more than {memory} of memory: repair the file, or raise `memory` under [limits] of the stage"
+        );
+        return Outcome::new(OutcomeKind::Memory, message);
+    }
+    let how = end.description();
+    let message = format!("`{step}` crashed while it read `{file}`: {how}");
+    let outcome = Outcome::new(OutcomeKind::Crash, message);
+    if end.is_from_outside() {
+        outcome
+    } else {
+        outcome.for_good()
+    }
+}
