@@ -79,7 +79,8 @@ Examples:
 const MCP_EXAMPLES: &str = "\
 Examples:
   claude mcp add milepost -- milepost mcp          add the server to Claude Code (in the project folder)
-  milepost -C house mcp --http 8765                serve clients at http://127.0.0.1:8765/";
+  milepost -C house mcp --http 8765                serve clients at http://127.0.0.1:8765/
+                                                   (prints the token that they need)";
 
 /// Run a pipeline of declared stages over files, skipping everything that is up to date
 #[derive(Debug, Parser)]
@@ -284,6 +285,9 @@ pub(crate) enum Command {
         /// Serve over streamable HTTP at this local port instead; 0 picks a free one
         #[arg(long, value_name = "PORT")]
         http: Option<u16>,
+        /// Let every user and program of this machine call the server: ask for no token
+        #[arg(long, requires = "http")]
+        no_token: bool,
         /// Replace an agent, or all agents; an external one leaves the questions to clients
         #[arg(long, value_name = "[NAME=]OTHER")]
         agent: Vec<String>,

@@ -221,12 +221,17 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             let collected = ops::change::gc::gc(&request(Values::default())?, &options)?;
             tell(printer, &collected, view::clean::gc)
         }
-        Some(Command::Mcp { http, agent }) => {
+        Some(Command::Mcp {
+            http,
+            no_token,
+            agent,
+        }) => {
             let values = Values {
                 agents: agent,
                 ..Values::default()
             };
-            let transport = http.map_or(Transport::Stdio, Transport::Http);
+            let transport =
+                http.map_or(Transport::Stdio, |port| Transport::Http { port, no_token });
             Ok(serve(printer, request(values)?, transport))
         }
         Some(Command::Schema { name }) => {
@@ -275,7 +280,7 @@ fn serve(printer: &Printer, request: Request, transport: Transport) -> u8 {
     let stop = signals::stop_flag(printer);
     let say = |text: &str| {
         if !printer.quiet {
-            printer.say(text);
+            printer.say_with_key(text);
         }
     };
     match mcp::serve(request, transport, &stop, &say) {

@@ -66,6 +66,11 @@ impl Printer {
         self.screen.line(&redact(text));
     }
 
+    /// Prints a line that may hold a key which its reader needs, such as the token of a server.
+    pub(crate) fn say_with_key(&self, text: &str) {
+        self.screen.line(text);
+    }
+
     /// Prints an error.
     pub(crate) fn error(&self, text: &str) {
         self.say(&format!("{} {text}", self.err.bad("error:")));

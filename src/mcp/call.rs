@@ -1,30 +1,43 @@
 //! One call of a tool: its arguments, its progress, and its result.
 
+use super::clients::Slot;
+use super::in_flight::InFlightCall;
 use super::progress::ProgressSender;
 use super::shorten::shorten_result;
 use super::tool_error::ToolError;
+use milepost_engine::ops::external::LeaseClient;
 use milepost_engine::ops::project::Request;
 use milepost_engine::ops::run::StopFlag;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// One call of a tool.
-pub(super) struct Call<'a> {
+pub(super) struct Call {
     /// The server's project, workspace and values.
-    pub(super) request: &'a Request,
+    pub(super) request: Arc<Request>,
     /// The name of the tool.
     pub(super) tool: &'static str,
     /// The name that the client gave itself.
     pub(super) client: String,
+    /// The client as the owner of leases, whatever name it gave itself.
+    pub(super) lease_client: LeaseClient,
     /// The arguments as the client sent them.
     pub(super) arguments: Map<String, Value>,
-    pub(super) progress: &'a ProgressSender,
-    /// Set when the client cancels the call.
-    pub(super) stop: &'a StopFlag,
+    pub(super) progress: ProgressSender,
+    /// In flight while this exists. Its flag is set when the client cancels the call.
+    pub(super) entry: InFlightCall,
+    /// Counts the call among those of its client.
+    pub(super) _slot: Slot,
 }
 
-impl Call<'_> {
+impl Call {
+    /// Returns the flag that is set when the client cancels the call.
+    pub(super) fn stop(&self) -> &StopFlag {
+        &self.entry.stop
+    }
+
     /// Parses the arguments.
     ///
     /// # Errors
@@ -43,7 +56,7 @@ impl Call<'_> {
     /// Returns the server's request with this call as its command. `words` follow the name of the tool in journal and lock.
     pub(super) fn request_as(&self, words: &str) -> Request {
         let blank = if words.is_empty() { "" } else { " " };
-        let request = self.request.clone();
+        let request = Request::clone(&self.request);
         let command = format!("{} ({}{blank}{words})", request.command, self.tool);
         Request { command, ..request }
     }

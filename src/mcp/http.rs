@@ -1,11 +1,20 @@
 //! The server over streamable HTTP, on this machine only.
 
+mod connections;
+mod gate;
+mod sessions;
+
+use super::limits::{ANSWER_TIME, DRAIN, HEAD, HEAD_TIME, HEADERS, SESSION_TIME};
 use super::server::{ServeError, Server};
+use connections::Connections;
+use gate::Gate;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
+use milepost_core::base::digest::Digest;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,64 +25,79 @@ use tokio::task::JoinSet;
 /// The origins of pages whose scripts may call the server.
 const ORIGINS: [&str; 3] = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
 
-/// The longest wait for open connections at the end: an event stream ends only when its client closes it.
-const DRAIN: Duration = Duration::from_secs(2);
-
-/// The longest time that a client may take to send the head of a request.
-const HEAD: Duration = Duration::from_secs(30);
-
-/// Serves clients of this machine until `stopped` is signalled.
+/// Serves clients of this machine until `stopped` is signalled. `listening` gets the URL once the server listens. A request must
+/// bear the token of this digest; `None` admits every request.
 ///
 /// # Errors
 /// If it cannot listen at the port.
 pub(super) async fn serve(
     server: Server,
     port: u16,
+    token: Option<Digest>,
     mut stopped: Receiver<()>,
-    say: &(dyn Fn(&str) + Sync),
+    listening: &(dyn Fn(&str) + Sync),
 ) -> Result<(), ServeError> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let failed = |source| ServeError::Listen { port, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     // A foreign page in a browser has another host or origin, and is rejected.
-    let config = StreamableHttpServerConfig::default().with_allowed_origins(ORIGINS);
+    let config = StreamableHttpServerConfig::default()
+        .with_allowed_origins(ORIGINS)
+        .with_max_request_body_bytes(super::limits::BODY);
     let ending = config.cancellation_token.clone();
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = Some(SESSION_TIME);
+    sessions.session_config.completed_cache_ttl = ANSWER_TIME;
+    let sessions = Arc::new(sessions);
     let calls = server.clone();
+    let for_session = server.clone();
     let service = StreamableHttpService::new(
-        move || Ok(server.clone()),
-        Arc::new(LocalSessionManager::default()),
+        move || Ok(for_session.for_client()),
+        Arc::clone(&sessions),
         config,
     );
-    say(&format!("listening at http://{address}/"));
+    let gate = Arc::new(Gate::new(token, service, sessions));
+    let open = Connections::new();
+    listening(&format!("http://{address}/"));
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = &mut stopped => break,
         };
-        // The client closed the connection before it was accepted.
         let Ok((stream, _)) = accepted else {
+            // The client closed the connection before it was accepted, or there are too many open files.
+            open.close_idle();
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
+        while connections.try_join_next().is_some() {}
+        let Some((connection, closed)) = open.admit() else {
+            continue;
+        };
+        let (gate, client) = (Arc::clone(&gate), server.for_client().client());
+        let answer = service_fn(move |request| {
+            let (gate, connection, client) =
+                (Arc::clone(&gate), connection.clone(), Arc::clone(&client));
+            async move { Ok::<_, Infallible>(gate.answer(request, &connection, client).await) }
+        });
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEAD)
-            .serve_connection(
-                TokioIo::new(stream),
-                TowerToHyperService::new(service.clone()),
-            );
+            .header_read_timeout(HEAD_TIME)
+            .max_buf_size(HEAD)
+            .max_headers(HEADERS)
+            .serve_connection(TokioIo::new(stream), answer);
         let ended = ending.clone();
         connections.spawn(async move {
             let mut served = std::pin::pin!(served);
             tokio::select! {
                 _ = served.as_mut() => return,
+                _ = closed => return,
                 () = ended.cancelled() => served.as_mut().graceful_shutdown(),
             }
             let _ = tokio::time::timeout(DRAIN, served).await;
         });
-        while connections.try_join_next().is_some() {}
     }
     drop(listener);
     calls.stop();

@@ -1,8 +1,11 @@
 //! A server of the Model Context Protocol, for agents. Each tool calls one function of `ops` and returns its data.
 
 mod call;
+mod clients;
 mod http;
 mod in_flight;
+mod limits;
+mod lines;
 mod progress;
 #[cfg(debug_assertions)]
 mod schemas;
@@ -13,8 +16,11 @@ mod tool_error;
 mod tools;
 
 use in_flight::InFlight;
+use milepost_core::base::digest::Digest;
 use milepost_engine::ops::project::Request;
 use milepost_engine::ops::run::{StopFlag, adopt_orphans};
+use milepost_engine::ops::token::{AccessToken, token};
+use serde_json::json;
 use server::{ServeError, Server};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,11 +30,17 @@ use std::time::Duration;
 pub(crate) enum Transport {
     /// One client, on standard input and output.
     Stdio,
-    /// Clients on this machine, over HTTP at this port; 0 picks a free one.
-    Http(u16),
+    /// Clients on this machine, over HTTP.
+    Http {
+        /// The port; 0 picks a free one.
+        port: u16,
+        /// True if requests need no token.
+        no_token: bool,
+    },
 }
 
-/// Serves until the client leaves or `stop` is set, and then ends all calls. `say` gets the address once the server listens.
+/// Serves until the client leaves or `stop` is set, and then ends all calls. `say` gets the address and the token once the server
+/// listens.
 ///
 /// # Errors
 /// If the server cannot start, or the client does not speak the protocol.
@@ -39,6 +51,12 @@ pub(crate) fn serve(
     say: &(dyn Fn(&str) + Sync),
 ) -> Result<(), ServeError> {
     adopt_orphans();
+    let token = match transport {
+        Transport::Http {
+            no_token: false, ..
+        } => Some(token(&request)?),
+        _ => None,
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -49,13 +67,35 @@ pub(crate) fn serve(
     let served = runtime.block_on(async {
         match transport {
             Transport::Stdio => stdio::serve(server, stopped(stop)).await,
-            Transport::Http(port) => http::serve(server, port, stopped(stop), say).await,
+            Transport::Http { port, .. } => {
+                let digest = token.as_ref().map(|token| Digest::of(&token.text));
+                let listening = |url: &str| listening(url, token.as_ref(), say);
+                http::serve(server, port, digest, stopped(stop), &listening).await
+            }
         }
     });
     // The clients are gone: runs in flight stop as after Ctrl-C, and leave a consistent workspace.
     calls.end();
     runtime.shutdown_timeout(Duration::ZERO);
     served
+}
+
+/// Reports the address, and the configuration of a client with the token.
+fn listening(url: &str, token: Option<&AccessToken>, say: &(dyn Fn(&str) + Sync)) {
+    say(&format!("listening at {url}"));
+    let Some(AccessToken { text, file }) = token else {
+        say(
+            "warning: every user and every program of this machine may call the server: it asks for no token",
+        );
+        return;
+    };
+    let header = json!({"Authorization": format!("Bearer {text}")});
+    let server = json!({"type": "http", "url": url, "headers": header});
+    let configuration = json!({"mcpServers": {"milepost": server}});
+    say(&format!("client configuration: {configuration}"));
+    if let Some(file) = file {
+        say(&format!("the token is kept in {}", file.display()));
+    }
 }
 
 /// Returns a channel that is signalled when the flag is set.

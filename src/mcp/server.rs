@@ -1,11 +1,14 @@
 //! The server as clients see it: its description, its tools, and their calls.
 
 use super::call::Call;
+use super::clients::{Client, Clients, lease_client_by_name};
 use super::in_flight::InFlight;
 use super::progress::progress_channel;
 use super::tool_error::ToolError;
-use super::tools::{self, ToolEntry};
-use milepost_engine::ops::project::Request;
+use super::tools::{self, Looked, ToolCall, ToolEntry};
+use hyper::http::request::Parts;
+use milepost_engine::ops::external::LeaseClient;
+use milepost_engine::ops::project::{OpsError, Request};
 use milepost_engine::ops::run::StopFlag;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
@@ -14,7 +17,11 @@ use rmcp::model::{
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
+use serde_json::Value;
 use std::sync::Arc;
+
+/// The header that names the session of a request.
+pub(super) const SESSION: &str = "mcp-session-id";
 
 /// The description of the server for models.
 const INSTRUCTIONS: &str = "\
@@ -32,29 +39,63 @@ pub(crate) enum ServeError {
         "cannot listen at port {port} of this machine: {source}; choose another one with `--http PORT`"
     )]
     Listen { port: u16, source: std::io::Error },
+    #[error(transparent)]
+    Token(#[from] OpsError),
     #[error("the client on standard input does not speak the Model Context Protocol: {0}")]
     Protocol(String),
 }
 
-/// The server. It is cheap to clone: sessions share its state.
+/// The server, as one client sees it. Clones share its state.
 #[derive(Clone)]
 pub(super) struct Server {
     request: Arc<Request>,
     calls: Arc<InFlight>,
+    clients: Arc<Clients>,
+    client: Arc<Client>,
 }
 
 impl Server {
     pub(super) fn new(mut request: Request, calls: Arc<InFlight>) -> Self {
         request.confined = true;
+        let clients = Clients::new();
         Self {
             request: Arc::new(request),
             calls,
+            client: clients.client(),
+            clients,
         }
+    }
+
+    /// Returns the server for another client.
+    pub(super) fn for_client(&self) -> Self {
+        Self {
+            client: self.clients.client(),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the client.
+    pub(super) fn client(&self) -> Arc<Client> {
+        Arc::clone(&self.client)
     }
 
     /// Cancels all calls.
     pub(super) fn stop(&self) {
         self.calls.stop();
+    }
+
+    /// Returns the client that made a call. By HTTP without a session it is the connection, and owns leases under its name.
+    fn caller(
+        &self,
+        context: &RequestContext<RoleServer>,
+        name: &str,
+    ) -> (Arc<Client>, LeaseClient) {
+        let parts = context.extensions.get::<Parts>();
+        let sessionless = parts.filter(|parts| !parts.headers.contains_key(SESSION));
+        match sessionless.and_then(|parts| parts.extensions.get::<Arc<Client>>()) {
+            Some(connection) => (Arc::clone(connection), lease_client_by_name(name)),
+            None => (self.client(), self.client.lease_client()),
+        }
     }
 }
 
@@ -65,6 +106,38 @@ impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.set();
     }
+}
+
+/// Makes a call. Only its steps that may block get a thread, so a call that waits for a file holds none.
+async fn answer(tool: &'static ToolEntry, call: Call) -> Result<Value, ToolError> {
+    match tool.call {
+        ToolCall::Once(function) => blocking(move || function(&call)).await,
+        ToolCall::Wait(begin) => {
+            let (mut wait, mut call) = blocking(move || Ok((begin(&call)?, call))).await?;
+            loop {
+                let looked;
+                (looked, wait, call) =
+                    blocking(move || Ok((wait.look(&call)?, wait, call))).await?;
+                match looked {
+                    Looked::Done(value) => return Ok(value),
+                    Looked::Again(pause) => tokio::time::sleep(pause).await,
+                }
+            }
+        }
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| {
+        Err(ToolError::new(
+            "defect",
+            "Milepost stopped unexpectedly in this call",
+            "this is a bug in Milepost, please report it; the workspace is consistent, and the next run continues",
+        ))
+    })
 }
 
 impl ServerHandler for Server {
@@ -81,13 +154,11 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(
-            tools::TOOLS.iter().map(ToolEntry::tool).collect(),
-        ))
+        Ok(ListToolsResult::with_all_items(tools::LISTED.clone()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::tool(name).map(ToolEntry::tool)
+        tools::listed(name)
     }
 
     async fn call_tool(
@@ -101,26 +172,28 @@ impl ServerHandler for Server {
                 None,
             ));
         };
+        let name = context.client_info();
+        let name = name.map_or_else(|| "client".to_owned(), |client| client.name);
+        let (client, lease_client) = self.caller(&context, &name);
+        let slot = match client.begin(tool.kind()) {
+            Ok(slot) => slot,
+            Err(too_many) => return Ok(too_many.result().into()),
+        };
         let (progress, updates) = progress_channel(context.meta.get_progress_token());
         let sending = updates.map(|updates| tokio::spawn(updates.send(context.peer.clone())));
         let entry = self.calls.begin();
         let stop_on_drop = StopOnDrop(Arc::clone(&entry.stop));
-        let server_request = Arc::clone(&self.request);
-        let arguments = request.arguments.unwrap_or_default();
-        let client = context.client_info();
-        let client = client.map_or_else(|| "client".to_owned(), |client| client.name);
-        // A run blocks its thread, so it gets one of its own.
-        let mut working = tokio::task::spawn_blocking(move || {
-            let call = Call {
-                request: &server_request,
-                tool: tool.name,
-                client,
-                arguments,
-                progress: &progress,
-                stop: &entry.stop,
-            };
-            (tool.call)(&call)
-        });
+        let call = Call {
+            request: Arc::clone(&self.request),
+            tool: tool.name,
+            client: name,
+            lease_client,
+            arguments: request.arguments.unwrap_or_default(),
+            progress,
+            entry,
+            _slot: slot,
+        };
+        let mut working = tokio::spawn(answer(tool, call));
         let done = tokio::select! {
             done = &mut working => done,
             () = context.ct.cancelled() => {
@@ -139,12 +212,8 @@ impl ServerHandler for Server {
                 result
             }
             Ok(Err(tool_error)) => tool_error.result(),
-            Err(_) => ToolError::new(
-                "defect",
-                "Milepost stopped unexpectedly in this call",
-                "this is a bug in Milepost, please report it; the workspace is consistent, and the next run continues",
-            )
-            .result(),
+            // The task neither panics nor is aborted: the steps that may panic have threads of their own.
+            Err(_) => ToolError::cancelled().result(),
         };
         Ok(result.into())
     }

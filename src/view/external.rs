@@ -105,7 +105,10 @@ pub fn refusal(refusal: &Refusal) -> Advice {
             "lease a batch with next_batch, and submit under the lease that it returns",
         ),
         WhyRefused::ForeignLease { holder, client } => Advice::new(
-            format!("{of} is leased to `{holder}`, not to `{client}`"),
+            match client {
+                Some(client) => format!("{of} is leased to `{holder}`, not to `{client}`"),
+                None => format!("{of} is leased to `{holder}` in another session"),
+            },
             "lease a batch of your own with next_batch",
         ),
         WhyRefused::LeaseReleased => Advice::new(

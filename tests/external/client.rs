@@ -133,6 +133,7 @@ impl Site {
         let submission = Submission {
             lease: lease.to_owned(),
             client: None,
+            owner: None,
             answer,
         };
         submit_batch(&self.request(), &submission, &StopFlag::new()).unwrap()

@@ -32,6 +32,7 @@ fn a_lease_expires_is_given_back_and_is_handed_in_once() {
     let submission = Submission {
         lease: first.lease.clone(),
         client: Some("two".to_owned()),
+        owner: None,
         answer: None,
     };
     let told = submit_batch(&site.request(), &submission, &StopFlag::new()).unwrap();
@@ -44,9 +45,9 @@ fn a_lease_expires_is_given_back_and_is_handed_in_once() {
     assert_eq!(code(&site.submit(&first.lease)), "answer_missing");
 
     // What is given back goes to the next.
-    let given = release_batch(&site.request(), &second.lease, Some("one")).unwrap();
+    let given = release_batch(&site.request(), &second.lease, Some("one"), None).unwrap();
     assert_eq!(given.refused.unwrap().code(), "foreign_lease");
-    let given = release_batch(&site.request(), &second.lease, Some("two")).unwrap();
+    let given = release_batch(&site.request(), &second.lease, Some("two"), None).unwrap();
     assert!(given.released);
     assert_eq!(code(&site.submit(&second.lease)), "lease_released");
     assert_eq!(site.lease("three").batch, "batch_2");

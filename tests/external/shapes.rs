@@ -81,6 +81,7 @@ fn a_prompt_is_answered_and_what_is_made_of_it_is_checked() {
         let submission = milepost_engine::ops::external::Submission {
             lease: lease.to_owned(),
             client: None,
+            owner: None,
             answer: Some(answer),
         };
         milepost_engine::ops::external::submit_batch(&request(&site), &submission, &StopFlag::new())
@@ -120,7 +121,8 @@ fn a_prompt_is_answered_and_what_is_made_of_it_is_checked() {
     assert_eq!(wrong, [("WRONG_COUNT", "5 people were counted")]);
 
     // Whoever takes it after that is told how it failed.
-    milepost_engine::ops::external::release_batch(&request(&site), &leased.lease, None).unwrap();
+    milepost_engine::ops::external::release_batch(&request(&site), &leased.lease, None, None)
+        .unwrap();
     let other = next().leased.unwrap();
     assert_eq!(other.batch, "b");
     let again = next().leased.unwrap();

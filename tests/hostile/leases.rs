@@ -1,1 +1,266 @@
-//! Leases belong to a client.
+//! Leases belong to a client, and what it is asked and answers to the owner of the workspace.
+
+use crate::mcp::client::{Client, well};
+use crate::mcp::http_server::{Server, call};
+use crate::support::Project;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// Two reviews that an external agent rates.
+fn reviews() -> Project {
+    Project::new(&[
+        (
+            "milepost.toml",
+            "name = \"reviews\"\n\n[agents.coder]\nexternal = true\n",
+        ),
+        (
+            "stages/1_rate.toml",
+            "[each.review]\npath = \"inputs/*.txt\"\n\n[inputs]\ntext = \"{{ review.path }}\"\n\n\
+             [step]\nagent = \"coder\"\nprompt = \"prompts/rate.md\"\n\n\
+             [outputs]\nrating = { path = \"intermediate/{{ review.stem }}.json\", schema = false }\n",
+        ),
+        ("prompts/rate.md", "Rate it: {{ text }}\n"),
+        ("workspace/inputs/a.txt", "The door sticks."),
+        ("workspace/inputs/b.txt", "A quiet room."),
+    ])
+}
+
+/// The result of a call in a session.
+#[track_caller]
+fn ask(server: &Server, session: &str, tool: &str, arguments: Value) -> Value {
+    let reply = server.post(&[("Mcp-Session-Id", session)], &call(3, tool, arguments));
+    reply.answer()["result"]["structuredContent"].clone()
+}
+
+/// A call without a session, by a client that names itself.
+#[track_caller]
+fn ask_as(server: &Server, name: &str, tool: &str, arguments: Value) -> Value {
+    let version = "2026-07-28";
+    let mut message = call(3, tool, arguments);
+    message["params"]["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientInfo": {"name": name, "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let headers = [
+        ("MCP-Protocol-Version", version),
+        ("Mcp-Method", "tools/call"),
+        ("Mcp-Name", tool),
+    ];
+    let reply = server.post(&headers, &message);
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    reply.answer()["result"]["structuredContent"].clone()
+}
+
+#[test]
+fn another_session_neither_submits_nor_releases_whatever_it_calls_itself() {
+    let project = reviews();
+    let server = Server::start(&project);
+    let (one, two) = (server.session(), server.session());
+    let leased = ask(&server, &one, "next_batch", json!({"client": "one"}))["leased"].clone();
+    let lease = &leased["lease"];
+    for arguments in [
+        json!({"lease": lease}),
+        json!({"lease": lease, "client": "one"}),
+        json!({"lease": lease, "client": "script"}),
+    ] {
+        let mut with_answer = arguments.clone();
+        with_answer["answer"] = json!({"stars": 5});
+        let refused = ask(&server, &two, "submit_batch", with_answer);
+        assert_eq!(refused["code"], "foreign_lease", "{refused:#}");
+        let refused = ask(&server, &two, "release_batch", arguments);
+        assert_eq!(refused["code"], "foreign_lease", "{refused:#}");
+    }
+    // Nor does a server of its own, or a client without a session.
+    let mut other = Client::of(&project);
+    let fault = other.fault("release_batch", json!({"lease": lease}));
+    assert_eq!(
+        fault["error"],
+        "rate/a is leased to `one` in another session"
+    );
+    assert_eq!(other.leave(), well());
+    let refused = ask_as(&server, "one", "release_batch", json!({"lease": lease}));
+    assert_eq!(refused["code"], "foreign_lease", "{refused:#}");
+    assert!(!project.at("workspace/intermediate/a.json").exists());
+    // Its own session does, whether or not it repeats its name.
+    let answer = json!({"lease": lease, "answer": {"stars": 2}});
+    let taken = ask(&server, &one, "submit_batch", answer);
+    assert_eq!(taken["accepted"], true, "{taken:#}");
+    server.end();
+}
+
+#[test]
+fn a_lease_of_a_session_that_ended_belongs_to_who_knows_it() {
+    let project = reviews();
+    let server = Server::start(&project);
+    let (one, two) = (server.session(), server.session());
+    let first = ask(&server, &one, "next_batch", json!({}))["leased"]["lease"].clone();
+    let reply = server.send("DELETE", &[("Mcp-Session-Id", &one)], "");
+    assert_eq!(crate::mcp::http_server::Reply::read(reply).status, 202);
+    // The session ends a moment after it is deleted.
+    loop {
+        let given = ask(&server, &two, "release_batch", json!({"lease": first}));
+        if given["released"] == true {
+            break;
+        }
+        assert_eq!(given["code"], "foreign_lease", "{given:#}");
+    }
+    let second = ask(&server, &two, "next_batch", json!({}))["leased"]["lease"].clone();
+    server.end();
+    let mut client = Client::of(&project);
+    let answer = json!({"lease": second, "answer": {"stars": 3}});
+    assert_eq!(client.call("submit_batch", answer)["accepted"], true);
+    let third = client.call("next_batch", json!({}))["leased"]["lease"].clone();
+    client.kill(Signal::KILL);
+    let mut client = Client::of(&project);
+    let given = client.call("release_batch", json!({"lease": third}));
+    assert_eq!(given["released"], true);
+    assert_eq!(client.leave(), well());
+}
+
+#[test]
+fn a_client_without_a_session_owns_leases_under_its_name() {
+    let project = reviews();
+    let server = Server::start(&project);
+    let leased = ask_as(&server, "one", "next_batch", json!({}))["leased"].clone();
+    let lease = json!({"lease": leased["lease"]});
+    let refused = ask_as(&server, "two", "release_batch", lease.clone());
+    assert_eq!(refused["code"], "foreign_lease", "{refused:#}");
+    let session = server.session();
+    let refused = ask(&server, &session, "release_batch", lease.clone());
+    assert_eq!(refused["code"], "foreign_lease", "{refused:#}");
+    assert_eq!(
+        ask_as(&server, "one", "release_batch", lease)["released"],
+        true
+    );
+    server.end();
+}
+
+/// An attack of our own: ids that are nearly the lease's, and paths.
+#[test]
+fn only_the_whole_id_of_a_lease_is_a_lease() {
+    let project = reviews();
+    let mut client = Client::of(&project);
+    let leased = client.call("next_batch", json!({}))["leased"].clone();
+    let id = leased["lease"].as_str().unwrap();
+    let folder = Path::new(leased["input_file"].as_str().unwrap())
+        .parent()
+        .unwrap();
+    for near in [
+        &id[..25],
+        &format!("{id}/"),
+        &format!("./{id}"),
+        &format!("../leases/{id}"),
+        &folder.display().to_string(),
+        "",
+    ] {
+        let fault = client.fault("release_batch", json!({"lease": near}));
+        assert_eq!(fault["code"], "unknown_lease", "{near}: {fault:#}");
+    }
+    // What can be read without the lease does not name it.
+    for (tool, arguments) in [
+        ("status", json!({})),
+        ("log", json!({})),
+        ("next_batch", json!({})),
+        ("next_batch", json!({})),
+        ("why", json!({"what": "rate/a"})),
+    ] {
+        let result = client.result(tool, arguments).to_string();
+        assert!(!result.contains(id), "{tool}: {result}");
+    }
+    assert_eq!(client.leave(), well());
+}
+
+/// The files and folders below a folder, with their permissions.
+fn modes(folder: &Path) -> Vec<(PathBuf, u32)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        found.push((
+            folder.clone(),
+            std::fs::metadata(&folder).unwrap().mode() & 0o777,
+        ));
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let mode = std::fs::metadata(&path).unwrap().mode() & 0o777;
+                found.push((path, mode));
+            }
+        }
+    }
+    found
+}
+
+/// Leases a batch and answers it wrongly and rightly, so that there is an answer, a call, a prompt, a lease and something set aside.
+fn work(project: &Project) {
+    let mut client = Client::of(project);
+    let leased = client.call("next_batch", json!({}))["leased"].clone();
+    client.fault(
+        "submit_batch",
+        json!({"lease": leased["lease"], "answer": "{"}),
+    );
+    let answer = json!({"lease": leased["lease"], "answer": {"stars": 3}});
+    assert_eq!(client.call("submit_batch", answer)["accepted"], true);
+    assert_eq!(client.leave(), well());
+}
+
+const PRIVATE: [&str; 4] = [
+    "workspace/.milepost/leases",
+    "workspace/.milepost/answers",
+    "workspace/.milepost/calls",
+    "workspace/.milepost/quarantine",
+];
+
+#[test]
+fn what_agents_are_asked_and_answer_is_for_the_owner_only() {
+    let project = reviews();
+    work(&project);
+    let mut files = 0;
+    for folder in PRIVATE {
+        for (path, mode) in modes(&project.at(folder)) {
+            let wanted = if path.is_dir() { 0o700 } else { 0o600 };
+            assert_eq!(mode, wanted, "{}", path.display());
+            files += 1;
+        }
+    }
+    assert!(files > 15, "{files}");
+    // The rest is as the umask has it.
+    let plain = std::fs::metadata(project.at("workspace/intermediate/a.json")).unwrap();
+    let state = std::fs::metadata(project.at("workspace/.milepost/journal")).unwrap();
+    let umask = std::fs::metadata(project.at("workspace/intermediate")).unwrap();
+    assert_eq!(state.mode(), umask.mode());
+    assert_eq!(plain.mode() & 0o600, 0o600);
+}
+
+#[test]
+fn the_project_may_leave_permissions_to_the_umask() {
+    let project = reviews();
+    project.edit("milepost.toml", "name =", "permissions = \"umask\"\nname =");
+    work(&project);
+    let usual = std::fs::metadata(project.at("workspace/.milepost/journal")).unwrap();
+    for folder in PRIVATE {
+        let found = std::fs::metadata(project.at(folder)).unwrap();
+        assert_eq!(found.mode(), usual.mode(), "{folder}");
+    }
+}
+
+#[test]
+fn folders_of_an_earlier_version_are_closed_at_the_next_run() {
+    let project = reviews();
+    work(&project);
+    for folder in PRIVATE {
+        let open = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(project.at(folder), open).unwrap();
+    }
+    project.remove("workspace/intermediate/a.json");
+    let said = project.output("run");
+    assert_eq!(said.code, 3, "{}", said.err);
+    for folder in PRIVATE {
+        let found = std::fs::metadata(project.at(folder)).unwrap();
+        assert_eq!(found.mode() & 0o777, 0o700, "{folder}");
+    }
+}

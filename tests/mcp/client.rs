@@ -76,6 +76,17 @@ impl Client {
         writeln!(self.to.as_ref().unwrap(), "{text}").unwrap();
     }
 
+    /// Sends a text without the end of a line.
+    pub fn part(&mut self, text: &str) {
+        let mut to = self.to.as_ref().unwrap();
+        to.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Closes standard input.
+    pub fn close(&mut self) {
+        self.to = None;
+    }
+
     pub fn notify(&mut self, method: &str, parameters: Value) {
         self.line(&json!({"jsonrpc": "2.0", "method": method, "params": parameters}).to_string());
     }

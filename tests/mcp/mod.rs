@@ -5,6 +5,7 @@ pub mod client;
 mod confined;
 mod ending;
 mod http;
+pub mod http_server;
 mod outside;
 mod protocol;
 mod running;

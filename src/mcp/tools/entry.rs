@@ -1,6 +1,8 @@
 //! A tool of the MCP server: its description, its schemas, and the function that answers its calls.
 
+use super::orchestration::SubagentWait;
 use crate::mcp::call::Call;
+use crate::mcp::clients::CallKind;
 use crate::mcp::tool_error::ToolError;
 use rmcp::model::{Tool, ToolAnnotations};
 #[cfg(debug_assertions)]
@@ -21,12 +23,29 @@ pub(in crate::mcp) struct ToolEntry {
     pub(super) reads: bool,
     /// Returns the schemas of arguments and result.
     pub(super) schemas: fn(tool: &str) -> Schemas,
-    pub(in crate::mcp) call: fn(&Call<'_>) -> Result<Value, ToolError>,
+    pub(in crate::mcp) call: ToolCall,
+}
+
+/// How a tool answers a call.
+pub(in crate::mcp) enum ToolCall {
+    /// By one function, which may block its thread.
+    Once(fn(&Call) -> Result<Value, ToolError>),
+    /// By a wait, which holds no thread between its looks.
+    Wait(fn(&Call) -> Result<SubagentWait, ToolError>),
 }
 
 impl ToolEntry {
+    /// Returns what a call of the tool does while it is in progress.
+    pub(in crate::mcp) fn kind(&self) -> CallKind {
+        match self.call {
+            ToolCall::Wait(_) => CallKind::Waits,
+            ToolCall::Once(_) if self.reads => CallKind::Reads,
+            ToolCall::Once(_) => CallKind::Changes,
+        }
+    }
+
     /// Returns the tool as clients list it.
-    pub(in crate::mcp) fn tool(&self) -> Tool {
+    pub(super) fn tool(&self) -> Tool {
         let (arguments, result) = (self.schemas)(self.name);
         let annotations = ToolAnnotations::from_raw(
             None,

@@ -1,6 +1,6 @@
 //! Tools for external agents: lease a batch, submit its answer, release it.
 
-use super::entry::{ToolEntry, schemas_of};
+use super::entry::{ToolCall, ToolEntry, schemas_of};
 use crate::mcp::call::{Call, answer, done};
 use crate::mcp::tool_error::ToolError;
 use crate::view::external as sentences;
@@ -23,15 +23,16 @@ pub(super) const NEXT_BATCH: ToolEntry = ToolEntry {
             no batch to lease, `nothing` says why.",
     reads: false,
     schemas: schemas_of::<LeaseArguments, NextBatchResult>,
-    call: |call| {
+    call: ToolCall::Once(|call| {
         let arguments: LeaseArguments = call.arguments()?;
         let options = LeaseOptions {
             stage: arguments.stage,
             client: arguments.client.unwrap_or_else(|| call.client.clone()),
+            owner: Some(call.lease_client.clone()),
             seconds: arguments.seconds,
             with_prompt: arguments.with_prompt,
         };
-        let found = next_batch(call.request, &options)?;
+        let found = next_batch(&call.request, &options)?;
         let result = NextBatchResult {
             leased: found.leased,
             nothing: found.nothing.map(ExplainedNothing::of),
@@ -45,7 +46,7 @@ pub(super) const NEXT_BATCH: ToolEntry = ToolEntry {
             }
             _ => done(&result, FILES),
         }
-    },
+    }),
 };
 
 #[derive(Default, Deserialize)]
@@ -128,7 +129,7 @@ pub(super) const SUBMIT_BATCH: ToolEntry = ToolEntry {
             Milepost reads the `output_file` of the lease.",
     reads: false,
     schemas: schemas_of::<SubmitArguments, SubmitResult>,
-    call: submit,
+    call: ToolCall::Once(submit),
 };
 
 #[derive(Deserialize)]
@@ -183,14 +184,15 @@ impl SubmitResult {
     }
 }
 
-fn submit(call: &Call<'_>) -> Result<Value, ToolError> {
+fn submit(call: &Call) -> Result<Value, ToolError> {
     let arguments: SubmitArguments = call.arguments()?;
     let submission = Submission {
         lease: arguments.lease,
         client: arguments.client,
+        owner: Some(call.lease_client.clone()),
         answer: arguments.answer,
     };
-    let submitted = submit_batch(call.request, &submission, call.stop)?;
+    let submitted = submit_batch(&call.request, &submission, call.stop())?;
     let result = SubmitResult::of(submitted);
     if result.submitted.accepted {
         return done(&result, FILES);
@@ -215,14 +217,19 @@ pub(super) const RELEASE_BATCH: ToolEntry = ToolEntry {
     about: "Ends the lease of a batch, so that another client can take it. Valid answers that were submitted stay.",
     reads: false,
     schemas: schemas_of::<ReleaseArguments, Released>,
-    call: |call| {
+    call: ToolCall::Once(|call| {
         let lease: ReleaseArguments = call.arguments()?;
-        let given = release_batch(call.request, &lease.lease, lease.client.as_deref())?;
+        let given = release_batch(
+            &call.request,
+            &lease.lease,
+            lease.client.as_deref(),
+            Some(&call.lease_client),
+        )?;
         match &given.refused {
             Some(refused) => Err(with_all(refusal(refused), &given)),
             None => done(&given, FILES),
         }
-    },
+    }),
 };
 
 #[derive(Deserialize)]

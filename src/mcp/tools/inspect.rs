@@ -1,6 +1,6 @@
 //! Tools that only read: `plan`, `status`, `why`, `log` and `verify`.
 
-use super::entry::{ToolEntry, schemas_of};
+use super::entry::{ToolCall, ToolEntry, schemas_of};
 use super::run::RunArguments;
 use crate::mcp::call::{Call, done};
 use crate::mcp::tool_error::ToolError;
@@ -21,7 +21,7 @@ pub(super) const PLAN: ToolEntry = ToolEntry {
             that are up to date, and the calls of agents with their cost. Writes nothing.",
     reads: true,
     schemas: schemas_of::<RunArguments, Plan>,
-    call: |call| {
+    call: ToolCall::Once(|call| {
         let RunArguments { options, values } = call.arguments()?;
         let mut request = call.request_as("");
         request.values.extend(values);
@@ -29,7 +29,7 @@ pub(super) const PLAN: ToolEntry = ToolEntry {
             &ops::plan::plan(&request, &options)?,
             "`milepost plan --json`",
         )
-    },
+    }),
 };
 
 pub(super) const STATUS: ToolEntry = ToolEntry {
@@ -39,11 +39,11 @@ pub(super) const STATUS: ToolEntry = ToolEntry {
             nothing; safe while a run is in progress.",
     reads: true,
     schemas: schemas_of::<NoArguments, Status>,
-    call: |call| {
+    call: ToolCall::Once(|call| {
         let NoArguments {} = call.arguments()?;
-        let status = ops::inspect::status::status(call.request)?;
+        let status = ops::inspect::status::status(&call.request)?;
         done(&status, "`milepost status --json`")
-    },
+    }),
 };
 
 #[derive(Deserialize)]
@@ -57,11 +57,11 @@ pub(super) const WHY: ToolEntry = ToolEntry {
     about: "Explains why a stage or a batch is out of date or up to date, or where a file of the workspace came from. Writes nothing.",
     reads: true,
     schemas: schemas_of::<WhyArguments, Why>,
-    call: |call| {
+    call: ToolCall::Once(|call| {
         let arguments: WhyArguments = call.arguments()?;
-        let why = ops::why::why(call.request, &arguments.what)?;
+        let why = ops::why::why(&call.request, &arguments.what)?;
         done(&why, &format!("`milepost why {} --json`", arguments.what))
-    },
+    }),
 };
 
 #[derive(Deserialize)]
@@ -79,7 +79,7 @@ pub(super) const LOG: ToolEntry = ToolEntry {
             programs printed. Writes nothing.",
     reads: true,
     schemas: schemas_of::<LogArguments, LogResult>,
-    call: log,
+    call: ToolCall::Once(log),
 };
 
 #[derive(Default, Deserialize)]
@@ -134,7 +134,7 @@ struct LogRecord {
 /// The most records that `log` returns.
 const RECORDS: usize = 20;
 
-fn log(call: &Call<'_>) -> Result<Value, ToolError> {
+fn log(call: &Call) -> Result<Value, ToolError> {
     let arguments: LogArguments = call.arguments()?;
     let last = arguments.last.unwrap_or(RECORDS).clamp(1, RECORDS);
     let options = LogOptions {
@@ -150,7 +150,7 @@ fn log(call: &Call<'_>) -> Result<Value, ToolError> {
         printed,
         broken,
         ..
-    } = ops::inspect::log::log(call.request, &options)?;
+    } = ops::inspect::log::log(&call.request, &options)?;
     let lines = LogResult {
         records: records.iter().map(line).collect(),
         left_out,
@@ -182,15 +182,15 @@ pub(super) const VERIFY: ToolEntry = ToolEntry {
             If everything matches, `findings` is empty or contains only notes. Writes nothing.",
     reads: true,
     schemas: schemas_of::<VerifyArguments, VerifyResult>,
-    call: |call| {
+    call: ToolCall::Once(|call| {
         let arguments: VerifyArguments = call.arguments()?;
-        let verified = ops::inspect::verify::verify(call.request, arguments.deep)?;
+        let verified = ops::inspect::verify::verify(&call.request, arguments.deep)?;
         let result = VerifyResult {
             ok: verified.exit_code() == 0,
             verified,
         };
         done(&result, "`milepost verify --json`")
-    },
+    }),
 };
 
 #[derive(Default, Deserialize)]

@@ -6,9 +6,17 @@ mod inspect;
 mod orchestration;
 mod run;
 
-pub(super) use entry::ToolEntry;
+pub(super) use entry::{ToolCall, ToolEntry};
+pub(super) use orchestration::Looked;
 
-pub(super) const TOOLS: &[ToolEntry] = &[
+use rmcp::model::Tool;
+use std::sync::LazyLock;
+
+/// The tools as clients list them. Copies share the schemas, so that an answer that is kept for its client takes few bytes.
+pub(super) static LISTED: LazyLock<Vec<Tool>> =
+    LazyLock::new(|| TOOLS.iter().map(ToolEntry::tool).collect());
+
+const TOOLS: &[ToolEntry] = &[
     orchestration::CHECK_STAGE_COMPLETION,
     orchestration::WAIT_FOR_SUBAGENT,
     orchestration::AGGREGATE_BATCH_RESULTS,
@@ -22,6 +30,11 @@ pub(super) const TOOLS: &[ToolEntry] = &[
     inspect::LOG,
     inspect::VERIFY,
 ];
+
+/// Returns the tool of this name as clients list it.
+pub(super) fn listed(name: &str) -> Option<Tool> {
+    LISTED.iter().find(|tool| tool.name == name).cloned()
+}
 
 /// Returns the tool of this name.
 pub(super) fn tool(name: &str) -> Option<&'static ToolEntry> {

@@ -1,6 +1,6 @@
 //! Tools for orchestrators: check a stage, wait for the file of a subagent, join batches.
 
-use super::entry::{ToolEntry, schemas_of};
+use super::entry::{ToolCall, ToolEntry, schemas_of};
 use super::run;
 use crate::mcp::call::{Call, answer, done};
 use crate::mcp::progress::RunProgress;
@@ -10,7 +10,7 @@ use milepost_engine::ops::orchestrate::aggregate::{
     AggregateOptions, Aggregated, Aggregation, aggregate,
 };
 use milepost_engine::ops::orchestrate::await_file::{
-    AwaitOptions, CompleteFile, WaitOutcome, await_file,
+    AwaitOptions, CompleteFile, FileWait, WaitOutcome, WaitStep,
 };
 use milepost_engine::ops::orchestrate::completion::{Completion, stage_completion};
 use serde::{Deserialize, Serialize};
@@ -30,9 +30,9 @@ pub(super) const CHECK_STAGE_COMPLETION: ToolEntry = ToolEntry {
             output has the recorded digest. `state` is the checkpoint; if the stage is not complete, `missing` says why.",
     reads: true,
     schemas: schemas_of::<StageArguments, CompletionResult>,
-    call: |call| {
+    call: ToolCall::Once(|call| {
         let wanted: StageArguments = call.arguments()?;
-        let found = stage_completion(call.request, wanted.stage_num)?;
+        let found = stage_completion(&call.request, wanted.stage_num)?;
         let whole = format!("`{}` in the workspace", found.state_file);
         let missing = sentences::missing(&found);
         done(
@@ -42,7 +42,7 @@ pub(super) const CHECK_STAGE_COMPLETION: ToolEntry = ToolEntry {
             },
             &whole,
         )
-    },
+    }),
 };
 
 /// Whether a stage is complete.
@@ -71,7 +71,7 @@ pub(super) const WAIT_FOR_SUBAGENT: ToolEntry = ToolEntry {
             \"Timeout waiting for subagent\" and `why` says what is missing; call again to wait longer.",
     reads: true,
     schemas: schemas_of::<WaitArguments, CompleteFile>,
-    call: wait,
+    call: ToolCall::Wait(wait),
 };
 
 #[derive(Deserialize)]
@@ -90,7 +90,24 @@ fn timeout() -> u64 {
     120
 }
 
-fn wait(call: &Call<'_>) -> Result<Value, ToolError> {
+/// A call that waits for the file of a subagent.
+pub(in crate::mcp) struct SubagentWait {
+    wait: FileWait,
+    /// The timeout, in seconds.
+    limit: f64,
+    /// The progress that was reported last.
+    last: f64,
+}
+
+/// What a look at the file returned.
+pub(in crate::mcp) enum Looked {
+    /// The result of the call.
+    Done(Value),
+    /// The next look is due after this pause.
+    Again(Duration),
+}
+
+fn wait(call: &Call) -> Result<SubagentWait, ToolError> {
     let wanted: WaitArguments = call.arguments()?;
     if wanted.timeout > LONGEST {
         return Err(ToolError::new(
@@ -101,33 +118,48 @@ fn wait(call: &Call<'_>) -> Result<Value, ToolError> {
     }
     let limit = wanted.timeout as f64;
     let wanted = AwaitOptions::new(wanted.output_file, Duration::from_secs(wanted.timeout));
-    let mut last = 0.0;
-    let waited = await_file(
-        call.request,
-        &wanted,
-        &mut |waited, incomplete| {
-            last = waited.as_secs_f64().max(last + 0.001);
-            call.progress.report(
-                last,
-                Some(limit.max(last)),
-                sentences::incomplete(incomplete),
-            );
-        },
-        call.stop,
-    )?;
-    match waited {
-        WaitOutcome::Complete(file) => done(&file, &format!("`{}`", file.path)),
-        WaitOutcome::Timeout(incomplete) => {
-            let why = sentences::incomplete(&incomplete);
-            let hint = format!("{why}; call again to wait longer");
-            let error = ToolError::new("timeout", TIMEOUT, hint);
-            Err(error
-                .with("output_file", &incomplete.output_file)
-                .with("lack", incomplete.lack)
-                .with("why", &why)
-                .with("violations", &incomplete.violations))
+    Ok(SubagentWait {
+        wait: FileWait::begin(&call.request, wanted)?,
+        limit,
+        last: 0.0,
+    })
+}
+
+impl SubagentWait {
+    /// Looks at the file once.
+    ///
+    /// # Errors
+    /// After the timeout, if the call is cancelled, or if the file cannot be read.
+    pub(in crate::mcp) fn look(&mut self, call: &Call) -> Result<Looked, ToolError> {
+        let Self { wait, limit, last } = self;
+        let looked = wait.look(
+            &mut |waited, incomplete| {
+                *last = waited.as_secs_f64().max(*last + 0.001);
+                call.progress.report(
+                    *last,
+                    Some(limit.max(*last)),
+                    sentences::incomplete(incomplete),
+                );
+            },
+            call.stop(),
+        )?;
+        match looked {
+            WaitStep::Pause(pause) => Ok(Looked::Again(pause)),
+            WaitStep::Over(WaitOutcome::Complete(file)) => {
+                done(&file, &format!("`{}`", file.path)).map(Looked::Done)
+            }
+            WaitStep::Over(WaitOutcome::Timeout(incomplete)) => {
+                let why = sentences::incomplete(&incomplete);
+                let hint = format!("{why}; call again to wait longer");
+                let error = ToolError::new("timeout", TIMEOUT, hint);
+                Err(error
+                    .with("output_file", &incomplete.output_file)
+                    .with("lack", incomplete.lack)
+                    .with("why", &why)
+                    .with("violations", &incomplete.violations))
+            }
+            WaitStep::Over(WaitOutcome::Stopped) => Err(ToolError::cancelled()),
         }
-        WaitOutcome::Stopped => Err(ToolError::cancelled()),
     }
 }
 
@@ -139,7 +171,7 @@ pub(super) const AGGREGATE_BATCH_RESULTS: ToolEntry = ToolEntry {
             stage writes `output_file`, that stage runs. Returns the number of elements by type, not the elements.",
     reads: false,
     schemas: schemas_of::<AggregateArguments, Aggregated>,
-    call: join,
+    call: ToolCall::Once(join),
 };
 
 #[derive(Deserialize)]
@@ -152,15 +184,15 @@ struct AggregateArguments {
     output_file: String,
 }
 
-fn join(call: &Call<'_>) -> Result<Value, ToolError> {
+fn join(call: &Call) -> Result<Value, ToolError> {
     let wanted: AggregateArguments = call.arguments()?;
     let request = call.request_as(&wanted.output_file);
     let wanted = AggregateOptions {
         batch_dir: wanted.batch_dir,
         output_file: wanted.output_file,
     };
-    let mut show = RunProgress::new(call.progress);
-    match aggregate(&request, &wanted, &mut show, call.stop)? {
+    let mut show = RunProgress::new(&call.progress);
+    match aggregate(&request, &wanted, &mut show, call.stop())? {
         Aggregation::Done(joined) => answer(true, &joined, &format!("`{}`", joined.path)),
         Aggregation::MissingFields(lacking) => Err(ToolError::new(
             "missing_fields",

@@ -1,6 +1,6 @@
 //! The tool that runs stages.
 
-use super::entry::{ToolEntry, schemas_of};
+use super::entry::{ToolCall, ToolEntry, schemas_of};
 use crate::mcp::call::answer;
 use crate::mcp::progress::RunProgress;
 use crate::mcp::tool_error::ToolError;
@@ -19,14 +19,14 @@ pub(super) const RUN: ToolEntry = ToolEntry {
             the run: finished batches stay, and the next run continues.",
     reads: false,
     schemas: schemas_of::<RunArguments, RunResult>,
-    call: |call| {
+    call: ToolCall::Once(|call| {
         let RunArguments { options, values } = call.arguments()?;
         let mut request = call.request_as(&options.targets.join(" "));
         request.values.extend(values);
-        let mut show = RunProgress::new(call.progress);
-        let report = run(&request, &options, &mut show, call.stop)?;
+        let mut show = RunProgress::new(&call.progress);
+        let report = run(&request, &options, &mut show, call.stop())?;
         result(&report)
-    },
+    }),
 };
 
 /// The arguments of `run`, and of `plan`.

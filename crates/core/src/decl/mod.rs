@@ -100,6 +100,7 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
         prices,
         services: project.services,
         manifest: project.manifest,
+        is_shared: project.is_shared,
         errors: project.errors,
         stages: drafts.into_iter().filter_map(|draft| draft.stage).collect(),
     };

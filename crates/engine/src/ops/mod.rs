@@ -10,4 +10,5 @@ pub mod plan;
 pub mod project;
 pub mod run;
 pub mod schema;
+pub mod token;
 pub mod why;

@@ -25,7 +25,17 @@ use std::sync::Arc;
 
 /// The disk. Clones are cheap and share their count of operations.
 #[derive(Clone, Default)]
-pub struct Disk(Arc<Faults>);
+pub struct Disk {
+    faults: Arc<Faults>,
+    /// True if new folders and files are for their owner only.
+    is_private: bool,
+    /// True if [`Disk::private`] leaves the permissions to the umask.
+    is_open: bool,
+}
+
+/// The permissions of private folders and files.
+const PRIVATE_FOLDER: u32 = 0o700;
+const PRIVATE_FILE: u32 = 0o600;
 
 impl Disk {
     /// Returns the disk without faults.
@@ -38,7 +48,10 @@ impl Disk {
     pub fn from_setting(setting: Option<&str>) -> Self {
         #[cfg(any(test, feature = "faults"))]
         if let Some(setting) = setting {
-            return Self(Arc::new(Faults::from_setting(setting)));
+            return Self {
+                faults: Arc::new(Faults::from_setting(setting)),
+                ..Self::default()
+            };
         }
         let _ = setting;
         Self::real()
@@ -47,7 +60,40 @@ impl Disk {
     /// Returns the number of operations so far.
     #[cfg(any(test, feature = "faults"))]
     pub fn count(&self) -> u64 {
-        self.0.count()
+        self.faults.count()
+    }
+
+    /// Returns the disk, whose new folders and files only their owner can read, from their creation on.
+    #[must_use]
+    pub fn private(&self) -> Self {
+        Self {
+            is_private: !self.is_open,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the disk with the permissions of the umask for everything.
+    #[must_use]
+    pub fn open_to_umask(&self) -> Self {
+        Self {
+            is_open: true,
+            ..self.clone()
+        }
+    }
+
+    /// Takes a private folder away from everyone but its owner, if it exists and others may read it.
+    ///
+    /// # Errors
+    /// Fails if the permissions cannot be changed.
+    pub(crate) fn close_folder(&self, folder: &Path) -> Result<(), DiskError> {
+        use std::os::unix::fs::PermissionsExt as _;
+        let found = fs::symlink_metadata(folder).ok();
+        let is_shared =
+            |found: &fs::Metadata| found.is_dir() && found.permissions().mode() & 0o077 != 0;
+        if self.is_private && found.as_ref().is_some_and(is_shared) {
+            self.set_mode(folder, PRIVATE_FOLDER)?;
+        }
+        Ok(())
     }
 
     /// Creates a folder and its parents, and flushes each new one in its parent, so that it survives a crash.
@@ -60,6 +106,7 @@ impl Disk {
 
     /// Creates a folder and its parents without flushing. Returns those that are new.
     pub(crate) fn create_dirs(&self, folder: &Path) -> Result<Vec<PathBuf>, DiskError> {
+        use std::os::unix::fs::DirBuilderExt as _;
         let mut missing = Vec::new();
         let mut at = Some(folder);
         while let Some(folder) = at.filter(|folder| !folder.as_os_str().is_empty()) {
@@ -83,8 +130,12 @@ impl Disk {
         }
         missing.reverse();
         for folder in &missing {
-            let step = self.0.step("make", folder);
-            match fs::create_dir(folder) {
+            let step = self.faults.step("make", folder);
+            let mut builder = fs::DirBuilder::new();
+            if self.is_private {
+                builder.mode(PRIVATE_FOLDER);
+            }
+            match builder.create(folder) {
                 Ok(()) => step.made(folder),
                 // Another thread made it first.
                 Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
@@ -117,7 +168,7 @@ impl Disk {
 
     /// Renames `from` to `to` atomically, replacing `to`.
     pub fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
-        let step = self.0.step_away("rename", to, false);
+        let step = self.faults.step_away("rename", to, false);
         let renamed = fs::rename(from, to).map(|()| step.renamed(from, to));
         renamed.map_err(|cause| {
             // The source being gone is said of the source, everything else of the target.
@@ -131,7 +182,7 @@ impl Disk {
 
     /// Flushes the entries of a folder, so that what was created, renamed or removed in it survives a crash.
     pub fn sync_dir(&self, folder: &Path) -> Result<(), DiskError> {
-        let step = self.0.step_flush(folder);
+        let step = self.faults.step_flush(folder);
         let flushed = if step.is_wanted() {
             File::open(folder).and_then(|folder| folder.sync_all())
         } else {
@@ -146,7 +197,7 @@ impl Disk {
 
     /// Flushes a file that another program wrote.
     pub fn sync_file(&self, path: &Path) -> Result<(), DiskError> {
-        let step = self.0.step_flush(path);
+        let step = self.faults.step_flush(path);
         if step.is_wanted() {
             let flushed = File::open(path).and_then(|file| file.sync_all());
             flushed.map_err(|cause| error(path, "flush", cause))?;
@@ -164,7 +215,7 @@ impl Disk {
         #[cfg(target_os = "linux")]
         {
             let _ = files;
-            let step = self.0.step_flush(folder);
+            let step = self.faults.step_flush(folder);
             if step.is_wanted() {
                 let flushed = File::open(folder)
                     .and_then(|folder| rustix::fs::syncfs(folder).map_err(io::Error::from));
@@ -184,14 +235,14 @@ impl Disk {
 
     /// Removes a file if it exists.
     pub fn remove_file(&self, path: &Path) -> Result<(), DiskError> {
-        let step = self.0.step_away("remove", path, false);
+        let step = self.faults.step_away("remove", path, false);
         let removed = gone(fs::remove_file(path)).map(|()| step.removed(path));
         removed.map_err(|cause| error(path, "remove", cause))
     }
 
     /// Removes a folder with its content if it exists, without following symbolic links.
     pub fn remove_dir_all(&self, folder: &Path) -> Result<(), DiskError> {
-        let step = self.0.step_away("remove", folder, true);
+        let step = self.faults.step_away("remove", folder, true);
         if step.is_half() {
             // A kill in the middle: a part of what is in the folder is gone.
             let first = fs::read_dir(folder).ok().and_then(|mut all| all.next());
@@ -208,7 +259,7 @@ impl Disk {
     /// Sets the permissions of a file (`chmod`).
     pub(crate) fn set_mode(&self, path: &Path, mode: u32) -> Result<(), DiskError> {
         use std::os::unix::fs::PermissionsExt as _;
-        let _step = self.0.step("set permissions of", path);
+        let _step = self.faults.step("set permissions of", path);
         let set = fs::set_permissions(path, fs::Permissions::from_mode(mode));
         set.map_err(|cause| error(path, "set the permissions of", cause))
     }
@@ -266,8 +317,11 @@ impl Disk {
         options: &mut OpenOptions,
     ) -> Result<DiskFile, DiskError> {
         use std::os::unix::fs::OpenOptionsExt as _;
-        let step = self.0.step(action, path);
+        let step = self.faults.step(action, path);
         let flags = rustix::fs::OFlags::NOFOLLOW.bits();
+        if self.is_private {
+            options.mode(PRIVATE_FILE);
+        }
         let opened = options.custom_flags(flags.cast_signed()).open(path);
         let file = opened.map_err(|cause| error(path, action, cause))?;
         if action == "create" {
@@ -275,7 +329,11 @@ impl Disk {
         } else {
             step.made(path);
         }
-        Ok(DiskFile::new(Arc::clone(&self.0), file, path.to_owned()))
+        Ok(DiskFile::new(
+            Arc::clone(&self.faults),
+            file,
+            path.to_owned(),
+        ))
     }
 }
 

@@ -4,13 +4,22 @@ use jiff::Timestamp;
 use std::io::Read as _;
 use ulid::Ulid;
 
+/// Returns random bytes of the system.
+///
+/// # Errors
+/// Fails if the system returns none.
+pub fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Creates an id of 26 characters for this time (<https://github.com/ulid/spec>).
 ///
 /// # Errors
 /// Fails if the system returns no random bytes.
 pub fn new_id(now: Timestamp) -> std::io::Result<String> {
-    let mut bytes = [0; 16];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    let bytes = random_bytes()?;
     let millis = u64::try_from(now.as_millisecond()).unwrap_or_default();
     Ok(Ulid::from_parts(millis, u128::from_le_bytes(bytes)).to_string())
 }

@@ -90,6 +90,11 @@ impl Layout {
         self.own().join("leases")
     }
 
+    /// Returns `.milepost/mcp-token`, the token that clients of the MCP server by HTTP must bear.
+    pub fn token(&self) -> PathBuf {
+        self.own().join("mcp-token")
+    }
+
     /// Returns `.milepost/scratch`, the private folders of attempts, by run.
     pub fn scratch(&self) -> PathBuf {
         self.at(&scratch())

@@ -64,9 +64,9 @@ pub fn copy(
     let Some(name) = from.file_name().filter(|_| from.is_file()) else {
         return Ok(());
     };
-    disk.create_dir_all(&folder)?;
+    disk.private().create_dir_all(&folder)?;
     let to = folder.join(name);
-    disk.copy_file(&from, &to)?;
+    disk.private().copy_file(&from, &to)?;
     disk.sync_file(&to)
 }
 
@@ -77,7 +77,7 @@ pub(super) fn move_aside(disk: &Disk, from: &Path, to: &Path) -> Result<bool, Di
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(false),
         Err(cause) => return Err(DiskError::new("look at", from, cause)),
     }
-    disk.create_dir_all(parent(to))?;
+    disk.private().create_dir_all(parent(to))?;
     disk.rename(from, to)?;
     Ok(true)
 }
@@ -95,8 +95,8 @@ pub fn write_reason(
         // Something of this name was set aside, or a run that was killed wrote it.
         return Ok(());
     }
-    disk.create_dir_all(&folder)?;
-    disk.write_atomic(&place, why.as_bytes())
+    disk.private().create_dir_all(&folder)?;
+    disk.private().write_atomic(&place, why.as_bytes())
 }
 
 /// Lists the folders of quarantine, the oldest first.

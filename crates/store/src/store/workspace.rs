@@ -2,7 +2,7 @@
 
 use super::disk::{Disk, DiskError};
 use super::id::new_id;
-use super::layout::Layout;
+use super::layout::{Layout, answers};
 use super::scan::files::real_path;
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -238,6 +238,24 @@ impl Workspace {
             }
         }
         Ok(disk.create_dir_all(&own)?)
+    }
+
+    /// Takes the folders of answers, calls, prompts and leases away from everyone but their owner: an earlier version left them to the
+    /// umask.
+    pub fn close_folders(&self, disk: &Disk, project: &Path) -> Result<(), WorkspaceError> {
+        let (layout, disk) = (&self.layout, disk.private());
+        let folders = [
+            layout.answers(),
+            layout.calls(),
+            layout.batches(),
+            layout.leases(),
+            layout.quarantine(),
+            answers(project),
+        ];
+        for folder in folders {
+            disk.close_folder(&folder)?;
+        }
+        Ok(())
     }
 
     /// Applies changes and writes the identity. Returns false if nothing changed. A value that is stored already over the same

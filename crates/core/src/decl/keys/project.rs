@@ -44,6 +44,13 @@ pub(crate) static PROJECT: TableSpec = TableSpec {
             "The most that a workspace may spend on agents, over all its runs.",
         ),
         key(
+            "permissions",
+            Choice(&["owner", "umask"]),
+            Optional,
+            "owner",
+            "Who can read answers, calls, prompts, leases and quarantine: only their owner, or everyone whom the umask lets.",
+        ),
+        key(
             "services",
             Named(&SERVICE),
             Optional,

@@ -36,6 +36,8 @@ pub(crate) struct Project {
     pub(crate) limits: Limits,
     /// Services.
     pub(crate) services: BTreeMap<String, Service>,
+    /// True if the umask decides who can read what agents are asked and answer.
+    pub(crate) is_shared: bool,
     /// Names for outcomes.
     pub(crate) errors: BTreeMap<String, String>,
     /// How workspace lists are read.
@@ -107,6 +109,9 @@ pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile) -> Project {
     project.limits = limits(file, &mut reader.report, &top);
     project.services = services::read(reader, file, &top, &mut project.names);
     project.manifest = manifest::read(reader, file, &top);
+    project.is_shared = top
+        .text("permissions")
+        .is_some_and(|(word, _)| word == "umask");
     project.errors = errors(file, &mut reader.report, &top);
     project
 }

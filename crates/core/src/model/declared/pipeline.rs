@@ -28,6 +28,8 @@ pub struct Pipeline {
     pub services: BTreeMap<String, Service>,
     /// How workspace lists are read.
     pub manifest: Manifest,
+    /// True if the umask decides who can read answers, calls, prompts and leases, and not only their owner.
+    pub is_shared: bool,
     /// Names for outcomes, for all stages.
     pub errors: BTreeMap<String, String>,
     /// The stages, by number.

@@ -1,6 +1,7 @@
 //! Work for external agents: a client leases a batch, answers its questions, and submits the answers.
 
 mod next_batch;
+mod owner;
 mod refusals;
 mod release_batch;
 mod results;
@@ -8,6 +9,7 @@ mod submit_batch;
 mod workspace;
 
 pub use next_batch::{LeaseOptions, next_batch};
+pub use owner::LeaseClient;
 pub use release_batch::release_batch;
 pub use results::{
     AnswerFile, Expected, Leased, Left, NextBatch, Nothing, Refusal, Released, Submitted,

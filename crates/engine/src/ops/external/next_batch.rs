@@ -1,5 +1,6 @@
 //! Leases the next batch that an external client can answer.
 
+use super::owner::LeaseClient;
 use super::results::{Leased, Left, NextBatch, Nothing, WhyNothing};
 use super::workspace::{external_agents, with_workspace};
 use crate::ops::project::error::OpsError;
@@ -41,6 +42,8 @@ pub struct LeaseOptions {
     pub stage: Option<String>,
     /// The name of the client, under which its answers are kept.
     pub client: String,
+    /// The client that will own the lease; `None`: whoever knows the id of the lease.
+    pub owner: Option<LeaseClient>,
     /// How long the lease lasts, in seconds; 600 by default.
     pub seconds: Option<u64>,
     /// Returns the text of the prompt, besides the file that holds it.
@@ -256,11 +259,13 @@ impl Search<'_> {
         let seconds = SignedDuration::from_secs(i64::try_from(self.seconds).unwrap_or(i64::MAX));
         let expires = self.now.checked_add(seconds).unwrap_or(Timestamp::MAX);
         let questions = parts.questions.iter();
+        let owner = self.options.owner.as_ref();
         let lease = Lease {
             id: id.clone(),
             stage: stage.name.clone(),
             batch: batch.batch.key.clone(),
             client: self.options.client.clone(),
+            owner: owner.map(|owner| owner.owner(&id, self.now)),
             since: self.now,
             expires,
             state: LeaseState::Leased,

@@ -1,5 +1,6 @@
 //! Refusals of leases, and violations of answers, as data.
 
+use super::owner::{LeaseClient, may_use};
 use super::results::{Expected, Refusal, Violation, WhyRefused};
 use crate::run::agents::external::{ReplyError, ReplyErrorKind};
 use milepost_core::model::outcome::Outcome;
@@ -24,11 +25,18 @@ pub(super) fn unknown(id: &str) -> Refusal {
 }
 
 /// Returns a refusal if another client holds the lease.
-pub(super) fn foreign(lease: &Lease, client: Option<&str>) -> Option<Refusal> {
-    let client = client.filter(|client| *client != lease.client)?;
+pub(super) fn foreign(
+    lease: &Lease,
+    client: Option<&str>,
+    owner: Option<&LeaseClient>,
+) -> Option<Refusal> {
+    let other = client.filter(|client| *client != lease.client);
+    if other.is_none() && may_use(lease, owner) {
+        return None;
+    }
     let why = WhyRefused::ForeignLease {
         holder: lease.client.clone(),
-        client: client.to_owned(),
+        client: other.map(str::to_owned),
     };
     Some(refusal(lease, why))
 }

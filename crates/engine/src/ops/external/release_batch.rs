@@ -1,5 +1,6 @@
 //! Releases a lease.
 
+use super::owner::LeaseClient;
 use super::refusals;
 use super::results::Released;
 use crate::ops::project::error::OpsError;
@@ -7,7 +8,8 @@ use crate::ops::project::open::open;
 use crate::ops::project::request::Request;
 use milepost_store::store::leases::{LeaseState, Leases};
 
-/// Releases a lease, so that another client can lease the batch. Right answers are kept. `client`: only if it holds the lease.
+/// Releases a lease, so that another client can lease the batch. Right answers are kept. The lease must belong to `owner`, and to a
+/// client of the name `client`, if there is one.
 ///
 /// # Errors
 /// When there is no project, or the disk fails.
@@ -15,6 +17,7 @@ pub fn release_batch(
     request: &Request,
     lease: &str,
     client: Option<&str>,
+    owner: Option<&LeaseClient>,
 ) -> Result<Released, OpsError> {
     let opened = open(request)?;
     opened.workspace.prepare(&opened.disk)?;
@@ -32,7 +35,7 @@ pub fn release_batch(
     };
     released.stage = Some(found.stage.clone());
     released.batch = Some(found.batch.clone());
-    if let Some(refusal) = refusals::foreign(&found, client) {
+    if let Some(refusal) = refusals::foreign(&found, client, owner) {
         released.refused = Some(refusal);
         return Ok(released);
     }

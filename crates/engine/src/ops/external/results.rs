@@ -230,8 +230,8 @@ pub enum WhyRefused {
     ForeignLease {
         /// The client that holds it.
         holder: String,
-        /// The client that called.
-        client: String,
+        /// The name of the client that called, if it is another one.
+        client: Option<String>,
     },
     /// The lease was released.
     LeaseReleased,

@@ -136,41 +136,79 @@ struct FileWatch {
     invalid: Option<(FileStamp, Incomplete)>,
 }
 
-/// Waits for a file. Calls `report` now and then with the time waited and what is missing. Nothing is written.
-///
-/// # Errors
-/// When there is no project, its declarations are wrong, or the path leaves it.
-pub fn await_file(
-    request: &Request,
-    options: &AwaitOptions,
-    report: &mut dyn FnMut(Duration, &Incomplete),
-    stop: &StopFlag,
-) -> Result<WaitOutcome, OpsError> {
-    let opened = open(request)?;
-    let file = client_path(&opened, &options.path)?;
-    let watch = Stopwatch::start();
-    let mut reported = None;
-    let mut seen = FileWatch::default();
-    loop {
+/// A wait for a file. It holds no thread: the caller asks it again after each pause. Nothing is written.
+pub struct FileWait {
+    opened: OpenProject,
+    file: FilePath,
+    options: AwaitOptions,
+    watch: Stopwatch,
+    reported: Option<Duration>,
+    seen: FileWatch,
+}
+
+/// What a look at the file returned.
+#[derive(Debug)]
+pub enum WaitStep {
+    /// The wait is over.
+    Over(WaitOutcome),
+    /// The file is not complete. The next look is due after this pause.
+    Pause(Duration),
+}
+
+impl FileWait {
+    /// Begins to wait for a file.
+    ///
+    /// # Errors
+    /// When there is no project, its declarations are wrong, or the path leaves it.
+    pub fn begin(request: &Request, options: AwaitOptions) -> Result<Self, OpsError> {
+        let opened = open(request)?;
+        let file = client_path(&opened, &options.path)?;
+        Ok(Self {
+            opened,
+            file,
+            options,
+            watch: Stopwatch::start(),
+            reported: None,
+            seen: FileWatch::default(),
+        })
+    }
+
+    /// Looks at the file once. Calls `report` now and then with the time waited and what is missing.
+    ///
+    /// # Errors
+    /// When the file or the state of the workspace cannot be read.
+    pub fn look(
+        &mut self,
+        report: &mut dyn FnMut(Duration, &Incomplete),
+        stop: &StopFlag,
+    ) -> Result<WaitStep, OpsError> {
+        let Self {
+            opened,
+            file,
+            options,
+            watch,
+            reported,
+            seen,
+        } = self;
         let now = watch.elapsed();
-        let incomplete = match look(&opened, &file, options, now, &mut seen)? {
-            Ok(complete) => return Ok(WaitOutcome::Complete(Box::new(complete))),
+        let incomplete = match look(opened, file, options, now, seen)? {
+            Ok(complete) => return Ok(WaitStep::Over(WaitOutcome::Complete(Box::new(complete)))),
             Err(incomplete) => incomplete,
         };
         if stop.is_set() {
-            return Ok(WaitOutcome::Stopped);
+            return Ok(WaitStep::Over(WaitOutcome::Stopped));
         }
         if now >= options.timeout {
-            return Ok(WaitOutcome::Timeout(incomplete));
+            return Ok(WaitStep::Over(WaitOutcome::Timeout(incomplete)));
         }
         if reported.is_none_or(|before| now >= before + options.poll) {
-            reported = Some(now);
+            *reported = Some(now);
             report(now, &incomplete);
         }
         // The last look is when the time is over.
         let left = options.timeout.saturating_sub(now);
         let pause = options.look.min(options.stable).min(left);
-        stop.pause(pause.max(Duration::from_millis(1)));
+        Ok(WaitStep::Pause(pause.max(Duration::from_millis(1))))
     }
 }
 

@@ -50,6 +50,9 @@ pub(crate) fn lock(opened: &mut OpenProject, command: &str) -> Result<WorkspaceL
     let holder = Holder::this(&run_id, now, command);
     let (lock, dead) = Lock::take(&opened.disk, &opened.workspace.layout.lock(), &holder)?;
     opened.workspace.make(&opened.disk, now)?;
+    opened
+        .workspace
+        .close_folders(&opened.disk, &opened.project)?;
     let identity = &opened.workspace.identity;
     let shown = &mut opened.settings.workspace;
     shown.insert("session_id".into(), identity.session_id.clone().into());

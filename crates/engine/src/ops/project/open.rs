@@ -76,6 +76,7 @@ pub(crate) fn open_without_values(request: &Request) -> Result<OpenProject, OpsE
     let (pipeline, warnings) =
         decl::load(&on_disk).map_err(|problems| OpsError::Declarations(Box::new(problems)))?;
     let declared = on_disk.digest();
+    let pipeline_is_shared = pipeline.is_shared;
     let workspace = Workspace::open(&workspace_of(request, &project), request.now())?;
     let files = Files::new(&project, workspace.layout.root());
     let cache = StatCache::with_clock(&workspace.layout.stat_cache(), Box::new(request.ahead));
@@ -102,7 +103,11 @@ pub(crate) fn open_without_values(request: &Request) -> Result<OpenProject, OpsE
         set: BTreeMap::new(),
         unset: BTreeSet::new(),
         agents: BTreeMap::new(),
-        disk: request.disk.clone(),
+        disk: if pipeline_is_shared {
+            request.disk.open_to_umask()
+        } else {
+            request.disk.clone()
+        },
         clock: Arc::clone(&request.clock),
         epoch: request.epoch,
         environment: program_environment(&request.environment),

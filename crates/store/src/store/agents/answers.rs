@@ -93,7 +93,7 @@ impl Answers {
         let log = |folder: PathBuf| AnswerLog {
             folder,
             known: OnceLock::new(),
-            disk: disk.clone(),
+            disk: disk.private(),
             run: run.to_owned(),
         };
         Self {

@@ -36,7 +36,10 @@ impl BatchLog {
     /// Creates an empty log for a run.
     pub fn new(disk: &Disk, layout: &Layout, run: &str) -> Self {
         Self {
-            lines: ChecksummedLog::new(disk, layout.batches().join(format!("{run}.jsonl"))),
+            lines: ChecksummedLog::new(
+                &disk.private(),
+                layout.batches().join(format!("{run}.jsonl")),
+            ),
             run: run.to_owned(),
             count: 0,
         }

@@ -70,8 +70,8 @@ impl CallLog {
     pub fn new(disk: &Disk, layout: &Layout, run: &str) -> Self {
         let folder = layout.calls();
         Self {
-            disk: disk.clone(),
-            lines: ChecksummedLog::new(disk, folder.join(format!("{run}.jsonl"))),
+            disk: disk.private(),
+            lines: ChecksummedLog::new(&disk.private(), folder.join(format!("{run}.jsonl"))),
             folder: folder.join(run),
             count: 0,
         }

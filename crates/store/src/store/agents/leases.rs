@@ -5,7 +5,7 @@
 
 use crate::store::disk::{Disk, DiskError};
 use crate::store::layout::Layout;
-use crate::store::lock::SharedLock;
+use crate::store::lock::{Holder, SharedLock};
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::call::Sent;
@@ -34,6 +34,9 @@ pub struct Lease {
     pub batch: String,
     /// The name of the client.
     pub client: String,
+    /// The client that took it, if its server knew it by more than its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<LeaseOwner>,
     /// The time at which the lease was granted.
     pub since: Timestamp,
     /// The time at which it expires.
@@ -56,6 +59,16 @@ pub struct Lease {
     pub keeps_id: bool,
     /// The name of the file for the answer.
     pub answer: String,
+}
+
+/// The client that took a lease, as its server knows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LeaseOwner {
+    /// The client: its session, or its name if it has none.
+    pub client: Digest,
+    /// The process of the session; `None` without a session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Holder>,
 }
 
 /// The state of a lease.
@@ -112,11 +125,11 @@ impl Leases {
     /// # Errors
     /// Fails if the disk fails.
     pub fn lock(disk: &Disk, layout: &Layout) -> Result<Self, LeaseError> {
-        let folder = layout.leases();
+        let (folder, disk) = (layout.leases(), disk.private());
         disk.create_dir_all(&folder)?;
-        let lock = SharedLock::wait_alone(disk, &folder.join("lock"))?;
+        let lock = SharedLock::wait_alone(&disk, &folder.join("lock"))?;
         Ok(Self {
-            disk: disk.clone(),
+            disk,
             folder,
             _lock: lock,
         })

@@ -146,7 +146,7 @@ impl Compaction {
     }
 
     fn write(&self, disk: &Disk, to: &Path) -> Result<(), DiskError> {
-        let mut file = disk.create(to)?;
+        let mut file = disk.private().create(to)?;
         let mut gathered = Vec::new();
         let mut from: Option<(usize, File)> = None;
         for &(index, at, length) in &self.stays {

@@ -1,0 +1,163 @@
+//! Admits requests: by their token, their size, their time, and the requests that their client has in progress.
+
+use super::connections::Connection;
+use super::sessions::Sessions;
+use crate::mcp::clients::Client;
+use crate::mcp::limits::{BODY, BODY_TIME};
+use crate::mcp::server::{SESSION, Server};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{AUTHORIZATION, CONNECTION, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use milepost_core::base::digest::Digest;
+use rmcp::transport::streamable_http_server::StreamableHttpService;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
+
+/// What stands between connections and the protocol.
+pub(super) struct Gate {
+    token: Option<Digest>,
+    service: StreamableHttpService<Server, LocalSessionManager>,
+    sessions: Sessions,
+}
+
+impl Gate {
+    pub(super) fn new(
+        token: Option<Digest>,
+        service: StreamableHttpService<Server, LocalSessionManager>,
+        sessions: Arc<LocalSessionManager>,
+    ) -> Self {
+        Self {
+            token,
+            service,
+            sessions: Sessions::new(sessions),
+        }
+    }
+
+    /// Answers a request.
+    pub(super) async fn answer(
+        &self,
+        request: Request<Incoming>,
+        connection: &Connection,
+        client: Arc<Client>,
+    ) -> HttpAnswer {
+        match self.admit(request, connection).await {
+            Ok((mut request, guards)) => {
+                let opens = opens_session(request.headers());
+                request.extensions_mut().insert(client);
+                let answer = self.service.handle(request).await;
+                let opened = answer.headers().get(SESSION).filter(|_| opens);
+                if let Some(id) = opened.and_then(|id| id.to_str().ok()) {
+                    self.sessions.opened(id);
+                }
+                // The request is in progress until its answer was sent.
+                answer.map(|body| {
+                    let held = move |frame| {
+                        std::hint::black_box(&guards);
+                        frame
+                    };
+                    body.map_frame(held).boxed()
+                })
+            }
+            Err(refused) => *refused,
+        }
+    }
+
+    /// Reads a request completely, unless it is refused. Also returns what counts it as in progress.
+    async fn admit(
+        &self,
+        request: Request<Incoming>,
+        connection: &Connection,
+    ) -> Result<(Request<Full<Bytes>>, impl Send + Sync + 'static), Box<HttpAnswer>> {
+        if !self.is_authorized(request.headers()) {
+            let mut answer = refusal(
+                StatusCode::UNAUTHORIZED,
+                "send the header `Authorization: Bearer TOKEN`; the server printed its token when it started",
+            );
+            let bearer = HeaderValue::from_static("Bearer realm=\"milepost\"");
+            answer.headers_mut().insert(WWW_AUTHENTICATE, bearer);
+            return Err(answer);
+        }
+        connection.admitted();
+        let session = request.headers().get(SESSION);
+        let permit = match session.and_then(|id| id.to_str().ok()) {
+            Some(id) => self.sessions.begin(id).ok_or_else(|| {
+                later(
+                    StatusCode::TOO_MANY_REQUESTS,
+                    "this session has too many requests in progress: wait until one has ended",
+                )
+            })?,
+            None => None,
+        };
+        let opens = request.method() == Method::POST && opens_session(request.headers());
+        if opens && !self.sessions.make_room().await {
+            return Err(later(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many sessions are open, and each has a request in progress",
+            ));
+        }
+        let (parts, body) = request.into_parts();
+        let read = Limited::new(body, BODY).collect();
+        let body = match tokio::time::timeout(BODY_TIME, read).await {
+            Ok(Ok(body)) => body.to_bytes(),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => {
+                return Err(refusal(
+                    StatusCode::PAYLOAD_TOO_LARGE,
+                    &format!("the body is longer than {BODY} bytes"),
+                ));
+            }
+            Ok(Err(_)) => return Err(refusal(StatusCode::BAD_REQUEST, "the body ended early")),
+            Err(_) => {
+                let why = format!("the body did not arrive within {} s", BODY_TIME.as_secs());
+                return Err(refusal(StatusCode::REQUEST_TIMEOUT, &why));
+            }
+        };
+        let request = Request::from_parts(parts, Full::new(body));
+        Ok((request, (permit, connection.begin())))
+    }
+
+    /// Returns true if the request bears the token.
+    fn is_authorized(&self, headers: &HeaderMap) -> bool {
+        let Some(token) = &self.token else {
+            return true;
+        };
+        let given = headers.get(AUTHORIZATION).and_then(|value| {
+            let (scheme, given) = value.to_str().ok()?.split_once(' ')?;
+            let is_bearer = scheme.eq_ignore_ascii_case("bearer");
+            is_bearer.then(|| given.trim())
+        });
+        given.is_some_and(|given| is_same(token, &Digest::of(given)))
+    }
+}
+
+/// Compares in a time that does not depend on the digests.
+fn is_same(one: &Digest, other: &Digest) -> bool {
+    let (one, other) = (one.hex(), other.hex());
+    let pairs = one.bytes().zip(other.bytes());
+    pairs.fold(0, |differs, (one, other)| differs | (one ^ other)) == 0
+}
+
+/// Returns true if a request may open a session: it names none.
+fn opens_session(headers: &HeaderMap) -> bool {
+    !headers.contains_key(SESSION)
+}
+
+fn refusal(status: StatusCode, why: &str) -> Box<HttpAnswer> {
+    let mut answer = Response::new(Full::new(Bytes::from(format!("{why}\n"))).boxed());
+    *answer.status_mut() = status;
+    // The rest of the request is not read.
+    let close = HeaderValue::from_static("close");
+    answer.headers_mut().insert(CONNECTION, close);
+    Box::new(answer)
+}
+
+fn later(status: StatusCode, why: &str) -> Box<HttpAnswer> {
+    let mut answer = refusal(status, why);
+    let seconds = HeaderValue::from_static("1");
+    answer.headers_mut().insert(RETRY_AFTER, seconds);
+    answer
+}
