@@ -39,7 +39,7 @@ pub(crate) fn carry_out(cli: Cli, environment: &Environment) -> u8 {
     };
     let printer = settings::printer(&cli.everywhere, environment, watched);
     let done = start_log(&cli, environment).and_then(|()| command(cli, environment, &printer));
-    done.unwrap_or_else(|error| failure::print(&printer, &error))
+    printer.ended(done.unwrap_or_else(|error| failure::print(&printer, &error)))
 }
 
 fn start_log(cli: &Cli, environment: &Environment) -> Result<(), OpsError> {

@@ -1,5 +1,6 @@
 //! Turns a panic into a message and an exit code: no person sees a backtrace.
 
+use milepost_core::base::visible::visible;
 use milepost_engine::ops::exit_code::FAILED;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +15,7 @@ pub(crate) fn guarded(work: impl FnOnce() -> u8) -> u8 {
             .location()
             .map(|place| format!("{}:{}", place.file(), place.line()));
         let what = panic.payload_as_str().unwrap_or("no message");
-        let text = format!("{} ({what})", place.unwrap_or_default());
+        let text = format!("{} ({})", place.unwrap_or_default(), visible(what));
         tracing::error!("panicked at {text}");
         *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
     }));

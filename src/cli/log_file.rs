@@ -1,7 +1,8 @@
-//! `--log-file`: a debug log without keys.
+//! `--log-file`: a debug log without keys and control characters.
 
 use super::env::Environment;
 use milepost_core::base::redact::Redactor;
+use milepost_core::base::visible::visible_lines;
 use milepost_engine::ops::project::{OpsError, append_file};
 use std::io::{self, Write};
 use std::path::Path;
@@ -31,7 +32,7 @@ pub(crate) fn begin(file: &Path, environment: &Environment) -> Result<(), OpsErr
     tracing::subscriber::set_global_default(log).map_err(|error| OpsError::Usage(error.to_string()))
 }
 
-/// Removes keys from each record. A record arrives in one piece.
+/// Removes keys and control characters from each record. A record arrives in one piece.
 struct Hiding<W> {
     file: W,
     redactor: Redactor,
@@ -39,7 +40,9 @@ struct Hiding<W> {
 
 impl<W: Write> Write for Hiding<W> {
     fn write(&mut self, record: &[u8]) -> io::Result<usize> {
-        self.file.write_all(&self.redactor.bytes(record))?;
+        let record_shown = self.redactor.bytes(record);
+        let shown = String::from_utf8_lossy(&record_shown);
+        self.file.write_all(visible_lines(&shown).as_bytes())?;
         Ok(record.len())
     }
 

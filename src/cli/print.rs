@@ -1,16 +1,25 @@
 //! The only printer: results go to standard output, everything else to standard error.
+//!
+//! No control character reaches a terminal: those that the views left are written as escapes, except line breaks, tabs and styles.
 
 use crate::view::text::style::Style;
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use milepost_core::base::redact::redact;
+use milepost_core::base::visible::visible_lines;
+use milepost_engine::ops::exit_code::FAILED;
 use serde_json::Value;
-use std::io::Write;
+use std::io::{self, Write};
+use std::sync::{Arc, OnceLock};
 
 /// Standard error, with the bars drawn on it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Screen {
     bars: Option<MultiProgress>,
 }
+
+/// Why standard output could not be written; empty if it could.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OutputFault(Arc<OnceLock<String>>);
 
 impl Screen {
     /// Returns standard error with bars.
@@ -26,8 +35,9 @@ impl Screen {
     }
 
     /// Prints a line above the bars.
-    pub(crate) fn line(&self, text: &str) {
-        let print = || put(&mut std::io::stderr().lock(), text);
+    fn line(&self, text: &str) {
+        // Without standard error, nothing can say so.
+        let print = || drop(put(&mut io::stderr().lock(), text));
         match &self.bars {
             Some(bars) => bars.suspend(print),
             None => print(),
@@ -47,23 +57,47 @@ pub(crate) struct Printer {
     /// Prints only warnings and errors.
     pub(crate) quiet: bool,
     pub(crate) screen: Screen,
+    pub(crate) fault: OutputFault,
 }
 
 impl Printer {
     /// Prints a result.
-    #[expect(clippy::unused_self, reason = "only the owner of a printer prints")]
     pub(crate) fn result(&self, text: &str) {
-        put(&mut std::io::stdout().lock(), text.trim_end_matches('\n'));
+        self.put(&self.out.printable(text.trim_end_matches('\n')));
     }
 
-    /// Prints a result as JSON.
+    /// Prints a result as JSON on several lines.
     pub(crate) fn result_json(&self, value: &Value) {
-        self.result(&format!("{value:#}"));
+        self.put(&visible_lines(&format!("{value:#}")));
+    }
+
+    /// Prints a result as JSON on one line.
+    pub(crate) fn result_line(&self, value: &Value) {
+        self.put(&visible_lines(&value.to_string()));
+    }
+
+    fn put(&self, text: &str) {
+        match put(&mut io::stdout().lock(), text) {
+            // The reader may have closed the pipe, as `head` does.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                let _ = self.fault.0.set(error.to_string());
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the exit code of the program; if results could not be written, says so, and the code is not 0.
+    pub(crate) fn ended(&self, code: u8) -> u8 {
+        let Some(why) = self.fault.0.get() else {
+            return code;
+        };
+        self.error(&format!("cannot write to standard output: {why}"));
+        if code == 0 { FAILED } else { code }
     }
 
     /// Prints a message, without anything that looks like a key.
     pub(crate) fn say(&self, text: &str) {
-        self.screen.line(&redact(text));
+        self.screen.line(&self.err.printable(&redact(text)));
     }
 
     /// Prints a line that may hold a key which its reader needs, such as the token of a server.
@@ -73,16 +107,24 @@ impl Printer {
 
     /// Prints an error.
     pub(crate) fn error(&self, text: &str) {
-        self.say(&format!("{} {text}", self.err.bad("error:")));
+        self.say(&format!("{} {}", self.err.bad("error:"), attached(text)));
     }
 
     /// Prints a warning.
     pub(crate) fn warning(&self, text: &str) {
-        self.say(&format!("{} {text}", self.err.warn("warning:")));
+        self.say(&format!("{} {}", self.err.warn("warning:"), attached(text)));
     }
 }
 
-fn put(to: &mut dyn Write, text: &str) {
-    // The reader may have closed the pipe, as `head` does.
-    let _ = writeln!(to, "{text}").and_then(|()| to.flush());
+/// Indents the lines after the first one, so that no name in a message begins a line.
+fn attached(text: &str) -> String {
+    let lines = text.split('\n').enumerate().map(|(at, line)| match line {
+        line if at == 0 || line.is_empty() || line.starts_with(' ') => line.to_owned(),
+        line => format!("    {line}"),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn put(to: &mut dyn Write, text: &str) -> io::Result<()> {
+    writeln!(to, "{text}").and_then(|()| to.flush())
 }

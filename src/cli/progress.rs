@@ -6,6 +6,7 @@ use crate::view::run::notice;
 use crate::view::text::invocation::Invocation;
 use crate::view::text::words::{seconds, some_of};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use milepost_core::base::visible::visible;
 use milepost_core::model::call::Spent;
 use milepost_core::model::choice::StoredNote;
 use milepost_engine::ops::run::{Notice, Observer, Stopwatch};
@@ -87,7 +88,7 @@ impl RunProgress {
         let bar = bars.map(|bars| {
             let bar = bars.add(bar(will, self.printer.err.on));
             bar.set_prefix(name.clone());
-            bar.set_message(about.unwrap_or_default().to_owned());
+            bar.set_message(visible(about.unwrap_or_default()).into_owned());
             bar.enable_steady_tick(Duration::from_millis(100));
             bar
         });

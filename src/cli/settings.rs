@@ -2,7 +2,7 @@
 
 use super::args::{Everywhere, When};
 use super::env::Environment;
-use super::print::{Printer, Screen};
+use super::print::{OutputFault, Printer, Screen};
 use crate::view::text::invocation::Invocation;
 use crate::view::text::style::Style;
 use crate::view::text::words::shell_word;
@@ -65,6 +65,7 @@ pub(crate) fn printer(
         } else {
             Screen::default()
         },
+        fault: OutputFault::default(),
     }
 }
 

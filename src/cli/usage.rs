@@ -4,8 +4,11 @@ use super::args::{Cli, Command};
 use super::env::Environment;
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use milepost_core::base::visible::visible_lines;
 use milepost_core::expr::place::nearest;
-use milepost_engine::ops::exit_code::USAGE;
+use milepost_engine::ops::exit_code::{FAILED, USAGE};
+use std::borrow::Cow;
+use std::io::Write as _;
 
 /// Adds a suggestion to an unknown command: a stage, a file, or a similar command.
 pub(crate) fn with_suggestion(mut error: clap::Error, environment: &Environment) -> clap::Error {
@@ -52,9 +55,23 @@ pub(crate) fn with_suggestion(mut error: clap::Error, environment: &Environment)
 
 /// Prints an error, or the help or version that was asked for, and returns the exit code.
 pub(crate) fn report(error: clap::Error) -> u8 {
-    // Nothing can be printed when the terminal is gone.
-    let _ = error.print();
-    u8::from(error.use_stderr()) * USAGE
+    let plain = error.render().to_string();
+    let printed = match visible_lines(&plain) {
+        Cow::Borrowed(_) => error.print(),
+        Cow::Owned(shown) => std::io::stderr().write_all(shown.as_bytes()),
+    };
+    match printed {
+        // The reader may have closed the pipe, as `head` does.
+        Err(failed) if !error.use_stderr() && failed.kind() != std::io::ErrorKind::BrokenPipe => {
+            // Without standard error, nothing can say so.
+            let _ = writeln!(
+                std::io::stderr(),
+                "error: cannot write to standard output: {failed}"
+            );
+            FAILED
+        }
+        _ => u8::from(error.use_stderr()) * USAGE,
+    }
 }
 
 // clap also suggests a name as short as `mcp` for many words that have nothing to do with it.

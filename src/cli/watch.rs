@@ -212,6 +212,6 @@ impl WatchPrinter<'_> {
     }
 
     fn line(&self, json: Value) {
-        self.printer.result(&json.to_string());
+        self.printer.result_line(&json);
     }
 }

@@ -7,14 +7,15 @@ use super::progress::progress_channel;
 use super::tool_error::ToolError;
 use super::tools::{self, Looked, ToolCall, ToolEntry};
 use hyper::http::request::Parts;
+use milepost_core::base::visible::visible_lines;
 use milepost_engine::ops::external::LeaseClient;
 use milepost_engine::ops::project::{OpsError, Request};
 use milepost_engine::ops::run::StopFlag;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
@@ -207,7 +208,9 @@ impl ServerHandler for Server {
         }
         let result = match done {
             Ok(Ok(value)) => {
+                let text = visible_lines(&value.to_string()).into_owned();
                 let mut result = CallToolResult::structured(value);
+                result.content = vec![ContentBlock::text(text)];
                 result.is_error = Some(false);
                 result
             }

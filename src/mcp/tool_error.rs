@@ -1,6 +1,7 @@
 //! Errors of tools: a message, a code for programs, and a hint.
 
 use milepost_core::base::redact::redact;
+use milepost_core::base::visible::visible_lines;
 use milepost_engine::ops::project::OpsError;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
@@ -28,9 +29,9 @@ impl ToolError {
     pub(super) fn new(code: &str, error: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             success: false,
-            error: redact(&error.into()).into_owned(),
+            error: visible_lines(&redact(&error.into())).into_owned(),
             code: code.to_owned(),
-            hint: hint.into(),
+            hint: visible_lines(&hint.into()).into_owned(),
             more: Map::new(),
         }
     }
@@ -53,7 +54,8 @@ impl ToolError {
     /// Returns the error as the result of a tool.
     pub(super) fn result(&self) -> CallToolResult {
         let value = json!(self);
-        let mut result = CallToolResult::error(vec![ContentBlock::text(value.to_string())]);
+        let mut result =
+            CallToolResult::error(vec![ContentBlock::text(visible_lines(&value.to_string()))]);
         result.structured_content = Some(value);
         result
     }

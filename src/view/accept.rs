@@ -4,6 +4,7 @@ use crate::view::run::notice::kept;
 use crate::view::text::reason::change;
 use crate::view::text::style::Style;
 use crate::view::text::words::place;
+use milepost_core::base::visible::visible;
 use milepost_engine::ops::change::accept::Accepted;
 
 /// Returns the accepted outputs and changes, a line each.
@@ -12,7 +13,7 @@ pub fn accept(data: &Accepted) -> String {
     for pinned in &data.pinned {
         text.push_str(&format!(
             "pinned   {} of {} ({}… → {}…)\n",
-            pinned.path,
+            visible(pinned.path.as_str()),
             place(&pinned.stage, &pinned.batch),
             pinned.old.short(),
             pinned.new.short()
@@ -28,7 +29,7 @@ pub fn accept(data: &Accepted) -> String {
         }
     }
     for checkpoint in &data.checkpoints {
-        text.push_str(&format!("written  {checkpoint}\n"));
+        text.push_str(&format!("written  {}\n", visible(checkpoint)));
     }
     for line in kept(Style::PLAIN, &data.quarantined) {
         text.push_str(&line);

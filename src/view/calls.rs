@@ -2,6 +2,7 @@
 
 use crate::view::text::table::{Side, time};
 use crate::view::text::words::{count, grouped, indented, seconds};
+use milepost_core::base::visible::{visible, visible_lines};
 use milepost_core::model::call::Spent;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
@@ -150,7 +151,7 @@ pub(crate) fn batch_calls(asked: &BatchCalls) -> String {
 /// Returns the error of a call, and the files of request and answer.
 fn more(call: &CallSummary) -> String {
     let message = call.message.as_ref();
-    let mut text = message.map_or_else(String::new, |message| format!("{message}\n"));
+    let mut text = message.map_or_else(String::new, |message| format!("{}\n", visible(message)));
     text.push_str(call.request.as_str());
     if let Some(answer) = &call.answer {
         text.push_str(&format!(", {}", answer.file_name()));
@@ -169,7 +170,8 @@ pub(crate) fn exchange(exchange: &Exchange) -> String {
         .map(String::as_str)
         .filter(|cell| !cell.is_empty())
         .collect();
-    let mut text = format!("{place}  {}\n", cells.join("  "));
+    let cells = cells.join("  ");
+    let mut text = format!("{place}  {}\n", visible(&cells));
     text.push_str(&indented(&more(call), 2));
     for (what, said) in [("asked", &exchange.prompt), ("answered", &exchange.text)] {
         match said {
@@ -187,14 +189,14 @@ pub(crate) fn exchange(exchange: &Exchange) -> String {
     text
 }
 
-/// Returns the start of a text, without control characters.
+/// Returns the start of a text.
 fn shown(text: &str) -> String {
-    let is_shown = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
+    let text = visible_lines(text);
     let lines = text.lines().count();
     let mut all: String = text
         .lines()
         .take(SHOWN)
-        .flat_map(|line| line.chars().filter(is_shown).chain(['\n']))
+        .flat_map(|line| [line, "\n"])
         .collect();
     if lines > SHOWN {
         let more = (lines - SHOWN) as u64;

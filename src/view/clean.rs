@@ -4,6 +4,7 @@ use crate::view::run::notice::kept;
 use crate::view::text::style::Style;
 use crate::view::text::table::{Side, table};
 use crate::view::text::words::{count, grouped};
+use milepost_core::base::visible::visible;
 use milepost_engine::ops::change::clean::Cleaned;
 use milepost_engine::ops::change::gc::Collected;
 
@@ -19,7 +20,7 @@ pub fn clean(data: &Cleaned) -> String {
         LISTED
     };
     for path in data.removed.iter().take(all) {
-        text.push_str(&format!("  {path}\n"));
+        text.push_str(&format!("  {}\n", visible(path)));
     }
     if data.removed.len() > all {
         let more = (data.removed.len() - all) as u64;
@@ -27,7 +28,8 @@ pub fn clean(data: &Cleaned) -> String {
     }
     for path in data.altered.iter().filter(|_| data.dry_run) {
         text.push_str(&format!(
-            "  {path}  (modified by hand: goes to quarantine)\n"
+            "  {}  (modified by hand: goes to quarantine)\n",
+            visible(path)
         ));
     }
     let verb = if data.dry_run {
@@ -67,7 +69,10 @@ pub fn gc(data: &Collected) -> String {
     } else {
         "freed"
     };
-    let left = data.left.iter().map(|line| format!("left: {line}\n"));
+    let left = data
+        .left
+        .iter()
+        .map(|line| format!("left: {}\n", visible(line)));
     format!(
         "{}{}{} bytes {verb}\n",
         table(&sides, &rows),

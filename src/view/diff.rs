@@ -1,6 +1,7 @@
 //! `diff` as text: differences by output, record and field.
 
 use crate::view::text::words::{count, grouped};
+use milepost_core::base::visible::visible;
 use milepost_engine::ops::inspect::diff::{Diff, OutputDiff};
 use milepost_engine::ops::inspect::elements::{ElementsDiff, FieldChange, Keys};
 use serde_json::Value;
@@ -10,7 +11,7 @@ const SHOWN: usize = 60;
 
 /// Returns the differences, or that there are none.
 pub fn diff(data: &Diff) -> String {
-    let mut text = format!("old: {}\nnew: {}\n", data.old, data.new);
+    let mut text = format!("old: {}\nnew: {}\n", visible(&data.old), visible(&data.new));
     if data.digests_only && !data.outputs.is_empty() {
         text.push_str("only the digests of the old files are known, not their contents\n");
     }
@@ -27,7 +28,11 @@ pub fn diff(data: &Diff) -> String {
 }
 
 fn of_output(output: &OutputDiff) -> String {
-    let mut text = format!("\n{} of {}", output.output, output.stage);
+    let mut text = format!(
+        "\n{} of {}",
+        visible(&output.output),
+        visible(&output.stage)
+    );
     text.push_str(&match output.same {
         0 => String::new(),
         same => format!(", {} the same", count(same, "file", "files")),
@@ -39,7 +44,7 @@ fn of_output(output: &OutputDiff) -> String {
         ('-', &output.removed),
     ] {
         for file in files {
-            text.push_str(&format!("  {sign} {file}\n"));
+            text.push_str(&format!("  {sign} {}\n", visible(file)));
         }
     }
     if output.more > 0 {
@@ -52,7 +57,10 @@ fn of_output(output: &OutputDiff) -> String {
         text.push_str(&field(change));
     }
     if let Some(problem) = &output.problem {
-        text.push_str(&format!("  not compared by content: {problem}\n"));
+        text.push_str(&format!(
+            "  not compared by content: {}\n",
+            visible(problem)
+        ));
     }
     text
 }
@@ -67,7 +75,7 @@ fn of_elements(elements: &ElementsDiff) -> String {
         grouped(elements.removed.count)
     );
     for change in &elements.changes {
-        text.push_str(&format!("  ~ {}\n", change.key));
+        text.push_str(&format!("  ~ {}\n", visible(&change.key)));
         for one in &change.fields {
             text.push_str(&field(one));
         }
@@ -84,7 +92,7 @@ fn of_elements(elements: &ElementsDiff) -> String {
 fn keys(sign: char, keys: &Keys) -> String {
     let mut text = String::new();
     for key in &keys.first {
-        text.push_str(&format!("  {sign} {key}\n"));
+        text.push_str(&format!("  {sign} {}\n", visible(key)));
     }
     let more = keys.count - keys.first.len() as u64;
     if more > 0 {
@@ -100,7 +108,8 @@ fn field(change: &FieldChange) -> String {
         &change.field
     };
     format!(
-        "      {place}: {} → {}\n",
+        "      {}: {} → {}\n",
+        visible(place),
         value(change.old.as_ref()),
         value(change.new.as_ref())
     )
@@ -111,6 +120,7 @@ fn value(value: Option<&Value>) -> String {
         return "nothing".to_owned();
     };
     let text = value.to_string();
+    let text = visible(&text).into_owned();
     if text.chars().count() <= SHOWN {
         return text;
     }

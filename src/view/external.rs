@@ -1,5 +1,6 @@
 //! Sentences for external clients: why no batch was leased, why an answer was refused, what is wrong with it.
 
+use milepost_core::base::visible::visible;
 use milepost_engine::ops::external::{
     AnswerFile, Expected, Nothing, Refusal, Violation, WhyNothing, WhyRefused,
 };
@@ -18,8 +19,11 @@ pub struct Advice {
 
 impl Advice {
     fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        let (message, hint) = (message.into(), hint.into());
-        Self { message, hint }
+        let shown = |text: String| visible(&text).into_owned();
+        Self {
+            message: shown(message.into()),
+            hint: shown(hint.into()),
+        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! `graph` as text and as a Mermaid flowchart (<https://mermaid.js.org/syntax/flowchart.html>).
 
 use crate::view::text::words::batches;
+use milepost_core::base::visible::visible;
 use milepost_engine::ops::inspect::graph::{Graph, GraphStage};
 use std::collections::BTreeMap;
 
 /// Returns each stage with the files that it reads and writes.
 pub fn graph(data: &Graph) -> String {
-    let mut text = format!("{}\n", data.project);
+    let mut text = format!("{}\n", visible(&data.project));
     for node in &data.stages {
         text.push_str(&format!(
             "\n{} {}  {}",
@@ -19,22 +20,26 @@ pub fn graph(data: &Graph) -> String {
         }
         text.push('\n');
         if let Some(description) = &node.description {
-            text.push_str(&format!("  {description}\n"));
+            text.push_str(&format!("  {}\n", visible(description)));
         }
         text.push_str(&format!("  {}\n", node.steps.join(", ")));
         for input in &node.inputs {
-            text.push_str(&format!("  ← {input}\n"));
+            text.push_str(&format!("  ← {}\n", visible(input)));
         }
         for edge in data.edges.iter().filter(|edge| edge.to == node.stage) {
             for path in &edge.paths {
-                text.push_str(&format!("  ← {path}  ({})\n", edge.from));
+                text.push_str(&format!("  ← {}  ({})\n", visible(path), edge.from));
             }
         }
         for named in &node.named {
-            text.push_str(&format!("  ← {}  (named by {})\n", named.files, named.by));
+            text.push_str(&format!(
+                "  ← {}  (named by {})\n",
+                visible(&named.files),
+                visible(&named.by)
+            ));
         }
         for output in &node.outputs {
-            text.push_str(&format!("  → {output}\n"));
+            text.push_str(&format!("  → {}\n", visible(output)));
         }
     }
     text
@@ -117,5 +122,5 @@ fn state(node: &GraphStage) -> String {
 
 /// Escapes a text for a quoted label of Mermaid.
 fn quoted(text: &str) -> String {
-    text.replace('"', "#quot;")
+    visible(text).replace('"', "#quot;")
 }

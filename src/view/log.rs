@@ -3,6 +3,7 @@
 use crate::view::calls;
 use crate::view::text::table::{Side, table, time};
 use crate::view::text::words::grouped;
+use milepost_core::base::visible::{visible, visible_lines};
 use milepost_core::model::event::{Event, EventType, Record};
 use milepost_engine::ops::inspect::log::Log;
 
@@ -42,7 +43,7 @@ pub fn log(data: &Log) -> String {
         text.push('\n');
         for detail in details(record) {
             for line in detail.lines() {
-                text.push_str(&format!("    {line}\n"));
+                text.push_str(&format!("    {}\n", visible(line)));
             }
         }
     }
@@ -51,14 +52,14 @@ pub fn log(data: &Log) -> String {
             0 => String::new(),
             cut => format!(" (without the first {} bytes)", grouped(cut)),
         };
-        text.push_str(&format!("\n{}{cut}:\n", printed.path));
+        text.push_str(&format!("\n{}{cut}:\n", visible(printed.path.as_str())));
         text.push_str(&crate::view::text::words::indented(
-            &plain(&printed.text),
+            &visible_lines(&printed.text),
             4,
         ));
     }
     if let Some(broken) = &data.broken {
-        text.push_str(&format!("\n{broken}\n"));
+        text.push_str(&format!("\n{}\n", visible(broken)));
     }
     if text.is_empty() {
         "no records\n".to_owned()
@@ -96,10 +97,4 @@ fn details(record: &Record) -> &[String] {
         Event::AnswersRefused { violations, .. } => violations,
         _ => &[],
     }
-}
-
-/// Removes escape sequences and control characters from printed text.
-fn plain(text: &str) -> String {
-    let is_shown = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
-    text.chars().filter(is_shown).collect()
 }

@@ -1,6 +1,7 @@
 //! Sentences for programs that orchestrate agents: what a stage or a file lacks to be complete.
 
 use crate::view::text::words::some_of;
+use milepost_core::base::visible::visible;
 use milepost_engine::ops::orchestrate::await_file::{Incomplete, WhyIncomplete};
 use milepost_engine::ops::orchestrate::completion::{Completion, Lack};
 
@@ -9,7 +10,8 @@ const NAMED: usize = 5;
 
 /// Lists what a stage lacks to be complete, a line each.
 pub(crate) fn missing(completion: &Completion) -> Vec<String> {
-    completion.missing.iter().flat_map(lines).collect()
+    let lines = completion.missing.iter().flat_map(lines);
+    lines.map(|line| visible(&line).into_owned()).collect()
 }
 
 fn lines(lack: &Lack) -> Vec<String> {
@@ -68,7 +70,7 @@ fn names(all: &[String]) -> String {
 /// Explains why a file is not complete.
 pub(crate) fn incomplete(incomplete: &Incomplete) -> String {
     let file = &incomplete.output_file;
-    match (incomplete.lack, &incomplete.marker) {
+    let text = match (incomplete.lack, &incomplete.marker) {
         (WhyIncomplete::Absent, _) => format!("`{file}` is not there"),
         (WhyIncomplete::Changing, _) => format!("`{file}` is being written, or was a moment ago"),
         (WhyIncomplete::Invalid, _) => {
@@ -82,5 +84,6 @@ pub(crate) fn incomplete(incomplete: &Incomplete) -> String {
             "`{file}` belongs to no present batch of stage `{}`: its marker is not known",
             incomplete.stage.as_deref().unwrap_or_default()
         ),
-    }
+    };
+    visible(&text).into_owned()
 }

@@ -5,6 +5,7 @@ use crate::view::text::invocation::Invocation;
 use crate::view::text::style::Style;
 use crate::view::text::table::{Side, table};
 use jiff::Timestamp;
+use milepost_core::base::visible::visible;
 use milepost_core::model::choice::StoredNote;
 use milepost_engine::ops::change::params::{AgentLine, Params, Source};
 use serde_json::Value;
@@ -16,8 +17,8 @@ const WIDTH: usize = 48;
 pub(crate) fn params(style: Style, data: &Params, invocation: &Invocation) -> String {
     let mut text = format!(
         "{} {}\n\n",
-        style.strong(&data.project),
-        style.dim(format!("in {}", invocation.near(&data.workspace)))
+        style.strong(visible(&data.project)),
+        style.dim(format!("in {}", visible(&invocation.near(&data.workspace))))
     );
     let is_described = data.params.iter().any(|line| line.description.is_some());
     let described = if is_described { "description" } else { "" };
@@ -61,8 +62,9 @@ pub(crate) fn params(style: Style, data: &Params, invocation: &Invocation) -> St
     lines.extend(notes(style, &data.notes, invocation));
     if let Some(problem) = &data.problem {
         lines.push(format!(
-            "{} a run rejects these values: {problem}",
-            style.warn("warning:")
+            "{} a run rejects these values: {}",
+            style.warn("warning:"),
+            visible(problem)
         ));
     }
     if !lines.is_empty() {
@@ -74,12 +76,13 @@ pub(crate) fn params(style: Style, data: &Params, invocation: &Invocation) -> St
 /// Returns a line for each replaced agent.
 pub(crate) fn replaced(agents: &[AgentLine]) -> String {
     let line = |line: &AgentLine| {
-        format!(
-            "agent {} is replaced by {}, {}\n",
+        let text = format!(
+            "agent {} is replaced by {}, {}",
             line.name,
             answered_by(line),
             source(line.source, line.at, line.by.as_deref())
-        )
+        );
+        format!("{}\n", visible(&text))
     };
     agents.iter().map(line).collect()
 }
@@ -104,7 +107,7 @@ pub(crate) fn notes(style: Style, notes: &[StoredNote], invocation: &Invocation)
 
 /// Returns a note in one line.
 pub(crate) fn said(note: &StoredNote) -> String {
-    match note {
+    let text = match note {
         StoredNote::HidesDefault {
             name,
             value,
@@ -128,7 +131,8 @@ pub(crate) fn said(note: &StoredNote) -> String {
             "{name} is not set for this workspace; milepost.toml says {}",
             short(value)
         ),
-    }
+    };
+    visible(&text).into_owned()
 }
 
 fn remedy(note: &StoredNote, invocation: &Invocation) -> Option<String> {

@@ -8,6 +8,7 @@ use crate::view::text::overrides;
 use crate::view::text::style::Style;
 use crate::view::text::table::{Side, table, time};
 use crate::view::text::words::{awaits, batches, grouped, place, some_of};
+use milepost_core::base::visible::visible;
 use milepost_engine::ops::inspect::status::{PendingWork, StageOverview, StageProgress, Status};
 
 /// The most failed batches that are listed for a stage.
@@ -15,16 +16,17 @@ const SHOWN: usize = 5;
 
 /// Returns the state of a workspace.
 pub fn status(data: &Status, invocation: &Invocation) -> String {
-    let mut text = format!("{} in {}\n", data.project, data.workspace);
+    let place = format!("{} in {}", data.project, data.workspace);
+    let mut text = format!("{}\n", visible(&place));
     match (&data.runner, &data.last_run) {
         (Some(runner), _) => {
             text.push_str(&format!(
                 "running `{}` since {} (run {}, process {} on {})\n",
-                runner.command,
+                visible(&runner.command),
                 time(runner.since),
                 runner.run_id,
                 runner.pid,
-                runner.host
+                visible(&runner.host)
             ));
         }
         (None, Some(run)) => {
@@ -217,7 +219,7 @@ fn due_text(
         ));
     }
     if let Some(problem) = &due.problem {
-        text.push_str(&format!("  {name}: {problem}\n"));
+        text.push_str(&format!("  {name}: {}\n", visible(problem)));
     }
     text
 }

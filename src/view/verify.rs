@@ -2,6 +2,7 @@
 
 use crate::view::text::overrides;
 use crate::view::text::words::{count, grouped, place};
+use milepost_core::base::visible::visible;
 use milepost_engine::ops::inspect::verify::{Finding, Severity, Verified};
 
 /// The most notes that are listed; other findings are all listed.
@@ -81,10 +82,11 @@ fn line(finding: &Finding) -> String {
         .stage
         .as_ref()
         .map(|stage| place(stage, finding.batch.as_deref().unwrap_or_default()));
-    match (&finding.path, name) {
+    let text = match (&finding.path, name) {
         (Some(path), Some(name)) => format!("{path} (of {name}): {}", finding.message),
         (Some(path), None) => format!("{path}: {}", finding.message),
         (None, Some(name)) => format!("{name}: {}", finding.message),
         (None, None) => finding.message.clone(),
-    }
+    };
+    visible(&text).into_owned()
 }

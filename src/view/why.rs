@@ -5,6 +5,7 @@ use crate::view::text::overrides::accepted;
 use crate::view::text::reason::{change, condition, reason};
 use crate::view::text::table::{Side, table, time};
 use crate::view::text::words::{batches, grouped, place, seconds, some_of};
+use milepost_core::base::visible::visible;
 use milepost_engine::ops::why::{BatchWhy, FileState, InputFile, MadeBy, StageWhy, Verdict, Why};
 use milepost_engine::ops::why::{FileWhy, Origin};
 use std::borrow::Cow;
@@ -27,11 +28,11 @@ pub fn why(data: &Why) -> String {
 fn of_stage(why: &StageWhy) -> String {
     let mut text = format!("stage {} {}", why.number, why.stage);
     if let Some(description) = &why.description {
-        text.push_str(&format!(": {description}"));
+        text.push_str(&format!(": {}", visible(description)));
     }
     text.push('\n');
     if let Some(problem) = &why.problem {
-        text.push_str(&format!("its batches are unknown: {problem}\n"));
+        text.push_str(&format!("its batches are unknown: {}\n", visible(problem)));
         return text;
     }
     text.push_str(&format!(
@@ -107,7 +108,9 @@ fn lines(verdict: &Verdict) -> String {
             .collect(),
         Verdict::Impossible { why } => vec![why.clone()],
     };
-    list.iter().map(|line| format!("  {line}\n")).collect()
+    list.iter()
+        .map(|line| format!("  {}\n", visible(line)))
+        .collect()
 }
 
 fn of_batch(why: &BatchWhy) -> String {
@@ -125,7 +128,7 @@ fn of_batch(why: &BatchWhy) -> String {
         let keys = some_of(failed.keys.iter().map(String::as_str), 5);
         text.push_str(&format!("  without {keys}: {}\n", failed.outcome));
         for detail in &failed.outcome.details {
-            text.push_str(&format!("    {detail}\n"));
+            text.push_str(&format!("    {}\n", visible(detail)));
         }
     }
     if why.failed.len() > LISTED {
@@ -136,7 +139,7 @@ fn of_batch(why: &BatchWhy) -> String {
         ));
     }
     if let Some(folder) = &why.quarantine {
-        text.push_str(&format!("  the invalid answer is in {folder}\n"));
+        text.push_str(&format!("  the invalid answer is in {}\n", visible(folder)));
     }
     if let Some(asked) = &why.asked {
         text.push_str(&calls::batch_calls(asked));
@@ -197,7 +200,7 @@ fn made_by(made: &MadeBy) -> String {
     }
     text.push('\n');
     if let Some(summary) = &made.summary {
-        text.push_str(&format!("  {summary}\n"));
+        text.push_str(&format!("  {}\n", visible(&summary.to_string())));
     }
     if let Some(outcome) = &made.placeholder {
         text.push_str(&format!(
@@ -210,11 +213,15 @@ fn made_by(made: &MadeBy) -> String {
             .map_or_else(String::new, |at| format!(" on {}", time(at)));
         text.push_str(&format!(
             "  modified by hand: accepted by {}{on}: {}\n",
-            pin.who, pin.why
+            visible(&pin.who),
+            visible(&pin.why)
         ));
         for file in &pin.files {
             let (from, to) = (file.from.short(), file.to.short());
-            text.push_str(&format!("    {}  {from}… → {to}…\n", file.path));
+            text.push_str(&format!(
+                "    {}  {from}… → {to}…\n",
+                visible(file.path.as_str())
+            ));
         }
     }
     text
@@ -247,8 +254,8 @@ fn state(state: FileState) -> &'static str {
 
 fn of_file(why: &FileWhy) -> String {
     let mut text = match &why.digest {
-        Some(digest) => format!("{}  {}…\n", why.path, digest.short()),
-        None => format!("{} does not exist\n", why.path),
+        Some(digest) => format!("{}  {}…\n", visible(&why.path), digest.short()),
+        None => format!("{} does not exist\n", visible(&why.path)),
     };
     if let Some(made) = &why.made {
         let when = made
@@ -256,7 +263,7 @@ fn of_file(why: &FileWhy) -> String {
             .map_or_else(String::new, |when| format!(" {}", time(when)));
         text.push_str(&format!(
             "output `{}` of {}, made{when} by run {}: {}\n",
-            made.output,
+            visible(&made.output),
             place(&made.stage, &made.batch),
             made.run,
             match made.state {
@@ -280,7 +287,7 @@ fn of_file(why: &FileWhy) -> String {
     if !why.read_by.is_empty() {
         text.push_str("\nread by\n");
         for reader in why.read_by.iter().take(LISTED) {
-            text.push_str(&format!("  {reader}\n"));
+            text.push_str(&format!("  {}\n", visible(reader)));
         }
         let more = why.read_by.len().saturating_sub(LISTED) as u64 + why.more_readers;
         if more > 0 {
@@ -289,7 +296,7 @@ fn of_file(why: &FileWhy) -> String {
     } else if !why.declared.is_empty() {
         text.push_str(&format!(
             "declared as input of {}\n",
-            why.declared.join(", ")
+            visible(&why.declared.join(", "))
         ));
     }
     text
@@ -301,10 +308,10 @@ fn tree(text: &mut String, from: &[Origin], more: u64, depth: usize) {
         let by = origin
             .made_by
             .as_ref()
-            .map_or_else(String::new, |by| format!("  made by {by}"));
+            .map_or_else(String::new, |by| format!("  made by {}", visible(by)));
         text.push_str(&format!(
             "{margin}{}  {}{by}\n",
-            origin.path,
+            visible(&origin.path),
             short(&origin.digest)
         ));
         tree(text, &origin.from, origin.more, depth + 1);

@@ -440,6 +440,7 @@ fn what_is_started() {
             "json",
             "--model",
             "m",
+            "--",
             &told,
         ]),
         stdin: Vec::new(),

@@ -1,8 +1,10 @@
 //! The HTTP client. It sends and returns exact bytes, and ends a call at a deadline or a cancellation.
 
 use super::fault::{CallFault, FaultKind, beginning};
+use milepost_core::base::redact::Redactor;
 pub use reqwest::Method;
 use reqwest::header::{HeaderName, HeaderValue};
+use std::borrow::Cow;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
@@ -99,6 +101,20 @@ impl HttpResponse {
             body,
             ..Self::default()
         }
+    }
+
+    /// Removes known keys from headers and body.
+    #[must_use]
+    pub fn without_keys(mut self, redactor: &Redactor) -> Self {
+        for (_, value) in &mut self.headers {
+            if let Cow::Owned(hidden) = redactor.known_text(value) {
+                *value = hidden;
+            }
+        }
+        if let Cow::Owned(hidden) = redactor.known_bytes(&self.body) {
+            self.body = hidden;
+        }
+        self
     }
 
     /// Returns the header with this lower-case name.
@@ -381,6 +397,16 @@ async fn bounded(
         })
 }
 
+/// Returns scheme, host and port of a URL as a request reaches them, such as `https://api.example.com`. A host alone is one with
+/// `https`.
+pub fn origin(url: &str) -> Option<String> {
+    let of = |url: &str| {
+        let origin = reqwest::Url::parse(url).ok()?.origin();
+        origin.is_tuple().then(|| origin.ascii_serialization())
+    };
+    of(url).or_else(|| of(&format!("https://{url}")))
+}
+
 /// Returns a URL without user, password, query and fragment, any of which may be a key.
 pub fn shown(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
@@ -460,6 +486,31 @@ mod tests {
         ] {
             assert_eq!(shown(url), expected);
         }
+    }
+
+    #[test]
+    fn an_origin_is_what_a_request_reaches() {
+        for (url, expected) in [
+            ("api.example.com", "https://api.example.com"),
+            ("https://API.example.com:443/a", "https://api.example.com"),
+            ("http://localhost:3001", "http://localhost:3001"),
+            (
+                "https://api.example.com@evil.example/",
+                "https://evil.example",
+            ),
+            (
+                "https://evil.example\\@api.example.com/",
+                "https://evil.example",
+            ),
+            ("http:/\\/evil.example", "http://evil.example"),
+            (
+                "https://api.example.com.evil.example",
+                "https://api.example.com.evil.example",
+            ),
+        ] {
+            assert_eq!(origin(url).as_deref(), Some(expected), "{url}");
+        }
+        assert_eq!(origin("https://["), None);
     }
 
     /// An answer with these headers.

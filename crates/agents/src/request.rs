@@ -1,8 +1,10 @@
 //! The request to an agent and its reply, in one form for all providers.
 
+use milepost_core::base::redact::Redactor;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// A file that is sent with a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +85,33 @@ pub struct Reply {
     pub request_id: Option<String>,
     /// The exact bytes of the reply, with the key removed.
     pub raw: Vec<u8>,
+}
+
+impl Reply {
+    /// Removes known keys. A key that arrived in pieces cannot be removed from the bytes, so the text replaces them.
+    #[must_use]
+    pub fn without_keys(mut self, redactor: &Redactor) -> Self {
+        let hidden = redactor.known_text(&self.text).into_owned();
+        if let Cow::Owned(raw) = redactor.known_bytes(&self.raw) {
+            self.raw = raw;
+        } else if hidden != self.text {
+            self.raw = hidden.clone().into_bytes();
+        }
+        self.text = hidden;
+        let texts = [&mut self.served_model, &mut self.request_id];
+        for text in texts.into_iter().flatten() {
+            if let Cow::Owned(hidden) = redactor.known_text(text) {
+                *text = hidden;
+            }
+        }
+        if let Some(value) = &mut self.structured {
+            redactor.known_value(value);
+        }
+        if let StopReason::Other(reason) = &mut self.stop {
+            *reason = redactor.known_text(reason).into_owned();
+        }
+        self
+    }
 }
 
 #[cfg(test)]

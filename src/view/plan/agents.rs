@@ -1,6 +1,7 @@
 //! The calls of agents that a plan expects, and what they cost.
 
 use crate::view::text::words::{at_most, batches, count, grouped};
+use milepost_core::base::visible::visible;
 use milepost_engine::ops::plan::{Asks, Basis, StagePlan};
 
 pub(crate) fn asks(stage: &StagePlan) -> Vec<String> {
@@ -31,7 +32,10 @@ pub(crate) fn asks(stage: &StagePlan) -> Vec<String> {
         if asks.unknown > 0 {
             let why = asks.why.as_deref().unwrap_or_default();
             let batches = batches(asks.unknown);
-            parts.push(format!("what {batches} will ask is not known yet: {why}"));
+            parts.push(format!(
+                "what {batches} will ask is not known yet: {}",
+                visible(why)
+            ));
         }
         lines.push(format!("{lead} {who}: {}", parts.join("; ")));
         if asks.input_tokens + asks.output_tokens > 0 {

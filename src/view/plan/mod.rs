@@ -12,6 +12,7 @@ use crate::view::text::style::Style;
 use crate::view::text::words::{NAMED, awaits, batches, count, grouped, some_of};
 use agents::asks;
 use conclusion::conclusion;
+use milepost_core::base::visible::visible;
 use milepost_core::model::reason::Condition;
 use milepost_engine::ops::plan::{Plan, RetiredFile, StagePlan};
 use std::collections::BTreeSet;
@@ -21,10 +22,10 @@ const RETIRED: usize = 20;
 
 /// Returns the whole plan.
 pub(crate) fn text(style: Style, plan: &Plan, invocation: &Invocation) -> String {
-    let place = style.dim(format!("in {}", invocation.near(&plan.workspace)));
-    let mut lines = vec![format!("{} {place}", style.strong(&plan.project))];
+    let place = style.dim(format!("in {}", visible(&invocation.near(&plan.workspace))));
+    let mut lines = vec![format!("{} {place}", style.strong(visible(&plan.project)))];
     for warning in &plan.warnings {
-        lines.push(format!("{} {warning}", style.warn("warning:")));
+        lines.push(format!("{} {}", style.warn("warning:"), visible(warning)));
     }
     lines.extend(notes(style, &plan.stored, invocation));
     for stage in &plan.forgotten {
@@ -58,7 +59,7 @@ pub(crate) fn changes(style: Style, plan: &Plan, invocation: &Invocation) -> Str
 }
 
 fn forgotten(style: Style, plan: &Plan, stage: &str) -> Vec<String> {
-    let name = style.strong(stage);
+    let name = style.strong(visible(stage));
     let mut lines = vec![format!(
         "{name} is no longer declared: its outputs go to quarantine"
     )];
@@ -75,7 +76,7 @@ fn forgotten(style: Style, plan: &Plan, stage: &str) -> Vec<String> {
 fn retires(files: &[&RetiredFile]) -> Vec<String> {
     let shown = files.iter().take(RETIRED);
     let mut lines: Vec<String> = shown
-        .map(|file| format!("retires {}: it goes to quarantine", file.path))
+        .map(|file| format!("retires {}: it goes to quarantine", visible(&file.path)))
         .collect();
     if files.len() > RETIRED {
         let more = (files.len() - RETIRED) as u64;
@@ -113,10 +114,10 @@ fn stage_lines(
 /// Returns what happens to a stage, in one line.
 fn headline(style: Style, stage: &StagePlan) -> String {
     if let Some(problem) = &stage.problem {
-        return format!("{} {problem}", style.bad("cannot run:"));
+        return format!("{} {}", style.bad("cannot run:"), visible(problem));
     }
     if let Some(why) = &stage.blocked {
-        return format!("{} {why}", style.warn("blocked:"));
+        return format!("{} {}", style.warn("blocked:"), visible(why));
     }
     let all = stage.batches();
     let (will, may, judge) = (
@@ -236,7 +237,8 @@ fn reasons(style: Style, stage: &StagePlan) -> Vec<String> {
         };
         let code = missing.code.iter().map(|code| format!("{code}: "));
         let code: String = code.collect();
-        lines.push(format!("{batch}{code}{}", missing.why));
+        let line = format!("{batch}{code}{}", missing.why);
+        lines.push(visible(&line).into_owned());
     }
     if stage.missing.len() > NAMED {
         lines.push(format!("and {} more", stage.missing.len() - NAMED));
@@ -249,7 +251,7 @@ fn reasons(style: Style, stage: &StagePlan) -> Vec<String> {
                 format!("modified ({} → {})", recorded.short(), file.found.short())
             }
         };
-        lines.push(format!("{}: {what}", file.path));
+        lines.push(format!("{}: {what}", visible(&file.path)));
     }
     if !stage.retire.is_empty() {
         let names = some_of(stage.retire.iter().map(String::as_str), NAMED);
@@ -311,7 +313,7 @@ fn conditions(stage: &StagePlan) -> Vec<String> {
 fn files(paths: &[&str]) -> String {
     let folder = |path: &str| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
     match paths {
-        [] | [_] | [_, _] => paths.join(" or "),
+        [] | [_] | [_, _] => visible(&paths.join(" or ")).into_owned(),
         [first, rest @ ..] => {
             let number = grouped(paths.len() as u64);
             match folder(first) {
@@ -320,9 +322,9 @@ fn files(paths: &[&str]) -> String {
                         .iter()
                         .all(|path| folder(path).as_ref() == Some(&shared)) =>
                 {
-                    format!("any of {number} files in {shared}")
+                    format!("any of {number} files in {}", visible(&shared))
                 }
-                _ => format!("any of {number} files, such as {first}"),
+                _ => format!("any of {number} files, such as {}", visible(first)),
             }
         }
     }

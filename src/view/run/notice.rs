@@ -2,6 +2,7 @@
 
 use crate::view::text::style::Style;
 use crate::view::text::words::{batches, count, place, seconds};
+use milepost_core::base::visible::visible;
 use milepost_core::model::call::{Estimated, Spent};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::Outcome;
@@ -25,7 +26,7 @@ pub(crate) fn started(
     about: Option<&str>,
 ) -> String {
     let about = about
-        .map(|about| style.dim(format!("  {about}")))
+        .map(|about| style.dim(format!("  {}", visible(about))))
         .unwrap_or_default();
     let size = match (all, will) {
         (1, 1) => "starts".to_owned(),
@@ -42,10 +43,15 @@ pub(crate) fn service_started(style: Style, service: &str) -> String {
 
 /// A service does not answer.
 pub(crate) fn service_failed(style: Style, service: &str, why: &str, printed: &[String]) -> String {
-    let mut text = format!("{} {}: {why}", style.strong(service), style.bad("failed"));
+    let mut text = format!(
+        "{} {}: {}",
+        style.strong(service),
+        style.bad("failed"),
+        visible(why)
+    );
     for line in printed {
         text.push_str("\n    ");
-        text.push_str(line);
+        text.push_str(&visible(line));
     }
     text
 }
@@ -137,7 +143,7 @@ pub(crate) fn provider_batch(style: Style, stage: &str, update: &ProviderBatchUp
         }
         ProviderBatchUpdate::Submitted { id, requests } => {
             let requests = count(*requests as u64, "request", "requests");
-            format!("submitted {requests} as provider batch `{id}`")
+            format!("submitted {requests} as provider batch `{}`", visible(id))
         }
         ProviderBatchUpdate::Ended {
             ids,
@@ -145,7 +151,7 @@ pub(crate) fn provider_batch(style: Style, stage: &str, update: &ProviderBatchUp
             requests,
         } => format!(
             "provider batch `{}` ended: {answered} of {requests} answered",
-            ids.join("` or `")
+            visible(&ids.join("` or `"))
         ),
     };
     format!("{} {line}", style.strong(stage))
@@ -165,7 +171,10 @@ pub(crate) fn repaired(style: Style, repair: &Repair) -> String {
                 pids.join(", ")
             )
         }
-        Repair::BatchLost { batch } => format!("{batch} runs again, because its files were lost"),
+        Repair::BatchLost { batch } => {
+            let batch = visible(batch);
+            format!("{batch} runs again, because its files were lost")
+        }
         Repair::Quarantined { files } => {
             let files = count(*files, "file", "files");
             format!("moved {files} that no batch makes any more to quarantine")
@@ -214,13 +223,16 @@ pub(crate) fn failed(
     lines.extend(
         details
             .flat_map(|detail| detail.lines())
-            .map(|line| format!("    {line}")),
+            .map(|line| format!("    {}", visible(line))),
     );
     if outcome.details.len() > shown {
         lines.push(format!("    and {} more", outcome.details.len() - shown));
     }
     if let Some(folder) = quarantine {
-        lines.push(format!("    help: partial output is in {folder}"));
+        lines.push(format!(
+            "    help: partial output is in {}",
+            visible(folder)
+        ));
     }
     lines.join("\n")
 }
@@ -228,9 +240,10 @@ pub(crate) fn failed(
 /// A step of a batch reported a warning.
 pub(crate) fn warning(style: Style, stage: &str, batch: &str, warning: &str) -> String {
     format!(
-        "{} {}: {warning}",
+        "{} {}: {}",
         style.strong(place(stage, batch)),
-        style.warn("warning")
+        style.warn("warning"),
+        visible(warning)
     )
 }
 
@@ -253,9 +266,7 @@ pub(crate) fn kept(style: Style, files: &[KeptFile]) -> Vec<String> {
 
 /// One file was moved to quarantine: a warning if it was modified by hand, else a note.
 fn moved(style: Style, file: &KeptFile) -> String {
-    let KeptFile {
-        path, quarantine, ..
-    } = file;
+    let (path, quarantine) = (visible(&file.path), visible(&file.quarantine));
     let made_by = place(&file.stage, &file.batch);
     match (file.was, file.why) {
         (Content::AsMade, Removal::Failed) => format!(

@@ -5,7 +5,8 @@ use crate::view::run::notice::{self, status};
 use crate::view::text::invocation::Invocation;
 use crate::view::text::next_steps;
 use crate::view::text::style::Style;
-use crate::view::text::words::{awaits, batches, count, grouped, place, seconds};
+use crate::view::text::words::{awaits, batches, count, grouped, seconds, target};
+use milepost_core::base::visible::visible;
 use milepost_engine::ops::exit_code::exit_code;
 use milepost_engine::ops::run::{KeptFile, Report, StageReport, StageStatus};
 
@@ -94,7 +95,7 @@ fn table(style: Style, report: &Report, quiet: bool) -> Vec<String> {
             lines.push(format!(
                 "{:name_width$}  {}  {}",
                 "",
-                file.path,
+                visible(file.path.as_str()),
                 style.dim(was)
             ));
         }
@@ -163,7 +164,7 @@ fn nothing_to_do(report: &Report) -> Option<String> {
 /// Returns what happened to the batches of a stage.
 fn what(stage: &StageReport) -> String {
     if let Some(why) = &stage.why {
-        return why.clone();
+        return visible(why).into_owned();
     }
     let mut parts = Vec::new();
     if stage.batches == 1 {
@@ -228,7 +229,7 @@ fn what(stage: &StageReport) -> String {
     if stage.verdict == Some(false) {
         parts.push("negative verdict".to_owned());
     }
-    parts.join(", ")
+    visible(&parts.join(", ")).into_owned()
 }
 
 /// Returns the number of batches that wait for an external agent.
@@ -257,7 +258,7 @@ fn outputs(style: Style, report: &Report, invocation: &Invocation) -> Vec<String
     let mut lines: Vec<String> = outputs[..shown]
         .iter()
         .enumerate()
-        .map(|(at, output)| format!("{}{}", label(at), near(output)))
+        .map(|(at, output)| format!("{}{}", label(at), visible(&near(output))))
         .collect();
     if shown < outputs.len() {
         lines.push(format!("{}and more in {}", label(shown), near("outputs")));
@@ -293,7 +294,7 @@ fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {
     };
     for stage in failures() {
         if let Some((batch, _)) = stage.failed.first() {
-            let place = place(&stage.stage, batch);
+            let place = target(&stage.stage, batch);
             next.push((
                 invocation.line(&["log", &place]),
                 "show what happened".to_owned(),

@@ -3,6 +3,7 @@
 use crate::view::text::invocation::Invocation;
 use crate::view::text::style::Style;
 use crate::view::text::words::{batches, place, seconds, some_of};
+use milepost_core::base::visible::visible;
 use milepost_engine::ops::project::snapshot::Runner;
 use std::path::Path;
 use std::time::Duration;
@@ -24,7 +25,10 @@ pub(crate) fn begins(
     } else {
         format!("{project} and {workspace}")
     };
-    style.dim(format!("watching {place} (press Ctrl-C to stop)"))
+    style.dim(format!(
+        "watching {} (press Ctrl-C to stop)",
+        visible(&place)
+    ))
 }
 
 /// The watch waits for changes.
@@ -74,9 +78,9 @@ pub(crate) fn busy(style: Style, runner: &Runner) -> String {
     format!(
         "{} for another run: `{}` (process {} on {})",
         style.warn("waiting"),
-        runner.command,
+        visible(&runner.command),
         runner.pid,
-        runner.host
+        visible(&runner.host)
     )
 }
 
@@ -116,7 +120,8 @@ pub(crate) fn put_off(style: Style, pause: Duration) -> String {
 /// The watch polls.
 pub(crate) fn polls(every: Duration, why: &str) -> String {
     format!(
-        "the system cannot report changes ({why}): scanning every {} instead, as with --poll",
+        "the system cannot report changes ({}): scanning every {} instead, as with --poll",
+        visible(why),
         seconds(every.as_secs_f64())
     )
 }

@@ -2,6 +2,7 @@
 
 use crate::view::text::table::time;
 use crate::view::text::words::place;
+use milepost_core::base::visible::visible;
 use milepost_core::model::record::Override;
 
 /// Returns `accepted by Ada on 2026-11-23 10:00:00Z: why; 0123456789ab… → 456789abcdef…`.
@@ -14,14 +15,15 @@ pub(crate) fn accepted(one: &Override) -> String {
         (None, Some(to)) => format!("; now {}…", to.short()),
         _ => String::new(),
     };
-    format!("accepted by {}{when}: {}{digests}", one.by, one.why)
+    let text = format!("accepted by {}{when}: {}{digests}", one.by, one.why);
+    visible(&text).into_owned()
 }
 
 /// Returns a line with the file, its batch, and the acceptance.
 pub(crate) fn line(one: &Override) -> String {
     let made_by = place(&one.stage, &one.batch);
     match &one.path {
-        Some(path) => format!("{path} (of {made_by}): {}", accepted(one)),
+        Some(path) => format!("{} (of {made_by}): {}", visible(path), accepted(one)),
         None => format!("an output of {made_by}: {}", accepted(one)),
     }
 }

@@ -1,5 +1,6 @@
 //! Reasons as text: why a batch runs.
 
+use milepost_core::base::visible::visible;
 use milepost_core::model::fingerprint::{Change, FactKind};
 use milepost_core::model::reason::{Condition, Reason};
 use milepost_core::model::stage::OVERRIDES;
@@ -12,7 +13,7 @@ const BEFORE: usize = 20;
 
 /// Returns a reason in one line, without a full stop.
 pub(crate) fn reason(reason: &Reason) -> String {
-    match reason {
+    let text = match reason {
         Reason::NeverMade => "never run".to_owned(),
         Reason::Changed(changed) => change(changed),
         Reason::Deleted { path } => format!("output {path} was deleted"),
@@ -29,7 +30,8 @@ pub(crate) fn reason(reason: &Reason) -> String {
             };
             format!("forced by an earlier run that {how}")
         }
-    }
+    };
+    visible(&text).into_owned()
 }
 
 /// Returns a change in one line.
@@ -52,7 +54,7 @@ pub fn change(change: &Change) -> String {
         kind => format!("{} {name}", kind.word()),
     };
     let what = what.trim_end();
-    match (&change.old, &change.new) {
+    let text = match (&change.old, &change.new) {
         (None, Some(new)) if change.of.is_some() && !is_digest(new) => {
             format!("{what} is new: {}", short(new))
         }
@@ -73,7 +75,8 @@ pub fn change(change: &Change) -> String {
             format!("{what}{changed} {old} → {new}")
         }
         (None, None) => format!("{what} changed"),
-    }
+    };
+    visible(&text).into_owned()
 }
 
 /// Shortens two values, so that the first difference is visible.
@@ -96,13 +99,14 @@ fn apart(old: &str, new: &str) -> (String, String) {
 
 /// Returns a condition in one line.
 pub(crate) fn condition(condition: &Condition) -> String {
-    match condition {
+    let text = match condition {
         Condition::OutputChanges { stage, path } => format!("{stage} changes {path}"),
         Condition::ItemChanges { stage, path } => {
             format!("{stage} changes {path}, including the item of the batch")
         }
         Condition::NotValid => "outputs are no longer valid".to_owned(),
-    }
+    };
+    visible(&text).into_owned()
 }
 
 fn is_digest(text: &str) -> bool {

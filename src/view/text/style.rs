@@ -1,7 +1,12 @@
 //! Colours and weights of text. Every text can be read without them.
 
 use anstyle::{AnsiColor, Style as Effect};
+use milepost_core::base::visible::visible_lines;
+use std::borrow::Cow;
 use std::fmt::Display;
+
+/// The start of a style.
+const ESCAPE: &str = "\u{1b}[";
 
 /// Colours for a terminal, or plain text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -18,6 +23,30 @@ impl Style {
         } else {
             text.to_string()
         }
+    }
+
+    /// Returns a text as it may be printed: control characters become escapes, except line breaks, tabs and, with colours, styles.
+    pub(crate) fn printable(self, text: &str) -> Cow<'_, str> {
+        if !self.on || !text.contains(ESCAPE) {
+            return visible_lines(text);
+        }
+        let mut shown = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once(ESCAPE) {
+            shown.push_str(&visible_lines(before));
+            match after.split_once('m').filter(|(style, _)| is_style(style)) {
+                Some((style, after)) => {
+                    shown.push_str(&format!("{ESCAPE}{style}m"));
+                    rest = after;
+                }
+                None => {
+                    shown.push_str(&visible_lines(ESCAPE));
+                    rest = after;
+                }
+            }
+        }
+        shown.push_str(&visible_lines(rest));
+        Cow::Owned(shown)
     }
 
     pub(crate) fn good(self, text: impl Display) -> String {
@@ -45,5 +74,35 @@ impl Style {
     /// A side remark.
     pub(crate) fn dim(self, text: impl Display) -> String {
         self.with(Effect::new().dimmed(), text)
+    }
+}
+
+/// Returns true for colours, bold and dim, but not for what hides text or makes it blink.
+fn is_style(style: &str) -> bool {
+    let is_known = |part: &str| {
+        part.is_empty()
+            || part
+                .parse()
+                .is_ok_and(|n: u8| matches!(n, 0..=2 | 22 | 30..=37 | 39 | 90..=97))
+    };
+    style.split(';').all(is_known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_styles_are_printed_raw() {
+        let style = Style { on: true };
+        let styled = format!("{}\n\t{}", style.bad("a"), style.dim("b"));
+        assert_eq!(style.printable(&styled), styled);
+        let text =
+            "\u{1b}[8mhidden\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}31m\u{202e}\u{1b}[1mbold\u{1b}[";
+        assert_eq!(
+            style.printable(text),
+            "\\u001b[8mhidden\\u001b[2J\\u001b]0;title\\u0007\\u009b31m\\u202e\u{1b}[1mbold\\u001b["
+        );
+        assert!(!Style::PLAIN.printable(&styled).contains('\u{1b}'));
     }
 }

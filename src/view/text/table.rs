@@ -1,5 +1,7 @@
 //! Tables with aligned columns.
 
+use milepost_core::base::visible::visible;
+
 /// The alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -9,15 +11,20 @@ pub(crate) enum Side {
     Right,
 }
 
-/// Returns the rows as lines, with two spaces between columns. Every row has as many cells as there are sides.
+/// Returns the rows as lines, with two spaces between columns. Control characters in cells are shown as escapes. Every row has as many cells as there are sides.
 pub(crate) fn table(sides: &[Side], rows: &[Vec<String>]) -> String {
+    let shown = |row: &Vec<String>| -> Vec<String> {
+        let cells = row.iter();
+        cells.map(|cell| visible(cell).into_owned()).collect()
+    };
+    let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..sides.len()).map(width).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = String::new();
         for ((cell, &side), &width) in row.iter().zip(sides).zip(&widths) {
             if width == 0 {

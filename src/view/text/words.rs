@@ -1,7 +1,9 @@
 //! Numbers, durations and lists in words.
 
 use milepost_core::base::duration::show_duration;
+use milepost_core::base::visible::visible;
 use milepost_engine::ops::plan::Awaits;
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// How many names a line lists before it counts the rest.
@@ -74,7 +76,7 @@ pub(crate) fn seconds(seconds: f64) -> String {
 
 /// Lists the first `most` names, and counts the rest: `a, b and 12 more`.
 pub(crate) fn some_of<'a>(names: impl IntoIterator<Item = &'a str>, most: usize) -> String {
-    let names: Vec<&str> = names.into_iter().collect();
+    let names: Vec<Cow<'_, str>> = names.into_iter().map(visible).collect();
     // A single name takes no more room than its count.
     let shown = if names.len() == most + 1 {
         names.len()
@@ -93,8 +95,13 @@ pub(crate) fn some_of<'a>(names: impl IntoIterator<Item = &'a str>, most: usize)
     }
 }
 
-/// Returns `stage/batch`, or the stage if it has only one batch.
+/// Returns `stage/batch`, or the stage if it has only one batch, to be shown.
 pub(crate) fn place(stage: &str, batch: &str) -> String {
+    visible(&target(stage, batch)).into_owned()
+}
+
+/// Returns `stage/batch`, or the stage if it has only one batch, for a command.
+pub(crate) fn target(stage: &str, batch: &str) -> String {
     if batch.is_empty() {
         stage.to_owned()
     } else {
@@ -103,10 +110,13 @@ pub(crate) fn place(stage: &str, batch: &str) -> String {
 }
 
 /// Quotes a word for a shell, if necessary.
-pub(crate) fn shell_word(text: &str) -> String {
+pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@+%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()
+    } else if matches!(visible(text), Cow::Owned(_)) {
+        let quoted = text.replace('\\', r"\\").replace('\'', r"\'");
+        format!("$'{}'", visible(&quoted))
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
@@ -139,5 +149,9 @@ mod tests {
         assert_eq!(shell_word("classify/batch_3"), "classify/batch_3");
         assert_eq!(shell_word("grade/Jo O'Neil"), r"'grade/Jo O'\''Neil'");
         assert_eq!(shell_word(""), "''");
+        assert_eq!(
+            shell_word("a\u{1b}[1m\n\\'\u{202e}"),
+            r"$'a\u001b[1m\n\\\'\u202e'"
+        );
     }
 }

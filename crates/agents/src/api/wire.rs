@@ -4,6 +4,7 @@ use super::settings::ClientSettings;
 use crate::fault::{CallFault, FaultKind, beginning};
 use crate::http::{Cancelled, Http, HttpRequest, HttpResponse, LARGEST};
 use crate::secret::Secret;
+use milepost_core::base::redact::Redactor;
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -23,6 +24,7 @@ pub(super) struct Wire {
     http: Arc<Http>,
     base: String,
     secret: Secret,
+    redactor: Redactor,
     key: KeyHeader,
     headers: &'static [(&'static str, &'static str)],
     /// How long the server's last answer wants no further request, where a limit is used up.
@@ -78,11 +80,11 @@ impl Wire {
         key: KeyHeader,
         headers: &'static [(&'static str, &'static str)],
     ) -> Self {
-        let secret = settings.key.clone();
         Self {
             http,
             base,
-            secret,
+            secret: settings.key.clone(),
+            redactor: settings.key.redactor(),
             key,
             headers,
             rest: Arc::default(),
@@ -122,13 +124,10 @@ impl Wire {
             largest: request.largest,
         };
         let answer = self.http.send(send, cancelled).map_err(|fault| CallFault {
-            message: self.secret.hide(&fault.message),
+            message: self.redactor.known_text(&fault.message).into_owned(),
             ..fault
         })?;
-        let answer = HttpResponse {
-            body: self.secret.hide_in(answer.body),
-            ..answer
-        };
+        let answer = answer.without_keys(&self.redactor);
         if let Some(wait) = answer.cooldown() {
             let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
             *rest = Some(rest.unwrap_or_default().max(wait));

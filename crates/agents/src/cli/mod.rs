@@ -236,12 +236,24 @@ impl Tool {
         let mut stdin = Vec::new();
         match self.place {
             PromptPosition::Input => stdin = prompt.into_bytes(),
-            PromptPosition::Last => argv.push(prompt),
+            PromptPosition::Last => {
+                if self.preset.is_some() {
+                    argv.push("--".to_owned());
+                    argv.push(prompt);
+                } else {
+                    argv.push(no_option(prompt));
+                }
+            }
             PromptPosition::Within => {
                 for part in &mut argv {
-                    for place in PROMPTS {
-                        *part = part.replace(place, &prompt);
-                    }
+                    let filled = PROMPTS
+                        .iter()
+                        .fold(part.clone(), |text, place| text.replace(place, &prompt));
+                    *part = if part.starts_with('-') {
+                        filled
+                    } else {
+                        no_option(filled)
+                    };
                 }
             }
         }
@@ -263,6 +275,15 @@ impl Tool {
             env: env.collect(),
             files,
         })
+    }
+}
+
+/// Returns an argument that no program takes for an option.
+fn no_option(argument: String) -> String {
+    if argument.starts_with('-') {
+        format!("\n{argument}")
+    } else {
+        argument
     }
 }
 

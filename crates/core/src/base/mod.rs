@@ -10,3 +10,4 @@ pub mod path;
 pub mod redact;
 pub mod size;
 pub mod source;
+pub mod visible;

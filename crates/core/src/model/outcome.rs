@@ -2,6 +2,7 @@
 
 use super::http_status::StatusClass;
 use crate::base::redact::Redactor;
+use crate::base::visible::visible;
 use crate::expr::scope::ScopeError;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -184,7 +185,7 @@ impl From<ScopeError> for Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code, self.message)
+        write!(f, "{}: {}", visible(&self.code), visible(&self.message))
     }
 }
 

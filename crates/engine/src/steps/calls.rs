@@ -3,12 +3,12 @@
 use super::agent::request_parts::RequestParts;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
+use milepost_core::base::redact::Redactor;
 use milepost_core::model::batched::{CallId, Left, LeftCall, Submitting};
 use milepost_core::model::call::{Heard, Sent};
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::record::AnswersOf;
 use serde_json::Value;
-use std::borrow::Cow;
 use std::time::Duration;
 
 /// The records behind a step that asks an agent: known answers, the budget, and every call.
@@ -78,8 +78,8 @@ pub(crate) trait Calls: Sync {
     /// When the disk fails.
     fn heard(&self, number: u64, sent: &Sent, heard: Heard, raw: &[u8]) -> Result<Heard, Outcome>;
 
-    /// Returns output with API keys removed.
-    fn without_keys<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]>;
+    /// Returns what removes API keys.
+    fn redactor(&self) -> &Redactor;
 }
 
 /// The record of provider batches, which outlive runs. Every method returns after its record is durable.

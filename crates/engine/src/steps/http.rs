@@ -4,9 +4,9 @@ use super::batch_context::{BatchContext, StepReport, StepResult, input_failure, 
 use super::{files, jq, values};
 use milepost_agents::fault::{CallFault, FaultKind};
 use milepost_agents::http::{
-    Cancelled, HttpError, HttpRequest, HttpResponse, LARGEST, Method, SharedHttp, shown,
+    Cancelled, HttpError, HttpRequest, HttpResponse, LARGEST, Method, SharedHttp, origin, shown,
 };
-use milepost_agents::secret::Secret;
+use milepost_core::base::redact::Redactor;
 use milepost_core::base::source::Source;
 use milepost_core::expr::jq::Jq;
 use milepost_core::expr::scope::{Format, Scope};
@@ -15,6 +15,7 @@ use milepost_core::model::pipeline::Asset;
 use milepost_core::model::retry;
 use milepost_core::model::step::{HttpStep, Text};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::io::Read as _;
 use std::time::Duration;
 
@@ -70,6 +71,8 @@ pub(crate) fn call(
 ) -> StepResult {
     // A retry cannot help if the request cannot be built.
     let url = rendered(ctx, &call.url).map_err(Outcome::for_good)?;
+    let who = format!("{} {}", call.method, shown(&url));
+    allowed(call, &url, &who)?;
     let mut headers = Vec::with_capacity(call.headers.len() + 1);
     for (name, text) in &call.headers {
         headers.push((
@@ -83,7 +86,6 @@ pub(crate) fn call(
         headers.push(("content-type", (*kind).to_owned()));
     }
     let secrets = Secrets::of(ctx, call, &url);
-    let who = format!("{} {}", call.method, shown(&url));
     let headers: Vec<(&str, &str)> = headers
         .iter()
         .map(|(name, value)| (*name, value.as_str()))
@@ -103,11 +105,24 @@ pub(crate) fn call(
     let cancel = ctx.cancel;
     let answer = client.call(&method, send, &|| cancel.reason().is_some());
     let done = answer
+        .map(|answer| answer.without_keys(&secrets.reply))
         .map_err(|fault| of_fault(&who, &fault, timeout))
         .and_then(|answer| accepted(&who, answer, timeout))
-        .and_then(|answer| take(ctx, out, call.schema.as_ref(), &who, &answer, &secrets));
+        .and_then(|answer| take(ctx, out, call.schema.as_ref(), &who, &answer));
     done.map_err(|outcome| secrets.hide(outcome))?;
     Ok(StepReport::default())
+}
+
+/// Checks that the step may call this host.
+fn allowed(call: &HttpStep, url: &str, who: &str) -> Result<(), Outcome> {
+    let wanted = origin(url);
+    let mut hosts = call.hosts.iter();
+    if call.hosts.is_empty() || wanted.is_some() && hosts.any(|host| origin(host) == wanted) {
+        return Ok(());
+    }
+    let message = format!("{who}: `hosts` does not list this host, so nothing was sent");
+    let listed = format!("hosts = {:?}", call.hosts);
+    Err(parse_failure(message).with_details(vec![listed]).for_good())
 }
 
 fn rendered(ctx: &BatchContext<'_>, text: &Text) -> Result<String, Outcome> {
@@ -245,14 +260,13 @@ fn take(
     schema: Option<&Asset>,
     who: &str,
     answer: &HttpResponse,
-    secrets: &Secrets,
 ) -> Result<(), Outcome> {
     let output = ctx.stage.output(out);
     let format = output.map_or(Format::Json, |output| output.format);
-    let body = secrets.hide_in(answer.body.clone());
+    let body = &answer.body;
     let wrong = |message: String| {
         let message = format!("{who}: {message}");
-        Outcome::new(OutcomeKind::Parse, message).with_details(beginning(&body))
+        Outcome::new(OutcomeKind::Parse, message).with_details(beginning(body))
     };
     let says_json = says_json(answer);
     let must =
@@ -260,7 +274,7 @@ fn take(
     let value = if body.is_empty() && answer.status == 204 {
         Some(Value::Null)
     } else {
-        match serde_json::from_slice::<Value>(&body) {
+        match serde_json::from_slice::<Value>(body) {
             Ok(value) => Some(value).filter(|_| must || says_json),
             Err(error) if must => return Err(wrong(format!("the reply is no JSON: {error}"))),
             Err(_) => None,
@@ -273,8 +287,8 @@ fn take(
         (Format::Json | Format::Binary, Some(value))
         | (Format::Ndjson, Some(value @ Value::Array(_)))
         | (_, Some(value @ Value::String(_))) => jq::write(ctx, out, value),
-        (Format::Binary, None) => files::put(ctx, out, &body),
-        _ if std::str::from_utf8(&body).is_ok() => files::put(ctx, out, &body),
+        (Format::Binary, None) => files::put(ctx, out, body),
+        _ if std::str::from_utf8(body).is_ok() => files::put(ctx, out, body),
         _ => Err(wrong(format!(
             "`{out}` is text, and the reply is no UTF-8 text"
         ))),
@@ -310,11 +324,12 @@ fn beginning(body: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// Values from the environment in headers and URL, which must not be shown.
+/// What removes the values from the environment in headers and URL.
 struct Secrets {
-    all: Vec<Secret>,
+    /// All of them, which must not be shown.
+    shown: Redactor,
     /// The values in headers that carry keys, which are removed from the reply too.
-    keys: Vec<Secret>,
+    reply: Redactor,
 }
 
 impl Secrets {
@@ -323,43 +338,26 @@ impl Secrets {
             let name = name.strip_prefix("env.")?.split('.').next()?;
             ctx.declared_env.get(name)
         };
-        let of = |text: &Text| text.template.names().iter().filter_map(value).collect();
-        let mut found = Self {
-            all: Vec::new(),
-            keys: Vec::new(),
+        let of = |text: &Text| -> Vec<String> {
+            let names = text.template.names().iter();
+            names.filter_map(value).cloned().collect()
         };
-        for (_, text) in &call.headers {
-            let values: Vec<&String> = of(text);
-            found
-                .all
-                .extend(values.iter().map(|value| Secret::new(value)));
-        }
-        for text in call.key_headers() {
-            let values: Vec<&String> = of(text);
-            found
-                .keys
-                .extend(values.iter().map(|value| Secret::new(value)));
-        }
+        let headers = call.headers.iter().flat_map(|(_, text)| of(text));
         // A value at the start of the URL is the address of the service, no secret.
-        let values: Vec<&String> = of(&call.url);
-        let inside = values.iter().filter(|value| !url.starts_with(**value));
-        found.all.extend(inside.map(|value| Secret::new(value)));
-        found
+        let inside = of(&call.url);
+        let inside = inside.into_iter().filter(|value| !url.starts_with(value));
+        Self {
+            shown: Redactor::new(headers.chain(inside)),
+            reply: Redactor::new(call.key_headers().flat_map(of)),
+        }
     }
 
     fn hide(&self, mut outcome: Outcome) -> Outcome {
-        for secret in &self.all {
-            outcome.message = secret.hide(&outcome.message);
-            for line in &mut outcome.details {
-                *line = secret.hide(line);
+        for text in std::iter::once(&mut outcome.message).chain(&mut outcome.details) {
+            if let Cow::Owned(hidden) = self.shown.known_text(text) {
+                *text = hidden;
             }
         }
         outcome
-    }
-
-    fn hide_in(&self, body: Vec<u8>) -> Vec<u8> {
-        self.keys
-            .iter()
-            .fold(body, |body, secret| secret.hide_in(body))
     }
 }

@@ -141,10 +141,32 @@ pub(crate) fn rounds(stage: &str) -> RelPath {
     RelPath::of_parts([OWN, ROUNDS, stage])
 }
 
+/// The longest name of a batch in the name of a log, in bytes. A number and an ending follow.
+const LOG_STEM: usize = 240;
+
 /// Returns `.milepost/logs/RUN/STAGE/BATCH-N.log`, the output of the programs of an attempt, relative to the workspace.
 pub fn log(run: &str, batch: &str, serial: u64) -> RelPath {
-    let name = format!("{batch}-{serial}.log");
+    let name = format!("{}-{serial}.log", log_stem(batch));
     RelPath::of_parts([OWN, "logs", run, name.as_str()])
+}
+
+/// Returns the name of a batch in the names of its logs: file systems take 255 bytes, so a long name ends in a digest.
+pub fn log_stem(batch: &str) -> String {
+    let part = component(batch);
+    if part.len() <= LOG_STEM {
+        part
+    } else {
+        shortened(&part, LOG_STEM, batch)
+    }
+}
+
+/// Returns the beginning of a name and the digest of the whole, in `most` bytes.
+fn shortened(part: &str, most: usize, whole: &str) -> String {
+    let mut end = part.len().min(most - 13);
+    while !part.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}-{}", &part[..end], Digest::of(whole).short())
 }
 
 /// Returns `.milepost/calls/RUN/N.request` or `N.answer`, the bytes of a call, relative to the workspace.
@@ -211,11 +233,7 @@ pub(crate) fn safe_name(name: &str) -> String {
     if part == name && name.len() <= LONG {
         return part;
     }
-    let mut end = part.len().min(LONG - 13);
-    while !part.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}-{}", &part[..end], Digest::of(name).short())
+    shortened(&part, LONG, name)
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use crate::decl::step::reader::StepReader;
 use crate::decl::tables::located_text::LocatedText;
 use crate::decl::tables::tree::TomlNode;
-use crate::decl::values::names::Sees;
-use crate::model::stage::PathTemplate;
+use crate::decl::values::names::{START, Sees};
+use crate::expr::template::Template;
+use crate::model::stage::{PathTemplate, RUN};
 use crate::model::step::{HttpStep, Text, WaitStep};
 
 impl StepReader<'_, '_> {
@@ -35,13 +36,28 @@ impl StepReader<'_, '_> {
             None if body.is_some() => "POST",
             None => "GET",
         };
-        Some(HttpStep {
+        let step = HttpStep {
             url: url.filter(|_| starts_well)?,
             method: method.to_owned(),
             headers,
+            hosts: self.names_of("hosts"),
             body,
             schema: schema?,
-        })
+        };
+        if step.hosts.is_empty()
+            && step.sends_env()
+            && let Some(name) = foreign_host(&step)
+        {
+            let problem = spot
+                .problem("values of `env` would go to any host that an input names")
+                .label(format!("`{name}` can change the host"))
+                .help(
+                    "list the hosts that may receive them, such as hosts = [\"api.example.com\"]",
+                );
+            self.reader.report.add(problem);
+            return None;
+        }
+        Some(step)
     }
 
     /// Reads `wait`: a file that another process writes.
@@ -109,8 +125,70 @@ impl StepReader<'_, '_> {
     }
 }
 
+/// Returns a name in the URL that decides on the host and is not known before the run: not a parameter or a variable.
+fn foreign_host(step: &HttpStep) -> Option<String> {
+    let of_host = Template::compile("http", origin(&step.url.source));
+    let template = of_host.as_ref().unwrap_or(&step.url.template);
+    let is_known = |name: &&String| {
+        let root = name.split('.').next().unwrap_or_default();
+        root == RUN || START.contains(&root)
+    };
+    template
+        .names()
+        .iter()
+        .find(|name| !is_known(name))
+        .cloned()
+}
+
+/// Returns the beginning of a URL up to its path, query or fragment.
+fn origin(url: &str) -> &str {
+    let (mut is_inside, mut is_after_scheme) = (false, false);
+    let mut before = ' ';
+    for (at, c) in url.char_indices() {
+        match c {
+            '{' if before == '{' => is_inside = true,
+            '}' if before == '}' => is_inside = false,
+            '/' | '\\' if !is_inside && (before == ':' || is_after_scheme) => {
+                // `http:/`, `http://` and `http:///` are the same.
+                is_after_scheme = true;
+                before = c;
+                continue;
+            }
+            '/' | '\\' | '?' | '#' if !is_inside => return &url[..at],
+            _ => {}
+        }
+        is_after_scheme = false;
+        before = c;
+    }
+    url
+}
+
 /// Returns true if a name is one that a header can have (RFC 9110, `token`).
 fn is_header(name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     !name.is_empty() && name.chars().all(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_ends_where_the_path_begins() {
+        for (url, expected) in [
+            ("https://a.example/{{ x }}", "https://a.example"),
+            ("https://a.example{{ x }}/y", "https://a.example{{ x }}"),
+            (
+                "https://{{ x | replace('/', '') }}/y",
+                "https://{{ x | replace('/', '') }}",
+            ),
+            ("{{ env.A }}/{{ x }}", "{{ env.A }}"),
+            ("{{ env.A }}?q={{ x }}", "{{ env.A }}"),
+            ("{{ env.A }}://{{ x }}/y", "{{ env.A }}://{{ x }}"),
+            ("{{ env.A }}:/\\/{{ x }}\\y", "{{ env.A }}:/\\/{{ x }}"),
+            ("https://a.example:80#{{ x }}", "https://a.example:80"),
+        ] {
+            assert_eq!(origin(url), expected);
+        }
+    }
 }

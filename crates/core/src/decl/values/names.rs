@@ -71,7 +71,7 @@ pub(crate) struct NameError {
 }
 
 /// Names known before there are batches.
-const START: [&str; 5] = ["params", "env", "workspace", "agents", "milepost"];
+pub(crate) const START: [&str; 5] = ["params", "env", "workspace", "agents", "milepost"];
 
 /// Names known of a workspace.
 const WORKSPACE: [&str; 5] = ["name", "created", "slug", "session_id", "today"];

@@ -138,7 +138,14 @@ impl Heard {
     /// Removes keys; `raw` is the response without them.
     #[must_use]
     pub fn without_keys(mut self, redactor: &Redactor, raw: &[u8]) -> Self {
-        for text in [&mut self.message, &mut self.text].into_iter().flatten() {
+        let texts = [
+            &mut self.message,
+            &mut self.text,
+            &mut self.served,
+            &mut self.request_id,
+            &mut self.stop,
+        ];
+        for text in texts.into_iter().flatten() {
             if let Cow::Owned(hidden) = redactor.text(text) {
                 *text = hidden;
             }

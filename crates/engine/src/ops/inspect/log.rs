@@ -5,7 +5,7 @@ use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
-use milepost_core::base::path::{RelPath, component};
+use milepost_core::base::path::RelPath;
 use milepost_core::model::event::{Event, EventType, Record};
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::selection::Target;
@@ -184,7 +184,7 @@ fn printed(
     folders: &BTreeSet<String>,
 ) -> Result<Vec<Printed>, OpsError> {
     let layout = &opened.workspace.layout;
-    let prefix = format!("{}-", component(name));
+    let prefix = format!("{}-", layout::log_stem(name));
     let mut paths = Vec::new();
     for run in runs {
         let Some(folder) = layout::log(run, name, 0).parent() else {

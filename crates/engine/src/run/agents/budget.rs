@@ -6,6 +6,7 @@ use crate::run::context::Context;
 use crate::steps::calls::{Calls, ProviderBatches, ValidAnswer};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::duration::show_duration;
+use milepost_core::base::redact::Redactor;
 use milepost_core::model::call::{Heard, Sent, Spent};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -16,7 +17,6 @@ use milepost_store::store::answers::{Answer, AnswerError, Answers, Sharing};
 use milepost_store::store::batches::BatchLog;
 use milepost_store::store::calls::{self, CallLog};
 use serde_json::Value;
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -320,7 +320,7 @@ impl Calls for RunCalls<'_> {
         Ok(heard)
     }
 
-    fn without_keys<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        self.ctx.redactor.bytes(bytes)
+    fn redactor(&self) -> &Redactor {
+        self.ctx.redactor
     }
 }

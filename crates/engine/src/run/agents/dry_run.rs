@@ -15,6 +15,7 @@ use crate::steps::command::{StartedProcess, StopSignal};
 use milepost_agents::http::SharedHttp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
+use milepost_core::base::redact::Redactor;
 use milepost_core::model::call::{Heard, Sent};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::record::AnswersOf;
@@ -25,7 +26,6 @@ use milepost_core::plan::scan::BatchScan;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::answers::Answers;
 use serde_json::Value;
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -322,7 +322,7 @@ impl Calls for NoCalls<'_> {
         Ok(heard)
     }
 
-    fn without_keys<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        self.ctx.redactor.bytes(bytes)
+    fn redactor(&self) -> &Redactor {
+        self.ctx.redactor
     }
 }

@@ -4,6 +4,7 @@ use crate::run::check::scopes;
 use crate::run::context::Context;
 use crate::steps::cancel::CancelToken;
 use milepost_core::base::source::Source;
+use milepost_core::base::visible::visible;
 use milepost_core::expr::scope::{Format, Reading, Scope};
 use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -131,7 +132,7 @@ fn refuse(name: &str, asset: &Asset, violations: &[Violation]) -> Result<(), Out
         } else {
             &violation.pointer
         };
-        format!("{at}: {}", violation.message)
+        visible(&format!("{at}: {}", violation.message)).into_owned()
     });
     Err(Outcome::new(OutcomeKind::Schema, message).with_details(details.collect()))
 }
@@ -175,7 +176,11 @@ pub(crate) fn conservation(
         ("doubled", &found.doubled),
     ]
     .into_iter()
-    .flat_map(|(what, keys)| keys.first.iter().map(move |key| format!("{what}: {key}")))
+    .flat_map(|(what, keys)| {
+        keys.first
+            .iter()
+            .map(move |key| format!("{what}: {}", visible(key)))
+    })
     .collect();
     let message = format!(
         "{} went in, {} came out: {} ({} → {})",

@@ -198,6 +198,8 @@ impl Caller<'_> {
                 "this agent is not called",
             )),
         };
+        // A key may be in pieces, which only the whole text joins.
+        let replied = replied.map(|reply| reply.without_keys(ctx.calls.redactor()));
         let took_ms = u64::try_from(within.saturating_sub(until.left()).as_millis());
         let took_ms = took_ms.unwrap_or(u64::MAX);
         let (heard, raw) = match &replied {
@@ -299,6 +301,7 @@ impl Caller<'_> {
             }
             BatchedResult::Broken(outcome) => return Err(CallError::Failed(outcome)),
         };
+        let replied = replied.map(|reply| reply.without_keys(ctx.calls.redactor()));
         let (heard, raw) = match &replied {
             Ok(reply) => (
                 recorded_reply(&handle.costs, sent, reply, took_ms),
@@ -441,7 +444,7 @@ fn run(
     let _ = ctx.log.write_all(&complaints);
     let stdout = read_capped(&answer).unwrap_or_default();
     // The file may go to quarantine.
-    if let Cow::Owned(hidden) = ctx.calls.without_keys(&stdout) {
+    if let Cow::Owned(hidden) = ctx.calls.redactor().bytes(&stdout) {
         written(".answer", &hidden)?;
     }
     let ended = match exit {

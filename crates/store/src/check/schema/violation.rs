@@ -1,5 +1,6 @@
 //! Violations of a schema, and the result of a validation.
 
+use milepost_core::base::visible::visible;
 use serde_json::Value;
 
 use super::wording::{message, shown};
@@ -20,9 +21,10 @@ pub struct Violation {
 impl std::fmt::Display for Violation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.pointer.is_empty() {
-            f.write_str(&self.message)
+            f.write_str(&visible(&self.message))
         } else {
-            write!(f, "{}: {}", self.pointer, self.message)
+            let text = format!("{}: {}", self.pointer, self.message);
+            f.write_str(&visible(&text))
         }
     }
 }

@@ -220,6 +220,8 @@ pub struct HttpStep {
     pub method: String,
     /// Headers, their names in small letters.
     pub headers: Vec<(String, Text)>,
+    /// The origins that the URL may have, each a host or a URL; empty if any.
+    pub hosts: Vec<String>,
     /// What is sent.
     pub body: Option<Program>,
     /// What the reply must be; with one it is JSON.
@@ -254,6 +256,14 @@ impl Describe for HttpStep {
                     "Headers of the request, each a template. Values that they take from `env` are never shown.",
                 ),
                 key(
+                    "hosts",
+                    Names,
+                    Beside(&["http"]),
+                    "any",
+                    "The hosts that may receive the request, such as api.example.com (with https) or http://localhost:3001. Required if \
+                     an input names the host and the request contains values of `env`.",
+                ),
+                key(
                     "body",
                     Jq,
                     Beside(&["http"]),
@@ -269,12 +279,14 @@ impl Describe for HttpStep {
             url,
             method: _,
             headers,
+            hosts: _,
             body,
             schema,
         } = self;
         let mut parts = vec![
             ("http", Part::Text(url)),
             ("method", Part::Literal),
+            ("hosts", Part::Literal),
             ("headers", Part::Literal),
         ];
         let headers = headers.iter();
@@ -292,6 +304,16 @@ impl HttpStep {
     pub fn key_headers(&self) -> impl Iterator<Item = &Text> {
         let headers = self.headers.iter();
         headers.filter_map(|(name, text)| carries_key(name).then_some(text))
+    }
+
+    /// Returns true if the request contains values of environment variables.
+    pub(crate) fn sends_env(&self) -> bool {
+        let is_env = |name: &String| name.split('.').next() == Some("env");
+        let headers = self.headers.iter().map(|(_, text)| text);
+        let body = self.body.as_ref().map(Program::scope_names);
+        let mut texts = headers.chain([&self.url]);
+        texts.any(|text| text.template.names().iter().any(is_env))
+            || body.is_some_and(|names| names.iter().any(is_env))
     }
 
     /// Returns the file that is sent as it is, if the body is one name and nothing else: `.scan`, `$scan` or `.page.data`.
