@@ -128,7 +128,7 @@ fn a_file_in_the_place_of_a_stage_is_told_how_to_be_read() {
     let project = Project::letters();
     project.write("house.ifc", "");
     let no_stage = "error: there is no stage `house.ifc`; this project has copy, join\n";
-    let help = "help: `house.ifc` is a file, and no parameter of this project takes one: put it under `inputs/` of the workspace, and run without it\n";
+    let help = "    help: `house.ifc` is a file, and no parameter of this project takes one: put it under `inputs/` of the workspace, and run without it\n";
     expect(
         project.output("run house.ifc"),
         2,
@@ -140,7 +140,7 @@ fn a_file_in_the_place_of_a_stage_is_told_how_to_be_read() {
         "[params]",
         "[params]\nmodel = { file = \"inputs/model.ifc\" }",
     );
-    let help = "help: `house.ifc` is a file; to read it: `milepost run --set model=house.ifc`\n";
+    let help = "    help: `house.ifc` is a file; to read it: `milepost run --set model=house.ifc`\n";
     expect(
         project.output("run house.ifc"),
         2,

@@ -80,7 +80,7 @@ fn a_stored_value_that_no_longer_fits_is_refused_with_the_remedy() {
     project.edit("milepost.toml", "default = 85", "default = 75");
     let before = project.tree();
     let said = project.milepost(&["run"]);
-    let error = "error: this workspace stores threshold=90, which the parameter no longer accepts: expected a number from 0 to 80\nhelp: set another value with `--set threshold=VALUE`, or use the default with `--unset threshold`\n";
+    let error = "error: this workspace stores threshold=90, which the parameter no longer accepts: expected a number from 0 to 80\n    help: set another value with `--set threshold=VALUE`, or use the default with `--unset threshold`\n";
     assert_eq!(said, (2, error.to_owned()));
     assert_eq!(project.tree(), before);
     project
