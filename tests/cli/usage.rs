@@ -140,7 +140,8 @@ fn a_file_in_the_place_of_a_stage_is_told_how_to_be_read() {
         "[params]",
         "[params]\nmodel = { file = \"inputs/model.ifc\" }",
     );
-    let help = "    help: `house.ifc` is a file; to read it: `milepost run --set model=house.ifc`\n";
+    let help =
+        "    help: `house.ifc` is a file; to read it: `milepost run --set model=house.ifc`\n";
     expect(
         project.output("run house.ifc"),
         2,

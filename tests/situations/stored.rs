@@ -305,7 +305,10 @@ fn a_chosen_agent_that_is_not_declared_is_an_error_with_its_remedy() {
         let (code, said) = project.milepost(command);
         assert_eq!(
             (code, said),
-            (2, format!("error: {}\n", error.replace("\nhelp", "\n    help"))),
+            (
+                2,
+                format!("error: {}\n", error.replace("\nhelp", "\n    help"))
+            ),
             "{command:?}"
         );
     }
