@@ -2,6 +2,7 @@
 
 mod bytes;
 mod clients;
+mod grading;
 mod jq;
 mod keys;
 mod leases;

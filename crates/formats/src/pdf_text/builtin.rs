@@ -71,8 +71,10 @@ fn document(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
     }
     set_apart(&mut pages);
     let numbers = found.iter().map(|(number, id)| (*id, *number)).collect();
+    let (outline, has_ring) = outline::read(&doc, &numbers).map_err(damaged)?;
     Ok(PdfText {
-        outline: outline::read(&doc, &numbers).map_err(damaged)?,
+        outline,
+        has_ring,
         headings: Some(headings(&pages)),
         pages: pages
             .iter()

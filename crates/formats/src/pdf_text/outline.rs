@@ -6,21 +6,29 @@ use super::text::Heading;
 use lopdf::{Dictionary, Document, Object, ObjectId};
 use std::collections::{HashMap, HashSet};
 
-/// Reads the bookmarks that lead to `pages`. One that leads nowhere is left out.
+/// The objects of a walk.
+#[derive(Default)]
+struct Visited {
+    seen: HashSet<ObjectId>,
+    /// Whether a link led to one of them again.
+    is_ring: bool,
+}
+
+/// Reads the bookmarks that lead to `pages`, and whether their links form a ring. One that leads nowhere is left out.
 pub(crate) fn read(
     doc: &Document,
     pages: &HashMap<ObjectId, u32>,
-) -> Result<Vec<Heading>, ReadError> {
+) -> Result<(Vec<Heading>, bool), ReadError> {
     let mut headings = Vec::new();
+    let mut visited = Visited::default();
     let Some(outlines) = dictionary_of(doc, doc.catalog().ok(), b"Outlines") else {
-        return Ok(headings);
+        return Ok((headings, false));
     };
-    let names = named_destinations(doc);
-    let mut seen = HashSet::new();
+    let names = named_destinations(doc, &mut visited);
     let mut letters = 0;
     let mut next = vec![(outlines.get(b"First").ok(), 1_usize)];
     while let Some((link, level)) = next.pop() {
-        let Some(entry) = once(doc, link, &mut seen) else {
+        let Some(entry) = once(doc, link, &mut visited) else {
             continue;
         };
         next.push((entry.get(b"Next").ok(), level));
@@ -40,17 +48,18 @@ pub(crate) fn read(
             level: u8::try_from(level).unwrap_or(u8::MAX),
         });
     }
-    Ok(headings)
+    Ok((headings, visited.is_ring))
 }
 
 /// The dictionary that `link` leads to, unless it was there before.
 fn once<'a>(
     doc: &'a Document,
     link: Option<&'a Object>,
-    seen: &mut HashSet<ObjectId>,
+    visited: &mut Visited,
 ) -> Option<&'a Dictionary> {
     let (id, object) = doc.dereference(link?).ok()?;
-    let is_new = id.is_none_or(|id| seen.insert(id));
+    let is_new = id.is_none_or(|id| visited.seen.insert(id));
+    visited.is_ring |= !is_new;
     is_new.then(|| object.as_dict().ok()).flatten()
 }
 
@@ -87,7 +96,7 @@ fn page_of(destination: &Object) -> Option<ObjectId> {
 }
 
 /// The pages of the named destinations.
-fn named_destinations(doc: &Document) -> HashMap<&[u8], ObjectId> {
+fn named_destinations<'a>(doc: &'a Document, visited: &mut Visited) -> HashMap<&'a [u8], ObjectId> {
     let mut found = HashMap::new();
     let catalog = doc.catalog().ok();
     let names = || dictionary_of(doc, catalog, b"Names");
@@ -96,7 +105,6 @@ fn named_destinations(doc: &Document) -> HashMap<&[u8], ObjectId> {
     else {
         return found;
     };
-    let mut seen = HashSet::new();
     let mut next = vec![root];
     while let Some(node) = next.pop() {
         let items = |key: &[u8]| {
@@ -114,7 +122,7 @@ fn named_destinations(doc: &Document) -> HashMap<&[u8], ObjectId> {
             }
         }
         let kids = items(b"Kids").iter().rev();
-        next.extend(kids.filter_map(|kid| once(doc, Some(kid), &mut seen)));
+        next.extend(kids.filter_map(|kid| once(doc, Some(kid), visited)));
     }
     found
 }

@@ -16,6 +16,8 @@ pub struct PdfText {
     pub pages: Vec<PdfPage>,
     /// Its bookmarks.
     pub outline: Vec<Heading>,
+    /// Whether the bookmarks or the tree of their destinations link to themselves; each was read once.
+    pub has_ring: bool,
     /// Lines that look like headings; `None` if the reader does not see fonts.
     pub headings: Option<Vec<Heading>>,
 }
@@ -201,6 +203,7 @@ pub fn from_pdftotext(printed: &str) -> PdfText {
     PdfText {
         pages: pages.collect(),
         outline: Vec::new(),
+        has_ring: false,
         headings: None,
     }
 }

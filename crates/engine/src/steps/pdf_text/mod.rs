@@ -77,7 +77,7 @@ pub(crate) fn pdf_text(
         });
         match checked {
             Ok((text, version, counted)) => {
-                let warnings = warnings(&faults, *engine, &counted);
+                let warnings = warnings(&faults, *engine, &text, &counted);
                 return write(ctx, out, *engine, &version, &text, &counted, warnings);
             }
             Err(fault) => faults.push((*engine, fault)),
@@ -107,6 +107,7 @@ fn is_end(outcome: &Outcome) -> bool {
 fn warnings(
     faults: &[(PdfEngine, PdfTextError)],
     engine: PdfEngine,
+    text: &PdfText,
     counted: &TextCounts,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -122,6 +123,9 @@ fn warnings(
     if counted.unknown > 0 {
         let unknown = counted.unknown;
         warnings.push(format!("{unknown} letters have no Unicode"));
+    }
+    if text.has_ring {
+        warnings.push("the bookmarks link to themselves: each was read once".to_owned());
     }
     warnings
 }
