@@ -102,7 +102,7 @@ impl Printer {
 
     /// Prints a line that may hold a key which its reader needs, such as the token of a server.
     pub(crate) fn say_with_key(&self, text: &str) {
-        self.screen.line(text);
+        self.screen.line(&self.err.printable(text));
     }
 
     /// Prints an error.

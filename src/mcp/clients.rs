@@ -5,7 +5,7 @@ use super::tool_error::ToolError;
 use milepost_core::base::digest::Digest;
 use milepost_engine::ops::external::LeaseClient;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -22,6 +22,8 @@ pub(super) struct Clients {
 pub(super) struct Client {
     all: Arc<Clients>,
     id: Digest,
+    /// True once the client opened a session. Without one, a client by HTTP is its connection.
+    has_session: AtomicBool,
     calls: Arc<Semaphore>,
     waits: Arc<Semaphore>,
 }
@@ -61,6 +63,7 @@ impl Clients {
         Arc::new(Client {
             all: Arc::clone(self),
             id,
+            has_session: AtomicBool::new(false),
             calls: Arc::new(Semaphore::new(CALLS)),
             waits: Arc::new(Semaphore::new(WAITS)),
         })
@@ -87,6 +90,16 @@ impl Client {
         Ok(Slot {
             _permits: [Some(own), all.transpose()?],
         })
+    }
+
+    /// Notes that the client opened a session.
+    pub(super) fn open_session(&self) {
+        self.has_session.store(true, Ordering::Release);
+    }
+
+    /// Returns true if the client opened a session.
+    pub(super) fn has_session(&self) -> bool {
+        self.has_session.load(Ordering::Acquire)
     }
 
     /// Returns the client of a session as the owner of leases.

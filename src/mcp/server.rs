@@ -15,7 +15,8 @@ use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    InitializeRequestParams, InitializeResult, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
@@ -92,7 +93,7 @@ impl Server {
         name: &str,
     ) -> (Arc<Client>, LeaseClient) {
         let parts = context.extensions.get::<Parts>();
-        let sessionless = parts.filter(|parts| !parts.headers.contains_key(SESSION));
+        let sessionless = parts.filter(|_| !self.client.has_session());
         match sessionless.and_then(|parts| parts.extensions.get::<Arc<Client>>()) {
             Some(connection) => (Arc::clone(connection), lease_client_by_name(name)),
             None => (self.client(), self.client.lease_client()),
@@ -148,6 +149,16 @@ impl ServerHandler for Server {
         info.server_info =
             Implementation::new("milepost", &self.request.version).with_title("Milepost");
         info
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        self.client.open_session();
+        context.peer.set_peer_info(request.clone());
+        self.negotiate_initialize(&request)
     }
 
     async fn list_tools(

@@ -37,6 +37,16 @@ fn ask(server: &Server, session: &str, tool: &str, arguments: Value) -> Value {
 /// A call without a session, by a client that names itself.
 #[track_caller]
 fn ask_as(server: &Server, name: &str, tool: &str, arguments: Value) -> Value {
+    ask_with(server, name, tool, arguments, &[])
+}
+
+fn ask_with(
+    server: &Server,
+    name: &str,
+    tool: &str,
+    arguments: Value,
+    more: &[(&str, &str)],
+) -> Value {
     let version = "2026-07-28";
     let mut message = call(3, tool, arguments);
     message["params"]["_meta"] = json!({
@@ -44,11 +54,12 @@ fn ask_as(server: &Server, name: &str, tool: &str, arguments: Value) -> Value {
         "io.modelcontextprotocol/clientInfo": {"name": name, "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": {},
     });
-    let headers = [
+    let mut headers = vec![
         ("MCP-Protocol-Version", version),
         ("Mcp-Method", "tools/call"),
         ("Mcp-Name", tool),
     ];
+    headers.extend(more);
     let reply = server.post(&headers, &message);
     assert_eq!(reply.status, 200, "{}", reply.body);
     reply.answer()["result"]["structuredContent"].clone()
@@ -131,6 +142,12 @@ fn a_client_without_a_session_owns_leases_under_its_name() {
     let session = server.session();
     let refused = ask(&server, &session, "release_batch", lease.clone());
     assert_eq!(refused["code"], "foreign_lease", "{refused:#}");
+    // A session that it invents, or that is another's, makes no other client of it.
+    for id in ["invented", &session] {
+        let header = [("Mcp-Session-Id", id)];
+        let refused = ask_with(&server, "two", "release_batch", lease.clone(), &header);
+        assert_eq!(refused["code"], "foreign_lease", "{refused:#}");
+    }
     assert_eq!(
         ask_as(&server, "one", "release_batch", lease)["released"],
         true

@@ -77,6 +77,9 @@ impl Server {
     /// Sends a request; the stream is open for the reply.
     pub fn send(&self, method: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
+        // A server that answers nobody fails the test.
+        let minute = std::time::Duration::from_secs(60);
+        stream.set_read_timeout(Some(minute)).unwrap();
         let mut all = vec![("Connection", "close")];
         let bearer = format!("Bearer {}", self.token);
         for (name, value) in [

@@ -1,6 +1,7 @@
 //! The open connections. If there are too many, one that has no request in progress is closed for a new one.
 
 use crate::mcp::limits::CONNECTIONS;
+use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,6 +10,7 @@ use tokio::sync::oneshot::{Receiver, Sender, channel};
 /// The open connections, by the order in which they were opened.
 pub(super) struct Connections {
     all: Mutex<(u64, BTreeMap<u64, Entry>)>,
+    most: usize,
 }
 
 struct Entry {
@@ -39,15 +41,19 @@ struct Open {
 pub(super) struct InProgress(Connection);
 
 impl Connections {
+    /// Calls need files too, so connections take at most half of those that the process may open.
     pub(super) fn new() -> Arc<Self> {
+        let files = getrlimit(Resource::Nofile).current;
+        let files = files.map_or(usize::MAX, |files| files as usize);
         Arc::new(Self {
             all: Mutex::default(),
+            most: CONNECTIONS.min(files / 2),
         })
     }
 
     /// Adds a connection, and returns it with the signal that ends it. Returns `None` if all connections have requests in progress.
     pub(super) fn admit(self: &Arc<Self>) -> Option<(Connection, Receiver<()>)> {
-        let is_full = self.all().1.len() >= CONNECTIONS;
+        let is_full = self.all().1.len() >= self.most;
         if is_full && !self.close_idle() {
             return None;
         }
@@ -124,7 +130,7 @@ mod tests {
         let (_half, mut half_closed) = all.admit().unwrap();
         asked.admitted();
         let at_work = asked.begin();
-        let rest: Vec<_> = (2..CONNECTIONS).map(|_| all.admit().unwrap()).collect();
+        let rest: Vec<_> = (2..all.most).map(|_| all.admit().unwrap()).collect();
         rest.iter().for_each(|(one, _)| one.admitted());
         let busy: Vec<_> = rest.iter().map(|(one, _)| one.begin()).collect();
         assert!(

@@ -116,8 +116,10 @@ impl Gate {
                 return Err(refusal(StatusCode::REQUEST_TIMEOUT, &why));
             }
         };
+        // A client opens a broken event stream again, so its connection may be closed for another.
+        let is_call = parts.method != Method::GET;
         let request = Request::from_parts(parts, Full::new(body));
-        Ok((request, (permit, connection.begin())))
+        Ok((request, (permit, is_call.then(|| connection.begin()))))
     }
 
     /// Returns true if the request bears the token.
