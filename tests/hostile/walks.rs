@@ -1,6 +1,7 @@
 //! Walks over hostile PDF and IFC structures are bounded.
 
 mod documents;
+mod models;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! Journals, checkpoints, manifests, declarations and models with bytes changed, cut, doubled and put in, by a seed.
+//! Journals, checkpoints, manifests, declarations, models and documents with bytes changed, cut, doubled and put in, and models and
+//! documents whose references lead anywhere, by a seed.
 
 pub(crate) mod structures;
 mod targets;
@@ -104,6 +105,13 @@ fn samples(target: &str) -> Vec<Vec<u8>> {
     let read = |path: &str| fs::read(root.join(path)).unwrap();
     match target {
         "ifc" => vec![read("tests/crash/six_elements.ifc")],
+        "pdf" => {
+            let broke = root.join("../shared/data/hostile");
+            let names = ["firstself", "nextself", "namescycle", "kidcount"];
+            let files = names.map(|name| fs::read(broke.join(name).with_extension("pdf")));
+            let own = structures::pdf(&structures::page("", ""));
+            files.into_iter().flatten().chain([own]).collect()
+        }
         "project" => vec![read("milepost.toml")],
         "stage" => {
             let mut paths: Vec<_> = fs::read_dir(root.join("stages"))
@@ -134,6 +142,12 @@ fn made(path: &str) -> Vec<u8> {
     fs::read(project.at("workspace").join(path)).unwrap()
 }
 
+/// Decisions about a structure: some thousand bytes.
+fn decisions(seed: &mut u64) -> Vec<u8> {
+    let length = random(seed, 3000);
+    (0..length).map(|_| random(seed, 256) as u8).collect()
+}
+
 /// `MILEPOST_TEST_MUTATIONS` says how many changed files are read, `MILEPOST_TEST_SECONDS` for how long.
 fn survives(name: &str) {
     let set = |name: &str| {
@@ -141,11 +155,17 @@ fn survives(name: &str) {
             .ok()
             .and_then(|set| set.parse::<u64>().ok())
     };
-    let count = set("MILEPOST_TEST_MUTATIONS").unwrap_or(300);
+    let is_structure = name.ends_with("_structure");
+    let usual = if is_structure { 1500 } else { 300 };
+    let count = set("MILEPOST_TEST_MUTATIONS").unwrap_or(usual);
     let time = set("MILEPOST_TEST_SECONDS").map(Duration::from_secs);
     let first = set("MILEPOST_TEST_SEED").unwrap_or(0);
     let target: &Target = TARGETS.iter().find(|target| target.0 == name).unwrap();
-    let samples = samples(name);
+    let samples = if is_structure {
+        Vec::new()
+    } else {
+        samples(name)
+    };
     let begun = Instant::now();
     let mut tried = 0;
     for number in first.. {
@@ -154,7 +174,11 @@ fn survives(name: &str) {
         }
         tried += 1;
         let mut seed = number.wrapping_mul(0x5851_f42d_4c95_7f2d);
-        let bytes = mutated(&samples[number as usize % samples.len()], &mut seed);
+        let bytes = if is_structure {
+            decisions(&mut seed)
+        } else {
+            mutated(&samples[number as usize % samples.len()], &mut seed)
+        };
         let folder = crate::support::temporary();
         let done = catch_unwind(AssertUnwindSafe(|| target.1(folder.path(), &bytes)));
         if done.is_err() {
@@ -197,4 +221,19 @@ fn a_changed_project_file_is_read_or_refused() {
 #[test]
 fn a_changed_model_is_read_or_refused() {
     survives("ifc");
+}
+
+#[test]
+fn a_changed_document_is_read_or_refused() {
+    survives("pdf");
+}
+
+#[test]
+fn a_model_of_any_structure_is_read_or_refused() {
+    survives("ifc_structure");
+}
+
+#[test]
+fn a_document_of_any_structure_is_read_or_refused() {
+    survives("pdf_structure");
 }

@@ -1,5 +1,6 @@
 //! What reads bytes that anything may have happened to: each gives an answer, and never stops the program.
 
+use super::structures::{Choices, any_ifc, any_pdf};
 use milepost_core::base::clock::StillClock;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
@@ -25,6 +26,9 @@ pub const TARGETS: &[Target] = &[
     ("stage", stage),
     ("project", project),
     ("ifc", ifc),
+    ("pdf", pdf),
+    ("ifc_structure", ifc_structure),
+    ("pdf_structure", pdf_structure),
 ];
 
 /// The first segment of a journal is read, or said to be broken; one that is read is cut where it ends and goes on. So is one whose
@@ -173,4 +177,22 @@ pub fn ifc(folder: &Path, bytes: &[u8]) {
         Err(IfcError::Parser { message, .. }) => panic!("the parser stopped: {message}"),
         Err(_) => {}
     }
+}
+
+/// A PDF gives its pages in order, or an error.
+pub fn pdf(_: &Path, bytes: &[u8]) {
+    if let Ok(read) = milepost_formats::pdf_text::read(bytes) {
+        let numbers = read.pages.iter().map(|page| page.number as usize);
+        assert!(numbers.eq(1..=read.pages.len()));
+    }
+}
+
+/// The same of a PDF whose structure the bytes decide.
+pub fn pdf_structure(folder: &Path, bytes: &[u8]) {
+    pdf(folder, &any_pdf(&mut Choices(bytes)));
+}
+
+/// A building model whose structure the bytes decide gives elements, or an error.
+pub fn ifc_structure(folder: &Path, bytes: &[u8]) {
+    ifc(folder, &any_ifc(&mut Choices(bytes)));
 }

@@ -11,6 +11,7 @@ use super::place::{self, Location, Places};
 use super::relations::Relations;
 use super::schema::{NO_ATTRIBUTE, Role};
 use super::step;
+use super::stop::Stop;
 use super::values::classifications;
 use super::values::materials::{Layer, Materials};
 use super::values::ordered::OrderedMap;
@@ -59,8 +60,8 @@ enum Shared<'a> {
     Properties(Cow<'a, str>, OrderedMap<'a, properties::Value<'a>>),
 }
 
-/// The most type objects whose sets are remembered.
-const REMEMBERED: usize = 4096;
+/// The most values of type objects that are remembered.
+const REMEMBERED: usize = 1 << 20;
 
 /// Makes elements of their records.
 pub(super) struct ElementReader<'m, 'a> {
@@ -70,6 +71,8 @@ pub(super) struct ElementReader<'m, 'a> {
     places: Places,
     materials: Materials,
     types: HashMap<u32, Rc<Vec<Shared<'a>>>>,
+    /// How many values they have.
+    remembered: usize,
 }
 
 impl<'m, 'a> ElementReader<'m, 'a> {
@@ -82,10 +85,11 @@ impl<'m, 'a> ElementReader<'m, 'a> {
             places: Places::new(metre),
             materials: Materials::new(metre),
             types: HashMap::new(),
+            remembered: 0,
         }
     }
 
-    pub(super) fn element(&mut self, entry: RecordEntry) -> Element<'m>
+    pub(super) fn element(&mut self, entry: RecordEntry) -> Result<Element<'m>, Stop>
     where
         'a: 'm,
     {
@@ -102,7 +106,7 @@ impl<'m, 'a> ElementReader<'m, 'a> {
             .first(entry.id)
             .filter(|&kind| model.role(kind) == Some(Role::Type));
         let type_text = kind.and_then(|kind| model.find(kind)).map(|(_, text)| text);
-        let Location { container, storey } = self.places.of(model, relations, entry.id);
+        let Location { container, storey } = self.places.of(model, relations, entry.id)?;
         let (materials, layers) = self.materials.of(model, relations, entry.id, kind);
 
         let (mut quantities, mut properties, mut stated) =
@@ -126,7 +130,7 @@ impl<'m, 'a> ElementReader<'m, 'a> {
         let pick = |names: &[&str]| quantities::pick(&quantities, names);
         let (property_volume_m3, property_volume_from) =
             stated.map(|stated| (stated.volume, stated.from)).unzip();
-        Element {
+        Ok(Element {
             global_id: step::string(global_id).unwrap_or_default(),
             ifc_type: &class.name,
             predefined_type,
@@ -154,7 +158,7 @@ impl<'m, 'a> ElementReader<'m, 'a> {
             classifications: classifications::of(model, relations, entry.id, kind),
             quantities,
             properties,
-        }
+        })
     }
 
     /// Reads a definition of an element's own.
@@ -212,10 +216,17 @@ impl<'m, 'a> ElementReader<'m, 'a> {
                 _ => {}
             }
         }
-        let sets = Rc::new(sets);
-        if self.types.len() >= REMEMBERED {
+        let counts = sets.iter().map(|set| match set {
+            Shared::Quantities(_, values) => 1 + values.len(),
+            Shared::Properties(_, values) => 1 + values.len(),
+        });
+        let count = 1 + counts.sum::<usize>();
+        if self.remembered + count > REMEMBERED {
             self.types.clear();
+            self.remembered = 0;
         }
+        self.remembered += count;
+        let sets = Rc::new(sets);
         self.types.insert(kind, Rc::clone(&sets));
         sets
     }

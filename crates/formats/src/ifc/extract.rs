@@ -9,12 +9,14 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::element::{Element, ElementReader};
-use super::index::{Model, Scanned};
+use super::index::{Model, RecordEntry, Scanned};
+use super::limits::{self, OUTPUT, OUTPUT_RATIO};
 use super::open::{self, IfcError, OpenedModel, line};
 use super::relations::{Broken, Relations};
 use super::review;
 use super::schema::Classes;
 use super::step;
+use super::stop::{Interrupt, Stop};
 use super::values::units::Units;
 
 /// What a model holds. All counts but `openings` are numbers of elements.
@@ -64,7 +66,7 @@ pub fn extract(model: &Path, name: &str, out: &mut dyn Write) -> Result<ModelSum
     extract_while(model, name, out, &|| Ok(()))
 }
 
-/// Does the same as [`extract`], and stops with the error of `look`, which it calls every few thousand records.
+/// Does the same as [`extract`], and stops with the error of `look`, which it calls every few thousand steps.
 ///
 /// # Errors
 /// As [`extract`], and [`IfcError::Read`] with the error of `look`.
@@ -77,10 +79,7 @@ pub fn extract_while(
     guarded(name, || {
         let opened = open::open(model, name)?;
         with_model(&opened, name, look, &mut |read| {
-            write_parsed(read, name, out).map_err(|source| IfcError::Write {
-                file: name.to_owned(),
-                source,
-            })
+            write_parsed(read, name, out)
         })
     })
 }
@@ -95,10 +94,7 @@ pub fn extract_lines(
     guarded(name, || {
         let opened = open::open(model, name)?;
         with_model(&opened, name, &|| Ok(()), &mut |read| {
-            write_lines(read, out).map_err(|source| IfcError::Write {
-                file: name.to_owned(),
-                source,
-            })
+            write_lines(read, out)
         })
     })
 }
@@ -126,30 +122,32 @@ struct Ready<'m, 'a> {
     model: &'m Model<'a>,
     reader: ElementReader<'m, 'a>,
     summary: ModelSummary,
+    interrupt: &'m Interrupt<'m>,
 }
 
 fn with_model(
     opened: &OpenedModel,
     name: &str,
     look: &dyn Fn() -> io::Result<()>,
-    write: &mut dyn FnMut(&mut Ready) -> Result<(), IfcError>,
+    write: &mut dyn FnMut(&mut Ready) -> Result<(), Stop>,
 ) -> Result<ModelSummary, IfcError> {
     let bytes: &[u8] = &opened.bytes;
     opened.bytes.read_through();
-    let ended = |source: io::Error| IfcError::Read {
-        file: name.to_owned(),
-        source,
-    };
-    let scanned = Model::scan(bytes, opened.data, Classes::new(&opened.schema), look);
-    let mut scanned = scanned.map_err(ended)?;
+    let interrupt = &Interrupt::new(look);
+    let stopped = |stop: Stop| stop.named(name);
+    let scanned = Model::scan(bytes, opened.data, Classes::new(&opened.schema), interrupt);
+    let mut scanned = scanned.map_err(stopped)?;
     complete(opened, &scanned, name)?;
     opened.bytes.read_about();
     let mut broken = Broken::default();
     let entries = std::mem::take(&mut scanned.relations);
-    let relations = Relations::read(&scanned.model, entries, &mut broken);
-    look().map_err(ended)?;
-    review::broken_members(&scanned.model, &mut broken);
-    let duplicate_global_ids = review::duplicate_global_ids(&scanned.model);
+    let relations = Relations::read(&scanned.model, &entries, &mut broken, interrupt);
+    let relations = relations.map_err(stopped)?;
+    let members = review::members(&scanned.model, &mut broken, interrupt).map_err(stopped)?;
+    limits::check(&scanned.model, &relations, &entries, &members, interrupt).map_err(stopped)?;
+    drop((entries, members));
+    let duplicate_global_ids = review::duplicate_global_ids(&scanned.model, interrupt);
+    let duplicate_global_ids = duplicate_global_ids.map_err(stopped)?;
     let units = Units::read(&scanned.model);
     let mut warnings: Vec<String> = opened.schema.warning.iter().cloned().collect();
     warnings.extend(review::warnings(
@@ -176,8 +174,9 @@ fn with_model(
         model,
         reader: ElementReader::new(model, &relations, units),
         summary,
+        interrupt,
     };
-    write(&mut ready)?;
+    write(&mut ready).map_err(stopped)?;
     Ok(ready.summary)
 }
 
@@ -211,8 +210,46 @@ fn complete(opened: &OpenedModel, scanned: &Scanned, name: &str) -> Result<(), I
     }
 }
 
-fn write_parsed(ready: &mut Ready, name: &str, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = BufWriter::with_capacity(1 << 16, out);
+/// Counts what is written, to end a model whose elements are longer than their file explains.
+struct CountedOut<'w> {
+    out: BufWriter<&'w mut dyn Write>,
+    written: u64,
+}
+
+impl Write for CountedOut<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.written += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl CountedOut<'_> {
+    fn new(out: &mut dyn Write) -> CountedOut<'_> {
+        CountedOut {
+            out: BufWriter::with_capacity(1 << 16, out),
+            written: 0,
+        }
+    }
+
+    /// Ends the model if too much was written.
+    fn check(&self, model: &Model, entry: RecordEntry) -> Result<(), Stop> {
+        let most = OUTPUT.saturating_add(OUTPUT_RATIO.saturating_mul(model.bytes.len() as u64));
+        if self.written > most {
+            let at = model.named(entry);
+            let what = format!("its elements up to {at} have more than {most} bytes as JSON");
+            return Err(Stop::Limit(what));
+        }
+        Ok(())
+    }
+}
+
+fn write_parsed(ready: &mut Ready, name: &str, out: &mut dyn Write) -> Result<(), Stop> {
+    let mut out = CountedOut::new(out);
     let project = ready
         .model
         .projects
@@ -227,20 +264,26 @@ fn write_parsed(ready: &mut Ready, name: &str, out: &mut dyn Write) -> io::Resul
         duplicate_global_ids: &ready.summary.duplicate_global_ids,
         warnings: &ready.summary.warnings,
     };
-    out.write_all(b"{\"model\":")?;
-    serde_json::to_writer(&mut out, &about)?;
-    out.write_all(b",\n \"elements\":[")?;
+    let failed = Stop::Write;
+    out.write_all(b"{\"model\":").map_err(failed)?;
+    serde_json::to_writer(&mut out, &about).map_err(|error| failed(error.into()))?;
+    out.write_all(b",\n \"elements\":[").map_err(failed)?;
     for (at, &entry) in ready.model.elements.iter().enumerate() {
-        let element = ready.reader.element(entry);
+        ready.interrupt.step()?;
+        let element = ready.reader.element(entry)?;
         ready.summary.count(&element);
-        write_item(&mut out, at, &element)?;
+        write_item(&mut out, at, &element).map_err(failed)?;
+        out.check(ready.model, entry)?;
     }
-    out.write_all(b"\n ],\n \"openings\":[")?;
+    out.write_all(b"\n ],\n \"openings\":[").map_err(failed)?;
     for (at, &entry) in ready.model.openings.iter().enumerate() {
-        write_item(&mut out, at, &ready.reader.element(entry))?;
+        ready.interrupt.step()?;
+        let element = ready.reader.element(entry)?;
+        write_item(&mut out, at, &element).map_err(failed)?;
+        out.check(ready.model, entry)?;
     }
-    out.write_all(b"\n ]}\n")?;
-    out.flush()
+    out.write_all(b"\n ]}\n").map_err(failed)?;
+    out.flush().map_err(failed)
 }
 
 fn write_item(out: &mut impl Write, at: usize, element: &Element) -> io::Result<()> {
@@ -248,7 +291,7 @@ fn write_item(out: &mut impl Write, at: usize, element: &Element) -> io::Result<
     serde_json::to_writer(out, element).map_err(io::Error::from)
 }
 
-fn write_lines(ready: &mut Ready, out: &mut dyn Write) -> io::Result<()> {
+fn write_lines(ready: &mut Ready, out: &mut dyn Write) -> Result<(), Stop> {
     #[derive(Serialize)]
     struct ElementLine<'a> {
         step_id: u32,
@@ -263,20 +306,18 @@ fn write_lines(ready: &mut Ready, out: &mut dyn Write) -> io::Result<()> {
         .chain(&ready.model.openings)
         .enumerate()
     {
-        let element = ready.reader.element(entry);
+        let element = ready.reader.element(entry)?;
         if at < ready.model.elements.len() {
             ready.summary.count(&element);
         }
-        serde_json::to_writer(
-            &mut out,
-            &ElementLine {
-                step_id: entry.id,
-                element,
-            },
-        )?;
-        out.write_all(b"\n")?;
+        let line = ElementLine {
+            step_id: entry.id,
+            element,
+        };
+        serde_json::to_writer(&mut out, &line).map_err(|error| Stop::Write(error.into()))?;
+        out.write_all(b"\n").map_err(Stop::Write)?;
     }
-    out.flush()
+    out.flush().map_err(Stop::Write)
 }
 
 impl ModelSummary {

@@ -2,10 +2,7 @@
 
 use super::schema::{Classes, IfcClass, Role};
 use super::step::EntityScanner;
-use std::io;
-
-/// Records between two looks at whether to go on.
-const LOOK_EVERY: u64 = 4096;
+use super::stop::{Interrupt, Stop};
 
 /// One record: its name, its place and its class.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +80,7 @@ impl Index {
     }
 
     /// All records, by name.
-    pub(super) fn iter(&self) -> impl Iterator<Item = RecordEntry> {
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = RecordEntry> {
         self.entries.iter().copied()
     }
 }
@@ -98,7 +95,7 @@ fn sort(entries: &mut [RecordEntry]) {
 
 /// A scanned model.
 pub(super) struct Model<'a> {
-    bytes: &'a [u8],
+    pub(super) bytes: &'a [u8],
     classes: Classes<'a>,
     pub(super) index: Index,
     /// In file order.
@@ -132,18 +129,15 @@ impl<'a> Model<'a> {
         bytes: &'a [u8],
         start: usize,
         mut classes: Classes<'a>,
-        look: &dyn Fn() -> io::Result<()>,
-    ) -> io::Result<Scanned<'a>> {
+        interrupt: &Interrupt,
+    ) -> Result<Scanned<'a>, Stop> {
         let mut scanner = EntityScanner::new_at(bytes, start);
         let (mut entries, mut relations) = (Vec::new(), Vec::new());
         let (mut elements, mut openings, mut projects) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut longest, mut last, mut count) = (0, start, 0_u64);
+        let (mut longest, mut last) = (0, start);
         while let Some((id, keyword, begin, end)) = scanner.next_entity() {
             last = end;
-            count += 1;
-            if count % LOOK_EVERY == 0 {
-                look()?;
-            }
+            interrupt.step()?;
             let (class, role) = classes.count(keyword);
             if role == Role::Unneeded {
                 continue;

@@ -1,26 +1,35 @@
-//! The mapped model file: the only module that may use `unsafe`.
+//! The bytes of a model file: the only module that may use `unsafe`.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::ops::Deref;
 
 use memmap2::{Advice, Mmap};
 
-/// The bytes of a model, mapped from its file or inflated from an archive.
+/// Files up to this size are read.
+const READ: u64 = 256 << 20;
+
+/// The bytes of a model.
 pub(super) enum Bytes {
     /// The file itself.
     Mapped(Mmap),
-    /// What an archive held.
-    Inflated(Vec<u8>),
+    /// A copy of the file, or what an archive held.
+    Read(Vec<u8>),
 }
 
 impl Bytes {
-    /// Maps `file`, which must not be empty.
+    /// Reads or maps `file`, which has `size` bytes and must not be empty.
     ///
-    /// Mapped rather than read because records refer to each other all over the file and a model may be larger than
-    /// the memory. A model that another program cuts short meanwhile ends the process with a bus error.
+    /// A file that is read may change meanwhile: what was read is a whole model or an incomplete one. Copying takes a few
+    /// hundredths of the time that the model takes. Only a larger model, whose copy may not fit into memory, is mapped: if
+    /// another program cuts it short meanwhile, the process ends with a bus error.
     #[allow(unsafe_code)]
-    pub(super) fn map(file: &File) -> io::Result<Self> {
+    pub(super) fn of(file: &File, size: u64) -> io::Result<Self> {
+        if size <= READ {
+            let mut bytes = Vec::with_capacity(size as usize + 1);
+            file.take(READ).read_to_end(&mut bytes)?;
+            return Ok(Self::Read(bytes));
+        }
         // SAFETY: the map is read-only and private, and no reference into it outlives the value that is returned. That
         // nobody writes to the file meanwhile cannot be guaranteed on Unix; every reader of the bytes takes arbitrary
         // input, so that a change leads to wrong values or an error, never to undefined indices.
@@ -52,7 +61,7 @@ impl Deref for Bytes {
     fn deref(&self) -> &[u8] {
         match self {
             Self::Mapped(map) => map,
-            Self::Inflated(bytes) => bytes,
+            Self::Read(bytes) => bytes,
         }
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use thiserror::Error;
 use zip::ZipArchive;
 
+use super::limits::{UNZIP_RATIO, UNZIPPED, UNZIPPED_ANYWAY};
 use super::map::Bytes;
 use super::schema::{KNOWN, Schema};
 use super::step;
@@ -116,6 +117,16 @@ pub enum IfcError {
         /// What it said.
         message: String,
     },
+    /// The model is larger than is read: what of it, and how much is read.
+    #[error(
+        "{file}: {what}: this is more than the reader takes; export the model again without it, or in parts"
+    )]
+    Limit {
+        /// The file's name.
+        file: String,
+        /// What exceeds which limit, with the record.
+        what: String,
+    },
     /// The result could not be written.
     #[error(
         "{file}: what was read from it cannot be written: {source}; check the space and the permissions of the disk"
@@ -170,7 +181,7 @@ pub(super) fn open(model: &Path, name: &str) -> Result<OpenedModel, IfcError> {
         let declared = if declared.is_empty() {
             "not declared (no FILE_SCHEMA in the header)".to_owned()
         } else {
-            declared.join(", ")
+            listed(&declared)
         };
         return Err(IfcError::Schema {
             file: file(),
@@ -204,13 +215,13 @@ fn bytes(model: &Path, name: &str) -> Result<Bytes, IfcError> {
     (&mut file).take(4).read_to_end(&mut magic).map_err(read)?;
     file.seek(SeekFrom::Start(0)).map_err(read)?;
     if magic.starts_with(b"PK\x03\x04") || magic.starts_with(b"PK\x05\x06") {
-        return inflate(file, name);
+        return inflate(file, about.len(), name);
     }
-    Bytes::map(&file).map_err(read)
+    Bytes::of(&file, about.len()).map_err(read)
 }
 
 /// The one model in an archive. What macOS and other packers add beside it does not count.
-fn inflate(file: File, name: &str) -> Result<Bytes, IfcError> {
+fn inflate(file: File, size: u64, name: &str) -> Result<Bytes, IfcError> {
     let broken = |reason: String| IfcError::Archive {
         file: name.to_owned(),
         reason,
@@ -251,21 +262,35 @@ fn inflate(file: File, name: &str) -> Result<Bytes, IfcError> {
             found,
         });
     };
-    let mut entry = archive
+    let entry = archive
         .by_index(*at)
         .map_err(|error| broken(format!("{path}: {error}")))?;
+    let most = size
+        .saturating_mul(UNZIP_RATIO)
+        .clamp(UNZIPPED_ANYWAY, UNZIPPED);
+    let too_large = || IfcError::Limit {
+        file: name.to_owned(),
+        what: format!("{path} in its {size} bytes has more than {most} bytes"),
+    };
+    if entry.size() > most {
+        return Err(too_large());
+    }
     let mut bytes = Vec::new();
     // What the archive says of the size is only a hint: it may be wrong, or too much for this machine.
     let _ = bytes.try_reserve(usize::try_from(entry.size()).unwrap_or(0));
     entry
+        .take(most + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| broken(format!("{path}: {error}")))?;
+    if bytes.len() as u64 > most {
+        return Err(too_large());
+    }
     if bytes.is_empty() {
         return Err(IfcError::Empty {
             file: format!("{name}: {path}"),
         });
     }
-    Ok(Bytes::Inflated(bytes))
+    Ok(Bytes::Read(bytes))
 }
 
 /// The first few of `names`.

@@ -4,9 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::index::Model;
+use super::limits::STEPS_UP;
 use super::relations::Relations;
 use super::schema::Role;
 use super::step;
+use super::stop::Stop;
 
 /// A part of the spatial structure.
 #[derive(Debug, PartialEq)]
@@ -48,7 +50,12 @@ impl Places {
 
     /// Where the element `id` is: containment first, then the whole that it is part of, the host of an opening, the
     /// opening that it fills. A ring of such relations ends the way.
-    pub(super) fn of(&mut self, model: &Model, relations: &Relations, id: u32) -> Location {
+    pub(super) fn of(
+        &mut self,
+        model: &Model,
+        relations: &Relations,
+        id: u32,
+    ) -> Result<Location, Stop> {
         let mut way = Vec::new();
         let mut seen = HashSet::new();
         let mut place = Location::default();
@@ -71,6 +78,11 @@ impl Places {
                 break;
             }
             way.push(id);
+            if way.len() > STEPS_UP {
+                return Err(Stop::Limit(format!(
+                    "#{id} is more than {STEPS_UP} relations above one of its parts"
+                )));
+            }
             if model.role(id) == Some(Role::Storey) {
                 break;
             }
@@ -93,7 +105,7 @@ impl Places {
                 self.known.insert(id, place.clone());
             }
         }
-        place
+        Ok(place)
     }
 
     fn spatial(&mut self, model: &Model, id: u32) -> Rc<Spatial> {

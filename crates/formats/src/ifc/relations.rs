@@ -1,8 +1,11 @@
 //! Who is in what, made of what, described by what: pairs of names, sorted.
 
 use super::index::{Model, RecordEntry};
+use super::limits::PAIRS;
 use super::schema::{Relation, Role};
 use super::step;
+use super::stop::{Interrupt, Stop};
+use std::collections::HashSet;
 
 /// Pairs by their first name; those of one name in the order of their relations' names.
 #[derive(Default)]
@@ -66,10 +69,17 @@ impl Broken {
 
 impl Relations {
     /// Reads the relations `entries`, which are sorted by name, and counts what they refer to and is not there.
-    pub(super) fn read(model: &Model, entries: Vec<RecordEntry>, broken: &mut Broken) -> Self {
+    pub(super) fn read(
+        model: &Model,
+        entries: &[RecordEntry],
+        broken: &mut Broken,
+        interrupt: &Interrupt,
+    ) -> Result<Self, Stop> {
         let mut all: [Vec<(u32, u32)>; 10] = Default::default();
-        let mut relating = Vec::new();
-        for entry in entries {
+        let (mut related, mut relating) = (Vec::new(), Vec::new());
+        let mut product = 0_usize;
+        for &entry in entries {
+            interrupt.step()?;
             let Role::Relation(relation) = model.class(entry).role else {
                 continue;
             };
@@ -85,14 +95,27 @@ impl Relations {
             // What materials and classifications are given to may be of classes that are not kept.
             let kept = !matches!(relation, Relation::Material | Relation::Classification);
             let pairs = &mut all[relation as usize];
-            relating.clear();
-            relating.extend(step::references(wholes));
+            collect(&mut relating, wholes);
+            collect(&mut related, parts);
+            let pairs_more = related
+                .len()
+                .saturating_mul(relating.len().saturating_sub(1));
+            product = product.saturating_add(pairs_more);
+            if product > PAIRS {
+                return Err(Stop::Limit(format!(
+                    "{} relates {} records to {} others, and all relations together more than {PAIRS} pairs",
+                    model.named(entry),
+                    related.len(),
+                    relating.len(),
+                )));
+            }
             for &whole in &relating {
                 if model.index.get(whole).is_none() {
                     broken.add(entry, whole);
                 }
             }
-            for part in step::references(parts) {
+            for &part in &related {
+                interrupt.step()?;
                 if kept && model.index.get(part).is_none() {
                     broken.add(entry, part);
                 }
@@ -116,7 +139,7 @@ impl Relations {
             .map(|pair| pair.1)
             .collect();
         wholes.sort_unstable();
-        Self {
+        Ok(Self {
             contained: Pairs::build(take(Relation::Contains)),
             parents,
             wholes,
@@ -126,13 +149,41 @@ impl Relations {
             types: Pairs::build(take(Relation::Type)),
             properties: Pairs::build(take(Relation::Properties)),
             classifications: Pairs::build(take(Relation::Classification)),
-        }
+        })
+    }
+
+    /// All that gives values to the element `id`: its definitions, its type, its materials or those of its type, and its
+    /// classifications.
+    pub(super) fn definitions(&self, id: u32) -> impl Iterator<Item = u32> {
+        let kind = self.types.first(id);
+        let owner = self.materials.first(id).map(|_| id).or(kind);
+        let materials = owner.into_iter().flat_map(|owner| self.materials.of(owner));
+        let classified = kind.into_iter().chain([id]);
+        let classifications = classified.flat_map(|of| self.classifications.of(of));
+        let own = self.properties.of(id).chain(kind);
+        own.chain(materials).chain(classifications)
+    }
+
+    /// How many wholes, containers, hosts and openings the element `id` is related to.
+    pub(super) fn places(&self, id: u32) -> usize {
+        let all = [&self.contained, &self.parents, &self.hosts, &self.filled];
+        all.iter().map(|pairs| pairs.of(id).count()).sum()
     }
 
     /// How many elements are aggregated or nested into `id`, not counting parts of parts.
     pub(super) fn parts(&self, id: u32) -> usize {
         let start = self.wholes.partition_point(|&whole| whole < id);
         self.wholes[start..].partition_point(|&whole| whole == id)
+    }
+}
+
+/// Puts the references of a list into `ids`, each once: lists of relations are sets.
+fn collect(ids: &mut Vec<u32>, list: &[u8]) {
+    ids.clear();
+    ids.extend(step::references(list));
+    if !ids.is_sorted_by(|one, other| one < other) {
+        let mut seen = HashSet::with_capacity(ids.len());
+        ids.retain(|id| seen.insert(*id));
     }
 }
 

@@ -7,19 +7,25 @@ use super::open::line;
 use super::relations::Broken;
 use super::schema::Role;
 use super::step;
+use super::stop::{Interrupt, Stop};
 use super::values::units::Units;
 
 /// The most classes that one warning names.
 const NAMED: usize = 10;
 
 /// Elements and openings whose GlobalIds others have too, in file order, each once.
-pub(super) fn duplicate_global_ids(model: &Model) -> Vec<String> {
+pub(super) fn duplicate_global_ids(
+    model: &Model,
+    interrupt: &Interrupt,
+) -> Result<Vec<String>, Stop> {
     let hasher = RandomState::new();
     let global_id = |entry: &RecordEntry| step::attribute(model.text(*entry), 0);
     let all = || model.elements.iter().chain(&model.openings);
-    let mut hashes: Vec<u64> = all()
-        .map(|entry| hasher.hash_one(global_id(entry)))
-        .collect();
+    let mut hashes: Vec<u64> = Vec::with_capacity(all().count());
+    for entry in all() {
+        interrupt.step()?;
+        hashes.push(hasher.hash_one(global_id(entry)));
+    }
     hashes.sort_unstable();
     let mut twice: Vec<u64> = hashes
         .windows(2)
@@ -29,11 +35,12 @@ pub(super) fn duplicate_global_ids(model: &Model) -> Vec<String> {
     drop(hashes);
     twice.dedup();
     if twice.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     // Few are left; equal hashes of different texts fall out here.
     let mut suspects: Vec<(&[u8], usize)> = Vec::new();
     for entry in all() {
+        interrupt.step()?;
         let text = global_id(entry);
         if twice.binary_search(&hasher.hash_one(text)).is_ok() && step::string(text).is_some() {
             suspects.push((text, suspects.len()));
@@ -46,18 +53,42 @@ pub(super) fn duplicate_global_ids(model: &Model) -> Vec<String> {
         .map(|same| (same[0].1, same[0].0))
         .collect();
     doubled.sort_unstable();
-    doubled
+    Ok(doubled
         .into_iter()
         .filter_map(|(_, text)| step::string(text))
         .map(String::from)
-        .collect()
+        .collect())
 }
 
-/// Adds to `broken` the records that definitions, materials and units refer to and that do not exist.
-pub(super) fn broken_members(model: &Model, broken: &mut Broken) {
+/// How many members the sets of properties and quantities have.
+#[derive(Default)]
+pub(super) struct Members {
+    /// By name.
+    counts: Vec<(u32, u32)>,
+    /// Whether there are quantities inside of quantities.
+    pub(super) are_nested: bool,
+}
+
+impl Members {
+    pub(super) fn count(&self, id: u32) -> u64 {
+        let at = self.counts.binary_search_by_key(&id, |set| set.0);
+        at.map_or(0, |at| u64::from(self.counts[at].1))
+    }
+}
+
+/// Counts the members of sets, and adds to `broken` the records that definitions, materials and units refer to and that do not
+/// exist.
+pub(super) fn members(
+    model: &Model,
+    broken: &mut Broken,
+    interrupt: &Interrupt,
+) -> Result<Members, Stop> {
+    let mut found = Members::default();
     for entry in model.index.iter() {
+        interrupt.step()?;
+        let role = model.class(entry).role;
         let text = || model.text(entry);
-        let members = match model.class(entry).role {
+        let members = match role {
             Role::PropertySet => step::attribute(text(), 4),
             Role::QuantitySet | Role::Type => step::attribute(text(), 5),
             Role::Quantity(_)
@@ -75,12 +106,19 @@ pub(super) fn broken_members(model: &Model, broken: &mut Broken) {
             Role::MeasureWithUnit => step::attribute(text(), 1),
             _ => continue,
         };
+        let mut count = 0;
         for member in step::references(members) {
+            count += 1;
             if model.index.get(member).is_none() {
                 broken.add(entry, member);
             }
         }
+        if matches!(role, Role::PropertySet | Role::QuantitySet) {
+            found.counts.push((entry.id, count));
+        }
+        found.are_nested |= role == Role::ComplexQuantity;
     }
+    Ok(found)
 }
 
 /// Everything that a reader of the result should know, each once.

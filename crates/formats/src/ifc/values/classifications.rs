@@ -1,5 +1,6 @@
 //! Codes of classification systems that a model's author gave to elements.
 
+use super::ordered::OrderedMap;
 use crate::ifc::index::Model;
 use crate::ifc::relations::Relations;
 use crate::ifc::schema::Role;
@@ -17,7 +18,7 @@ pub(crate) fn of(model: &Model, relations: &Relations, id: u32, kind: Option<u32
 }
 
 fn given(model: &Model, relations: &Relations, id: u32) -> Vec<String> {
-    let mut codes = Vec::new();
+    let mut codes = OrderedMap::default();
     for reference in relations.classifications.of(id) {
         let Some((Role::ClassificationReference, text)) = model.find(reference) else {
             continue;
@@ -27,11 +28,9 @@ fn given(model: &Model, relations: &Relations, id: u32) -> Vec<String> {
         let code = step::string(code)
             .filter(|code| !code.is_empty())
             .or_else(|| step::string(name));
-        if let Some(code) =
-            code.filter(|code| !code.is_empty() && !codes.iter().any(|other| *other == **code))
-        {
-            codes.push(code.into_owned());
+        if let Some(code) = code.filter(|code| !code.is_empty()) {
+            codes.add(code, ());
         }
     }
-    codes
+    codes.into_names()
 }

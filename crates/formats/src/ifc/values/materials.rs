@@ -1,11 +1,14 @@
 //! What elements are made of: names in the order of layers, profiles, constituents and lists.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use serde::Serialize;
 
+use super::ordered::OrderedMap;
 use crate::ifc::index::Model;
+use crate::ifc::limits::NESTED;
 use crate::ifc::relations::Relations;
 use crate::ifc::schema::Role;
 use crate::ifc::step;
@@ -24,15 +27,14 @@ struct MadeOf {
     layers: Vec<Layer>,
 }
 
-/// The most associations that are remembered; a model has few, and many elements share each.
-const REMEMBERED: usize = 16_384;
-
-/// How deep usages, sets and members may refer to each other. Sound files need three steps.
-const DEEPEST: usize = 8;
+/// The most names and layers of associations that are remembered; a model has few, and many elements share each.
+const REMEMBERED: usize = 1 << 20;
 
 /// The materials of a model's elements.
 pub(crate) struct Materials {
     known: HashMap<u32, Rc<MadeOf>>,
+    /// How many names and layers they have.
+    remembered: usize,
     metre: f64,
 }
 
@@ -41,6 +43,7 @@ impl Materials {
     pub(crate) fn new(metre: f64) -> Self {
         Self {
             known: HashMap::new(),
+            remembered: 0,
             metre,
         }
     }
@@ -58,17 +61,15 @@ impl Materials {
         let Some(owner) = own.or(kind) else {
             return (Vec::new(), Vec::new());
         };
-        let (mut names, mut layers) = (Vec::new(), Vec::new());
+        let (mut names, mut layers) = (OrderedMap::default(), Vec::new());
         for material in relations.materials.of(owner) {
             let made = self.made(model, material);
             for name in &made.names {
-                if !names.contains(name) {
-                    names.push(name.clone());
-                }
+                names.add(Cow::Owned(name.clone()), ());
             }
             layers.extend(made.layers.iter().cloned());
         }
-        (names, layers)
+        (names.into_names(), layers)
     }
 
     fn made(&mut self, model: &Model, id: u32) -> Rc<MadeOf> {
@@ -76,11 +77,14 @@ impl Materials {
             return Rc::clone(made);
         }
         let mut made = MadeOf::default();
-        self.collect(model, id, DEEPEST, &mut made);
+        self.collect(model, id, NESTED, &mut made);
+        let count = 1 + made.names.len() + made.layers.len();
         let made = Rc::new(made);
-        if self.known.len() >= REMEMBERED {
+        if self.remembered + count > REMEMBERED {
             self.known.clear();
+            self.remembered = 0;
         }
+        self.remembered += count;
         self.known.insert(id, Rc::clone(&made));
         made
     }

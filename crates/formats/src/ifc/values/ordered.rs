@@ -1,7 +1,7 @@
 //! Small maps that keep their order: of values with one name the first stays.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use serde::ser::{Serialize, Serializer};
 
@@ -12,15 +12,15 @@ const FEW: usize = 24;
 #[derive(Debug, Clone)]
 pub(crate) struct OrderedMap<'a, T> {
     items: Vec<(Cow<'a, str>, T)>,
-    /// All names, once there are many.
-    names: HashSet<Cow<'a, str>>,
+    /// The places of all names, once there are many.
+    names: HashMap<Cow<'a, str>, usize>,
 }
 
 impl<T> Default for OrderedMap<'_, T> {
     fn default() -> Self {
         Self {
             items: Vec::new(),
-            names: HashSet::new(),
+            names: HashMap::new(),
         }
     }
 }
@@ -28,25 +28,36 @@ impl<T> Default for OrderedMap<'_, T> {
 impl<'a, T> OrderedMap<'a, T> {
     /// Adds a value, unless there is one with this name.
     pub(crate) fn add(&mut self, name: Cow<'a, str>, value: T) {
-        if self.items.len() < FEW {
-            if self.items.iter().all(|(other, _)| *other != name) {
-                self.items.push((name, value));
-            }
-            return;
-        }
-        if self.names.is_empty() {
-            self.names = self.items.iter().map(|(name, _)| name.clone()).collect();
-        }
-        if self.names.insert(name.clone()) {
-            self.items.push((name, value));
+        if self.position(&name).is_none() {
+            self.push(name, value);
         }
     }
 
+    fn position(&self, name: &str) -> Option<usize> {
+        if self.names.is_empty() {
+            self.items.iter().position(|(other, _)| other == name)
+        } else {
+            self.names.get(name).copied()
+        }
+    }
+
+    fn push(&mut self, name: Cow<'a, str>, value: T) {
+        if self.items.len() == FEW {
+            let places = self.items.iter().enumerate();
+            self.names = places.map(|(at, (name, _))| (name.clone(), at)).collect();
+        }
+        if self.items.len() >= FEW {
+            self.names.insert(name.clone(), self.items.len());
+        }
+        self.items.push((name, value));
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&T> {
-        self.items
-            .iter()
-            .find(|(other, _)| other == name)
-            .map(|(_, value)| value)
+        self.position(name).map(|at| &self.items[at].1)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
@@ -59,14 +70,23 @@ impl<'a, T> OrderedMap<'a, T> {
 impl<'a, T: Clone> OrderedMap<'a, OrderedMap<'a, T>> {
     /// Adds the values of a set to the set of this name; those that are there stay.
     pub(crate) fn merge(&mut self, name: Cow<'a, str>, values: OrderedMap<'a, T>) {
-        match self.items.iter_mut().find(|(other, _)| *other == name) {
-            Some((_, set)) => {
+        match self.position(&name) {
+            Some(at) => {
                 for (name, value) in values.items {
-                    set.add(name, value);
+                    self.items[at].1.add(name, value);
                 }
             }
-            None => self.items.push((name, values)),
+            None => self.push(name, values),
         }
+    }
+}
+
+impl OrderedMap<'_, ()> {
+    pub(crate) fn into_names(self) -> Vec<String> {
+        self.items
+            .into_iter()
+            .map(|(name, ())| name.into_owned())
+            .collect()
     }
 }
 

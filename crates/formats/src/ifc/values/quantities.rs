@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::ordered::OrderedMap;
 use super::units::Units;
 use crate::ifc::index::Model;
+use crate::ifc::limits::NESTED;
 use crate::ifc::schema::Role;
 use crate::ifc::step;
 
@@ -32,9 +33,6 @@ pub(crate) const AREAS: &[&str] = &[
 /// Lengths, the best first.
 pub(crate) const LENGTHS: &[&str] = &["Length", "NetLength", "GrossLength"];
 
-/// How deep complex quantities may be nested.
-const DEEPEST: usize = 8;
-
 /// The first of `names` that any set has; of several sets, the first.
 pub(crate) fn pick(quantities: &Quantities, names: &[&str]) -> Option<f64> {
     names
@@ -50,7 +48,7 @@ pub(crate) fn read<'a>(
     members: &[u8],
 ) -> OrderedMap<'a, f64> {
     let mut values = OrderedMap::default();
-    collect(model, units, members, "", DEEPEST, &mut values);
+    collect(model, units, members, "", NESTED, &mut values);
     values
 }
 
