@@ -1,35 +1,28 @@
-//! The bytes of a model file: the only module that may use `unsafe`.
+//! The mapped model file: the only module that may use `unsafe`.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::ops::Deref;
 
 use memmap2::{Advice, Mmap};
 
-/// Files up to this size are read.
-const READ: u64 = 256 << 20;
-
-/// The bytes of a model.
+/// The bytes of a model, mapped from its file or inflated from an archive.
 pub(super) enum Bytes {
     /// The file itself.
     Mapped(Mmap),
-    /// A copy of the file, or what an archive held.
-    Read(Vec<u8>),
+    /// What an archive held.
+    Inflated(Vec<u8>),
 }
 
 impl Bytes {
-    /// Reads or maps `file`, which has `size` bytes and must not be empty.
+    /// Maps `file`, which must not be empty.
     ///
-    /// A file that is read may change meanwhile: what was read is a whole model or an incomplete one. Copying takes a few
-    /// hundredths of the time that the model takes. Only a larger model, whose copy may not fit into memory, is mapped: if
-    /// another program cuts it short meanwhile, the process ends with a bus error.
+    /// Mapped rather than read because records refer to each other all over the file and a model may be larger than
+    /// the memory: a copy would count as memory of the reader, and a limit of memory would limit the size of models. A model that
+    /// another program cuts short meanwhile ends the process with a bus error. So run the reader in a process of its own, as
+    /// Milepost does: the bus error is an outcome there.
     #[allow(unsafe_code)]
-    pub(super) fn of(file: &File, size: u64) -> io::Result<Self> {
-        if size <= READ {
-            let mut bytes = Vec::with_capacity(size as usize + 1);
-            file.take(READ).read_to_end(&mut bytes)?;
-            return Ok(Self::Read(bytes));
-        }
+    pub(super) fn map(file: &File) -> io::Result<Self> {
         // SAFETY: the map is read-only and private, and no reference into it outlives the value that is returned. That
         // nobody writes to the file meanwhile cannot be guaranteed on Unix; every reader of the bytes takes arbitrary
         // input, so that a change leads to wrong values or an error, never to undefined indices.
@@ -61,7 +54,7 @@ impl Deref for Bytes {
     fn deref(&self) -> &[u8] {
         match self {
             Self::Mapped(map) => map,
-            Self::Read(bytes) => bytes,
+            Self::Inflated(bytes) => bytes,
         }
     }
 }

@@ -16,14 +16,14 @@
 //! file, one line each. Lengths, areas and volumes of quantities are converted to m, m² and m³ by the units of the project;
 //! property values stay in the unit of the file.
 //!
-//! The file is read, or mapped if it is larger than 256 MB, scanned once for a compact index of the records that matter (geometry is skipped), and written element
+//! The file is mapped, scanned once for a compact index of the records that matter (geometry is skipped), and written element
 //! by element: memory grows by 12 bytes a record, not with the length of the records. Files of IFC2X3, IFC4 and IFC4X3 with
-//! their addenda are read. Sizes, counts and depths are limited ([`IfcError::Limit`]). A mapped file that another program truncates
-//! during the call ends the process with a bus error; one that is read is an incomplete file.
+//! their addenda are read. Sizes, counts and depths are limited ([`IfcError::Limit`]). A file that another program truncates
+//! during the call ends the process with a bus error.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `map` | the bytes of the file; the only unsafe code |
+//! | `map` | the mapped file, the only unsafe code |
 //! | `open` | which files are accepted, and the errors |
 //! | `limits` | how much of a model is read |
 //! | `stop` | why a model is not read to its end |

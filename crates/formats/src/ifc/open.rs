@@ -217,7 +217,7 @@ fn bytes(model: &Path, name: &str) -> Result<Bytes, IfcError> {
     if magic.starts_with(b"PK\x03\x04") || magic.starts_with(b"PK\x05\x06") {
         return inflate(file, about.len(), name);
     }
-    Bytes::of(&file, about.len()).map_err(read)
+    Bytes::map(&file).map_err(read)
 }
 
 /// The one model in an archive. What macOS and other packers add beside it does not count.
@@ -290,7 +290,7 @@ fn inflate(file: File, size: u64, name: &str) -> Result<Bytes, IfcError> {
             file: format!("{name}: {path}"),
         });
     }
-    Ok(Bytes::Read(bytes))
+    Ok(Bytes::Inflated(bytes))
 }
 
 /// The first few of `names`.
