@@ -52,7 +52,7 @@ kill KILLS="1000":
     cargo build --release
     MILEPOST_TEST_BINARY=$PWD/target/release/milepost MILEPOST_TEST_KILLS={{KILLS}} cargo test --test all crash::kill
 
-# Fuzzes a reader: journal, checkpoint, manifest, stage, project or ifc. Needs cargo-fuzz and a nightly compiler.
+# Fuzzes a reader: journal, checkpoint, manifest, stage, project, ifc, pdf, ifc_structure or pdf_structure. Needs cargo-fuzz and a nightly compiler.
 fuzz TARGET SECONDS="600":
     cargo build
     bash fuzz/seeds.sh {{TARGET}}

@@ -2,6 +2,9 @@
 #![no_main]
 
 #[allow(dead_code)]
+#[path = "../../tests/mutated/structures.rs"]
+mod structures;
+#[allow(dead_code)]
 #[path = "../../tests/mutated/targets.rs"]
 mod targets;
 

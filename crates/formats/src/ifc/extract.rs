@@ -8,9 +8,10 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::counts;
 use super::element::{Element, ElementReader};
 use super::index::{Model, RecordEntry, Scanned};
-use super::limits::{self, OUTPUT, OUTPUT_RATIO};
+use super::limits::{OUTPUT, OUTPUT_RATIO};
 use super::open::{self, IfcError, OpenedModel, line};
 use super::relations::{Broken, Relations};
 use super::review;
@@ -144,7 +145,7 @@ fn with_model(
     let relations = Relations::read(&scanned.model, &entries, &mut broken, interrupt);
     let relations = relations.map_err(stopped)?;
     let members = review::members(&scanned.model, &mut broken, interrupt).map_err(stopped)?;
-    limits::check(&scanned.model, &relations, &entries, &members, interrupt).map_err(stopped)?;
+    counts::check(&scanned.model, &relations, &entries, &members, interrupt).map_err(stopped)?;
     drop((entries, members));
     let duplicate_global_ids = review::duplicate_global_ids(&scanned.model, interrupt);
     let duplicate_global_ids = duplicate_global_ids.map_err(stopped)?;

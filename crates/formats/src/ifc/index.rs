@@ -1,5 +1,6 @@
 //! Where each record that matters is: twelve bytes per record, however long it is.
 
+use super::open::line;
 use super::schema::{Classes, IfcClass, Role};
 use super::step::EntityScanner;
 use super::stop::{Interrupt, Stop};
@@ -197,6 +198,12 @@ impl<'a> Model<'a> {
     pub(super) fn find(&self, id: u32) -> Option<(Role, &'a [u8])> {
         let entry = self.index.get(id)?;
         Some((self.class(entry).role, self.text(entry)))
+    }
+
+    /// Names a record for a message: `#41 (IfcWall, line 12)`.
+    pub(super) fn named(&self, entry: RecordEntry) -> String {
+        let line = line(self.bytes, entry.offset());
+        format!("#{} ({}, line {line})", entry.id, self.class(entry).name)
     }
 
     pub(super) fn role(&self, id: u32) -> Option<Role> {

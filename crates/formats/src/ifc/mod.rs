@@ -26,6 +26,7 @@
 //! | `map` | the mapped file, the only unsafe code |
 //! | `open` | which files are accepted, and the errors |
 //! | `limits` | how much of a model is read |
+//! | `counts` | the values of a model, counted before they are read |
 //! | `stop` | why a model is not read to its end |
 //! | `step` | all calls of the STEP parser |
 //! | `schema` | the schema that a file declares, and the role of each of its classes |
@@ -37,6 +38,7 @@
 //! | `element` | one element, as it is written |
 //! | `extract` | the whole model |
 
+mod counts;
 mod element;
 mod extract;
 mod index;
