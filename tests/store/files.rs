@@ -73,7 +73,10 @@ fn reads_what_is_inside() {
     let missing = folders.files.source(&file("x.json")).err().unwrap();
     assert_eq!(missing.to_string(), "`x.json` is not there");
     let no_file = folders.files.source(&file("inputs")).err().unwrap();
-    assert_eq!(no_file.to_string(), "`inputs` is no regular file");
+    assert_eq!(
+        no_file.to_string(),
+        "`inputs`: expected a regular file, found a folder: remove it, or put the file itself there"
+    );
 }
 
 #[test]

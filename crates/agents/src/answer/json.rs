@@ -1,6 +1,8 @@
 //! Extracts the JSON value from an answer's text, out of Markdown fences or prose.
 
+use milepost_core::expr::json;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// The JSON found in an answer's text.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,7 +41,7 @@ struct Candidates {
 /// objects, such as the `[1]` of a citation.
 pub fn extract_json(text: &str) -> ExtractedJson {
     let text = text.trim().trim_start_matches('\u{feff}');
-    if let Ok(value) = serde_json::from_str(text) {
+    if let Ok(value) = json::parse(text) {
         return ExtractedJson::One { value, exact: true };
     }
     let fenced = fences(text);
@@ -74,11 +76,12 @@ impl Candidates {
         let mut at = 0;
         while let Some(start) = text[at..].find(['{', '[']).map(|found| at + found) {
             let rest = &text[start..];
-            let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-            match values.next() {
+            let mut texts = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
+            let value = texts.next().map(|text| json::parse(text?.get()));
+            match value {
                 Some(Ok(value)) => {
                     self.values.push(value);
-                    at = start + values.byte_offset();
+                    at = start + texts.byte_offset();
                 }
                 Some(Err(error)) if error.is_eof() => {
                     self.cut = true;

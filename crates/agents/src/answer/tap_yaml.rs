@@ -3,6 +3,7 @@
 //! Models often write text that is almost YAML (`actual: The answer: 5`). So each line has one key, and its value is a scalar,
 //! a quoted text, a block (`|`, `>`), indented lines that continue it, or a list of scalars.
 
+use milepost_core::expr::json;
 use serde_json::{Map, Value};
 
 /// The content of a TAP YAML block.
@@ -181,7 +182,7 @@ fn scalar(text: &str, as_text: bool) -> Value {
         "true" | "True" => return Value::Bool(true),
         "false" | "False" => return Value::Bool(false),
         _ => {
-            if let Ok(value) = serde_json::from_str::<Value>(text) {
+            if let Ok(value) = json::parse(text) {
                 return value;
             }
         }

@@ -5,6 +5,7 @@ use crate::fault::{CallFault, FaultKind, beginning};
 use crate::http::{Cancelled, Http, HttpRequest, HttpResponse, LARGEST};
 use crate::secret::Secret;
 use milepost_core::base::redact::Redactor;
+use milepost_core::expr::json;
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -205,7 +206,7 @@ pub(super) fn whole(mut answer: HttpResponse) -> Result<HttpResponse, CallFault>
 
 /// Parses JSON. A body that ends too early is cut, even if the connection did not report it.
 pub(super) fn parsed(body: &[u8]) -> Result<Value, CallFault> {
-    serde_json::from_slice(body).map_err(|error| {
+    json::parse_bytes(body).map_err(|error| {
         let fault = if error.is_eof() {
             CallFault::new(
                 FaultKind::Cut,

@@ -4,6 +4,7 @@ use super::output::{CommandExit, CommandOutput, failed, plain, status_of};
 use super::{Envelope, Tool, claude, codex, gemini, opencode};
 use crate::fault::{CallFault, ErrorBody, FaultKind, beginning};
 use crate::request::Reply;
+use milepost_core::expr::json;
 use serde_json::Value;
 
 impl Tool {
@@ -123,12 +124,12 @@ fn of_values(output: CommandOutput<'_>, is_known: bool) -> Result<Reply, CallFau
 
 /// The JSON values that were printed: one, the members of a list, or one a line, with other lines left out.
 fn values(printed: &[u8]) -> Vec<Value> {
-    match serde_json::from_slice(printed) {
+    match json::parse_bytes(printed) {
         Ok(Value::Array(list)) if list.iter().any(|value| value["type"].is_string()) => list,
         Ok(value) => vec![value],
         Err(_) => {
             let lines = printed.split(|byte| *byte == b'\n');
-            let values = lines.filter_map(|line| serde_json::from_slice(line).ok());
+            let values = lines.filter_map(|line| json::parse_bytes(line).ok());
             values
                 .filter(|value: &Value| value.is_object() || value.is_array())
                 .collect()

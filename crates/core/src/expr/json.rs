@@ -2,6 +2,11 @@
 //!
 //! It is as strict as `serde_json`, whose words its messages have, and several times faster than that reads from a reader.
 
+mod value;
+
+pub(crate) use value::{check_integers, note_rounding, twice};
+pub use value::{parse, parse_bytes};
+
 use std::io::{self, Read};
 
 /// Bytes that are read at once.

@@ -12,7 +12,7 @@ use std::io::Read;
 
 use serde_json::Value;
 
-use super::json::TakeError;
+use super::json::{self, TakeError};
 pub use read::fields;
 pub use steps::{PathStep, ReadError, SelectError};
 
@@ -92,7 +92,7 @@ impl Select {
         each: &mut dyn FnMut(Value) -> Result<(), E>,
     ) -> Result<u64, ReadError<E>> {
         read::read(&self.0, reader, &mut |text, _| {
-            each(serde_json::from_str(text)?).map_err(TakeError::Other)
+            each(json::parse(text)?).map_err(TakeError::Other)
         })
     }
 

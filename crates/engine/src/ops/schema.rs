@@ -9,6 +9,7 @@ use crate::ops::project::error::OpsError;
 #[cfg(debug_assertions)]
 pub use generate::{read, written};
 use milepost_store::store::disk::{Disk, DiskError};
+use milepost_store::store::read;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -78,7 +79,7 @@ pub fn write(disk: &Disk, folder: &Path) -> Result<Vec<String>, DiskError> {
         let name = format!("{name}.schema.json");
         let path = folder.join(&name);
         let text = text(&schema);
-        if std::fs::read_to_string(&path).is_ok_and(|there| there == text) {
+        if read::text(&path).is_ok_and(|there| there == text) {
             continue;
         }
         disk.write_atomic(&path, text.as_bytes())?;

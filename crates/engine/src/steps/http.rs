@@ -9,6 +9,7 @@ use milepost_agents::http::{
 use milepost_core::base::redact::Redactor;
 use milepost_core::base::source::Source;
 use milepost_core::expr::jq::Jq;
+use milepost_core::expr::json;
 use milepost_core::expr::scope::{Format, Scope};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::pipeline::Asset;
@@ -274,7 +275,7 @@ fn take(
     let value = if body.is_empty() && answer.status == 204 {
         Some(Value::Null)
     } else {
-        match serde_json::from_slice::<Value>(body) {
+        match json::parse_bytes(body) {
             Ok(value) => Some(value).filter(|_| must || says_json),
             Err(error) if must => return Err(wrong(format!("the reply is no JSON: {error}"))),
             Err(_) => None,

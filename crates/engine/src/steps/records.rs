@@ -5,6 +5,7 @@ use super::values;
 use milepost_core::base::source::Source;
 use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::Outcome;
+use milepost_store::store::read;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -108,7 +109,7 @@ impl RecordReader<'_> {
         let failed = |error: io::Error| input_failure(&source.name(), error);
         let file = match self.open.take() {
             Some((number, file)) if number == place.file => file,
-            _ => File::open(source.path()).map_err(failed)?,
+            _ => read::open(source.path()).map_err(failed)?,
         };
         let mut text = vec![0; place.length as usize];
         file.read_exact_at(&mut text, place.start).map_err(failed)?;

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use rustix::fs::{Mode, OFlags};
 use thiserror::Error;
 use zip::ZipArchive;
 
@@ -201,10 +202,16 @@ fn bytes(model: &Path, name: &str) -> Result<Bytes, IfcError> {
         file: name.to_owned(),
         source,
     };
-    let mut file = File::open(model).map_err(read)?;
+    // A named pipe at the path is refused, not waited for.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(model, flags, Mode::empty());
+    let mut file = File::from(opened.map_err(|error| read(error.into()))?);
     let about = file.metadata().map_err(read)?;
     if about.is_dir() {
         return Err(read(io::Error::from(io::ErrorKind::IsADirectory)));
+    }
+    if !about.is_file() {
+        return Err(read(io::Error::other("it is no regular file")));
     }
     if about.len() == 0 {
         return Err(IfcError::Empty {

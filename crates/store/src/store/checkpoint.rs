@@ -2,6 +2,7 @@
 
 use super::disk::{Disk, DiskError, parent};
 use super::layout::{Layout, checkpoint_number};
+use crate::store::read;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::checkpoint::{Checkpoint, FORMAT};
 use serde_json::Value;
@@ -76,7 +77,7 @@ pub fn write(
 /// Reads the checkpoint of the stage with this number; `None` if there is none.
 pub fn read(layout: &Layout, number: u32) -> Result<Option<FoundCheckpoint>, CheckpointError> {
     let path = layout.checkpoint(number);
-    let bytes = match std::fs::read(&path) {
+    let bytes = match read::bytes(&path) {
         Ok(bytes) => bytes,
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(CheckpointError::Read { path, source }),
@@ -101,7 +102,7 @@ pub fn read(layout: &Layout, number: u32) -> Result<Option<FoundCheckpoint>, Che
 
 /// Returns true if the file of a checkpoint has exactly the bytes that Milepost writes.
 pub fn is_as_written(layout: &Layout, number: u32) -> bool {
-    let there = std::fs::read(layout.checkpoint(number)).ok();
+    let there = read::bytes(layout.checkpoint(number)).ok();
     let found = read(layout, number).ok().flatten();
     found.and_then(|found| bytes(&found.checkpoint).ok()) == there && there.is_some()
 }

@@ -14,12 +14,15 @@ mod refusal;
 pub use file::DiskFile;
 pub use refusal::{DiskError, parent};
 
+use super::read;
 use faults::Faults;
 use refusal::error;
+use rustix::fs::OFlags;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -145,8 +148,11 @@ impl Disk {
         Ok(missing.into_iter().map(Path::to_owned).collect())
     }
 
-    /// Creates or truncates a file. A symbolic link at its path is an error.
+    /// Creates or truncates a file. Its other hard links keep their content. A symbolic link or special file at its path is an error.
     pub fn create(&self, path: &Path) -> Result<DiskFile, DiskError> {
+        if has_other_links(path) {
+            self.remove_file(path)?;
+        }
         self.open(
             path,
             "create",
@@ -154,12 +160,37 @@ impl Disk {
         )
     }
 
-    /// Opens or creates a file to append to. A symbolic link at its path is an error.
-    pub fn open_append(&self, path: &Path) -> Result<DiskFile, DiskError> {
+    /// Opens or creates a file to append to. Its other hard links keep their content. A symbolic link or special file at its path is
+    /// an error.
+    pub(crate) fn open_append(&self, path: &Path) -> Result<DiskFile, DiskError> {
+        if has_other_links(path) {
+            self.separate(path)?;
+        }
         self.open(path, "open", OpenOptions::new().append(true).create(true))
     }
 
-    /// Opens or creates a file to read and modify. A symbolic link at its path is an error.
+    /// Opens or creates a file that a person named to append to, which may be a pipe. A symbolic link at its path is an error.
+    pub fn open_stream(&self, path: &Path) -> Result<DiskFile, DiskError> {
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        let flags = OFlags::NOFOLLOW.bits().cast_signed();
+        let opened = options.custom_flags(flags).open(path);
+        let file = opened.map_err(|cause| error(path, "open", cause))?;
+        Ok(DiskFile::new(Arc::clone(&self.faults), file, path.to_owned()))
+    }
+
+    /// Replaces a file with several hard links, as `cp -al` makes them, by a copy of its own.
+    pub(crate) fn separate(&self, path: &Path) -> Result<(), DiskError> {
+        let mode = fs::metadata(path).map_err(|cause| error(path, "look at", cause))?;
+        let copy = temporary(path);
+        self.copy_file(path, &copy)?;
+        self.set_mode(&copy, mode.permissions().mode())?;
+        self.sync_file(&copy)?;
+        self.rename(&copy, path)?;
+        self.sync_dir(parent(path))
+    }
+
+    /// Opens or creates a file to read and modify. A symbolic link or special file at its path is an error.
     pub(crate) fn open_existing_or_new(&self, path: &Path) -> Result<DiskFile, DiskError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
@@ -199,7 +230,7 @@ impl Disk {
     pub fn sync_file(&self, path: &Path) -> Result<(), DiskError> {
         let step = self.faults.step_flush(path);
         if step.is_wanted() {
-            let flushed = File::open(path).and_then(|file| file.sync_all());
+            let flushed = read::open(path).and_then(|file| file.sync_all());
             flushed.map_err(|cause| error(path, "flush", cause))?;
         }
         step.flushed(path);
@@ -258,7 +289,6 @@ impl Disk {
 
     /// Sets the permissions of a file (`chmod`).
     pub(crate) fn set_mode(&self, path: &Path, mode: u32) -> Result<(), DiskError> {
-        use std::os::unix::fs::PermissionsExt as _;
         let _step = self.faults.step("set permissions of", path);
         let set = fs::set_permissions(path, fs::Permissions::from_mode(mode));
         set.map_err(|cause| error(path, "set the permissions of", cause))
@@ -266,7 +296,7 @@ impl Disk {
 
     /// Copies the bytes of a file without its permissions, and does not flush them. Returns the size in bytes.
     pub fn copy_file(&self, from: &Path, to: &Path) -> Result<u64, DiskError> {
-        let mut source = File::open(from).map_err(|cause| error(from, "read", cause))?;
+        let mut source = read::open(from).map_err(|cause| error(from, "read", cause))?;
         let mut target = self.create(to)?;
         let mut buffer = vec![0; 1 << 18];
         let mut size = 0;
@@ -294,10 +324,7 @@ impl Disk {
 
     /// Writes a hidden file beside the target and renames it. The next write reuses one that a crash left.
     fn replace(&self, path: &Path, bytes: &[u8], sync: bool) -> Result<(), DiskError> {
-        let mut name = OsString::from(".");
-        name.push(path.file_name().unwrap_or_default());
-        name.push(".tmp");
-        let temporary = path.with_file_name(name);
+        let temporary = temporary(path);
         let written = self.create(&temporary).and_then(|mut file| {
             file.write_bytes(bytes)?;
             if sync { file.sync() } else { Ok(()) }
@@ -316,13 +343,13 @@ impl Disk {
         action: &'static str,
         options: &mut OpenOptions,
     ) -> Result<DiskFile, DiskError> {
-        use std::os::unix::fs::OpenOptionsExt as _;
         let step = self.faults.step(action, path);
-        let flags = rustix::fs::OFlags::NOFOLLOW.bits();
+        let flags = OFlags::NOFOLLOW.union(read::AT_ONCE).bits();
         if self.is_private {
             options.mode(PRIVATE_FILE);
         }
         let opened = options.custom_flags(flags.cast_signed()).open(path);
+        let opened = read::checked(path, opened);
         let file = opened.map_err(|cause| error(path, action, cause))?;
         if action == "create" {
             step.cut(path, 0);
@@ -341,6 +368,19 @@ impl fmt::Debug for Disk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Disk")
     }
+}
+
+/// Returns the hidden file beside a file that replaces it.
+fn temporary(path: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".tmp");
+    path.with_file_name(name)
+}
+
+/// Returns true if a regular file has hard links elsewhere, such as in a copy of the workspace.
+fn has_other_links(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.nlink() > 1)
 }
 
 fn gone(result: io::Result<()>) -> io::Result<()> {

@@ -1,5 +1,6 @@
 //! Ids of workspaces and runs: ULIDs, which sort by time of creation.
 
+use crate::store::read;
 use jiff::Timestamp;
 use std::io::Read as _;
 use ulid::Ulid;
@@ -10,7 +11,7 @@ use ulid::Ulid;
 /// Fails if the system returns none.
 pub fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
     let mut bytes = [0; N];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    read::open_stream("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes)
 }
 

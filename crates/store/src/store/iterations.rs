@@ -9,12 +9,12 @@ use super::layout::{self, Layout, safe_name};
 use super::publish::{PublishError, flush_group};
 use super::scan::files::digest_of;
 use super::scratch::{Scratch, ScratchError};
+use crate::store::read;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -138,7 +138,7 @@ impl SavedIterations {
         let mut line: Vec<(SavedIteration, Digest)> = Vec::new();
         let mut whole = BTreeSet::new();
         for number in 1.. {
-            let Ok(bytes) = std::fs::read(self.at(&record(number))) else {
+            let Ok(bytes) = read::bytes(self.at(&record(number))) else {
                 break;
             };
             let Ok(round) = serde_json::from_slice::<SavedIteration>(&bytes) else {
@@ -218,7 +218,7 @@ impl SavedIterations {
         }
         for file in &round.files {
             let from = self.at(&file.digest.hex());
-            let mut kept = File::open(&from).map_err(|source| IterationError::Read {
+            let mut kept = read::open(&from).map_err(|source| IterationError::Read {
                 path: from.clone(),
                 source,
             })?;
@@ -246,7 +246,7 @@ impl SavedIterations {
     /// Fails if the file cannot be read.
     pub fn content(&self, digest: Digest) -> Result<Vec<u8>, IterationError> {
         let path = self.at(&digest.hex());
-        std::fs::read(&path).map_err(|source| IterationError::Read { path, source })
+        read::bytes(&path).map_err(|source| IterationError::Read { path, source })
     }
 
     /// Removes all saved iterations of the batch durably.

@@ -1,13 +1,17 @@
 //! The lock of a workspace: the kernel keeps it, and its file names the holder. Only one run holds it at a time.
 
+use crate::store::read;
 use std::fs::{File, TryLockError};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::disk::{Disk, DiskError, DiskFile};
+
+/// How often a lock's file is opened until it is the one at its path, without other hard links.
+const TRIES: usize = 5;
 
 /// The holder of a lock, as the lock's file names it in one JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,7 +114,8 @@ fn taken(path: &Path, holder: Option<&Holder>) -> String {
             }
         ),
         None => format!(
-            "another run has just begun to work in this workspace (lock {})",
+            "another run has just begun to work in this workspace (lock {}); if this lasts, `lslocks` shows the process that \
+             holds the lock",
             path.display()
         ),
     }
@@ -131,19 +136,12 @@ impl Lock {
         path: &Path,
         holder: &Holder,
     ) -> Result<(Lock, Option<Holder>), LockError> {
-        let mut file = disk.open_existing_or_new(path)?;
-        match file.file().try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(LockError::Taken {
-                    path: path.to_owned(),
-                    holder: content(path).map(Box::new),
-                });
-            }
-            Err(TryLockError::Error(error)) => {
-                return Err(DiskError::new("lock", path, error).into());
-            }
-        }
+        let Some(mut file) = locked(disk, path, File::try_lock)? else {
+            return Err(LockError::Taken {
+                path: path.to_owned(),
+                holder: content(path).map(Box::new),
+            });
+        };
         let dead = content(path);
         file.truncate(0)?;
         let text = serde_json::to_string(holder)
@@ -177,10 +175,7 @@ impl SharedLock {
     /// # Errors
     /// Fails if the disk fails.
     pub(crate) fn take(disk: &Disk, path: &Path) -> Result<Self, DiskError> {
-        let file = disk.open_existing_or_new(path)?;
-        let locked = file.file().lock_shared();
-        locked.map_err(|error| DiskError::new("lock", path, error))?;
-        Ok(Self { _file: file })
+        Self::wait(disk, path, File::lock_shared)
     }
 
     /// Takes it exclusively; waits for all others.
@@ -188,10 +183,7 @@ impl SharedLock {
     /// # Errors
     /// Fails if the disk fails.
     pub(crate) fn wait_alone(disk: &Disk, path: &Path) -> Result<Self, DiskError> {
-        let file = disk.open_existing_or_new(path)?;
-        let locked = file.file().lock();
-        locked.map_err(|error| DiskError::new("lock", path, error))?;
-        Ok(Self { _file: file })
+        Self::wait(disk, path, File::lock)
     }
 
     /// Takes the lock exclusively. Returns `None` if another process holds it.
@@ -199,18 +191,56 @@ impl SharedLock {
     /// # Errors
     /// Fails if the disk fails.
     pub fn take_alone(disk: &Disk, path: &Path) -> Result<Option<Self>, DiskError> {
+        Ok(locked(disk, path, File::try_lock)?.map(|file| Self { _file: file }))
+    }
+
+    fn wait(
+        disk: &Disk,
+        path: &Path,
+        lock: impl Fn(&File) -> io::Result<()>,
+    ) -> Result<Self, DiskError> {
+        let lock = |file: &File| lock(file).map_err(TryLockError::Error);
+        match locked(disk, path, lock)? {
+            Some(file) => Ok(Self { _file: file }),
+            None => Err(DiskError::new(
+                "lock",
+                path,
+                io::ErrorKind::WouldBlock.into(),
+            )),
+        }
+    }
+}
+
+/// Opens a lock's file and locks it; `None` if another process holds it. A hard-linked copy of a workspace gets a lock of its own.
+fn locked(
+    disk: &Disk,
+    path: &Path,
+    lock: impl Fn(&File) -> Result<(), TryLockError>,
+) -> Result<Option<DiskFile>, DiskError> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
         let file = disk.open_existing_or_new(path)?;
-        match file.file().try_lock() {
-            Ok(()) => Ok(Some(Self { _file: file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(DiskError::new("lock", path, error)),
+        match lock(file.file()) {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(DiskError::new("lock", path, error)),
+        }
+        file.close_to_readers();
+        match file.links() {
+            // Where inodes are not stable, the path never has the file that was opened.
+            _ if tries == TRIES => return Ok(Some(file)),
+            Some(1) => return Ok(Some(file)),
+            Some(_) => disk.separate(path)?,
+            // Another process replaced the file before it was locked.
+            None => {}
         }
     }
 }
 
 fn content(path: &Path) -> Option<Holder> {
     let mut text = String::new();
-    File::open(path)
+    read::open(path)
         .and_then(|file| file.take(1 << 16).read_to_string(&mut text))
         .ok()?;
     serde_json::from_str(&text).ok()
@@ -218,7 +248,7 @@ fn content(path: &Path) -> Option<Holder> {
 
 /// Field 22 of `/proc/PID/stat` (proc_pid_stat(5)).
 fn start_time(pid: u32) -> Option<u64> {
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = read::bytes(format!("/proc/{pid}/stat")).ok()?;
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
     std::str::from_utf8(&stat[name_end + 1..])
         .ok()?
@@ -229,7 +259,7 @@ fn start_time(pid: u32) -> Option<u64> {
 }
 
 fn boot_id() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+    read::text("/proc/sys/kernel/random/boot_id")
         .unwrap_or_default()
         .trim()
         .to_owned()

@@ -15,6 +15,7 @@ pub mod manifest;
 pub mod progress;
 pub mod publish;
 pub mod quarantine;
+pub mod read;
 mod scan;
 pub mod scratch;
 pub mod workspace;

@@ -1,6 +1,7 @@
 //! Progress files, for people and programs that watch a run. They are rewritten at most five times a second.
 
 use super::disk::{Disk, DiskError, parent};
+use crate::store::read;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::checkpoint::Progress;
 use serde_json::Value;
@@ -101,7 +102,7 @@ fn plain(progress: &Progress) -> serde_json::Result<Vec<u8>> {
 /// Returns true if a person wrote or modified the file at this path. A missing file and the remains of a power failure do not
 /// count.
 pub fn is_by_hand(path: &Path) -> bool {
-    let Ok(there) = std::fs::read(path) else {
+    let Ok(there) = read::bytes(path) else {
         return path.symlink_metadata().is_ok();
     };
     if there.iter().all(|byte| *byte == 0) {

@@ -9,6 +9,7 @@ pub use spares::ScratchPool;
 use super::disk::{Disk, DiskError, parent};
 use super::layout::{self, Layout, safe_name};
 use super::quarantine::keep;
+use super::read;
 use super::scan::files::{Files, digest_from, digest_of};
 use super::scan::folder::{OpenedEntry, Start};
 use milepost_core::base::digest::Hasher;
@@ -267,7 +268,7 @@ impl Scratch {
         if !found.is_file() {
             return Err(ScratchError::NotRegular {
                 path: file.clone(),
-                what: kind_of(&found),
+                what: read::kind_of(found.file_type()),
             });
         }
         // A link on the way would have another's file taken for an output.
@@ -385,16 +386,6 @@ fn above(file: &RelPath, folders: &mut BTreeSet<RelPath>) {
     while let Some(folder) = at {
         at = folder.parent();
         folders.insert(folder);
-    }
-}
-
-fn kind_of(found: &Metadata) -> &'static str {
-    if found.is_symlink() {
-        "a symbolic link"
-    } else if found.is_dir() {
-        "a folder"
-    } else {
-        "a special file"
     }
 }
 

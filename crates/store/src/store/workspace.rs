@@ -4,6 +4,7 @@ use super::disk::{Disk, DiskError};
 use super::id::new_id;
 use super::layout::{Layout, answers};
 use super::scan::files::real_path;
+use crate::store::read;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -318,7 +319,7 @@ fn virtual_identity(root: &Path, now: Timestamp) -> Identity {
 }
 
 fn read_identity(path: &Path) -> Result<Option<Identity>, WorkspaceError> {
-    let text = match std::fs::read_to_string(path) {
+    let text = match read::text(path) {
         Ok(text) => text,
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
         Err(source) => {

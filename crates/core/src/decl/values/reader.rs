@@ -6,6 +6,7 @@ use crate::decl::problem::{Report, SourceFile};
 use crate::decl::project_files::ProjectFiles;
 use crate::decl::tables::located_text::LocatedText;
 use crate::decl::values::names::{Sees, StageNames};
+use crate::expr::json;
 use crate::expr::place::nearest;
 use crate::expr::template::Template;
 use crate::model::pipeline::Asset;
@@ -144,7 +145,7 @@ impl<'a> ValueReader<'a> {
         used: &SourceFile,
         span: Range<usize>,
     ) -> Option<Asset> {
-        let error = match serde_json::from_str::<serde_json::Value>(&asset.text) {
+        let error = match json::parse(&asset.text) {
             Ok(value) if value.is_object() || value.is_boolean() => {
                 return self.with_references(asset, used, span);
             }
@@ -152,17 +153,15 @@ impl<'a> ValueReader<'a> {
             Err(error) => format!("this is not JSON: {error}"),
         };
         let file = SourceFile::new(asset.path.as_str(), asset.text.clone());
-        let at = serde_json::from_str::<serde_json::Value>(&asset.text)
-            .err()
-            .map_or(0, |error| {
-                let before: usize = asset
-                    .text
-                    .split_inclusive('\n')
-                    .take(error.line().saturating_sub(1))
-                    .map(str::len)
-                    .sum();
-                before + error.column().saturating_sub(1)
-            });
+        let at = json::parse(&asset.text).err().map_or(0, |error| {
+            let before: usize = asset
+                .text
+                .split_inclusive('\n')
+                .take(error.line().saturating_sub(1))
+                .map(str::len)
+                .sum();
+            before + error.column().saturating_sub(1)
+        });
         self.report.add(
             file.problem(at..at + 1, error)
                 .also(used, span, "used here"),

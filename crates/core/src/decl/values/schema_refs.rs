@@ -3,6 +3,7 @@
 use crate::base::path::RelPath;
 use crate::decl::problem::{Problem, SourceFile};
 use crate::decl::values::reader::ValueReader;
+use crate::expr::json;
 use crate::model::pipeline::Asset;
 use crate::model::schema::{Target, circle, pointer, references, target};
 use serde_json::Value;
@@ -32,7 +33,7 @@ impl ValueReader<'_> {
         let mut open = vec![asset.clone()];
         let mut known = BTreeMap::new();
         while let Some(schema) = open.pop() {
-            let document: Value = serde_json::from_str(&schema.text).map_err(|error| {
+            let document: Value = json::parse(&schema.text).map_err(|error| {
                 let file = SourceFile::new(schema.path.as_str(), schema.text.clone());
                 Box::new(file.whole_problem(format!("`{}` is no JSON: {error}", schema.path)))
             })?;

@@ -1,10 +1,13 @@
 //! JSON values to jaq's and back, without losing the order of keys, integers or the last digit.
 
+use std::cell::Cell;
 use std::fmt;
 
 use jaq_json::{Map as ValMap, Num, Val};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
+
+use crate::expr::json;
 
 /// A JSON value as jaq's. Strings are moved, not copied.
 pub(crate) fn to_val(value: Value) -> Val {
@@ -30,12 +33,40 @@ pub(crate) fn to_val(value: Value) -> Val {
 /// If the text is no JSON.
 pub(crate) fn read(text: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Val, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let val = deserializer.deserialize_any(Fields(wanted))?;
+    let rounded = Cell::new(false);
+    let fields = Fields {
+        wanted: Some(wanted),
+        rounded: &rounded,
+    };
+    let val = fields.deserialize(&mut deserializer)?;
     deserializer.end()?;
+    json::check_integers(text, &rounded)?;
     Ok(val)
 }
 
-struct Fields<'a>(&'a dyn Fn(&str) -> bool);
+/// Builds values. Of an object only the wanted fields are built; without a filter all.
+struct Fields<'a> {
+    wanted: Option<&'a dyn Fn(&str) -> bool>,
+    /// Set when a number may be a rounded integer.
+    rounded: &'a Cell<bool>,
+}
+
+impl<'a> Fields<'a> {
+    fn inside(&self) -> Fields<'a> {
+        Fields {
+            wanted: None,
+            rounded: self.rounded,
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Fields<'_> {
+    type Value = Val;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Val, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
 
 impl<'de> Visitor<'de> for Fields<'_> {
     type Value = Val;
@@ -61,6 +92,7 @@ impl<'de> Visitor<'de> for Fields<'_> {
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Val, E> {
+        json::note_rounding(number, self.rounded);
         Ok(Val::Num(Num::Float(number)))
     }
 
@@ -69,16 +101,22 @@ impl<'de> Visitor<'de> for Fields<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Val, A::Error> {
-        std::iter::from_fn(|| items.next_element().transpose()).collect()
+        std::iter::from_fn(|| items.next_element_seed(self.inside()).transpose()).collect()
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Val, A::Error> {
         let mut object = ValMap::default();
-        while let Some(key) = entries.next_key_seed(WantedKey(self.0))? {
-            match key {
-                Some(key) => _ = object.insert(key, entries.next_value()?),
-                None => _ = entries.next_value::<IgnoredAny>()?,
+        let is_wanted = |key: &str| self.wanted.is_none_or(|wanted| wanted(key));
+        while let Some(key) = entries.next_key_seed(WantedKey(&is_wanted))? {
+            let Some(key) = key else {
+                entries.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            if object.contains_key(&key) {
+                let key = key.to_string();
+                return Err(A::Error::custom(json::twice(key.trim_matches('"'))));
             }
+            object.insert(key, entries.next_value_seed(self.inside())?);
         }
         Ok(Val::obj(object))
     }
@@ -179,11 +217,21 @@ fn to_number(number: &Num) -> Result<Value, String> {
     match number {
         Num::Int(integer) => Ok(Value::from(*integer)),
         Num::Float(value) => float(*value),
-        // Integers beyond 64 bits and decimals as written in the program: as serde_json reads them.
-        Num::BigInt(_) | Num::Dec(_) => match serde_json::from_str(&number.to_string()) {
+        // As written in the program.
+        Num::Dec(_) => match serde_json::from_str(&number.to_string()) {
             Ok(value @ Value::Number(_)) => Ok(value),
             _ => Err(format!("{number} is too large a number for JSON")),
         },
+        // Readers of JSON round a longer integer, so that two could become one.
+        Num::BigInt(_) => {
+            let digits = number.to_string();
+            digits.parse::<u64>().map(Value::from).map_err(|_| {
+                let digits: String = digits.chars().take(60).collect();
+                format!(
+                    "the integer {digits} needs more than 64 bits: make it a string with `tostring`"
+                )
+            })
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The columns that a declaration names for a table, and the type of each: a cell becomes a value by its column.
 
+use crate::expr::json;
 use jiff::civil::Date;
 use serde_json::Value;
 
@@ -111,7 +112,7 @@ impl CellType {
 
 /// A number as JSON writes it.
 fn number(cell: &str) -> Option<Value> {
-    let value: Value = serde_json::from_str(cell).ok()?;
+    let value = json::parse(cell).ok()?;
     value.is_number().then_some(value)
 }
 

@@ -1,5 +1,6 @@
 //! Reads the content of a file as a value, by its format.
 
+use crate::expr::json;
 use std::io::{BufRead, BufReader};
 use std::sync::Arc;
 
@@ -87,8 +88,9 @@ pub fn parse(name: &str, source: &dyn Source, reading: &Reading) -> Result<Value
             Value::String(text)
         }),
         // From memory: serde_json reads bytes several times faster than a reader.
-        Format::Json => serde_json::from_str(&text(source)?)
-            .map_err(|error| wrong(source, json_message(&error))),
+        Format::Json => {
+            json::parse(&text(source)?).map_err(|error| wrong(source, json_message(&error)))
+        }
         Format::Toml => {
             let text = text(source)?;
             let value = toml::from_str::<Value>(&text).map_err(|error| {
@@ -148,7 +150,7 @@ pub(crate) fn records<E: From<ScopeError>>(
         if line.trim().is_empty() {
             continue;
         }
-        let record = serde_json::from_str(line).map_err(|error| {
+        let record = json::parse(line).map_err(|error| {
             let said = error.to_string();
             let said = said.split(" at line ").next().unwrap_or_default();
             wrong(

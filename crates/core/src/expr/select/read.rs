@@ -5,7 +5,7 @@ use std::io::Read;
 use serde_json::Value;
 
 use super::steps::{PathStep, ReadError, SelectError};
-use crate::expr::json::{Fault, Json, TakeError};
+use crate::expr::json::{self, Fault, Json, TakeError};
 
 /// Adds a step to a JSON pointer (RFC 6901).
 pub(crate) fn push_key(pointer: &mut String, key: &str) {
@@ -177,9 +177,7 @@ pub fn fields(keys: &std::collections::BTreeSet<&str>, reader: impl Read) -> Opt
         let wanted = text.key(|key| keys.get(key).copied()).ok()?;
         match wanted {
             Some(key) => {
-                let value = text.value(|text, _| {
-                    serde_json::from_str::<Value>(text).map_err(TakeError::<()>::Text)
-                });
+                let value = text.value(|text, _| json::parse(text).map_err(TakeError::<()>::Text));
                 if found.insert(key.to_owned(), value.ok()?.ok()?).is_some() {
                     return None;
                 }

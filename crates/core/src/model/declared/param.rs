@@ -1,6 +1,7 @@
 //! A parameter as declared: its type, the values that it accepts, and how it parses a text.
 
 use crate::base::path::RelPath;
+use crate::expr::json;
 use crate::expr::template::is_template;
 use jiff::civil::Date;
 use regex::Regex;
@@ -175,7 +176,7 @@ impl Param {
     /// # Errors
     /// If the parameter does not accept the value.
     pub fn parse(&self, text: &str) -> Result<Value, ParamError> {
-        let json = || serde_json::from_str::<Value>(text).ok();
+        let json = || json::parse(text).ok();
         let text_value = || Value::from(text);
         let value = match self.kind {
             ParamType::String | ParamType::Date => text_value(),

@@ -18,6 +18,7 @@ use milepost_core::model::checkpoint::Status;
 use milepost_core::plan::decide::{Decision, RebuildPolicy};
 use milepost_store::store::layout;
 use milepost_store::store::leases::{Lease, LeaseState, Leases};
+use milepost_store::store::read;
 use serde_json::Value;
 use std::io::Read as _;
 use std::path::Path;
@@ -175,8 +176,7 @@ fn text(submission: &Submission, lease: &Lease, file: &Path) -> Result<String, R
         Err(_) => return Err(missing(AnswerFile::Missing)),
     }
     let mut bytes = Vec::new();
-    let read =
-        std::fs::File::open(file).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
+    let read = read::open(file).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
     read.map_err(|error| missing(AnswerFile::Unreadable(error.to_string())))?;
     String::from_utf8(bytes).map_err(|_| missing(AnswerFile::NotUtf8))
 }

@@ -13,6 +13,7 @@ use milepost_core::model::usage::Usage;
 use milepost_store::store::calls::{self, CallRecord};
 use milepost_store::store::journal;
 use milepost_store::store::layout::{self, Layout};
+use milepost_store::store::read;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -233,9 +234,9 @@ pub(crate) fn exchanges(opened: &OpenProject, calls: Vec<CallRecord>) -> Vec<Exc
         let answered = call.heard.as_ref().and_then(|heard| heard.text.clone());
         let summary = CallSummary::of(call);
         // A request that is gone is left out; its call is not.
-        let bytes = std::fs::read(layout.at(&summary.request)).ok();
+        let bytes = read::bytes(layout.at(&summary.request)).ok();
         let text = answered.or_else(|| {
-            let bytes = std::fs::read(layout.at(summary.answer.as_ref()?)).ok()?;
+            let bytes = read::bytes(layout.at(summary.answer.as_ref()?)).ok()?;
             Some(String::from_utf8_lossy(&bytes).into_owned())
         });
         let hide = |text: String| opened.redactor.text(&text).into_owned();

@@ -17,6 +17,7 @@ use milepost_core::model::step::Part;
 use milepost_store::store::files::digest_of;
 use milepost_store::store::journal;
 use milepost_store::store::layout::Layout;
+use milepost_store::store::read;
 use milepost_store::store::workspace::Workspace;
 use serde::Serialize;
 use serde_json::Value;
@@ -254,7 +255,7 @@ fn content(
 
 fn small(path: &Path) -> Option<Value> {
     let is_small = path.metadata().is_ok_and(|found| found.len() <= SMALL);
-    let bytes = is_small.then(|| std::fs::read(path).ok())??;
+    let bytes = is_small.then(|| read::bytes(path).ok())??;
     serde_json::from_slice(&bytes).ok()
 }
 
@@ -291,7 +292,7 @@ fn records(stage: &Stage, output: &Output, files: &[PathBuf]) -> Option<(Select,
 fn usual_key(items: &Select, files: &[PathBuf]) -> Option<&'static str> {
     let mut first = None;
     for path in files {
-        let file = std::fs::File::open(path).ok()?;
+        let file = read::open(path).ok()?;
         // The error only ends reading after the first record.
         let _ = items.read::<()>(file, &mut |value| {
             first = Some(value);

@@ -3,10 +3,10 @@
 
 use milepost_core::base::digest::Digest;
 use milepost_core::expr::select::{PathStep, Select};
+use milepost_store::store::read;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::path::PathBuf;
 
 /// A list of records in one or more files.
@@ -135,7 +135,7 @@ fn each(records: &Records, take: &mut dyn FnMut(Id, &Value, &Value)) -> Result<(
     let mut seen: HashMap<u64, u32> = HashMap::new();
     for path in &records.files {
         let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let file = File::open(path).map_err(|error| fail(&error))?;
+        let file = read::open(path).map_err(|error| fail(&error))?;
         let read = records.items.read::<String>(file, &mut |value| {
             let key = key_of(&value, &records.key);
             let id = hash(&key.to_string());

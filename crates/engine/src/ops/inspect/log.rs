@@ -9,10 +9,10 @@ use milepost_core::base::path::RelPath;
 use milepost_core::model::event::{Event, EventType, Record};
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::selection::Target;
+use milepost_store::store::read;
 use milepost_store::store::{journal, layout, quarantine};
 use serde::Serialize;
 use std::collections::{BTreeSet, VecDeque};
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -233,7 +233,7 @@ fn is_log_of(file: &str, prefix: &str) -> bool {
 
 /// Returns the end of a file as text, and the number of bytes before it.
 fn tail(path: &Path) -> io::Result<(String, u64)> {
-    let mut file = File::open(path)?;
+    let mut file = read::open(path)?;
     let cut = file.metadata()?.len().saturating_sub(SHOWN);
     file.seek(SeekFrom::Start(cut))?;
     let mut bytes = Vec::new();

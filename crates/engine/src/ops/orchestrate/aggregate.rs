@@ -19,10 +19,10 @@ use milepost_core::model::stage::Stage;
 use milepost_core::plan::lineage;
 use milepost_store::store::disk::{DiskFile, parent};
 use milepost_store::store::files::digest_of;
+use milepost_store::store::read;
 use milepost_store::store::{layout, quarantine};
 use serde::Serialize;
 use serde_json::Value;
-use std::fs::File;
 use std::io::{BufReader, BufWriter, Write as _};
 use std::path::Path;
 
@@ -149,7 +149,7 @@ pub fn aggregate(
         return Ok(Aggregation::Run(Box::new(report)));
     }
     let place = opened.workspace.layout.at(&file.path);
-    let made = File::open(&place).map_err(OpsError::unreadable(&file))?;
+    let made = read::open(&place).map_err(OpsError::unreadable(&file))?;
     let (element_count, summary) = elements::elements(made).unwrap_or_default();
     Ok(Aggregation::Done(Aggregated {
         element_count,
@@ -311,7 +311,7 @@ fn join(
             OpsError::Usage(format!("`{path}` is not a list of elements: {error}"))
         };
         let file =
-            File::open(opened.workspace.layout.at(path)).map_err(OpsError::unreadable(&path))?;
+            read::open(opened.workspace.layout.at(path)).map_err(OpsError::unreadable(&path))?;
         let mut reader = BufReader::with_capacity(1 << 16, file);
         if elements::first(&mut reader) != Some(b'[') {
             return Err(unreadable(&"expected a JSON array"));

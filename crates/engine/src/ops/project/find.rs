@@ -6,6 +6,7 @@ use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::decl::{self, ProjectFiles, Warning};
 use milepost_core::model::pipeline::Pipeline;
 use milepost_store::store::files::{FileError, Files};
+use milepost_store::store::read;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -52,7 +53,7 @@ impl ProjectFiles for OnDisk {
                 };
             }
         };
-        let found = std::fs::read(source.path()).map_err(|error| error.to_string());
+        let found = read::bytes(source.path()).map_err(|error| error.to_string());
         let said = match &found {
             Ok(bytes) => format!("read {path} {}\n", Digest::of(bytes)),
             Err(error) => format!("read {path} {error}\n"),

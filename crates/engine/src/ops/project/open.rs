@@ -165,5 +165,5 @@ fn keys(opened: &OpenProject, environment: &BTreeMap<String, String>) -> BTreeSe
 /// # Errors
 /// When it cannot be opened.
 pub fn append_file(path: &Path) -> Result<impl std::io::Write + Send + 'static, OpsError> {
-    Ok(Disk::real().open_append(path)?)
+    Ok(Disk::real().open_stream(path)?)
 }

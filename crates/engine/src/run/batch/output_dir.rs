@@ -6,10 +6,10 @@ use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::base::source::{Sink, Source};
 use milepost_core::model::stage::Stage;
+use milepost_store::store::read;
 use milepost_store::store::scratch::Scratch;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl Source for ScratchFile {
     }
 
     fn open(&self) -> io::Result<Box<dyn Read + Send>> {
-        Ok(Box::new(File::open(&self.place)?))
+        Ok(Box::new(read::open(&self.place)?))
     }
 }
 
@@ -153,7 +153,7 @@ impl<'a> ScratchOutputDir<'a> {
         match std::fs::symlink_metadata(self.scratch.path().join(path.as_str())) {
             Ok(found) if found.is_file() => Ok(true),
             Ok(_) => Err(io::Error::other(format!(
-                "`{path}` is a link or a folder: an output is a plain file"
+                "`{path}` is a link, a folder or a special file: an output is a regular file"
             ))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),

@@ -17,6 +17,7 @@ use milepost_core::model::call::{Estimated, Heard, Sent, Spent};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::retry;
 use milepost_core::model::usage::Usage;
+use milepost_store::store::read;
 use serde_json::json;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -471,9 +472,7 @@ const MOST: u64 = 64 << 20;
 fn read_capped(path: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read as _;
     let mut bytes = Vec::new();
-    std::fs::File::open(path)?
-        .take(MOST)
-        .read_to_end(&mut bytes)?;
+    read::open(path)?.take(MOST).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -3,6 +3,7 @@
 use super::reply_matcher::{ReplyError, ReplyErrorKind, match_reply};
 use super::single_answer::{self, kept};
 use milepost_agents::request::{Reply, StopReason};
+use milepost_core::expr::json;
 use milepost_core::model::step::AnswerForm;
 use milepost_core::model::usage::Usage;
 use milepost_store::check::schema::Schema;
@@ -88,7 +89,7 @@ fn check_single(reply: &Reply, rules: &SubmissionRules<'_>) -> CheckedSubmission
 fn reply(text: &str) -> Reply {
     Reply {
         text: text.to_owned(),
-        structured: serde_json::from_str(text).ok(),
+        structured: json::parse(text).ok(),
         stop: StopReason::End,
         usage: Usage::NONE,
         reported_cost: None,

@@ -106,13 +106,14 @@ mod linux {
 
     use crate::steps::command::processes::Process;
     use crate::steps::command::spec::ATTEMPT_VARIABLE;
+    use milepost_store::store::read;
 
     /// Reads `/proc/PID/stat` (proc_pid_stat(5)). The name in parentheses may contain anything, so fields are counted from its
     /// end.
     pub(in super::super) fn look(pid: u32) -> Option<Process> {
         // Long enough for the needed fields: a file without a size would be read in small pieces.
         let mut stat = [0; 1024];
-        let mut file = fs::File::open(format!("/proc/{pid}/stat")).ok()?;
+        let mut file = read::open(format!("/proc/{pid}/stat")).ok()?;
         let length = file.read(&mut stat).ok()?;
         let stat = &stat[..length];
         let name_end = stat.iter().rposition(|byte| *byte == b')')?;
@@ -136,7 +137,7 @@ mod linux {
 
     /// Returns the attempt in the environment of a process; `None` also if it cannot be read or the process has ended.
     pub(in super::super) fn attempt_of(pid: u32) -> Option<String> {
-        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let environment = read::bytes(format!("/proc/{pid}/environ")).ok()?;
         environment.split(|byte| *byte == 0).find_map(|variable| {
             let value = variable
                 .strip_prefix(ATTEMPT_VARIABLE.as_bytes())?
@@ -199,7 +200,7 @@ mod linux {
     }
 
     fn children_listed(list: &Path) -> Vec<u32> {
-        let text = fs::read_to_string(list).unwrap_or_default();
+        let text = read::text(list).unwrap_or_default();
         text.split_ascii_whitespace()
             .filter_map(|pid| pid.parse().ok())
             .collect()
@@ -215,7 +216,7 @@ mod linux {
     pub(in super::super) fn boot_id() -> &'static str {
         static ID: OnceLock<String> = OnceLock::new();
         ID.get_or_init(|| {
-            fs::read_to_string("/proc/sys/kernel/random/boot_id")
+            read::text("/proc/sys/kernel/random/boot_id")
                 .unwrap_or_default()
                 .trim()
                 .to_owned()

@@ -2,8 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "the one spawner")]
 
+use milepost_store::store::read;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::{self, ErrorKind, PipeReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -197,7 +197,7 @@ pub(super) fn start(spec: &CommandSpec<'_>) -> Result<(Leader, PipeReader), Spaw
     let file = program::find(name, &cwd, spec.env)?;
     let stdin = match spec.stdin {
         None => Stdio::null(),
-        Some(path) => Stdio::from(File::open(path).map_err(|source| SpawnError::Stdin {
+        Some(path) => Stdio::from(read::open(path).map_err(|source| SpawnError::Stdin {
             program: name.clone(),
             file: path.to_owned(),
             source,

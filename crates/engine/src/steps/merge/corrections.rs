@@ -1,6 +1,7 @@
 //! Corrections of records by people. They override answers and are marked in the record.
 
 use crate::steps::batch_context::input_failure;
+use milepost_core::expr::json;
 use milepost_core::expr::place::listed;
 use milepost_core::expr::scope::Scope;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -204,5 +205,5 @@ fn value_like(text: &str, old: &Value) -> Value {
     if old.is_string() {
         return Value::from(text);
     }
-    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
+    json::parse(text).unwrap_or_else(|_| Value::from(text))
 }

@@ -9,6 +9,7 @@ use super::records::{RecordPosition, Records};
 use corrections::Corrections;
 use milepost_core::base::digest::Digest;
 use milepost_core::expr::jq::Bound;
+use milepost_core::expr::json;
 use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::step::MergeStep;
@@ -53,7 +54,7 @@ pub(crate) fn merge(ctx: &mut BatchContext<'_>, out: &str, step: &MergeStep) -> 
     for (place, &spot) in sequence.iter().enumerate() {
         let mut text = reader.read(index.spots[spot as usize].place)?;
         if !corrections.is_empty() {
-            let record: Value = serde_json::from_slice(&text).map_err(parse_failure)?;
+            let record = json::parse_bytes(&text).map_err(parse_failure)?;
             let key = key_text(&bound.one(record.clone()).map_err(parse_failure)?)?;
             let key_of = |record: &Value| key_text(&bound.one(record.clone()).ok()?).ok();
             if let Some(corrected) = corrections.apply(&key, record, &key_of) {

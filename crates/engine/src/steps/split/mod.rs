@@ -9,6 +9,7 @@ use super::batch_context::{BatchContext, StepReport, StepResult, output_failure,
 use super::records::{RecordPosition, RecordReader, Records};
 use milepost_core::base::digest::Digest;
 use milepost_core::expr::jq::Bound;
+use milepost_core::expr::json;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::step::{ASSIGNMENT, SplitStep};
 use pack::{BatchLimits, Slot, pack};
@@ -110,7 +111,7 @@ fn ask(element: &str, question: Option<&Bound<'_>>) -> Result<Value, String> {
         Some(bound) => bound
             .one_of_text(element)
             .map_err(|error| error.to_string()),
-        None => serde_json::from_str(element).map_err(|error| error.to_string()),
+        None => json::parse(element).map_err(|error| error.to_string()),
     }
 }
 

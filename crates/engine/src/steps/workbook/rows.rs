@@ -1,5 +1,6 @@
 //! The compiled programs of a workbook file: rows from the scope, cells from a row.
 
+use milepost_core::expr::json;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
@@ -258,7 +259,7 @@ impl<'a> Rows<'a> {
     pub(super) fn of_record(&self, record: &str) -> Result<Vec<Value>, WorkbookError> {
         match &self.each {
             Some(bound) => Ok(bound.all_of_text(record)?),
-            None => match serde_json::from_str(record) {
+            None => match json::parse(record) {
                 Ok(record) => Ok(vec![record]),
                 Err(error) => Err(WorkbookError::Records(error.to_string())),
             },

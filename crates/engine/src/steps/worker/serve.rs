@@ -109,7 +109,7 @@ fn limit(resource: Resource, most: u64) {
 /// Returns the bytes that count for the limit of memory: heap and stacks, but no mapped file. 0 if the system does not tell.
 #[cfg(target_os = "linux")]
 fn data_size() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = milepost_store::store::read::text("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmData:"));
     let size = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
     size.unwrap_or_default() << 10

@@ -82,5 +82,5 @@ impl Work {
 }
 
 fn read(path: &OsString, name: &str) -> Result<Vec<u8>, Outcome> {
-    std::fs::read(path).map_err(|error| input_failure(name, error))
+    milepost_store::store::read::bytes(path).map_err(|error| input_failure(name, error))
 }

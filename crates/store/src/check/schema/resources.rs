@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use milepost_core::expr::json;
 use milepost_core::expr::place::Place;
 use milepost_core::model::schema::{Target, circle, percent_decoded, references, target};
 
@@ -253,7 +254,7 @@ impl jsonschema::Retrieve for Nowhere {
 }
 
 fn parse(path: &str, text: &str) -> Result<Value, SchemaError> {
-    serde_json::from_str(text).map_err(|error| {
+    json::parse(text).map_err(|error| {
         let line_start: usize = text
             .split_inclusive('\n')
             .take(error.line().max(1) - 1)

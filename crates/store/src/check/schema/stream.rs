@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::resources::{Resources, SchemaError};
 use super::violation::{Validated, Violation, violations};
-use milepost_core::expr::json::{Fault, Json, TakeError};
+use milepost_core::expr::json::{self, Fault, Json, TakeError};
 use milepost_core::expr::place::excerpt;
 use milepost_core::expr::select::{PathStep, Select};
 
@@ -258,7 +258,7 @@ pub(crate) fn whole(mut reader: impl Read) -> Result<Value, Violation> {
     reader
         .read_to_end(&mut bytes)
         .map_err(|error| unreadable(Fault::Io(error)))?;
-    serde_json::from_slice(&bytes).map_err(|error| {
+    json::parse_bytes(&bytes).map_err(|error| {
         let message = error.to_string();
         unreadable(Fault::Text {
             line: error.line(),
@@ -355,8 +355,7 @@ fn emptied<R: Read>(
 }
 
 fn built<R: Read>(text: &mut Json<R>) -> Result<Value, Fault> {
-    let value =
-        text.value(|text, _| Ok::<Value, TakeError<Infallible>>(serde_json::from_str(text)?))?;
+    let value = text.value(|text, _| Ok::<Value, TakeError<Infallible>>(json::parse(text)?))?;
     Ok(match value {
         Ok(value) => value,
         Err(never) => match never {},

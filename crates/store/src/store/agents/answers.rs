@@ -9,6 +9,7 @@ use super::checksummed::{ChecksummedLog, files, open_line};
 use crate::store::disk::{Disk, DiskError};
 use crate::store::layout::{self, Layout};
 use crate::store::lock::SharedLock;
+use crate::store::read;
 use milepost_core::base::digest::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -260,7 +261,7 @@ impl KnownAnswers {
     fn read(&mut self, folder: &Path) -> io::Result<()> {
         for path in files(folder)? {
             let file = self.files.len() as u32;
-            let mut lines = BufReader::with_capacity(1 << 18, File::open(&path)?);
+            let mut lines = BufReader::with_capacity(1 << 18, read::open(&path)?);
             let (mut line, mut at) = (Vec::new(), 0);
             loop {
                 line.clear();
@@ -283,7 +284,7 @@ impl KnownAnswers {
         let file = match self.written {
             Some(file) => file,
             None => {
-                self.files.push(File::open(self.writer.path())?);
+                self.files.push(read::open(self.writer.path())?);
                 let file = self.files.len() as u32 - 1;
                 self.written = Some(file);
                 file

@@ -7,6 +7,7 @@ use super::calls::{CallLogError, CallRecord, read_all};
 use super::checksummed::{ChecksummedLog, files, whole_lines};
 use crate::store::disk::Disk;
 use crate::store::layout::Layout;
+use crate::store::read;
 use jiff::Timestamp;
 use milepost_core::model::batched::{CallId, Left, LeftBatch, LeftCall, Submitting};
 use milepost_core::model::call::ANSWERED;
@@ -177,7 +178,7 @@ fn read(layout: &Layout) -> std::io::Result<BTreeMap<CallId, SubmittedBatch>> {
     let mut batches: BTreeMap<CallId, SubmittedBatch> = BTreeMap::new();
     for path in files(&layout.batches())? {
         let run = path.file_stem().unwrap_or_default().to_string_lossy();
-        let bytes = std::fs::read(&path)?;
+        let bytes = read::bytes(&path)?;
         for line in whole_lines(&bytes) {
             match serde_json::from_str::<BatchLine>(line) {
                 Ok(BatchLine::Submitting(number, when, submitting)) => {

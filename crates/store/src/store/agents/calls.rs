@@ -6,6 +6,7 @@
 use super::checksummed::{ChecksummedLog, files, whole_lines};
 use crate::store::disk::{Disk, DiskError};
 use crate::store::layout::Layout;
+use crate::store::read;
 use jiff::Timestamp;
 use milepost_core::model::batched::CallId;
 use milepost_core::model::call::{Heard, Sent, Spent};
@@ -212,7 +213,7 @@ pub(crate) fn read_all(
             run: run.clone(),
             number,
         };
-        let bytes = std::fs::read(&path)?;
+        let bytes = read::bytes(&path)?;
         for line in whole_lines(&bytes) {
             let (number, when, sent) = match serde_json::from_str::<CallLine>(line) {
                 Ok(CallLine::Sent(number, when, sent)) => (number, when, sent),

@@ -6,6 +6,7 @@
 use crate::store::disk::{Disk, DiskError};
 use crate::store::layout::Layout;
 use crate::store::lock::{Holder, SharedLock};
+use crate::store::read;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::call::Sent;
@@ -202,7 +203,7 @@ impl Leases {
     /// Fails if the disk fails.
     pub fn request(&self, id: &str) -> Result<Vec<u8>, LeaseError> {
         let path = self.folder(id).join(REQUEST);
-        let read = std::fs::read(&path);
+        let read = read::bytes(&path);
         Ok(read.map_err(|error| DiskError::new("read", &path, error))?)
     }
 
@@ -238,7 +239,7 @@ fn names(folder: &Path) -> Result<BTreeSet<String>, LeaseError> {
 
 fn read(folder: &Path) -> Result<Option<Lease>, LeaseError> {
     let path = folder.join(LEASE);
-    let text = match std::fs::read(&path) {
+    let text = match read::bytes(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(DiskError::new("read", &path, error).into()),

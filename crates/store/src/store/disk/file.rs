@@ -3,8 +3,9 @@
 use super::faults::Faults;
 use super::refusal::{DiskError, error};
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -36,6 +37,28 @@ impl DiskFile {
         found
             .map(|found| found.len())
             .map_err(|cause| error(&self.path, "look at", cause))
+    }
+
+    /// Returns the number of its hard links; `None` if another file took its path since it was opened.
+    pub(crate) fn links(&self) -> Option<u64> {
+        let own = self.file.metadata().ok()?;
+        let there = std::fs::symlink_metadata(&self.path).ok()?;
+        let is_there = (own.dev(), own.ino()) == (there.dev(), there.ino());
+        is_there.then(|| own.nlink())
+    }
+
+    /// Takes the permission to read from those who may not write, because a reader can hold a lock on the file. Only its owner can
+    /// do so.
+    pub(crate) fn close_to_readers(&self) {
+        let Ok(found) = self.file.metadata() else {
+            return;
+        };
+        let mode = found.mode();
+        let closed = mode & !(0o044 & !((mode & 0o022) << 1));
+        if closed != mode {
+            let _step = self.faults.step("set permissions of", &self.path);
+            let _ = self.file.set_permissions(Permissions::from_mode(closed));
+        }
     }
 
     /// Writes all bytes.

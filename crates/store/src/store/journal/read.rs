@@ -2,11 +2,11 @@
 
 use super::JournalError;
 use crate::store::layout::Layout;
+use crate::store::read;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::event::{Event, Record};
 use serde::Deserialize;
 use std::fmt;
-use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -139,7 +139,7 @@ fn scan(
         path: path.clone(),
         source,
     };
-    let file = File::open(&path).map_err(fail)?;
+    let file = read::open(&path).map_err(fail)?;
     let mut lines = BufReader::with_capacity(1 << 16, file);
     let mut place = JournalPlace {
         path: path.clone(),
@@ -275,7 +275,7 @@ fn unknown_kind(text: &[u8]) -> Option<String> {
 
 /// The digest of the last line of a whole segment, read from its end.
 fn last_line(path: &Path) -> std::io::Result<Option<Digest>> {
-    let mut file = File::open(path)?;
+    let mut file = read::open(path)?;
     let size = file.metadata()?.len();
     let mut chunk = 1_u64 << 16;
     loop {

@@ -11,6 +11,7 @@ pub use text::{ManifestError, PAGE_LINES};
 
 use super::disk::Disk;
 use super::layout::{self, Layout};
+use crate::store::read;
 use milepost_core::base::digest::{Digest, Hasher};
 use milepost_core::model::state::{BatchState, Phase, StageState};
 use page::{PieceId, Pieces};
@@ -213,7 +214,7 @@ fn page_name(page: u64) -> String {
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, ManifestError> {
-    std::fs::read(path).map_err(|source| ManifestError::Read {
+    read::bytes(path).map_err(|source| ManifestError::Read {
         path: path.to_owned(),
         source,
     })

@@ -3,6 +3,7 @@
 use super::folder::{Folder, OpenedEntry, Start};
 use super::stamp::FileStamp;
 use crate::store::layout::OWN;
+use crate::store::read;
 use milepost_core::base::digest::{Digest, Hasher};
 use milepost_core::base::glob::Glob;
 use milepost_core::base::natural::natural;
@@ -57,11 +58,15 @@ pub enum FileError {
         /// Where it leads.
         target: PathBuf,
     },
-    /// The path is a folder, a socket or the like.
-    #[error("`{file}` is no regular file")]
+    /// The path is a folder, a named pipe, a socket or a device.
+    #[error(
+        "`{file}`: expected a regular file, found {found}: remove it, or put the file itself there"
+    )]
     NoFile {
         /// The file.
         file: FilePath,
+        /// What is there.
+        found: &'static str,
     },
     /// Two names differ only in case, so that some file systems can hold only one of the files.
     #[error(
@@ -169,7 +174,10 @@ impl Files {
         let path = self.resolve(file)?;
         match std::fs::metadata(&path) {
             Ok(found) if found.is_file() => Ok(path),
-            Ok(_) => Err(FileError::NoFile { file: file.clone() }),
+            Ok(found) => Err(FileError::NoFile {
+                file: file.clone(),
+                found: read::kind_of(found.file_type()),
+            }),
             Err(cause) if is_absent(&cause) => Err(FileError::Missing { file: file.clone() }),
             Err(source) => Err(read_error(file, source)),
         }
@@ -224,8 +232,8 @@ impl Files {
         Some(names)
     }
 
-    /// Lists the regular files that match, in natural order, without Milepost's own files. It is an error if a link leads a match out
-    /// of the root, a name cannot be recorded, or two names differ only in case.
+    /// Lists the files that match, in natural order, without Milepost's own files. It is an error if a link leads a match out of the
+    /// root, a match is no regular file, a name cannot be recorded, or two names differ only in case.
     pub fn list(&self, glob: &Glob, root: Root) -> Result<Vec<RelPath>, FileError> {
         let base = self.folder(root);
         let start = match glob.folder() {
@@ -284,9 +292,12 @@ impl Files {
                 let path = path.clone();
                 self.resolve(&FilePath { root, path })?;
             }
-            if entry.file_type().is_file() {
-                found.push(path);
+            if !entry.file_type().is_file() {
+                let file = FilePath { root, path };
+                let found = read::kind_of(entry.file_type());
+                return Err(FileError::NoFile { file, found });
             }
+            found.push(path);
         }
         found.sort_by(|a, b| natural(a.as_str(), b.as_str()));
         no_case_twins(&found)?;
@@ -383,7 +394,7 @@ pub fn real_path(path: &Path) -> PathBuf {
 
 /// Returns the digest and the size in bytes of a file; `None` if it does not exist.
 pub fn digest_of(path: &Path) -> io::Result<Option<(Digest, u64)>> {
-    let mut file = match File::open(path) {
+    let mut file = match read::open(path) {
         Ok(file) => file,
         Err(cause) if is_absent(&cause) => return Ok(None),
         Err(cause) => return Err(cause),
@@ -481,7 +492,7 @@ impl Source for FileSource {
             .take();
         match held.and_then(|mut held| held.open.take()) {
             Some(open) => Ok(Box::new(open)),
-            None => Ok(Box::new(File::open(&self.path)?)),
+            None => Ok(Box::new(read::open(&self.path)?)),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Open folders, below which the kernel confines every path.
 
 use super::stamp::{FileStamp, nanoseconds};
+use crate::store::read::AT_ONCE;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
@@ -54,8 +55,7 @@ impl Start {
 
     /// Opens what lies at a path to be read, in one step with the check that no link stands on the way.
     pub(in crate::store) fn open_file(&self, path: &str) -> OpenedEntry {
-        // A pipe is not waited for; to a regular file the flag means nothing.
-        match self.open_plain(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY) {
+        match self.open_plain(path, OFlags::RDONLY | AT_ONCE) {
             Ok(open) => OpenedEntry::There(open.into()),
             Err(Errno::NOENT) => OpenedEntry::Absent,
             Err(_) => OpenedEntry::Unclear,
@@ -113,9 +113,7 @@ impl Folder {
     /// # Errors
     /// As opening a file.
     pub(crate) fn file(&self, name: &str) -> io::Result<File> {
-        // A pipe is not waited for; to a regular file the flag means nothing.
-        let flags =
-            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | AT_ONCE | OFlags::CLOEXEC;
         Ok(openat(&self.0, name, flags, Mode::empty())?.into())
     }
 

@@ -1,5 +1,6 @@
 //! The stat cache: digests of files by their stamps, so that unchanged files are not hashed again.
 
+use crate::store::read;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -87,7 +88,7 @@ impl StatCache {
         {
             return Ok(seen);
         }
-        self.hash(File::open(path)?)
+        self.hash(read::open(path)?)
     }
 
     /// Returns the current state of an open regular file; `None` for anything else. It is read only if the cache does not know it.
@@ -188,7 +189,7 @@ impl StatCache {
 
     fn state(&self) -> MutexGuard<'_, CacheState> {
         let state = self.state.get_or_init(|| {
-            let mut entries = std::fs::read(&self.path)
+            let mut entries = read::bytes(&self.path)
                 .ok()
                 .and_then(|bytes| read(&bytes))
                 .unwrap_or_default();

@@ -14,6 +14,7 @@ use crate::http::{Cancelled, Http, HttpResponse};
 use crate::request::{AgentRequest, Attachment, Reply, StopReason};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use milepost_core::expr::json;
 use milepost_core::model::api_kind::ApiKind;
 use milepost_core::model::usage::Usage;
 use serde_json::{Map, Value, json};
@@ -102,7 +103,7 @@ impl Anthropic {
         let mut usage = Map::new();
         let mut ended = false;
         for event in sse::events(&answer.body) {
-            let Ok(data) = serde_json::from_str::<Value>(&event.data) else {
+            let Ok(data) = json::parse(&event.data) else {
                 continue;
             };
             match data["type"].as_str().unwrap_or(&event.kind) {

@@ -7,9 +7,9 @@ use milepost_core::base::path::RelPath;
 use milepost_core::base::source::Source;
 use milepost_core::expr::scope::{Format, Reading, parse};
 use milepost_core::model::pipeline::Pipeline;
+use milepost_store::store::read;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ impl Source for Outside {
     }
 
     fn open(&self) -> io::Result<Box<dyn Read + Send>> {
-        Ok(Box::new(File::open(&self.0)?))
+        Ok(Box::new(read::open_stream(&self.0)?))
     }
 }
 

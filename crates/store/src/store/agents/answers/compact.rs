@@ -7,6 +7,7 @@ use super::address_of;
 use crate::store::agents::checksummed::{files, open_line};
 use crate::store::disk::{Disk, DiskError};
 use crate::store::id::made_at;
+use crate::store::read;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use serde::Deserialize;
@@ -61,7 +62,7 @@ pub fn look(folder: &Path, unneeded: &RemovableAnswers<'_>) -> io::Result<Option
     let mut last: HashMap<Digest, usize> = HashMap::new();
     let mut size = 0;
     for (file, path) in files.iter().enumerate() {
-        let mut reader = BufReader::with_capacity(GATHERED, File::open(path)?);
+        let mut reader = BufReader::with_capacity(GATHERED, read::open(path)?);
         let (mut line, mut at) = (Vec::new(), 0);
         loop {
             line.clear();
@@ -154,7 +155,7 @@ impl Compaction {
             let failed = |cause| DiskError::new("read", path, cause);
             let source = match &mut from {
                 Some((open, source)) if *open == index => source,
-                _ => &mut from.insert((index, File::open(path).map_err(failed)?)).1,
+                _ => &mut from.insert((index, read::open(path).map_err(failed)?)).1,
             };
             let begin = gathered.len();
             gathered.resize(begin + length, 0);

@@ -3,6 +3,7 @@
 use super::form::{self, BY_STAMP, FileEntries, KnownFile, NotesBlock, NotesReader};
 use super::observations::{file_at, is_own, names_digest};
 use crate::store::disk::{Disk, DiskError};
+use crate::store::read;
 use crate::store::scan::files::Files;
 use crate::store::scan::folder::Folder;
 use crate::store::scan::stamp::FileStamp;
@@ -10,7 +11,6 @@ use crate::store::scan::statcache::StatCache;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, RelPath, Root};
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,7 +59,7 @@ impl Recheck {
     /// Fails if the disk fails. A run can ignore that, because the file is a cache.
     pub fn renew(&self, disk: &Disk, path: &Path) -> Result<(), DiskError> {
         // What cannot be read is no cache any more.
-        let Ok(mut bytes) = std::fs::read(path) else {
+        let Ok(mut bytes) = read::bytes(path) else {
             return Ok(());
         };
         for patch in &self.stamps {
@@ -85,7 +85,7 @@ impl Recheck {
 /// files changed, such as a list of names, or a file of Milepost's own. Observations from the future are ignored, because a
 /// clock that was set back repeats its times.
 pub fn again(path: &Path, key: Digest, files: &Files, cache: &StatCache) -> Option<Recheck> {
-    let file = File::open(path).ok()?;
+    let file = read::open(path).ok()?;
     if FileStamp::of(&file.metadata().ok()?).mtime > cache.now() {
         return None;
     }

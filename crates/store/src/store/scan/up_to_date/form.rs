@@ -10,11 +10,11 @@
 //! content: inode, size, mtime, ctime; 2 its digest, so the file must be read.
 
 use super::observations::{FoundFile, ListedNames, PathParts, Questions, is_own};
+use crate::store::read;
 use crate::store::scan::stamp::FileStamp;
 use crate::store::scan::statcache::HashedFile;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
@@ -261,7 +261,7 @@ fn root_byte(root: Root) -> u8 {
 
 /// The blocks of the file that was written under this key; none when it is another, or damaged.
 pub(super) fn read(path: &Path, key: Digest) -> Option<Vec<NotesBlock>> {
-    let file = File::open(path).ok()?;
+    let file = read::open(path).ok()?;
     let (mut reader, _) =
         NotesReader::begin(BufReader::with_capacity(1 << 16, file), key).ok()??;
     let mut blocks = Vec::new();

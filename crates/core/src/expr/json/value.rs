@@ -1,0 +1,239 @@
+//! The value of a JSON text that somebody else wrote: an object names a key once, and an integer keeps its digits.
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Error, Map, Number, Value};
+use std::cell::Cell;
+use std::fmt;
+
+/// Integers up to here have 64 bits. `serde_json` reads a longer one as the nearest floating-point number.
+const LONG: f64 = 9_223_372_036_854_775_808.0;
+
+/// How much of a key or number a message quotes, in characters.
+const QUOTED: usize = 60;
+
+/// Returns the value of a JSON text.
+///
+/// # Errors
+/// If the text is no JSON, an object has a key twice, or an integer needs more than 64 bits.
+pub fn parse(text: &str) -> Result<Value, Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let rounded = Cell::new(false);
+    let value = Exact(&rounded).deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    check_integers(text, &rounded)?;
+    Ok(value)
+}
+
+/// Returns the value of a JSON text in bytes.
+///
+/// # Errors
+/// As [`parse`]; if the bytes are not UTF-8.
+pub fn parse_bytes(bytes: &[u8]) -> Result<Value, Error> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => parse(text),
+        // It names the place.
+        Err(_) => serde_json::from_slice(bytes),
+    }
+}
+
+/// Builds values. The flag is set when a number may be a rounded integer.
+struct Exact<'a>(&'a Cell<bool>);
+
+impl<'de> DeserializeSeed<'de> for Exact<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Exact<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any valid JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Value, E> {
+        Ok(Value::Bool(flag))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::Number(number.into()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(Value::Number(number.into()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        note_rounding(number, self.0);
+        Ok(Number::from_f64(number).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::String(text.to_owned()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Value, E> {
+        Ok(Value::String(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(Exact(self.0))? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if map.contains_key(&key) {
+                return Err(A::Error::custom(twice(&key)));
+            }
+            map.insert(key, entries.next_value_seed(Exact(self.0))?);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+/// Sets the flag if a number may be a rounded integer.
+pub(crate) fn note_rounding(number: f64, rounded: &Cell<bool>) {
+    if number.abs() >= LONG {
+        rounded.set(true);
+    }
+}
+
+/// Returns what is wrong with a key that an object has twice.
+pub(crate) fn twice(key: &str) -> String {
+    format!("the key `{}` stands twice in an object", quoted(key))
+}
+
+/// Checks that a JSON text has no integer of more than 64 bits, if the flag says that it may have one.
+///
+/// # Errors
+/// If it has one.
+pub(crate) fn check_integers(text: &str, rounded: &Cell<bool>) -> Result<(), Error> {
+    let found = rounded.get().then(|| long_integer(text)).flatten();
+    let Some(at) = found else {
+        return Ok(());
+    };
+    let digits = &text[at..];
+    let digits = &digits[..end_of_number(digits)];
+    let before = &text[..at];
+    let line = before.matches('\n').count() + 1;
+    let column = at - before.rfind('\n').map_or(0, |feed| feed + 1) + 1;
+    Err(Error::custom(format!(
+        "the integer {} needs more than 64 bits: write it as a string at line {line} column {column}",
+        quoted(digits)
+    )))
+}
+
+/// Returns the place of the first integer of more than 64 bits in a JSON text.
+fn long_integer(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let (mut at, mut in_string) = (0, false);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' if in_string => at += 1,
+            b'"' => in_string = !in_string,
+            b'-' | b'0'..=b'9' if !in_string => {
+                let number = &text[at..];
+                let number = &number[..end_of_number(number)];
+                let is_integer = !number.contains(['.', 'e', 'E']);
+                if is_integer && number.parse::<i64>().is_err() && number.parse::<u64>().is_err() {
+                    return Some(at);
+                }
+                at += number.len();
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+fn end_of_number(text: &str) -> usize {
+    let is_part =
+        |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
+    text.bytes()
+        .position(|byte| !is_part(byte))
+        .unwrap_or(text.len())
+}
+
+fn quoted(text: &str) -> String {
+    match text.char_indices().nth(QUOTED) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn message(text: &str) -> String {
+        parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn refuses_a_key_that_stands_twice() {
+        assert_eq!(
+            message(r#"{"a": 1, "b": [{"c": 1, "\u0063": 2}]}"#),
+            "the key `c` stands twice in an object at line 1 column 33"
+        );
+        let long = "k".repeat(1000);
+        let expected = format!("the key `{}…` stands twice", "k".repeat(60));
+        assert!(message(&format!(r#"{{"{long}": 1, "{long}": 1}}"#)).starts_with(&expected));
+        assert!(parse(r#"[{"a": 1}, {"a": 2}]"#).is_ok());
+    }
+
+    #[test]
+    fn refuses_an_integer_that_would_lose_its_digits() {
+        assert_eq!(
+            message("{\"a\": \"12345678901234567890123\",\n \"id\": 12345678901234567890123}"),
+            "the integer 12345678901234567890123 needs more than 64 bits: write it as a string at line 2 column 8"
+        );
+        for text in [
+            "18446744073709551616",
+            "[-9223372036854775809]",
+            "100000000000000000000",
+        ] {
+            assert!(message(text).contains("needs more than 64 bits"), "{text}");
+        }
+        for text in [
+            "18446744073709551615",
+            "-9223372036854775808",
+            "1e20",
+            "[\"\\\"123456789012345678901234\", 1.0e300]",
+            "123456789012345678901234.5",
+        ] {
+            assert_eq!(
+                parse(text).unwrap(),
+                serde_json::from_str::<Value>(text).unwrap()
+            );
+        }
+    }
+
+    #[test]
+    fn reports_what_is_not_utf_8() {
+        assert!(parse_bytes(b"\"\xff\"").is_err());
+        assert_eq!(parse_bytes(b"[1]").unwrap(), serde_json::json!([1]));
+    }
+
+    proptest! {
+        #[test]
+        fn reads_as_serde_json_does(value in crate::expr::sample::json()) {
+            let text = value.to_string();
+            prop_assert_eq!(parse(&text).unwrap().to_string(), text);
+        }
+    }
+}
