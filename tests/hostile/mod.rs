@@ -3,6 +3,7 @@
 mod bytes;
 mod clients;
 mod grading;
+mod copies;
 mod jq;
 mod keys;
 mod leases;

@@ -126,7 +126,10 @@ fn a_named_pipe_in_place_of_a_cache_is_replaced() {
 fn at_a_pipe(path: &str) -> (Vec<i32>, String) {
     let project = people();
     assert_eq!(project.output("-q").code, 0);
-    project.remove(path);
+    // A run may leave no cache.
+    if project.exists(path) {
+        project.remove(path);
+    }
     pipe(&project.at(path));
     all(&project)
 }
@@ -155,10 +158,14 @@ fn the_workspace_list_may_come_from_a_pipe() {
     let project = people();
     let list = project.at("list.json");
     pipe(&list);
-    let child = project.spawn(&["plan", "--workspaces", "list.json"]);
-    std::fs::write(list, "[{\"workspace\": \"one\"}]").unwrap();
+    let child = project.spawn(&["run", "--dry-run", "--workspaces", "list.json"]);
+    std::thread::spawn(move || std::fs::write(list, "[{\"workspace\": \"one\"}]"));
     let output = ended(child);
-    assert!(output.text().contains("one"), "{}", output.text());
+    assert!(
+        output.text().contains("1 workspace, 1 not complete"),
+        "{}",
+        output.text()
+    );
 }
 
 #[test]

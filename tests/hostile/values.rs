@@ -61,7 +61,7 @@ fn integers_of_64_bits_keep_their_digits() {
         let made = project.json("workspace/outputs/made.json").to_string();
         assert_eq!(
             made,
-            "[18446744073709551615,-9223372036854775808,9007199254740993,1e20,0.1]"
+            "[18446744073709551615,-9223372036854775808,9007199254740993,1e+20,0.1]"
         );
     }
 }

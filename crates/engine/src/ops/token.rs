@@ -68,7 +68,9 @@ fn kept(file: &Path) -> Option<String> {
     let is_own = found.is_file()
         && found.mode() & 0o077 == 0
         && found.uid() == rustix::process::geteuid().as_raw();
-    let text = milepost_store::store::read::text(file).ok().filter(|_| is_own)?;
+    let text = milepost_store::store::read::text(file)
+        .ok()
+        .filter(|_| is_own)?;
     let text = text.trim_end();
     let is_token = text.len() == 2 * BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_token.then(|| text.to_owned())

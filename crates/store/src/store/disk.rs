@@ -176,7 +176,11 @@ impl Disk {
         let flags = OFlags::NOFOLLOW.bits().cast_signed();
         let opened = options.custom_flags(flags).open(path);
         let file = opened.map_err(|cause| error(path, "open", cause))?;
-        Ok(DiskFile::new(Arc::clone(&self.faults), file, path.to_owned()))
+        Ok(DiskFile::new(
+            Arc::clone(&self.faults),
+            file,
+            path.to_owned(),
+        ))
     }
 
     /// Replaces a file with several hard links, as `cp -al` makes them, by a copy of its own.

@@ -339,6 +339,19 @@ mod tests {
     }
 
     #[test]
+    fn a_hard_linked_copy_has_a_lock_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("lock"), "").unwrap();
+        std::fs::hard_link(path("lock"), path("copy")).unwrap();
+        let ours = Holder::this("R1", Timestamp::UNIX_EPOCH, "milepost");
+        let (_one, _) = Lock::take(&Disk::real(), &path("lock"), &ours).unwrap();
+        let (_two, _) = Lock::take(&Disk::real(), &path("copy"), &ours).unwrap();
+        assert!(Lock::take(&Disk::real(), &path("lock"), &ours).is_err());
+        assert!(Lock::take(&Disk::real(), &path("copy"), &ours).is_err());
+    }
+
+    #[test]
     fn a_torn_content_is_nobody() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
