@@ -2,8 +2,8 @@
 
 mod bytes;
 mod clients;
-mod grading;
 mod copies;
+mod grading;
 mod jq;
 mod keys;
 mod leases;
