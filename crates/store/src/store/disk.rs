@@ -9,12 +9,12 @@ mod faults;
 #[path = "disk/no_faults.rs"]
 mod faults;
 mod file;
+pub mod read;
 mod refusal;
 
 pub use file::DiskFile;
 pub use refusal::{DiskError, parent};
 
-use super::read;
 use faults::Faults;
 use refusal::error;
 use rustix::fs::OFlags;

@@ -15,10 +15,10 @@ pub mod manifest;
 pub mod progress;
 pub mod publish;
 pub mod quarantine;
-pub mod read;
 mod scan;
 pub mod scratch;
 pub mod workspace;
 
 pub use agents::{answers, batches, calls, checksummed, leases};
+pub use disk::read;
 pub use scan::{files, folder, folders, stamp, statcache, up_to_date};
