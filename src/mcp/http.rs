@@ -3,8 +3,9 @@
 mod connections;
 mod gate;
 mod sessions;
+mod stall;
 
-use super::limits::{ANSWER_TIME, DRAIN, HEAD, HEAD_TIME, HEADERS, SESSION_TIME};
+use super::limits::{ANSWER_TIME, DRAIN, HEAD, HEAD_TIME, HEADERS, SESSION_TIME, STALL_TIME};
 use super::server::{ServeError, Server};
 use connections::Connections;
 use gate::Gate;
@@ -14,6 +15,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use milepost_core::base::digest::Digest;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use stall::StallLimit;
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -87,7 +89,7 @@ pub(super) async fn serve(
             .header_read_timeout(HEAD_TIME)
             .max_buf_size(HEAD)
             .max_headers(HEADERS)
-            .serve_connection(TokioIo::new(stream), answer);
+            .serve_connection(TokioIo::new(StallLimit::new(stream, STALL_TIME)), answer);
         let ended = ending.clone();
         connections.spawn(async move {
             let mut served = std::pin::pin!(served);

@@ -23,8 +23,8 @@ pub(super) const UNREAD: usize = CALLS + WAITS + 48;
 /// The most open connections.
 pub(super) const CONNECTIONS: usize = 512;
 
-/// The most open sessions.
-pub(super) const SESSIONS: usize = 64;
+/// The most open sessions: more than connections, so that one without a request in progress can be found.
+pub(super) const SESSIONS: usize = 640;
 
 /// The most HTTP requests of one session in progress.
 pub(super) const REQUESTS: usize = CALLS + WAITS + 16;
@@ -43,6 +43,9 @@ pub(super) const HEAD_TIME: Duration = Duration::from_secs(30);
 
 /// The longest time for the body of a request.
 pub(super) const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// The longest time that a client may take to read a part of an answer.
+pub(super) const STALL_TIME: Duration = Duration::from_secs(30);
 
 /// The longest time that a session is kept without a message: longer than the longest call that waits for a file.
 pub(super) const SESSION_TIME: Duration = Duration::from_hours(2);
