@@ -5,7 +5,7 @@
 use crate::view::text::style::Style;
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use milepost_core::base::redact::redact;
-use milepost_core::base::visible::visible_lines;
+use milepost_core::base::visible::{visible_lines, visible_message};
 use milepost_engine::ops::exit_code::FAILED;
 use serde_json::Value;
 use std::io::{self, Write};
@@ -107,22 +107,21 @@ impl Printer {
 
     /// Prints an error.
     pub(crate) fn error(&self, text: &str) {
-        self.say(&format!("{} {}", self.err.bad("error:"), attached(text)));
+        self.say(&format!(
+            "{} {}",
+            self.err.bad("error:"),
+            visible_message(text)
+        ));
     }
 
     /// Prints a warning.
     pub(crate) fn warning(&self, text: &str) {
-        self.say(&format!("{} {}", self.err.warn("warning:"), attached(text)));
+        self.say(&format!(
+            "{} {}",
+            self.err.warn("warning:"),
+            visible_message(text)
+        ));
     }
-}
-
-/// Indents the lines after the first one, so that no name in a message begins a line.
-fn attached(text: &str) -> String {
-    let lines = text.split('\n').enumerate().map(|(at, line)| match line {
-        line if at == 0 || line.is_empty() || line.starts_with(' ') => line.to_owned(),
-        line => format!("    {line}"),
-    });
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn put(to: &mut dyn Write, text: &str) -> io::Result<()> {

@@ -487,6 +487,22 @@ fn what_is_started() {
         (other.argv, other.stdin),
         (texts(&["ask"]), told.into_bytes())
     );
+    // An argument that begins with `-` is no option.
+    let odd = AgentRequest {
+        prompt: "--yolo".to_owned(),
+        ..AgentRequest::default()
+    };
+    let argv = |tool: Tool| tool.invocation(&odd, None, None).unwrap().argv;
+    let registry = "{\"a\": {\"command\": \"ask\", \"args\": [\"-p\"]}}";
+    let registry = Tool::of_registry("r.json", registry, "a").unwrap();
+    assert_eq!(argv(registry), ["ask", "-p", "\n--yolo"]);
+    let within = |part: &str| argv(Tool::generic(texts(&["ask", part]), Envelope::Text));
+    assert_eq!(within("{{ prompt }}"), ["ask", "\n--yolo"]);
+    assert_eq!(within("--say={{ prompt }}"), ["ask", "--say=--yolo"]);
+    assert_eq!(
+        argv(Tool::preset(Preset::Cursor))[4..],
+        ["--".to_owned(), "--yolo".to_owned()]
+    );
     let long = AgentRequest {
         prompt: "x".repeat(200_000),
         ..AgentRequest::default()

@@ -265,3 +265,79 @@ fn a_host_that_is_not_listed_gets_nothing() {
     assert!(said.contains("redirects are not followed"), "{said}");
     assert_eq!(listed.seen().len(), 2);
 }
+
+/// A server that cuts the key into the events of a stream, and one that repeats it in the headers of a failure.
+#[test]
+fn a_key_in_pieces_or_in_a_header_is_found() {
+    let event = |data: Value| {
+        format!(
+            "event: {}\ndata: {data}\n\n",
+            data["type"].as_str().unwrap()
+        )
+    };
+    let piece = |text: &str| json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}});
+    let stream: String = [
+        json!({"type": "message_start", "message": {"model": "m", "usage": {"input_tokens": 1, "output_tokens": 1}}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+        piece("It is "),
+        piece(&KEY[..7]),
+        piece(&KEY[7..15]),
+        piece(&KEY[15..]),
+        piece("."),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"input_tokens": 1, "output_tokens": 9}}),
+        json!({"type": "message_stop"}),
+    ]
+    .into_iter()
+    .map(event)
+    .collect();
+    let models = || Play::Says(200, JSON, "{\"data\": []}".to_owned());
+    let server = Server::new(vec![
+        models(),
+        Play::Streams(stream),
+        models(),
+        Play::Says(
+            500,
+            &[
+                "request-id: tok/0123+456789=abcdef",
+                "location: /dG9rLzAxMjMrNDU2Nzg5PWFiY2RlZg",
+            ],
+            "{}".to_owned(),
+        ),
+    ]);
+    let mut project = Project::new(&[
+        (
+            "milepost.toml",
+            &format!(
+                "name = \"pieces\"\n[agents.m]\nanthropic = \"claude-haiku-4-5\"\nbase_url = \"{}\"\napi_key_env = \"ACCESS\"\ntries = 1\nmax_tokens = 100\n",
+                server.url
+            ),
+        ),
+        ("prompts/p.md", "Say it."),
+        (
+            "stages/1_one.toml",
+            "[step]\nagent = \"m\"\nprompt = \"prompts/p.md\"\nattempts = 1\nanswer = \"text\"\n[outputs]\nb = \"outputs/b.txt\"\n",
+        ),
+    ]);
+    project.env("ACCESS", KEY);
+    let (code, said) = project.milepost(&["run"]);
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(project.read("workspace/outputs/b.txt"), "It is [key].");
+    assert_eq!(leaks(&project), Vec::<String>::new());
+    let pieces = walkdir::WalkDir::new(project.at("workspace"))
+        .into_iter()
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_file())
+        .filter(|entry| {
+            let bytes = std::fs::read(entry.path()).unwrap();
+            String::from_utf8_lossy(&bytes).contains(&KEY[7..15])
+        });
+    assert_eq!(pieces.count(), 0);
+    let (code, said) = project.milepost(&["run", "--force", "--fresh"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(
+        !said.contains(&KEY[4..]) && !said.contains("dG9rLzAx"),
+        "{said}"
+    );
+    assert_eq!(leaks(&project), Vec::<String>::new());
+}

@@ -3,6 +3,7 @@
 mod bytes;
 mod clients;
 mod copies;
+mod full_disk;
 mod grading;
 mod jq;
 mod keys;

@@ -1,7 +1,10 @@
 //! No control character of an input, an answer or a client reaches a terminal, a log or a table.
 
 use crate::agents::server::{Play, Server};
+use crate::mcp::client::Client;
 use crate::support::Project;
+use serde_json::{Value, json};
+use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 /// Clears the screen, sets the title, reorders text, and forges a line.
@@ -127,7 +130,10 @@ fn values_do_not_reach_the_terminal_in_checks_and_preconditions() {
         project.write("workspace/inputs/a.json", format!("\"{}\"", quoted()));
         let ran = shown(&project, &["run"]);
         assert!(
-            ran.contains(&format!("WRONG: found {SHOWN}")),
+            ran.contains(&format!(
+                "WRONG: found {}",
+                SHOWN.replace(r"\nF", "\n    F")
+            )),
             "{table}: {ran}"
         );
         looks_clean(&project);
@@ -343,4 +349,102 @@ fn a_suggested_command_names_the_batch_in_a_shell() {
         Ok(output) => assert_eq!(String::from_utf8_lossy(&output.stdout), ATTACK),
         Err(_) => eprintln!("skipped: there is no bash"),
     }
+}
+
+#[test]
+fn the_name_of_a_client_does_not_reach_the_terminal() {
+    let project = Project::new(&[
+        (
+            "milepost.toml",
+            "name = \"clients\"\n[agents.writer]\nexternal = true\n",
+        ),
+        ("prompts/p.md", "Say it."),
+        (
+            "stages/1_one.toml",
+            "[step]\nagent = \"writer\"\nprompt = \"prompts/p.md\"\n[outputs]\nb = { path = \"outputs/b.json\", schema = \"schemas/b.json\" }\n",
+        ),
+        ("schemas/b.json", "{\"type\": \"string\"}"),
+    ]);
+    let mut client = Client::silent(&mut project.command(&["mcp"]));
+    let me = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": ATTACK, "version": ATTACK},
+    });
+    client.ask("initialize", me);
+    client.notify("notifications/initialized", json!({}));
+    let clean = |result: &Value| {
+        let text = result["content"][0]["text"].as_str().unwrap();
+        is_clean("a tool", text);
+    };
+    let leased = client.result("next_batch", json!({"stage": "one"}));
+    clean(&leased);
+    looks_clean(&project);
+    for (tool, arguments) in [
+        ("next_batch", json!({"stage": "one", "client": ATTACK})),
+        ("next_batch", json!({"stage": ATTACK})),
+        ("why", json!({"what": ATTACK})),
+        ("run", json!({"targets": [ATTACK]})),
+        ("submit_batch", json!({"lease": ATTACK, "answer": ATTACK})),
+        ("status", json!({})),
+    ] {
+        clean(&client.result(tool, arguments));
+    }
+    let lease = leased["structuredContent"]["lease"].clone();
+    clean(&client.result(
+        "submit_batch",
+        json!({"lease": lease, "answer": format!("[\"{}\"]", quoted())}),
+    ));
+    clean(&client.result(
+        "submit_batch",
+        json!({"lease": lease, "answer": format!("\"{}\"", quoted())}),
+    ));
+    drop(client);
+    looks_clean(&project);
+}
+
+#[test]
+fn names_in_an_archive_do_not_reach_the_terminal() {
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for name in [format!("{ATTACK}.ifc"), format!("b{ATTACK}.ifc")] {
+        writer
+            .start_file(name, zip::write::SimpleFileOptions::default())
+            .unwrap();
+        writer.write_all(b"ISO-10303-21;").unwrap();
+    }
+    let project = Project::new(&[
+        ("milepost.toml", "name = \"archives\"\n"),
+        (
+            "stages/1_one.toml",
+            "[inputs]\nmodel = \"inputs/model.ifczip\"\n[step]\nifc = \"model\"\n[outputs]\nb = { path = \"outputs/b.json\", schema = false }\n",
+        ),
+    ]);
+    project.write(
+        "workspace/inputs/model.ifczip",
+        writer.finish().unwrap().into_inner(),
+    );
+    let ran = shown(&project, &["run"]);
+    assert!(ran.contains(r"\u001b[2J"), "{ran}");
+    looks_clean(&project);
+}
+
+/// The stem of a file with the longest name that a file system takes.
+#[test]
+fn a_batch_with_a_long_name_has_its_log() {
+    let project = Project::new(&[
+        ("milepost.toml", "name = \"long\"\n"),
+        (
+            "stages/1_one.toml",
+            "[each.file]\npath = \"inputs/*.txt\"\n[step]\ncommand = [\"sh\", \"-c\", \"echo printed by $1; exit 1\", \"sh\", \"{{ file.stem }}\"]\n\
+             [outputs]\nb = \"outputs/{{ file.stem }}.txt\"\n",
+        ),
+    ]);
+    let stem = "n".repeat(251);
+    project.write(&format!("workspace/inputs/{stem}.txt"), "1");
+    let (code, said) = project.milepost(&["run"]);
+    assert_eq!(code, 1, "{said}");
+    let (_, log) = project.milepost(&["log", &format!("one/{stem}")]);
+    assert!(log.contains(&format!("printed by {stem}")), "{log}");
+    let logs = project.list(".milepost/logs");
+    assert_eq!(logs.len(), 1, "{logs:?}");
 }

@@ -17,7 +17,7 @@ mod http;
 mod language;
 mod letters;
 mod limits;
-mod mounted;
+pub mod mounted;
 mod packed;
 mod pdf_text;
 mod picked;

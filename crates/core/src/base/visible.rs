@@ -15,6 +15,17 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| matches!(c, '\n' | '\t'))
 }
 
+/// Returns a message of several lines: as [`visible_lines`] does, with the lines after the first indented, so that no name or value in
+/// it begins a line.
+pub fn visible_message(text: &str) -> String {
+    let shown = visible_lines(text);
+    let lines = shown.split('\n').enumerate().map(|(at, line)| match line {
+        line if at == 0 || line.is_empty() || line.starts_with(' ') => line.to_owned(),
+        line => format!("    {line}"),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// Returns true for a character that moves, hides or reorders other text.
 fn is_control(c: char) -> bool {
     c.is_control()
@@ -55,6 +66,15 @@ mod tests {
         let plain = "Übung\u{a0}3: שלום, 你好, \u{200d}";
         assert!(matches!(visible(plain), Cow::Borrowed(text) if text == plain));
         assert!(matches!(visible_lines("a\n\tb"), Cow::Borrowed("a\n\tb")));
+    }
+
+    #[test]
+    fn a_name_in_a_message_begins_no_line() {
+        let text = "wrong: a\nerror: forged\u{1b}\n  | 1\n\nend\t";
+        assert_eq!(
+            visible_message(text),
+            "wrong: a\n    error: forged\\u001b\n  | 1\n\n    end\t"
+        );
     }
 
     #[test]

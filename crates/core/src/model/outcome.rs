@@ -2,7 +2,7 @@
 
 use super::http_status::StatusClass;
 use crate::base::redact::Redactor;
-use crate::base::visible::visible;
+use crate::base::visible::{visible, visible_message};
 use crate::expr::scope::ScopeError;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -185,7 +185,12 @@ impl From<ScopeError> for Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", visible(&self.code), visible(&self.message))
+        write!(
+            f,
+            "{}: {}",
+            visible(&self.code),
+            visible_message(&self.message)
+        )
     }
 }
 

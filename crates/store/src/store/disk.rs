@@ -36,6 +36,9 @@ pub struct Disk {
     is_open: bool,
 }
 
+/// The bytes that a file system needs before it counts as full: smaller files fail too if it has less.
+const ROOM: u64 = 8 << 10;
+
 /// The permissions of private folders and files.
 const PRIVATE_FOLDER: u32 = 0o700;
 const PRIVATE_FILE: u32 = 0o600;
@@ -199,6 +202,13 @@ impl Disk {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         self.open(path, "open", &mut options)
+    }
+
+    /// Returns true if the file system of a folder has no space left. Its error may have met a program that did not report it.
+    pub fn is_full(&self, folder: &Path) -> bool {
+        let found = rustix::fs::statvfs(folder);
+        // A network file system may count no blocks at all.
+        found.is_ok_and(|found| found.f_blocks > 0 && found.f_bavail * found.f_frsize < ROOM)
     }
 
     /// Renames `from` to `to` atomically, replacing `to`.

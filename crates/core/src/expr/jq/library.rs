@@ -40,7 +40,7 @@ const HALT: &str = "a program cannot end the run: raise `error(\"…\")`";
 const TERMINAL: &str = "steps have no terminal: put what you want to see into the result";
 const FILES: &str = "a program opens no files: it reads the names of its stage";
 
-/// jq's filters that jaq has not, `del` so that it keeps the order of keys, and `sub` so that a text without a match costs
+/// jq's filters that jaq has not, `escape_formula`, which jq has not either, `del` so that it keeps the order of keys, and `sub` so that a text without a match costs
 /// little.
 const MORE: &str = r#"
 def delpaths($paths): reduce ($paths | unique | reverse[]) as $path (.; delete_at($path));
@@ -59,6 +59,9 @@ def sub(re; f; flags):
 def sub(re; f): sub(re; f; "");
 def gsub(re; f; flags): sub(re; f; "g" + flags);
 def gsub(re; f): sub(re; f; "g");
+def escape_formula:
+  if isstring and (.[:1] | IN("=", "+", "-", "@", "\t", "\r")) and (try (tonumber | false) catch true)
+  then "'" + . else . end;
 def cell_text($name):
   if . == null then "" elif isstring then . elif isarray or isobject
   then error("\(.) cannot be a cell of \($name)") else tostring end;

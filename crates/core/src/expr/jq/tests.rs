@@ -127,6 +127,17 @@ fn writes_rows() {
 }
 
 #[test]
+fn a_text_that_a_spreadsheet_would_run_gets_an_apostrophe() {
+    let cells = json!([
+        "=1+1", "+x", "-x", "@x", "\t=x", "\r=x", "-1.5", "+2", "x=1", "", -1, null, true
+    ]);
+    let safe = json!([
+        "'=1+1", "'+x", "'-x", "'@x", "'\t=x", "'\r=x", "-1.5", "+2", "x=1", "", -1, null, true
+    ]);
+    assert_eq!(run("map(escape_formula)", cells), [safe]);
+}
+
+#[test]
 fn says_what_a_program_raises() {
     let error = |source: &str, input: Value| {
         Jq::compile("filters/x.jq", source, &[])

@@ -82,7 +82,7 @@ pub(crate) fn run(
         Some(CancelReason::TimedOut) if outcome.kind != OutcomeKind::Timeout => {
             stage_is_over(stage_ctx.stage).with_details(vec![outcome.to_string()])
         }
-        _ => outcome.without_keys(stage_ctx.ctx.redactor),
+        _ => full_disk(stage_ctx, outcome).without_keys(stage_ctx.ctx.redactor),
     });
     let result = match result {
         // A batch that waits has not failed.
@@ -102,6 +102,23 @@ pub(crate) fn run(
         scratch: Some(scratch),
     }
 }
+
+/// Names a full disk as the cause: a program or a library that did not look at its errors leaves half a file, which is then not valid.
+fn full_disk(stage_ctx: &StageContext<'_>, mut outcome: Outcome) -> Outcome {
+    let folder = stage_ctx.ctx.layout.root();
+    let is_named = outcome.message.contains(NO_SPACE);
+    if !is_named && stage_ctx.ctx.disk.is_full(folder) {
+        let why = format!(
+            "{NO_SPACE} {}: make room, then run again to continue",
+            folder.display()
+        );
+        outcome.message = format!("{why} ({})", outcome.message);
+    }
+    outcome
+}
+
+/// How the message of a full disk begins.
+const NO_SPACE: &str = "no space left on";
 
 /// Returns true if a step writes files by path, as programs and workbooks do.
 fn wants_folder(stage: &Stage) -> bool {

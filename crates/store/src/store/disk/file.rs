@@ -1,7 +1,7 @@
 //! A file that is being written.
 
 use super::faults::Faults;
-use super::refusal::{DiskError, error};
+use super::refusal::{DiskError, error, full};
 use std::fmt;
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
@@ -108,7 +108,7 @@ impl Write for DiskFile {
         }
         let written = self.file.write(bytes);
         drop(step);
-        written
+        written.map_err(|cause| full(&self.path, cause))
     }
 
     fn flush(&mut self) -> io::Result<()> {

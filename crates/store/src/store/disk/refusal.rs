@@ -37,15 +37,25 @@ pub(super) fn error(path: &Path, action: &'static str, source: io::Error) -> Dis
     DiskError::new(action, path, source)
 }
 
+/// Returns an error of writing a file; of a full disk, it says which one, because callers know only the name of the output.
+pub(super) fn full(path: &Path, cause: io::Error) -> io::Error {
+    match cause.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            io::Error::new(cause.kind(), explain(path, "write", &cause))
+        }
+        _ => cause,
+    }
+}
+
 /// Returns what an error of the system means and what to do.
 fn explain(path: &Path, action: &str, cause: &io::Error) -> String {
     let folder = parent(path).display();
     match cause.kind() {
         io::ErrorKind::StorageFull => {
-            "the disk is full: make room, then run again to go on".to_owned()
+            format!("no space left on {folder}: make room, then run again to continue")
         }
         io::ErrorKind::QuotaExceeded => {
-            "the quota is used up: make room, then run again to go on".to_owned()
+            format!("the quota of {folder} is used up: make room, then run again to continue")
         }
         io::ErrorKind::PermissionDenied if action == "read" => "no permission to read it".to_owned(),
         io::ErrorKind::PermissionDenied => {
@@ -89,7 +99,7 @@ mod tests {
         };
         assert_eq!(
             full.to_string(),
-            "cannot write w/x: the disk is full: make room, then run again to go on"
+            "cannot write w/x: no space left on w: make room, then run again to continue"
         );
         let denied = explain(
             Path::new("w/x"),
