@@ -158,7 +158,7 @@ fn memory_time_and_kind_of_end_are_named() {
     let project = with_two_good("ifc", "[limits]\nmemory = \"1 MiB\"", large.as_bytes());
     assert_eq!(run(&project).as_deref(), Some("MEMORY"));
     let (_, said) = project.milepost(&["why", "read/bo"]);
-    let message = "`ifc` of `inputs/bo.ifc` takes more than 1 MiB of memory: repair the file, or raise `memory` under [limits] of the stage";
+    let message = "`ifc` of `inputs/bo.ifc` takes more than 1 MiB of memory: check what it reads, or raise `memory` under [limits] of the stage";
     assert!(said.contains(message), "{said}");
     // The limit is no part of what the batch is made from.
     project.edit("stages/1_read.toml", "1 MiB", "1 GiB");
@@ -242,7 +242,7 @@ fn a_worker_that_is_killed_fails_its_batch_only() {
             )
         })
         .collect();
-    let message = "`ifc` crashed while it read `inputs/bo.ifc`: its process was ended by SIGKILL, perhaps because the machine has no memory left";
+    let message = "`ifc` of `inputs/bo.ifc` crashed: its process was ended by SIGKILL, perhaps because the machine has no memory left";
     assert_eq!(failed, [(json!("bo"), json!("CRASH"), json!(message))]);
     assert_eq!(code, Some(3));
     assert!(project.exists("workspace/intermediate/ann.json"));

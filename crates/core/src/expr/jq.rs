@@ -39,6 +39,7 @@ pub struct Jq {
     mentions: Mentions,
     roots: Mentions,
     whole: bool,
+    grows: bool,
     direct: Option<Arc<Direct>>,
 }
 
@@ -83,12 +84,13 @@ impl Jq {
             mentions: found.mentions,
             roots: found.roots,
             whole: found.whole,
+            grows: found.grows,
             direct: direct::build(&term, vars).map(Arc::new),
         })
     }
 
     /// Returns the program's name, as given.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.filter.name()
     }
 
@@ -116,6 +118,12 @@ impl Jq {
     /// Returns true if the program may use more of its input than the fields that it names: `.`, `.[]`, `to_entries`, …
     pub fn takes_whole(&self) -> bool {
         self.whole
+    }
+
+    /// Returns true if time and memory of the program are bounded by a power of the size of its values: it has no recursion, no
+    /// state, and no filter that repeats as often as a value says.
+    pub fn is_bounded(&self) -> bool {
+        self.direct.is_some() && !self.grows
     }
 
     /// Binds values to the variables, so that many inputs can be run without converting the values again.

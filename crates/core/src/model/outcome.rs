@@ -151,6 +151,14 @@ impl Outcome {
             .unwrap_or_else(|| self.kind.is_worth_another_try())
     }
 
+    /// Returns true if work was ended by a limit of memory, stack or time, and so has no result.
+    pub fn is_about_limits(&self) -> bool {
+        matches!(
+            self.kind,
+            OutcomeKind::Memory | OutcomeKind::Crash | OutcomeKind::Timeout
+        )
+    }
+
     /// Marks the failure as final: no other attempt would succeed.
     #[must_use]
     pub fn for_good(mut self) -> Self {

@@ -4,7 +4,9 @@ use super::batch_context::{
     BatchContext, StepEvent, StepReport, cancelled, output_failure, parse_failure,
 };
 use super::cancel::CancelReason;
-use super::{agent, files, http, jq, merge, pdf_text, process, split, values, wait, workbook};
+use super::{
+    agent, files, http, jq, merge, pdf_text, process, split, values, wait, workbook, worker,
+};
 use milepost_core::expr::scope::{Format, Reading};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::retry;
@@ -94,7 +96,8 @@ fn is_wanted(ctx: &mut BatchContext<'_>, step: &Step) -> Result<bool, Outcome> {
         return Ok(true);
     };
     let (input, vars) = values::scope_of(ctx, when)?;
-    match when.jq.one(input, &vars).map_err(parse_failure)? {
+    let memory = ctx.stage.policy.memory;
+    match worker::jq::one(when, input, vars, memory, ctx.cancel)? {
         Value::Bool(yes) => Ok(yes),
         other => Err(parse_failure(format!(
             "`when`: expected true or false, found {other}"

@@ -3,14 +3,13 @@
 use super::batch_context::{
     BatchContext, StepReport, StepResult, input_failure, output_failure, parse_failure,
 };
-use super::values;
+use super::{values, worker};
 use milepost_core::expr::scope::Format;
 use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::stage::Program;
 use serde_json::Value;
 use std::io::{self, Write};
-use std::sync::Arc;
 
 /// How many records are handed over at once.
 const AHEAD: usize = 64;
@@ -28,10 +27,7 @@ pub(crate) fn jq(
     let value = match stream {
         None => {
             let (input, vars) = values::scope_of(ctx, program)?;
-            let jq = Arc::clone(&program.jq);
-            // jq cannot be interrupted, and it owns memory only.
-            let value = ctx.cancel.run_on_thread(move || jq.one(input, &vars))?;
-            value.map_err(parse_failure)?
+            worker::jq::one(program, input, vars, ctx.stage.policy.memory, ctx.cancel)?
         }
         Some(select) => streamed(ctx, program, select)?,
     };

@@ -499,8 +499,8 @@ pub(crate) static STAGE_LIMITS: TableSpec = TableSpec {
             "memory",
             Size,
             Optional,
-            "4 GiB for ifc, 1 GiB for pdf_text",
-            "The most memory that reading a model or a PDF may take, such as \"2 GiB\". The attempt then fails with the outcome `memory`.",
+            "4 GiB for ifc and jq, 1 GiB for pdf_text",
+            "The most memory that reading a model or a PDF, or a jq program, may take, such as \"2 GiB\". The attempt then fails with the outcome `memory`.",
         ),
         key(
             "timeout",

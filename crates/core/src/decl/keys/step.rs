@@ -42,7 +42,7 @@ const SHARED: [KeySpec; 6] = [
         "timeout",
         Duration,
         Optional,
-        "10m for agent, command, http, ifc and pdf_text, 2m for wait",
+        "10m for agent, command, http, ifc, jq and pdf_text, 2m for wait",
         "The time limit of one attempt of the step, such as \"30m\". The attempt then fails with the outcome `timeout`.",
     ),
     key(

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jaq_core::load::lex::StrPart;
 use jaq_core::load::parse::{BinaryOp, Def, Pattern, Term};
+use jaq_core::ops::Math;
 use jaq_core::path::{Part, Path};
 
 use crate::expr::mentions::Mentions;
@@ -22,6 +23,8 @@ pub(super) struct Found<'s> {
     pub(crate) roots: Mentions,
     /// True if more of the input is used than fields that are named.
     pub(crate) whole: bool,
+    /// True if values may grow by more than a power of their size, or nest more deeply.
+    pub(crate) grows: bool,
     /// Literal regular expressions: the filter that they are given to, the expression, its flags.
     pub(crate) regexes: Vec<(&'s str, String, String)>,
     locals: BTreeSet<&'s str>,
@@ -40,6 +43,19 @@ struct Uses {
 const BLIND: &[&str] = &[
     "empty", "error", "input", "inputs", "true", "false", "null", "range", "limit", "first",
     "last", "nth", "skip", "isempty", "any", "all", "add", "nan", "infinite",
+];
+
+/// Filters that repeat as often as a value says, or that read nested values from text.
+const GROWING: &[&str] = &[
+    "range",
+    "repeat",
+    "while",
+    "until",
+    "recurse",
+    "combinations",
+    "walk",
+    "setpath",
+    "fromjson",
 ];
 
 /// Walks the program.
@@ -73,6 +89,7 @@ impl<'s> Found<'s> {
             }
             Term::BinOp(left, op, right) => self.operation(left, op, right, root),
             Term::Fold(_, over, pattern, args) => {
+                self.grows = true;
                 self.term(over, root);
                 self.pattern(pattern);
                 for (at, arg) in args.iter().enumerate() {
@@ -101,6 +118,15 @@ impl<'s> Found<'s> {
     }
 
     fn operation(&mut self, left: &T<'s>, op: &BinaryOp<&'s str>, right: &T<'s>, root: bool) {
+        // A number repeats a text.
+        let repeats = matches!(
+            op,
+            BinaryOp::Math(Math::Mul) | BinaryOp::UpdateMath(Math::Mul)
+        );
+        self.grows |= repeats
+            && ![left, right]
+                .iter()
+                .any(|term| matches!(term, Term::Num(_)));
         match op {
             BinaryOp::Pipe(None) => {
                 if matches!(left, Term::Id) {
@@ -155,6 +181,7 @@ impl<'s> Found<'s> {
 
     fn call(&mut self, name: &'s str, args: &[T<'s>], root: bool) {
         let bare = name.trim_start_matches('$');
+        self.grows |= GROWING.contains(&name);
         let blind = match name {
             "add" | "first" | "last" | "any" | "all" if args.is_empty() => false,
             "any" | "all" | "nth" if args.len() == 1 => false,

@@ -3,6 +3,7 @@
 use crate::run::check::scopes;
 use crate::run::context::Context;
 use crate::steps::cancel::CancelToken;
+use crate::steps::worker;
 use milepost_core::base::source::Source;
 use milepost_core::base::visible::visible;
 use milepost_core::expr::scope::{Format, Reading, Scope};
@@ -11,6 +12,7 @@ use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::pipeline::Asset;
 use milepost_core::model::record::Opinion;
 use milepost_core::model::stage::{Check, Output, Program, Stage};
+use milepost_core::model::step::PROGRAM_TIMEOUT;
 use milepost_core::plan::scan::BatchScan;
 use milepost_store::check::conserve::conserve;
 use milepost_store::check::content;
@@ -203,6 +205,7 @@ pub(crate) fn checks(checks: &[Check], scope: &Scope) -> Result<(), Outcome> {
             Ok(Value::Bool(true)) => continue,
             Ok(Value::Bool(false)) => None,
             Ok(other) => Some(format!("expected true or false, found {other}")),
+            Err(outcome) if outcome.is_about_limits() => return Err(outcome),
             Err(outcome) => Some(outcome.message),
         };
         let message = match &check.message {
@@ -229,10 +232,9 @@ pub(crate) fn checks(checks: &[Check], scope: &Scope) -> Result<(), Outcome> {
 pub(crate) fn value(scope: &Scope, program: &Program) -> Result<Value, Outcome> {
     let input = scope.input_of(&program.jq)?;
     let vars = scope.vars_of(&program.jq)?;
-    program
-        .jq
-        .one(input, &vars)
-        .map_err(|error| Outcome::new(OutcomeKind::Parse, error.to_string()))
+    let cancel = CancelToken::new(Arc::default());
+    cancel.set_time(Some(PROGRAM_TIMEOUT));
+    worker::jq::one(program, input, vars, None, &cancel)
 }
 
 /// Returns the summary and verdict of a batch. `said` is the summary of its steps, which is used if the stage declares none.

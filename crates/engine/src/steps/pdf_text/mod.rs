@@ -55,7 +55,8 @@ pub(crate) fn pdf_text(
                     Ok(found) => found
                         .map_err(no_pdf)?
                         .map(|text| (text, formats::VERSION.to_owned())),
-                    Err(outcome) if is_end(&outcome) => {
+                    // Another engine may do better.
+                    Err(outcome) if outcome.is_about_limits() => {
                         let fault = format!("ended its reader ({})", outcome.code);
                         ended = Some(outcome);
                         Err(PdfTextError::Program(fault))
@@ -96,11 +97,6 @@ pub(crate) fn pdf_text(
         .max_by_key(|fault| fault.weight());
     let none = PdfTextError::Program("no engine is named".to_owned());
     Err(failed(told.unwrap_or(&none), details))
-}
-
-/// Returns true if the outcome is the end of a worker, so that another engine may do better.
-fn is_end(outcome: &Outcome) -> bool {
-    matches!(outcome.kind, OutcomeKind::Memory | OutcomeKind::Crash)
 }
 
 /// Returns warnings about an extracted text.

@@ -1,10 +1,11 @@
-//! Reads foreign files in workers: child processes with limits. A file that overflows the stack or takes all memory ends its
+//! Reads foreign files, and runs jq programs over foreign values, in workers: child processes with limits. A file that overflows the stack or takes all memory ends its
 //! worker and fails its batch; the program and all other batches continue.
 //!
 //! A worker is this program with the argument [`ARGUMENT`]. It serves one request after another, so that a pool of workers
 //! costs little, and ends when its standard input does: no worker outlives the program.
 
 mod frames;
+pub(crate) mod jq;
 mod pool;
 mod serve;
 mod work;
@@ -70,15 +71,23 @@ pub(crate) fn run<T: DeserializeOwned>(
     out: &str,
     sink: &mut dyn Write,
 ) -> Result<T, Outcome> {
-    let request = Request {
-        memory: memory_of(ctx.stage, work.default_memory()),
-        work,
-    };
+    perform(work, ctx.stage.policy.memory, ctx.cancel, out, sink)
+}
+
+fn perform<T: DeserializeOwned>(
+    work: Work,
+    memory: Option<u64>,
+    cancel: &Arc<CancelToken>,
+    out: &str,
+    sink: &mut dyn Write,
+) -> Result<T, Outcome> {
+    let memory = memory.unwrap_or(work.default_memory());
+    let request = Request { memory, work };
     let result = match pool::pool() {
-        Some(pool) => in_worker(pool, ctx.cancel, &request, out, sink)?,
+        Some(pool) => in_worker(pool, cancel, &request, out, sink)?,
         None => {
-            let token = Arc::clone(ctx.cancel);
-            let (result, bytes) = ctx.cancel.run_on_thread(move || {
+            let token = Arc::clone(cancel);
+            let (result, bytes) = cancel.run_on_thread(move || {
                 let mut bytes = Vec::new();
                 let result = request.work.perform(&mut bytes, &|| token.check());
                 (result, bytes)
@@ -122,7 +131,8 @@ fn in_worker(
                 let was_idle = worker.served > 0;
                 let end = worker.end();
                 if let Err(why) = cancel.check() {
-                    return Err(Outcome::new(OutcomeKind::Timeout, why.to_string()));
+                    let message = format!("{}: {why}", request.work.subject());
+                    return Err(Outcome::new(OutcomeKind::Timeout, message));
                 }
                 // An idle worker ends by itself after a while.
                 if was_idle && end.is_regular() {
@@ -136,16 +146,16 @@ fn in_worker(
 
 /// Returns the outcome of work whose worker ended.
 fn outcome_of(end: &WorkerEnd, request: &Request) -> Outcome {
-    let (step, file) = (request.work.step(), request.work.file());
+    let subject = request.work.subject();
     if end.lacked_memory() {
         let memory = show_size(request.memory);
         let message = format!(
-            "`{step}` of `{file}` takes more than {memory} of memory: repair the file, or raise `memory` under [limits] of the stage"
+            "{subject} takes more than {memory} of memory: check what it reads, or raise `memory` under [limits] of the stage"
         );
         return Outcome::new(OutcomeKind::Memory, message);
     }
     let how = end.description();
-    let message = format!("`{step}` crashed while it read `{file}`: {how}");
+    let message = format!("{subject} crashed: {how}");
     let outcome = Outcome::new(OutcomeKind::Crash, message);
     if end.is_from_outside() {
         outcome

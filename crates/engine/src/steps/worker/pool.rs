@@ -165,7 +165,7 @@ impl WorkerEnd {
         };
         let (name, cause) = match signal {
             _ if self.printed.contains("overflowed its stack") => {
-                ("SIGABRT", ", the file is nested too deeply")
+                ("SIGABRT", " after a stack overflow")
             }
             signal if signal == Signal::ABORT.as_raw() => ("SIGABRT", ""),
             signal if signal == Signal::BUS.as_raw() => {

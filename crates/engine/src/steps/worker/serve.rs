@@ -82,9 +82,8 @@ fn answer_all(requests: &Receiver<Request>, mut output: impl Write, events: &Sen
         }));
         let result = result.unwrap_or_else(|_| {
             let message = format!(
-                "`{}` of `{}` panicked: this is a defect of Milepost, please report it with the file",
-                request.work.step(),
-                request.work.file()
+                "{} panicked: this is a defect of Milepost, please report it with the file",
+                request.work.subject()
             );
             Err(Outcome::new(OutcomeKind::Crash, message).for_good())
         });

@@ -4,7 +4,7 @@
 //! compile without it.
 
 use super::documents::{IfcStep, PdfStep, PdfTextStep, XlsxStep};
-use super::info::{Describe, KindInfo, Outputs};
+use super::info::{Describe, KindInfo, Outputs, PROGRAM_TIMEOUT};
 use super::outside::{AgentStep, CommandStep, HttpStep, WaitStep};
 use super::part::Part;
 use crate::expr::scope::Format;
@@ -121,25 +121,28 @@ pub struct JqStep {
 }
 
 impl Describe for JqStep {
-    const INFO: KindInfo = KindInfo::computing(
-        "jq",
-        &[
-            key(
-                "jq",
-                Jq,
-                What,
-                "",
-                "Computes one value with a jq program: JSON, or text for a text output.",
-            ),
-            key(
-                "stream",
-                Plain,
-                Beside(&["jq"]),
-                "none",
-                "Records that the jq program reads one at a time with `inputs`.",
-            ),
-        ],
-    );
+    const INFO: KindInfo = KindInfo {
+        timeout: Some(PROGRAM_TIMEOUT),
+        ..KindInfo::computing(
+            "jq",
+            &[
+                key(
+                    "jq",
+                    Jq,
+                    What,
+                    "",
+                    "Computes one value with a jq program: JSON, or text for a text output.",
+                ),
+                key(
+                    "stream",
+                    Plain,
+                    Beside(&["jq"]),
+                    "none",
+                    "Records that the jq program reads one at a time with `inputs`.",
+                ),
+            ],
+        )
+    };
 
     fn parts(&self) -> Vec<(&'static str, Part<'_>)> {
         let Self { program, stream } = self;
