@@ -2,7 +2,6 @@
 
 use milepost_core::expr::json;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 /// The JSON found in an answer's text.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,12 +75,14 @@ impl Candidates {
         let mut at = 0;
         while let Some(start) = text[at..].find(['{', '[']).map(|found| at + found) {
             let rest = &text[start..];
-            let mut texts = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
-            let value = texts.next().map(|text| json::parse(text?.get()));
-            match value {
+            let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+            let value = values.next();
+            let end = values.byte_offset();
+            // What was read is read again strictly.
+            match value.map(|value| value.and_then(|_| json::parse(&rest[..end]))) {
                 Some(Ok(value)) => {
                     self.values.push(value);
-                    at = start + texts.byte_offset();
+                    at = start + end;
                 }
                 Some(Err(error)) if error.is_eof() => {
                     self.cut = true;

@@ -188,7 +188,7 @@ mod tests {
     fn refuses_a_key_that_stands_twice() {
         assert_eq!(
             message(r#"{"a": 1, "b": [{"c": 1, "\u0063": 2}]}"#),
-            "the key `c` stands twice in an object at line 1 column 33"
+            "the key `c` stands twice in an object at line 1 column 32"
         );
         let long = "k".repeat(1000);
         let expected = format!("the key `{}…` stands twice", "k".repeat(60));
