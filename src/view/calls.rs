@@ -239,6 +239,9 @@ pub(crate) fn spending(money: &Spending) -> String {
         text.push_str(&format!("; left: {}", left.join(", ")));
     }
     text.push('\n');
+    for place in &money.unreadable {
+        text.push_str(&format!("warning: {place}: its cost is missing\n"));
+    }
     text
 }
 

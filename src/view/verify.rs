@@ -34,6 +34,9 @@ pub fn verify(data: &Verified) -> String {
     if !text.is_empty() {
         text.push('\n');
     }
+    if let Some(head) = &data.head {
+        text.push_str(&format!("head of the journal: {head}\n"));
+    }
     text.push_str(&format!(
         "checked {} ({} bytes), {} and {}",
         count(checked.files, "file", "files"),

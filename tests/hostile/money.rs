@@ -327,3 +327,58 @@ fn a_command_line_cannot_report_a_cost_that_is_none() {
         assert_eq!(warnings(&ran).len(), expected, "{cost}: {}", ran.output);
     }
 }
+
+#[test]
+fn a_damaged_record_of_a_call_is_named_and_stops_what_it_may_have_paid() {
+    let served = Served::new("well");
+    let project = speller(served.port, "well");
+    assert_eq!(project.run_unplanned(&["--agent", "speller=api"]).code, 0);
+    let files = project.list(".milepost/calls");
+    let name = files.iter().find(|name| name.ends_with(".jsonl")).unwrap();
+    let path = format!("workspace/.milepost/calls/{name}");
+    let whole = project.bytes(&path);
+    // The request of the first call, the answer of the second.
+    for (at, line) in [(100, 1), (whole.len() - 100, 4)] {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1;
+        std::fs::write(project.at(&path), damaged).unwrap();
+        let place = format!("{name}, line {line}: the record of a call is damaged");
+        let (code, text) = project.milepost(&["status"]);
+        assert_eq!(code, 0, "{text}");
+        assert!(
+            text.contains(&format!("{place}: its cost is missing\n")),
+            "{text}"
+        );
+        let (code, text) = project.milepost(&["verify"]);
+        assert_eq!(code, 5, "{text}");
+        assert!(
+            text.contains(&format!(
+                "{name}: line {line} does not match its checksum\n"
+            )),
+            "{text}"
+        );
+        let limited = project.copy();
+        let declared = limited.read("milepost.toml");
+        limited.write("milepost.toml", format!("{declared}\n[limits]\nusd = 5\n"));
+        limited.edit("prompts/spell.md", "Write", "Do write");
+        let ran = limited.run_unplanned(&["--agent", "speller=api"]);
+        assert_eq!(
+            (ran.code, calls(&limited)),
+            (1, answered(&[4, 1])),
+            "{}",
+            ran.output
+        );
+        ran.says(&format!(
+            "{place}: what this workspace has spent is unknown, and it has a limit"
+        ));
+        ran.says("Restore the file from a copy; or remove the line, and the call no longer counts");
+    }
+    // A record that a crash tore counts with the reservation of its call.
+    std::fs::write(project.at(&path), &whole[..whole.len() - 5]).unwrap();
+    let (code, text) = project.milepost(&["status"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(
+        text.contains("2 calls for $") && text.contains("(1 estimated)"),
+        "{text}"
+    );
+}

@@ -121,6 +121,11 @@ pub fn journal() -> RelPath {
     RelPath::of_parts([OWN, "journal"])
 }
 
+/// Returns `.milepost/journal-head.json`, relative to the workspace.
+pub fn journal_head() -> RelPath {
+    RelPath::of_parts([OWN, "journal-head.json"])
+}
+
 /// Returns `.milepost/scratch`, relative to the workspace.
 pub fn scratch() -> RelPath {
     RelPath::of_parts([OWN, "scratch"])
@@ -173,6 +178,12 @@ fn shortened(part: &str, most: usize, whole: &str) -> String {
 pub fn call(run: &str, number: u64, what: &str) -> RelPath {
     let name = format!("{number:06}.{what}");
     RelPath::of_parts([OWN, "calls", run, name.as_str()])
+}
+
+/// Returns `.milepost/calls/RUN.jsonl`, the records of the calls of a run, relative to the workspace.
+pub fn call_record(run: &str) -> RelPath {
+    let name = format!("{run}.jsonl");
+    RelPath::of_parts([OWN, "calls", name.as_str()])
 }
 
 /// Returns `manifests/STAGE`, the folder of a stage's manifest, relative to the workspace.

@@ -17,6 +17,7 @@ pub mod publish;
 pub mod quarantine;
 mod scan;
 pub mod scratch;
+pub mod self_checked;
 pub mod workspace;
 
 pub use agents::{answers, batches, calls, checksummed, leases};

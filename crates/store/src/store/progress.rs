@@ -1,6 +1,7 @@
 //! Progress files, for people and programs that watch a run. They are rewritten at most five times a second.
 
 use super::disk::{Disk, DiskError, parent};
+use super::self_checked::{self, SelfCheck, SelfChecked};
 use crate::store::read;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::checkpoint::Progress;
@@ -68,8 +69,8 @@ impl ProgressFile {
         progress: &Progress,
         elapsed: Duration,
     ) -> Result<(), DiskError> {
-        let bytes =
-            bytes(progress).map_err(|error| DiskError::new("write", &self.path, error.into()))?;
+        let bytes = self_checked::to_bytes(progress)
+            .map_err(|error| DiskError::new("write", &self.path, error.into()))?;
         if self.written.is_none() {
             disk.create_dirs(parent(&self.path))?;
         }
@@ -80,43 +81,28 @@ impl ProgressFile {
     }
 }
 
-/// The bytes of a progress file, with the checksum of the rest.
-fn bytes(progress: &Progress) -> serde_json::Result<Vec<u8>> {
-    let without = Progress {
-        checksum: None,
-        ..progress.clone()
-    };
-    let with = Progress {
-        checksum: Some(Digest::of(plain(&without)?)),
-        ..without
-    };
-    plain(&with)
-}
-
-fn plain(progress: &Progress) -> serde_json::Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec_pretty(progress)?;
-    bytes.push(b'\n');
-    Ok(bytes)
+impl SelfChecked for Progress {
+    fn checksum(&mut self) -> &mut Option<Digest> {
+        &mut self.checksum
+    }
 }
 
 /// Returns true if a person wrote or modified the file at this path. A missing file and the remains of a power failure do not
 /// count.
 pub fn is_by_hand(path: &Path) -> bool {
-    let Ok(there) = read::bytes(path) else {
-        return path.symlink_metadata().is_ok();
-    };
-    if there.iter().all(|byte| *byte == 0) {
-        return false;
+    check(path) == Some(SelfCheck::Changed)
+}
+
+/// Returns whether the file at this path is as it was written; `None` if there is none, or only the remains of a power failure.
+pub fn check(path: &Path) -> Option<SelfCheck> {
+    match read::bytes(path) {
+        Ok(there) if there.iter().all(|byte| *byte == 0) => None,
+        Ok(there) => Some(self_checked::read::<Progress>(&there).1),
+        Err(_) => path
+            .symlink_metadata()
+            .is_ok()
+            .then_some(SelfCheck::Changed),
     }
-    let Ok(found) = serde_json::from_slice::<Progress>(&there) else {
-        return true;
-    };
-    // Earlier versions wrote no checksum.
-    let written = match found.checksum {
-        Some(_) => bytes(&found),
-        None => plain(&found),
-    };
-    written.ok() != Some(there)
 }
 
 /// Returns numbers of batches as the progress file lists them: one by one, or as ranges such as `"1-1250"` if there are more than

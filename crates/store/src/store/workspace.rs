@@ -2,12 +2,15 @@
 
 use super::disk::{Disk, DiskError};
 use super::id::new_id;
-use super::layout::{Layout, answers};
+use super::layout::{Layout, OWN, answers};
 use super::scan::files::real_path;
+use super::self_checked::{self, SelfCheck, SelfChecked};
 use crate::store::read;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::RelPath;
 use milepost_core::model::checkpoint::FORMAT;
 use milepost_core::model::choice::{ChosenAgent, SetParam};
 use serde::{Deserialize, Serialize};
@@ -43,6 +46,15 @@ pub struct Identity {
     /// The agents selected with `--agent`, by the name of the agent that they replace.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, ChosenAgent>,
+    /// The digest of this file without this line. Earlier versions wrote none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) checksum: Option<Digest>,
+}
+
+impl SelfChecked for Identity {
+    fn checksum(&mut self) -> &mut Option<Digest> {
+        &mut self.checksum
+    }
 }
 
 impl Identity {
@@ -276,14 +288,12 @@ impl Workspace {
 
     fn write(&self, disk: &Disk) -> Result<(), WorkspaceError> {
         let path = self.layout.identity();
-        let mut text = serde_json::to_string_pretty(&self.identity).map_err(|error| {
-            WorkspaceError::Damaged {
+        let bytes =
+            self_checked::to_bytes(&self.identity).map_err(|error| WorkspaceError::Damaged {
                 path: path.clone(),
                 problem: error.to_string(),
-            }
-        })?;
-        text.push('\n');
-        Ok(disk.write_atomic(&path, text.as_bytes())?)
+            })?;
+        Ok(disk.write_atomic(&path, &bytes)?)
     }
 }
 
@@ -315,7 +325,19 @@ fn virtual_identity(root: &Path, now: Timestamp) -> Identity {
         params: BTreeMap::new(),
         params_set: BTreeMap::new(),
         agents: BTreeMap::new(),
+        checksum: None,
     }
+}
+
+/// Returns `.milepost/workspace.json`, relative to the workspace.
+pub fn identity() -> RelPath {
+    RelPath::of_parts([OWN, "workspace.json"])
+}
+
+/// Returns whether the file of the identity is as it was written; `None` if it cannot be read.
+pub fn check_identity(layout: &Layout) -> Option<SelfCheck> {
+    let bytes = read::bytes(&layout.identity()).ok()?;
+    Some(self_checked::read::<Identity>(&bytes).1)
 }
 
 fn read_identity(path: &Path) -> Result<Option<Identity>, WorkspaceError> {
@@ -341,7 +363,11 @@ fn read_identity(path: &Path) -> Result<Option<Identity>, WorkspaceError> {
             format,
         });
     }
-    serde_json::from_value(value).map(Some).map_err(damaged)
+    let identity: Identity = serde_json::from_value(value).map_err(damaged)?;
+    Ok(Some(Identity {
+        checksum: None,
+        ..identity
+    }))
 }
 
 /// A folder, or nothing, but no link and no file.

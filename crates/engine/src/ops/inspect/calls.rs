@@ -114,6 +114,9 @@ pub struct BatchCalls {
 pub struct Spending {
     /// The cost of all runs, failed ones included.
     pub spent: Spent,
+    /// The records of calls that cannot be read, whose cost is missing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<String>,
     /// The limit of money, in billionths of a dollar.
     pub usd: Option<Limit>,
     /// The limit of tokens.
@@ -303,12 +306,12 @@ pub(crate) fn spending(
 ) -> Result<Option<(Spending, BTreeMap<String, Spent>)>, OpsError> {
     let layout = &opened.workspace.layout;
     let stages = calls::spent_by_stage(layout);
-    let stages = stages.map_err(OpsError::unreadable(&layout.calls().display()))?;
+    let (stages, unreadable) = stages.map_err(OpsError::unreadable(&layout.calls().display()))?;
     let limits = &opened.pipeline.limits;
     let time = limits.time.map(|time| time.as_millis() as u64);
     let is_limited = limits.usd.is_some() || limits.tokens.is_some() || limits.calls.is_some();
     let is_limited = is_limited || time.is_some();
-    if stages.is_empty() && !is_limited {
+    if stages.is_empty() && unreadable.is_empty() && !is_limited {
         return Ok(None);
     }
     let mut spent = Spent::default();
@@ -326,6 +329,7 @@ pub(crate) fn spending(
         tokens: left(limits.tokens, spent.usage.total()),
         calls: left(limits.calls, spent.calls),
         time: left(time, spent.took_ms),
+        unreadable: unreadable.iter().map(ToString::to_string).collect(),
         spent,
     };
     Ok(Some((money, stages)))

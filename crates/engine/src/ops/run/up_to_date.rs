@@ -2,6 +2,7 @@
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
+use crate::run::record::protect;
 use crate::run::report::{Report, StageReport, StageStatus};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath};
@@ -79,6 +80,9 @@ fn note(opened: &OpenProject) -> Option<()> {
     }
     for stage in &opened.pipeline.stages {
         file(layout::checkpoint(stage.number))?;
+        if let Some(path) = protect::progress_path(stage) {
+            file(path.clone())?;
+        }
     }
     asked.file(&FilePath::workspace(layout::scratch()), None);
     Some(())

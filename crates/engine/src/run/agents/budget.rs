@@ -184,9 +184,7 @@ impl<'a> RunCalls<'a> {
         if let Some(before) = ledger.before {
             return Ok(before);
         }
-        let layout = self.ctx.layout;
-        let before = calls::spent(layout, &self.run)
-            .map_err(|error| kept(format!("{}: {error}", layout.calls().display())))?;
+        let before = calls::spent(self.ctx.layout, &self.run).map_err(kept)?;
         ledger.before = Some(before);
         Ok(before)
     }

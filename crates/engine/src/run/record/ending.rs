@@ -14,7 +14,7 @@ use milepost_core::plan::schedule::StageTotals;
 use milepost_core::plan::selection::Selection;
 use milepost_core::plan::world::World;
 use milepost_store::store::layout;
-use milepost_store::store::progress::ProgressFile;
+use milepost_store::store::progress::{ProgressFile, is_by_hand};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -104,7 +104,10 @@ impl Ending<'_> {
             self.retire_failed(recorder, &|_| true)?;
         }
         report.checkpoint_rewritten = write_checkpoint && !changed;
-        if changed || write_checkpoint {
+        // The up-to-date check notes the file (`up_to_date::note_state`).
+        let progress = protect::progress_path(stage);
+        let is_damaged = progress.is_some_and(|path| is_by_hand(&ctx.layout.at(path)));
+        if changed || write_checkpoint || is_damaged {
             self.progress(recorder, report.status)?;
         }
         if write_checkpoint {

@@ -3,7 +3,7 @@
 //! `.milepost/calls/RUN.jsonl` has two lines for each call (see [`super::checksummed`]): the request, durable before it is sent, and the
 //! response. `.milepost/calls/RUN/N.request` and `N.answer` contain the bytes, without keys.
 
-use super::checksummed::{ChecksummedLog, files, whole_lines};
+use super::checksummed::{ChecksummedLog, damaged_lines, files, whole_lines};
 use crate::store::disk::{Disk, DiskError};
 use crate::store::layout::Layout;
 use crate::store::read;
@@ -195,13 +195,40 @@ pub fn read_some(
     Ok(all.filter(|call| call.taken_over.is_none()).collect())
 }
 
-/// The same, with those that went on as others.
+/// A record of a call that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableCall {
+    /// The file.
+    pub path: PathBuf,
+    /// The number of its line, from 1; 0 if a later version wrote it.
+    pub line: usize,
+}
+
+impl std::fmt::Display for UnreadableCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let path = self.path.display();
+        match self.line {
+            0 => write!(f, "{path}: a newer Milepost wrote a record of a call"),
+            line => write!(f, "{path}, line {line}: the record of a call is damaged"),
+        }
+    }
+}
+
+/// Returns all calls, also those that continued as others.
 ///
 /// # Errors
 /// Fails if a file cannot be read.
-pub(crate) fn read_all(
+pub fn read_all(
     folder: &Path,
     wanted: &dyn Fn(&Sent) -> bool,
+) -> std::io::Result<BTreeMap<CallId, CallRecord>> {
+    read_each(folder, wanted, &mut Vec::new())
+}
+
+fn read_each(
+    folder: &Path,
+    wanted: &dyn Fn(&Sent) -> bool,
+    unreadable: &mut Vec<UnreadableCall>,
 ) -> std::io::Result<BTreeMap<CallId, CallRecord>> {
     let mut calls: BTreeMap<CallId, CallRecord> = BTreeMap::new();
     // A later run's name may stand before an earlier one's, if the clock was set: what runs say of others comes last.
@@ -214,6 +241,11 @@ pub(crate) fn read_all(
             number,
         };
         let bytes = read::bytes(&path)?;
+        let at = |line| UnreadableCall {
+            path: path.clone(),
+            line,
+        };
+        unreadable.extend(damaged_lines(&bytes).into_iter().map(at));
         for line in whole_lines(&bytes) {
             let (number, when, sent) = match serde_json::from_str::<CallLine>(line) {
                 Ok(CallLine::Sent(number, when, sent)) => (number, when, sent),
@@ -237,8 +269,10 @@ pub(crate) fn read_all(
                     }
                     continue;
                 }
-                // What a later version writes is no call of this one.
-                Err(_) => continue,
+                Err(_) => {
+                    unreadable.push(at(0));
+                    continue;
+                }
             };
             if !wanted(&sent) {
                 continue;
@@ -268,29 +302,60 @@ pub(crate) fn read_all(
     Ok(calls)
 }
 
+/// The spending of a workspace that is not known.
+#[derive(Debug, thiserror::Error)]
+pub enum SpentError {
+    /// A file cannot be read.
+    #[error("cannot read {folder}: {source}", folder = .folder.display())]
+    Read {
+        /// The folder of calls.
+        folder: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// A record cannot be read, so the calls may have cost more than the other records say.
+    #[error(
+        "{0}: what this workspace has spent is unknown, and it has a limit. Restore the file from a copy; or remove the line, and the call no longer counts"
+    )]
+    Unreadable(UnreadableCall),
+}
+
 /// Returns the cost of the calls of a workspace, except those of one run. A call without a response counts with the reserved amount.
 ///
 /// # Errors
-/// Fails if a file cannot be read.
-pub fn spent(layout: &Layout, but: &str) -> std::io::Result<Spent> {
+/// Fails if a file or a record cannot be read.
+pub fn spent(layout: &Layout, but: &str) -> Result<Spent, SpentError> {
+    let folder = layout.calls();
+    let mut unreadable = Vec::new();
+    let calls = read_each(&folder, &|_| true, &mut unreadable)
+        .map_err(|source| SpentError::Read { folder, source })?;
+    if let Some(first) = unreadable.into_iter().next() {
+        return Err(SpentError::Unreadable(first));
+    }
+    let counts = |call: &&CallRecord| call.taken_over.is_none() && call.run != but;
     let mut spent = Spent::default();
-    for call in read(&layout.calls())?.iter().filter(|call| call.run != but) {
+    for call in calls.values().filter(counts) {
         spent += Spent::of(&call.sent, call.heard.as_ref());
     }
     Ok(spent)
 }
 
-/// Returns the cost of the calls of a workspace by stage. A call without a response counts with the reserved amount.
+/// Returns the cost of the calls of a workspace by stage, and the records that cannot be read. A call without a response counts
+/// with the reserved amount.
 ///
 /// # Errors
 /// Fails if a file cannot be read.
-pub fn spent_by_stage(layout: &Layout) -> std::io::Result<BTreeMap<String, Spent>> {
+pub fn spent_by_stage(
+    layout: &Layout,
+) -> std::io::Result<(BTreeMap<String, Spent>, Vec<UnreadableCall>)> {
     let mut stages: BTreeMap<String, Spent> = BTreeMap::new();
-    for call in read(&layout.calls())? {
+    let mut unreadable = Vec::new();
+    let calls = read_each(&layout.calls(), &|_| true, &mut unreadable)?;
+    for call in calls.values().filter(|call| call.taken_over.is_none()) {
         *stages.entry(call.sent.stage.clone()).or_default() +=
             Spent::of(&call.sent, call.heard.as_ref());
     }
-    Ok(stages)
+    Ok((stages, unreadable))
 }
 
 #[cfg(test)]
@@ -373,10 +438,25 @@ mod tests {
         };
         assert_eq!(spent(&layout, "01B").unwrap(), whole);
         let by_stage = BTreeMap::from([("ask".to_owned(), whole)]);
-        assert_eq!(spent_by_stage(&layout).unwrap(), by_stage);
+        assert_eq!(spent_by_stage(&layout).unwrap(), (by_stage, vec![]));
         assert_eq!(spent(&layout, "01A").unwrap(), Spent::default());
         let kept = |name: &str| std::fs::read(layout.calls().join("01A").join(name)).unwrap();
         assert_eq!(kept("000002.request"), b"second");
         assert_eq!(kept("000001.answer"), b"raw");
+        // A damaged record is named, and nothing is known of the sum. A torn one was never more than its call.
+        let path = layout.calls().join("01A.jsonl");
+        let whole = std::fs::read(&path).unwrap();
+        let mut damaged = whole.clone();
+        damaged[70] ^= 1;
+        std::fs::write(&path, &damaged).unwrap();
+        let expected = UnreadableCall {
+            path: path.clone(),
+            line: 1,
+        };
+        assert_eq!(spent_by_stage(&layout).unwrap().1, [expected.clone()]);
+        let refused = spent(&layout, "01B").unwrap_err().to_string();
+        assert!(refused.starts_with(&expected.to_string()), "{refused}");
+        std::fs::write(&path, &whole[..whole.len() - 9]).unwrap();
+        assert_eq!(spent(&layout, "01B").unwrap().cost, NanoUsd(200));
     }
 }

@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 /// Digits of a seal.
 const SEAL: usize = 64;
 
+/// What a power failure leaves in place of bytes that were not flushed.
+const ZEROS: [u8; 8] = [0; 8];
+
 /// A file of sealed lines that one run appends to. It is made with its first line.
 pub(crate) struct ChecksummedLog {
     disk: Disk,
@@ -97,6 +100,24 @@ pub fn whole_lines(bytes: &[u8]) -> impl Iterator<Item = &str> {
     bytes.split(|&byte| byte == b'\n').filter_map(open_line)
 }
 
+/// Returns the numbers of the damaged lines, from 1. A last line that a crash tore is not damaged: its end is missing, or a power
+/// failure left zeros in it.
+pub fn damaged_lines(bytes: &[u8]) -> Vec<usize> {
+    let mut damaged = Vec::new();
+    let mut lines = (1..).zip(bytes.split_inclusive(|&byte| byte == b'\n'));
+    let mut next = lines.next();
+    while let Some((number, line)) = next {
+        next = lines.next();
+        // A last line that lacks nothing but its line break has another byte instead.
+        let is_cut = !line.ends_with(b"\n") && open_line(&line[..line.len() - 1]).is_none();
+        let is_torn = is_cut || line.windows(ZEROS.len()).any(|part| part == ZEROS);
+        if open_line(line).is_none() && !(next.is_none() && is_torn) {
+            damaged.push(number);
+        }
+    }
+    damaged
+}
+
 /// The files of a folder whose names end in `.jsonl`, by name; none where there is no folder.
 ///
 /// # Errors
@@ -139,6 +160,17 @@ mod tests {
             let read: Vec<&str> = whole_lines(&bytes[..cut]).collect();
             assert_eq!(read, ["one"], "{cut}");
         }
+        assert_eq!(damaged_lines(&bytes), [] as [usize; 0]);
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            // Without its line break, the first line is one with the second.
+            assert_eq!(damaged_lines(&damaged), [1 + at / 69], "{at}");
+            assert_eq!(damaged_lines(&bytes[..at]), [] as [usize; 0], "{at}");
+        }
+        let mut zeros = bytes.clone();
+        zeros[70..100].fill(0);
+        assert_eq!(damaged_lines(&zeros), [] as [usize; 0]);
         for at in 0..69 {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;

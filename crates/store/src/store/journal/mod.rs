@@ -1,8 +1,10 @@
 //! The journal: JSON lines in segments, each line with the digest of the line before.
 
+mod head;
 mod read;
 mod write;
 
+pub use head::{HeadFile, JournalHead, read_head};
 pub use read::{JournalPlace, Tail, read_all, read_last_segment, segments};
 pub use write::{Journal, OpenedJournal, TornTail};
 

@@ -1,5 +1,6 @@
 //! Writes the journal: one writer appends, flushes and seals.
 
+use super::head::{is_led_to, write_head};
 use super::read::{Tail, read_last_segment};
 use super::{JournalError, JournalPlace};
 use crate::store::disk::{Disk, DiskFile};
@@ -34,6 +35,10 @@ pub struct Journal {
     /// The last line that is with the system, and how many are.
     written: (Option<Digest>, u64),
     unsealed: BTreeSet<String>,
+    /// Whether the last record ends a run.
+    ends: bool,
+    /// Whether the head may be replaced. A head that the journal does not lead to stays, for `verify` to report.
+    has_head: bool,
 }
 
 /// A journal that was just opened.
@@ -65,6 +70,7 @@ impl Journal {
         run_id: &str,
     ) -> Result<OpenedJournal, JournalError> {
         let (records, tail) = read_last_segment(layout)?;
+        let has_head = is_led_to(layout, &records, &tail);
         disk.create_dir_all(&layout.journal())?;
         let Tail {
             segment,
@@ -113,6 +119,8 @@ impl Journal {
                 .iter()
                 .filter_map(|record| record.event.stage().map(str::to_owned))
                 .collect(),
+            ends: false,
+            has_head,
         };
         Ok(OpenedJournal {
             journal,
@@ -146,6 +154,7 @@ impl Journal {
         summary: impl Into<String>,
         artifact_refs: Vec<String>,
     ) -> Result<Digest, JournalError> {
+        let ends = matches!(event, Event::RunFinished { .. });
         let record = self.record(event_type, agent_name, event, summary.into(), artifact_refs);
         if self.stopped {
             let path = self.file.path().to_owned();
@@ -154,6 +163,7 @@ impl Journal {
         let digest = add_line(&mut self.waiting, &record)?;
         self.lines += 1;
         self.last = Some(digest);
+        self.ends = ends;
         if !self.gathers || self.waiting.len() >= GATHERED {
             self.write()?;
         }
@@ -186,13 +196,23 @@ impl Journal {
         Ok(())
     }
 
-    /// Flushes the appended records.
+    /// Flushes the appended records. After the record of the run's end, the head is written.
     pub fn flush(&mut self) -> Result<(), JournalError> {
         self.write()?;
         self.gathers = false;
         if self.dirty {
             self.file.flush_data()?;
             self.dirty = false;
+            if self.ends && self.has_head {
+                let end = Tail {
+                    segment: self.segment,
+                    lines: self.lines,
+                    size: self.size,
+                    torn: 0,
+                    last: self.last,
+                };
+                write_head(&self.disk, &self.layout, &end)?;
+            }
         }
         Ok(())
     }

@@ -92,6 +92,40 @@ pub fn digest(layout: &Layout, stage: &str) -> Result<Option<Digest>, ManifestEr
     })
 }
 
+/// Returns the pages of a stage that differ from what this state is written as, in any byte.
+///
+/// # Errors
+/// Fails if a page cannot be read.
+pub fn changed_pages(
+    layout: &Layout,
+    stage: &str,
+    state: &StageState,
+) -> Result<Vec<PathBuf>, ManifestError> {
+    let folder = layout.at(&layout::manifest(stage));
+    steady(&folder, |pages| {
+        let mut found = Vec::with_capacity(pages.len());
+        for page in pages {
+            let path = path(&folder, page.number);
+            let bytes = bytes(&path)?;
+            let first = page::first_piece(&path, &bytes).ok().flatten();
+            found.push((path, Digest::of(bytes), first));
+        }
+        let pieces = Pieces::of(state);
+        let all = pieces.sizes().len();
+        let (mut changed, mut from) = (Vec::new(), 0);
+        for (at, (path, digest, _)) in found.iter().enumerate() {
+            let next = found[at + 1..].iter().find_map(|page| page.2.as_ref());
+            let is_here = |piece: &usize| next.is_none_or(|first| pieces.is_before(*piece, first));
+            let upto = from + (from..all).take_while(is_here).count();
+            if Digest::of(pieces.text(stage, state, from..upto)?) != *digest {
+                changed.push(path.clone());
+            }
+            from = upto;
+        }
+        Ok(changed)
+    })
+}
+
 /// Writes the part of the state that [`kept`] returns, and returns the digest of the manifest. Only pages whose bytes differ are
 /// written, each atomically and durably. If the process is killed in between, each batch of both the old and the new state is in
 /// some page, in its old or new form; the last segment of the journal, applied to either form, gives the new state.

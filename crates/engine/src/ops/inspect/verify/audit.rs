@@ -2,6 +2,7 @@
 
 use super::findings::{Checked, Finding, Severity, Verified};
 use crate::ops::project::open_project::OpenProject;
+use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::record::Override;
 
@@ -11,6 +12,7 @@ pub(super) struct Audit<'a> {
     pub(super) findings: Vec<Finding>,
     pub(super) checked: Checked,
     pub(super) overrides: Vec<Override>,
+    pub(super) head: Option<Digest>,
 }
 
 impl Audit<'_> {
@@ -41,6 +43,7 @@ impl Audit<'_> {
             findings: self.findings,
             checked: self.checked,
             overrides: self.overrides,
+            head: self.head,
             deep,
         }
     }

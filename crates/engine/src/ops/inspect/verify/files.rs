@@ -3,13 +3,23 @@
 use super::audit::Audit;
 use super::findings::Severity;
 use crate::ops::project::error::OpsError;
-use crate::run::record::finish;
+use crate::run::record::{finish, protect};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::state::{StageState, State};
 use milepost_core::plan::overrides;
 use milepost_store::store::files::digest_of;
-use milepost_store::store::{accepted, checkpoint, layout, manifest};
+use milepost_store::store::self_checked::SelfCheck;
+use milepost_store::store::{accepted, checkpoint, layout, manifest, progress, workspace};
 use std::collections::BTreeMap;
+
+/// Returns how a file differs from its record.
+pub(super) fn differs(recorded: Digest, present: Digest) -> String {
+    format!(
+        "its recorded digest is {}…, and its present one {}…",
+        recorded.short(),
+        present.short()
+    )
+}
 
 impl Audit<'_> {
     /// Lists accepted modifications, and compares the stored copies with their digests.
@@ -50,11 +60,7 @@ impl Audit<'_> {
                     if digest == made.digest {
                         continue;
                     }
-                    format!(
-                        "its recorded digest is {}…, and its present one {}…",
-                        made.digest.short(),
-                        digest.short()
-                    )
+                    differs(made.digest, digest)
                 }
             };
             self.add(
@@ -96,11 +102,7 @@ impl Audit<'_> {
         self.checked.checkpoints += 1;
         let mut wrong = Vec::new();
         if found.digest != *recorded {
-            wrong.push(format!(
-                "its recorded digest is {}…, and its present one {}…",
-                recorded.short(),
-                found.digest.short()
-            ));
+            wrong.push(differs(*recorded, found.digest));
         }
         let said = &found.checkpoint;
         let records: Vec<_> = known
@@ -133,6 +135,31 @@ impl Audit<'_> {
             self.add(Severity::Altered, Some(stage), None, Some(&path), message);
         }
         Ok(())
+    }
+
+    /// Compares the file of the workspace and the progress files of the stages with their own checksums.
+    pub(super) fn self_checked(&mut self) {
+        let layout = &self.opened.workspace.layout;
+        let identity = (workspace::identity(), workspace::check_identity(layout));
+        let stages = self.opened.pipeline.stages.iter();
+        let progress = stages.filter_map(|stage| {
+            let path = protect::progress_path(stage)?;
+            Some((path.clone(), progress::check(&layout.at(path))))
+        });
+        let all: Vec<_> = std::iter::once(identity).chain(progress).collect();
+        for (path, check) in all {
+            let (severity, message) = match check {
+                None | Some(SelfCheck::Whole) => continue,
+                Some(SelfCheck::Changed) => {
+                    (Severity::Altered, "it does not match its own checksum")
+                }
+                Some(SelfCheck::Unchecked) => (
+                    Severity::Note,
+                    "an earlier version wrote it without a checksum: changes are not found",
+                ),
+            };
+            self.add(severity, None, None, Some(&path), message.to_owned());
+        }
     }
 
     /// Finds checkpoints without a record.

@@ -1,5 +1,6 @@
 //! The result of an audit: what was found, and what was checked.
 
+use milepost_core::base::digest::Digest;
 use milepost_core::model::record::Override;
 use serde::Serialize;
 
@@ -14,6 +15,9 @@ pub struct Verified {
     /// Outputs that were modified by hand and accepted: their digests match the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Override>,
+    /// The digest of the last record of the journal. Kept elsewhere, it shows later that nothing before it was rewritten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<Digest>,
     /// True if schemas, checks and conservation were checked again.
     pub deep: bool,
 }

@@ -1,55 +1,145 @@
-//! Checks the journal, and the manifests against it.
+//! Checks the journal and its head, and the manifests against the journal.
 
 use super::audit::Audit;
+use super::calls::JournaledCall;
 use super::findings::Severity;
 use crate::ops::project::error::OpsError;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::path::RelPath;
+use milepost_core::model::batched::CallId;
 use milepost_core::model::event::Event;
-use milepost_core::model::state::State;
+use milepost_core::model::state::{StageState, State};
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::machine::apply;
-use milepost_store::store::{journal, layout, manifest};
+use milepost_store::store::journal::{self, HeadFile, JournalHead, Tail};
+use milepost_store::store::{layout, manifest};
+use std::collections::BTreeMap;
+
+/// What the whole journal says.
+#[derive(Default)]
+pub(super) struct Journaled {
+    pub(super) state: State,
+    pub(super) calls: Vec<JournaledCall>,
+    /// The stages that the last segment mentions, as they were when it began: as their manifests say.
+    sealed: BTreeMap<String, StageState>,
+    /// True if the last record is the end of a run.
+    is_ended: bool,
+}
 
 impl Audit<'_> {
-    /// Reads the whole journal: its chain, and the state that follows from it.
-    pub(super) fn journal(&mut self) -> Result<State, OpsError> {
-        let mut state = State::default();
-        let mut refused = None;
-        let mut records = 0;
-        let read = journal::read_all(&self.opened.workspace.layout, &mut |place, record| {
+    /// Reads the whole journal: its chain, its head, and what follows from it.
+    pub(super) fn journal(&mut self) -> Result<Journaled, OpsError> {
+        let layout = &self.opened.workspace.layout;
+        // Before the journal, which may grow meanwhile.
+        let head = journal::read_head(layout);
+        let last_segment = journal::segments(layout)?.last().copied();
+        let unsealed = journal::read_last_segment(layout).map_or(Vec::new(), |(records, _)| {
+            let stages = records.iter().filter_map(|record| record.event.stage());
+            stages.map(str::to_owned).collect()
+        });
+        let mut read = Journaled::default();
+        let (mut refused, mut records) = (None, 0);
+        let (mut before, mut found) = (None, None);
+        let tail = journal::read_all(layout, &mut |place, record| {
             records += 1;
+            if before.is_some_and(|before| is_at(&head, before)) {
+                found = record.prev;
+            }
+            before = Some((place.segment, place.line));
+            read.is_ended = matches!(record.event, Event::RunFinished { .. });
             // Earlier records repeat what the manifests contain.
-            if matches!(record.event, Event::Sealed { .. }) || refused.is_some() {
+            if let Event::Sealed { segment, .. } = record.event {
+                if Some(segment + 1) == last_segment {
+                    let known = |stage: &String| {
+                        Some((stage.clone(), read.state.stages.get(stage)?.clone()))
+                    };
+                    read.sealed = unsealed.iter().filter_map(known).collect();
+                }
                 return;
             }
-            if let Err(error) = apply(&mut state, &record.run_id, &record.event) {
+            if let Event::Called {
+                number,
+                request,
+                answer,
+                ..
+            } = record.event
+            {
+                let run = record.run_id.clone();
+                read.calls.push(JournaledCall {
+                    call: CallId { run, number },
+                    digests: (request, answer),
+                });
+            }
+            if refused.is_none()
+                && let Err(error) = apply(&mut read.state, &record.run_id, &record.event)
+            {
                 refused = Some(format!("{place}: {error}"));
             }
         });
         self.checked.records = records;
-        match read {
-            Ok(tail) if tail.torn > 0 => self.note(
-                None,
-                None,
-                "the last record of the journal is incomplete, because the run was killed while writing it: the next run removes it".to_owned(),
-            ),
-            Ok(_) => {}
+        match tail {
+            Ok(tail) => {
+                if before.is_some_and(|before| is_at(&head, before)) {
+                    found = tail.last;
+                }
+                self.head(&head, &tail, found);
+            }
             Err(error @ journal::JournalError::Read { .. }) => return Err(error.into()),
             Err(error) => self.add(Severity::Altered, None, None, None, error.to_string()),
         }
         if let Some(message) = refused {
             self.add(Severity::Altered, None, None, None, message);
         }
-        Ok(state)
+        Ok(read)
     }
 
-    /// Compares the manifests with the journal.
-    pub(super) fn manifests(&mut self, recorded: &State, present: &State) {
+    /// Compares the end of the journal with its head. `found` is the digest of the record that the head names.
+    fn head(&mut self, head: &HeadFile, tail: &Tail, found: Option<Digest>) {
+        self.head = tail.last;
+        let path = layout::journal_head();
+        match head {
+            HeadFile::Missing if tail.last.is_some() => {
+                let message = "it is not there: an earlier version wrote the journal, or no run has ended, so records that were cut off are not missed".to_owned();
+                self.add(Severity::Note, None, None, Some(&path), message);
+            }
+            HeadFile::Damaged => {
+                let message = "it does not match its own checksum".to_owned();
+                self.add(Severity::Altered, None, None, Some(&path), message);
+            }
+            HeadFile::Whole(head) if found != Some(head.digest) => {
+                let path = layout::journal().with(&segment_name(head));
+                let message = format!(
+                    "record {} was changed or cut off: the head of the journal names it. Restore the journal from a copy; if it is complete, remove {}",
+                    head.records,
+                    layout::journal_head()
+                );
+                self.add(Severity::Altered, None, None, Some(&path), message);
+                return;
+            }
+            HeadFile::Missing | HeadFile::Whole(_) => {}
+        }
+        if tail.torn > 0 {
+            self.note(
+                None,
+                None,
+                "the last record of the journal is incomplete, because the run was killed while writing it: the next run removes it".to_owned(),
+            );
+        }
+    }
+
+    /// Compares the manifests with the journal, and their bytes with what the journal says they are.
+    pub(super) fn manifests(
+        &mut self,
+        journaled: &Journaled,
+        present: &State,
+    ) -> Result<(), OpsError> {
+        let recorded = &journaled.state;
         if self
             .findings
             .iter()
-            .any(|finding| finding.severity == Severity::Altered)
+            .any(|finding| finding.severity == Severity::Altered && finding.path.is_none())
         {
-            return;
+            return Ok(());
         }
         for (name, known) in &present.stages {
             let folder = layout::manifest(name);
@@ -79,6 +169,56 @@ impl Audit<'_> {
                 let message = format!("{missing} batches of the journal are not in the manifest");
                 self.add(Severity::Altered, Some(name), None, Some(&folder), message);
             }
+            self.pages(name, journaled)?;
         }
+        Ok(())
     }
+
+    /// Compares each page of a manifest with what the journal says that it is. An interrupted run may have left the page of an
+    /// earlier state, or of a later one.
+    fn pages(&mut self, name: &str, journaled: &Journaled) -> Result<(), OpsError> {
+        let layout = &self.opened.workspace.layout;
+        let Some(last) = journaled.state.stages.get(name) else {
+            return Ok(());
+        };
+        let written = journaled.sealed.get(name);
+        let mut changed = manifest::changed_pages(layout, name, written.unwrap_or(last))?;
+        if written.is_some() && !changed.is_empty() {
+            let later = manifest::changed_pages(layout, name, last)?;
+            changed.retain(|page| later.contains(page));
+        }
+        for page in changed {
+            let inside = page.strip_prefix(layout.root()).ok();
+            let inside = inside.and_then(|page| RelPath::parse(page.to_str()?).ok());
+            let (severity, message) = if journaled.is_ended {
+                (
+                    Severity::Altered,
+                    "it differs from what the journal says that it contains",
+                )
+            } else {
+                (
+                    Severity::Note,
+                    "an interrupted run left it: changes are not found before the next run",
+                )
+            };
+            self.add(
+                severity,
+                Some(name),
+                None,
+                inside.as_ref(),
+                message.to_owned(),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Returns true if a record is the one that the head names.
+fn is_at(head: &HeadFile, (segment, line): (u64, u64)) -> bool {
+    matches!(head, HeadFile::Whole(head) if (head.segment, head.records) == (segment, line))
+}
+
+fn segment_name(head: &JournalHead) -> RelPath {
+    let name = format!("{:06}.jsonl", head.segment);
+    RelPath::of_parts([name.as_str()])
 }

@@ -2,6 +2,7 @@
 
 mod audit;
 mod batches;
+mod calls;
 mod files;
 mod findings;
 mod journal;
@@ -26,12 +27,19 @@ pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
         findings: Vec::new(),
         checked: Checked::default(),
         overrides: Vec::new(),
+        head: None,
     };
     let recorded = audit.journal()?;
+    audit.self_checked();
+    audit.calls(&recorded.calls)?;
     let present = match Snapshot::read(&opened.workspace.layout) {
         Ok(present) => present,
         // A break of the journal is a finding. Without the journal's end, the manifests are no state.
         Err(OpsError::Journal(_)) if !audit.findings.is_empty() => {
+            return Ok(audit.finish(deep));
+        }
+        Err(OpsError::Manifest(error)) => {
+            audit.add(Severity::Altered, None, None, None, error.to_string());
             return Ok(audit.finish(deep));
         }
         Err(error) => return Err(error),
@@ -43,7 +51,7 @@ pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
         );
         audit.note(None, None, message);
     }
-    audit.manifests(&recorded, &present.state);
+    audit.manifests(&recorded, &present.state)?;
     for (name, known) in &present.state.stages {
         audit.accepted(name, known)?;
         audit.files(name, known)?;
