@@ -169,6 +169,7 @@ impl Ending<'_> {
         protect::put_progress_away(recorder, stage)?;
         let ctx = recorder.ctx;
         ProgressFile::new(ctx.layout.at(path)).write(ctx.disk, &now, Duration::ZERO)?;
+        ctx.asked.replaced(path, None);
         Ok(())
     }
 }
