@@ -17,9 +17,8 @@ pub mod publish;
 pub mod quarantine;
 mod scan;
 pub mod scratch;
-pub mod self_checked;
 pub mod workspace;
 
 pub use agents::{answers, batches, calls, checksummed, leases};
-pub use disk::read;
+pub use disk::{read, self_checked};
 pub use scan::{files, folder, folders, stamp, statcache, up_to_date};
