@@ -118,8 +118,8 @@ fn a_byte_more_is_found() {
             let longer = [&whole[..], more.as_bytes()].concat();
             std::fs::write(project.at(&path), longer).unwrap();
             // A line that was begun is what a crash leaves; the next run removes it from the journal.
-            let is_torn =
-                more == " " && path.ends_with(".jsonl") || path.ends_with("/000004.jsonl");
+            let is_torn = more == " " && path.rsplit('.').next() == Some("jsonl")
+                || path.ends_with("/000004.jsonl");
             if !is_torn {
                 is_named(&project, &path, more);
             }
@@ -170,7 +170,10 @@ fn records_that_are_cut_off_are_missed() {
 fn a_record_of_a_call_that_is_taken_out_is_missed() {
     let project = ran();
     let calls = project.list(".milepost/calls");
-    let name = calls.iter().find(|name| name.ends_with(".jsonl")).unwrap();
+    let name = calls
+        .iter()
+        .find(|name| name.rsplit('.').next() == Some("jsonl"))
+        .unwrap();
     let path = format!("workspace/.milepost/calls/{name}");
     let whole = project.read(&path);
     let lines: Vec<&str> = whole.split_inclusive('\n').collect();

@@ -9,7 +9,7 @@ fn fixture() -> Project {
         ("milepost.toml", "name = \"full\"\n"),
         (
             "stages/1_all.toml",
-            r##"[inputs]
+            r#"[inputs]
 text = "inputs/text.txt"
 
 [[step]]
@@ -43,7 +43,7 @@ joined = { path = "outputs/joined.ndjson", schema = false }
 page = "outputs/page.md"
 printed = "outputs/page.pdf"
 book = "outputs/book.xlsx"
-"##,
+"#,
         ),
         ("schemas/rows.json", "{\"type\": \"array\"}"),
         (

@@ -25,7 +25,7 @@ fn good_submissions_are_graded_and_hostile_ones_are_named() {
         );
         project.write(
             &request,
-            &format!(r#"{{"pdf_path": "inputs/{name}.pdf", "self_grade": 64}}"#),
+            format!(r#"{{"pdf_path": "inputs/{name}.pdf", "self_grade": 64}}"#),
         );
         std::fs::copy(
             data.join(format!("{name}.pdf")),
@@ -35,7 +35,7 @@ fn good_submissions_are_graded_and_hostile_ones_are_named() {
         list.push(json!({"workspace": name, "request": request, "submission": document}));
     }
     list.push(good("shiftly"));
-    project.write("list.json", &Value::from(list).to_string());
+    project.write("list.json", Value::from(list).to_string());
 
     let output = project
         .command(&["run", "--workspaces", "list.json", "--json"])

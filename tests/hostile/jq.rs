@@ -79,7 +79,7 @@ fn a_program_that_grows_with_a_number_of_its_input_fails_its_batch_only() {
             r#"reduce range([.data.n, 100] | min) as $i ("x"; . + .) | length"#,
             &["MEMORY", "CRASH", "PARSE"],
         ),
-        (r#"[.data.n | while(. > 0; . - 1)] | length"#, &["MEMORY"]),
+        (r"[.data.n | while(. > 0; . - 1)] | length", &["MEMORY"]),
         (
             r#"([.data.n, 3000000] | min) as $n | ("[" * $n) + ("]" * $n) | fromjson"#,
             &["MEMORY", "CRASH", "PARSE"],

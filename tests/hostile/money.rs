@@ -334,7 +334,10 @@ fn a_damaged_record_of_a_call_is_named_and_stops_what_it_may_have_paid() {
     let project = speller(served.port, "well");
     assert_eq!(project.run_unplanned(&["--agent", "speller=api"]).code, 0);
     let files = project.list(".milepost/calls");
-    let name = files.iter().find(|name| name.ends_with(".jsonl")).unwrap();
+    let name = files
+        .iter()
+        .find(|name| name.rsplit('.').next() == Some("jsonl"))
+        .unwrap();
     let path = format!("workspace/.milepost/calls/{name}");
     let whole = project.bytes(&path);
     // The request of the first call, the answer of the second.

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The longest that a run over three small files may take in a debug build beside other tests.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The bytes of a file of `shared/data/hostile`; `None` where the folder does not exist.
 fn hostile(name: &str) -> Option<Vec<u8>> {

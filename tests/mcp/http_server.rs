@@ -78,7 +78,7 @@ impl Server {
     pub fn send(&self, method: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         // A server that answers nobody fails the test.
-        let minute = std::time::Duration::from_secs(60);
+        let minute = std::time::Duration::from_mins(1);
         stream.set_read_timeout(Some(minute)).unwrap();
         let mut all = vec![("Connection", "close")];
         let bearer = format!("Bearer {}", self.token);

@@ -131,7 +131,9 @@ mod tests {
         asked.admitted();
         let at_work = asked.begin();
         let rest: Vec<_> = (2..all.most).map(|_| all.admit().unwrap()).collect();
-        rest.iter().for_each(|(one, _)| one.admitted());
+        for (one, _) in &rest {
+            one.admitted();
+        }
         let busy: Vec<_> = rest.iter().map(|(one, _)| one.begin()).collect();
         assert!(
             half_closed

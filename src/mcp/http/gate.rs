@@ -63,7 +63,7 @@ impl Gate {
                     body.map_frame(held).boxed()
                 })
             }
-            Err(refused) => *refused,
+            Err(refused) => refused.answer(),
         }
     }
 
@@ -72,21 +72,18 @@ impl Gate {
         &self,
         request: Request<Incoming>,
         connection: &Connection,
-    ) -> Result<(Request<Full<Bytes>>, impl Send + Sync + 'static), Box<HttpAnswer>> {
+    ) -> Result<(Request<Full<Bytes>>, impl Send + Sync + 'static), Refusal> {
         if !self.is_authorized(request.headers()) {
-            let mut answer = refusal(
+            return Err(refusal(
                 StatusCode::UNAUTHORIZED,
                 "send the header `Authorization: Bearer TOKEN`; the server printed its token when it started",
-            );
-            let bearer = HeaderValue::from_static("Bearer realm=\"milepost\"");
-            answer.headers_mut().insert(WWW_AUTHENTICATE, bearer);
-            return Err(answer);
+            ));
         }
         connection.admitted();
         let session = request.headers().get(SESSION);
         let permit = match session.and_then(|id| id.to_str().ok()) {
-            Some(id) => self.sessions.begin(id).ok_or_else(|| {
-                later(
+            Some(id) => self.sessions.begin(id).map_err(|_| {
+                refusal(
                     StatusCode::TOO_MANY_REQUESTS,
                     "this session has too many requests in progress: wait until one has ended",
                 )
@@ -95,7 +92,7 @@ impl Gate {
         };
         let opens = request.method() == Method::POST && opens_session(request.headers());
         if opens && !self.sessions.make_room().await {
-            return Err(later(
+            return Err(refusal(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "too many sessions are open, and each has a request in progress",
             ));
@@ -148,18 +145,35 @@ fn opens_session(headers: &HeaderMap) -> bool {
     !headers.contains_key(SESSION)
 }
 
-fn refusal(status: StatusCode, why: &str) -> Box<HttpAnswer> {
-    let mut answer = Response::new(Full::new(Bytes::from(format!("{why}\n"))).boxed());
-    *answer.status_mut() = status;
-    // The rest of the request is not read.
-    let close = HeaderValue::from_static("close");
-    answer.headers_mut().insert(CONNECTION, close);
-    Box::new(answer)
+/// Why a request is not admitted.
+struct Refusal {
+    status: StatusCode,
+    why: String,
 }
 
-fn later(status: StatusCode, why: &str) -> Box<HttpAnswer> {
-    let mut answer = refusal(status, why);
-    let seconds = HeaderValue::from_static("1");
-    answer.headers_mut().insert(RETRY_AFTER, seconds);
-    answer
+fn refusal(status: StatusCode, why: &str) -> Refusal {
+    let why = why.to_owned();
+    Refusal { status, why }
+}
+
+impl Refusal {
+    fn answer(self) -> HttpAnswer {
+        let body = Full::new(Bytes::from(format!("{}\n", self.why)));
+        let mut answer = Response::new(body.boxed());
+        *answer.status_mut() = self.status;
+        let headers = answer.headers_mut();
+        // The rest of the request is not read.
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        match self.status {
+            StatusCode::UNAUTHORIZED => {
+                let bearer = HeaderValue::from_static("Bearer realm=\"milepost\"");
+                headers.insert(WWW_AUTHENTICATE, bearer);
+            }
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            _ => {}
+        }
+        answer
+    }
 }

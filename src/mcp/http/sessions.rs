@@ -5,7 +5,7 @@ use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
 /// The sessions that clients opened, by their ids.
 pub(super) struct Sessions {
@@ -35,19 +35,18 @@ impl Sessions {
         }
     }
 
-    /// Counts a request of a session until the permit is dropped. Returns `None` if as many are in progress as may be. A session that
-    /// is not known is counted nowhere: the request gets status 404.
-    pub(super) fn begin(&self, id: &str) -> Option<Option<OwnedSemaphorePermit>> {
+    /// Counts a request of a session until the permit is dropped. Fails if as many are in progress as may be. A session that is not
+    /// known is counted nowhere: the request gets status 404.
+    pub(super) fn begin(&self, id: &str) -> Result<Option<OwnedSemaphorePermit>, TryAcquireError> {
         let mut used = self.used();
         used.clock += 1;
         let now = used.clock;
         let Some(session) = used.sessions.get_mut(id) else {
-            return Some(None);
+            return Ok(None);
         };
         session.last = now;
         session.count += 1;
-        let permit = Arc::clone(&session.requests).try_acquire_owned();
-        permit.ok().map(Some)
+        Arc::clone(&session.requests).try_acquire_owned().map(Some)
     }
 
     /// Adds a session.

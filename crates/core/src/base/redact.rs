@@ -167,9 +167,12 @@ fn needles(key: &str) -> Vec<Needle> {
         after: false,
     };
     let hex = |upper: bool| -> String {
-        let digits = key.bytes().map(|byte| match upper {
-            true => format!("{byte:02X}"),
-            false => format!("{byte:02x}"),
+        let digits = key.bytes().map(|byte| {
+            if upper {
+                format!("{byte:02X}")
+            } else {
+                format!("{byte:02x}")
+            }
         });
         digits.collect()
     };

@@ -39,7 +39,9 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, SizeError> {
 
 /// Returns a size in the largest unit that divides it: `2 GiB`.
 pub fn show_size(size: u64) -> String {
-    let unit = UNITS.into_iter().find(|(_, bytes)| size % bytes == 0);
+    let unit = UNITS
+        .into_iter()
+        .find(|(_, bytes)| size.is_multiple_of(*bytes));
     let (name, bytes) = unit.unwrap_or(("B", 1));
     format!("{} {name}", size / bytes)
 }

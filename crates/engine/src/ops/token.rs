@@ -66,7 +66,7 @@ pub fn token(request: &Request) -> Result<AccessToken, OpsError> {
 fn kept(file: &Path) -> Option<String> {
     let found = std::fs::symlink_metadata(file).ok()?;
     let is_own = found.is_file()
-        && found.mode() & 0o077 == 0
+        && found.mode() & 0o777 == 0o600
         && found.uid() == rustix::process::geteuid().as_raw();
     let text = milepost_store::store::read::text(file)
         .ok()

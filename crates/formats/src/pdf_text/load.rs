@@ -44,6 +44,10 @@ thread_local! {
 }
 
 /// Counts an object that the parser has read. Too many end the parser, which has no other way out.
+#[allow(
+    clippy::unnecessary_wraps,
+    reason = "the parser leaves out an object whose filter returns `None`"
+)]
 fn count(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)> {
     let counted = || {
         let left = BUDGET.get();
@@ -222,7 +226,7 @@ fn id_before(text: &[u8]) -> Option<i64> {
         let text = text.trim_ascii_end();
         let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit());
         let begin = text.len() - digits.count();
-        (begin < text.len()).then(|| (begin, text.len()))
+        (begin < text.len()).then_some((begin, text.len()))
     };
     let (begin, _) = number(text)?;
     let (begin, end) = number(&text[..begin])?;

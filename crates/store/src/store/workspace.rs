@@ -336,7 +336,7 @@ pub fn identity() -> RelPath {
 
 /// Returns whether the file of the identity is as it was written; `None` if it cannot be read.
 pub fn check_identity(layout: &Layout) -> Option<SelfCheck> {
-    let bytes = read::bytes(&layout.identity()).ok()?;
+    let bytes = read::bytes(layout.identity()).ok()?;
     Some(self_checked::read::<Identity>(&bytes).1)
 }
 

@@ -453,7 +453,10 @@ mod tests {
             path: path.clone(),
             line: 1,
         };
-        assert_eq!(spent_by_stage(&layout).unwrap().1, [expected.clone()]);
+        assert_eq!(
+            spent_by_stage(&layout).unwrap().1,
+            std::slice::from_ref(&expected)
+        );
         let refused = spent(&layout, "01B").unwrap_err().to_string();
         assert!(refused.starts_with(&expected.to_string()), "{refused}");
         std::fs::write(&path, &whole[..whole.len() - 9]).unwrap();

@@ -121,9 +121,9 @@ mod tests {
             let expected = format!(
                 "expected a regular file, found {found}: remove it, or put the file itself there"
             );
-            assert_eq!(open(&at(name)).unwrap_err().to_string(), expected);
-            assert_eq!(bytes(&at(name)).unwrap_err().to_string(), expected);
-            assert_eq!(text(&at(name)).unwrap_err().to_string(), expected);
+            assert_eq!(open(at(name)).unwrap_err().to_string(), expected);
+            assert_eq!(bytes(at(name)).unwrap_err().to_string(), expected);
+            assert_eq!(text(at(name)).unwrap_err().to_string(), expected);
         }
     }
 
@@ -135,7 +135,7 @@ mod tests {
         std::os::unix::fs::symlink("a", &link).unwrap();
         assert_eq!(text(&link).unwrap(), "ä");
         assert_eq!(bytes(&link).unwrap(), "ä".as_bytes());
-        let missing = open(&folder.path().join("b")).unwrap_err();
+        let missing = open(folder.path().join("b")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }
 }

@@ -43,7 +43,7 @@ impl SelfChecked for JournalHead {
 
 /// Reads the head of a journal.
 pub fn read_head(layout: &Layout) -> HeadFile {
-    match crate::store::read::bytes(&layout.at(&layout::journal_head())) {
+    match crate::store::read::bytes(layout.at(&layout::journal_head())) {
         Ok(bytes) => match self_checked::read::<JournalHead>(&bytes) {
             (Some(head), SelfCheck::Whole) => HeadFile::Whole(head),
             _ => HeadFile::Damaged,

@@ -35,10 +35,18 @@ pub struct Journal {
     /// The last line that is with the system, and how many are.
     written: (Option<Digest>, u64),
     unsealed: BTreeSet<String>,
-    /// Whether the last record ends a run.
-    ends: bool,
-    /// Whether the head may be replaced. A head that the journal does not lead to stays, for `verify` to report.
-    has_head: bool,
+    head: Head,
+}
+
+/// What the next flush does with the head of the journal.
+#[derive(PartialEq, Eq)]
+enum Head {
+    /// Nothing, ever: the journal does not lead to the head that is there. It stays, for `verify` to report.
+    Foreign,
+    /// Nothing: a run is under way.
+    Current,
+    /// It writes the head: the last record ends a run.
+    Due,
 }
 
 /// A journal that was just opened.
@@ -70,7 +78,11 @@ impl Journal {
         run_id: &str,
     ) -> Result<OpenedJournal, JournalError> {
         let (records, tail) = read_last_segment(layout)?;
-        let has_head = is_led_to(layout, &records, &tail);
+        let head = if is_led_to(layout, &records, &tail) {
+            Head::Current
+        } else {
+            Head::Foreign
+        };
         disk.create_dir_all(&layout.journal())?;
         let Tail {
             segment,
@@ -119,8 +131,7 @@ impl Journal {
                 .iter()
                 .filter_map(|record| record.event.stage().map(str::to_owned))
                 .collect(),
-            ends: false,
-            has_head,
+            head,
         };
         Ok(OpenedJournal {
             journal,
@@ -163,7 +174,9 @@ impl Journal {
         let digest = add_line(&mut self.waiting, &record)?;
         self.lines += 1;
         self.last = Some(digest);
-        self.ends = ends;
+        if self.head != Head::Foreign {
+            self.head = if ends { Head::Due } else { Head::Current };
+        }
         if !self.gathers || self.waiting.len() >= GATHERED {
             self.write()?;
         }
@@ -203,7 +216,7 @@ impl Journal {
         if self.dirty {
             self.file.flush_data()?;
             self.dirty = false;
-            if self.ends && self.has_head {
+            if self.head == Head::Due {
                 let end = Tail {
                     segment: self.segment,
                     lines: self.lines,
