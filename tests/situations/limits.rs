@@ -100,7 +100,7 @@ fn what_is_no_file_is_no_output() {
             project
                 .run(&[])
                 .expect(1, &["make"])
-                .says("an output is a plain file");
+                .says("an output is a regular file");
             assert_eq!(
                 project.list("outputs"),
                 Vec::<String>::new(),

@@ -404,7 +404,8 @@ pub fn origin(url: &str) -> Option<String> {
         let origin = reqwest::Url::parse(url).ok()?.origin();
         origin.is_tuple().then(|| origin.ascii_serialization())
     };
-    of(url).or_else(|| of(&format!("https://{url}")))
+    let is_host = !url.contains("://");
+    of(url).or_else(|| is_host.then(|| of(&format!("https://{url}")))?)
 }
 
 /// Returns a URL without user, password, query and fragment, any of which may be a key.

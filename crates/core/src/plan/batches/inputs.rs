@@ -103,7 +103,7 @@ fn after_text(text: &str) -> &str {
 ///
 /// # Errors
 /// If a path cannot be rendered or leaves its folder, or a pattern matches no file that people provide. Hashing finds a missing
-/// plain file.
+/// regular file.
 pub fn resolve(
     stage: &Stage,
     scope: &Value,
