@@ -21,7 +21,7 @@ use env::Environment;
 use milepost_engine::ops::exit_code::FAILED;
 use milepost_engine::ops::run::{self, WORKER, use_workers};
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -61,7 +61,7 @@ fn serve() -> u8 {
     let served = || -> io::Result<()> {
         let input = io::stdin().as_fd().try_clone_to_owned()?;
         let output = io::stdout().as_fd().try_clone_to_owned()?;
-        run::serve(BufReader::new(File::from(input)), File::from(output))
+        run::serve(File::from(input), File::from(output))
     };
     if served().is_ok() { 0 } else { FAILED }
 }

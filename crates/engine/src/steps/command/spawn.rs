@@ -11,6 +11,7 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitSta
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
+use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::processes::kernel_id;
@@ -169,12 +170,15 @@ pub(in crate::steps) fn start_worker(program: &Path, argument: &str) -> io::Resu
     let mut leader = spawn(&mut command, LeaderKind::Worker)?;
     let child = &mut leader.child;
     match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
-        (Some(stdin), Some(stdout), Some(stderr)) => Ok(SpawnedWorker {
-            leader,
-            stdin,
-            stdout,
-            stderr,
-        }),
+        (Some(stdin), Some(stdout), Some(stderr)) => {
+            fcntl_setfl(&stdin, OFlags::NONBLOCK)?;
+            Ok(SpawnedWorker {
+                leader,
+                stdin,
+                stdout,
+                stderr,
+            })
+        }
         _ => Err(ErrorKind::BrokenPipe.into()),
     }
 }

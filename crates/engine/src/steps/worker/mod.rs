@@ -6,6 +6,7 @@
 
 mod frames;
 pub(crate) mod jq;
+mod pipe;
 mod pool;
 mod serve;
 mod work;

@@ -2,16 +2,15 @@
 
 use super::ARGUMENT;
 use super::frames::{Answer, Broken, receive};
-use crate::steps::cancel::{CancelToken, TICK};
+use super::pipe::CancellablePipe;
+use crate::steps::cancel::CancelToken;
 use crate::steps::command::{SpawnedWorker, start_worker};
 use rustix::process::Signal;
-use std::io::{self, Read as _, Write};
+use std::io::{self, BufReader, Read as _, Write};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::ExitStatus;
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::thread;
 
 /// The most idle workers.
 const KEPT: usize = 16;
@@ -79,36 +78,24 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Sends a request and receives the answer. The worker is killed when the token is cancelled.
+    /// Sends a request and receives the answer, unless the token is cancelled.
     pub(super) fn exchange(
         &mut self,
         cancel: &CancelToken,
         request: &[u8],
         sink: &mut dyn Write,
     ) -> Result<Answer, Broken> {
-        let SpawnedWorker {
-            leader,
-            stdin,
-            stdout,
-            ..
-        } = &mut self.process;
-        let leader = &*leader;
-        let (done, is_done) = channel::<()>();
-        let answer = thread::scope(|threads| {
-            let watcher = thread::Builder::new().stack_size(128 << 10);
-            let watched = watcher.spawn_scoped(threads, move || {
-                while is_done.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                    if cancel.reason().is_some() {
-                        return leader.kill();
-                    }
-                }
-            });
-            watched.map_err(|_| Broken::Worker)?;
-            stdin.write_all(request).map_err(|_| Broken::Worker)?;
-            let answer = receive(stdout, sink);
-            drop(done);
-            answer
-        })?;
+        let SpawnedWorker { stdin, stdout, .. } = &mut self.process;
+        let mut stdin = CancellablePipe {
+            pipe: stdin,
+            cancel,
+        };
+        stdin.write_all(request).map_err(|_| Broken::Worker)?;
+        let stdout = CancellablePipe {
+            pipe: stdout,
+            cancel,
+        };
+        let answer = receive(&mut BufReader::new(stdout), sink)?;
         self.served += 1;
         Ok(answer)
     }

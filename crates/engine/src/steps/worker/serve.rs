@@ -1,12 +1,15 @@
 //! A worker: limits its own process, and serves requests.
 
 use super::frames::{DataWriter, end};
+use super::pipe::wait_for;
 use super::{Request, STACK};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use rustix::event::PollFlags;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::io::{self, BufRead, Write};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
@@ -19,61 +22,43 @@ const HELD: u64 = 256 << 20;
 /// The most open files.
 const FILES: u64 = 64;
 
-enum Event {
-    Request(Request),
-    /// The request was answered.
-    Answered,
-    /// The program has ended or needs no worker any more.
-    Closed,
-}
-
 /// Serves requests until `input` ends or no request arrives for a while. The caller then ends the process at once, although a
 /// thread may still read a file.
 ///
 /// # Errors
 /// When a thread cannot be started.
-pub fn serve(
-    input: impl BufRead + Send + 'static,
-    output: impl Write + Send + 'static,
-) -> io::Result<()> {
+pub fn serve(input: File, output: File) -> io::Result<()> {
     limit(Resource::Core, 0);
     limit(Resource::Nofile, FILES);
-    let (sender, events) = channel();
-    let (jobs, received) = channel();
-    let answered = sender.clone();
+    let watched = input.try_clone()?;
+    let (ended, is_over) = channel();
+    let closed = ended.clone();
     let thread = thread::Builder::new().stack_size(STACK);
-    thread.spawn(move || answer_all(&received, output, &answered))?;
-    thread::Builder::new().spawn(move || read_all(input, &sender))?;
-    let mut is_idle = true;
-    loop {
-        match events.recv_timeout(IDLE) {
-            Ok(Event::Request(request)) => {
-                is_idle = false;
-                if jobs.send(request).is_err() {
-                    return Ok(());
-                }
-            }
-            Ok(Event::Answered) if data_size() < HELD => is_idle = true,
-            // The program watches the time of a request.
-            Err(RecvTimeoutError::Timeout) if !is_idle => {}
-            Ok(Event::Answered | Event::Closed) | Err(_) => return Ok(()),
-        }
-    }
+    thread.spawn(move || {
+        // Whatever ended it, there is nobody to tell.
+        let _ = answer_all(input, output);
+        let _ = ended.send(());
+    })?;
+    thread::Builder::new().spawn(move || {
+        // The program that asked may end while a file is read.
+        while let Ok(false) = wait_for(&watched, PollFlags::HUP, IDLE) {}
+        let _ = closed.send(());
+    })?;
+    let _ = is_over.recv();
+    Ok(())
 }
 
-fn read_all(input: impl BufRead, events: &Sender<Event>) {
-    for line in input.lines() {
-        let request = line.ok().and_then(|line| serde_json::from_str(&line).ok());
-        let Some(request) = request else { break };
-        if events.send(Event::Request(request)).is_err() {
-            return;
+fn answer_all(input: File, output: File) -> io::Result<()> {
+    let mut input = BufReader::new(input);
+    let mut output = BufWriter::new(output);
+    let mut line = Vec::new();
+    while data_size() < HELD && wait_for(input.get_ref(), PollFlags::IN, IDLE)? {
+        line.clear();
+        input.read_until(b'\n', &mut line)?;
+        if line.is_empty() {
+            break;
         }
-    }
-    let _ = events.send(Event::Closed);
-}
-
-fn answer_all(requests: &Receiver<Request>, mut output: impl Write, events: &Sender<Event>) {
-    for request in requests {
+        let request: Request = serde_json::from_slice(&line)?;
         limit(Resource::Data, data_size().saturating_add(request.memory));
         let result = catch_unwind(AssertUnwindSafe(|| {
             request
@@ -87,15 +72,10 @@ fn answer_all(requests: &Receiver<Request>, mut output: impl Write, events: &Sen
             );
             Err(Outcome::new(OutcomeKind::Crash, message).for_good())
         });
-        let sent = end(&mut output, result).and_then(|()| output.flush());
-        let event = match sent {
-            Ok(()) => Event::Answered,
-            Err(_) => Event::Closed,
-        };
-        if events.send(event).is_err() {
-            return;
-        }
+        end(&mut output, result)?;
+        output.flush()?;
     }
+    Ok(())
 }
 
 /// Lowers a limit of this process. A limit that the system refuses stays as it is.
@@ -108,10 +88,10 @@ fn limit(resource: Resource, most: u64) {
 /// Returns the bytes that count for the limit of memory: heap and stacks, but no mapped file. 0 if the system does not tell.
 #[cfg(target_os = "linux")]
 fn data_size() -> u64 {
-    let status = milepost_store::store::read::text("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmData:"));
-    let size = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    size.unwrap_or_default() << 10
+    // The sixth number of `proc_pid_statm(5)`, in pages.
+    let sizes = milepost_store::store::read::text("/proc/self/statm").unwrap_or_default();
+    let pages = sizes.split(' ').nth(5).and_then(|size| size.parse().ok());
+    pages.unwrap_or(0_u64) * rustix::param::page_size() as u64
 }
 
 #[cfg(not(target_os = "linux"))]
