@@ -1,6 +1,6 @@
 //! The clients of the server: who they are, and how many calls they have in progress.
 
-use super::limits::{ALL_CHANGES, ALL_WAITS, CALLS, WAITS};
+use super::limits::{ALL_CHANGES, ALL_READS, ALL_WAITS, CALLS, WAITS};
 use super::tool_error::ToolError;
 use milepost_core::base::digest::Digest;
 use milepost_engine::ops::external::LeaseClient;
@@ -14,6 +14,7 @@ pub(super) struct Clients {
     /// The ids of the open sessions.
     open: Mutex<BTreeSet<Digest>>,
     last: AtomicU64,
+    reads: Arc<Semaphore>,
     waits: Arc<Semaphore>,
     changes: Arc<Semaphore>,
 }
@@ -30,7 +31,7 @@ pub(super) struct Client {
 
 /// A call in progress counts until this is dropped.
 pub(super) struct Slot {
-    _permits: [Option<OwnedSemaphorePermit>; 2],
+    _permits: [OwnedSemaphorePermit; 2],
 }
 
 /// What a call does while it is in progress.
@@ -49,6 +50,7 @@ impl Clients {
         Arc::new(Self {
             open: Mutex::default(),
             last: AtomicU64::new(0),
+            reads: Arc::new(Semaphore::new(ALL_READS)),
             waits: Arc::new(Semaphore::new(ALL_WAITS)),
             changes: Arc::new(Semaphore::new(ALL_CHANGES)),
         })
@@ -80,15 +82,15 @@ impl Client {
     /// # Errors
     /// If as many calls are in progress as may be.
     pub(super) fn begin(&self, kind: CallKind) -> Result<Slot, ToolError> {
-        let (own, most, all) = match kind {
-            CallKind::Reads => (&self.calls, CALLS, None),
-            CallKind::Changes => (&self.calls, CALLS, Some((&self.all.changes, ALL_CHANGES))),
-            CallKind::Waits => (&self.waits, WAITS, Some((&self.all.waits, ALL_WAITS))),
+        let (own, most, all, most_of_all) = match kind {
+            CallKind::Reads => (&self.calls, CALLS, &self.all.reads, ALL_READS),
+            CallKind::Changes => (&self.calls, CALLS, &self.all.changes, ALL_CHANGES),
+            CallKind::Waits => (&self.waits, WAITS, &self.all.waits, ALL_WAITS),
         };
         let own = take(own).ok_or_else(|| too_many("this client", most))?;
-        let all = all.map(|(all, most)| take(all).ok_or_else(|| too_many("the server", most)));
+        let all = take(all).ok_or_else(|| too_many("the server", most_of_all))?;
         Ok(Slot {
-            _permits: [Some(own), all.transpose()?],
+            _permits: [own, all],
         })
     }
 

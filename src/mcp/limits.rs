@@ -11,6 +11,9 @@ pub(super) const WAITS: usize = 64;
 /// The most calls of all clients that wait for a file.
 pub(super) const ALL_WAITS: usize = 256;
 
+/// The most calls of all clients in progress that only read. Each holds a thread until it ends.
+pub(super) const ALL_READS: usize = 256;
+
 /// The most calls of all clients in progress that may write. Such a call may wait for a lock, and holds a thread until it ends.
 pub(super) const ALL_CHANGES: usize = 128;
 

@@ -183,6 +183,12 @@ fn a_url_from_an_input_gets_no_key_without_hosts() {
         ),
         ("{{ place.url }}?key={{ env.ACCESS }}", "", true),
         ("{{ place.url }}", "body = \"{key: $env.ACCESS}\"", true),
+        (
+            "{{ place.url }}",
+            "headers = { authorization = \"Bearer {{ params.base }}\" }",
+            true,
+        ),
+        ("{{ place.url }}", "headers = { x-api-key = \"1\" }", true),
         ("{{ place.url }}", "", false),
         ("{{ place.url }}", "headers = { x-id = \"1\" }", false),
         ("https://api.example.com/{{ place.url }}", HEADER, false),
@@ -209,7 +215,7 @@ fn a_url_from_an_input_gets_no_key_without_hosts() {
         assert_eq!(code == 4, is_refused, "{url} {more}: {code} {said}");
         if is_refused {
             for part in [
-                "values of `env` would go to any host that an input names",
+                "keys would go to any host that an input names",
                 "`place.url` can change the host",
                 "such as hosts = [\"api.example.com\"]",
             ] {

@@ -14,3 +14,4 @@ mod special_files;
 mod terminal;
 mod values;
 mod walks;
+mod workers;

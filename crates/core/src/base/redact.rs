@@ -50,7 +50,9 @@ struct Needle {
 impl Redactor {
     /// Creates a redactor for these keys, trimmed; values that are too short for a key are ignored.
     pub fn new(keys: impl IntoIterator<Item = String>) -> Self {
-        let keys = keys.into_iter().map(|key| key.trim().to_owned());
+        // A key that starts with a backslash is found from its next byte on: then no match starts inside a run of backslashes.
+        let trimmed = |key: &str| key.trim().trim_start_matches('\\').to_owned();
+        let keys = keys.into_iter().map(|key| trimmed(&key));
         let keys = keys.filter(|key| key.len() >= SHORTEST);
         let mut needles: Vec<Needle> = keys.flat_map(|key| needles(&key)).collect();
         // The longest first, so that one that holds another is taken out whole.
@@ -106,7 +108,9 @@ impl Redactor {
                     .find_map(|needle| Some((needle, needle.at_start(&bytes[at..])?)))
             });
             let Some((needle, length)) = found.flatten() else {
-                at += 1;
+                // No key starts later in a run of backslashes if none starts at its first.
+                let slashes = slashes_at_start(&bytes[at..]);
+                at += slashes.max(1);
                 continue;
             };
             let mut start = at;
@@ -218,7 +222,7 @@ fn escaped(text: &[u8], byte: u8) -> Option<usize> {
     };
     let of_escape = || match *text.first()? {
         b'\\' if byte != b'\\' => {
-            let slashes = text.iter().take_while(|&&byte| byte == b'\\').count();
+            let slashes = slashes_at_start(text);
             let length = match &text[slashes..] {
                 [b'u', b'0', b'0', high, low, ..] if number(&[*high, *low], 16).is_some() => 5,
                 [b'x', high, low, ..] if number(&[*high, *low], 16).is_some() => 3,
@@ -254,6 +258,10 @@ fn escaped(text: &[u8], byte: u8) -> Option<usize> {
         _ => None,
     };
     of_escape().or_else(|| is(*text.first()?).then_some(1))
+}
+
+fn slashes_at_start(text: &[u8]) -> usize {
+    text.iter().take_while(|&&byte| byte == b'\\').count()
 }
 
 /// Returns the character of URL-safe base64 that stands for a character of base64.
@@ -358,6 +366,15 @@ mod tests {
         let mut value = serde_json::json!({key: [1, {"a": format!("x{key}y")}]});
         redactor.known_value(&mut value);
         assert_eq!(value, serde_json::json!({"[key]": [1, {"a": "x[key]y"}]}));
+    }
+
+    #[test]
+    fn backslashes_are_counted_once() {
+        let redactor = Redactor::new(["\\local-key".to_owned()]);
+        let slashes = "\\".repeat(4 << 20);
+        let text = format!("{slashes}n{slashes}local-key{slashes}");
+        let hidden = format!("{slashes}n[key]{slashes}");
+        assert!(redactor.known_text(&text) == hidden);
     }
 
     #[test]

@@ -51,14 +51,19 @@ impl CancelToken {
         *self.end.lock().unwrap_or_else(PoisonError::into_inner) = left.map(Deadline::after);
     }
 
+    /// Returns the time that is left; `None` if it is not limited.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        let end = *self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        end.map(|end| end.left())
+    }
+
     /// Returns why work is cancelled; `None` if it may continue.
     pub(crate) fn reason(&self) -> Option<CancelReason> {
         if self.stop_flag.load(Ordering::Relaxed) {
             return Some(CancelReason::Stopped);
         }
-        let end = *self.end.lock().unwrap_or_else(PoisonError::into_inner);
-        end.is_some_and(|end| end.is_over())
-            .then_some(CancelReason::TimedOut)
+        let is_over = self.left().is_some_and(|left| left.is_zero());
+        is_over.then_some(CancelReason::TimedOut)
     }
 
     /// Returns an error if work is cancelled.

@@ -45,11 +45,11 @@ impl StepReader<'_, '_> {
             schema: schema?,
         };
         if step.hosts.is_empty()
-            && step.sends_env()
+            && (step.sends_env() || step.key_headers().next().is_some())
             && let Some(name) = foreign_host(&step)
         {
             let problem = spot
-                .problem("values of `env` would go to any host that an input names")
+                .problem("keys would go to any host that an input names")
                 .label(format!("`{name}` can change the host"))
                 .help(
                     "list the hosts that may receive them, such as hosts = [\"api.example.com\"]",

@@ -40,6 +40,9 @@ const STACK: usize = 16 << 20;
 struct Request {
     /// The memory that the work may take, in bytes.
     memory: u64,
+    /// The processor time that the work may take, in seconds. It holds where the time that the program measures does not: while
+    /// that is stopped.
+    seconds: Option<u64>,
     work: Work,
 }
 
@@ -83,7 +86,11 @@ fn perform<T: DeserializeOwned>(
     sink: &mut dyn Write,
 ) -> Result<T, Outcome> {
     let memory = memory.unwrap_or(work.default_memory());
-    let request = Request { memory, work };
+    let request = Request {
+        memory,
+        seconds: cancel.left().map(|left| left.as_secs()),
+        work,
+    };
     let result = match pool::pool() {
         Some(pool) => in_worker(pool, cancel, &request, out, sink)?,
         None => {
@@ -154,6 +161,10 @@ fn outcome_of(end: &WorkerEnd, request: &Request) -> Outcome {
             "{subject} takes more than {memory} of memory: check what it reads, or raise `memory` under [limits] of the stage"
         );
         return Outcome::new(OutcomeKind::Memory, message);
+    }
+    if end.took_its_time() {
+        let message = format!("{subject} took longer than its time");
+        return Outcome::new(OutcomeKind::Timeout, message);
     }
     let how = end.description();
     let message = format!("{subject} crashed: {how}");

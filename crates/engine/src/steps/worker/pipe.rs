@@ -15,10 +15,12 @@ pub(super) struct CancellablePipe<'a, T> {
 
 impl<T: AsFd> CancellablePipe<'_, T> {
     fn wait(&self, event: PollFlags) -> io::Result<()> {
-        while !wait_for(&*self.pipe, event, TICK)? {
+        loop {
             self.cancel.check()?;
+            if wait_for(&*self.pipe, event, TICK)? {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 }
 

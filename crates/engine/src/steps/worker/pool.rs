@@ -137,6 +137,11 @@ impl WorkerEnd {
             .contains(&signal)
     }
 
+    /// Returns true if it took all of its processor time.
+    pub(super) fn took_its_time(&self) -> bool {
+        self.signal() == Some(Signal::XCPU.as_raw())
+    }
+
     fn signal(&self) -> Option<i32> {
         self.status.and_then(|status| status.signal())
     }

@@ -6,6 +6,7 @@ use super::{Request, STACK};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use rustix::event::PollFlags;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -60,6 +61,9 @@ fn answer_all(input: File, output: File) -> io::Result<()> {
         }
         let request: Request = serde_json::from_slice(&line)?;
         limit(Resource::Data, data_size().saturating_add(request.memory));
+        if let Some(seconds) = request.seconds {
+            limit(Resource::Cpu, seconds.saturating_add(used_seconds()));
+        }
         let result = catch_unwind(AssertUnwindSafe(|| {
             request
                 .work
@@ -74,6 +78,9 @@ fn answer_all(input: File, output: File) -> io::Result<()> {
         });
         end(&mut output, result)?;
         output.flush()?;
+        // The next request is read under its own limit, not under this one.
+        limit(Resource::Data, u64::MAX);
+        limit(Resource::Cpu, u64::MAX);
     }
     Ok(())
 }
@@ -83,6 +90,12 @@ fn limit(resource: Resource, most: u64) {
     let Rlimit { maximum, .. } = getrlimit(resource);
     let current = Some(maximum.map_or(most, |maximum| maximum.min(most)));
     let _ = setrlimit(resource, Rlimit { current, maximum });
+}
+
+/// Returns the processor time that this process has used, in seconds, rounded up.
+fn used_seconds() -> u64 {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    u64::try_from(used.tv_sec).unwrap_or(0) + 1
 }
 
 /// Returns the bytes that count for the limit of memory: heap and stacks, but no mapped file. 0 if the system does not tell.
