@@ -7,7 +7,7 @@ use super::print::Printer;
 use super::progress::RunProgress;
 use super::run_flags::RunFlags;
 use super::{log_file, settings, signals, usage, watch, workspaces};
-use crate::mcp::{self, Transport};
+use crate::mcp::{self, ServerNotice, Transport};
 use crate::view;
 use crate::view::text::invocation::Invocation;
 use clap::CommandFactory as _;
@@ -278,10 +278,10 @@ fn help(command: Option<&str>) -> Result<String, OpsError> {
 /// Serves agents until they leave, or until Ctrl-C. Standard output is reserved for the protocol.
 fn serve(printer: &Printer, request: Request, transport: Transport) -> u8 {
     let stop = signals::stop_flag(printer);
-    let say = |text: &str| {
-        if !printer.quiet {
-            printer.say_with_key(text);
-        }
+    let say = |notice: ServerNotice| match notice {
+        ServerNotice::Warning(text) => printer.warning(text),
+        ServerNotice::Started(text) if !printer.quiet => printer.say_with_key(&text),
+        ServerNotice::Started(_) => {}
     };
     match mcp::serve(request, transport, &stop, &say) {
         Ok(()) => 0,

@@ -39,8 +39,14 @@ pub(crate) enum Transport {
     },
 }
 
-/// Serves until the client leaves or `stop` is set, and then ends all calls. `say` gets the address and the token once the server
-/// listens.
+/// What the server tells the person who started it.
+pub(crate) enum ServerNotice {
+    /// The address, or what a client needs to know to call it: this may contain the token.
+    Started(String),
+    Warning(&'static str),
+}
+
+/// Serves until the client leaves or `stop` is set, and then ends all calls. `say` gets the notices once the server listens.
 ///
 /// # Errors
 /// If the server cannot start, or the client does not speak the protocol.
@@ -48,7 +54,7 @@ pub(crate) fn serve(
     request: Request,
     transport: Transport,
     stop: &Arc<StopFlag>,
-    say: &(dyn Fn(&str) + Sync),
+    say: &(dyn Fn(ServerNotice) + Sync),
 ) -> Result<(), ServeError> {
     adopt_orphans();
     let token = match transport {
@@ -81,20 +87,21 @@ pub(crate) fn serve(
 }
 
 /// Reports the address, and the configuration of a client with the token.
-fn listening(url: &str, token: Option<&AccessToken>, say: &(dyn Fn(&str) + Sync)) {
-    say(&format!("listening at {url}"));
+fn listening(url: &str, token: Option<&AccessToken>, say: &(dyn Fn(ServerNotice) + Sync)) {
+    let started = |text: String| say(ServerNotice::Started(text));
+    started(format!("listening at {url}"));
     let Some(AccessToken { text, file }) = token else {
-        say(
-            "warning: every user and every program of this machine may call the server: it asks for no token",
-        );
+        say(ServerNotice::Warning(
+            "every user and every program of this machine may call the server: it asks for no token",
+        ));
         return;
     };
     let header = json!({"Authorization": format!("Bearer {text}")});
     let server = json!({"type": "http", "url": url, "headers": header});
     let configuration = json!({"mcpServers": {"milepost": server}});
-    say(&format!("client configuration: {configuration}"));
+    started(format!("client configuration: {configuration}"));
     if let Some(file) = file {
-        say(&format!("the token is kept in {}", file.display()));
+        started(format!("the token is kept in {}", file.display()));
     }
 }
 

@@ -96,6 +96,18 @@ fn the_token_is_that_of_the_environment_or_none_on_demand() {
     );
     status(&server);
     server.end();
+    // The warning is shown to those who want to read nothing else.
+    let mut quiet = project.command(&["-q", "mcp", "--http", "0", "--no-token"]);
+    let mut quiet = quiet.stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    let mut err = BufReader::new(quiet.stderr.take().unwrap());
+    err.read_line(&mut said).unwrap();
+    quiet.kill().unwrap();
+    quiet.wait().unwrap();
+    assert_eq!(
+        said,
+        "warning: every user and every program of this machine may call the server: it asks for no token\n"
+    );
     let mut command = project.command(&["mcp", "--http", "0"]);
     let refused = command.env("MILEPOST_MCP_TOKEN", "short").output().unwrap();
     let err = String::from_utf8(refused.stderr).unwrap();

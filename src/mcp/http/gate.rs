@@ -1,7 +1,7 @@
 //! Admits requests: by their token, their size, their time, and the requests that their client has in progress.
 
 use super::connections::Connection;
-use super::sessions::Sessions;
+use super::sessions::{Room, Sessions};
 use crate::mcp::clients::Client;
 use crate::mcp::limits::{BODY, BODY_TIME};
 use crate::mcp::server::{SESSION, Server};
@@ -46,14 +46,18 @@ impl Gate {
         client: Arc<Client>,
     ) -> HttpAnswer {
         match self.admit(request, connection).await {
-            Ok((mut request, guards)) => {
-                let opens = opens_session(request.headers());
+            Ok(Admitted {
+                mut request,
+                guards,
+                room,
+            }) => {
                 request.extensions_mut().insert(client);
                 let answer = self.service.handle(request).await;
-                let opened = answer.headers().get(SESSION).filter(|_| opens);
+                let opened = answer.headers().get(SESSION).filter(|_| room.is_some());
                 if let Some(id) = opened.and_then(|id| id.to_str().ok()) {
                     self.sessions.opened(id);
                 }
+                drop(room);
                 // The request is in progress until its answer was sent.
                 answer.map(|body| {
                     let held = move |frame| {
@@ -67,12 +71,12 @@ impl Gate {
         }
     }
 
-    /// Reads a request completely, unless it is refused. Also returns what counts it as in progress.
+    /// Reads a request completely, unless it is refused.
     async fn admit(
         &self,
         request: Request<Incoming>,
         connection: &Connection,
-    ) -> Result<(Request<Full<Bytes>>, impl Send + Sync + 'static), Refusal> {
+    ) -> Result<Admitted<'_, impl Send + Sync + 'static>, Refusal> {
         if !self.is_authorized(request.headers()) {
             return Err(refusal(
                 StatusCode::UNAUTHORIZED,
@@ -91,12 +95,17 @@ impl Gate {
             None => None,
         };
         let opens = request.method() == Method::POST && opens_session(request.headers());
-        if opens && !self.sessions.make_room().await {
-            return Err(refusal(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "too many sessions are open, and each has a request in progress",
-            ));
-        }
+        let room = if opens {
+            let room = self.sessions.make_room().await;
+            Some(room.ok_or_else(|| {
+                refusal(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "too many sessions are open, and each has a request in progress",
+                )
+            })?)
+        } else {
+            None
+        };
         let (parts, body) = request.into_parts();
         let read = Limited::new(body, BODY).collect();
         let body = match tokio::time::timeout(BODY_TIME, read).await {
@@ -116,7 +125,11 @@ impl Gate {
         // A client opens a broken event stream again, so its connection may be closed for another.
         let is_call = parts.method != Method::GET;
         let request = Request::from_parts(parts, Full::new(body));
-        Ok((request, (permit, is_call.then(|| connection.begin()))))
+        Ok(Admitted {
+            request,
+            guards: (permit, is_call.then(|| connection.begin())),
+            room,
+        })
     }
 
     /// Returns true if the request bears the token.
@@ -143,6 +156,15 @@ fn is_same(one: &Digest, other: &Digest) -> bool {
 /// Returns true if a request may open a session: it names none.
 fn opens_session(headers: &HeaderMap) -> bool {
     !headers.contains_key(SESSION)
+}
+
+/// A request that was read.
+struct Admitted<'a, G> {
+    request: Request<Full<Bytes>>,
+    /// What counts it as in progress.
+    guards: G,
+    /// Room for the session that it may open.
+    room: Option<Room<'a>>,
 }
 
 /// Why a request is not admitted.

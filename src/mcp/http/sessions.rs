@@ -18,6 +18,17 @@ struct Used {
     /// Grows with each request.
     clock: u64,
     sessions: HashMap<String, Session>,
+    /// The number of sessions that are being opened.
+    opening: usize,
+}
+
+/// Room for a session that is being opened, until this is dropped.
+pub(super) struct Room<'a>(&'a Sessions);
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        self.0.used().opening -= 1;
+    }
 }
 
 struct Session {
@@ -61,16 +72,17 @@ impl Sessions {
         used.sessions.insert(id.to_owned(), session);
     }
 
-    /// Makes room for a session: closes the one that was not used for longest, first of those that had hardly a request. Returns false
+    /// Makes room for a session: closes the one that was not used for longest, first of those that had hardly a request. Returns `None`
     /// if all have requests in progress.
-    pub(super) async fn make_room(&self) -> bool {
+    pub(super) async fn make_room(&self) -> Option<Room<'_>> {
         loop {
             let open = self.manager.sessions.read().await;
             let closed = {
                 let mut used = self.used();
                 used.sessions.retain(|id, _| open.contains_key(id.as_str()));
-                if used.sessions.len() < SESSIONS {
-                    return true;
+                if used.sessions.len() + used.opening < SESSIONS {
+                    used.opening += 1;
+                    return Some(Room(self));
                 }
                 let idle = used
                     .sessions
@@ -78,9 +90,7 @@ impl Sessions {
                     .filter(|(_, session)| session.requests.available_permits() == REQUESTS);
                 // A client sends two messages to open a session.
                 let first = idle.min_by_key(|(_, session)| (session.count > 1, session.last));
-                let Some(id) = first.map(|(id, _)| id.clone()) else {
-                    return false;
-                };
+                let id = first.map(|(id, _)| id.clone())?;
                 used.sessions.remove(&id);
                 id
             };

@@ -127,11 +127,13 @@ fn mapped(map: &[u8]) -> usize {
         Some(Token::Hex(digits)) => u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok(),
         _ => None,
     };
-    let begins = map.windows(BEGIN.len()).enumerate();
-    let begins = begins.filter(|(_, word)| *word == BEGIN);
+    let words = map.windows(BEGIN.len()).enumerate();
+    let begins = words.filter_map(|(at, word)| (word == BEGIN).then_some(at));
+    let ends = begins.clone().skip(1).chain([map.len()]);
     let mut count = 0_usize;
-    for (at, _) in begins {
-        let mut tokens = Tokens::new(map, at + BEGIN.len());
+    for (begin, end) in begins.zip(ends) {
+        // No block is read beyond the beginning of the next one: every byte is read once.
+        let mut tokens = Tokens::new(&map[..end], begin + BEGIN.len());
         while let (Some(first), Some(last)) = (code(tokens.next()), code(tokens.next())) {
             count = count.saturating_add(last.saturating_sub(first) as usize + 1);
             if tokens.next() == Some(Token::Open) {

@@ -40,8 +40,6 @@ pub struct Validated {
     pub(crate) invalid_items: u64,
 }
 
-impl Validated {}
-
 /// Returns at most `limit` violations of a value, with pointers that begin with `base`.
 pub(crate) fn violations(
     validator: &jsonschema::Validator,

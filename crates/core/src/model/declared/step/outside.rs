@@ -261,7 +261,7 @@ impl Describe for HttpStep {
                     Beside(&["http"]),
                     "any",
                     "The hosts that may receive the request, such as api.example.com (with https) or http://localhost:3001. Required if \
-                     an input names the host and the request contains values of `env`.",
+                     an input names the host and the request contains values of `env` or a header that carries a key.",
                 ),
                 key(
                     "body",
