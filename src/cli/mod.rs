@@ -53,7 +53,8 @@ fn own_program() -> PathBuf {
     if own.exists() {
         return own.to_owned();
     }
-    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("milepost"))
+    // Where even that is unknown, the first worker fails to start, with the reason.
+    std::env::current_exe().unwrap_or_else(|_| own.to_owned())
 }
 
 /// Serves the requests of the program that started this worker, and returns the exit code.
