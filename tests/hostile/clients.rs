@@ -319,6 +319,71 @@ fn odd_requests_are_refused_and_the_server_lives_on() {
     server.end();
 }
 
+/// An attack of our own: a page of another host that guesses the port, a token in other places, two lengths of one body.
+#[test]
+fn names_of_other_hosts_and_tokens_in_other_places_are_refused() {
+    let project = Project::letters();
+    let server = Server::start(&project);
+    let body = hello().to_string();
+    let ask = |path: &str, headers: &str| {
+        let length = body.len();
+        let text = format!(
+            "POST {path} HTTP/1.1\r\nConnection: close\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+        );
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        line.split(' ').nth(1).unwrap_or_default().to_owned()
+    };
+    let (token, host) = (&server.token, format!("Host: {}\r\n", server.address));
+    let bearer = format!("Authorization: Bearer {token}\r\n");
+    for (path, headers, status) in [
+        ("/", format!("{host}{bearer}"), "200"),
+        (
+            "/",
+            format!("Host: localhost.evil.example\r\n{bearer}"),
+            "403",
+        ),
+        ("/", format!("Host: evil.example\r\n{host}{bearer}"), "403"),
+        ("/", bearer.clone(), "400"),
+        ("/", format!("{host}{bearer}Origin: null\r\n"), "403"),
+        (
+            "/",
+            format!("{host}{bearer}Origin: http://localhost.evil.example\r\n"),
+            "403",
+        ),
+        (
+            "/",
+            format!("{host}{bearer}Origin: http://localhost:99@evil.example\r\n"),
+            "403",
+        ),
+        (
+            &format!("/?token={token}&access_token={token}"),
+            host.clone(),
+            "401",
+        ),
+        ("/", format!("{host}Cookie: token={token}\r\n"), "401"),
+        (
+            "/",
+            format!("{host}Authorization: Basic {token}\r\n"),
+            "401",
+        ),
+        (
+            "/",
+            format!("{host}Authorization: Bearer x\r\n{bearer}"),
+            "401",
+        ),
+        ("/", format!("{host}{bearer}Content-Length: 5\r\n"), "400"),
+        ("/", format!("{host}{bearer}X: a\r\n b\r\n"), "400"),
+    ] {
+        assert_eq!(ask(path, &headers), status, "{path} {headers}");
+    }
+    status(&server);
+    server.end();
+}
+
 /// An attack of our own: event streams without end. Connections with them make room for those with calls.
 #[test]
 fn event_streams_without_end_do_not_keep_others_out() {

@@ -1,5 +1,6 @@
 //! Attacks: hostile files, answers, servers, clients and users of the machine.
 
+mod answers;
 mod bytes;
 mod clients;
 mod copies;

@@ -135,6 +135,20 @@ fn one_hostile_file_of_three_fails_alone() {
     }
 }
 
+/// An attack of our own: a text of a megabyte in the header of a model.
+#[test]
+fn a_long_name_in_a_model_becomes_no_long_message() {
+    let sample = include_str!("../crash/six_elements.ifc");
+    let long = sample.replacen("'IFC4'", &format!("'{}'", "X".repeat(1 << 20)), 1);
+    assert!(long.len() > 1 << 20);
+    let project = with_two_good("ifc", "", long.as_bytes());
+    assert_eq!(run(&project).as_deref(), Some("INPUT"));
+    let journal = project.read("workspace/.milepost/journal/000001.jsonl");
+    assert!(journal.len() < 100_000, "{}", journal.len());
+    let (_, said) = project.milepost(&["why", "read/bo"]);
+    assert!(said.len() < 20_000 && said.contains("X […] X"), "{said}");
+}
+
 /// A model with so many walls.
 fn walls(count: usize) -> String {
     let mut records = String::new();
@@ -216,6 +230,36 @@ fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
         assert!(Instant::now() < end, "it never came");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+#[test]
+fn a_worker_has_limits_and_no_environment() {
+    let mut project = with_two_good("ifc", "", walls(150_000).as_bytes());
+    project.env("A_KEY", "of-the-program");
+    let mut child = project.spawn(&["run"]);
+    let worker = wait_for(|| {
+        let mut workers = workers_of(child.id()).into_iter();
+        workers.find(|pid| reads(*pid, "inputs/bo.ifc"))
+    });
+    let of = |name: &str| std::fs::read_to_string(format!("/proc/{worker}/{name}")).unwrap();
+    let (limits, environment, command) = (of("limits"), of("environ"), of("cmdline"));
+    let folder = std::fs::read_link(format!("/proc/{worker}/cwd")).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let soft = |name: &str| {
+        let line = limits.lines().find_map(|line| line.strip_prefix(name));
+        let value = line.unwrap().split_ascii_whitespace().next();
+        value.and_then(|value| value.parse::<u64>().ok())
+    };
+    assert_eq!(soft("Max open files"), Some(64));
+    assert_eq!(soft("Max core file size"), Some(0));
+    let data = soft("Max data size").unwrap();
+    assert!((4 << 30..5 << 30).contains(&data), "{data}");
+    assert_eq!(
+        (environment.as_str(), command.as_str()),
+        ("", "milepost\0worker\0")
+    );
+    assert_eq!(folder, Path::new("/"));
 }
 
 #[test]

@@ -190,7 +190,7 @@ fn parts(text: &str) -> Option<Duration> {
             _ => return None,
         };
         let number: f64 = number.parse().ok()?;
-        sum += Duration::try_from_secs_f64(number * seconds).ok()?;
+        sum = sum.checked_add(Duration::try_from_secs_f64(number * seconds).ok()?)?;
         rest = after;
     }
     Some(sum)
@@ -549,6 +549,11 @@ mod tests {
             ("20ms", Some(Duration::from_millis(20))),
             ("soon", None),
             ("3", None),
+            // Each is a time, their sum is none.
+            ("18446744073709551615s18446744073709551615s", None),
+            ("1e30h", None),
+            ("-1s", None),
+            ("NaNs", None),
         ] {
             let left = ("x-ratelimit-remaining-tokens", "0");
             let wait = rest(&[left, ("x-ratelimit-reset-tokens", told)]);

@@ -4,7 +4,7 @@
 
 mod value;
 
-pub(crate) use value::{check_integers, note_rounding, twice};
+pub(crate) use value::{LARGEST, check_integers, memory_of, note_rounding, too_large, twice};
 pub use value::{parse, parse_bytes};
 
 use std::io::{self, Read};

@@ -103,6 +103,9 @@ impl OutcomeKind {
     }
 }
 
+/// The longest text that is recorded whole, in bytes.
+const LONGEST: usize = 8 << 10;
+
 /// The failure of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
@@ -166,12 +169,18 @@ impl Outcome {
         self
     }
 
-    /// Removes keys from the texts.
+    /// Returns it as it is recorded and shown: its texts have no keys and a limited length, whatever they quote.
     #[must_use]
-    pub fn without_keys(mut self, redactor: &Redactor) -> Self {
+    pub fn for_record(mut self, redactor: &Redactor) -> Self {
         for text in std::iter::once(&mut self.message).chain(&mut self.details) {
             if let Cow::Owned(hidden) = redactor.text(text) {
                 *text = hidden;
+            }
+            // A key that is cut in two would not be found.
+            if text.len() > LONGEST {
+                let begin = &text[..text.floor_char_boundary(LONGEST / 2)];
+                let end = &text[text.ceil_char_boundary(text.len() - LONGEST / 4)..];
+                *text = format!("{begin} […] {end}");
             }
         }
         self
@@ -205,6 +214,27 @@ impl fmt::Display for Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_record_is_short_and_has_no_keys() {
+        let redactor = Redactor::new(["a-long-secret-key".to_owned()]);
+        let long = format!(
+            "{}a-long-secret-key{}!",
+            "é".repeat(2044),
+            "é".repeat(1 << 20)
+        );
+        let outcome = Outcome::new(OutcomeKind::Input, long.clone()).with_details(vec![long]);
+        let recorded = outcome.for_record(&redactor);
+        for text in [&recorded.message, &recorded.details[0]] {
+            assert!(text.len() < LONGEST, "{}", text.len());
+            assert!(
+                text.contains("é[key]é") && text.contains(" […] é") && text.ends_with("é!"),
+                "{text}"
+            );
+        }
+        let short = Outcome::new(OutcomeKind::Input, "short");
+        assert_eq!(short.clone().for_record(&redactor), short);
+    }
 
     #[test]
     fn a_status_says_whether_to_try_again() {

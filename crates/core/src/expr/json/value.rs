@@ -1,5 +1,6 @@
 //! The value of a JSON text that somebody else wrote: an object names a key once, and an integer keeps its digits.
 
+use crate::base::size::show_size;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Error, Map, Number, Value};
 use std::cell::Cell;
@@ -8,20 +9,59 @@ use std::fmt;
 /// Integers up to here have 64 bits. `serde_json` reads a longer one as the nearest floating-point number.
 const LONG: f64 = 9_223_372_036_854_775_808.0;
 
+/// The most memory that one value may take, in bytes. Some bytes of text can take forty times as many in memory.
+pub(crate) const LARGEST: usize = 4 << 30;
+
+/// The memory of a value in a list, and of an entry of an object without the text of its key, in bytes.
+const ITEM: usize = size_of::<Value>();
+const ENTRY: usize = ITEM + size_of::<String>() + 2 * size_of::<usize>();
+
 /// How much of a key or number a message quotes, in characters.
 const QUOTED: usize = 60;
 
 /// Returns the value of a JSON text.
 ///
 /// # Errors
-/// If the text is no JSON, an object has a key twice, or an integer needs more than 64 bits.
+/// If the text is no JSON, an object has a key twice, an integer needs more than 64 bits, or the value needs too much memory.
 pub fn parse(text: &str) -> Result<Value, Error> {
+    parse_within(text, LARGEST)
+}
+
+fn parse_within(text: &str, memory: usize) -> Result<Value, Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let rounded = Cell::new(false);
-    let value = Exact(&rounded).deserialize(&mut deserializer)?;
+    let (rounded, left) = (Cell::new(false), Cell::new(memory));
+    let exact = Exact {
+        rounded: &rounded,
+        left: &left,
+    };
+    let value = exact.deserialize(&mut deserializer)?;
     deserializer.end()?;
     check_integers(text, &rounded)?;
     Ok(value)
+}
+
+/// Returns the memory that a value takes, in bytes.
+pub(crate) fn memory_of(value: &Value) -> usize {
+    let inside = match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(memory_of).sum(),
+        Value::Object(map) => {
+            let entries = map.iter();
+            entries
+                .map(|(key, value)| ENTRY - ITEM + key.len() + memory_of(value))
+                .sum()
+        }
+        _ => 0,
+    };
+    ITEM + inside
+}
+
+/// Returns the message of a value that needs more than [`LARGEST`].
+pub(crate) fn too_large() -> String {
+    format!(
+        "it takes more than {} of memory as one value: select from it by a plain path, use `stream`, or split the file",
+        show_size(LARGEST as u64)
+    )
 }
 
 /// Returns the value of a JSON text in bytes.
@@ -36,8 +76,22 @@ pub fn parse_bytes(bytes: &[u8]) -> Result<Value, Error> {
     }
 }
 
-/// Builds values. The flag is set when a number may be a rounded integer.
-struct Exact<'a>(&'a Cell<bool>);
+/// Builds values.
+#[derive(Clone, Copy)]
+struct Exact<'a> {
+    /// Set when a number may be a rounded integer.
+    rounded: &'a Cell<bool>,
+    /// The memory that is left, in bytes.
+    left: &'a Cell<usize>,
+}
+
+impl Exact<'_> {
+    fn take<E: serde::de::Error>(self, memory: usize) -> Result<(), E> {
+        let left = self.left.get().checked_sub(memory);
+        self.left.set(left.ok_or_else(|| E::custom(too_large()))?);
+        Ok(())
+    }
+}
 
 impl<'de> DeserializeSeed<'de> for Exact<'_> {
     type Value = Value;
@@ -71,21 +125,24 @@ impl<'de> Visitor<'de> for Exact<'_> {
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
-        note_rounding(number, self.0);
+        note_rounding(number, self.rounded);
         Ok(Number::from_f64(number).map_or(Value::Null, Value::Number))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Value, E> {
+        self.take(text.len())?;
         Ok(Value::String(text.to_owned()))
     }
 
-    fn visit_string<E>(self, text: String) -> Result<Value, E> {
+    fn visit_string<E: serde::de::Error>(self, text: String) -> Result<Value, E> {
+        self.take(text.len())?;
         Ok(Value::String(text))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(Exact(self.0))? {
+        while let Some(item) = items.next_element_seed(self)? {
+            self.take(ITEM)?;
             list.push(item);
         }
         Ok(Value::Array(list))
@@ -97,7 +154,8 @@ impl<'de> Visitor<'de> for Exact<'_> {
             if map.contains_key(&key) {
                 return Err(A::Error::custom(twice(&key)));
             }
-            map.insert(key, entries.next_value_seed(Exact(self.0))?);
+            self.take(ENTRY + key.len())?;
+            map.insert(key, entries.next_value_seed(self)?);
         }
         Ok(Value::Object(map))
     }
@@ -219,6 +277,26 @@ mod tests {
             assert_eq!(
                 parse(text).unwrap(),
                 serde_json::from_str::<Value>(text).unwrap()
+            );
+        }
+    }
+
+    #[test]
+    fn refuses_a_value_that_needs_too_much_memory() {
+        for text in [
+            format!("[{}0]", "0,".repeat(1000)),
+            format!("[{}0]", "{\"\":0},".repeat(1000)),
+            format!("{{\"{}\": 1}}", "k".repeat(20_000)),
+            format!("[\"{}\"]", "\\n".repeat(20_000)),
+        ] {
+            let value = parse(&text).unwrap();
+            let memory = memory_of(&value);
+            assert!(memory > 19_000, "{memory}");
+            assert_eq!(parse_within(&text, memory).unwrap(), value);
+            let refused = parse_within(&text, memory - 100).unwrap_err().to_string();
+            assert!(
+                refused.starts_with("it takes more than 4 GiB of memory as one value: "),
+                "{refused}"
             );
         }
     }

@@ -105,8 +105,10 @@ pub fn parse(name: &str, source: &dyn Source, reading: &Reading) -> Result<Value
             Ok(dates_as_strings(value))
         }
         Format::Ndjson | Format::Csv => {
-            let mut list = Vec::new();
+            let (mut list, mut left) = (Vec::new(), json::LARGEST);
             records(source, reading, &mut |_, record| {
+                let rest = left.checked_sub(json::memory_of(&record));
+                left = rest.ok_or_else(|| wrong(source, json::too_large()))?;
                 list.push(record);
                 Ok::<(), ScopeError>(())
             })?;

@@ -1,5 +1,6 @@
 //! Tables: a header, and rows whose cells are kept apart by commas, semicolons or tabs.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 
 use csv::{ErrorKind, Position, ReaderBuilder, StringRecord};
@@ -9,6 +10,11 @@ use super::columns::Columns;
 use super::source::{ScopeError, open, read_error, text, wrong};
 use crate::base::source::Source;
 use crate::expr::place::excerpt;
+
+/// How much longer than a table its records may be by the names of its columns, which each record repeats: so many bytes, and so
+/// many for each byte of the table.
+const NAMES: u64 = 64 << 20;
+const NAMES_A_BYTE: u64 = 64;
 
 const SAVE_AS_UTF8: &str = "save it as UTF-8 (in a spreadsheet: `CSV UTF-8`)";
 
@@ -41,11 +47,8 @@ impl<'s, R: BufRead> TableReader<'s, R> {
             .map_err(|error| csv_fault(source, &error))?
             .clone();
         let header: Vec<String> = row.iter().map(|cell| cell.trim().to_owned()).collect();
-        let twice = header
-            .iter()
-            .enumerate()
-            .find(|(at, name)| header[..*at].contains(name));
-        if let Some((_, name)) = twice {
+        let mut names = BTreeSet::new();
+        if let Some(name) = header.iter().find(|name| !names.insert(name.as_str())) {
             let message = format!("the header has `{}` twice", excerpt(name, 60));
             return Err(wrong_at(source, line_of(source, 0), message));
         }
@@ -149,8 +152,16 @@ pub(crate) fn rows<E: From<ScopeError>>(
     let mut table = TableReader::open(source, reader)?;
     let places = columns.map(|columns| table.places(columns)).transpose()?;
     let declared = columns.zip(places);
+    let names: usize = table.header.iter().map(String::len).sum();
     let mut number = 0;
     while table.next()? {
+        let repeated = (names as u64).saturating_mul(number);
+        if repeated > NAMES + NAMES_A_BYTE * table.begin() as u64 {
+            let message = format!(
+                "the names of the columns have {names} bytes, and each row repeats them: shorten them"
+            );
+            return Err(table.wrong(message).into());
+        }
         let record: Map<String, Value> = match &declared {
             Some((columns, places)) => columns
                 .cells(places, &table.row)

@@ -300,3 +300,17 @@ fn says_what_does_not_fit() {
         "r.ndjson: record 2: the document has no `k`"
     );
 }
+
+/// A header of a megabyte in each of 200,000 records, or of 300,000 names: minutes and all memory.
+#[test]
+fn a_table_cannot_grow_by_the_names_of_its_columns() {
+    let long = format!("{}\n{}", "k".repeat(1 << 20), "x\n".repeat(200_000));
+    let why = value("a.csv", long).unwrap_err().to_string();
+    assert!(
+        why.starts_with("a.csv:")
+            && why.ends_with("have 1048576 bytes, and each row repeats them: shorten them"),
+        "{why}"
+    );
+    let names: Vec<String> = (0..300_000).map(|number| format!("c{number}")).collect();
+    assert_eq!(value("a.csv", names.join(",")), Ok(json!([])));
+}

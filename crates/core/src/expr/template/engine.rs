@@ -3,12 +3,19 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
+use minijinja::filters;
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Kwargs, Value};
+use minijinja::value::{Kwargs, StringInput, Value};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
 
 use super::parts::{as_file, is_file, plain};
 use crate::expr::component::component;
+
+/// The widest indentation.
+const WIDEST: usize = 200;
+
+/// The most parts of `slice`, and the most items of a part of `batch`: as many as `range` counts.
+const MOST: usize = 100_000;
 
 /// An engine that writes texts.
 pub(crate) fn texts() -> Environment<'static> {
@@ -27,6 +34,9 @@ pub(crate) fn texts() -> Environment<'static> {
         env.add_filter("fixed", fixed);
         env.add_filter("urlencode", urlencode);
         env.add_filter("as_file", as_file);
+        env.add_filter("indent", indent);
+        env.add_filter("slice", slice);
+        env.add_filter("batch", batch);
         env
     })
     .clone()
@@ -120,6 +130,50 @@ fn urlencode(value: &Value) -> Result<String, Error> {
         }
     }
     Ok(encoded)
+}
+
+/// The engine's `indent`, whose width may come from an input.
+fn indent(
+    value: StringInput<'_>,
+    width: Option<usize>,
+    first: Option<bool>,
+    blank: Option<bool>,
+    named: Kwargs,
+) -> Result<Value, Error> {
+    let width = width.or(named.get::<Option<usize>>("width")?);
+    at_most(width.unwrap_or_default(), WIDEST)?;
+    filters::indent(value, width, first, blank, named)
+}
+
+/// The engine's `slice`, whose count may come from an input.
+fn slice(
+    state: &State<'_, '_>,
+    value: Value,
+    count: usize,
+    fill: Option<Value>,
+) -> Result<Value, Error> {
+    at_most(count, MOST)?;
+    filters::slice(state, value, count, fill)
+}
+
+/// The engine's `batch`, whose count may come from an input.
+fn batch(
+    state: &State<'_, '_>,
+    value: Value,
+    count: usize,
+    fill: Option<Value>,
+) -> Result<Value, Error> {
+    at_most(count, MOST)?;
+    filters::batch(state, value, count, fill)
+}
+
+/// Checks a number that decides how much is written.
+fn at_most(number: usize, most: usize) -> Result<(), Error> {
+    if number <= most {
+        return Ok(());
+    }
+    let message = format!("{number} is too many: at most {most}");
+    Err(Error::new(ErrorKind::InvalidOperation, message))
 }
 
 fn json(value: &Value, indent: Option<usize>) -> Result<String, Error> {

@@ -260,3 +260,29 @@ fn compiles_the_templates_of_every_project() {
     }
     assert_eq!(faults, Vec::<String>::new());
 }
+
+#[test]
+fn a_number_of_an_input_cannot_ask_for_more_memory_than_there_is() {
+    assert_eq!(render("{{ 'a\nb' | indent(2, first=true) }}"), "  a\n  b");
+    assert_eq!(render("{{ [1, 2, 3] | batch(2, 0) }}"), "[[1,2],[3,0]]");
+    for source in [
+        "{{ 'a\nb' | indent(1000000000000) }}",
+        "{{ 'a\nb' | indent(width=1000000000000) }}",
+        "{{ [1] | slice(1000000000000) }}",
+        "{{ [1] | batch(1000000000000, 0) }}",
+        "{{ 'x' * 1000000000000 }}",
+        "{{ [1] * 1000000000000 }}",
+        "{{ range(1000000000000) | list }}",
+    ] {
+        let why = fails(source);
+        assert!(why.contains("too "), "{source}: {why}");
+    }
+}
+
+#[test]
+fn a_value_is_text_whatever_it_contains() {
+    let value = "{{ evil }}{% include 'x' %}{# #}${HOME} `id` </p>";
+    let template = Template::compile("t", "{{ x }}|{{ x | upper | lower }}").unwrap();
+    let rendered = template.render(&json!({"x": value})).unwrap();
+    assert_eq!(rendered, format!("{value}|{}", value.to_lowercase()));
+}

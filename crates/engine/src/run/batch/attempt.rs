@@ -82,8 +82,9 @@ pub(crate) fn run(
         Some(CancelReason::TimedOut) if outcome.kind != OutcomeKind::Timeout => {
             stage_is_over(stage_ctx.stage).with_details(vec![outcome.to_string()])
         }
-        _ => full_disk(stage_ctx, outcome).without_keys(stage_ctx.ctx.redactor),
+        _ => full_disk(stage_ctx, outcome),
     });
+    let result = result.map_err(|outcome| outcome.for_record(stage_ctx.ctx.redactor));
     let result = match result {
         // A batch that waits has not failed.
         Err(outcome)

@@ -199,7 +199,7 @@ impl AttemptObserver for EventSender<'_> {
         let message = Message::Again {
             index: self.index,
             failed,
-            outcome: outcome.clone().without_keys(self.redactor),
+            outcome: outcome.clone().for_record(self.redactor),
             wait,
         };
         let _ = self.sender.send(message);

@@ -35,3 +35,20 @@ pub struct Step {
 
 /// The output that `split` writes beside its batches: which questions stand in which batch.
 pub const ASSIGNMENT: &str = "assignment";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_reads_foreign_files_ends_by_itself() {
+        for kind in [KindName::Ifc, KindName::PdfText, KindName::Jq] {
+            assert_eq!(
+                kind.info().timeout,
+                Some(PROGRAM_TIMEOUT),
+                "{}",
+                kind.info().name
+            );
+        }
+    }
+}
