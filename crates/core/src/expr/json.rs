@@ -76,6 +76,9 @@ impl<R: Read> Json<R> {
             self.held -= keep;
         }
         let filled = self.buffer.len();
+        if filled > LARGEST {
+            return Err(self.wrong(&too_large()));
+        }
         // A long value is read in ever larger pieces, so that it is moved a few times only.
         self.buffer.resize(filled + CHUNK.max(filled), 0);
         let read = loop {

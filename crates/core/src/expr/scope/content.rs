@@ -1,13 +1,13 @@
 //! Reads the content of a file as a value, by its format.
 
 use crate::expr::json;
-use std::io::{BufRead, BufReader};
+use std::io::BufReader;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::columns::Columns;
-use super::source::{ScopeError, open, read_error, text, wrong};
+use super::source::{Lines, ScopeError, open, text, wrong};
 use super::table;
 use crate::base::source::Source;
 use crate::expr::place::Place;
@@ -138,17 +138,18 @@ pub(crate) fn records<E: From<ScopeError>>(
     reading: &Reading,
     each: &mut dyn FnMut(u64, Value) -> Result<(), E>,
 ) -> Result<(), E> {
-    let reader = BufReader::with_capacity(1 << 16, open(source)?);
     if reading.format == Format::Csv {
+        let reader = BufReader::with_capacity(1 << 16, open(source)?);
         return table::rows(source, reader, reading.columns.as_deref(), each);
     }
-    let mut number = 0;
-    for (at, line) in reader.lines().enumerate() {
-        let line = line.map_err(|error| read_error(source, &error))?;
+    let mut lines = Lines::of(source)?;
+    let (mut at, mut number) = (0, 0);
+    while let Some(line) = lines.next()? {
+        at += 1;
         let line = line
             .strip_prefix('\u{feff}')
-            .filter(|_| at == 0)
-            .unwrap_or(&line);
+            .filter(|_| at == 1)
+            .unwrap_or(line);
         if line.trim().is_empty() {
             continue;
         }
@@ -157,7 +158,7 @@ pub(crate) fn records<E: From<ScopeError>>(
             let said = said.split(" at line ").next().unwrap_or_default();
             wrong(
                 source,
-                format!("line {}, column {}: {said}", at + 1, error.column()),
+                format!("line {at}, column {}: {said}", error.column()),
             )
         })?;
         number += 1;

@@ -1,8 +1,9 @@
 //! Files of a scope as bytes and text, and why a name has no value.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 
 use crate::base::source::Source;
+use crate::expr::json;
 use crate::expr::place::listed;
 use crate::expr::select::SelectError;
 
@@ -78,11 +79,19 @@ pub(crate) fn wrong(source: &dyn Source, message: impl Into<String>) -> ScopeErr
 }
 
 pub(crate) fn text(source: &dyn Source) -> Result<String, ScopeError> {
+    text_within(source, json::LARGEST)
+}
+
+fn text_within(source: &dyn Source, most: usize) -> Result<String, ScopeError> {
     // Most files are no longer, and are read at once.
     let mut bytes = Vec::with_capacity(1 << 13);
     open(source)?
+        .take(most as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| read_error(source, &error))?;
+    if bytes.len() > most {
+        return Err(wrong(source, json::too_large()));
+    }
     let text = String::from_utf8(bytes).map_err(|error| {
         let before = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
         let line = before.matches('\n').count() + 1;
@@ -95,4 +104,80 @@ pub(crate) fn text(source: &dyn Source) -> Result<String, ScopeError> {
         Some(text) => text.to_owned(),
         None => text,
     })
+}
+
+/// The lines of a file, which may lack ends.
+pub(crate) struct Lines<'s> {
+    source: &'s dyn Source,
+    reader: Box<dyn BufRead + Send>,
+    longest: usize,
+    line: String,
+}
+
+impl<'s> Lines<'s> {
+    pub(crate) fn of(source: &'s dyn Source) -> Result<Self, ScopeError> {
+        Self::within(source, json::LARGEST)
+    }
+
+    fn within(source: &'s dyn Source, longest: usize) -> Result<Self, ScopeError> {
+        let reader = BufReader::with_capacity(1 << 16, open(source)?);
+        Ok(Self {
+            source,
+            reader: Box::new(reader),
+            longest,
+            line: String::new(),
+        })
+    }
+
+    /// Returns the next line without its end.
+    pub(crate) fn next(&mut self) -> Result<Option<&str>, ScopeError> {
+        self.line.clear();
+        let mut limited = (&mut self.reader).take(self.longest as u64 + 1);
+        let read = limited.read_line(&mut self.line);
+        if read.map_err(|error| read_error(self.source, &error))? == 0 {
+            return Ok(None);
+        }
+        if self.line.len() > self.longest {
+            return Err(wrong(self.source, json::too_large()));
+        }
+        let line = self.line.strip_suffix('\n').unwrap_or(&self.line);
+        Ok(Some(line.strip_suffix('\r').unwrap_or(line)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+    use std::path::Path;
+
+    /// A file without end.
+    struct Endless(&'static str);
+
+    impl Source for Endless {
+        fn name(&self) -> String {
+            self.0.to_owned()
+        }
+
+        fn path(&self) -> &Path {
+            Path::new(self.0)
+        }
+
+        fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+            Ok(Box::new(
+                io::Cursor::new("1\r\n2\n").chain(io::repeat(b'0')),
+            ))
+        }
+    }
+
+    #[test]
+    fn a_file_without_end_is_refused() {
+        let file = Endless("a.ndjson");
+        let refused = wrong(&file, json::too_large());
+        assert_eq!(text_within(&file, 1 << 20), Err(refused.clone()));
+        let mut lines = Lines::within(&file, 1 << 20).unwrap();
+        assert_eq!(lines.next(), Ok(Some("1")));
+        assert_eq!(lines.next(), Ok(Some("2")));
+        assert_eq!(lines.next(), Err(refused));
+    }
 }
