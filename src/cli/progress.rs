@@ -3,6 +3,7 @@
 use super::print::Printer;
 use crate::view;
 use crate::view::run::notice;
+use crate::view::text::collisions;
 use crate::view::text::invocation::Invocation;
 use crate::view::text::words::{seconds, some_of};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
@@ -168,6 +169,11 @@ impl Observer for RunProgress {
                     all.len()
                 )),
             },
+            Notice::Collisions { stage, collisions } => {
+                for warning in collisions::warnings(&stage, &collisions) {
+                    self.printer.warning(&warning);
+                }
+            }
             Notice::Stored { notes } => {
                 let is_new = |note: &StoredNote| !self.noted.contains(note);
                 let new: Vec<StoredNote> =

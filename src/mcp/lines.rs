@@ -2,6 +2,7 @@
 
 use super::limits::{DRAIN, LINE, UNREAD};
 use super::server::Server;
+use milepost_core::expr::json;
 use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -242,6 +243,9 @@ fn message(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Malformed> {
     let is_id = |id: &Value| id.is_string() || id.is_i64();
     let known = id.filter(|id| is_id(id)).cloned().unwrap_or_default();
     let wrong = |why: &str| Err(Malformed::request(known.clone(), why));
+    if let Err(error) = json::parse_bytes(line) {
+        return wrong(&format!("the message is invalid: {error}"));
+    }
     if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return wrong("`jsonrpc` must be \"2.0\"");
     }
@@ -296,6 +300,16 @@ mod tests {
                 "{\"jsonrpc\": \"2.0\", \"id\": \"a\", \"method\": 1}",
                 INVALID_REQUEST,
                 &json!("a"),
+            ),
+            (
+                "{\"jsonrpc\": \"2.0\", \"id\": 3, \"method\": \"a\", \"params\": {\"b\": [{\"c\": 1, \"\\u0063\": 2}]}}",
+                INVALID_REQUEST,
+                &json!(3),
+            ),
+            (
+                "{\"jsonrpc\": \"2.0\", \"id\": 4, \"method\": \"a\", \"method\": \"ping\"}",
+                INVALID_REQUEST,
+                &json!(4),
             ),
             (
                 "{\"jsonrpc\": \"2.0\", \"id\": 1.5, \"method\": \"ping\"}",

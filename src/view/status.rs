@@ -2,6 +2,7 @@
 
 use crate::view::calls;
 use crate::view::params::{notes as stored, replaced};
+use crate::view::text::collisions;
 use crate::view::text::invocation::Invocation;
 use crate::view::text::next_steps;
 use crate::view::text::overrides;
@@ -151,6 +152,9 @@ fn notes(stage: &StageOverview, data: &Status, invocation: &Invocation) -> Strin
         text.push_str(&format!(
             "  {name}: {more} more modified by hand (`{verify}`)\n"
         ));
+    }
+    for warning in collisions::warnings(name, &stage.collisions) {
+        text.push_str(&format!("  warning: {warning}\n"));
     }
     if let Some(due) = &stage.due {
         text.push_str(&due_text(stage, due, data, invocation));

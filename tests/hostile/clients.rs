@@ -465,6 +465,58 @@ fn lines_that_are_no_messages_are_answered() {
     assert_eq!(client.leave(), well());
 }
 
+/// Messages that name a key twice, so that two readers of them differ.
+const TWICE: [(&str, &str); 4] = [
+    (
+        r#"{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "run", "arguments": {"dry_run": true, "dry_run": false}}}"#,
+        "the key `dry_run` stands twice",
+    ),
+    (
+        r#"{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "status", "n\u0061me": "run", "arguments": {}}}"#,
+        "the key `name` stands twice",
+    ),
+    (
+        r#"{"jsonrpc": "2.0", "id": 7, "method": "ping", "method": "tools/call", "params": {"name": "run", "arguments": {}}}"#,
+        "the key `method` stands twice",
+    ),
+    (
+        r#"{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "run", "arguments": {"set": {"greeting": "a", "greeting": "b"}}}}"#,
+        "the key `greeting` stands twice",
+    ),
+];
+
+#[test]
+fn messages_with_a_key_twice_are_refused_on_standard_input() {
+    let project = Project::letters();
+    let mut client = Client::of(&project);
+    for (line, why) in TWICE {
+        client.line(line);
+        let answer = client.next().unwrap();
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains(why), "{message}");
+        let refused = (&answer["error"]["code"], &answer["id"]);
+        assert_eq!(refused, (&json!(-32600), &json!(7)));
+    }
+    assert!(!project.exists("workspace/outputs"));
+    assert_eq!(client.call("status", json!({}))["project"], "letters");
+    assert_eq!(client.leave(), well());
+}
+
+#[test]
+fn messages_with_a_key_twice_are_refused_over_http() {
+    let project = Project::letters();
+    let server = Server::start(&project);
+    let id = server.session();
+    for (body, why) in TWICE {
+        let reply = Reply::read(server.send("POST", &[("Mcp-Session-Id", &id)], body));
+        assert_eq!(reply.status, 400, "{}", reply.body);
+        assert!(reply.body.contains(why), "{}", reply.body);
+    }
+    assert!(!project.exists("workspace/outputs"));
+    status(&server);
+    assert_eq!(server.end(), (Some(0), String::new()));
+}
+
 /// An attack of our own: a second request under the id of one in progress, and a message without its end.
 #[test]
 fn an_id_that_is_in_use_and_a_message_without_its_end_are_answered() {

@@ -10,6 +10,7 @@ mod jq;
 mod keys;
 mod leases;
 mod money;
+mod names;
 mod readers;
 mod special_files;
 mod terminal;

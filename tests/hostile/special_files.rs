@@ -91,8 +91,8 @@ fn no_command_waits_at_a_named_pipe() {
         ("templates/page.md", [4, 4, 4, 4, 4]),
         ("workspace/inputs/person_1.json", [1, 0, 0, 0, 1]),
         ("workspace/inputs/note.txt", [1, 0, 0, 0, 1]),
-        ("workspace/intermediate/person_1.json", [1, 0, 1, 0, 1]),
-        ("workspace/outputs/page.md", [1, 0, 1, 0, 1]),
+        ("workspace/intermediate/person_1.json", [1, 0, 5, 0, 1]),
+        ("workspace/outputs/page.md", [1, 0, 5, 0, 1]),
         ("workspace/stage_1_complete.json", [1, 0, 5, 0, 1]),
         (
             "workspace/manifests/clean/page_0001.sha256",
@@ -152,6 +152,60 @@ fn sockets_and_devices_are_named() {
     assert_eq!(codes, [1, 0, 0, 0, 1], "{text}");
     let said = "`inputs/note.txt` leaves the workspace by a symbolic link, to /dev/zero: put the file itself there";
     assert!(text.contains(said), "{text}");
+}
+
+#[test]
+fn verify_reports_every_output_that_it_cannot_read() {
+    let project = people();
+    assert_eq!(project.output("-q").code, 0);
+    let outputs = [
+        "intermediate/person_1.json",
+        "intermediate/person_2.json",
+        "outputs/page.md",
+    ];
+    for path in outputs {
+        project.remove(&format!("workspace/{path}"));
+    }
+    pipe(&project.at("workspace/intermediate/person_1.json"));
+    std::fs::create_dir(project.at("workspace/intermediate/person_2.json")).unwrap();
+    symlink("page.md", project.at("workspace/outputs/page.md")).unwrap();
+    let output = ended(project.spawn(&["verify"]));
+    let text = output.text();
+    assert_eq!(output.code, 5, "{text}");
+    for (path, why) in outputs.into_iter().zip([
+        "it cannot be read: expected a regular file, found a named pipe",
+        "it cannot be read: expected a regular file, found a folder",
+        "it cannot be read: ",
+    ]) {
+        let is_named = |line: &str| line.contains(path) && line.contains(why);
+        assert!(text.lines().any(is_named), "{path}\n{text}");
+    }
+}
+
+#[test]
+fn a_workspace_list_without_an_ending_is_json() {
+    let project = people();
+    for (list, code, said) in [
+        (
+            "[{\"workspace\": \"one\"}]",
+            1,
+            "1 workspace, 1 not complete",
+        ),
+        (
+            "workspace\none\n",
+            2,
+            "the name has no ending such as `.csv`, so the list is read as JSON",
+        ),
+        ("{}", 2, "expected a list"),
+    ] {
+        project.write("list", list);
+        let mut command = project.command(&["run", "--dry-run", "--workspaces", "/dev/stdin"]);
+        command.stdin(std::fs::File::open(project.at("list")).unwrap());
+        let output = Output::of(&command.output().unwrap());
+        let text = output.text();
+        assert_eq!(output.code, code, "{text}");
+        assert!(text.contains(said), "{text}");
+    }
 }
 
 #[test]

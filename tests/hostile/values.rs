@@ -78,6 +78,27 @@ fn a_key_that_stands_twice_is_refused_by_every_reader() {
 }
 
 #[test]
+fn a_program_that_reads_a_text_refuses_a_key_that_stands_twice() {
+    let twice = "{\"id\": 1, \"points\": 3, \"points\": 9}";
+    let said = "the key `points` stands twice in an object";
+    refused("a.txt", twice, "$data | fromjson", said);
+    refused("a.txt", &format!("1 [{twice}]"), "[$data | fromjson]", said);
+    for (text, made) in [
+        ("[1]", "[[1]]"),
+        ("1 {\"a\": 2}", "[1,{\"a\":2}]"),
+        ("", "[]"),
+    ] {
+        let project = one("a.txt", "[$data | fromjson]");
+        project.write("workspace/inputs/a.txt", text);
+        project.run(&[]).expect(0, &["make"]);
+        assert_eq!(
+            project.json("workspace/outputs/made.json").to_string(),
+            made
+        );
+    }
+}
+
+#[test]
 fn a_schema_with_a_key_twice_is_refused() {
     let project = one("a.json", "$data");
     project.edit(

@@ -1,6 +1,5 @@
 //! Reading and listing: nothing outside the project and the workspace.
 
-use super::sample::path;
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, Root};
 use milepost_store::store::files::{FileError, Files};
@@ -41,10 +40,19 @@ fn folders() -> Folders {
     }
 }
 
-fn list(folders: &Folders, pattern: &str) -> Result<Vec<String>, FileError> {
+fn list(folders: &Folders, pattern: &str) -> Vec<String> {
+    let (files, refused) = matches(folders, pattern);
+    assert_eq!(refused, []);
+    files
+}
+
+/// The files that match a pattern, and the refused matches with their reasons.
+fn matches(folders: &Folders, pattern: &str) -> (Vec<String>, Vec<(String, String)>) {
     let glob = Glob::parse(pattern).unwrap();
-    let found = folders.files.list(&glob, Root::Workspace)?;
-    Ok(found.iter().map(ToString::to_string).collect())
+    let found = folders.files.list(&glob, Root::Workspace).unwrap();
+    let files = found.files.iter().map(ToString::to_string).collect();
+    let refused = found.refused.into_iter().map(|file| (file.name, file.why));
+    (files, refused.collect())
 }
 
 fn file(text: &str) -> FilePath {
@@ -95,51 +103,58 @@ fn refuses_what_a_link_leads_out() {
         let error = folders.files.resolve(&file(name)).unwrap_err();
         assert!(matches!(error, FileError::Leaves { .. }), "{name}: {error}");
     }
-    let error = list(&folders, "inputs/l*.json").unwrap_err().to_string();
-    assert!(
-        error.starts_with("`inputs/link.json` leaves the workspace by a symbolic link, to "),
-        "{error}"
-    );
-    assert!(list(&folders, "inputs/*/*.json").is_err());
-    assert_eq!(list(&folders, "inputs/b_*.json").unwrap().len(), 2);
+    let (files, refused) = matches(&folders, "inputs/l*.json");
+    let [(name, why)] = &refused[..] else {
+        panic!("{refused:?}");
+    };
+    assert_eq!((files.len(), name.as_str()), (0, "inputs/link.json"));
+    let leaves = "`inputs/link.json` leaves the workspace by a symbolic link, to ";
+    assert!(why.starts_with(leaves), "{why}");
+    let (files, refused) = matches(&folders, "inputs/*/*.json");
+    assert_eq!(files, ["inputs/deep/b_1.json"]);
+    let [(name, why)] = &refused[..] else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(name, "inputs/folder");
+    let leaves = "`inputs/folder` leaves the workspace by a symbolic link, to ";
+    assert!(why.starts_with(leaves), "{why}");
+    assert_eq!(list(&folders, "inputs/b_*.json").len(), 2);
 }
 
 #[test]
 fn lists_in_natural_order() {
     let folders = folders();
     let inputs = ["inputs/b_2.json", "inputs/b_10.json"];
-    assert_eq!(list(&folders, "inputs/b_*.json").unwrap(), inputs);
+    assert_eq!(list(&folders, "inputs/b_*.json"), inputs);
     let deep = [
         "inputs/b_2.json",
         "inputs/b_10.json",
         "inputs/deep/b_1.json",
     ];
-    assert_eq!(list(&folders, "**/b_*.json").unwrap(), deep);
-    assert_eq!(list(&folders, "inputs/*/b_*.json").unwrap(), deep[2..]);
-    assert_eq!(list(&folders, "nowhere/*.json").unwrap(), [""; 0]);
+    assert_eq!(list(&folders, "**/b_*.json"), deep);
+    assert_eq!(list(&folders, "inputs/*/b_*.json"), deep[2..]);
+    assert_eq!(list(&folders, "nowhere/*.json"), [""; 0]);
     symlink("nobody@host.1", folders.workspace.join("inputs/.#lock")).unwrap();
-    assert_eq!(list(&folders, "inputs/b_*.json").unwrap(), inputs);
+    assert_eq!(list(&folders, "inputs/b_*.json"), inputs);
 }
 
 #[test]
-fn reports_names_that_are_lost_elsewhere() {
+fn reports_names_that_no_record_can_hold() {
     let folders = folders();
     let inputs = folders.workspace.join("inputs");
-    fs::write(inputs.join("B_2.json"), "{}").unwrap();
-    let twins = list(&folders, "inputs/*.json").unwrap_err();
-    let FileError::Case { a, b } = twins else {
-        panic!("{twins}");
-    };
-    let mut pair = [a, b];
-    pair.sort();
-    assert_eq!(pair, [path("inputs/B_2.json"), path("inputs/b_2.json")]);
-    fs::remove_file(inputs.join("B_2.json")).unwrap();
-    let odd = inputs.join(std::ffi::OsStr::from_bytes(b"b_\xff.json"));
-    if fs::write(&odd, "{}").is_err() {
-        eprintln!("skipped: this file system takes no such name");
-        return;
+    for odd in [b"b_\xff.json".as_slice(), b"b_\\xff.json", b"b_\n.json"] {
+        if fs::write(inputs.join(std::ffi::OsStr::from_bytes(odd)), "{}").is_err() {
+            eprintln!("skipped: this file system takes no such name");
+            return;
+        }
     }
-    let error = list(&folders, "inputs/*.json").unwrap_err().to_string();
-    assert!(error.contains("cannot be written in a record"), "{error}");
-    assert_eq!(list(&folders, "inputs/*.txt").unwrap().len(), 1);
+    let (files, refused) = matches(&folders, "inputs/*.json");
+    assert_eq!(files, ["inputs/b_2.json", "inputs/b_10.json"]);
+    let expected = [r"b_\\xff", r"b_\n", r"b_\xff"].map(|stem| {
+        let name = format!("inputs/{stem}.json");
+        let why = format!("the name of `{name}` cannot be written in a record: rename the file to UTF-8 without control characters and backslashes");
+        (name, why)
+    });
+    assert_eq!(refused, expected);
+    assert_eq!(list(&folders, "inputs/*.txt").len(), 1);
 }

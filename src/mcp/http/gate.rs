@@ -11,8 +11,10 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{AUTHORIZATION, CONNECTION, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use milepost_core::base::digest::Digest;
+use milepost_core::expr::json;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use serde::de::IgnoredAny;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -122,6 +124,13 @@ impl Gate {
                 return Err(refusal(StatusCode::REQUEST_TIMEOUT, &why));
             }
         };
+        // A text that is no JSON is refused by the protocol.
+        if let Err(error) = json::parse_bytes(&body)
+            && serde_json::from_slice::<IgnoredAny>(&body).is_ok()
+        {
+            let why = format!("the message is invalid: {error}");
+            return Err(refusal(StatusCode::BAD_REQUEST, &why));
+        }
         // A client opens a broken event stream again, so its connection may be closed for another.
         let is_call = parts.method != Method::GET;
         let request = Request::from_parts(parts, Full::new(body));

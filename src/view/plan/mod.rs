@@ -4,6 +4,7 @@ mod agents;
 mod conclusion;
 
 use crate::view::params::notes;
+use crate::view::text::collisions;
 use crate::view::text::invocation::Invocation;
 use crate::view::text::next_steps;
 use crate::view::text::reason::{change, condition, reason};
@@ -20,12 +21,20 @@ use std::collections::BTreeSet;
 /// The most retired files that are listed for a stage.
 const RETIRED: usize = 20;
 
+/// The most batches that fail before they begin that are listed for a stage.
+const MISSING: usize = 20;
+
 /// Returns the whole plan.
 pub(crate) fn text(style: Style, plan: &Plan, invocation: &Invocation) -> String {
     let place = style.dim(format!("in {}", visible(&invocation.near(&plan.workspace))));
     let mut lines = vec![format!("{} {place}", style.strong(visible(&plan.project)))];
     for warning in &plan.warnings {
         lines.push(format!("{} {}", style.warn("warning:"), visible(warning)));
+    }
+    for stage in &plan.stages {
+        for warning in collisions::warnings(&stage.stage, &stage.collisions) {
+            lines.push(format!("{} {warning}", style.warn("warning:")));
+        }
     }
     lines.extend(notes(style, &plan.stored, invocation));
     for stage in &plan.forgotten {
@@ -137,18 +146,14 @@ fn headline(style: Style, stage: &StagePlan) -> String {
     if !stage.missing.is_empty() {
         let refused = stage.missing.iter().filter(|it| it.code.is_some()).count() as u64;
         let missing = stage.missing.len() as u64 - refused;
-        for (some, one, many) in [
-            (missing, "its input is missing", "their input is missing"),
-            (
-                refused,
-                "a precondition does not hold",
-                "a precondition does not hold",
-            ),
+        for (some, why) in [
+            (missing, "a file is missing or cannot be used"),
+            (refused, "a precondition does not hold"),
         ] {
             let text = match (some, all) {
                 (0, _) => continue,
-                (_, 1) => format!("fails: {one}"),
-                (some, _) => format!("{} fail: {many}", batches(some)),
+                (_, 1) => format!("fails: {why}"),
+                (some, _) => format!("{} fail: {why}", batches(some)),
             };
             parts.push(style.bad(text));
         }
@@ -229,7 +234,7 @@ fn reasons(style: Style, stage: &StagePlan) -> Vec<String> {
     }
     let mut lines = groups.lines(style);
     lines.extend(conditions(stage));
-    for missing in stage.missing.iter().take(NAMED) {
+    for missing in stage.missing.iter().take(MISSING) {
         let batch = if missing.batch.is_empty() {
             String::new()
         } else {
@@ -240,8 +245,9 @@ fn reasons(style: Style, stage: &StagePlan) -> Vec<String> {
         let line = format!("{batch}{code}{}", missing.why);
         lines.push(visible(&line).into_owned());
     }
-    if stage.missing.len() > NAMED {
-        lines.push(format!("and {} more", stage.missing.len() - NAMED));
+    if stage.missing.len() > MISSING {
+        let more = stage.missing.len() - MISSING;
+        lines.push(format!("and {more} more (`--json` has all)"));
     }
     for file in &stage.altered {
         let what = match (&file.recorded, file.pinned) {

@@ -1,5 +1,6 @@
 //! What all views share: words, tables, colours, reasons, and the commands they suggest.
 
+pub(crate) mod collisions;
 pub mod invocation;
 pub(crate) mod next_steps;
 pub(crate) mod overrides;

@@ -1,6 +1,7 @@
 //! Shared values: digests, paths, patterns, durations, time, sources and sinks. Pure.
 
 pub mod clock;
+pub mod collision;
 pub mod digest;
 pub mod duration;
 pub mod glob;

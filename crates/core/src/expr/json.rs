@@ -4,7 +4,9 @@
 
 mod value;
 
-pub(crate) use value::{LARGEST, check_integers, memory_of, note_rounding, too_large, twice};
+pub(crate) use value::{
+    LARGEST, check_integers, memory_of, note_rounding, repeated_key, too_large, twice,
+};
 pub use value::{parse, parse_bytes};
 
 use std::io::{self, Read};

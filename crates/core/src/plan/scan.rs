@@ -1,5 +1,6 @@
 //! The result of the up-to-date check of a stage and its batches.
 
+use crate::base::collision::Collision;
 use crate::base::path::RelPath;
 use crate::model::fingerprint::{FactKind, Facts};
 use crate::model::pipeline::Pipeline;
@@ -9,6 +10,7 @@ use crate::plan::batches::inputs::{Missed, Resolved};
 use crate::plan::decide::Decision;
 use crate::plan::options::settings::{Settings, run_scope};
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,6 +28,25 @@ pub struct StageScan {
     pub certain: bool,
     /// Keys of recorded batches that the stage no longer has.
     pub gone: Vec<String>,
+    /// Names of its files that some file systems take for one.
+    pub collisions: Collisions,
+}
+
+/// The names of files of a stage that some file systems take for one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+pub struct Collisions {
+    /// Files that match the patterns of its inputs.
+    pub inputs: Vec<Collision>,
+    /// Files that it writes.
+    pub outputs: Vec<Collision>,
+}
+
+impl Collisions {
+    /// Returns true if all names are different on every file system.
+    pub fn is_empty(&self) -> bool {
+        self.inputs.is_empty() && self.outputs.is_empty()
+    }
 }
 
 impl StageScan {

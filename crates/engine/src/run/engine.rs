@@ -233,6 +233,12 @@ impl Engine<'_, '_> {
 
     /// Processes a stage that can start.
     fn begin(&mut self, stage: &Stage, mut found: StageScan) -> Result<StageTurn, RunError> {
+        if !found.collisions.is_empty() {
+            self.observer.notice(Notice::Collisions {
+                stage: stage.name.clone(),
+                collisions: found.collisions.clone(),
+            });
+        }
         for batch in &found.batches {
             let key = &batch.batch.key;
             tracing::debug!(decision = ?batch.decision, "{}", batch_name(&stage.name, key));

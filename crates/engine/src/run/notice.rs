@@ -5,6 +5,7 @@ use milepost_core::model::call::{Estimated, Spent};
 use milepost_core::model::choice::StoredNote;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::Outcome;
+use milepost_core::plan::scan::Collisions;
 use std::time::Duration;
 
 /// Something that just happened.
@@ -24,6 +25,13 @@ pub enum Notice {
     Recovered {
         /// The repairs, in order.
         repairs: Vec<Repair>,
+    },
+    /// Some file systems take names of files of a stage for one.
+    Collisions {
+        /// The stage.
+        stage: String,
+        /// The names.
+        collisions: Collisions,
     },
     /// A stage starts.
     StageStarted {

@@ -3,9 +3,9 @@
 use crate::run::context::Context;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::glob::Glob;
-use milepost_core::base::path::{FilePath, RelPath, Root};
+use milepost_core::base::path::{FilePath, Root};
 use milepost_core::expr::scope::{self, Reading};
-use milepost_core::plan::world::World;
+use milepost_core::plan::world::{Matches, World};
 use milepost_store::store::folder::OpenedEntry;
 use serde_json::Value;
 
@@ -18,17 +18,17 @@ impl World for Context<'_> {
         scope::parse(&source.name(), &*source, reading).map_err(|error| error.to_string())
     }
 
-    fn matches(&self, root: Root, pattern: &str) -> Result<Vec<RelPath>, String> {
+    fn matches(&self, root: Root, pattern: &str) -> Result<Matches, String> {
         let glob = Glob::parse(pattern).map_err(|error| error.to_string())?;
         let before = self.cache.now();
         let folder = self.files.stamp_of_folder(&glob, root);
         let found = self.files.list(&glob, root);
         match &found {
-            Ok(found) => {
+            Ok(found) if found.refused.is_empty() => {
                 let settled = folder.filter(|stamp| stamp.was_settled(before));
-                self.asked.list(root, pattern, found, settled);
+                self.asked.list(root, pattern, &found.files, settled);
             }
-            Err(_) => self.asked.spoil(),
+            _ => self.asked.spoil(),
         }
         found.map_err(|error| error.to_string())
     }

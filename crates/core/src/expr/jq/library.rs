@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use jaq_core::Error;
 use jaq_core::load::parse::Def;
 use jaq_core::native::{Fun, bome, run, v};
+use jaq_core::{Error, Exn, ValR};
 use jaq_json::Val;
 
 use super::data::Data;
 use super::{native, regex};
+use crate::expr::json;
 
 /// Filters that programs cannot use, with the reason.
 const REFUSED: &[(&str, &str)] = &[
@@ -107,14 +108,37 @@ pub(crate) fn funs() -> impl Iterator<Item = Fun<Data>> {
         let path = cv.0.pop_var();
         bome(delete_at(cv.1, path))
     });
+    let from_json: jaq_core::native::Filter<jaq_core::RunPtr<Data>> =
+        ("fromjson", v(0), |cv| match from_json(&cv.1) {
+            Ok(values) => Box::new(values.into_iter().map(|value| value.map_err(Exn::from))),
+            Err(error) => bome(Err(error)),
+        });
+    let is_own = |name: &str| regex::replaces(name) || name == "fromjson";
     jaq_core::funs()
         .chain(jaq_std::funs())
         .chain(jaq_json::funs())
-        .filter(|(name, ..)| refusal(name).is_none() && !regex::replaces(name))
+        .filter(move |(name, ..)| refusal(name).is_none() && !is_own(name))
         .chain(regex::funs())
         .chain(native::funs())
         .chain(jaq_std::input::funs().into_vec().into_iter().map(run))
-        .chain([run::<Data>(delete)])
+        .chain([run::<Data>(delete), run::<Data>(from_json)])
+}
+
+/// Returns the values of a text, and an error where they end. An object that names a key twice is refused.
+fn from_json(text: &Val) -> Result<Vec<ValR<Val>>, Error<Val>> {
+    let bytes = text.try_as_utf8_bytes_owned()?;
+    let fails = |why: &dyn std::fmt::Display| {
+        Error::str(format_args!("cannot parse {text} as JSON: {why}"))
+    };
+    if let Ok(text) = std::str::from_utf8(&bytes)
+        && let Some(error) = json::repeated_key(text)
+    {
+        return Err(fails(&error));
+    }
+    let values = jaq_json::read::parse_many(&bytes);
+    Ok(values
+        .map(|value| value.map_err(|error| fails(&error)))
+        .collect())
 }
 
 /// Returns the names of all filters with the numbers of arguments that they take.

@@ -76,6 +76,24 @@ pub fn parse_bytes(bytes: &[u8]) -> Result<Value, Error> {
     }
 }
 
+/// Returns what is wrong with the first of some JSON texts that names a key twice in an object or is too large. Reading ends where
+/// they are no JSON.
+pub(crate) fn repeated_key(texts: &str) -> Option<Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(texts);
+    let (rounded, left) = (Cell::new(false), Cell::new(LARGEST));
+    let exact = Exact {
+        rounded: &rounded,
+        left: &left,
+    };
+    loop {
+        match exact.deserialize(&mut deserializer) {
+            Ok(_) if deserializer.end().is_ok() => return None,
+            Ok(_) => {}
+            Err(error) => return error.is_data().then_some(error),
+        }
+    }
+}
+
 /// Builds values.
 #[derive(Clone, Copy)]
 struct Exact<'a> {
@@ -240,6 +258,25 @@ mod tests {
 
     fn message(text: &str) -> String {
         parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn finds_a_key_that_stands_twice() {
+        let found = |texts: &str| repeated_key(texts).map(|error| error.to_string());
+        let error = found("{\"a\": 1, \"\\u0061\": 1}").unwrap();
+        assert!(error.starts_with("the key `a` stands twice"), "{error}");
+        assert!(found("1 [{}] {\"a\": [], \"a\": 2} 3").is_some());
+        for texts in [
+            "",
+            " ",
+            "1 2",
+            "{\"a\": {\"a\": 1}} {\"a\": 2}",
+            "nan",
+            "{\"a\": 1",
+            "]",
+        ] {
+            assert_eq!(found(texts), None, "{texts}");
+        }
     }
 
     #[test]

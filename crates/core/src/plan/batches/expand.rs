@@ -1,12 +1,12 @@
 //! The batches of a stage: one for each item, or one for each combination of items.
 
 use crate::base::natural::natural;
-use crate::base::path::FilePath;
+use crate::base::path::{FilePath, RelPath, stem};
 use crate::expr::scope::{Format, Reading};
 use crate::model::stage::{Each, EachSource, Stage};
 use crate::plan::batches::paths;
 use crate::plan::batches::recorded::Recorded;
-use crate::plan::batches::world::World;
+use crate::plan::batches::world::{RefusedFile, World};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -19,6 +19,8 @@ pub struct Batch {
     pub position: u64,
     /// Its items, by the name of the `each`.
     pub items: Vec<(String, BatchItem)>,
+    /// Why it cannot run: the files of its items that cannot be used.
+    pub refused: Option<String>,
 }
 
 /// Returns the name of a batch for people: `classify/batch_1`, or `parse` for the only batch of a stage.
@@ -95,6 +97,7 @@ pub fn expand(
         key: String::new(),
         position: 0,
         items: Vec::new(),
+        refused: None,
     }];
     for each in &stage.each {
         let failed = |why| ExpandError::Each {
@@ -104,7 +107,7 @@ pub fn expand(
         };
         let items = items(each, base, recorded, world, written).map_err(failed)?;
         let mut keyed = BTreeSet::new();
-        for (key, _) in &items {
+        for EachItem { key, .. } in &items {
             if !keyed.insert(key.clone()) {
                 return Err(ExpandError::EqualKeys {
                     stage: stage.name.clone(),
@@ -116,7 +119,7 @@ pub fn expand(
         batches = batches
             .iter()
             .flat_map(|batch| {
-                items.iter().map(|(key, item)| {
+                items.iter().map(|EachItem { key, item, refused }| {
                     let key = if batch.items.is_empty() {
                         key.clone()
                     } else {
@@ -128,6 +131,7 @@ pub fn expand(
                         key,
                         position: 0,
                         items: all,
+                        refused: joined(batch.refused.iter().chain(refused)),
                     }
                 })
             })
@@ -139,19 +143,39 @@ pub fn expand(
     Ok(batches)
 }
 
+/// An item of an `each`.
+struct EachItem {
+    key: String,
+    item: BatchItem,
+    /// Why no batch can use it.
+    refused: Option<String>,
+}
+
+/// Joins reasons; `None` if there are none.
+fn joined<'a>(reasons: impl Iterator<Item = &'a String>) -> Option<String> {
+    let reasons: Vec<&str> = reasons.map(String::as_str).collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+/// Returns the items of an `each`. Those that no batch can use come last.
 fn items(
     each: &Each,
     base: &Map<String, Value>,
     recorded: &Recorded<'_>,
     world: &dyn World,
     written: &dyn Fn(&str) -> bool,
-) -> Result<Vec<(String, BatchItem)>, String> {
+) -> Result<Vec<EachItem>, String> {
     let scope = Value::Object(base.clone());
+    let mut refused = Vec::new();
     let found = match &each.source {
         EachSource::Path(path) => {
             let pattern = paths::render(path, &scope)?;
-            let files = glob(&pattern, recorded, world, written)?;
-            files.into_iter().map(BatchItem::File).collect()
+            let found = glob(&pattern, recorded, world, written)?;
+            let unusable = found.refused.into_iter();
+            refused = unusable
+                .map(|file| (refused_item(&pattern, &file.name), file))
+                .collect();
+            found.files.into_iter().map(BatchItem::File).collect()
         }
         EachSource::From {
             file,
@@ -177,25 +201,75 @@ fn items(
             .map(|n| BatchItem::Value(json!(n)))
             .collect::<Vec<_>>(),
     };
-    found
-        .into_iter()
-        .map(|item| {
-            let key = match (&each.key, &item) {
-                (Some(program), item) => {
-                    let value = program
-                        .one(item.scope_value(), base)
-                        .map_err(|error| error.to_string())?;
-                    text_key(&value).ok_or_else(|| {
-                        format!("`key` returned {value}, expected text or a number")
-                    })?
-                }
-                (None, BatchItem::File(file)) => file.path.stem().to_owned(),
-                (None, BatchItem::Value(value)) => text_key(value)
-                    .ok_or_else(|| format!("an item is {}: declare its `key`", kind_of(value)))?,
-            };
-            Ok((key, item))
-        })
-        .collect()
+    let mut items = Vec::with_capacity(found.len() + refused.len());
+    for item in found {
+        items.push(EachItem {
+            key: item_key(each, &item, base)?,
+            item,
+            refused: None,
+        });
+    }
+    for (item, file) in refused {
+        // One file that cannot be used must not stop the batches of the others.
+        let key = match &each.key {
+            Some(_) => item_key(each, &item, base).ok(),
+            None => Some(stem(&file.name).to_owned()),
+        };
+        let key = key.filter(|key| items.iter().all(|other| other.key != *key));
+        items.push(EachItem {
+            key: key.unwrap_or(file.name),
+            item,
+            refused: Some(file.why),
+        });
+    }
+    Ok(items)
+}
+
+/// Returns the item of a file that cannot be used. A path that no record can hold has the fields of a file too.
+fn refused_item(pattern: &FilePath, name: &str) -> BatchItem {
+    match RelPath::parse(name) {
+        Ok(path) => BatchItem::File(FilePath {
+            root: pattern.root,
+            path,
+        }),
+        Err(_) => BatchItem::Value(json!({ "path": name, "stem": stem(name), "number": null })),
+    }
+}
+
+fn item_key(each: &Each, item: &BatchItem, base: &Map<String, Value>) -> Result<String, String> {
+    match (&each.key, item) {
+        (Some(program), item) => {
+            let value = program
+                .one(item.scope_value(), base)
+                .map_err(|error| error.to_string())?;
+            text_key(&value)
+                .ok_or_else(|| format!("`key` returned {value}, expected text or a number"))
+        }
+        (None, BatchItem::File(file)) => Ok(file.path.stem().to_owned()),
+        (None, BatchItem::Value(value)) => text_key(value)
+            .ok_or_else(|| format!("an item is {}: declare its `key`", kind_of(value))),
+    }
+}
+
+/// The files that a pattern stands for.
+#[derive(Default)]
+pub(crate) struct GlobbedFiles {
+    files: Vec<FilePath>,
+    /// The matches that cannot be used.
+    refused: Vec<RefusedFile>,
+}
+
+impl GlobbedFiles {
+    /// Returns the files.
+    ///
+    /// # Errors
+    /// If matches cannot be used: all of them.
+    pub(crate) fn all(self) -> Result<Vec<FilePath>, String> {
+        match joined(self.refused.iter().map(|file| &file.why)) {
+            Some(reasons) => Err(reasons),
+            None => Ok(self.files),
+        }
+    }
 }
 
 /// Returns the files that a pattern stands for: what stages write is taken from the records, everything else from the disk.
@@ -207,17 +281,20 @@ pub(crate) fn glob(
     recorded: &Recorded<'_>,
     world: &dyn World,
     written: &dyn Fn(&str) -> bool,
-) -> Result<Vec<FilePath>, String> {
+) -> Result<GlobbedFiles, String> {
     let text = pattern.path.as_str();
     let is_written = pattern.root == crate::base::path::Root::Workspace && written(text);
+    let mut refused = Vec::new();
     let mut files: Vec<FilePath> = if is_written {
         recorded.matching(text)?
     } else {
         let found = world.matches(pattern.root, text)?;
-        if found.is_empty() {
+        refused = found.refused;
+        if found.files.is_empty() && refused.is_empty() {
             return Err(format!("no file matches `{pattern}`: put one there"));
         }
-        found
+        let files = found.files;
+        files
             .into_iter()
             .map(|path| FilePath {
                 root: pattern.root,
@@ -226,7 +303,7 @@ pub(crate) fn glob(
             .collect()
     };
     files.sort_by(|a, b| natural(a.path.as_str(), b.path.as_str()));
-    Ok(files)
+    Ok(GlobbedFiles { files, refused })
 }
 
 fn text_key(value: &Value) -> Option<String> {

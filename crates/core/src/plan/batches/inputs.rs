@@ -5,7 +5,7 @@ use crate::base::path::{FilePath, RelPath};
 use crate::expr::scope::Format;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::{ExpressionError, Input, InputSource, Stage};
-use crate::plan::batches::expand::glob;
+use crate::plan::batches::expand::{GlobbedFiles, glob};
 use crate::plan::batches::paths;
 use crate::plan::batches::recorded::Recorded;
 use crate::plan::batches::world::World;
@@ -120,7 +120,9 @@ pub fn resolve(
     let reads = stage.reads.iter().map(|path| {
         let place = paths::render(path, scope)?;
         let files = if path.is_pattern() {
-            glob(&place, recorded, world, written).map_err(|why| format!("`reads`: {why}"))?
+            let found = glob(&place, recorded, world, written);
+            let files = found.and_then(GlobbedFiles::all);
+            files.map_err(|why| format!("`reads`: {why}"))?
         } else {
             vec![place]
         };
@@ -159,6 +161,7 @@ fn one(
             } else {
                 found?
             };
+            let files = files.all()?;
             Ok(Resolved {
                 name,
                 files,

@@ -5,6 +5,24 @@ use crate::base::path::{FilePath, RelPath, Root};
 use crate::expr::scope::Reading;
 use serde_json::Value;
 
+/// The files that match a pattern.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Matches {
+    /// The files, in natural order.
+    pub files: Vec<RelPath>,
+    /// The matches that cannot be used, in natural order.
+    pub refused: Vec<RefusedFile>,
+}
+
+/// A match that cannot be used, such as one whose name is not UTF-8.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedFile {
+    /// Its path. A name that no record can hold is escaped with backslashes, which no path contains.
+    pub name: String,
+    /// The reason, with what to do.
+    pub why: String,
+}
+
 /// Reads files for planning.
 pub trait World {
     /// Returns the content of a file.
@@ -13,11 +31,11 @@ pub trait World {
     /// If it cannot be read or parsed; the text names the file.
     fn content(&self, file: &FilePath, reading: &Reading) -> Result<Value, String>;
 
-    /// Returns the files on the disk that match a pattern, in natural order.
+    /// Returns the files on the disk that match a pattern.
     ///
     /// # Errors
     /// If the pattern is wrong or a folder cannot be read.
-    fn matches(&self, root: Root, pattern: &str) -> Result<Vec<RelPath>, String>;
+    fn matches(&self, root: Root, pattern: &str) -> Result<Matches, String>;
 
     /// Returns true if there is a folder at this path.
     fn is_folder(&self, file: &FilePath) -> bool;

@@ -98,6 +98,7 @@ impl Observe for Disk {
                     key: key.to_owned(),
                     position,
                     items: Vec::new(),
+                    refused: None,
                 })
             });
         Ok(StageScan {

@@ -23,11 +23,15 @@ use milepost_core::model::record::Override;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::{Phase, StageState};
 use milepost_core::plan::overrides;
+use milepost_core::plan::scan::Collisions;
 use milepost_core::plan::selection::Selection;
 use milepost_store::store::checkpoint as stored;
 use milepost_store::store::journal;
 use milepost_store::store::layout::{self, Layout};
 use serde::Serialize;
+
+/// The most reasons why batches fail before they begin that are listed for a stage.
+const REASONS: usize = 20;
 
 /// The status of a workspace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -84,6 +88,9 @@ pub struct StageOverview {
     /// Outputs that were modified by hand and accepted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Override>,
+    /// Names of its files that some file systems take for one.
+    #[serde(skip_serializing_if = "Collisions::is_empty")]
+    pub collisions: Collisions,
     /// When the checkpoint was written, or the last event of the stage, in UTC.
     #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub when: Option<Timestamp>,
@@ -247,6 +254,7 @@ fn untouched(opened: &OpenProject, reports: &[StageReport]) -> Option<Vec<StageO
             spent: None,
             verdict: checkpoint.verdict,
             overrides: checkpoint.overrides,
+            collisions: Collisions::default(),
             when: Some(checkpoint.timestamp),
             checkpoint: Some(layout::checkpoint(stage.number).to_string()),
         })
@@ -328,6 +336,7 @@ fn line(
             .filter_map(|record| record.verdict)
             .reduce(|a, b| a && b),
         overrides: overrides::of_stage(&stage.name, known),
+        collisions: plan.map(|plan| plan.collisions.clone()).unwrap_or_default(),
         when: when.or_else(|| last_of(&present.records, &stage.name)),
         checkpoint: checkpoint.map(|_| layout::checkpoint(stage.number).to_string()),
     }
@@ -368,6 +377,23 @@ fn last_of(records: &[Record], stage: &str) -> Option<Timestamp> {
     of_stage.next().map(|record| record.timestamp)
 }
 
+/// Returns why batches fail before they begin, each reason once; `None` if none does.
+fn refusals(plan: &StagePlan) -> Option<String> {
+    let mut reasons: Vec<&str> = Vec::new();
+    let mut more = 0;
+    for refused in &plan.missing {
+        match reasons.len() {
+            _ if reasons.contains(&refused.why.as_str()) => {}
+            REASONS => more += 1,
+            _ => reasons.push(&refused.why),
+        }
+    }
+    let more = (more > 0).then(|| format!("{more} more"));
+    let reasons = reasons.into_iter().chain(more.as_deref());
+    let reasons: Vec<&str> = reasons.collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
 fn due(plan: &StagePlan) -> Option<PendingWork> {
     let forced = plan.will.iter().filter_map(|will| {
         let mut reasons = will.reasons.iter();
@@ -387,10 +413,7 @@ fn due(plan: &StagePlan) -> Option<PendingWork> {
         altered: plan.altered.iter().map(|file| file.path.clone()).collect(),
         checkpoint: plan.checkpoint,
         awaits: plan.awaits.clone(),
-        problem: plan
-            .problem
-            .clone()
-            .or_else(|| plan.missing.first().map(|missing| missing.why.clone())),
+        problem: plan.problem.clone().or_else(|| refusals(plan)),
     };
     (due != PendingWork::default()).then_some(due)
 }

@@ -175,7 +175,12 @@ fn batches(opened: &OpenProject, folder: &str) -> Result<Vec<RelPath>, OpsError>
     let glob = Glob::parse(&format!("{}/{BATCHES}", place.path))
         .map_err(|error| OpsError::Usage(error.to_string()))?;
     let files = opened.files.list(&glob, Root::Workspace);
-    let files = files.map_err(|error| OpsError::Outside(error.to_string()))?;
+    let found = files.map_err(|error| OpsError::Outside(error.to_string()))?;
+    if !found.refused.is_empty() {
+        let reasons: Vec<&str> = found.refused.iter().map(|file| &*file.why).collect();
+        return Err(OpsError::Outside(reasons.join("; ")));
+    }
+    let files = found.files;
     if files.is_empty() {
         return Err(usage(format!("contains no file `{BATCHES}`")));
     }

@@ -7,6 +7,7 @@ use milepost_core::model::choice::StoredNote;
 use milepost_core::model::fingerprint::Change;
 use milepost_core::model::reason::{Condition, Reason};
 use milepost_core::plan::decide::Alteration;
+use milepost_core::plan::scan::Collisions;
 use milepost_core::plan::schedule::{BatchFacts, Blocker};
 use milepost_store::store::layout;
 use serde::Serialize;
@@ -67,6 +68,9 @@ pub struct StagePlan {
     pub altered: Vec<ModifiedOutput>,
     /// Batches that fail before they begin: an input is missing, or a `[[require]]` does not hold.
     pub missing: Vec<RefusedBatch>,
+    /// Names of its files that some file systems take for one.
+    #[serde(skip_serializing_if = "Collisions::is_empty")]
+    pub collisions: Collisions,
     /// Why the stage cannot be planned.
     pub problem: Option<String>,
     /// Why the stage cannot begin, as a sentence.

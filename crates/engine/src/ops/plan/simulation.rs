@@ -143,6 +143,7 @@ impl<'a> Simulation<'a> {
         line: &mut StagePlan,
     ) -> Option<BatchSchedule> {
         line.certain = found.certain;
+        line.collisions.clone_from(&found.collisions);
         let context = self.opened.context();
         // The checkpoint counts as it is before the plan expects changes of the stage.
         let recorded = self.planned.state.stages.get(&stage.name);

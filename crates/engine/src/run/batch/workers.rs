@@ -299,7 +299,9 @@ pub(crate) fn work(
         if has_failed(&tried) {
             let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
             queue.failed += 1;
-            queue.closed |= !goes_on(order, stage_ctx.stage, survey, queue.failed);
+            // Files that cannot be used are all reported, and stop no other batch.
+            queue.closed |= found.batch.refused.is_none()
+                && !goes_on(order, stage_ctx.stage, survey, queue.failed);
         }
         let gone = sender
             .send(Message::Done {

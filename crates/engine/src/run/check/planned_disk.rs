@@ -9,12 +9,12 @@ use milepost_core::model::fingerprint::{FactKind, FactValue, Facts};
 use milepost_core::model::reason::Condition;
 use milepost_core::model::stage::{EachSource, Stage};
 use milepost_core::plan::pending::Pending;
-use milepost_core::plan::world::World;
+use milepost_core::plan::world::{Matches, World};
 use milepost_store::store::folders::{Folders, FoundFile};
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The disk, together with the stages that are still to run.
 pub(crate) struct PlannedDisk<'a, 'c> {
@@ -26,7 +26,7 @@ pub(crate) struct PlannedDisk<'a, 'c> {
     folders: Folders<'a>,
 }
 
-type Lists = BTreeMap<(Root, String), Result<Vec<RelPath>, String>>;
+type Lists = BTreeMap<(Root, String), Result<Matches, String>>;
 
 impl<'a, 'c> PlannedDisk<'a, 'c> {
     pub(crate) fn new(inner: &'a Context<'c>, stage: &'a Stage, pending: &'a Pending) -> Self {
@@ -55,6 +55,16 @@ impl<'a, 'c> PlannedDisk<'a, 'c> {
         };
         ctx.asked.file(file, seen);
         Ok(seen.map(|seen| seen.digest))
+    }
+
+    /// Returns the files that matched patterns so far.
+    pub(crate) fn listed(&self) -> Vec<Arc<str>> {
+        let lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = lists.iter().filter_map(|((root, _), found)| {
+            let files = found.as_ref().ok()?.files.iter().cloned();
+            Some(files.map(|path| FilePath { root: *root, path }.text()))
+        });
+        found.flatten().collect()
     }
 
     /// Returns true if a file will be removed.
@@ -179,7 +189,7 @@ impl World for BatchDisk<'_, '_, '_> {
         content
     }
 
-    fn matches(&self, root: Root, pattern: &str) -> Result<Vec<RelPath>, String> {
+    fn matches(&self, root: Root, pattern: &str) -> Result<Matches, String> {
         let mut lists = self
             .world
             .lists

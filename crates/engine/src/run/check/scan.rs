@@ -3,6 +3,7 @@
 use crate::run::check::planned_disk::{BatchDisk, PlannedDisk};
 use crate::run::check::preconditions;
 use crate::run::context::Context;
+use milepost_core::base::collision::collisions;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::glob::is_pattern;
 use milepost_core::base::path::{FilePath, RelPath};
@@ -17,7 +18,7 @@ use milepost_core::plan::expand::{Batch, expand};
 use milepost_core::plan::inputs::{Missed, Resolved, resolve};
 use milepost_core::plan::pending::Pending;
 use milepost_core::plan::recorded::Recorded;
-use milepost_core::plan::scan::{BatchScan, StageScan};
+use milepost_core::plan::scan::{BatchScan, Collisions, StageScan};
 use milepost_core::plan::settings::{Settings, run_scope};
 use milepost_core::plan::{facts, lineage, overrides, paths};
 use milepost_store::store::files::FileError;
@@ -41,7 +42,7 @@ pub(crate) enum Keep<'a> {
 /// Scans a stage.
 ///
 /// # Errors
-/// When its batches cannot be determined, or a path leaves its folder.
+/// When its batches cannot be determined.
 pub(crate) fn survey(
     ctx: &Context<'_>,
     stage: &Stage,
@@ -73,7 +74,8 @@ pub(crate) fn survey(
     let differing = differing.filter(|differing| are_enough(stage, differing));
     let certain = !world.batches_may_differ();
     let recorded = Recorded::of(state);
-    let batches = match expand(stage, &scope, &recorded, ctx, &written) {
+    let disk = BatchDisk::new(&world, None);
+    let batches = match expand(stage, &scope, &recorded, &disk, &written) {
         Ok(batches) => batches,
         Err(_) if !certain => Vec::new(),
         Err(error) => return Err(error.to_string()),
@@ -111,8 +113,15 @@ pub(crate) fn survey(
         settings: &settings,
         overrides: &overrides,
     };
+    let batches = scanner.scan_all(batches, &scope);
+    let collisions = scanner.collisions(&batches);
+    if !collisions.is_empty() {
+        // The next run warns again.
+        ctx.asked.spoil();
+    }
     Ok(StageScan {
-        batches: scanner.scan_all(batches, &scope)?,
+        batches,
+        collisions,
         shared,
         shared_id,
         certain,
@@ -159,11 +168,7 @@ struct BatchScanner<'a, 'c> {
 const BATCHES_PER_THREAD: usize = 64;
 
 impl BatchScanner<'_, '_> {
-    fn scan_all(
-        &self,
-        batches: Vec<Batch>,
-        scope: &Map<String, Value>,
-    ) -> Result<Vec<BatchScan>, String> {
+    fn scan_all(&self, batches: Vec<Batch>, scope: &Map<String, Value>) -> Vec<BatchScan> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = cores.min(batches.len() / BATCHES_PER_THREAD).max(1);
         let share = batches.len().div_ceil(threads).max(1);
@@ -176,7 +181,7 @@ impl BatchScanner<'_, '_> {
                 .into_iter()
                 .map(|share| self.look_at(share, scope))
                 .next()
-                .unwrap_or_else(|| Ok(Vec::new()));
+                .unwrap_or_default();
         }
         std::thread::scope(|scoped| {
             let mut threads = Vec::with_capacity(shares.len());
@@ -186,19 +191,15 @@ impl BatchScanner<'_, '_> {
             let mut all = Vec::new();
             for thread in threads {
                 match thread.join() {
-                    Ok(found) => all.append(&mut found?),
+                    Ok(mut found) => all.append(&mut found),
                     Err(panic) => std::panic::resume_unwind(panic),
                 }
             }
-            Ok(all)
+            all
         })
     }
 
-    fn look_at(
-        &self,
-        batches: Vec<Batch>,
-        scope: &Map<String, Value>,
-    ) -> Result<Vec<BatchScan>, String> {
+    fn look_at(&self, batches: Vec<Batch>, scope: &Map<String, Value>) -> Vec<BatchScan> {
         // All batches share one scope, in which each replaces the items.
         let mut names = Value::Object(scope.clone());
         let mut surveyed = Vec::with_capacity(batches.len());
@@ -208,12 +209,12 @@ impl BatchScanner<'_, '_> {
                     names.insert(name.clone(), item.scope_value());
                 }
             }
-            surveyed.push(self.look(batch, &names)?);
+            surveyed.push(self.look(batch, &names));
         }
-        Ok(surveyed)
+        surveyed
     }
 
-    fn look(&self, batch: Batch, scope: &Value) -> Result<BatchScan, String> {
+    fn look(&self, batch: Batch, scope: &Value) -> BatchScan {
         let known = self.known.and_then(|known| known.batches.get(&batch.key));
         let record = known.and_then(|found| found.record.as_ref());
         let recorded_shared = self
@@ -221,6 +222,13 @@ impl BatchScanner<'_, '_> {
             .zip(record)
             .map(|(known, record)| known.shared(record))
             .unwrap_or_default();
+        if let Some(why) = batch.refused.clone() {
+            return BatchScan {
+                targets: self.targets(scope).unwrap_or_default(),
+                decision: Err(Missed::from(why)),
+                ..BatchScan::reused(batch)
+            };
+        }
         let policy = (self.policy)(&batch.key);
         let is_kept = match self.keep {
             Keep::All => true,
@@ -234,9 +242,17 @@ impl BatchScanner<'_, '_> {
         };
         let as_before = record.is_some_and(|record| self.is_as_before(record));
         if as_before && !is_kept && policy != RebuildPolicy::Forced && forced.is_none() {
-            return Ok(BatchScan::reused(batch));
+            return BatchScan::reused(batch);
         }
-        let targets = self.targets(scope)?;
+        // Without targets, no placeholder is written where an output cannot be.
+        let failed = |why: String| BatchScan {
+            decision: Err(Missed::from(why)),
+            ..BatchScan::reused(batch.clone())
+        };
+        let targets = match self.targets(scope) {
+            Ok(targets) => targets,
+            Err(why) => return failed(why),
+        };
         let recorded = record.map(|record| &record.facts);
         let asked = BatchDisk::new(self.world, recorded);
         let written = |pattern: &str| {
@@ -271,7 +287,7 @@ impl BatchScanner<'_, '_> {
                     overrides: self.overrides.clone(),
                     decision,
                 };
-                return Ok(self.required(surveyed, false));
+                return self.required(surveyed, false);
             }
         };
         let is_settled = waits.is_empty();
@@ -280,7 +296,10 @@ impl BatchScanner<'_, '_> {
             .filter(|path| !path.as_str().contains('*'))
             .cloned()
             .collect();
-        let on_disk = self.on_disk(&targets, record)?;
+        let on_disk = match self.on_disk(&targets, record) {
+            Ok(on_disk) => on_disk,
+            Err(why) => return failed(why),
+        };
         let found = Found {
             known,
             recorded_shared,
@@ -294,7 +313,7 @@ impl BatchScanner<'_, '_> {
         };
         let decision = Ok(decide(&found));
         if !is_kept && decision == Ok(Decision::Reused) {
-            return Ok(BatchScan::reused(batch));
+            return BatchScan::reused(batch);
         }
         let surveyed = BatchScan {
             asked_since: asked_since(),
@@ -305,7 +324,7 @@ impl BatchScanner<'_, '_> {
             overrides: self.overrides.clone(),
             decision,
         };
-        Ok(self.required(surveyed, is_settled))
+        self.required(surveyed, is_settled)
     }
 
     /// Returns the batch; it fails if it would run and a precondition does not hold.
@@ -348,6 +367,27 @@ impl BatchScanner<'_, '_> {
                 && !facts.any(|(key, _)| differs(&key.name))
                 && !outputs.any(|made| differing.has(made.path.as_str()))
         })
+    }
+
+    /// Returns the names of files that some file systems take for one.
+    fn collisions(&self, batches: &[BatchScan]) -> Collisions {
+        let inputs = self.world.listed();
+        let inputs: Vec<&str> = inputs.iter().map(|name| &**name).collect();
+        let mut outputs = Vec::new();
+        for found in batches {
+            if found.targets.is_empty()
+                && let Some(known) = self.known
+                && let Some(batch) = known.batches.get(&found.batch.key)
+            {
+                outputs.extend(batch.files().map(RelPath::as_str));
+            }
+            let targets = found.targets.values().map(RelPath::as_str);
+            outputs.extend(targets.filter(|path| !is_pattern(path)));
+        }
+        Collisions {
+            inputs: collisions(&inputs),
+            outputs: collisions(&outputs),
+        }
     }
 
     /// Returns the paths of the outputs and the marker.

@@ -2,14 +2,11 @@
 
 use super::folder::{Folder, OpenedEntry, Start};
 use super::stamp::FileStamp;
-use crate::store::layout::OWN;
 use crate::store::read;
 use milepost_core::base::digest::{Digest, Hasher};
 use milepost_core::base::glob::Glob;
-use milepost_core::base::natural::natural;
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::base::source::Source;
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -68,21 +65,13 @@ pub enum FileError {
         /// What is there.
         found: &'static str,
     },
-    /// Two names differ only in case, so that some file systems can hold only one of the files.
-    #[error(
-        "`{a}` and `{b}` differ only in the case of letters: rename one, it is lost on other machines"
-    )]
-    Case {
-        /// One.
-        a: RelPath,
-        /// The other.
-        b: RelPath,
-    },
     /// A name is not UTF-8, or contains control characters or backslashes.
-    #[error("the name of {path:?} cannot be written in a record: rename the file")]
+    #[error(
+        "the name of `{file}` cannot be written in a record: rename the file to UTF-8 without control characters and backslashes"
+    )]
     Name {
-        /// The file.
-        path: PathBuf,
+        /// The path of the file, escaped.
+        file: String,
     },
     /// The system refused to read it.
     #[error("cannot read `{file}`: {source}")]
@@ -231,144 +220,6 @@ impl Files {
         names.sort_unstable();
         Some(names)
     }
-
-    /// Lists the files that match, in natural order, without Milepost's own files. It is an error if a link leads a match out of the
-    /// root, a match is no regular file, a name cannot be recorded, or two names differ only in case.
-    pub fn list(&self, glob: &Glob, root: Root) -> Result<Vec<RelPath>, FileError> {
-        let base = self.folder(root);
-        let start = match glob.folder() {
-            Some(folder) => {
-                let path = folder.clone();
-                self.resolve(&FilePath { root, path })?
-            }
-            None => base.to_owned(),
-        };
-        if !start.is_dir() {
-            return Ok(Vec::new());
-        }
-        let is_own = |entry: &walkdir::DirEntry| entry.file_name() == OWN;
-        let deepest = depth_of(glob);
-        let walk = walkdir::WalkDir::new(&start)
-            .follow_links(true)
-            .min_depth(1)
-            .max_depth(deepest)
-            .into_iter()
-            .filter_entry(|entry| !is_own(entry));
-        let mut found = Vec::new();
-        for entry in walk {
-            let entry = match entry {
-                Ok(entry) => entry,
-                Err(error) => {
-                    // A dead link, as editors leave them, is nobody's input unless it matches.
-                    let path = error.path().unwrap_or(&start).to_owned();
-                    let is_dead = path
-                        .symlink_metadata()
-                        .is_ok_and(|found| found.is_symlink());
-                    if is_dead && matching(glob, base, &path)?.is_none() {
-                        continue;
-                    }
-                    let file = path
-                        .strip_prefix(base)
-                        .unwrap_or(&path)
-                        .display()
-                        .to_string();
-                    if is_dead && let Ok(target) = path.read_link() {
-                        return Err(FileError::Dead { file, target });
-                    }
-                    let source = error.into();
-                    return Err(FileError::Read { file, source });
-                }
-            };
-            if entry.file_type().is_dir() {
-                if entry.path_is_symlink() && entry.depth() < deepest {
-                    stays_inside(root, base, entry.path())?;
-                }
-                continue;
-            }
-            let Some(path) = matching(glob, base, entry.path())? else {
-                continue;
-            };
-            if entry.path_is_symlink() {
-                let path = path.clone();
-                self.resolve(&FilePath { root, path })?;
-            }
-            if !entry.file_type().is_file() {
-                let file = FilePath { root, path };
-                let found = read::kind_of(entry.file_type());
-                return Err(FileError::NoFile { file, found });
-            }
-            found.push(path);
-        }
-        found.sort_by(|a, b| natural(a.as_str(), b.as_str()));
-        no_case_twins(&found)?;
-        Ok(found)
-    }
-}
-
-/// The path of an entry in its root, if it matches.
-fn matching(glob: &Glob, base: &Path, entry: &Path) -> Result<Option<RelPath>, FileError> {
-    let inside = entry.strip_prefix(base).unwrap_or(entry);
-    if let Some(path) = inside.to_str().and_then(|text| RelPath::parse(text).ok()) {
-        return Ok(glob.matches(&path).then_some(path));
-    }
-    // Told apart by what a reader would take the name for.
-    let plain: String = inside
-        .to_string_lossy()
-        .chars()
-        .map(|c| if c.is_control() || c == '\\' { '_' } else { c })
-        .collect();
-    let path = entry.to_owned();
-    match RelPath::parse(&plain) {
-        Ok(plain) if glob.matches(&plain) => Err(FileError::Name { path }),
-        _ => Ok(None),
-    }
-}
-
-/// That a linked folder, below which matches can lie, is in the root.
-fn stays_inside(root: Root, base: &Path, folder: &Path) -> Result<(), FileError> {
-    let file = folder.display().to_string();
-    let target = folder
-        .canonicalize()
-        .map_err(|source| FileError::Read { file, source })?;
-    if target.starts_with(base) {
-        return Ok(());
-    }
-    let inside = folder.strip_prefix(base).unwrap_or(folder);
-    match inside.to_str().and_then(|text| RelPath::parse(text).ok()) {
-        Some(path) => Err(FileError::Leaves {
-            file: FilePath { root, path },
-            target,
-        }),
-        None => Err(FileError::Name {
-            path: folder.to_owned(),
-        }),
-    }
-}
-
-/// How deep below the glob's folder a match can lie.
-fn depth_of(glob: &Glob) -> usize {
-    let folder = glob.folder();
-    let after = folder.map_or(0, |folder| folder.as_str().len() + 1);
-    let rest = &glob.as_str()[after..];
-    if rest.split('/').any(|part| part == "**") {
-        usize::MAX
-    } else {
-        rest.split('/').count()
-    }
-}
-
-/// That no two of these differ only in case.
-pub(crate) fn no_case_twins(paths: &[RelPath]) -> Result<(), FileError> {
-    let mut seen: HashMap<String, &RelPath> = HashMap::with_capacity(paths.len());
-    for b in paths {
-        if let Some(a) = seen.insert(b.as_str().to_lowercase(), b)
-            && a != b
-        {
-            let (a, b) = (a.clone(), b.clone());
-            return Err(FileError::Case { a, b });
-        }
-    }
-    Ok(())
 }
 
 /// Returns a path with all links resolved. Parts that do not exist stay as they are.

@@ -8,6 +8,7 @@
 pub mod files;
 pub mod folder;
 pub mod folders;
+mod listing;
 pub mod stamp;
 pub mod statcache;
 pub mod up_to_date;

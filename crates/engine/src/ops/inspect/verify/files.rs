@@ -21,22 +21,30 @@ pub(super) fn differs(recorded: Digest, present: Digest) -> String {
     )
 }
 
+/// Returns why a file cannot be compared with its record.
+fn unreadable(error: &std::io::Error) -> String {
+    format!("it cannot be read: {error}")
+}
+
 impl Audit<'_> {
     /// Lists accepted modifications, and compares the stored copies with their digests.
-    pub(super) fn accepted(&mut self, stage: &str, known: &StageState) -> Result<(), OpsError> {
+    pub(super) fn accepted(&mut self, stage: &str, known: &StageState) {
         for one in overrides::of_stage(stage, known) {
             if let (Some(to), true) = (one.to, one.at.is_some()) {
                 let copy = accepted::place(to);
                 let place = self.opened.workspace.layout.at(&copy);
-                let found = digest_of(&place).map_err(OpsError::unreadable(&copy))?;
                 let key = Some(one.batch.as_str());
-                match found {
-                    Some((digest, _)) if digest == to => {}
-                    Some(_) => {
+                match digest_of(&place) {
+                    Ok(Some((digest, _))) if digest == to => {}
+                    Err(error) => {
+                        let message = unreadable(&error);
+                        self.add(Severity::Altered, Some(stage), key, Some(&copy), message);
+                    }
+                    Ok(Some(_)) => {
                         let message = "the copy of accepted content was modified".to_owned();
                         self.add(Severity::Altered, Some(stage), key, Some(&copy), message);
                     }
-                    None => {
+                    Ok(None) => {
                         let message = "the copy of accepted content is missing".to_owned();
                         self.add(Severity::Note, Some(stage), key, Some(&copy), message);
                     }
@@ -44,17 +52,16 @@ impl Audit<'_> {
             }
             self.overrides.push(one);
         }
-        Ok(())
     }
 
     /// Compares each recorded file with its digest, without the cache.
-    pub(super) fn files(&mut self, stage: &str, known: &StageState) -> Result<(), OpsError> {
+    pub(super) fn files(&mut self, stage: &str, known: &StageState) {
         for (key, made) in known.outputs() {
             let place = self.opened.workspace.layout.at(&made.path);
-            let found = digest_of(&place).map_err(OpsError::unreadable(&made.path))?;
-            let message = match found {
-                None => "it is not there".to_owned(),
-                Some((digest, size)) => {
+            let message = match digest_of(&place) {
+                Err(error) => unreadable(&error),
+                Ok(None) => "it is not there".to_owned(),
+                Ok(Some((digest, size))) => {
                     self.checked.files += 1;
                     self.checked.bytes += size;
                     if digest == made.digest {
@@ -71,7 +78,6 @@ impl Audit<'_> {
                 message,
             );
         }
-        Ok(())
     }
 
     /// Compares a stage's checkpoint with the journal and the manifest.

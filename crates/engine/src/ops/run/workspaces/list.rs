@@ -61,10 +61,24 @@ pub fn entries(request: &Request, file: &Path) -> Result<WorkspaceList, OpsError
     let (pipeline, _) = declarations(&project)?;
     let shown = file.display();
     let wrong = |why: String| OpsError::Usage(format!("`--workspaces {shown}`: {why}"));
-    let reading = Reading::from(Format::of_path(&file.to_string_lossy()));
+    // A pipe, such as `/dev/stdin`, has no ending.
+    let is_named = file.extension().is_some();
+    let format = if is_named {
+        Format::of_path(&file.to_string_lossy())
+    } else {
+        Format::Json
+    };
+    let reading = Reading::from(format);
     let source = Outside(file.to_owned());
-    let content =
-        parse(&source.name(), &source, &reading).map_err(|error| wrong(error.to_string()))?;
+    let content = parse(&source.name(), &source, &reading).map_err(|error| {
+        wrong(if is_named {
+            error.to_string()
+        } else {
+            format!(
+                "{error}\nhelp: the name has no ending such as `.csv`, so the list is read as JSON"
+            )
+        })
+    })?;
     // A first line with data would be lost as a header.
     if reading.format == Format::Csv && content == Value::Array(Vec::new()) {
         let why = "the table has no rows: its first line names the columns";

@@ -153,7 +153,8 @@ fn holds(block: &NotesBlock, files: &Files, cache: &StatCache, all: &Mutex<Reche
                 listed.folder.is_some() && files.stamp_of_folder(&glob, *root) == listed.folder;
             is_same
                 || files.list(&glob, *root).is_ok_and(|found| {
-                    names_digest(found.iter().map(RelPath::as_str)) == listed.digest
+                    let names = found.files.iter().map(RelPath::as_str);
+                    found.refused.is_empty() && names_digest(names) == listed.digest
                 })
         }
         NotesBlock::Folder {

@@ -64,7 +64,7 @@ impl PathParts {
         let glob = Glob::parse("inputs/*.txt").unwrap();
         let folder = files.stamp_of_folder(&glob, Root::Workspace).unwrap();
         let settled = Some(folder).filter(|stamp| stamp.was_settled(before));
-        let found = files.list(&glob, Root::Workspace).unwrap();
+        let found = files.list(&glob, Root::Workspace).unwrap().files;
         asked.list(Root::Workspace, "inputs/*.txt", &found, settled);
         asked.folder(&"inputs".parse().unwrap(), true);
         let inputs = RelPath::parse("inputs").unwrap();
