@@ -209,13 +209,18 @@ fn items(
             refused: None,
         });
     }
+    let known = items.iter().map(|item| item.key.clone());
+    let mut keys: BTreeSet<String> = match refused.as_slice() {
+        [] => BTreeSet::new(),
+        _ => known.collect(),
+    };
     for (item, file) in refused {
         // One file that cannot be used must not stop the batches of the others.
         let key = match &each.key {
             Some(_) => item_key(each, &item, base).ok(),
             None => Some(stem(&file.name).to_owned()),
         };
-        let key = key.filter(|key| items.iter().all(|other| other.key != *key));
+        let key = key.filter(|key| keys.insert(key.clone()));
         items.push(EachItem {
             key: key.unwrap_or(file.name),
             item,

@@ -98,7 +98,7 @@ pub(super) fn batch_why(
         quarantine,
         asked: batch_calls(opened, &stage.name, key, record)?,
         inputs: inputs(state, record.map(|record| &record.facts), &batch.own),
-        outputs: outputs(opened, record)?,
+        outputs: outputs(opened, record),
         made_from: of_kind(false),
         judged_by: of_kind(true),
     })))
@@ -168,26 +168,25 @@ fn inputs(state: &State, recorded: Option<&Facts>, present: &Facts) -> Vec<Input
         .collect()
 }
 
-fn outputs(
-    opened: &OpenProject,
-    record: Option<&BatchRecord>,
-) -> Result<Vec<OutputFile>, OpsError> {
+fn outputs(opened: &OpenProject, record: Option<&BatchRecord>) -> Vec<OutputFile> {
     let Some(record) = record else {
-        return Ok(Vec::new());
+        return Vec::new();
     };
     let made = record.outputs.iter();
     made.map(|made| {
-        let there = opened
-            .context()
-            .digest(&FilePath::workspace(made.path.clone()))
-            .map_err(OpsError::World)?;
-        Ok(OutputFile {
+        let file = FilePath::workspace(made.path.clone());
+        let state = match opened.context().digest(&file) {
+            Ok(there) => FileState::of(there, made, record),
+            // The decision says why it cannot be read.
+            Err(_) => FileState::Altered,
+        };
+        OutputFile {
             name: made.name.clone(),
             path: made.path.to_string(),
             digest: made.digest,
             size: made.size,
-            state: FileState::of(there, made, record),
-        })
+            state,
+        }
     })
     .collect()
 }
