@@ -72,6 +72,7 @@ fn folded(name: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use super::Distinction::{Case, Normalization};
     use super::*;
 
     #[test]
@@ -98,7 +99,6 @@ mod tests {
             .iter()
             .map(|pair| (&*pair.a, &*pair.b, pair.by))
             .collect();
-        use Distinction::{Case, Normalization};
         let expected = [
             ("in/A.json", "in/a.json", Case),
             ("in/STRASSE", "in/stra\u{df}e", Case),
