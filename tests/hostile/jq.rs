@@ -1,5 +1,7 @@
 //! Filters over hostile inputs end within memory and depth.
 
+mod places;
+
 use crate::support::{Project, RunResult};
 use milepost_core::expr::jq::Jq;
 use serde_json::json;

@@ -201,7 +201,7 @@ fn memory_time_and_kind_of_end_are_named() {
 }
 
 /// The workers that a process started.
-fn workers_of(process: u32) -> Vec<u32> {
+pub(super) fn workers_of(process: u32) -> Vec<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task"));
     let lists = tasks.into_iter().flatten().flatten().map(|task| {
         let list = std::fs::read_to_string(task.path().join("children"));
@@ -221,7 +221,7 @@ fn reads(process: u32, file: &str) -> bool {
 }
 
 /// Returns the first value that is there, within the patience of a test.
-fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+pub(super) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + Duration::from_secs(20);
     loop {
         if let Some(found) = look() {

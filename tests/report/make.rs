@@ -5,6 +5,7 @@ use std::io::Cursor;
 use milepost_core::expr::jq::Jq;
 use milepost_core::expr::template::Template;
 use milepost_engine::steps::workbook::{Workbook, file_feed, write_workbook};
+use milepost_engine::steps::worker::PlanEvaluator;
 use milepost_formats::pdf::{PdfInfo, markdown_to_pdf};
 use milepost_formats::xlsx::XlsxInfo;
 use serde_json::{Map, Value, json};
@@ -52,7 +53,15 @@ pub fn make(records: &[Value], mut scope: Map<String, Value>) -> Reports {
         date,
         ..XlsxInfo::default()
     };
-    write_workbook(&workbook, &scope, &mut *feed, &info, &mut xlsx).unwrap();
+    write_workbook(
+        &workbook,
+        &scope,
+        &mut *feed,
+        &info,
+        &PlanEvaluator::default(),
+        &mut xlsx,
+    )
+    .unwrap();
 
     let template = Template::compile("templates/report.md", &read("templates/report.md")).unwrap();
     let markdown = template.render(&Value::Object(scope)).unwrap();

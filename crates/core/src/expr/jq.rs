@@ -6,6 +6,7 @@
 
 mod data;
 mod direct;
+mod evaluator;
 mod fault;
 mod jaq;
 mod library;
@@ -22,9 +23,10 @@ use jaq_core::load::parse::Parser;
 use jaq_json::Val;
 use serde_json::Value;
 
-use direct::program::{Direct, Space};
-pub use fault::JqError;
+use direct::program::{Direct, Halt, Space};
+pub use evaluator::{Evaluation, EvaluationInput, Evaluator, Limited};
 use fault::ProgramText;
+pub use fault::{JqError, Limit};
 use jaq::JaqFilter;
 use values::{read, to_val, to_value};
 
@@ -34,6 +36,7 @@ use super::mentions::Mentions;
 #[derive(Clone)]
 pub struct Jq {
     filter: JaqFilter,
+    source: Arc<str>,
     vars: Vec<String>,
     names: BTreeSet<String>,
     mentions: Mentions,
@@ -79,6 +82,7 @@ impl Jq {
         }
         Ok(Jq {
             filter,
+            source: source.into(),
             vars: vars.iter().map(|&var| var.to_owned()).collect(),
             names: found.names,
             mentions: found.mentions,
@@ -92,6 +96,11 @@ impl Jq {
     /// Returns the program's name, as given.
     pub fn name(&self) -> &str {
         self.filter.name()
+    }
+
+    /// Returns its text.
+    pub fn source(&self) -> &str {
+        &self.source
     }
 
     /// Returns every identifier that the program uses as a field (`.x`, `."x"`, `["x"]`, `{x}`) or a variable (`$x`).
@@ -111,7 +120,7 @@ impl Jq {
     }
 
     /// Returns the names of its variables, in order.
-    pub(crate) fn vars(&self) -> &[String] {
+    pub fn vars(&self) -> &[String] {
         &self.vars
     }
 
@@ -126,7 +135,21 @@ impl Jq {
         self.direct.is_some() && !self.grows
     }
 
-    /// Binds values to the variables, so that many inputs can be run without converting the values again.
+    /// Binds values to the variables, so that many inputs can be run without converting the values again. The evaluator runs
+    /// what could take more memory or stack than this process may lose.
+    ///
+    /// # Errors
+    /// If the number of values is not the number of variables.
+    pub fn limited<'a>(
+        &'a self,
+        vars: &[Value],
+        evaluator: &'a dyn Evaluator,
+    ) -> Result<Limited<'a>, JqError> {
+        Ok(Limited::new(self.bind(vars)?, vars, evaluator))
+    }
+
+    /// Binds values to the variables. The program runs in this process without limits: only for a process that may end, and
+    /// for programs and values that are known.
     ///
     /// # Errors
     /// If the number of values is not the number of variables.
@@ -157,6 +180,7 @@ impl Jq {
             jq: self,
             vars,
             fields,
+            units: u64::MAX,
             space: self.direct.as_ref().map(|direct| direct.space()),
         })
     }
@@ -206,6 +230,8 @@ pub struct Bound<'a> {
     vars: Vec<Val>,
     /// The fields of the input that the program mentions.
     fields: BTreeSet<String>,
+    /// How much a run may do, if the program has no recursion.
+    units: u64,
     space: Option<Space>,
 }
 
@@ -342,9 +368,15 @@ impl Bound<'_> {
         };
         match (&self.jq.direct, &self.space) {
             (Some(direct), Some(space)) => {
-                let ran = direct.run(space, &self.vars, input, inputs, &mut |val| take(Ok(val)));
-                if let Err(error) = ran {
-                    take(Err(error));
+                let mut give = |val| take(Ok(val));
+                let (vars, units) = (&self.vars, self.units);
+                match direct.run(space, vars, input, inputs, units, &mut give) {
+                    Ok(()) | Err(Halt::Enough) => {}
+                    Err(Halt::Error(error)) => _ = take(Err(error)),
+                    Err(Halt::Spent) => {
+                        let message = "it takes too many steps to run here";
+                        return Err(self.jq.fault(message).of(Limit::Steps));
+                    }
                 }
             }
             _ => {

@@ -3,6 +3,7 @@
 use super::http_status::StatusClass;
 use crate::base::redact::Redactor;
 use crate::base::visible::{visible, visible_message};
+use crate::expr::jq::Limit;
 use crate::expr::scope::ScopeError;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -59,6 +60,15 @@ pub enum OutcomeKind {
 }
 
 impl OutcomeKind {
+    /// Returns the kind for a limit that ended a program.
+    pub fn of_limit(limit: Limit) -> Self {
+        match limit {
+            Limit::Memory => Self::Memory,
+            Limit::Time | Limit::Steps => Self::Timeout,
+            Limit::Crash => Self::Crash,
+        }
+    }
+
     /// Returns the name in `[errors]` and in JSON.
     pub fn name(self) -> &'static str {
         match self {

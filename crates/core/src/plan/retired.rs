@@ -57,7 +57,7 @@ fn skipped<'a>(stage: &'a Stage, scope: &Map<String, Value>) -> BTreeSet<&'a str
                     let root = name.split('.').next().unwrap_or_default();
                     KNOWN.contains(&root)
                 });
-                if !is_known || when.jq.takes_whole() {
+                if !is_known || when.jq.takes_whole() || !when.jq.is_bounded() {
                     return false;
                 }
                 let input = Value::Object(scope.clone());

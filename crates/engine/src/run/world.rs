@@ -1,10 +1,13 @@
 //! The disk as a plan observes it.
 
 use crate::run::context::Context;
+use crate::steps::worker::PlanEvaluator;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, Root};
+use milepost_core::expr::jq::Evaluator;
 use milepost_core::expr::scope::{self, Reading};
+use milepost_core::model::stage::Stage;
 use milepost_core::plan::world::{Matches, World};
 use milepost_store::store::folder::OpenedEntry;
 use serde_json::Value;
@@ -86,6 +89,10 @@ impl World for Context<'_> {
         };
         self.asked.file(file, seen);
         Ok(seen.map(|seen| seen.digest))
+    }
+
+    fn evaluator(&self, stage: &Stage) -> Box<dyn Evaluator> {
+        Box::new(PlanEvaluator::of(stage))
     }
 }
 

@@ -4,6 +4,7 @@ use super::agent::handle::StageAgents;
 use super::calls::{Calls, Pace, ProviderBatchUpdate};
 use super::cancel::CancelToken;
 use super::command::{StartedProcess, StopSignal};
+use super::worker::JqWorkers;
 use jiff::Timestamp;
 use milepost_agents::http::SharedHttp;
 use milepost_core::base::digest::Digest;
@@ -22,6 +23,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -137,6 +139,8 @@ pub(crate) struct BatchContext<'a> {
     pub(crate) stop: &'a dyn StopSignal,
     /// Cancels the attempt. Reading and writing its files checks it.
     pub(crate) cancel: &'a Arc<CancelToken>,
+    /// Evaluates the programs of the batch.
+    pub(crate) jq: Rc<JqWorkers>,
     /// Returns the time that the stage has left; `None` if it has no limit.
     pub(crate) left: &'a dyn Fn() -> Option<Duration>,
     /// Told while it goes on.

@@ -57,6 +57,22 @@ impl CancelToken {
         end.map(|end| end.left())
     }
 
+    /// Returns this token if its time is limited, and otherwise one for a piece of work with this limit. Both are cancelled when
+    /// the run is stopped.
+    pub(crate) fn or_within(self: &Arc<Self>, time: Duration) -> Arc<Self> {
+        if self
+            .end
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some()
+        {
+            return Arc::clone(self);
+        }
+        let token = Self::new(Arc::clone(&self.stop_flag));
+        token.set_time(Some(time));
+        token
+    }
+
     /// Returns why work is cancelled; `None` if it may continue.
     pub(crate) fn reason(&self) -> Option<CancelReason> {
         if self.stop_flag.load(Ordering::Relaxed) {

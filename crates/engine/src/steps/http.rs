@@ -1,7 +1,7 @@
 //! The step `http`: calls a service and writes its reply.
 
 use super::batch_context::{BatchContext, StepReport, StepResult, input_failure, parse_failure};
-use super::{files, jq, values, worker};
+use super::{files, jq, values};
 use milepost_agents::fault::{CallFault, FaultKind};
 use milepost_agents::http::{
     Cancelled, HttpError, HttpRequest, HttpResponse, LARGEST, Method, SharedHttp, origin, shown,
@@ -146,8 +146,7 @@ fn body(
     let scope = with_base64(&ctx.scope, &program.jq)?;
     let input = scope.input_of(&program.jq)?;
     let vars = scope.vars_of(&program.jq)?;
-    let memory = ctx.stage.policy.memory;
-    let value = worker::jq::one(program, input, vars, memory, ctx.cancel)?;
+    let value = ctx.jq.one(program, input, &vars)?;
     let bytes = serde_json::to_vec(&value).map_err(parse_failure)?;
     Ok(Some((bytes, "application/json")))
 }

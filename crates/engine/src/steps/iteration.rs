@@ -4,9 +4,7 @@ use super::batch_context::{
     BatchContext, StepEvent, StepReport, cancelled, output_failure, parse_failure,
 };
 use super::cancel::CancelReason;
-use super::{
-    agent, files, http, jq, merge, pdf_text, process, split, values, wait, workbook, worker,
-};
+use super::{agent, files, http, jq, merge, pdf_text, process, split, values, wait, workbook};
 use milepost_core::expr::scope::{Format, Reading};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::retry;
@@ -96,8 +94,7 @@ fn is_wanted(ctx: &mut BatchContext<'_>, step: &Step) -> Result<bool, Outcome> {
         return Ok(true);
     };
     let (input, vars) = values::scope_of(ctx, when)?;
-    let memory = ctx.stage.policy.memory;
-    match worker::jq::one(when, input, vars, memory, ctx.cancel)? {
+    match ctx.jq.one(when, input, &vars)? {
         Value::Bool(yes) => Ok(yes),
         other => Err(parse_failure(format!(
             "`when`: expected true or false, found {other}"
@@ -193,6 +190,7 @@ fn run_limited(ctx: &mut BatchContext<'_>, step: &Step) -> Result<StepReport, Ou
     // `run_command` ends a program and gives it time to shut down. `wait` reports itself what it waited for.
     ctx.cancel.set_time(if ends_itself { left } else { least });
     let done = run_step(ctx, step, least.unwrap_or(COMMAND_TIMEOUT));
+    let done = ctx.jq.named(done);
     let named = time.filter(|_| !ends_itself);
     let named = named.map(|time| (step.kind.name(), time));
     let done = done.map_err(|outcome| cause_of(ctx, named, outcome));

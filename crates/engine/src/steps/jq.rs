@@ -3,16 +3,16 @@
 use super::batch_context::{
     BatchContext, StepReport, StepResult, input_failure, output_failure, parse_failure,
 };
-use super::{values, worker};
+use super::values;
+use super::worker::{self, JqValues, RecordFile, Work};
+use milepost_core::base::source::Source;
 use milepost_core::expr::scope::Format;
 use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::stage::Program;
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 use std::io::{self, Write};
-
-/// How many records are handed over at once.
-const AHEAD: usize = 64;
 
 /// Runs the step.
 ///
@@ -27,7 +27,7 @@ pub(crate) fn jq(
     let value = match stream {
         None => {
             let (input, vars) = values::scope_of(ctx, program)?;
-            worker::jq::one(program, input, vars, ctx.stage.policy.memory, ctx.cancel)?
+            ctx.jq.one(program, input, &vars)?
         }
         Some(select) => streamed(ctx, program, select)?,
     };
@@ -35,7 +35,7 @@ pub(crate) fn jq(
     Ok(StepReport::default())
 }
 
-/// Runs a program that reads records with `inputs`. jq pulls records and the reader pushes them, so a thread reads ahead.
+/// Runs a program that reads records with `inputs`.
 fn streamed(
     ctx: &mut BatchContext<'_>,
     program: &Program,
@@ -45,59 +45,40 @@ fn streamed(
     // Only mentioned names are loaded: the whole scope would load the streamed records too.
     let input = ctx.scope.value_for(program.jq.mentions().dotted())?;
     let vars = ctx.scope.vars_of(&program.jq)?;
+    let vars: Vec<String> = vars.iter().map(Value::to_string).collect();
     let sources = ctx.scope.sources(name).ok_or_else(|| {
         input_failure(
             name,
             "`stream` reads input files or what an earlier step made",
         )
     })?;
-    let rest = values::within(ctx, select)?;
-    let bound = program.jq.bind(&vars).map_err(parse_failure)?;
-    let (sender, receiver) = std::sync::mpsc::sync_channel::<Result<Vec<String>, String>>(4);
-    let found = std::thread::scope(|threads| {
-        threads.spawn(move || {
-            for source in &sources {
-                let mut texts = Vec::with_capacity(AHEAD);
-                let send = |texts: &mut Vec<String>| {
-                    let ready = std::mem::replace(texts, Vec::with_capacity(AHEAD));
-                    sender.send(Ok(ready)).map_err(|_| "not wanted".to_owned())
-                };
-                let read = source
-                    .open()
-                    .map_err(|error| error.to_string())
-                    .and_then(|file| {
-                        rest.read_text(file, &mut |text, _| {
-                            texts.push(text.to_owned());
-                            if texts.len() < AHEAD {
-                                return Ok(());
-                            }
-                            send(&mut texts)
-                        })
-                        .map_err(|error| error.to_string())
-                    });
-                let read = read.and_then(|_| send(&mut texts));
-                if let Err(error) = read {
-                    // The receiver may be gone already.
-                    let _ = sender.send(Err(format!("{}: {error}", source.name())));
-                    return;
-                }
-            }
-        });
-        let mut inputs = receiver.into_iter().flat_map(|texts| match texts {
-            // Checked once for each chunk.
-            Ok(texts) => match ctx.cancel.check() {
-                Ok(()) => texts.into_iter().map(Ok).collect(),
-                Err(error) => vec![Err(error.to_string())],
-            },
-            Err(error) => vec![Err(error)],
-        });
-        bound.stream_texts(input, &mut inputs)
-    });
-    let mut found = found.map_err(parse_failure)?;
-    match found.len() {
-        1 => Ok(found.remove(0)),
-        n => Err(parse_failure(format!("expected one value, found {n}"))),
+    let files = sources.iter().map(|source| file(&**source));
+    let work = Work::JqStream {
+        program: JqValues::new(&program.jq, &vars).map_err(parse_failure)?,
+        input: to_raw_value(&input).map_err(parse_failure)?,
+        records: values::within(ctx, select)?.to_string(),
+        files: files.collect::<Result<_, _>>()?,
+    };
+    let found: Vec<Box<RawValue>> = worker::run(ctx, work, "", &mut io::sink())?;
+    match found.as_slice() {
+        [one] => serde_json::from_str(one.get()).map_err(parse_failure),
+        many => Err(parse_failure(format!(
+            "expected one value, found {}",
+            many.len()
+        ))),
     }
+}
+
+fn file(source: &dyn Source) -> Result<RecordFile, Outcome> {
+    let is_in_memory = source.path().as_os_str().is_empty();
+    let content = is_in_memory.then(|| source.open().and_then(io::read_to_string));
+    Ok(RecordFile {
+        name: source.name(),
+        path: source.path().into(),
+        content: content
+            .transpose()
+            .map_err(|error| input_failure(&source.name(), error))?,
+    })
 }
 
 /// Writes a value as an output or `out`: one value to JSON, strings to text, base64 to binary.

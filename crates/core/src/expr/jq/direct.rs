@@ -7,8 +7,10 @@ mod build;
 mod paths;
 pub(crate) mod program;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
+use jaq_core::ops::Math;
 use jaq_core::{Error, ValT};
 use jaq_json::{Map, Val};
 
@@ -28,18 +30,19 @@ impl Direct {
         }
     }
 
-    /// Gives each value of the program to `give`, until that says that it has had enough.
+    /// Gives each value of the program to `give`, until that says that it has had enough. `units` is how much it may do.
     ///
     /// # Errors
-    /// What the program raises.
+    /// What the program raises, and [`Halt::Spent`].
     pub(crate) fn run(
         &self,
         space: &Space,
         vars: &[Val],
         input: Val,
         inputs: &mut dyn Iterator<Item = Result<Val, String>>,
+        units: u64,
         give: &mut dyn FnMut(Val) -> bool,
-    ) -> Result<(), Error<Val>> {
+    ) -> Given {
         for (slot, val) in space.slots.iter().zip(vars) {
             *slot.borrow_mut() = val.clone();
         }
@@ -49,8 +52,10 @@ impl Direct {
             literals: &space.literals,
             slots: &space.slots,
             next: &next,
+            left: &Cell::new(units),
         };
         let mut give = |val| {
+            space.weigh(&val)?;
             if give(val) { Ok(()) } else { Err(Halt::Enough) }
         };
         let given = if self.root.one {
@@ -59,8 +64,8 @@ impl Direct {
             self.root.each(space, &input, &mut give)
         };
         match given {
-            Ok(()) | Err(Halt::Enough) => Ok(()),
-            Err(Halt::Error(error)) => Err(error),
+            Err(Halt::Enough) => Ok(()),
+            other => other,
         }
     }
 }
@@ -78,6 +83,7 @@ impl Literal {
 impl Expr {
     /// Gives each of its values.
     fn each(&self, space: Frame<'_>, input: &Val, give: &mut Give<'_>) -> Given {
+        space.spend(1)?;
         if self.one {
             return give(self.one(space, input)?);
         }
@@ -109,7 +115,7 @@ impl Expr {
                 right.each(space, input, give)
             }
             ExprKind::Math(left, op, right) => left.each(space, input, &mut |l| {
-                right.each(space, input, &mut |r| give(op.run(l.clone(), r)?))
+                right.each(space, input, &mut |r| give(math(*op, l.clone(), r, space)?))
             }),
             ExprKind::Compare(left, op, right) => left.each(space, input, &mut |l| {
                 right.each(space, input, &mut |r| give(Val::Bool(op.run(&l, &r))))
@@ -169,12 +175,17 @@ impl Expr {
             }
             ExprKind::Test(regex, flags) => regex.each(space, input, &mut |regex| match flags {
                 Some(flags) => flags.each(space, input, &mut |flags| {
+                    space.scan(input)?;
                     give(regex::test(input, &regex, &flags)?)
                 }),
-                None => give(regex::test(input, &regex, &Val::utf8_str(""))?),
+                None => {
+                    space.scan(input)?;
+                    give(regex::test(input, &regex, &Val::utf8_str(""))?)
+                }
             }),
             ExprKind::Parts(regex, flags) => regex.each(space, input, &mut |regex| {
                 flags.each(space, input, &mut |flags| {
+                    space.repeat(input, 4)?;
                     give(regex::split(input, &regex, &flags, true, true)?)
                 })
             }),
@@ -201,6 +212,10 @@ impl Expr {
                 let is_so = condition.one(space, &input)?.as_bool();
                 if is_so { then } else { otherwise }.of(space, input)
             }
+            ExprKind::Math(left, op, right) if matches!(left.node, ExprKind::Input) => {
+                let right = right.one(space, &input)?;
+                math(*op, input, right, space)
+            }
             ExprKind::Update(path, change) => {
                 let path = indices(path, space, &input)?;
                 match change {
@@ -213,7 +228,9 @@ impl Expr {
                     }
                     Change::Math(op, step) => {
                         let by = step.one(space, &input)?;
-                        update(&path, input, &mut |val| Ok(Some(op.run(val, by.clone())?)))
+                        update(&path, input, &mut |val| {
+                            Ok(Some(math(*op, val, by.clone(), space)?))
+                        })
                     }
                 }
             }
@@ -223,6 +240,7 @@ impl Expr {
 
     /// Its value, of one that gives exactly one.
     fn one(&self, space: Frame<'_>, input: &Val) -> One {
+        space.spend(1)?;
         Ok(match &self.node {
             ExprKind::Input => input.clone(),
             ExprKind::Var(slot) => space.slots[*slot].borrow().clone(),
@@ -232,7 +250,7 @@ impl Expr {
                 let mut list = Vec::new();
                 items.each(space, input, &mut |item| {
                     list.push(item);
-                    Ok(())
+                    space.spend(1)
                 })?;
                 list.into_iter().collect()
             }
@@ -248,8 +266,9 @@ impl Expr {
             ExprKind::Text(parts) => {
                 let mut whole = Vec::new();
                 for part in parts {
-                    let part = part.one(space, input)?.into_string();
-                    if let Val::TStr(bytes) = part {
+                    let part = part.one(space, input)?;
+                    space.weigh(&part)?;
+                    if let Val::TStr(bytes) = part.into_string() {
                         whole.extend_from_slice(&bytes);
                     }
                 }
@@ -271,7 +290,7 @@ impl Expr {
             }
             ExprKind::Math(left, op, right) => {
                 let left = left.one(space, input)?;
-                op.run(left, right.one(space, input)?)?
+                math(*op, left, right.one(space, input)?, space)?
             }
             ExprKind::Compare(left, op, right) => {
                 let left = left.one(space, input)?;
@@ -291,9 +310,10 @@ impl Expr {
             }
             ExprKind::Negative(of) => (-of.one(space, input)?)?,
             ExprKind::Path(of, parts) => return follow(of, parts, space, input),
-            ExprKind::Call(filter) => filter(input)?,
+            ExprKind::Call(filter) => space.made(filter(input)?)?,
             ExprKind::Test(regex, flags) => {
                 let regex = regex.one(space, input)?;
+                space.scan(input)?;
                 match flags {
                     Some(flags) => regex::test(input, &regex, &flags.one(space, input)?)?,
                     None => regex::test(input, &regex, &Val::utf8_str(""))?,
@@ -301,6 +321,7 @@ impl Expr {
             }
             ExprKind::Parts(regex, flags) => {
                 let regex = regex.one(space, input)?;
+                space.repeat(input, 4)?;
                 regex::split(input, &regex, &flags.one(space, input)?, true, true)?
             }
             ExprKind::Update(..) => return self.of(space, input.clone()),
@@ -337,6 +358,33 @@ impl Expr {
             | ExprKind::First(_)
             | ExprKind::Choose(_) => Val::Null,
         })
+    }
+}
+
+/// Returns the result of an operator.
+fn math(op: Math, left: Val, right: Val, space: Frame<'_>) -> One {
+    // A number repeats a text.
+    if let (Math::Mul, Val::Num(count), text) | (Math::Mul, text, Val::Num(count)) =
+        (op, &left, &right)
+    {
+        let count = Val::Num(count.clone());
+        let times = jaq_std::ValT::as_isize(&count).map_or(usize::MAX, isize::unsigned_abs);
+        space.repeat(text, times)?;
+    }
+    let extends = op == Math::Add && is_own(&left);
+    if extends {
+        space.made(right.clone())?;
+        return Ok(op.run(left, right)?);
+    }
+    space.made(op.run(left, right)?)
+}
+
+/// Returns true if a list or object is changed in place, because nobody else has it.
+fn is_own(val: &Val) -> bool {
+    match val {
+        Val::Arr(items) => Rc::strong_count(items) == 1,
+        Val::Obj(object) => Rc::strong_count(object) == 1,
+        _ => false,
     }
 }
 
@@ -390,6 +438,8 @@ fn text(
         return give(Val::utf8_str(before));
     };
     part.each(space, input, &mut |part| {
+        space.weigh(&part)?;
+        space.spend(before.len() / 64)?;
         let mut whole = before.clone();
         if let Val::TStr(bytes) = part.into_string() {
             whole.extend_from_slice(&bytes);
@@ -432,9 +482,15 @@ fn called(
             called
         });
     }
+    // These make more than they are given.
+    match filter.name() {
+        "tojson" | "tobytes" => space.weigh(input)?,
+        "matches" | "split_" => space.repeat(input, 4)?,
+        _ => space.scan(input)?,
+    }
     let mut inputs = std::iter::empty();
     filter.run(given.clone(), input.clone(), &mut inputs, &mut |output| {
-        give(output.map_err(Halt::Error)?)
+        give(space.made(output.map_err(Halt::Error)?)?)
     })
 }
 

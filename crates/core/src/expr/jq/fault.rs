@@ -17,9 +17,24 @@ pub struct JqError {
     /// The place in the program; `None` for errors at run time.
     pub(crate) place: Option<Place>,
     /// What is wrong.
-    pub(crate) message: String,
+    pub message: String,
     /// The help.
     pub(crate) hint: Option<String>,
+    /// The limit that ended it.
+    pub limit: Option<Limit>,
+}
+
+/// A limit that ends programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Memory.
+    Memory,
+    /// Time, or the run was stopped.
+    Time,
+    /// The stack, or another reason why its process ended.
+    Crash,
+    /// Steps in this process.
+    Steps,
 }
 
 impl std::error::Error for JqError {}
@@ -30,7 +45,10 @@ impl std::fmt::Display for JqError {
         if let Some(place) = &self.place {
             write!(f, ", {place}")?;
         }
-        write!(f, ": {}", self.message)?;
+        if !self.program.is_empty() {
+            f.write_str(": ")?;
+        }
+        f.write_str(&self.message)?;
         if let Some(hint) = &self.hint {
             write!(f, " ({hint})")?;
         }
@@ -40,12 +58,32 @@ impl std::fmt::Display for JqError {
 
 impl JqError {
     /// Returns an error at run time. Long values are cut.
-    pub(super) fn running(program: &str, message: &str) -> Self {
+    pub fn running(program: &str, message: &str) -> Self {
         Self {
             program: program.to_owned(),
             place: None,
             message: excerpt(message, SHOWN * 2),
             hint: None,
+            limit: None,
+        }
+    }
+
+    /// Returns the error of a program that a limit ended. `message` names the program.
+    pub fn limited(limit: Limit, message: &str) -> Self {
+        Self {
+            program: String::new(),
+            place: None,
+            message: message.to_owned(),
+            hint: None,
+            limit: Some(limit),
+        }
+    }
+
+    /// Returns the error with the limit that ended the program.
+    pub(super) fn of(self, limit: Limit) -> Self {
+        Self {
+            limit: Some(limit),
+            ..self
         }
     }
 }
@@ -69,6 +107,7 @@ impl ProgramText<'_> {
             place: Place::of_slice(self.source, at),
             message: message.into(),
             hint,
+            limit: None,
         }
     }
 

@@ -108,11 +108,10 @@ pub(crate) fn funs() -> impl Iterator<Item = Fun<Data>> {
         let path = cv.0.pop_var();
         bome(delete_at(cv.1, path))
     });
-    let from_json: jaq_core::native::Filter<jaq_core::RunPtr<Data>> =
-        ("fromjson", v(0), |cv| match from_json(&cv.1) {
-            Ok(values) => Box::new(values.into_iter().map(|value| value.map_err(Exn::from))),
-            Err(error) => bome(Err(error)),
-        });
+    let from_json: jaq_core::native::Filter<jaq_core::RunPtr<Data>> = ("fromjson", v(0), |cv| {
+        let found = from_json(&cv.1).into_iter();
+        Box::new(found.map(|value| value.map_err(Exn::from)))
+    });
     let is_own = |name: &str| regex::replaces(name) || name == "fromjson";
     jaq_core::funs()
         .chain(jaq_std::funs())
@@ -122,23 +121,6 @@ pub(crate) fn funs() -> impl Iterator<Item = Fun<Data>> {
         .chain(native::funs())
         .chain(jaq_std::input::funs().into_vec().into_iter().map(run))
         .chain([run::<Data>(delete), run::<Data>(from_json)])
-}
-
-/// Returns the values of a text, and an error where they end. An object that names a key twice is refused.
-fn from_json(text: &Val) -> Result<Vec<ValR<Val>>, Error<Val>> {
-    let bytes = text.try_as_utf8_bytes_owned()?;
-    let fails = |why: &dyn std::fmt::Display| {
-        Error::str(format_args!("cannot parse {text} as JSON: {why}"))
-    };
-    if let Ok(text) = std::str::from_utf8(&bytes)
-        && let Some(error) = json::repeated_key(text)
-    {
-        return Err(fails(&error));
-    }
-    let values = jaq_json::read::parse_many(&bytes);
-    Ok(values
-        .map(|value| value.map_err(|error| fails(&error)))
-        .collect())
 }
 
 /// Returns the names of all filters with the numbers of arguments that they take.
@@ -158,6 +140,66 @@ pub(crate) fn filters() -> &'static BTreeMap<String, BTreeSet<usize>> {
         names.retain(|name, _| !name.ends_with('_') && name != "delete_at" && name != "cell_text");
         names
     })
+}
+
+/// Returns the values of a text, and the error that ends them. An object that names a key twice is refused. `tonumber` and
+/// `toboolean` read texts this way too. jaq overflows the stack at deeply nested ones.
+fn from_json(text: &Val) -> Vec<ValR<Val>> {
+    let bytes = match text.try_as_utf8_bytes_owned() {
+        Ok(bytes) => bytes,
+        Err(error) => return vec![Err(error)],
+    };
+    let fails = |why: &dyn std::fmt::Display| {
+        Error::str(format_args!("cannot parse {text} as JSON: {why}"))
+    };
+    if is_deep(&bytes) {
+        let message = format!("the text is nested more than {DEEPEST} deep");
+        return vec![Err(Error::str(message))];
+    }
+    if let Ok(text) = std::str::from_utf8(&bytes)
+        && let Some(error) = json::repeated_key(text)
+    {
+        return vec![Err(fails(&error))];
+    }
+    let mut found = Vec::new();
+    for value in jaq_json::read::parse_many(&bytes) {
+        let is_last = value.is_err();
+        found.push(value.map_err(|error| fails(&error)));
+        if is_last {
+            break;
+        }
+    }
+    found
+}
+
+/// The deepest nesting of a JSON text, as in files.
+const DEEPEST: usize = 128;
+
+/// Returns true if a JSON text is nested too deeply. It may contain comments, which jaq skips.
+fn is_deep(text: &[u8]) -> bool {
+    let mut depth = 0_usize;
+    let mut bytes = text.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b'#' => _ = bytes.find(|byte| **byte == b'\n'),
+            b'"' => {
+                while let Some(byte) = bytes.next()
+                    && *byte != b'"'
+                {
+                    if *byte == b'\\' {
+                        bytes.next();
+                    }
+                }
+            }
+            _ => {}
+        }
+        if depth > DEEPEST {
+            return true;
+        }
+    }
+    false
 }
 
 /// Returns the value without what is at the path. Unlike jaq's own `|= empty` it leaves the keys that stay in their order.

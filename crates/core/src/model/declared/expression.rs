@@ -5,7 +5,7 @@ use super::names::EVERYWHERE;
 use crate::base::duration::{DurationError, parse_duration};
 use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, PathError, RelPath, Root};
-use crate::expr::jq::{Jq, JqError};
+use crate::expr::jq::{Evaluator, Jq, JqError, Limited};
 use crate::expr::place::listed;
 use crate::expr::template::{Template, TemplateError};
 use serde_json::{Map, Value};
@@ -40,17 +40,39 @@ impl Program {
     /// Returns all outputs.
     ///
     /// # Errors
-    /// If the program fails.
-    pub fn all(&self, input: Value, scope: &Map<String, Value>) -> Result<Vec<Value>, JqError> {
-        self.jq.all(input, &self.values(scope))
+    /// If the program fails, or a limit of the evaluator ends it.
+    pub fn all(
+        &self,
+        input: Value,
+        scope: &Map<String, Value>,
+        evaluator: &dyn Evaluator,
+    ) -> Result<Vec<Value>, JqError> {
+        self.limited(scope, evaluator)?.all(input)
     }
 
     /// Returns the only output.
     ///
     /// # Errors
-    /// If the program fails, or has no output or several.
-    pub fn one(&self, input: Value, scope: &Map<String, Value>) -> Result<Value, JqError> {
-        self.jq.one(input, &self.values(scope))
+    /// As [`Program::all`], and if the program has no output or several.
+    pub fn one(
+        &self,
+        input: Value,
+        scope: &Map<String, Value>,
+        evaluator: &dyn Evaluator,
+    ) -> Result<Value, JqError> {
+        self.limited(scope, evaluator)?.one(input)
+    }
+
+    /// Returns the program with the values of its variables, for many inputs.
+    ///
+    /// # Errors
+    /// As [`Jq::limited`].
+    pub fn limited<'a>(
+        &'a self,
+        scope: &Map<String, Value>,
+        evaluator: &'a dyn Evaluator,
+    ) -> Result<Limited<'a>, JqError> {
+        self.jq.limited(&self.values(scope), evaluator)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::base::natural::natural;
 use crate::base::path::{FilePath, RelPath, stem};
+use crate::expr::jq::Evaluator;
 use crate::expr::scope::{Format, Reading};
 use crate::model::stage::{Each, EachSource, Stage};
 use crate::plan::batches::paths;
@@ -105,7 +106,7 @@ pub fn expand(
             each: each.name.clone(),
             why,
         };
-        let items = items(each, base, recorded, world, written).map_err(failed)?;
+        let items = items(stage, each, base, recorded, world, written).map_err(failed)?;
         let mut keyed = BTreeSet::new();
         for EachItem { key, .. } in &items {
             if !keyed.insert(key.clone()) {
@@ -159,6 +160,7 @@ fn joined<'a>(reasons: impl Iterator<Item = &'a String>) -> Option<String> {
 
 /// Returns the items of an `each`. Those that no batch can use come last.
 fn items(
+    stage: &Stage,
     each: &Each,
     base: &Map<String, Value>,
     recorded: &Recorded<'_>,
@@ -167,6 +169,7 @@ fn items(
 ) -> Result<Vec<EachItem>, String> {
     let scope = Value::Object(base.clone());
     let mut refused = Vec::new();
+    let evaluator = world.evaluator(stage);
     let found = match &each.source {
         EachSource::Path(path) => {
             let pattern = paths::render(path, &scope)?;
@@ -192,7 +195,7 @@ fn items(
             };
             let content = world.content(&file, &reading)?;
             let values = select
-                .all(content, base)
+                .all(content, base, &*evaluator)
                 .map_err(|error| error.to_string())?;
             values.into_iter().map(BatchItem::Value).collect()
         }
@@ -204,7 +207,7 @@ fn items(
     let mut items = Vec::with_capacity(found.len() + refused.len());
     for item in found {
         items.push(EachItem {
-            key: item_key(each, &item, base)?,
+            key: item_key(each, &item, base, &*evaluator)?,
             item,
             refused: None,
         });
@@ -217,7 +220,7 @@ fn items(
     for (item, file) in refused {
         // One file that cannot be used must not stop the batches of the others.
         let key = match &each.key {
-            Some(_) => item_key(each, &item, base).ok(),
+            Some(_) => item_key(each, &item, base, &*evaluator).ok(),
             None => Some(stem(&file.name).to_owned()),
         };
         let key = key.filter(|key| keys.insert(key.clone()));
@@ -241,11 +244,16 @@ fn refused_item(pattern: &FilePath, name: &str) -> BatchItem {
     }
 }
 
-fn item_key(each: &Each, item: &BatchItem, base: &Map<String, Value>) -> Result<String, String> {
+fn item_key(
+    each: &Each,
+    item: &BatchItem,
+    base: &Map<String, Value>,
+    evaluator: &dyn Evaluator,
+) -> Result<String, String> {
     match (&each.key, item) {
         (Some(program), item) => {
             let value = program
-                .one(item.scope_value(), base)
+                .one(item.scope_value(), base, evaluator)
                 .map_err(|error| error.to_string())?;
             text_key(&value)
                 .ok_or_else(|| format!("`key` returned {value}, expected text or a number"))

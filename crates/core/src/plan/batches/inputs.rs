@@ -2,6 +2,7 @@
 
 use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, RelPath};
+use crate::expr::jq::JqError;
 use crate::expr::scope::Format;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::{ExpressionError, Input, InputSource, Stage};
@@ -36,6 +37,17 @@ impl From<String> for Missed {
 impl From<ExpressionError> for Missed {
     fn from(error: ExpressionError) -> Self {
         error.to_string().into()
+    }
+}
+
+impl From<JqError> for Missed {
+    fn from(error: JqError) -> Self {
+        Self {
+            kind: error
+                .limit
+                .map_or(OutcomeKind::Input, OutcomeKind::of_limit),
+            ..error.to_string().into()
+        }
     }
 }
 
@@ -112,7 +124,7 @@ pub fn resolve(
     written: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<Resolved>, Missed> {
     let inputs = stage.inputs.iter().map(|input| {
-        one(input, scope, recorded, world, written).map_err(|missed| Missed {
+        one(stage, input, scope, recorded, world, written).map_err(|missed| Missed {
             why: format!("input `{}`: {missed}", input.name),
             ..missed
         })
@@ -136,6 +148,7 @@ pub fn resolve(
 }
 
 fn one(
+    stage: &Stage,
     input: &Input,
     scope: &Value,
     recorded: &Recorded<'_>,
@@ -176,9 +189,9 @@ fn one(
         } => {
             let file = paths::render(file, scope)?;
             let content = world.content(&file, &Format::of_path(file.path.as_str()).into())?;
-            let names = select
-                .all(content, scope.as_object().unwrap_or(&Map::new()))
-                .map_err(|error| error.to_string())?;
+            let none = Map::new();
+            let names = scope.as_object().unwrap_or(&none);
+            let names = select.all(content, names, &*world.evaluator(stage))?;
             let many = names.len() > 1 || goes_through_list(&select.source);
             let files = names
                 .iter()

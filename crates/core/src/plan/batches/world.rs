@@ -2,7 +2,9 @@
 
 use crate::base::digest::Digest;
 use crate::base::path::{FilePath, RelPath, Root};
+use crate::expr::jq::Evaluator;
 use crate::expr::scope::Reading;
+use crate::model::stage::Stage;
 use serde_json::Value;
 
 /// The files that match a pattern.
@@ -45,4 +47,7 @@ pub trait World {
     /// # Errors
     /// If it exists and cannot be read, or leaves its folder.
     fn digest(&self, file: &FilePath) -> Result<Option<Digest>, String>;
+
+    /// Returns the evaluator of the programs that select batches and inputs of a stage.
+    fn evaluator(&self, stage: &Stage) -> Box<dyn Evaluator>;
 }

@@ -12,6 +12,7 @@ use crate::steps::batch_context::{
 use crate::steps::calls::{Calls, Pace, ValidAnswer};
 use crate::steps::cancel::CancelToken;
 use crate::steps::command::{StartedProcess, StopSignal};
+use crate::steps::worker::JqWorkers;
 use milepost_agents::http::SharedHttp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
@@ -28,6 +29,7 @@ use milepost_store::store::answers::Answers;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -136,6 +138,7 @@ impl DryRun<'_> {
             log: &mut std::io::sink(),
             stop: &NoObserver,
             cancel: &cancel,
+            jq: Rc::new(JqWorkers::new(self.stage, &cancel)),
             left: &|| None,
             observer: &NoObserver,
             schemas: self.schemas,

@@ -12,6 +12,7 @@ use crate::run::check::validate;
 use crate::steps::attempt::{attempt, stage_is_over};
 use crate::steps::batch_context::{AttemptObserver, BatchContext, cancelled};
 use crate::steps::cancel::{CancelReason, CancelToken};
+use crate::steps::worker::JqWorkers;
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::base::source::Source;
 use milepost_core::expr::scope::Scope;
@@ -23,6 +24,7 @@ use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::scan::BatchScan;
 use milepost_store::store::scratch::{self, Scratch};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Runs a batch. `previous` contains the files that it made last time, by output.
@@ -163,7 +165,8 @@ fn within(
     )?;
     let moment = stage_ctx.ctx.moment();
     let scope = scopes::of_inputs(&stage_ctx.ctx, stage_ctx.stage, found, moment, cancel)?;
-    validate::checks(&stage_ctx.stage.requires, &scope).map_err(Outcome::for_good)?;
+    let workers = Rc::new(JqWorkers::new(stage_ctx.stage, cancel));
+    validate::checks(&stage_ctx.stage.requires, &scope, &workers).map_err(Outcome::for_good)?;
     let token = token(stage_ctx.run_id, &stage_ctx.stage.name, &found.batch.key);
     let files = stage_ctx.ctx.files;
     let earlier = |output: &str| -> Option<Arc<dyn Source>> {
@@ -183,6 +186,7 @@ fn within(
         log,
         stop: stage_ctx.stop,
         cancel,
+        jq: Rc::clone(&workers),
         left: &|| stage_ctx.left(),
         observer,
         schemas: stage_ctx.schemas,
@@ -209,9 +213,9 @@ fn within(
     let (mut made, items) = collect(stage_ctx, outputs, scratch, &mut scope, cancel)?;
     let failed = report.failed.iter().flat_map(|failed| failed.keys.clone());
     let counted = validate::conservation(stage_ctx.stage, &scope, &failed.collect())?;
-    validate::checks(&stage_ctx.stage.checks, &scope)?;
+    validate::checks(&stage_ctx.stage.checks, &scope, &workers)?;
     let elements = counted.or(items);
-    let opinion = validate::opinion(stage_ctx.stage, &scope, report.summary)?;
+    let opinion = validate::opinion(stage_ctx.stage, &scope, report.summary, &workers)?;
     add_marker(stage_ctx, found, scratch, &mut made)?;
     let mut warnings = report.warnings;
     for warning in opinion.warnings() {

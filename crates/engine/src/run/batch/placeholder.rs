@@ -3,12 +3,15 @@
 use crate::run::batch::output_dir::ScratchFile;
 use crate::run::batch::stage_context::{Produced, StageContext, add_marker, content};
 use crate::run::check::validate;
+use crate::steps::cancel::CancelToken;
+use crate::steps::worker::JqWorkers;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::record::{Made, Opinion};
 use milepost_core::plan::scan::BatchScan;
 use milepost_store::store::scratch::Scratch;
 use serde_json::json;
 use std::io::Write;
+use std::sync::Arc;
 
 /// Writes the placeholder of a batch that failed with this outcome.
 ///
@@ -41,6 +44,10 @@ pub(crate) fn placeholder(
                 stage_ctx.ctx.pipeline,
                 stage_ctx.ctx.settings,
                 stage_ctx.ctx.moment(),
+            ),
+            &JqWorkers::new(
+                stage_ctx.stage,
+                &CancelToken::new(Arc::clone(&stage_ctx.wished)),
             ),
         )
         .map_err(|error| failed(&error))?;

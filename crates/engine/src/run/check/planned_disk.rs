@@ -4,6 +4,7 @@ use crate::run::context::Context;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::glob::{Glob, is_pattern};
 use milepost_core::base::path::{FilePath, RelPath, Root};
+use milepost_core::expr::jq::Evaluator;
 use milepost_core::expr::scope::Reading;
 use milepost_core::model::fingerprint::{FactKind, FactValue, Facts};
 use milepost_core::model::reason::Condition;
@@ -217,5 +218,9 @@ impl World for BatchDisk<'_, '_, '_> {
             .and_then(|facts| facts.get(FactKind::Input, &file.text()))
             .and_then(FactValue::digest);
         Ok(Some(recorded.unwrap_or_else(|| Digest::of(""))))
+    }
+
+    fn evaluator(&self, stage: &Stage) -> Box<dyn Evaluator> {
+        self.world.inner.evaluator(stage)
     }
 }

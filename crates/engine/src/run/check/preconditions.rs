@@ -4,6 +4,7 @@ use crate::run::check::scopes;
 use crate::run::check::validate;
 use crate::run::context::Context;
 use crate::steps::cancel::CancelToken;
+use crate::steps::worker::JqWorkers;
 use milepost_core::model::outcome::OutcomeKind;
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::inputs::Missed;
@@ -26,13 +27,13 @@ pub(crate) fn refused(
         return None;
     }
     let moment = ctx.moment();
+    let cancel = CancelToken::new(Arc::new(AtomicBool::new(false)));
     let scope = if is_settled {
-        let cancel = CancelToken::new(Arc::new(AtomicBool::new(false)));
         scopes::of_inputs(ctx, stage, found, moment, &cancel).ok()?
     } else {
         scopes::of_values(ctx, found, moment)
     };
-    let failed = validate::checks(&known, &scope).err()?;
+    let failed = validate::checks(&known, &scope, &JqWorkers::new(stage, &cancel)).err()?;
     let is_judged = failed.kind == OutcomeKind::Check && failed.details.is_empty();
     is_judged.then_some(Missed {
         kind: failed.kind,

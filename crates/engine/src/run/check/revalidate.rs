@@ -6,6 +6,7 @@ use crate::run::context::Context;
 use crate::run::error::RunError;
 use crate::run::record::recorder::Recorder;
 use crate::steps::cancel::CancelToken;
+use crate::steps::worker::JqWorkers;
 use milepost_core::base::natural::natural;
 use milepost_core::base::path::FilePath;
 use milepost_core::expr::scope::Scope;
@@ -65,7 +66,7 @@ pub(crate) fn revalidate(
             schemas,
             cancel,
         )
-        .and_then(|scope| validate::opinion(stage, &scope, said));
+        .and_then(|scope| validate::opinion(stage, &scope, said, &JqWorkers::new(stage, cancel)));
         if cancel.reason().is_some() {
             revalidation.left.insert(index);
             continue;
@@ -145,7 +146,8 @@ pub(crate) fn holds(
 ) -> Result<Scope, Outcome> {
     validate::inputs(ctx, stage, found, schemas, cancel)?;
     let mut scope = scopes::of_inputs(ctx, stage, found, ctx.moment(), cancel)?;
-    validate::checks(&stage.requires, &scope)?;
+    let workers = JqWorkers::new(stage, cancel);
+    validate::checks(&stage.requires, &scope, &workers)?;
     for output in &stage.outputs {
         let mut there = Vec::new();
         for made in outputs.iter().filter(|made| made.name == output.name) {
@@ -164,6 +166,6 @@ pub(crate) fn holds(
         scopes::insert(&mut scope, &output.name, is_list, there);
     }
     validate::conservation(stage, &scope, failed)?;
-    validate::checks(&stage.checks, &scope)?;
+    validate::checks(&stage.checks, &scope, &workers)?;
     Ok(scope)
 }

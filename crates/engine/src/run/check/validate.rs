@@ -3,7 +3,7 @@
 use crate::run::check::scopes;
 use crate::run::context::Context;
 use crate::steps::cancel::CancelToken;
-use crate::steps::worker;
+use crate::steps::worker::JqWorkers;
 use milepost_core::base::source::Source;
 use milepost_core::base::visible::visible;
 use milepost_core::expr::scope::{Format, Reading, Scope};
@@ -12,7 +12,6 @@ use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::pipeline::Asset;
 use milepost_core::model::record::Opinion;
 use milepost_core::model::stage::{Check, Output, Program, Stage};
-use milepost_core::model::step::PROGRAM_TIMEOUT;
 use milepost_core::plan::scan::BatchScan;
 use milepost_store::check::conserve::conserve;
 use milepost_store::check::content;
@@ -199,9 +198,9 @@ pub(crate) fn conservation(
 ///
 /// # Errors
 /// The declared error of the first test that is not true, with details if the test itself failed.
-pub(crate) fn checks(checks: &[Check], scope: &Scope) -> Result<(), Outcome> {
+pub(crate) fn checks(checks: &[Check], scope: &Scope, workers: &JqWorkers) -> Result<(), Outcome> {
     for check in checks {
-        let failed = match value(scope, &check.test) {
+        let failed = match value(scope, &check.test, workers) {
             Ok(Value::Bool(true)) => continue,
             Ok(Value::Bool(false)) => None,
             Ok(other) => Some(format!("expected true or false, found {other}")),
@@ -229,12 +228,10 @@ pub(crate) fn checks(checks: &[Check], scope: &Scope) -> Result<(), Outcome> {
 ///
 /// # Errors
 /// When the program fails.
-pub(crate) fn value(scope: &Scope, program: &Program) -> Result<Value, Outcome> {
+fn value(scope: &Scope, program: &Program, workers: &JqWorkers) -> Result<Value, Outcome> {
     let input = scope.input_of(&program.jq)?;
     let vars = scope.vars_of(&program.jq)?;
-    let cancel = CancelToken::new(Arc::default());
-    cancel.set_time(Some(PROGRAM_TIMEOUT));
-    worker::jq::one(program, input, vars, None, &cancel)
+    workers.one(program, input, &vars)
 }
 
 /// Returns the summary and verdict of a batch. `said` is the summary of its steps, which is used if the stage declares none.
@@ -245,11 +242,13 @@ pub(crate) fn opinion(
     stage: &Stage,
     scope: &Scope,
     said: Option<Value>,
+    workers: &JqWorkers,
 ) -> Result<Opinion, Outcome> {
     let verdict = stage.verdict.as_ref();
-    let verdict = verdict.map(|program| value(scope, program)).transpose()?;
+    let verdict = verdict.map(|program| value(scope, program, workers));
+    let verdict = verdict.transpose()?;
     let (summary, said) = match &stage.summary {
-        Some(program) => (Some(value(scope, program)?), said),
+        Some(program) => (Some(value(scope, program, workers)?), said),
         None => (said, None),
     };
     Ok(Opinion {

@@ -21,6 +21,7 @@ use super::batch_context::{
 };
 use super::{jq, values};
 use milepost_core::base::source::Source;
+use milepost_core::expr::jq::{EvaluationInput, Limited};
 use milepost_core::expr::select::{PathStep, Select};
 use milepost_core::model::agent::Agent;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -34,6 +35,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::rc::Rc;
 use std::sync::Arc;
 use undeclared::Undeclared;
 
@@ -83,18 +85,49 @@ pub(crate) fn ask(ctx: &mut BatchContext<'_>, task: &AgentTask<'_>) -> StepResul
     }
     // The step is not retried: a retry would ask open questions again, in more calls than a plan counts.
     let output = |error: io::Error| output_failure(out, error).for_good();
+    let workers = Rc::clone(&ctx.jq);
     let mut join = match result {
         Some(program) => {
             let scope = values::named(ctx, program.jq.names())?;
-            let vars = program.values(&scope);
-            Some(program.jq.bind(&vars).map_err(parse_failure)?)
+            let limited = program.limited(&scope, &*workers).map_err(parse_failure)?;
+            Some(limited)
         }
         None => None,
     };
+    // Records are joined many at a time if a worker does it.
+    let at_once = join.as_ref().map_or(0, Limited::at_once);
+    let mut pending = Vec::new();
+    let mut length = 0;
     let mut sink = ctx.outputs.create(out, None).map_err(output)?;
     sink.write_all(b"[").map_err(output)?;
-    let (mut position, mut written) = (0, 0);
+    let mut position = 0;
+    let mut is_first = true;
     let mut line = Vec::new();
+    let mut write = |record: &Value| -> Result<(), String> {
+        line.clear();
+        line.extend_from_slice(if is_first { b"\n" } else { b",\n" });
+        is_first = false;
+        serde_json::to_writer(&mut line, record).map_err(|error| error.to_string())?;
+        sink.write_all(&line).map_err(|error| error.to_string())
+    };
+    let mut join_all = |pending: Vec<(&Value, String)>| -> Result<(), String> {
+        let Some(join) = &mut join else {
+            return pending.iter().try_for_each(|(answer, _)| write(answer));
+        };
+        let inputs = pending.iter().map(|(answer, element)| EvaluationInput {
+            value: answer.to_string(),
+            variable: Some(element.clone()),
+        });
+        let records = join.one_of_each(Some("element"), inputs.collect());
+        let records = records.map_err(|error| error.to_string())?;
+        for (record, (answer, _)) in records.iter().zip(&pending) {
+            if let Some(undeclared) = &mut undeclared {
+                undeclared.see(answer, record);
+            }
+            write(record)?;
+        }
+        Ok(())
+    };
     let elements = Select::parse(".elements[]").map_err(|error| wrong(&error))?;
     let opened = source.open().map_err(|error| wrong(&error))?;
     elements
@@ -110,30 +143,17 @@ pub(crate) fn ask(ctx: &mut BatchContext<'_>, task: &AgentTask<'_>) -> StepResul
                 position += 1;
                 return Ok(());
             };
-            line.clear();
-            line.extend_from_slice(if written == 0 { b"\n" } else { b",\n" });
-            match &mut join {
-                None => serde_json::to_writer(&mut line, answer),
-                Some(bound) => {
-                    bound
-                        .set_text("element", element)
-                        .map_err(|error| error.to_string())?;
-                    let record = bound
-                        .one(answer.clone())
-                        .map_err(|error| error.to_string())?;
-                    if let Some(undeclared) = &mut undeclared {
-                        undeclared.see(answer, &record);
-                    }
-                    serde_json::to_writer(&mut line, &record)
-                }
-            }
-            .map_err(|error| error.to_string())?;
-            sink.write_all(&line).map_err(|error| error.to_string())?;
             position += 1;
-            written += 1;
-            Ok(())
+            pending.push((answer, element.to_owned()));
+            length += element.len();
+            if length < at_once {
+                return Ok(());
+            }
+            length = 0;
+            join_all(std::mem::take(&mut pending))
         })
         .map_err(|error| wrong(&error))?;
+    join_all(pending).map_err(|error| wrong(&error))?;
     sink.write_all(b"\n]\n").map_err(output)?;
     sink.finish().map_err(output)?;
     warnings.extend(undeclared.into_iter().flat_map(Undeclared::warnings));
@@ -269,7 +289,8 @@ fn ask_once(ctx: &mut BatchContext<'_>, task: &AgentTask<'_>) -> StepResult {
         Some(program) => {
             let mut scope = values::named(ctx, program.jq.names())?;
             scope.insert("usage".to_owned(), usage);
-            let record = program.one(answer.clone(), &scope).map_err(parse_failure)?;
+            let record = program.one(answer.clone(), &scope, &*ctx.jq);
+            let record = record.map_err(parse_failure)?;
             if let Some(mut undeclared) = undeclared(task) {
                 undeclared.see(&answer, &record);
                 warnings.extend(undeclared.warnings());
@@ -301,28 +322,31 @@ fn answers(
     let schema = schema
         .transpose()
         .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))?;
-    let one_by_one = |answer: &dyn Fn(&Value) -> Result<Value, Outcome>| {
-        let mut answers = Vec::with_capacity(questions.len());
-        for question in questions {
-            let answer = answer(&question.asked)?;
+    let checked = |answers: Vec<Value>| {
+        for (question, answer) in questions.iter().zip(&answers) {
             if let Some(schema) = &schema {
-                refuse_wrong(schema, &answer, &question.id)?;
+                refuse_wrong(schema, answer, &question.id)?;
             }
-            answers.push(Some(answer));
         }
         Ok(questions::QuestionAnswers {
-            of_each: answers,
+            of_each: answers.into_iter().map(Some).collect(),
             ..questions::QuestionAnswers::default()
         })
     };
     match &handle.backend {
-        Backend::Rules(rules) => one_by_one(&|question| Ok(rules.answer(question))),
+        Backend::Rules(rules) => {
+            let answers = questions
+                .iter()
+                .map(|question| rules.answer(&question.asked));
+            checked(answers.collect())
+        }
         Backend::Jq(program) => {
-            let base = ctx.base.clone();
-            one_by_one(&|question| {
-                let answer = program.one(question.clone(), &base);
-                answer.map_err(|error| parse_failure(error).for_good())
-            })
+            let inputs = questions
+                .iter()
+                .map(|question| question.asked.to_string().into());
+            let limited = program.limited(&ctx.base, &*ctx.jq);
+            let answers = limited.and_then(|mut jq| jq.one_of_each(None, inputs.collect()));
+            checked(answers.map_err(|error| parse_failure(error).for_good())?)
         }
         Backend::Replay(_) | Backend::Api(_) | Backend::Tool(_) | Backend::External => {
             let handle = Arc::clone(handle);

@@ -91,7 +91,7 @@ pub(crate) fn answer(
             let input = ctx.scope.input_of(&program.jq)?;
             // Names that the scope lacks are null.
             let scope = values::named(ctx, program.jq.names())?;
-            let answer = program.one(input, &scope);
+            let answer = program.one(input, &scope, &*ctx.jq);
             let answer = answer.map_err(|error| parse_failure(error).for_good())?;
             // Text with a block is parsed like that of other agents; other values are used unchanged.
             let (answer, warnings) = match (task.answer, answer) {

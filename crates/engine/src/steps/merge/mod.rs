@@ -8,7 +8,7 @@ use super::batch_context::{BatchContext, StepReport, StepResult, output_failure,
 use super::records::{RecordPosition, Records};
 use corrections::Corrections;
 use milepost_core::base::digest::Digest;
-use milepost_core::expr::jq::Bound;
+use milepost_core::expr::jq::Limited;
 use milepost_core::expr::json;
 use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::Outcome;
@@ -16,6 +16,7 @@ use milepost_core::model::step::MergeStep;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::rc::Rc;
 
 #[derive(Clone, Copy)]
 struct MergeRecord {
@@ -38,10 +39,10 @@ struct Index {
 /// When a record cannot be read or has no key, or a correction names an element or field that does not exist.
 pub(crate) fn merge(ctx: &mut BatchContext<'_>, out: &str, step: &MergeStep) -> StepResult {
     let key = &step.key;
-    let vars = key.values(&ctx.base);
-    let bound = key.jq.bind(&vars).map_err(parse_failure)?;
+    let workers = Rc::clone(&ctx.jq);
+    let mut bound = key.limited(&ctx.base, &*workers).map_err(parse_failure)?;
     let records = Records::of(ctx, "merge", &step.records)?;
-    let mut index = Index::of(&records, &bound)?;
+    let mut index = Index::of(&records, &mut bound)?;
     let mut corrections = match &step.corrections {
         Some(name) => Corrections::of(name, &ctx.scope)?,
         None => Corrections::default(),
@@ -92,10 +93,9 @@ fn short(key: &str) -> [u8; 16] {
 }
 
 impl Index {
-    fn of(records: &Records, key: &Bound<'_>) -> Result<Self, Outcome> {
+    fn of(records: &Records, key: &mut Limited<'_>) -> Result<Self, Outcome> {
         let mut index = Self::default();
-        records.each(&mut |text, place| {
-            let key = key.one_of_text(text).map_err(|error| error.to_string())?;
+        records.values(key, &mut |key, place| {
             let key = key_text(&key).map_err(|outcome| outcome.message)?;
             index.add(&key, place);
             Ok(())

@@ -8,7 +8,7 @@ mod pack;
 use super::batch_context::{BatchContext, StepReport, StepResult, output_failure, parse_failure};
 use super::records::{RecordPosition, RecordReader, Records};
 use milepost_core::base::digest::Digest;
-use milepost_core::expr::jq::Bound;
+use milepost_core::expr::jq::Limited;
 use milepost_core::expr::json;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::step::{ASSIGNMENT, SplitStep};
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufReader, Write};
+use std::rc::Rc;
 
 /// Which questions stand in which batches: kept so that they stay there.
 #[derive(Debug, Serialize, Deserialize)]
@@ -47,14 +48,10 @@ pub(crate) fn split(ctx: &mut BatchContext<'_>, out: &str, step: &SplitStep) -> 
         elements: step.max_elements.number(&ctx.base).map_err(parse_failure)?,
     };
     let records = Records::of(ctx, "split", &step.records)?.items();
-    let vars = question
-        .map(|program| program.values(&ctx.base))
-        .unwrap_or_default();
-    let bound = match question {
-        Some(program) => Some(program.jq.bind(&vars).map_err(parse_failure)?),
-        None => None,
-    };
-    let (spots, digests) = survey(&records, bound.as_ref())?;
+    let workers = Rc::clone(&ctx.jq);
+    let question = question.map(|program| program.limited(&ctx.base, &*workers));
+    let mut question = question.transpose().map_err(parse_failure)?;
+    let (spots, digests) = survey(&records, question.as_mut())?;
     let mut counts = vec![0_u64; digests.len()];
     for spot in &spots {
         counts[spot.question as usize] += 1;
@@ -72,7 +69,7 @@ pub(crate) fn split(ctx: &mut BatchContext<'_>, out: &str, step: &SplitStep) -> 
             number: *number,
             elements,
         };
-        write_batch(ctx, out, &batch, &spots, &mut reader, bound.as_ref())?;
+        write_batch(ctx, out, &batch, &spots, &mut reader, question.as_mut())?;
     }
     write_assignment(ctx, limits, &digests, &slots)?;
     Ok(StepReport {
@@ -86,13 +83,13 @@ pub(crate) fn split(ctx: &mut BatchContext<'_>, out: &str, step: &SplitStep) -> 
 /// Returns the position and question of every record, and the digests of distinct questions in order of first appearance.
 fn survey(
     records: &Records,
-    question: Option<&Bound<'_>>,
+    question: Option<&mut Limited<'_>>,
 ) -> Result<(Vec<SplitRecord>, Vec<Digest>), Outcome> {
     let mut spots = Vec::new();
     let mut digests = Vec::new();
     let mut known: HashMap<Digest, u32> = HashMap::new();
-    records.each(&mut |text, place| {
-        let digest = Digest::of(ask(text, question)?.to_string());
+    let mut see = |question: Value, place| {
+        let digest = Digest::of(question.to_string());
         let index = *known.entry(digest).or_insert_with(|| {
             digests.push(digest);
             digests.len() as u32 - 1
@@ -102,16 +99,30 @@ fn survey(
             question: index,
         });
         Ok(())
-    })?;
+    };
+    match question {
+        Some(question) => records.values(question, &mut see)?,
+        None => records.each(&mut |text, place| {
+            see(json::parse(text).map_err(|error| error.to_string())?, place)
+        })?,
+    }
     Ok((spots, digests))
 }
 
-fn ask(element: &str, question: Option<&Bound<'_>>) -> Result<Value, String> {
+/// Returns the questions of elements.
+fn questions(
+    elements: Vec<String>,
+    question: Option<&mut Limited<'_>>,
+) -> Result<Vec<Value>, Outcome> {
     match question {
-        Some(bound) => bound
-            .one_of_text(element)
-            .map_err(|error| error.to_string()),
-        None => json::parse(element).map_err(|error| error.to_string()),
+        Some(question) => {
+            let elements = elements.into_iter().map(Into::into).collect();
+            question.one_of_each(None, elements).map_err(parse_failure)
+        }
+        None => {
+            let values = elements.iter().map(|element| json::parse(element));
+            values.collect::<Result<_, _>>().map_err(parse_failure)
+        }
     }
 }
 
@@ -171,26 +182,27 @@ fn write_batch(
     batch: &SplitBatch<'_>,
     spots: &[SplitRecord],
     reader: &mut RecordReader<'_>,
-    question: Option<&Bound<'_>>,
+    question: Option<&mut Limited<'_>>,
 ) -> Result<(), Outcome> {
     let elements = batch.elements;
     let name = batch.number.to_string();
     let failed = |error: io::Error| output_failure(&format!("{out} {name}"), error);
     let mut sink = ctx.outputs.create(out, Some(&name)).map_err(failed)?;
     // Positions in this batch by question, in order of first appearance.
-    let mut asked: Vec<(u32, Value, Vec<usize>)> = Vec::new();
+    let mut asked: Vec<Vec<usize>> = Vec::new();
+    let mut first_elements: Vec<String> = Vec::new();
     let mut places: HashMap<u32, usize> = HashMap::new();
     sink.write_all(b"{\"elements\":[\n").map_err(failed)?;
     for (position, &index) in elements.iter().enumerate() {
         let spot = &spots[index as usize];
         let text = reader.read(spot.place)?;
         match places.get(&spot.question) {
-            Some(&place) => asked[place].2.push(position),
+            Some(&place) => asked[place].push(position),
             None => {
-                let element = std::str::from_utf8(&text).map_err(parse_failure)?;
-                let question = ask(element, question).map_err(parse_failure)?;
+                let element = String::from_utf8(text.clone()).map_err(parse_failure)?;
+                first_elements.push(element);
                 places.insert(spot.question, asked.len());
-                asked.push((spot.question, question, vec![position]));
+                asked.push(vec![position]);
             }
         }
         sink.write_all(&text).map_err(failed)?;
@@ -202,7 +214,8 @@ fn write_batch(
         .map_err(failed)?;
     }
     sink.write_all(b"],\"questions\":[\n").map_err(failed)?;
-    for (place, (_, question, positions)) in asked.iter().enumerate() {
+    let questions = questions(first_elements, question)?;
+    for (place, (question, positions)) in questions.iter().zip(&asked).enumerate() {
         let line =
             json!({ "id": format!("q{}", place + 1), "question": question, "elements": positions });
         write!(

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::declared::{Column, Sheet, Workbook, WorkbookError};
-use milepost_core::expr::jq::{Bound, Jq, JqError};
+use milepost_core::expr::jq::{Evaluator, Jq, JqError, Limited};
 
 /// A workbook file whose programs are compiled.
 #[derive(Debug, Clone)]
@@ -60,13 +60,17 @@ impl Program {
         })
     }
 
-    fn bind(&self, scope: &Map<String, Value>) -> Result<Bound<'_>, JqError> {
+    fn bind<'a>(
+        &'a self,
+        scope: &Map<String, Value>,
+        evaluator: &'a dyn Evaluator,
+    ) -> Result<Limited<'a>, JqError> {
         let values: Vec<Value> = self
             .vars
             .iter()
             .map(|v| scope.get(v).cloned().unwrap_or(Value::Null))
             .collect();
-        self.jq.bind(&values)
+        self.jq.limited(&values, evaluator)
     }
 }
 
@@ -197,20 +201,27 @@ impl CompiledWorkbook {
     }
 }
 
+/// About the bytes of a row.
+const ROW: usize = 1 << 10;
+
 /// The programs of a sheet with the values of the scope.
 pub(super) struct Rows<'a> {
     programs: &'a Programs,
     columns: &'a [Column],
     file: &'a str,
     sheet: &'a str,
-    each: Option<Bound<'a>>,
-    cells: Vec<Option<Bound<'a>>>,
-    together: Option<Bound<'a>>,
+    each: Option<Limited<'a>>,
+    cells: Vec<Option<Limited<'a>>>,
+    together: Option<Limited<'a>>,
 }
 
 impl Programs {
     /// Returns the rows that `rows` emits over the scope; none for a streamed sheet.
-    pub(super) fn rows(&self, scope: &Map<String, Value>) -> Result<Vec<Value>, JqError> {
+    pub(super) fn rows(
+        &self,
+        scope: &Map<String, Value>,
+        evaluator: &dyn Evaluator,
+    ) -> Result<Vec<Value>, JqError> {
         let Some(program) = &self.rows else {
             return Ok(Vec::new());
         };
@@ -221,7 +232,7 @@ impl Programs {
             .filter(|(name, _)| whole || names.contains(*name))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
-        program.bind(scope)?.all(Value::Object(input))
+        program.bind(scope, evaluator)?.all(Value::Object(input))
     }
 }
 
@@ -231,13 +242,14 @@ impl<'a> Rows<'a> {
         sheet: &'a Sheet,
         programs: &'a Programs,
         scope: &Map<String, Value>,
+        evaluator: &'a dyn Evaluator,
     ) -> Result<Self, JqError> {
         let cells = programs
             .cells
             .iter()
             .map(|cell| match cell {
                 Cell::Path(_) | Cell::Each(..) => Ok(None),
-                Cell::Jq(program) => program.bind(scope).map(Some),
+                Cell::Jq(program) => program.bind(scope, evaluator).map(Some),
             })
             .collect::<Result<_, _>>()?;
         Ok(Self {
@@ -245,70 +257,122 @@ impl<'a> Rows<'a> {
             columns: sheet.columns.as_deref().unwrap_or_default(),
             file,
             sheet: &sheet.name,
-            each: programs.each.as_ref().map(|p| p.bind(scope)).transpose()?,
+            each: programs
+                .each
+                .as_ref()
+                .map(|p| p.bind(scope, evaluator))
+                .transpose()?,
             cells,
             together: programs
                 .together
                 .as_ref()
-                .map(|p| p.bind(scope))
+                .map(|p| p.bind(scope, evaluator))
                 .transpose()?,
         })
     }
 
-    /// Returns the rows of a streamed record.
-    pub(super) fn of_record(&self, record: &str) -> Result<Vec<Value>, WorkbookError> {
-        match &self.each {
-            Some(bound) => Ok(bound.all_of_text(record)?),
-            None => match json::parse(record) {
-                Ok(record) => Ok(vec![record]),
-                Err(error) => Err(WorkbookError::Records(error.to_string())),
-            },
+    /// Returns the bytes of records, and the number of rows, that are best given at once.
+    pub(super) fn at_once(&self) -> (usize, usize) {
+        let records = self.each.as_ref().map_or(0, Limited::at_once);
+        let programs = self.together.iter().chain(self.cells.iter().flatten());
+        let row = programs.map(Limited::at_once).max().unwrap_or_default();
+        (records, row / ROW)
+    }
+
+    /// Returns the rows of streamed records.
+    pub(super) fn of_records(&mut self, records: Vec<String>) -> Result<Vec<Value>, WorkbookError> {
+        match &mut self.each {
+            Some(each) => Ok(each.all_of_each(records)?.into_iter().flatten().collect()),
+            None => {
+                let rows = records.iter().map(|record| json::parse(record));
+                let rows = rows.collect::<Result<_, _>>();
+                rows.map_err(|error| WorkbookError::Records(error.to_string()))
+            }
         }
     }
 
-    /// Returns the cells of a row; `number` (from 1) is for messages.
-    pub(super) fn cells(&self, row: Value, number: u64) -> Result<Vec<Value>, WorkbookError> {
+    /// Returns the cells of rows; `number` (from 1) is that of the first, for messages.
+    pub(super) fn cells(
+        &mut self,
+        rows: Vec<Value>,
+        number: u64,
+    ) -> Result<Vec<Vec<Value>>, WorkbookError> {
+        let computed = self.all_at_once(&rows)?;
+        let mut computed = computed.map(Vec::into_iter);
+        let numbered = rows.into_iter().zip(number..);
+        let cells = numbered.map(|(row, number)| {
+            let known = computed.as_mut().and_then(Iterator::next);
+            self.of_row(&row, number, known)
+        });
+        cells.collect()
+    }
+
+    /// Returns the cells of a row. `computed` are the values of its programs, if they are known.
+    fn of_row(
+        &self,
+        row: &Value,
+        number: u64,
+        computed: Option<Vec<Value>>,
+    ) -> Result<Vec<Value>, WorkbookError> {
         let mut out = vec![Value::Null; self.columns.len()];
         for (at, cell) in self.programs.cells.iter().enumerate() {
             let found = match cell {
-                Cell::Path(path) => follow(&row, path).cloned(),
-                Cell::Each(list, path) => follow_each(&row, list, path),
+                Cell::Path(path) => follow(row, path).cloned(),
+                Cell::Each(list, path) => follow_each(row, list, path),
                 Cell::Jq(_) => continue,
             };
             out[at] = found.map_err(|reason| self.wrong(at, number, reason))?;
         }
-        if let Some(mut found) = self.all_at_once(&row) {
-            for (at, cell) in self.programs.cells.iter().enumerate().rev() {
-                if matches!(cell, Cell::Jq(_)) {
-                    out[at] = found.pop().unwrap_or(Value::Null);
-                }
-            }
-            return Ok(out);
-        }
+        let mut computed = computed.map(Vec::into_iter);
         for (at, bound) in self.cells.iter().enumerate() {
-            if let Some(bound) = bound {
-                out[at] = bound
+            let Some(bound) = bound else { continue };
+            out[at] = match &mut computed {
+                Some(computed) => computed.next().unwrap_or_default(),
+                None => bound
                     .one(row.clone())
-                    .map_err(|e| self.wrong(at, number, e.to_string()))?;
-            }
+                    .map_err(|error| self.wrong(at, number, error.to_string()))?,
+            };
         }
         Ok(out)
     }
 
-    /// Returns the values of all programs if each emits one. If not, the programs are run one by one, so that the message
-    /// names the column.
-    fn all_at_once(&self, row: &Value) -> Option<Vec<Value>> {
-        let found = self.together.as_ref()?.one(row.clone()).ok()?;
-        let Value::Array(lists) = found else {
-            return None;
+    /// Returns the values of all programs for each row, if each emits one. If not, the programs are run one by one, so that the
+    /// message names the column and the row.
+    ///
+    /// # Errors
+    /// When a limit ends a program.
+    fn all_at_once(&mut self, rows: &[Value]) -> Result<Option<Vec<Vec<Value>>>, JqError> {
+        let is_joined = self.together.is_some();
+        let alone = self.cells.iter_mut().flatten();
+        let Some(program) = self.together.iter_mut().chain(alone).next() else {
+            return Ok(None);
         };
-        lists
-            .into_iter()
-            .map(|list| match list {
+        let found: Result<Vec<Value>, _> = if program.at_once() == 0 {
+            rows.iter().map(|row| program.one(row.clone())).collect()
+        } else {
+            let inputs = rows.iter().map(|row| row.to_string().into());
+            program.one_of_each(None, inputs.collect())
+        };
+        let found = match found {
+            Ok(found) => found,
+            Err(error) if error.limit.is_some() => return Err(error),
+            Err(_) => return Ok(None),
+        };
+        if !is_joined {
+            let alone = found.into_iter().map(|value| vec![value]);
+            return Ok(Some(alone.collect()));
+        }
+        let rows = found.into_iter().map(|row| {
+            let Value::Array(lists) = row else {
+                return None;
+            };
+            let cells = lists.into_iter().map(|list| match list {
                 Value::Array(mut one) if one.len() == 1 => one.pop(),
                 _ => None,
-            })
-            .collect()
+            });
+            cells.collect()
+        });
+        Ok(rows.collect())
     }
 
     fn wrong(&self, at: usize, number: u64, reason: String) -> WorkbookError {

@@ -2,12 +2,16 @@
 
 use std::io::{Read, Seek, Write};
 
+use milepost_core::expr::jq::Evaluator;
 use milepost_core::expr::select::{ReadError, Select};
 use milepost_formats::xlsx::{XlsxError, XlsxInfo, XlsxWriter};
 use serde_json::{Map, Value};
 
 use super::declared::WorkbookError;
 use super::rows::{CompiledWorkbook, Rows};
+
+/// The rows whose cells are computed before they are written, if more need not be.
+const AT_ONCE: usize = 256;
 
 /// Receives the JSON text of one record.
 pub(crate) type EachRecord<'a> = dyn FnMut(&str) -> Result<(), WorkbookError> + 'a;
@@ -59,6 +63,7 @@ pub fn write_workbook<W: Write + Seek + Send>(
     scope: &Map<String, Value>,
     feed: &mut Feed<'_>,
     info: &XlsxInfo<'_>,
+    evaluator: &dyn Evaluator,
     out: W,
 ) -> Result<Vec<WrittenSheet>, WorkbookError> {
     let file = &workbook.workbook.file;
@@ -66,7 +71,7 @@ pub fn write_workbook<W: Write + Seek + Send>(
     let mut written = Vec::new();
     for (declared, programs) in workbook.workbook.sheets.iter().zip(&workbook.sheets) {
         let name = &declared.name;
-        let bound = Rows::bind(file, declared, programs, scope)?;
+        let mut bound = Rows::bind(file, declared, programs, scope, evaluator)?;
         let refused = |error: XlsxError| match error {
             XlsxError::Sheet { sheet, reason } => WorkbookError::Sheet {
                 file: file.clone(),
@@ -77,28 +82,50 @@ pub fn write_workbook<W: Write + Seek + Send>(
         };
         let mut sheet = writer.sheet(declared.layout()).map_err(refused)?;
         let has_columns = declared.columns.is_some();
-        let mut number = 0;
-        let mut one = |row: Value| {
-            number += 1;
+        let (record_bytes, row_count) = bound.at_once();
+        let mut number = 1;
+        let mut write = |bound: &mut Rows<'_>, rows: Vec<Value>| {
+            let first = number;
+            number += rows.len() as u64;
             let lists = if has_columns {
-                vec![bound.cells(row, number)?]
+                bound.cells(rows, first)?
             } else {
-                bare(row).map_err(|reason| WorkbookError::Sheet {
+                let rows = rows.into_iter().map(bare).collect::<Result<Vec<_>, _>>();
+                let rows = rows.map_err(|reason| WorkbookError::Sheet {
                     file: file.clone(),
                     sheet: name.clone(),
                     reason,
-                })?
+                })?;
+                rows.into_iter().flatten().collect()
             };
-            lists
-                .iter()
-                .try_for_each(|cells| sheet.row(cells).map_err(refused))
+            let mut lists = lists.iter();
+            lists.try_for_each(|cells| sheet.row(cells).map_err(refused))
         };
         if let (Some(input), Some(stream)) = (&declared.input, &declared.stream) {
+            let mut records = Vec::new();
+            let mut length = 0;
+            let mut rows = Vec::new();
             feed(input, stream, &mut |record| {
-                bound.of_record(record)?.into_iter().try_for_each(&mut one)
+                records.push(record.to_owned());
+                length += record.len();
+                if length < record_bytes {
+                    return Ok(());
+                }
+                length = 0;
+                rows.extend(bound.of_records(std::mem::take(&mut records))?);
+                if rows.len() < row_count {
+                    return Ok(());
+                }
+                write(&mut bound, std::mem::take(&mut rows))
             })?;
+            rows.extend(bound.of_records(records)?);
+            write(&mut bound, rows)?;
         } else {
-            programs.rows(scope)?.into_iter().try_for_each(&mut one)?;
+            let mut rows = programs.rows(scope, evaluator)?.into_iter();
+            while rows.len() > 0 {
+                let some = rows.by_ref().take(row_count.max(AT_ONCE));
+                write(&mut bound, some.collect())?;
+            }
         }
         written.push(WrittenSheet {
             sheet: name.clone(),

@@ -1,67 +1,133 @@
-//! Runs jq programs over foreign values: on a thread of this process if program and values are small, else in a worker.
+//! The evaluator of jq programs: workers, or a thread of this process if the program has none.
 
-use super::{Work, perform, pool};
+use super::work::{JqInput, JqValues};
+use super::{Work, perform};
 use crate::steps::batch_context::parse_failure;
 use crate::steps::cancel::CancelToken;
-use milepost_core::model::outcome::Outcome;
-use milepost_core::model::stage::Program;
+use milepost_core::expr::jq::{Evaluation, Evaluator, JqError, Limit};
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::stage::{Program, Stage};
+use milepost_core::model::step::PROGRAM_TIMEOUT;
 use serde_json::Value;
-use serde_json::value::to_raw_value;
+use serde_json::value::RawValue;
+use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Values beyond this size, in bytes, are given to a worker. A program that is bounded makes at most a power of it.
-const SMALL: usize = 16 << 10;
-
-/// Returns the only output of a program. `memory` is the limit that its stage declares, in bytes.
-///
-/// # Errors
-/// Errors of the program; the outcomes `memory` and `crash` if it takes too much memory or stack; `timeout` if the token is
-/// cancelled.
-pub(crate) fn one(
-    program: &Program,
-    input: Value,
-    vars: Vec<Value>,
+/// Evaluates programs in workers.
+pub(crate) struct JqWorkers {
+    /// The limit that the stage declares, in bytes.
     memory: Option<u64>,
-    cancel: &Arc<CancelToken>,
-) -> Result<Value, Outcome> {
-    let mut left = SMALL;
-    let mut is_small =
-        || fits(&input, &mut left) && vars.iter().all(|value| fits(value, &mut left));
-    if pool::pool().is_none() || program.jq.is_bounded() && is_small() {
-        let jq = Arc::clone(&program.jq);
-        // jq cannot be interrupted, and it owns memory only.
-        let value = cancel.run_on_thread(move || jq.one(input, &vars))?;
-        return value.map_err(parse_failure);
-    }
-    let vars = vars.iter().map(to_raw_value).collect::<Result<_, _>>();
-    let work = Work::Jq {
-        name: program.jq.name().to_owned(),
-        source: program.source.to_string(),
-        names: program.vars.to_vec(),
-        input: to_raw_value(&input).map_err(parse_failure)?,
-        vars: vars.map_err(parse_failure)?,
-    };
-    // A long input is not kept beside its text.
-    drop(input);
-    perform(work, memory, cancel, "", &mut std::io::sink())
+    cancel: Arc<CancelToken>,
+    /// The outcome of the last program that a limit ended. Errors of programs pass through readers that know texts only.
+    ended: RefCell<Option<Outcome>>,
 }
 
-/// Returns true if a value takes no more than what is left, and takes it away.
-fn fits(value: &Value, left: &mut usize) -> bool {
-    let size = match value {
-        Value::String(text) => text.len(),
-        _ => 8,
-    };
-    let Some(rest) = left.checked_sub(size) else {
-        return false;
-    };
-    *left = rest;
-    match value {
-        Value::Array(items) => items.iter().all(|item| fits(item, left)),
-        Value::Object(map) => map.iter().all(|(key, item)| {
-            *left = left.saturating_sub(key.len());
-            fits(item, left)
-        }),
-        _ => true,
+impl JqWorkers {
+    /// Returns the evaluator for a stage. Programs end when the token is cancelled.
+    pub(crate) fn new(stage: &Stage, cancel: &Arc<CancelToken>) -> Self {
+        Self {
+            memory: stage.policy.memory,
+            cancel: Arc::clone(cancel),
+            ended: RefCell::default(),
+        }
+    }
+
+    /// Returns the only output of a program.
+    ///
+    /// # Errors
+    /// Errors of the program; the outcomes `memory` and `crash` if it takes too much memory or stack; `timeout` if the token is
+    /// cancelled.
+    pub(crate) fn one(
+        &self,
+        program: &Program,
+        input: Value,
+        vars: &[Value],
+    ) -> Result<Value, Outcome> {
+        let limited = program.jq.limited(vars, self).map_err(parse_failure)?;
+        self.named(limited.one(input).map_err(parse_failure))
+    }
+
+    /// Returns a result, or the outcome of the program that a limit ended meanwhile.
+    ///
+    /// # Errors
+    /// That of the result, or the outcome of the program.
+    pub(crate) fn named<T>(&self, result: Result<T, Outcome>) -> Result<T, Outcome> {
+        self.ended.take().map_or(result, Err)
+    }
+}
+
+/// Evaluates programs outside of an attempt, such as those that select batches and inputs.
+#[derive(Debug, Default)]
+pub struct PlanEvaluator {
+    /// The limit that the stage declares, in bytes.
+    memory: Option<u64>,
+}
+
+impl PlanEvaluator {
+    /// Returns the evaluator for a stage.
+    pub(crate) fn of(stage: &Stage) -> Self {
+        Self {
+            memory: stage.policy.memory,
+        }
+    }
+}
+
+impl Evaluator for PlanEvaluator {
+    fn evaluate(
+        &self,
+        evaluation: Evaluation<'_>,
+    ) -> Result<Vec<Result<Vec<Value>, String>>, JqError> {
+        let workers = JqWorkers {
+            memory: self.memory,
+            cancel: CancelToken::new(Arc::default()),
+            ended: RefCell::default(),
+        };
+        workers.evaluate(evaluation)
+    }
+}
+
+impl Evaluator for JqWorkers {
+    fn evaluate(
+        &self,
+        evaluation: Evaluation<'_>,
+    ) -> Result<Vec<Result<Vec<Value>, String>>, JqError> {
+        let failed =
+            |error: serde_json::Error| JqError::running(evaluation.jq.name(), &error.to_string());
+        let inputs = evaluation.inputs.into_iter().map(|input| {
+            Ok(JqInput {
+                value: RawValue::from_string(input.value)?,
+                variable: input.variable.map(RawValue::from_string).transpose()?,
+            })
+        });
+        let work = Work::Jq {
+            program: JqValues::new(evaluation.jq, evaluation.vars).map_err(failed)?,
+            set: evaluation.set.map(str::to_owned),
+            inputs: inputs.collect::<Result<_, _>>().map_err(failed)?,
+            only: evaluation.only,
+        };
+        let cancel = self.cancel.or_within(PROGRAM_TIMEOUT);
+        let found: Vec<Result<Vec<Box<RawValue>>, String>> =
+            perform(work, self.memory, &cancel, "", &mut std::io::sink()).map_err(|outcome| {
+                let limit = match outcome.kind {
+                    OutcomeKind::Memory => Limit::Memory,
+                    OutcomeKind::Timeout => Limit::Time,
+                    OutcomeKind::Crash => Limit::Crash,
+                    _ => return JqError::running(evaluation.jq.name(), &outcome.message),
+                };
+                let error = JqError::limited(limit, &outcome.message);
+                self.ended.replace(Some(outcome));
+                error
+            })?;
+        let values = |found: Vec<Box<RawValue>>| {
+            // Each has the depth that JSON may have.
+            let values = found.iter().map(|raw| serde_json::from_str(raw.get()));
+            values
+                .collect::<Result<_, _>>()
+                .map_err(|error| error.to_string())
+        };
+        Ok(found
+            .into_iter()
+            .map(|found| found.and_then(values))
+            .collect())
     }
 }

@@ -5,15 +5,17 @@
 //! costs little, and ends when its standard input does: no worker outlives the program.
 
 mod frames;
-pub(crate) mod jq;
+mod jq;
 mod pipe;
 mod pool;
 mod serve;
 mod work;
 
+pub(crate) use jq::JqWorkers;
+pub use jq::PlanEvaluator;
 pub use pool::use_workers;
 pub use serve::serve;
-pub(crate) use work::{PDF_MEMORY, Work};
+pub(crate) use work::{JqValues, PDF_MEMORY, RecordFile, Work};
 
 use super::batch_context::{BatchContext, output_failure, parse_failure};
 use super::cancel::CancelToken;
@@ -35,7 +37,7 @@ pub const ARGUMENT: &str = "worker";
 /// The stack of the thread that reads a file.
 const STACK: usize = 16 << 20;
 
-/// One line of a worker's standard input.
+/// A request on the standard input of a worker: its length, eight bytes, and its JSON.
 #[derive(Serialize, Deserialize)]
 struct Request {
     /// The memory that the work may take, in bytes.
@@ -116,14 +118,17 @@ fn in_worker(
     out: &str,
     sink: &mut dyn Write,
 ) -> Result<String, Outcome> {
-    let mut line = serde_json::to_vec(request).map_err(parse_failure)?;
-    line.push(b'\n');
+    // The text of a record may have several lines, so the length comes first.
+    let mut message = vec![0; size_of::<u64>()];
+    serde_json::to_writer(&mut message, request).map_err(parse_failure)?;
+    let length = (message.len() - size_of::<u64>()) as u64;
+    message[..size_of::<u64>()].copy_from_slice(&length.to_le_bytes());
     loop {
         let mut worker = pool.worker().map_err(|error| {
             let message = format!("no process can be started to read files: {error}");
             Outcome::new(OutcomeKind::Crash, message)
         })?;
-        match worker.exchange(cancel, &line, sink) {
+        match worker.exchange(cancel, &message, sink) {
             Ok(answer) => {
                 pool.keep(worker);
                 return match answer {

@@ -8,7 +8,7 @@ use rustix::event::PollFlags;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -52,14 +52,18 @@ pub fn serve(input: File, output: File) -> io::Result<()> {
 fn answer_all(input: File, output: File) -> io::Result<()> {
     let mut input = BufReader::new(input);
     let mut output = BufWriter::new(output);
-    let mut line = Vec::new();
+    let mut text = Vec::new();
     while data_size() < HELD && wait_for(input.get_ref(), PollFlags::IN, IDLE)? {
-        line.clear();
-        input.read_until(b'\n', &mut line)?;
-        if line.is_empty() {
+        if input.fill_buf()?.is_empty() {
             break;
         }
-        let request: Request = serde_json::from_slice(&line)?;
+        let mut length = [0; size_of::<u64>()];
+        input.read_exact(&mut length)?;
+        text.clear();
+        (&mut input)
+            .take(u64::from_le_bytes(length))
+            .read_to_end(&mut text)?;
+        let request: Request = serde_json::from_slice(&text)?;
         limit(Resource::Data, data_size().saturating_add(request.memory));
         if let Some(seconds) = request.seconds {
             limit(Resource::Cpu, seconds.saturating_add(used_seconds()));

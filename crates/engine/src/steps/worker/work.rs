@@ -1,7 +1,8 @@
 //! The work of a worker: reads one foreign file, or runs one jq program. Each kind does the same in a worker and in the program.
 
 use crate::steps::batch_context::{input_failure, parse_failure};
-use milepost_core::expr::jq::Jq;
+use milepost_core::expr::jq::{Bound, Jq};
+use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::Outcome;
 use milepost_formats::{ifc, pdf_text};
 use serde::{Deserialize, Serialize};
@@ -10,9 +11,11 @@ use serde_json::value::RawValue;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::{self, Cursor, Read, Write};
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 
 /// The memory that reading a PDF may take if the stage declares no limit, in bytes.
 pub(crate) const PDF_MEMORY: u64 = 1 << 30;
@@ -27,14 +30,70 @@ pub(crate) enum Work {
     PdfText { path: OsString, name: String },
     /// Reads a building model and writes its elements: the summary.
     Ifc { path: OsString, name: String },
-    /// Runs a jq program: its only value. The values are read apart from the request, each with the depth that JSON may have.
+    /// Runs a jq program for each input: `Vec<Result<Vec<Value>, String>>`. The values are read apart from the request, each
+    /// with the depth that JSON may have.
     Jq {
-        name: String,
-        source: String,
-        names: Vec<String>,
-        input: Box<RawValue>,
-        vars: Vec<Box<RawValue>>,
+        program: JqValues,
+        /// The variable that each input sets.
+        set: Option<String>,
+        inputs: Vec<JqInput>,
+        /// Whether more than one output, or none, is an error.
+        only: bool,
     },
+    /// Runs a jq program while `inputs` reads the records of files: its values.
+    JqStream {
+        program: JqValues,
+        input: Box<RawValue>,
+        /// The path of the records in each file.
+        records: String,
+        files: Vec<RecordFile>,
+    },
+}
+
+/// A jq program with the values of its variables.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct JqValues {
+    name: String,
+    source: String,
+    names: Vec<String>,
+    vars: Vec<Box<RawValue>>,
+}
+
+/// An input of a jq program, and the value of the variable that each input sets.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct JqInput {
+    pub(crate) value: Box<RawValue>,
+    pub(crate) variable: Option<Box<RawValue>>,
+}
+
+/// A file with records.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct RecordFile {
+    pub(crate) name: String,
+    pub(crate) path: OsString,
+    /// The content, if it lies in memory.
+    pub(crate) content: Option<String>,
+}
+
+impl JqValues {
+    /// Returns a program with the JSON texts of its variables.
+    ///
+    /// # Errors
+    /// When a text is no JSON.
+    pub(crate) fn new(jq: &Jq, vars: &[String]) -> serde_json::Result<Self> {
+        let vars = vars.iter().map(|text| RawValue::from_string(text.clone()));
+        Ok(Self {
+            name: jq.name().to_owned(),
+            source: jq.source().to_owned(),
+            names: jq.vars().to_vec(),
+            vars: vars.collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn values(&self) -> Result<Vec<Value>, Outcome> {
+        let values = self.vars.iter().map(|raw| serde_json::from_str(raw.get()));
+        values.collect::<Result<_, _>>().map_err(parse_failure)
+    }
 }
 
 impl Work {
@@ -45,7 +104,9 @@ impl Work {
                 format!("`pdf_text` of `{name}`")
             }
             Self::Ifc { name, .. } => format!("`ifc` of `{name}`"),
-            Self::Jq { name, .. } => format!("the jq program `{name}`"),
+            Self::Jq { program, .. } | Self::JqStream { program, .. } => {
+                format!("the jq program `{}`", program.name)
+            }
         }
     }
 
@@ -53,7 +114,7 @@ impl Work {
     pub(super) fn default_memory(&self) -> u64 {
         match self {
             Self::PdfCheck { .. } | Self::PdfText { .. } => PDF_MEMORY,
-            Self::Ifc { .. } | Self::Jq { .. } => 4 << 30,
+            Self::Ifc { .. } | Self::Jq { .. } | Self::JqStream { .. } => 4 << 30,
         }
     }
 
@@ -85,24 +146,105 @@ impl Work {
                 serde_json::to_string(&found)
             }
             Self::Jq {
-                name,
-                source,
-                names,
-                input,
-                vars,
+                program,
+                set,
+                inputs,
+                only,
             } => {
-                let jq = compiled(name, source, names)?;
-                let value = |raw: &RawValue| serde_json::from_str::<Value>(raw.get());
-                let vars = vars
+                let jq = compiled(program)?;
+                let mut bound = jq.bind(&program.values()?).map_err(parse_failure)?;
+                let mut of = |input: &JqInput| {
+                    if let (Some(name), Some(variable)) = (set, &input.variable) {
+                        bound.set_text(name, variable.get())?;
+                    }
+                    let text = input.value.get();
+                    if *only {
+                        bound.one_of_text(text).map(|value| vec![value])
+                    } else {
+                        bound.all_of_text(text)
+                    }
+                };
+                let found = inputs
                     .iter()
-                    .map(|raw| value(raw))
-                    .collect::<Result<Vec<_>, _>>();
-                let input = value(input).map_err(parse_failure)?;
-                let found = jq.one(input, &vars.map_err(parse_failure)?);
-                serde_json::to_string(&found.map_err(parse_failure)?)
+                    .map(|input| of(input).map_err(|error| error.message));
+                serde_json::to_string(&found.collect::<Vec<_>>())
+            }
+            Self::JqStream {
+                program,
+                input,
+                records,
+                files,
+            } => {
+                let jq = compiled(program)?;
+                let bound = jq.bind(&program.values()?).map_err(parse_failure)?;
+                let input = serde_json::from_str(input.get()).map_err(parse_failure)?;
+                let records = Select::parse(records).map_err(parse_failure)?;
+                serde_json::to_string(&streamed(&bound, input, &records, files, look)?)
             }
         };
         result.map_err(parse_failure)
+    }
+}
+
+/// How many records are handed over at once.
+const AHEAD: usize = 64;
+
+/// Runs a program that reads records with `inputs`. jq pulls records and the reader pushes them, so a thread reads ahead.
+fn streamed(
+    bound: &Bound<'_>,
+    input: Value,
+    records: &Select,
+    files: &[RecordFile],
+    look: &dyn Fn() -> io::Result<()>,
+) -> Result<Vec<Value>, Outcome> {
+    let (sender, receiver) = sync_channel::<Result<Vec<String>, String>>(4);
+    let found = thread::scope(|threads| {
+        threads.spawn(move || {
+            for file in files {
+                let mut texts = Vec::with_capacity(AHEAD);
+                let send = |texts: &mut Vec<String>| {
+                    let ready = std::mem::replace(texts, Vec::with_capacity(AHEAD));
+                    sender.send(Ok(ready)).map_err(|_| "not wanted".to_owned())
+                };
+                let read = file.open().map_err(|error| error.to_string());
+                let read = read.and_then(|opened| {
+                    let mut each = |text: &str, _| {
+                        texts.push(text.to_owned());
+                        if texts.len() < AHEAD {
+                            return Ok(());
+                        }
+                        send(&mut texts)
+                    };
+                    let read = records.read_text(opened, &mut each);
+                    read.map_err(|error| error.to_string())
+                });
+                let read = read.and_then(|_| send(&mut texts));
+                if let Err(error) = read {
+                    // The receiver may be gone already.
+                    let _ = sender.send(Err(format!("{}: {error}", file.name)));
+                    return;
+                }
+            }
+        });
+        let mut inputs = receiver.into_iter().flat_map(|texts| match texts {
+            // Checked once for each chunk.
+            Ok(texts) => match look() {
+                Ok(()) => texts.into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error.to_string())],
+            },
+            Err(error) => vec![Err(error)],
+        });
+        bound.stream_texts(input, &mut inputs)
+    });
+    found.map_err(parse_failure)
+}
+
+impl RecordFile {
+    fn open(&self) -> io::Result<Box<dyn Read + '_>> {
+        Ok(match &self.content {
+            Some(content) => Box::new(Cursor::new(content.as_bytes())),
+            None => Box::new(milepost_store::store::read::open(&self.path)?),
+        })
     }
 }
 
@@ -115,7 +257,13 @@ thread_local! {
 const KEPT: usize = 64;
 
 /// Returns a compiled program.
-fn compiled(name: &str, source: &str, names: &[String]) -> Result<Rc<Jq>, Outcome> {
+fn compiled(program: &JqValues) -> Result<Rc<Jq>, Outcome> {
+    let JqValues {
+        name,
+        source,
+        names,
+        ..
+    } = program;
     COMPILED.with_borrow_mut(|programs| {
         let key = (source.to_owned(), names.to_vec());
         if let Some(found) = programs.get(&key).filter(|found| found.name() == name) {

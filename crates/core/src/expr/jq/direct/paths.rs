@@ -74,8 +74,8 @@ pub(crate) fn update(
         let made = update(rest, inner, &mut **change.borrow_mut());
         std::iter::once(made.map_err(|stop| match stop {
             Halt::Error(error) => Exn::from(error),
-            Halt::Enough => {
-                *stopped.borrow_mut() = Some(Halt::Enough);
+            other => {
+                *stopped.borrow_mut() = Some(other);
                 Exn::from(Error::str(""))
             }
         }))

@@ -1,6 +1,6 @@
 //! Programs as trees that are run without iterators.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use jaq_core::Error;
 use jaq_core::ops::{Cmp, Math};
@@ -92,6 +92,8 @@ pub(crate) enum Halt {
     Error(Error<Val>),
     /// `first` has its value, or what takes the values has had enough.
     Enough,
+    /// The run has no units left.
+    Spent,
 }
 
 impl From<Error<Val>> for Halt {
@@ -116,4 +118,81 @@ pub(crate) struct Frame<'r> {
     pub(crate) literals: &'r [Val],
     pub(crate) slots: &'r [RefCell<Val>],
     pub(crate) next: &'r dyn Fn() -> Option<Result<Val, String>>,
+    /// The units that the run has left: one for each step, and one for about 64 bytes that it makes.
+    pub(crate) left: &'r Cell<u64>,
+}
+
+impl Frame<'_> {
+    /// Takes units.
+    ///
+    /// # Errors
+    /// If fewer are left.
+    pub(crate) fn spend(&self, units: usize) -> Given {
+        let left = self.left.get().checked_sub(units as u64);
+        self.left.set(left.ok_or(Halt::Spent)?);
+        Ok(())
+    }
+
+    /// Takes the units of a value that was just made, and returns it. What it contains was counted when that was made.
+    ///
+    /// # Errors
+    /// If fewer are left.
+    pub(crate) fn made(&self, val: Val) -> One {
+        self.spend(match &val {
+            Val::Arr(items) => items.len(),
+            Val::Obj(object) => object.len(),
+            other => length(other) / 64,
+        })?;
+        Ok(val)
+    }
+
+    /// Takes the units of all that a value stands for: a list that it contains twice counts twice, as it does in its text.
+    ///
+    /// # Errors
+    /// If fewer are left.
+    pub(crate) fn weigh(&self, val: &Val) -> Given {
+        if self.left.get() > u64::MAX / 2 {
+            // Without a limit, memory is the limit.
+            return Ok(());
+        }
+        match val {
+            Val::Arr(items) => {
+                self.spend(items.len())?;
+                items.iter().try_for_each(|item| self.weigh(item))
+            }
+            Val::Obj(object) => {
+                self.spend(object.len())?;
+                object.iter().try_for_each(|(key, item)| {
+                    self.weigh(key)?;
+                    self.weigh(item)
+                })
+            }
+            other => self.scan(other),
+        }
+    }
+
+    /// Takes the units of going through a text.
+    ///
+    /// # Errors
+    /// If fewer are left.
+    pub(crate) fn scan(&self, val: &Val) -> Given {
+        self.spend(length(val) / 64)
+    }
+
+    /// Takes so many units for each byte of a text.
+    ///
+    /// # Errors
+    /// If fewer are left.
+    pub(crate) fn repeat(&self, val: &Val, units: usize) -> Given {
+        self.spend(length(val).saturating_mul(units))
+    }
+}
+
+/// Returns the bytes of a text; 0 of other values.
+fn length(val: &Val) -> usize {
+    match val {
+        Val::TStr(bytes) => bytes.len(),
+        Val::BStr(bytes) => bytes.len(),
+        _ => 0,
+    }
 }

@@ -12,6 +12,7 @@ use crate::ops::project::error::OpsError;
 use crate::ops::project::request::Request;
 use crate::ops::run::run;
 use crate::ops::run::{Observer, RunOptions, StopFlag, Stopwatch};
+use crate::run::PlanEvaluator;
 use milepost_core::base::redact::redact;
 use milepost_core::model::pipeline::Manifest;
 use milepost_store::store::checkpoint;
@@ -114,7 +115,7 @@ impl WorkspaceList {
         let Manifest { summary, .. } = &self.pipeline.manifest;
         match summary {
             Some(program) => program
-                .one(value, &Map::new())
+                .one(value, &Map::new(), &PlanEvaluator::default())
                 .map_err(|error| world(&error)),
             None => Ok(value),
         }
