@@ -191,8 +191,7 @@ impl Frame<'_> {
 /// Returns the bytes of a text; 0 of other values.
 fn length(val: &Val) -> usize {
     match val {
-        Val::TStr(bytes) => bytes.len(),
-        Val::BStr(bytes) => bytes.len(),
+        Val::TStr(bytes) | Val::BStr(bytes) => bytes.len(),
         _ => 0,
     }
 }
