@@ -265,7 +265,7 @@ fn compiled(program: &JqValues) -> Result<Rc<Jq>, Outcome> {
         ..
     } = program;
     COMPILED.with_borrow_mut(|programs| {
-        let key = (source.to_owned(), names.to_vec());
+        let key = (source.clone(), names.clone());
         if let Some(found) = programs.get(&key).filter(|found| found.name() == name) {
             return Ok(Rc::clone(found));
         }
