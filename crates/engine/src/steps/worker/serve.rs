@@ -34,16 +34,17 @@ pub fn serve(input: File, output: File) -> io::Result<()> {
     let watched = input.try_clone()?;
     let (ended, is_over) = channel();
     let closed = ended.clone();
+    // It starts first: a request limits the memory for stacks too.
+    thread::Builder::new().spawn(move || {
+        // The program that asked may end while a file is read.
+        while let Ok(false) = wait_for(&watched, PollFlags::HUP, IDLE) {}
+        let _ = closed.send(());
+    })?;
     let thread = thread::Builder::new().stack_size(STACK);
     thread.spawn(move || {
         // Whatever ended it, there is nobody to tell.
         let _ = answer_all(input, output);
         let _ = ended.send(());
-    })?;
-    thread::Builder::new().spawn(move || {
-        // The program that asked may end while a file is read.
-        while let Ok(false) = wait_for(&watched, PollFlags::HUP, IDLE) {}
-        let _ = closed.send(());
     })?;
     let _ = is_over.recv();
     Ok(())
