@@ -2,6 +2,7 @@
 
 use crate::agents::pipeline::speller;
 use crate::support::Project;
+use milepost_core::base::digest::Digest;
 use milepost_engine::ops::inspect::verify::{Severity, verify};
 
 /// The positions that are flipped in each file, besides its first and last byte.
@@ -159,6 +160,21 @@ fn records_that_are_cut_off_are_missed() {
     assert_ne!(project.bytes(head_path), head);
     assert_eq!(altered(&project), "");
 
+    // A head that is damaged says what to do.
+    let mut damaged = project.bytes(head_path);
+    damaged[20] ^= 1;
+    project.write(head_path, damaged);
+    assert_eq!(
+        altered(&project),
+        ".milepost/journal-head.json: it does not match its own checksum. Restore it from a copy; if the journal is complete, remove \
+         .milepost/journal-head.json: the next run writes it again\n"
+    );
+    project.remove(head_path);
+    let ran = project.run_unplanned(&["-B", "join", "--agent", "speller=tool"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    assert!(project.at(head_path).exists());
+    assert_eq!(altered(&project), "");
+
     // A whole segment.
     let files = project.list(".milepost/journal");
     let segment = files.last().unwrap();
@@ -185,6 +201,44 @@ fn a_record_of_a_call_that_is_taken_out_is_missed() {
     }
     project.remove(&path);
     is_named(&project, &path, "the file");
+}
+
+#[test]
+fn damaged_answers_of_the_project_hide_no_damaged_manifest() {
+    let project = ran();
+    project.write(".milepost/answers/x.jsonl", "damaged\nlines\n");
+    let files = covered(&project);
+    let page = files.iter().find(|path| path.contains("/manifests/"));
+    let page = page.unwrap();
+    let mut damaged = project.bytes(page);
+    damaged[3] ^= 1;
+    project.write(page, damaged);
+    is_named(&project, page, "beside damaged answers");
+    is_named(&project, ".milepost/answers/x.jsonl", "beside a page");
+}
+
+#[test]
+fn a_record_of_a_call_by_a_newer_version_is_a_note() {
+    let project = ran();
+    let calls = project.list(".milepost/calls");
+    let is_record = |name: &&String| name.rsplit('.').next() == Some("jsonl");
+    let name = calls.iter().find(is_record).unwrap();
+    let path = format!("workspace/.milepost/calls/{name}");
+    let whole = project.read(&path);
+    let text = "{\"newer\":[1]}";
+    let newer = format!("{} {text}\n", Digest::of(text).hex());
+    // Instead of each record, and behind them all.
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    for at in 0..=lines.len() {
+        let mut some = lines.clone();
+        some.splice(at..(at + 1).min(lines.len()), [newer.as_str()]);
+        project.write(&path, some.concat());
+        let (code, text) = project.milepost(&["verify"]);
+        let note = format!(
+            "note     .milepost/calls/{name}: a newer Milepost wrote records of calls: they are not checked\n"
+        );
+        assert!(code == 0 && text.contains(&note), "line {at}: {text}");
+    }
 }
 
 #[test]

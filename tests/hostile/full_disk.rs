@@ -2,6 +2,12 @@
 
 use crate::situations::mounted::Mounted;
 use crate::support::Project;
+use milepost_core::base::digest::Digest;
+use milepost_core::model::call::Sent;
+use milepost_core::model::money::NanoUsd;
+use milepost_store::store::calls::{self, CallLog};
+use milepost_store::store::disk::Disk;
+use milepost_store::store::layout::Layout;
 
 /// A workspace of so many KiB with every kind of writing: our own, a library's, and programs that ignore their errors.
 fn fixture() -> Project {
@@ -92,4 +98,40 @@ fn every_step_says_that_the_disk_is_full() {
         drop(disk);
     }
     assert!(full >= 5, "{full}");
+}
+
+/// A request that could not be recorded leaves no half line before the next one: what the workspace has spent stays known.
+#[test]
+fn a_call_after_a_full_disk_is_recorded_on_a_line_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let small = ["-t", "tmpfs", "-o", "size=20k", "tmpfs"];
+    let Some(disk) = Mounted::at(folder.path(), &small) else {
+        return;
+    };
+    let layout = Layout::new(folder.path());
+    let mut log = CallLog::new(&Disk::real(), &layout, "01A");
+    let sent = Sent {
+        // A line of three pages: the second one fits in part.
+        stage: "s".repeat(9_000),
+        batch: "b".to_owned(),
+        attempt: 1,
+        agent: "api".to_owned(),
+        provider: "openai gpt".to_owned(),
+        model: "gpt".to_owned(),
+        asked: Digest::of("asked"),
+        request: Digest::of("{}"),
+        questions: 1,
+        likely_input: 10,
+        most_output: 20,
+        reserved: Some(NanoUsd(7)),
+        batched: false,
+    };
+    let now = jiff::Timestamp::from_second(1).unwrap();
+    log.sent(now, &sent, b"{}").unwrap();
+    let refused = log.sent(now, &sent, b"{}").unwrap_err().to_string();
+    assert!(refused.contains("no space left on "), "{refused}");
+    disk.again("size=4m");
+    log.sent(now, &sent, b"{}").unwrap();
+    let spent = calls::spent(&layout, "").unwrap();
+    assert_eq!((spent.calls, spent.cost), (2, NanoUsd(14)));
 }

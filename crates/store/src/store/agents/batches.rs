@@ -102,7 +102,7 @@ pub fn left(
     but: &str,
 ) -> std::io::Result<(BTreeMap<(String, String), Left>, Vec<LeftCall>)> {
     let batches = read(layout)?;
-    let calls = read_all(&layout.calls(), &|_| true)?;
+    let (calls, _) = read_all(&layout.calls(), &|_| true)?;
     let mut all: BTreeMap<(String, String), Left> = BTreeMap::new();
     let mut submitted: BTreeSet<CallId> = BTreeSet::new();
     for (which, batch) in batches {
@@ -161,7 +161,7 @@ pub fn standing(layout: &Layout) -> std::io::Result<(u64, Vec<CallId>)> {
     if batches.is_empty() {
         return Ok((0, Vec::new()));
     }
-    let calls = read_all(&layout.calls(), &|_| true)?;
+    let (calls, _) = read_all(&layout.calls(), &|_| true)?;
     let is_heard = |run: &str, number: u64| {
         let run = run.to_owned();
         last(&calls, CallId { run, number }).is_none_or(|call| call.heard.is_some())

@@ -3,7 +3,7 @@
 //! `.milepost/calls/RUN.jsonl` has two lines for each call (see [`super::checksummed`]): the request, durable before it is sent, and the
 //! response. `.milepost/calls/RUN/N.request` and `N.answer` contain the bytes, without keys.
 
-use super::checksummed::{ChecksummedLog, damaged_lines, files, whole_lines};
+use super::checksummed::{ChecksummedLog, files, lines};
 use crate::store::disk::{Disk, DiskError};
 use crate::store::layout::Layout;
 use crate::store::read;
@@ -191,7 +191,8 @@ pub fn read_some(
     folder: &Path,
     wanted: &dyn Fn(&Sent) -> bool,
 ) -> std::io::Result<Vec<CallRecord>> {
-    let all = read_all(folder, wanted)?.into_values();
+    let (all, _) = read_all(folder, wanted)?;
+    let all = all.into_values();
     Ok(all.filter(|call| call.taken_over.is_none()).collect())
 }
 
@@ -214,23 +215,16 @@ impl std::fmt::Display for UnreadableCall {
     }
 }
 
-/// Returns all calls, also those that continued as others.
+/// Returns the selected calls, also those that continued as others, and the records that cannot be read.
 ///
 /// # Errors
 /// Fails if a file cannot be read.
 pub fn read_all(
     folder: &Path,
     wanted: &dyn Fn(&Sent) -> bool,
-) -> std::io::Result<BTreeMap<CallId, CallRecord>> {
-    read_each(folder, wanted, &mut Vec::new())
-}
-
-fn read_each(
-    folder: &Path,
-    wanted: &dyn Fn(&Sent) -> bool,
-    unreadable: &mut Vec<UnreadableCall>,
-) -> std::io::Result<BTreeMap<CallId, CallRecord>> {
+) -> std::io::Result<(BTreeMap<CallId, CallRecord>, Vec<UnreadableCall>)> {
     let mut calls: BTreeMap<CallId, CallRecord> = BTreeMap::new();
+    let mut unreadable = Vec::new();
     // A later run's name may stand before an earlier one's, if the clock was set: what runs say of others comes last.
     let (mut taken, mut late) = (Vec::new(), Vec::new());
     for path in files(folder)? {
@@ -245,8 +239,14 @@ fn read_each(
             path: path.clone(),
             line,
         };
-        unreadable.extend(damaged_lines(&bytes).into_iter().map(at));
-        for line in whole_lines(&bytes) {
+        for line in lines(&bytes) {
+            let line = match line {
+                Ok(line) => line,
+                Err(number) => {
+                    unreadable.push(at(number));
+                    continue;
+                }
+            };
             let (number, when, sent) = match serde_json::from_str::<CallLine>(line) {
                 Ok(CallLine::Sent(number, when, sent)) => (number, when, sent),
                 Ok(CallLine::TakenOver(number, when, sent, earlier)) => {
@@ -299,7 +299,7 @@ fn read_each(
             call.heard = Some(heard);
         }
     }
-    Ok(calls)
+    Ok((calls, unreadable))
 }
 
 /// The spending of a workspace that is not known.
@@ -326,9 +326,8 @@ pub enum SpentError {
 /// Fails if a file or a record cannot be read.
 pub fn spent(layout: &Layout, but: &str) -> Result<Spent, SpentError> {
     let folder = layout.calls();
-    let mut unreadable = Vec::new();
-    let calls = read_each(&folder, &|_| true, &mut unreadable)
-        .map_err(|source| SpentError::Read { folder, source })?;
+    let (calls, unreadable) =
+        read_all(&folder, &|_| true).map_err(|source| SpentError::Read { folder, source })?;
     if let Some(first) = unreadable.into_iter().next() {
         return Err(SpentError::Unreadable(first));
     }
@@ -349,8 +348,7 @@ pub fn spent_by_stage(
     layout: &Layout,
 ) -> std::io::Result<(BTreeMap<String, Spent>, Vec<UnreadableCall>)> {
     let mut stages: BTreeMap<String, Spent> = BTreeMap::new();
-    let mut unreadable = Vec::new();
-    let calls = read_each(&layout.calls(), &|_| true, &mut unreadable)?;
+    let (calls, unreadable) = read_all(&layout.calls(), &|_| true)?;
     for call in calls.values().filter(|call| call.taken_over.is_none()) {
         *stages.entry(call.sent.stage.clone()).or_default() +=
             Spent::of(&call.sent, call.heard.as_ref());

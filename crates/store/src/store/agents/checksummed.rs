@@ -18,6 +18,8 @@ pub(crate) struct ChecksummedLog {
     path: PathBuf,
     file: Option<DiskFile>,
     size: u64,
+    /// True if an append failed and a part of it is behind the lines.
+    is_torn: bool,
 }
 
 impl ChecksummedLog {
@@ -28,6 +30,7 @@ impl ChecksummedLog {
             path,
             file: None,
             size: 0,
+            is_torn: false,
         }
     }
 
@@ -76,9 +79,17 @@ impl ChecksummedLog {
         for (at, _) in &mut places {
             *at += self.size;
         }
-        file.write_bytes(lines.as_bytes())?;
+        if self.is_torn {
+            file.truncate(self.size)?;
+            self.is_torn = false;
+        }
+        let written = file.write_bytes(lines.as_bytes());
+        if let Err(error) = written.and_then(|()| file.flush_data()) {
+            // The disk may be full: the next line must not follow half a line.
+            self.is_torn = file.truncate(self.size).is_err();
+            return Err(error);
+        }
         self.size += lines.len() as u64;
-        file.flush_data()?;
         if is_new {
             self.disk.sync_dir(parent(&self.path))?;
         }
@@ -95,27 +106,31 @@ pub(crate) fn open_line(line: &[u8]) -> Option<&str> {
     (whole.as_bytes() == seal).then(|| std::str::from_utf8(text).ok())?
 }
 
-/// The lines of a file that are whole.
-pub fn whole_lines(bytes: &[u8]) -> impl Iterator<Item = &str> {
-    bytes.split(|&byte| byte == b'\n').filter_map(open_line)
+/// Returns the texts of the whole lines of a file, and the numbers of the damaged ones, from 1. A last line that a crash tore is
+/// neither.
+pub fn lines(bytes: &[u8]) -> impl Iterator<Item = Result<&str, usize>> {
+    let lines = bytes.split_inclusive(|&byte| byte == b'\n');
+    let mut lines = (1..).zip(lines).peekable();
+    std::iter::from_fn(move || {
+        let (number, line) = lines.next()?;
+        match open_line(line) {
+            Some(text) => Some(Ok(text)),
+            None if lines.peek().is_none() && is_torn(line) => None,
+            None => Some(Err(number)),
+        }
+    })
 }
 
-/// Returns the numbers of the damaged lines, from 1. A last line that a crash tore is not damaged: its end is missing, or a power
-/// failure left zeros in it.
-pub fn damaged_lines(bytes: &[u8]) -> Vec<usize> {
-    let mut damaged = Vec::new();
-    let mut lines = (1..).zip(bytes.split_inclusive(|&byte| byte == b'\n'));
-    let mut next = lines.next();
-    while let Some((number, line)) = next {
-        next = lines.next();
-        // A last line that lacks nothing but its line break has another byte instead.
-        let is_cut = !line.ends_with(b"\n") && open_line(&line[..line.len() - 1]).is_none();
-        let is_torn = is_cut || line.windows(ZEROS.len()).any(|part| part == ZEROS);
-        if open_line(line).is_none() && !(next.is_none() && is_torn) {
-            damaged.push(number);
-        }
-    }
-    damaged
+/// Returns the texts of the whole lines of a file.
+pub fn whole_lines(bytes: &[u8]) -> impl Iterator<Item = &str> {
+    lines(bytes).filter_map(Result::ok)
+}
+
+/// Returns true if a crash left this of a last line: its end is missing, or a power failure left zeros in it.
+fn is_torn(line: &[u8]) -> bool {
+    // A last line that lacks nothing but its line break has another byte instead.
+    let is_cut = !line.ends_with(b"\n") && open_line(&line[..line.len() - 1]).is_none();
+    is_cut || line.windows(ZEROS.len()).any(|part| part == ZEROS)
 }
 
 /// The files of a folder whose names end in `.jsonl`, by name; none where there is no folder.
@@ -143,6 +158,10 @@ pub fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
 #[allow(clippy::disallowed_methods, reason = "tests damage files by hand")]
 mod tests {
     use super::*;
+
+    fn damaged_lines(bytes: &[u8]) -> Vec<usize> {
+        lines(bytes).filter_map(Result::err).collect()
+    }
 
     #[test]
     fn only_whole_lines_are_read() {

@@ -5,6 +5,7 @@ use crate::ops::project::open_project::OpenProject;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::record::Override;
+use std::path::Path;
 
 /// An audit in progress.
 pub(super) struct Audit<'a> {
@@ -35,6 +36,14 @@ impl Audit<'_> {
 
     pub(super) fn note(&mut self, stage: Option<&str>, batch: Option<&str>, message: String) {
         self.add(Severity::Note, stage, batch, None, message);
+    }
+
+    /// Returns the path of a file relative to the workspace; `None` if it is outside.
+    pub(super) fn inside(&self, path: &Path) -> Option<RelPath> {
+        let inside = path
+            .strip_prefix(self.opened.workspace.layout.root())
+            .ok()?;
+        RelPath::parse(inside.to_str()?).ok()
     }
 
     pub(super) fn finish(mut self, deep: bool) -> Verified {

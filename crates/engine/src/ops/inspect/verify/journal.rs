@@ -24,6 +24,8 @@ pub(super) struct Journaled {
     sealed: BTreeMap<String, StageState>,
     /// True if the last record is the end of a run.
     is_ended: bool,
+    /// True if it cannot be read to its end, or its records contradict each other.
+    is_broken: bool,
 }
 
 impl Audit<'_> {
@@ -85,9 +87,13 @@ impl Audit<'_> {
                 self.head(&head, &tail, found);
             }
             Err(error @ journal::JournalError::Read { .. }) => return Err(error.into()),
-            Err(error) => self.add(Severity::Altered, None, None, None, error.to_string()),
+            Err(error) => {
+                read.is_broken = true;
+                self.add(Severity::Altered, None, None, None, error.to_string());
+            }
         }
         if let Some(message) = refused {
+            read.is_broken = true;
             self.add(Severity::Altered, None, None, None, message);
         }
         Ok(read)
@@ -99,11 +105,13 @@ impl Audit<'_> {
         let path = layout::journal_head();
         match head {
             HeadFile::Missing if tail.last.is_some() => {
-                let message = "it is not there: an earlier version wrote the journal, or no run has ended, so records that were cut off are not missed".to_owned();
-                self.add(Severity::Note, None, None, Some(&path), message);
+                let message = "it is not there: an earlier version wrote the journal, or no run has ended, so verify cannot tell whether records were cut off";
+                self.add(Severity::Note, None, None, Some(&path), message.to_owned());
             }
             HeadFile::Damaged => {
-                let message = "it does not match its own checksum".to_owned();
+                let message = format!(
+                    "it does not match its own checksum. Restore it from a copy; if the journal is complete, remove {path}: the next run writes it again"
+                );
                 self.add(Severity::Altered, None, None, Some(&path), message);
             }
             HeadFile::Whole(head) if found != Some(head.digest) => {
@@ -134,11 +142,7 @@ impl Audit<'_> {
         present: &State,
     ) -> Result<(), OpsError> {
         let recorded = &journaled.state;
-        if self
-            .findings
-            .iter()
-            .any(|finding| finding.severity == Severity::Altered && finding.path.is_none())
-        {
+        if journaled.is_broken {
             return Ok(());
         }
         for (name, known) in &present.stages {
@@ -188,8 +192,7 @@ impl Audit<'_> {
             changed.retain(|page| later.contains(page));
         }
         for page in changed {
-            let inside = page.strip_prefix(layout.root()).ok();
-            let inside = inside.and_then(|page| RelPath::parse(page.to_str()?).ok());
+            let inside = self.inside(&page);
             let (severity, message) = if journaled.is_ended {
                 (
                     Severity::Altered,
