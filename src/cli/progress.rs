@@ -174,6 +174,9 @@ impl Observer for RunProgress {
                     self.printer.warning(&warning);
                 }
             }
+            Notice::OpenFolders { folders } => {
+                self.printer.warning(&notice::open_folders(&folders));
+            }
             Notice::Stored { notes } => {
                 let is_new = |note: &StoredNote| !self.noted.contains(note);
                 let new: Vec<StoredNote> =

@@ -3,6 +3,7 @@
 use crate::mcp::client::{Client, well};
 use crate::mcp::http_server::{Reply, Server, call, hello};
 use crate::support::Project;
+use milepost_engine::ops::token::token;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -10,6 +11,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
+use std::sync::Barrier;
 use std::time::Duration;
 
 /// A wait for a file that never comes.
@@ -559,4 +561,23 @@ fn a_client_that_reads_no_answer_takes_little_memory() {
     assert!(peak < 300 << 20, "{} MB", peak >> 20);
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+fn servers_that_start_at_once_have_one_token() {
+    let project = Project::letters();
+    let request = project.request();
+    for _ in 0..20 {
+        let start = Barrier::new(4);
+        let tokens = std::thread::scope(|scope| {
+            let server = || {
+                start.wait();
+                token(&request).unwrap().text
+            };
+            let servers = [(); 4].map(|()| scope.spawn(server));
+            servers.map(|server| server.join().unwrap())
+        });
+        assert!(tokens.iter().all(|token| *token == tokens[0]));
+        project.remove("workspace/.milepost/mcp-token");
+    }
 }

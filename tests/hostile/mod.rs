@@ -11,6 +11,7 @@ mod keys;
 mod leases;
 mod money;
 mod names;
+mod other_users;
 mod readers;
 mod special_files;
 mod terminal;

@@ -116,7 +116,7 @@ fn a_call_without_a_readable_usage_counts_with_its_reservation() {
         assert_eq!(warned.len(), 1, "{usage}: {}", ran.output);
         assert!(
             warned[0].contains(
-                "agent `api` reports no usage: each such call counts with the most that it may cost"
+                "agent `api` reported no usage: such calls are charged their reservation ($"
             ),
             "{}",
             warned[0]
@@ -148,6 +148,12 @@ fn an_absurd_usage_counts_with_its_reservation() {
             json!({ "prompt_tokens": 10, "completion_tokens": 9_000_000_000_u64 }),
             "chat",
         ),
+        // Less than the answer must have.
+        (json!({ "input_tokens": 10, "output_tokens": 1 }), "api"),
+        (
+            json!({ "prompt_tokens": 1, "completion_tokens": 1 }),
+            "chat",
+        ),
     ] {
         let reply = match agent {
             "api" => message(&usage),
@@ -157,7 +163,7 @@ fn an_absurd_usage_counts_with_its_reservation() {
         let ran = project.run_unplanned(&["--agent", &format!("speller={agent}")]);
         is_estimated(&project, &ran, Estimated::ImplausibleUsage);
         assert_eq!(recorded(&project)[0].1.usage, Usage::NONE);
-        ran.says("reports an implausible usage");
+        ran.says("reported implausible usage");
     }
 }
 
@@ -310,6 +316,8 @@ fn a_command_line_cannot_report_a_cost_that_is_none() {
         (json!(1e6), half, Some(Estimated::ImplausibleUsage)),
         (json!(0.25), Some(NanoUsd(250_000_000)), None),
         (json!(0.75), Some(NanoUsd(750_000_000)), None),
+        // Much more than the limit, which only the command line can know.
+        (json!(150), Some(NanoUsd(150_000_000_000)), None),
     ] {
         let (project, _server) = project(vec![]);
         project.write("reply.json", result(cost.clone()).to_string());

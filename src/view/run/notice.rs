@@ -9,6 +9,7 @@ use milepost_core::model::outcome::Outcome;
 use milepost_engine::ops::run::{
     Content, KeptFile, ProviderBatchUpdate, Removal, Repair, StageReport, StageStatus,
 };
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The most details that are shown of a failure.
@@ -34,6 +35,16 @@ pub(crate) fn started(
         _ => format!("starts: {will} of {}", batches(all)),
     };
     format!("{} {size}{about}", style.strong(stage))
+}
+
+/// Other users may read folders of prompts and answers.
+pub(crate) fn open_folders(folders: &[PathBuf]) -> String {
+    let named = folders.iter().map(|folder| folder.to_string_lossy());
+    let named = named.collect::<Vec<_>>().join(" ");
+    format!(
+        "other users can read prompts and answers in {named}\nhelp: ask the owner to run `chmod 700 {named}`; if other users may read them, write \
+         `permissions = \"umask\"` in milepost.toml"
+    )
 }
 
 /// A service starts.
@@ -118,17 +129,17 @@ pub(crate) fn unexpected_usage(
     reserved: NanoUsd,
     charged: NanoUsd,
 ) -> String {
-    let reports = match estimated {
+    let usage = match estimated {
         None => {
             return format!(
                 "agent `{agent}` used more than its request allows: a call cost {charged}, and at most {reserved} was reserved"
             );
         }
-        Some(Estimated::ImplausibleUsage) => "an implausible usage",
+        Some(Estimated::ImplausibleUsage) => "implausible usage",
         Some(_) => "no usage",
     };
     format!(
-        "agent `{agent}` reports {reports}: each such call counts with the most that it may cost, such as {charged}"
+        "agent `{agent}` reported {usage}: such calls are charged their reservation ({charged})"
     )
 }
 

@@ -4,8 +4,8 @@ use crate::ops::project::error::OpsError;
 use crate::ops::project::find::find_project;
 use crate::ops::project::open::workspace_of;
 use crate::ops::project::request::Request;
-use milepost_store::store::disk::{Disk, DiskError};
 use milepost_store::store::id::random_bytes;
+use milepost_store::store::lock::SharedLock;
 use milepost_store::store::workspace::Workspace;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -56,29 +56,42 @@ pub fn token(request: &Request) -> Result<AccessToken, OpsError> {
         return Ok(AccessToken { text, file });
     }
     workspace.prepare(&request.disk)?;
-    let text = new_token()?;
-    write(&request.disk, &file, &text)?;
+    let disk = request.disk.private();
+    if std::fs::symlink_metadata(&file).is_ok() && !is_own(&file) {
+        disk.remove_file(&file)?;
+    }
+    // Of servers that start at once, the first one makes the token of all.
+    let lock = SharedLock::wait_alone(&disk, &file)?;
+    let text = match kept(&file) {
+        Some(text) => text,
+        None => {
+            let text = new_token()?;
+            disk.write_atomic(&file, format!("{text}\n").as_bytes())?;
+            text
+        }
+    };
+    drop(lock);
     let file = Some(file);
     Ok(AccessToken { text, file })
 }
 
+/// Returns true if only this user could read or write a file.
+fn is_own(file: &Path) -> bool {
+    std::fs::symlink_metadata(file).is_ok_and(|found| {
+        found.is_file()
+            && found.mode() & 0o777 == 0o600
+            && found.uid() == rustix::process::geteuid().as_raw()
+    })
+}
+
 /// Returns the token in a file, if only its owner could read or write it.
 fn kept(file: &Path) -> Option<String> {
-    let found = std::fs::symlink_metadata(file).ok()?;
-    let is_own = found.is_file()
-        && found.mode() & 0o777 == 0o600
-        && found.uid() == rustix::process::geteuid().as_raw();
     let text = milepost_store::store::read::text(file)
         .ok()
-        .filter(|_| is_own)?;
+        .filter(|_| is_own(file))?;
     let text = text.trim_end();
     let is_token = text.len() == 2 * BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_token.then(|| text.to_owned())
-}
-
-fn write(disk: &Disk, file: &Path, text: &str) -> Result<(), DiskError> {
-    disk.private()
-        .write_atomic(file, format!("{text}\n").as_bytes())
 }
 
 fn new_token() -> Result<String, OpsError> {

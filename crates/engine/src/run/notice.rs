@@ -6,6 +6,7 @@ use milepost_core::model::choice::StoredNote;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::plan::scan::Collisions;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Something that just happened.
@@ -15,6 +16,11 @@ pub enum Notice {
     Warned {
         /// One line for each.
         warnings: Vec<String>,
+    },
+    /// Other users may read folders of prompts and answers.
+    OpenFolders {
+        /// The folders.
+        folders: Vec<PathBuf>,
     },
     /// Values or agents that the workspace keeps need attention.
     Stored {

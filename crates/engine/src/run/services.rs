@@ -119,7 +119,7 @@ impl<'a> Services<'a> {
         let project = ctx.files.folder(Root::Project);
         // No stage name starts with a dot.
         let folder = ctx.layout.scratch().join(".services").join(name);
-        ctx.disk.create_dir_all(&folder)?;
+        ctx.disk.private().create_dir_all(&folder)?;
         let mut write = |name: &str, bytes: &[u8]| {
             let path = folder.join(name);
             let written = ctx.disk.write_swap(&path, bytes);

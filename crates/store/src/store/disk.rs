@@ -44,6 +44,9 @@ const ROOM: u64 = 8 << 10;
 const PRIVATE_FOLDER: u32 = 0o700;
 const PRIVATE_FILE: u32 = 0o600;
 
+/// The permissions of a new lock, before the umask and [`DiskFile::close_to_readers`].
+const NEW_LOCK: u32 = 0o622;
+
 impl Disk {
     /// Returns the disk without faults.
     pub fn real() -> Self {
@@ -88,19 +91,17 @@ impl Disk {
         }
     }
 
-    /// Takes a private folder away from everyone but its owner, if it exists and others may read it.
-    ///
-    /// # Errors
-    /// Fails if the permissions cannot be changed.
-    pub(crate) fn close_folder(&self, folder: &Path) -> Result<(), DiskError> {
-        use std::os::unix::fs::PermissionsExt as _;
-        let found = fs::symlink_metadata(folder).ok();
-        let is_shared =
-            |found: &fs::Metadata| found.is_dir() && found.permissions().mode() & 0o077 != 0;
-        if self.is_private && found.as_ref().is_some_and(is_shared) {
-            self.set_mode(folder, PRIVATE_FOLDER)?;
+    /// Takes a private folder away from everyone but its owner, if it exists. Returns false if others may still read it: another user
+    /// owns it, or the file system keeps no permissions.
+    pub(crate) fn close_folder(&self, folder: &Path) -> bool {
+        let is_shared = || {
+            let found = fs::symlink_metadata(folder);
+            found.is_ok_and(|found| found.is_dir() && found.mode() & 0o077 != 0)
+        };
+        if !self.is_private || !is_shared() {
+            return true;
         }
-        Ok(())
+        self.set_mode(folder, PRIVATE_FOLDER).is_ok() && !is_shared()
     }
 
     /// Creates a folder and its parents, and flushes each new one in its parent, so that it survives a crash.
@@ -198,11 +199,15 @@ impl Disk {
         self.sync_dir(parent(path))
     }
 
-    /// Opens or creates a file to read and modify. A symbolic link or special file at its path is an error.
-    pub(crate) fn open_existing_or_new(&self, path: &Path) -> Result<DiskFile, DiskError> {
+    /// Opens or creates the file of a lock, which only those who may write can read. A symbolic link or special file at its path is
+    /// an error.
+    pub(crate) fn open_lock(&self, path: &Path) -> Result<DiskFile, DiskError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        self.open(path, "open", &mut options)
+        options.mode(NEW_LOCK);
+        let file = self.open(path, "open", &mut options)?;
+        file.close_to_readers();
+        Ok(file)
     }
 
     /// Returns true if the file system of a folder has no space left. Its error may have met a program that did not report it.

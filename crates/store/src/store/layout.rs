@@ -13,6 +13,8 @@ pub const MANIFESTS: &str = "manifests";
 /// The folder of finished rounds, below Milepost's own.
 pub(crate) const ROUNDS: &str = "rounds";
 
+const LOGS: &str = "logs";
+
 /// The paths of one workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
@@ -100,6 +102,11 @@ impl Layout {
         self.at(&scratch())
     }
 
+    /// `.milepost/logs`: what programs printed, by run.
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.own().join(LOGS)
+    }
+
     /// `.milepost/quarantine`: what was set aside.
     pub(crate) fn quarantine(&self) -> PathBuf {
         self.at(&quarantine())
@@ -152,7 +159,7 @@ const LOG_STEM: usize = 240;
 /// Returns `.milepost/logs/RUN/STAGE/BATCH-N.log`, the output of the programs of an attempt, relative to the workspace.
 pub fn log(run: &str, batch: &str, serial: u64) -> RelPath {
     let name = format!("{}-{serial}.log", log_stem(batch));
-    RelPath::of_parts([OWN, "logs", run, name.as_str()])
+    RelPath::of_parts([OWN, LOGS, run, name.as_str()])
 }
 
 /// Returns the name of a batch in the names of its logs: file systems take 255 bytes, so a long name ends in a digest.

@@ -182,7 +182,7 @@ impl SharedLock {
     ///
     /// # Errors
     /// Fails if the disk fails.
-    pub(crate) fn wait_alone(disk: &Disk, path: &Path) -> Result<Self, DiskError> {
+    pub fn wait_alone(disk: &Disk, path: &Path) -> Result<Self, DiskError> {
         Self::wait(disk, path, File::lock)
     }
 
@@ -220,22 +220,42 @@ fn locked(
     let mut tries = 0;
     loop {
         tries += 1;
-        let file = disk.open_existing_or_new(path)?;
+        let file = disk.open_lock(path)?;
         match lock(file.file()) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(DiskError::new("lock", path, error)),
         }
-        file.close_to_readers();
         match file.links() {
-            // Where inodes are not stable, the path never has the file that was opened.
-            _ if tries == TRIES => return Ok(Some(file)),
             Some(1) => return Ok(Some(file)),
-            Some(_) => disk.separate(path)?,
+            // Where inodes are not stable, only the lock shows that the path has the file that was opened.
+            None if tries == TRIES && is_locked(disk, path)? => return Ok(Some(file)),
+            _ if tries == TRIES => {
+                let cause = "it is replaced or linked again and again: end the program that does so, or remove the other hard links of the file, then run again";
+                return Err(DiskError::new("lock", path, io::Error::other(cause)));
+            }
+            Some(_) => match file.file().try_lock() {
+                Ok(()) if file.links().is_some_and(|links| links > 1) => disk.separate(path)?,
+                Ok(()) => {}
+                // Others share the lock, and only one may replace the file. A copy that has the same file does no harm meanwhile.
+                Err(_) if lock(file.file()).is_ok() && file.links().is_some() => {
+                    return Ok(Some(file));
+                }
+                Err(_) => {}
+            },
             // Another process replaced the file before it was locked.
             None => {}
         }
     }
+}
+
+/// Returns true if the file that is now at the path is locked.
+fn is_locked(disk: &Disk, path: &Path) -> Result<bool, DiskError> {
+    let file = disk.open_lock(path)?;
+    Ok(matches!(
+        file.file().try_lock(),
+        Err(TryLockError::WouldBlock)
+    ))
 }
 
 fn content(path: &Path) -> Option<Holder> {
@@ -269,6 +289,7 @@ fn boot_id() -> String {
 #[allow(clippy::disallowed_methods, reason = "tests prepare the disk by hand")]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt as _;
 
     #[test]
     fn one_at_a_time_and_each_says_who() {
@@ -349,6 +370,74 @@ mod tests {
         let (_two, _) = Lock::take(&Disk::real(), &path("copy"), &ours).unwrap();
         assert!(Lock::take(&Disk::real(), &path("lock"), &ours).is_err());
         assert!(Lock::take(&Disk::real(), &path("copy"), &ours).is_err());
+    }
+
+    #[test]
+    fn only_an_exclusive_holder_separates_a_hard_linked_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("lock"), "").unwrap();
+        std::fs::hard_link(path("lock"), path("copy")).unwrap();
+        let other = File::open(path("lock")).unwrap();
+        other.lock_shared().unwrap();
+        let links = || std::fs::metadata(path("lock")).unwrap().nlink();
+        let shared = SharedLock::take(&Disk::real(), &path("lock")).unwrap();
+        assert_eq!(links(), 2);
+        assert!(
+            SharedLock::take_alone(&Disk::real(), &path("lock"))
+                .unwrap()
+                .is_none()
+        );
+        drop((other, shared));
+        let shared = SharedLock::take(&Disk::real(), &path("lock")).unwrap();
+        assert_eq!(links(), 1);
+        assert!(
+            SharedLock::take_alone(&Disk::real(), &path("lock"))
+                .unwrap()
+                .is_none()
+        );
+        drop(shared);
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_or_linked_all_the_time_is_no_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let change: [&dyn Fn(); 2] = [
+            &|| {
+                let new = folder.path().join("new");
+                std::fs::write(&new, "").unwrap();
+                std::fs::rename(new, &path).unwrap();
+            },
+            &|| {
+                let link = folder.path().join("link");
+                let _ = std::fs::remove_file(&link);
+                std::fs::hard_link(&path, link).unwrap();
+            },
+        ];
+        for change in change {
+            let lock = |file: &File| {
+                file.try_lock()?;
+                change();
+                Ok(())
+            };
+            let refused = locked(&Disk::real(), &path, lock).unwrap_err().to_string();
+            assert_eq!(
+                refused,
+                format!(
+                    "cannot lock {}: it is replaced or linked again and again: end the program that does so, or remove the other hard links of the file, then run again",
+                    path.display()
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn a_new_lock_is_never_open_to_who_may_only_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = Disk::real().open_lock(&folder.path().join("lock")).unwrap();
+        let mode = file.file().metadata().unwrap().mode();
+        assert_eq!(mode & 0o044, (mode & 0o022) << 1, "{mode:o}");
     }
 
     #[test]

@@ -32,6 +32,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Scratch {
     disk: Disk,
     start: Start,
+    /// The folder of all attempts, which is for its owner only: the files in it have the permissions of outputs.
+    all: PathBuf,
     path: PathBuf,
     inside: RelPath,
     is_folder: bool,
@@ -92,7 +94,7 @@ impl Scratch {
         let parts = [safe_name(name.run), safe_name(name.stage), attempt];
         let below = RelPath::of_parts(parts.iter().map(String::as_str));
         let inside = layout::scratch().with(&below);
-        let path = layout.at(&inside);
+        let (all, path) = (layout.scratch(), layout.at(&inside));
         let mut folders = BTreeSet::new();
         if let Some(spares) = spares {
             targets.for_each(|target| above(target, &mut folders));
@@ -103,6 +105,7 @@ impl Scratch {
                     if path.symlink_metadata().is_ok() {
                         disk.remove_dir_all(&path)?;
                     }
+                    disk.private().create_dirs(&all)?;
                     disk.create_dirs(&path)?;
                 }
             }
@@ -110,6 +113,7 @@ impl Scratch {
         Ok(Self {
             disk: disk.clone(),
             start: files.workspace().clone(),
+            all,
             path,
             inside,
             is_folder: spares.is_some(),
@@ -177,6 +181,7 @@ impl Scratch {
         let path = self.at(file);
         let open = match self.disk.create(&path) {
             Err(error) if error.source.kind() == io::ErrorKind::NotFound => {
+                self.disk.private().create_dirs(&self.all)?;
                 self.disk.create_dirs(parent(&path))?;
                 self.disk.create(&path)?
             }

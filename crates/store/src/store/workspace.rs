@@ -254,8 +254,8 @@ impl Workspace {
     }
 
     /// Takes the folders of answers, calls, prompts and leases away from everyone but their owner: an earlier version left them to the
-    /// umask.
-    pub fn close_folders(&self, disk: &Disk, project: &Path) -> Result<(), WorkspaceError> {
+    /// umask. Returns those that others may still read.
+    pub fn close_folders(&self, disk: &Disk, project: &Path) -> Vec<PathBuf> {
         let (layout, disk) = (&self.layout, disk.private());
         let folders = [
             layout.answers(),
@@ -263,12 +263,12 @@ impl Workspace {
             layout.batches(),
             layout.leases(),
             layout.quarantine(),
+            layout.scratch(),
+            layout.logs(),
             answers(project),
         ];
-        for folder in folders {
-            disk.close_folder(&folder)?;
-        }
-        Ok(())
+        let open = folders.into_iter();
+        open.filter(|folder| !disk.close_folder(folder)).collect()
     }
 
     /// Applies changes and writes the identity. Returns false if nothing changed. A value that is stored already over the same

@@ -48,7 +48,7 @@ pub(crate) static PROJECT: TableSpec = TableSpec {
             Choice(&["owner", "umask"]),
             Optional,
             "owner",
-            "Who can read answers, calls, prompts, leases and quarantine: only their owner, or everyone whom the umask lets.",
+            "Who can read answers, calls, prompts, leases, logs, scratch and quarantine: only their owner, or everyone whom the umask lets.",
         ),
         key(
             "services",

@@ -7,6 +7,7 @@ use milepost_core::model::state::State;
 use milepost_store::store::id::new_id;
 use milepost_store::store::journal::{Journal, TornTail};
 use milepost_store::store::lock::{Holder, Lock};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A locked workspace. No other process changes it until this is dropped.
@@ -25,6 +26,8 @@ pub(crate) struct WorkspaceLock {
     lock: Lock,
     /// The id of the run that holds the lock.
     pub(crate) run_id: String,
+    /// Private folders that other users may still read.
+    pub(crate) open_folders: Vec<PathBuf>,
     /// The process that held the lock before and died with it.
     dead: Option<Holder>,
 }
@@ -50,14 +53,19 @@ pub(crate) fn lock(opened: &mut OpenProject, command: &str) -> Result<WorkspaceL
     let holder = Holder::this(&run_id, now, command);
     let (lock, dead) = Lock::take(&opened.disk, &opened.workspace.layout.lock(), &holder)?;
     opened.workspace.make(&opened.disk, now)?;
-    opened
+    let open_folders = opened
         .workspace
-        .close_folders(&opened.disk, &opened.project)?;
+        .close_folders(&opened.disk, &opened.project);
     let identity = &opened.workspace.identity;
     let shown = &mut opened.settings.workspace;
     shown.insert("session_id".into(), identity.session_id.clone().into());
     shown.insert("created".into(), identity.created_text().into());
-    Ok(WorkspaceLock { lock, run_id, dead })
+    Ok(WorkspaceLock {
+        lock,
+        run_id,
+        open_folders,
+        dead,
+    })
 }
 
 /// Returns a new id of a run or lease.

@@ -110,7 +110,11 @@ pub fn run(
     // Locking reads the identity of the workspace again, without the day that was set.
     let today = opened.workspace.identity.today;
     let watch = Stopwatch::start();
-    let lock = lock(&mut opened, &request.command)?;
+    let mut lock = lock(&mut opened, &request.command)?;
+    let folders = std::mem::take(&mut lock.open_folders);
+    if !folders.is_empty() {
+        observer.notice(Notice::OpenFolders { folders });
+    }
     let imported = keep(&mut opened, request, &lock.run_id, Some(today))?;
     if !imported.is_empty() {
         let files = imported.clone();

@@ -43,7 +43,7 @@ impl<'a> AttemptLog<'a> {
         }
         if self.file.is_none() {
             let path = self.stage_ctx.ctx.layout.at(&self.path);
-            let disk = self.stage_ctx.ctx.disk;
+            let disk = self.stage_ctx.ctx.disk.private();
             disk.create_dir_all(parent(&path))
                 .map_err(io::Error::other)?;
             self.file = Some(disk.create(&path).map_err(io::Error::other)?);

@@ -13,6 +13,7 @@ use milepost_agents::fault::{CallFault, FaultKind};
 use milepost_agents::policy::{Next, after};
 use milepost_agents::request::{AgentRequest, Reply};
 use milepost_core::base::digest::Digest;
+use milepost_core::base::redact::Redactor;
 use milepost_core::model::call::{Estimated, Heard, Sent, Spent};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::retry;
@@ -199,8 +200,8 @@ impl Caller<'_> {
                 "this agent is not called",
             )),
         };
-        // A key may be in pieces, which only the whole text joins.
-        let replied = replied.map(|reply| reply.without_keys(ctx.calls.redactor()));
+        // A key may be in pieces, which only the joined text shows.
+        let replied = without_keys(replied, ctx.calls.redactor());
         let took_ms = u64::try_from(within.saturating_sub(until.left()).as_millis());
         let took_ms = took_ms.unwrap_or(u64::MAX);
         let (heard, raw) = match &replied {
@@ -302,7 +303,7 @@ impl Caller<'_> {
             }
             BatchedResult::Broken(outcome) => return Err(CallError::Failed(outcome)),
         };
-        let replied = replied.map(|reply| reply.without_keys(ctx.calls.redactor()));
+        let replied = without_keys(replied, ctx.calls.redactor());
         let (heard, raw) = match &replied {
             Ok(reply) => (
                 recorded_reply(&handle.costs, sent, reply, took_ms),
@@ -389,6 +390,16 @@ pub(crate) fn asked(request: &AgentRequest) -> Digest {
         ..request.clone()
     };
     Digest::of(described(&whole))
+}
+
+fn without_keys(
+    replied: Result<Reply, CallFault>,
+    redactor: &Redactor,
+) -> Result<Reply, CallFault> {
+    match replied {
+        Ok(reply) => Ok(reply.without_keys(redactor)),
+        Err(fault) => Err(fault.without_keys(redactor)),
+    }
 }
 
 /// Runs a command line. Its standard output is the answer; its standard error goes to the log.

@@ -26,6 +26,7 @@ pub(crate) fn recorded_reply(costs: &CallCosts, sent: &Sent, reply: &Reply, took
         usage: reply.usage,
         cost: reply.reported_cost,
         is_whole: reply.usage.output > 0 || !has_output || reply.reported_cost.is_some(),
+        text: reply.text.len() as u64,
     };
     let (cost, estimated) = costs.charge(sent, &report);
     Heard {
@@ -79,6 +80,7 @@ pub(crate) fn recorded_fault(
         usage: fault.usage,
         cost: fault.reported_cost,
         is_whole: !broke_off,
+        text: 0,
     };
     let (cost, estimated) = match (fault.usage.total(), fault.reported_cost) {
         (0, None) if is_free => (Some(NanoUsd::ZERO), None),

@@ -6,8 +6,14 @@ use milepost_core::model::call::{Estimated, Sent};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
 
-/// How many times what a request allows is believed. Servers that ignore `max_tokens` stay below it.
-const BELIEVED: u64 = 100;
+/// How many times what a request allows is plausible. Servers that ignore `max_tokens` stay below it.
+const PLAUSIBLE: u64 = 100;
+
+/// The most that a call of a command line can plausibly cost, whatever its limit is: it alone knows what it spent.
+const LARGEST_COST: NanoUsd = NanoUsd(1_000_000_000_000);
+
+/// The most bytes of an answer that one token can plausibly make.
+const BYTES_PER_TOKEN: u64 = 20;
 
 /// The usage that an agent reports of a call.
 #[derive(Clone, Copy)]
@@ -16,6 +22,8 @@ pub(crate) struct ReportedUsage {
     pub(crate) cost: Option<NanoUsd>,
     /// True if the report covers the whole call: the call did not break off, and an answer has output.
     pub(crate) is_whole: bool,
+    /// The size of the answer in bytes.
+    pub(crate) text: u64,
 }
 
 /// The costs of an agent's calls.
@@ -84,14 +92,20 @@ impl CallCosts {
         let ReportedUsage { usage, cost, .. } = report;
         let allowed = sent.likely_input.saturating_add(sent.most_output);
         let most = sent.reserved;
-        let exceeds = |cost: NanoUsd| most.is_some_and(|most| cost.0 / BELIEVED > most.0);
+        let exceeds = |cost: NanoUsd| most.is_some_and(|most| cost.0 / PLAUSIBLE > most.0);
+        let is_too_little = usage.output < report.text / BYTES_PER_TOKEN;
         let estimated = match (&self.charged, *cost) {
             (Charged::Free, _) => None,
-            (_, Some(cost)) if most != Some(NanoUsd::ZERO) && exceeds(cost) => {
+            (_, Some(cost))
+                if cost > LARGEST_COST && most != Some(NanoUsd::ZERO) && exceeds(cost) =>
+            {
                 Some(Estimated::ImplausibleUsage)
             }
             (_, Some(cost)) if report.is_whole || cost == NanoUsd::ZERO => None,
-            (Charged::Tokens { .. }, None) if usage.total() / BELIEVED > allowed => {
+            (Charged::Tokens { .. }, None) if usage.total() / PLAUSIBLE > allowed => {
+                Some(Estimated::ImplausibleUsage)
+            }
+            (Charged::Tokens { .. }, None) if report.is_whole && is_too_little => {
                 Some(Estimated::ImplausibleUsage)
             }
             (_, None) if report.is_whole && usage.total_input() > 0 => None,

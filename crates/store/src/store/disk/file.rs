@@ -47,14 +47,13 @@ impl DiskFile {
         is_there.then(|| own.nlink())
     }
 
-    /// Takes the permission to read from those who may not write, because a reader can hold a lock on the file. Only its owner can
-    /// do so.
+    /// Lets those read who may write, and no others, because a reader can hold a lock on the file. Only its owner can do so.
     pub(crate) fn close_to_readers(&self) {
         let Ok(found) = self.file.metadata() else {
             return;
         };
         let mode = found.mode();
-        let closed = mode & !(0o044 & !((mode & 0o022) << 1));
+        let closed = mode & !0o044 | (mode & 0o022) << 1;
         if closed != mode {
             let _step = self.faults.step("set permissions of", &self.path);
             let _ = self.file.set_permissions(Permissions::from_mode(closed));
