@@ -21,7 +21,7 @@ pub(super) struct Call {
     pub(super) tool: &'static str,
     /// The name that the client gave itself.
     pub(super) client: String,
-    /// The client as the owner of leases, whatever name it gave itself.
+    /// The client as the owner of leases, not by the name that it gives itself.
     pub(super) lease_client: LeaseClient,
     /// The arguments as the client sent them.
     pub(super) arguments: Map<String, Value>,

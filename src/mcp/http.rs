@@ -15,8 +15,10 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use milepost_core::base::digest::Digest;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use rustix::io::Errno;
 use stall::StallLimit;
 use std::convert::Infallible;
+use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,11 +70,17 @@ pub(super) async fn serve(
             accepted = listener.accept() => accepted,
             _ = &mut stopped => break,
         };
-        let Ok((stream, _)) = accepted else {
-            // The client closed the connection before it was accepted, or there are too many open files.
-            open.close_idle();
-            tokio::time::sleep(Duration::from_millis(20)).await;
-            continue;
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            // The client left before its connection was accepted.
+            Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
+            Err(error) => {
+                if is_shortage(&error) {
+                    open.close_idle();
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                continue;
+            }
         };
         while connections.try_join_next().is_some() {}
         let Some((connection, closed)) = open.admit() else {
@@ -106,4 +114,26 @@ pub(super) async fn serve(
     ending.cancel();
     while connections.join_next().await.is_some() {}
     Ok(())
+}
+
+/// Returns true if the system has no room for another connection: a closed one makes some.
+fn is_shortage(error: &io::Error) -> bool {
+    let shortages = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|error| shortages.contains(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_shortage_closes_connections_of_others() {
+        let is_shortage = |error: Errno| is_shortage(&error.into());
+        for error in [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM] {
+            assert!(is_shortage(error), "{error}");
+        }
+        for error in [Errno::CONNABORTED, Errno::CONNRESET, Errno::NETDOWN] {
+            assert!(!is_shortage(error), "{error}");
+        }
+    }
 }

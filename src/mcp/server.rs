@@ -133,13 +133,7 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|_| {
-        Err(ToolError::new(
-            "defect",
-            "Milepost stopped unexpectedly in this call",
-            "this is a bug in Milepost, please report it; the workspace is consistent, and the next run continues",
-        ))
-    })
+    done.unwrap_or_else(|_| Err(ToolError::defect()))
 }
 
 impl ServerHandler for Server {
@@ -226,7 +220,8 @@ impl ServerHandler for Server {
                 result
             }
             Ok(Err(tool_error)) => tool_error.result(),
-            // The task neither panics nor is aborted: the steps that may panic have threads of their own.
+            Err(error) if error.is_panic() => ToolError::defect().result(),
+            // The server is ending.
             Err(_) => ToolError::cancelled().result(),
         };
         Ok(result.into())

@@ -51,6 +51,15 @@ impl ToolError {
         )
     }
 
+    /// Returns the error of a call that panicked.
+    pub(super) fn defect() -> Self {
+        Self::new(
+            "defect",
+            "Milepost stopped unexpectedly in this call",
+            "this is a bug in Milepost, please report it; the workspace is consistent, and the next run continues",
+        )
+    }
+
     /// Returns the error as the result of a tool.
     pub(super) fn result(&self) -> CallToolResult {
         let value = json!(self);

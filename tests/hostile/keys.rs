@@ -272,6 +272,52 @@ fn a_host_that_is_not_listed_gets_nothing() {
     assert_eq!(listed.seen().len(), 2);
 }
 
+/// A server that cuts the key into the events of a stream, and breaks off.
+#[test]
+fn a_key_in_pieces_of_a_stream_that_breaks_off_is_found() {
+    let piece = |text: &str| json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}});
+    let events = [
+        json!({"type": "message_start", "message": {"model": "m", "usage": {"input_tokens": 1, "output_tokens": 1}}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+        piece("It is "),
+        piece(&KEY[..7]),
+        piece(&KEY[7..15]),
+        piece(&KEY[15..]),
+    ];
+    let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}});
+    let broken = events.iter().chain([&error]);
+    let stream = |events: &mut dyn Iterator<Item = &Value>| -> String {
+        events.map(|data| format!("data: {data}\n\n")).collect()
+    };
+    for stream in [stream(&mut events.iter()), stream(&mut broken.into_iter())] {
+        let models = Play::Says(200, JSON, "{\"data\": []}".to_owned());
+        let server = Server::new(vec![models, Play::Streams(stream)]);
+        let mut project = Project::new(&[
+            (
+                "milepost.toml",
+                &format!(
+                    "name = \"pieces\"\n[agents.m]\nanthropic = \"claude-haiku-4-5\"\nbase_url = \"{}\"\napi_key_env = \"ACCESS\"\ntries = 1\nmax_tokens = 10000\n",
+                    server.url
+                ),
+            ),
+            ("prompts/p.md", "Say it."),
+            (
+                "stages/1_one.toml",
+                "[step]\nagent = \"m\"\nprompt = \"prompts/p.md\"\nattempts = 1\nanswer = \"text\"\n[outputs]\nb = \"outputs/b.txt\"\n",
+            ),
+        ]);
+        project.env("ACCESS", KEY);
+        let (code, said) = project.milepost(&["run"]);
+        assert_eq!(code, 1, "{said}");
+        let answers = project.list(".milepost/calls");
+        let answer = answers
+            .iter()
+            .find(|name| name.rsplit('.').next() == Some("answer"));
+        let answer = project.read(&format!("workspace/.milepost/calls/{}", answer.unwrap()));
+        assert_eq!(answer, "It is [key]");
+    }
+}
+
 /// A server that cuts the key into the events of a stream, and one that repeats it in the headers of a failure.
 #[test]
 fn a_key_in_pieces_or_in_a_header_is_found() {

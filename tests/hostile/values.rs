@@ -69,7 +69,7 @@ fn integers_of_64_bits_keep_their_digits() {
 #[test]
 fn a_key_that_stands_twice_is_refused_by_every_reader() {
     let twice = "{\"id\": 1, \"points\": 3, \"points\": 9}";
-    let said = "the key `points` stands twice in an object";
+    let said = "duplicate key `points`";
     refused("a.json", twice, "$data", said);
     refused("a.json", twice, "$data.points", "points");
     refused("a.json", &format!("[{twice}]"), "[$data[].points]", said);
@@ -113,10 +113,7 @@ fn a_schema_with_a_key_twice_is_refused() {
     project.write("workspace/inputs/a.json", "{}");
     let (code, text) = project.milepost(&["plan"]);
     assert_eq!(code, 4, "{text}");
-    assert!(
-        text.contains("the key `type` stands twice in an object"),
-        "{text}"
-    );
+    assert!(text.contains("duplicate key `type`"), "{text}");
 }
 
 #[test]
@@ -145,5 +142,5 @@ fn corrections_with_a_key_twice_are_refused() {
     ]);
     let (code, text) = project.milepost(&["run"]);
     assert_eq!(code, 1, "{text}");
-    assert!(text.contains("stands twice in an object"), "{text}");
+    assert!(text.contains("duplicate key `"), "{text}");
 }

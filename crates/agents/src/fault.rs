@@ -1,9 +1,11 @@
 //! Failed calls of a model, classified by status, type, code and message.
 
+use milepost_core::base::redact::Redactor;
 use milepost_core::model::http_status::StatusClass;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// A kind of failure. [`super::policy::after`] decides what to do about each.
@@ -59,6 +61,8 @@ pub struct CallFault {
     pub reported_cost: Option<NanoUsd>,
     /// The bytes that arrived, with the key removed.
     pub raw: Vec<u8>,
+    /// The text that arrived in the events of a stream, joined.
+    pub(crate) text: String,
 }
 
 impl CallFault {
@@ -74,7 +78,19 @@ impl CallFault {
             usage: Usage::default(),
             reported_cost: None,
             raw: Vec::new(),
+            text: String::new(),
         }
+    }
+
+    /// Removes known keys from the bytes. A key that arrived in pieces cannot be removed from them, so the text replaces them.
+    #[must_use]
+    pub fn without_keys(mut self, redactor: &Redactor) -> Self {
+        if let Cow::Owned(raw) = redactor.known_bytes(&self.raw) {
+            self.raw = raw;
+        } else if let Cow::Owned(text) = redactor.known_text(&self.text) {
+            self.raw = text.into_bytes();
+        }
+        self
     }
 
     /// Adds the bytes that arrived.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
 
-/// What stands between connections and the protocol.
+/// The checks of a request before the protocol reads it.
 pub(super) struct Gate {
     token: Option<Digest>,
     service: StreamableHttpService<Server, LocalSessionManager>,

@@ -77,15 +77,9 @@ impl Style {
     }
 }
 
-/// Returns true for colours, bold and dim, but not for what hides text or makes it blink.
-fn is_style(style: &str) -> bool {
-    let is_known = |part: &str| {
-        part.is_empty()
-            || part
-                .parse()
-                .is_ok_and(|n: u8| matches!(n, 0..=2 | 22 | 30..=37 | 39 | 90..=97))
-    };
-    style.split(';').all(is_known)
+/// Returns true for the codes that [`Style`] writes. Others hide text, such as black or blinking.
+fn is_style(code: &str) -> bool {
+    matches!(code, "0" | "1" | "2" | "31" | "32" | "33" | "36")
 }
 
 #[cfg(test)]
@@ -95,8 +89,22 @@ mod tests {
     #[test]
     fn only_styles_are_printed_raw() {
         let style = Style { on: true };
-        let styled = format!("{}\n\t{}", style.bad("a"), style.dim("b"));
+        let all = [
+            Style::good,
+            Style::bad,
+            Style::warn,
+            Style::code,
+            Style::strong,
+            Style::dim,
+        ];
+        let styled = all.map(|styled| styled(style, "a\n\tb")).concat();
         assert_eq!(style.printable(&styled), styled);
+        for code in [
+            "", "5", "7", "8", "30", "40", "31;40", "1;31", "38;5;0", "90", "97",
+        ] {
+            let text = format!("\u{1b}[{code}mhidden");
+            assert_eq!(style.printable(&text), format!("\\u001b[{code}mhidden"));
+        }
         let text =
             "\u{1b}[8mhidden\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}31m\u{202e}\u{1b}[1mbold\u{1b}[";
         assert_eq!(

@@ -11,7 +11,8 @@ pub(crate) enum Side {
     Right,
 }
 
-/// Returns the rows as lines, with two spaces between columns. Control characters in cells are shown as escapes. Every row has as many cells as there are sides.
+/// Returns the rows as lines, with two spaces between columns. Control characters in cells are shown as escapes. Every row has as
+/// many cells as there are sides.
 pub(crate) fn table(sides: &[Side], rows: &[Vec<String>]) -> String {
     let shown = |row: &Vec<String>| -> Vec<String> {
         let cells = row.iter();

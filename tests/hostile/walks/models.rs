@@ -164,8 +164,7 @@ fn elements_with_very_long_values_end_the_output() {
     let read = soon(|| extract(&path, "m.ifc", &mut io::sink()));
     let most = (64 << 20) + 100 * bytes.len();
     let error = read.unwrap_err().to_string();
-    let expected =
-        format!("have more than {most} bytes as JSON: this is more than the reader takes");
+    let expected = format!("have more than {most} bytes as JSON, which is the limit");
     assert!(error.contains(&expected), "{error}");
 }
 

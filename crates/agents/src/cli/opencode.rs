@@ -86,7 +86,8 @@ fn is_whole(values: &[Value]) -> bool {
         .is_some_and(|last| last["type"] == "step_finish" && last["part"]["reason"] != "tool-calls")
 }
 
-/// Input is what no cache held. Reasoning stands beside the output where the total says so. `None` if a count is no count.
+/// Returns the usage. Input is what no cache held. Where the total shows it, output does not contain the reasoning. `None` if a count is
+/// no count.
 fn usage_of(tokens: &Value) -> Option<Usage> {
     let (input, output, reasoning) = (
         tokens_of(&tokens["input"])?,

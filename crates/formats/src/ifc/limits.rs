@@ -29,7 +29,7 @@ pub(super) const UNZIPPED: u64 = 2 << 30;
 /// Bytes of a model for each byte of its archive, beyond [`UNZIPPED_ANYWAY`]. STEP text has about 10.
 pub(super) const UNZIP_RATIO: u64 = 200;
 
-/// Bytes that a model in an archive may have whatever the ratio.
+/// Bytes that a model in an archive may have at any ratio.
 pub(super) const UNZIPPED_ANYWAY: u64 = 16 << 20;
 
 /// How deep materials and quantities may be nested. What is deeper is left out; sound files need three steps.

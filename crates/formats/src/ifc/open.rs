@@ -119,9 +119,7 @@ pub enum IfcError {
         message: String,
     },
     /// The model is larger than is read: what of it, and how much is read.
-    #[error(
-        "{file}: {what}: this is more than the reader takes; export the model again without it, or in parts"
-    )]
+    #[error("{file}: {what}, which is the limit; export the model again without it, or in parts")]
     Limit {
         /// The file's name.
         file: String,

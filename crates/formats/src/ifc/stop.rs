@@ -30,7 +30,7 @@ impl Stop {
 /// Steps between two questions to the caller.
 const STEPS: u32 = 4096;
 
-/// Asks the caller of the reader now and then whether to go on.
+/// Asks the caller of the reader now and then whether to continue.
 pub(super) struct Interrupt<'l> {
     ask: &'l dyn Fn() -> io::Result<()>,
     steps: Cell<u32>,

@@ -9,7 +9,7 @@ pub(crate) const CONTENT: usize = 64 << 20;
 /// Bytes that one byte may inflate to, beyond [`INFLATED`]. Content streams have about 10.
 pub(crate) const RATIO: usize = 100;
 
-/// Bytes that a stream may inflate to whatever its ratio.
+/// Bytes that a stream may inflate to at any ratio.
 pub(crate) const INFLATED: usize = 4 << 20;
 
 /// Bytes that all contents of a document may inflate to. A form counts each time that it is drawn.

@@ -2,7 +2,7 @@
 //! file is looked at first.
 //!
 //! What cannot be bounded from outside: the time for objects that many entries of the cross-reference table share, and an
-//! encrypted document, whose objects the parser copies before it asks anybody. Run the reader in a process with limits.
+//! encrypted document, whose objects the parser copies before it looks at a limit. Run the reader in a process with limits.
 
 use super::limits::{OBJECT_STREAM, OBJECTS, ReadError, VALUES, check, check_row};
 use super::tokens::{Token, Tokens};

@@ -1,4 +1,4 @@
-//! The value of a JSON text that somebody else wrote: an object names a key once, and an integer keeps its digits.
+//! The value of a foreign JSON text: an object names a key once, and an integer keeps its digits.
 
 use crate::base::size::show_size;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
@@ -188,7 +188,7 @@ pub(crate) fn note_rounding(number: f64, rounded: &Cell<bool>) {
 
 /// Returns what is wrong with a key that an object has twice.
 pub(crate) fn twice(key: &str) -> String {
-    format!("the key `{}` stands twice in an object", quoted(key))
+    format!("duplicate key `{}`", quoted(key))
 }
 
 /// Checks that a JSON text has no integer of more than 64 bits, if the flag says that it may have one.
@@ -283,10 +283,10 @@ mod tests {
     fn refuses_a_key_that_stands_twice() {
         assert_eq!(
             message(r#"{"a": 1, "b": [{"c": 1, "\u0063": 2}]}"#),
-            "the key `c` stands twice in an object at line 1 column 32"
+            "duplicate key `c` at line 1 column 32"
         );
         let long = "k".repeat(1000);
-        let expected = format!("the key `{}…` stands twice", "k".repeat(60));
+        let expected = format!("duplicate key `{}…`", "k".repeat(60));
         assert!(message(&format!(r#"{{"{long}": 1, "{long}": 1}}"#)).starts_with(&expected));
         assert!(parse(r#"[{"a": 1}, {"a": 2}]"#).is_ok());
     }

@@ -42,7 +42,7 @@ pub struct LeaseOptions {
     pub stage: Option<String>,
     /// The name of the client, under which its answers are kept.
     pub client: String,
-    /// The client that will own the lease; `None`: whoever knows the id of the lease.
+    /// The client that will own the lease; `None`: every client that knows the id of the lease.
     pub owner: Option<LeaseClient>,
     /// How long the lease lasts, in seconds; 600 by default.
     pub seconds: Option<u64>,

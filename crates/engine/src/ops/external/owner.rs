@@ -6,7 +6,7 @@ use milepost_store::store::leases::{Lease, LeaseOwner};
 use milepost_store::store::lock::Holder;
 use std::collections::BTreeSet;
 
-/// A client as its server knows it, whatever name it uses for itself.
+/// A client as its server knows it, not by the name that it gives itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseClient {
     /// The client.
@@ -29,7 +29,7 @@ impl LeaseClient {
 }
 
 /// Returns true if a client may submit or release a lease. A lease that was taken without an owner, or whose session has ended,
-/// belongs to whoever knows its id.
+/// belongs to every client that knows its id.
 pub(super) fn may_use(lease: &Lease, client: Option<&LeaseClient>) -> bool {
     let Some(owner) = &lease.owner else {
         return true;

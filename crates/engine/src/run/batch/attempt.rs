@@ -106,7 +106,8 @@ pub(crate) fn run(
     }
 }
 
-/// Names a full disk as the cause: a program or a library that did not look at its errors leaves half a file, which is then not valid.
+/// Names a full disk as the cause: a program or a library that did not look at its errors leaves half a file, which is then not
+/// valid.
 fn full_disk(stage_ctx: &StageContext<'_>, mut outcome: Outcome) -> Outcome {
     let folder = stage_ctx.ctx.layout.root();
     let is_named = outcome.message.contains(NO_SPACE);

@@ -341,8 +341,7 @@ fn emptied<R: Read>(
                     _ => built(text)?,
                 };
                 if map.contains_key(&key) {
-                    let twice =
-                        format!("the key `{}` stands twice in an object", excerpt(&key, 60));
+                    let twice = format!("duplicate key `{}`", excerpt(&key, 60));
                     return Err(text.wrong(&twice));
                 }
                 map.insert(key, value);

@@ -275,7 +275,7 @@ fn says_where_a_file_is_cut() {
         run("{} x"),
         ["line 1, column 4: not JSON: trailing characters"]
     );
-    assert!(run(r#"{"count": 1, "count": 2}"#)[0].contains("stands twice"));
+    assert!(run(r#"{"count": 1, "count": 2}"#)[0].contains("duplicate key `count`"));
     let found = schema(json!({}))
         .validate_stream("{".as_bytes(), None, 9)
         .unwrap();

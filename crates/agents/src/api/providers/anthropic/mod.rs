@@ -74,16 +74,14 @@ impl Anthropic {
             let words = told.message.clone().unwrap_or_default();
             return Err(told.fault(None, words).with_raw(raw));
         }
-        let Some(content) = message["content"].as_array() else {
+        if !message["content"].is_array() {
             return Err(
                 CallFault::new(FaultKind::Unreadable, "the answer holds no `content`")
                     .with_raw(raw),
             );
-        };
-        let texts = content.iter().filter(|block| block["type"] == "text");
-        let texts = texts.filter_map(|block| block["text"].as_str());
+        }
         Ok(Reply {
-            text: texts.collect(),
+            text: text_of(message),
             structured: None,
             stop: stop_of(message["stop_reason"].as_str().unwrap_or_default()),
             usage: usage_of(&message["usage"]).unwrap_or_default(),
@@ -140,6 +138,7 @@ impl Anthropic {
                         request_id: id,
                         usage,
                         raw: answer.body,
+                        text: text_of(&message),
                         ..fault
                     });
                 }
@@ -157,6 +156,7 @@ impl Anthropic {
                 request_id: id,
                 usage,
                 raw: answer.body,
+                text: text_of(&message),
                 ..fault
             });
         }
@@ -243,6 +243,13 @@ impl ModelApi for Anthropic {
     fn batches(&self) -> Option<&dyn BatchApi> {
         Some(self)
     }
+}
+
+/// Returns the text of a message.
+fn text_of(message: &Value) -> String {
+    let content = message["content"].as_array().into_iter().flatten();
+    let texts = content.filter(|block| block["type"] == "text");
+    texts.filter_map(|block| block["text"].as_str()).collect()
 }
 
 /// Later counts of a stream are totals: they take the place of earlier ones. Gateways tell 0 where they do not know yet.
