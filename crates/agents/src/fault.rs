@@ -62,7 +62,7 @@ pub struct CallFault {
     /// The bytes that arrived, with the key removed.
     pub raw: Vec<u8>,
     /// The text that arrived in the events of a stream, joined.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 impl CallFault {

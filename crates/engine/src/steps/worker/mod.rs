@@ -1,5 +1,5 @@
-//! Reads foreign files, and runs jq programs over foreign values, in workers: child processes with limits. A file that overflows the stack or takes all memory ends its
-//! worker and fails its batch; the program and all other batches continue.
+//! Reads foreign files, and runs jq programs over foreign values, in workers: child processes with limits. A file that overflows the
+//! stack or takes all memory ends its worker and fails its batch; the program and all other batches continue.
 //!
 //! A worker is this program with the argument [`ARGUMENT`]. It serves one request after another, so that a pool of workers
 //! costs little, and ends when its standard input does: no worker outlives the program.

@@ -58,13 +58,18 @@ impl WorkerPool {
         idle.pop()
     }
 
-    /// Keeps a worker for the next file.
+    /// Keeps a worker for the next file, and reaps those that ended because they were idle too long.
     pub(super) fn keep(&self, worker: Worker) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_ended = |worker: &mut Worker| worker.process.leader.has_ended();
+        let mut surplus: Vec<Worker> = idle.extract_if(.., has_ended).collect();
         if idle.len() < KEPT {
             idle.push(worker);
         } else {
-            drop(idle);
+            surplus.push(worker);
+        }
+        drop(idle);
+        for worker in surplus {
             worker.end();
         }
     }
@@ -105,7 +110,7 @@ impl Worker {
         let SpawnedWorker { leader, stderr, .. } = self.process;
         let status = leader.end();
         let mut printed = Vec::new();
-        // What it printed only explains its end.
+        // The output only explains the end.
         let _ = stderr.take(PRINTED).read_to_end(&mut printed);
         let printed = String::from_utf8_lossy(&printed).into_owned();
         WorkerEnd { status, printed }
@@ -172,5 +177,29 @@ impl WorkerEnd {
             signal => return format!("its process was ended by signal {signal}"),
         };
         format!("its process was ended by {name}{cause}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_that_ended_are_not_kept() {
+        let pool = WorkerPool {
+            program: PathBuf::from("true"),
+            idle: Mutex::default(),
+        };
+        let ended = || {
+            let process = start_worker(&pool.program, ARGUMENT).unwrap();
+            while !process.leader.has_ended() {
+                std::thread::yield_now();
+            }
+            Worker { process, served: 1 }
+        };
+        for _ in 0..3 {
+            pool.keep(ended());
+        }
+        assert_eq!(pool.idle.lock().unwrap().len(), 1);
     }
 }

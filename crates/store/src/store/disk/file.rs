@@ -53,7 +53,7 @@ impl DiskFile {
             return;
         };
         let mode = found.mode();
-        let closed = mode & !0o044 | (mode & 0o022) << 1;
+        let closed = (mode & !0o044) | ((mode & 0o022) << 1);
         if closed != mode {
             let _step = self.faults.step("set permissions of", &self.path);
             let _ = self.file.set_permissions(Permissions::from_mode(closed));
