@@ -471,19 +471,19 @@ fn lines_that_are_no_messages_are_answered() {
 const TWICE: [(&str, &str); 4] = [
     (
         r#"{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "run", "arguments": {"dry_run": true, "dry_run": false}}}"#,
-        "the key `dry_run` stands twice",
+        "duplicate key `dry_run`",
     ),
     (
         r#"{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "status", "n\u0061me": "run", "arguments": {}}}"#,
-        "the key `name` stands twice",
+        "duplicate key `name`",
     ),
     (
         r#"{"jsonrpc": "2.0", "id": 7, "method": "ping", "method": "tools/call", "params": {"name": "run", "arguments": {}}}"#,
-        "the key `method` stands twice",
+        "duplicate key `method`",
     ),
     (
         r#"{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "run", "arguments": {"set": {"greeting": "a", "greeting": "b"}}}}"#,
-        "the key `greeting` stands twice",
+        "duplicate key `greeting`",
     ),
 ];
 

@@ -80,7 +80,7 @@ fn a_key_that_stands_twice_is_refused_by_every_reader() {
 #[test]
 fn a_program_that_reads_a_text_refuses_a_key_that_stands_twice() {
     let twice = "{\"id\": 1, \"points\": 3, \"points\": 9}";
-    let said = "the key `points` stands twice in an object";
+    let said = "duplicate key `points`";
     refused("a.txt", twice, "$data | fromjson", said);
     refused("a.txt", &format!("1 [{twice}]"), "[$data | fromjson]", said);
     for (text, made) in [

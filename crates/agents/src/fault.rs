@@ -62,7 +62,7 @@ pub struct CallFault {
     /// The bytes that arrived, with the key removed.
     pub raw: Vec<u8>,
     /// The text that arrived in the events of a stream, joined.
-    pub text: String,
+    pub text: Box<str>,
 }
 
 impl CallFault {
@@ -78,7 +78,7 @@ impl CallFault {
             usage: Usage::default(),
             reported_cost: None,
             raw: Vec::new(),
-            text: String::new(),
+            text: Box::default(),
         }
     }
 

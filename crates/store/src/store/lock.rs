@@ -236,12 +236,11 @@ fn locked(
             }
             Some(_) => match file.file().try_lock() {
                 Ok(()) if file.links().is_some_and(|links| links > 1) => disk.separate(path)?,
-                Ok(()) => {}
                 // Others share the lock, and only one may replace the file. A copy that has the same file does no harm meanwhile.
                 Err(_) if lock(file.file()).is_ok() && file.links().is_some() => {
                     return Ok(Some(file));
                 }
-                Err(_) => {}
+                Ok(()) | Err(_) => {}
             },
             // Another process replaced the file before it was locked.
             None => {}

@@ -138,7 +138,7 @@ impl Anthropic {
                         request_id: id,
                         usage,
                         raw: answer.body,
-                        text: text_of(&message),
+                        text: text_of(&message).into(),
                         ..fault
                     });
                 }
@@ -156,7 +156,7 @@ impl Anthropic {
                 request_id: id,
                 usage,
                 raw: answer.body,
-                text: text_of(&message),
+                text: text_of(&message).into(),
                 ..fault
             });
         }
