@@ -268,6 +268,7 @@ fn a_stream_that_breaks_off_is_no_answer() {
         code: Some("overloaded_error".to_owned()),
         usage,
         raw: failed.into_bytes(),
+        text: "Grüße".into(),
         ..CallFault::new(
             FaultKind::Overloaded,
             "the stream broke off with an error: Overloaded",
@@ -279,6 +280,7 @@ fn a_stream_that_breaks_off_is_no_answer() {
     let expected = CallFault {
         usage,
         raw: cut.into_bytes(),
+        text: "Grüße".into(),
         ..CallFault::new(FaultKind::Cut, "the stream ended before its last event")
     };
     assert_eq!(client.call(b"{}", LONG, &never), Err(expected));
