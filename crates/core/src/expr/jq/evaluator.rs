@@ -9,7 +9,7 @@ use super::values::to_value;
 use super::{Bound, Jq};
 
 /// The longest values that a program gets here, in bytes. Filters make a multiple of a text before it can be counted.
-const SMALL: usize = 256 << 10;
+const SMALL: usize = 4 << 20;
 
 /// How much a run may do here: a unit is a step, or about 64 bytes.
 const UNITS: u64 = 1 << 20;
