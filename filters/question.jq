@@ -4,14 +4,17 @@
 # The first boolean of this name in any property set.
 def flag($key): [.properties[]? | objects | .[$key] | booleans] | .[0];
 
-# A name without the number that tells one occurrence from the next; null where no word is left.
+# A name without the number that tells one occurrence from the next, as in Slab 7 or Slab [7]; null where no word is left.
 def words:
   if . == null then null
-  else sub("([:_# -]*[0-9]+)+$"; "") | if test("[^\\W\\d_]{2}") then . else null end
+  else sub("([:_# -]*([0-9]+|\\[[0-9]+\\]|\\([0-9]+\\)))+$"; "") | if test("[^\\W\\d_]{2}") then . else null end
   end;
 
-# The name of a type keeps its numbers, as in HEA200 or R10, but for an id after a colon.
-def kind: if . == null then null else sub(":[0-9]+$"; "") | if test("[^\\W\\d_]") then . else null end end;
+# The name of a type keeps numbers that belong to a word, as in HEA200 or R10.
+def kind:
+  if . == null then null
+  else sub("([:_# -]+[0-9]+| *(\\[[0-9]+\\]|\\([0-9]+\\)))+$"; "") | if test("[^\\W\\d_]") then . else null end
+  end;
 
 # A storey under the ground, by its height or its name.
 def underground:

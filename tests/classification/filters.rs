@@ -34,12 +34,29 @@ fn a_question_holds_what_rules_read_and_no_more() {
             "properties": {"Pset_WallCommon": {"LoadBearing": true, "IsExternal": false, "FireRating": "EI90"}}
         })),
         json!({
-            "ifc_type": "IfcWall", "predefined_type": "SOLIDWALL", "type_name": "Basic Wall:Exterior 365", "object_type": null,
-            "name": "Basic Wall:Exterior", "load_bearing": true, "external": false, "below_ground": true,
+            "ifc_type": "IfcWall", "predefined_type": "SOLIDWALL", "type_name": "Basic Wall:Exterior", "object_type": null,
+            "name": null, "load_bearing": true, "external": false, "below_ground": true,
             "materials": [], "layers": [{"material": "Beton", "thickness_m": 0.3}], "material_property": null,
             "classifications": ["Ss_25_10"]
         })
     );
+}
+
+#[test]
+fn running_numbers_are_no_part_of_a_question() {
+    for (name, expected) in [
+        ("Breedplaat [9]", json!("Breedplaat")),
+        ("Breedplaat (25)", json!("Breedplaat")),
+        ("Slab #7", json!("Slab")),
+        ("Door 12 - 3", json!("Door")),
+        ("HEA200", json!("HEA200")),
+        ("STRIP8*70", json!("STRIP8*70")),
+        ("Beton C25/30", json!("Beton C25/30")),
+        ("[7]", Value::Null),
+    ] {
+        let question = asked(json!({"type_name": name}));
+        assert_eq!(question["type_name"], expected, "{name}");
+    }
 }
 
 #[test]

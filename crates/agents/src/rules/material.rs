@@ -1,6 +1,7 @@
 //! Materials: names to categories by the words of the table, and layers to the one that an element is counted by.
 
 use serde_json::{Value, json};
+use std::cmp::Reverse;
 
 use super::table::Material;
 use super::vocabulary::{Layer, Vocabulary, Word};
@@ -21,6 +22,7 @@ struct MaterialEntry {
     category: Word,
     subcategory: Option<String>,
     layer: Layer,
+    general: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +77,7 @@ impl Materials {
                 layer: table.layer.unwrap_or(vocabulary.layer(&category)),
                 category,
                 subcategory: table.subcategory,
+                general: table.general,
             });
         }
         let index = WordIndex::new(&words).map_err(|e| (0, e))?;
@@ -86,7 +89,8 @@ impl Materials {
         })
     }
 
-    /// What a material's name tells: the entry with the longest word that is found in it, the upper of two alike.
+    /// What a material's name tells: the entry with the longest word that is found in it, the upper of two alike; a general entry
+    /// only if no other is found.
     pub(super) fn known(&self, name: &str) -> Option<KnownMaterial> {
         self.known_by(name, &tokens(name))
     }
@@ -101,7 +105,10 @@ impl Materials {
         let best = hits
             .iter()
             .filter(|h| self.owners[h.word].1 != Sense::Not && !forbidden(self.owners[h.word].0))
-            .min_by_key(|h| (usize::MAX - h.weight, self.owners[h.word].0))?;
+            .min_by_key(|h| {
+                let owner = self.owners[h.word].0;
+                (self.entries[owner].general, Reverse(h.weight), owner)
+            })?;
         let entry = &self.entries[self.owners[best.word].0];
         let grade = hits
             .iter()

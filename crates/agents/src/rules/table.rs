@@ -102,6 +102,9 @@ pub(super) struct Material {
     pub(super) subcategory: Option<String>,
     /// What such a layer does in a wall or slab; by default what its category does.
     pub(super) layer: Option<Layer>,
+    /// Whether words of any other table say more, however long they are; by default no.
+    #[serde(default)]
+    pub(super) general: bool,
     /// Words of which one is enough.
     #[serde(default)]
     pub(super) words: Vec<String>,

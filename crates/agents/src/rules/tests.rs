@@ -117,6 +117,12 @@ fn names_of_materials_tell_their_category() {
         ("Masonry - Grout", "mortar"),
         ("Concrete, Sand/Cement Screed", "mortar"),
         ("Misc. Air Layers - Air Space", "air"),
+        ("Metall, Stahl", "steel"),
+        ("Metall", "metal"),
+        ("Gyp. Bd. 16mm", "gypsum"),
+        ("鉄筋コンクリート", "concrete"),
+        ("コンクリートブロック", "masonry"),
+        ("石膏ボード t12.5", "gypsum"),
         ("Default Wall", "none"),
         ("<Unnamed>", "none"),
         ("Door - Panel", "none"),
@@ -125,6 +131,50 @@ fn names_of_materials_tell_their_category() {
         let category = rules.category(name);
         assert_eq!(category.as_deref().unwrap_or("none"), expected, "`{name}`");
     }
+}
+
+#[test]
+fn names_of_elements_and_types_tell_what_they_are() {
+    let rules = shipped();
+    for (ifc_type, type_name, element_type) in [
+        ("IfcWall", "EXT: Brick 240", "external_wall"),
+        ("IfcWall", "Basic Wall:Ext - Concrete", "external_wall"),
+        ("IfcWall", "Aussenwaende Beton", "external_wall"),
+        ("IfcWall", "Aussenwand Beton 24", "external_wall"),
+        ("IfcWall", "WAA_Beton_240", "external_wall"),
+        ("IfcWall", "Holzfassade", "external_wall"),
+        ("IfcWall", "標準外壁120", "external_wall"),
+        ("IfcWall", "Leichtbau 100", "partition_wall"),
+        (
+            "IfcWall",
+            "Interior - Gyp Bd on Metal Stud",
+            "partition_wall",
+        ),
+        ("IfcWallStandardCase", "kozijn", "window"),
+        ("IfcDoor", "Eingangstuer", "door_external"),
+        ("IfcDoor", "M_Single-Flush:0915 x 2134mm", "door_internal"),
+        ("IfcDoor", "M_Single-Flush:Outside door", "door_external"),
+        ("IfcBuildingElementProxy", "Stuetze 30x30", "column"),
+        (
+            "IfcBuildingElementProxy",
+            "M_Sink Kitchen-Double",
+            "distribution",
+        ),
+        ("IfcBuildingElementProxy", "Refrigerator", "distribution"),
+        ("IfcBuildingElementProxy", "Wall Oven", "distribution"),
+        ("IfcBuildingElementProxy", "M_RPC Male:Alex", "other"),
+        ("IfcBuildingElementProxy", "角柱 C1", "column"),
+    ] {
+        let question = json!({"ifc_type": ifc_type, "type_name": type_name});
+        let (found, _, confidence, rule) = brief(&rules.answer(&question));
+        assert_eq!(found, element_type, "{type_name}: {rule}");
+        assert!(
+            confidence >= 0.5 || rule == "no-rule",
+            "{type_name}: {rule}"
+        );
+    }
+    let coded = json!({"ifc_type": "IfcWall", "name": "merk K", "classifications": ["31.20"]});
+    assert_eq!(brief(&rules.answer(&coded)).0, "window");
 }
 
 #[test]
@@ -250,6 +300,16 @@ fn evidence_at_odds_is_other() {
         of(
             json!({"ifc_type": "IfcDoor", "external": false, "type_name": "Single-Flush:Outside door"})
         ),
+        "other"
+    );
+    assert_eq!(
+        of(
+            json!({"ifc_type": "IfcSlab", "predefined_type": "BASESLAB", "type_name": "Innenwand 20cm"})
+        ),
+        "other"
+    );
+    assert_eq!(
+        of(json!({"ifc_type": "IfcWall", "external": true, "type_name": "INT: GK 100"})),
         "other"
     );
     assert_eq!(

@@ -1,7 +1,7 @@
 //! Words: telling which of many patterns a text has in it, in one pass over its words.
 //!
-//! A text is cut into words of letters and digits (`MOER_M10` is `moer`, `m10`; `GypsumBoard` is `gypsum`, `board`), in
-//! lower case and without accents (`Dämmung` is `dammung`, `weiß` is `weiss`). A pattern is one word or several that follow
+//! A text is cut into words of letters and digits (`WAND_M10` is `wand`, `m10`; `GypsumBoard` is `gypsum`, `board`), in
+//! lower case and without accents (`Dämmung` and `Daemmung` are `dammung`, `weiß` is `weiss`). A pattern is one word or several that follow
 //! each other. `wand` is that whole word; `wand*` a word that begins so; `*wand` one that ends so, which is how German and
 //! Dutch build compounds (`Stahlbetonwand`); `*wand*` one that has it anywhere; `#` is one digit (`C##/##`).
 
@@ -199,7 +199,8 @@ fn parts(pattern: &str) -> Result<Vec<PatternWord>, WordError> {
                 open_before: open_before && i == 0,
                 open_after: open_after && i == last,
             };
-            if (part.open_before || part.open_after) && part.literal.chars().count() < 3 {
+            // A sign of Japanese or Chinese says as much as three letters, and takes three bytes.
+            if (part.open_before || part.open_after) && part.literal.len() < 3 {
                 return Err(WordError::TooShort(pattern.to_owned()));
             }
             parts.push(part);
@@ -231,7 +232,7 @@ fn cut(text: &str, pattern: bool) -> Vec<Token> {
         if (!belongs || border)
             && let Some(token) = open.take()
         {
-            out.push(token);
+            out.push(without_digraphs(token));
         }
         if belongs {
             let token = open.get_or_insert_with(|| Token {
@@ -244,8 +245,19 @@ fn cut(text: &str, pattern: bool) -> Vec<Token> {
         }
         after_lower = c.is_lowercase();
     }
-    out.extend(open);
+    out.extend(open.map(without_digraphs));
     out
+}
+
+/// Writes `ae`, `oe` and `ue` as the letter whose umlaut they are, so that `Tuer` is `Tür`. Patterns are cut in the same way: no
+/// other word is lost.
+fn without_digraphs(mut token: Token) -> Token {
+    for (two, one) in [("ae", "a"), ("oe", "o"), ("ue", "u")] {
+        if token.text.contains(two) {
+            token.text = token.text.replace(two, one);
+        }
+    }
+    token
 }
 
 /// A letter in lower case and without its accent.
@@ -289,7 +301,7 @@ mod tests {
     #[test]
     fn texts_are_cut_into_folded_words() {
         let words = |t: &str| tokens(t).into_iter().map(|t| t.text).collect::<Vec<_>>();
-        assert_eq!(words("MOER_M10"), ["moer", "m10"]);
+        assert_eq!(words("MOER_M10"), ["mor", "m10"]);
         assert_eq!(
             words("Außenwand-Dämmung 120mm"),
             ["aussenwand", "dammung", "120mm"]
@@ -300,6 +312,8 @@ mod tests {
         );
         assert_eq!(words("béton / BÉTON"), ["beton", "beton"]);
         assert_eq!(words("Da\u{308}mmung"), ["dammung"]);
+        assert_eq!(words("Haustuer Daemmung"), ["haustur", "dammung"]);
+        assert_eq!(words("外壁タイプA"), ["外壁タイプa"]);
         assert_eq!(words(" :: "), Vec::<String>::new());
     }
 
@@ -324,6 +338,10 @@ mod tests {
             ("##mm", "16mm", true),
             ("*#er", "x7er", true),
             ("concrete block*", "Masonry - Concrete Blocks", true),
+            ("stütze", "Stuetze 3", true),
+            ("bauteil", "Bauteil", true),
+            ("*外壁*", "標準外壁120", true),
+            ("*内壁*", "標準外壁120", false),
         ] {
             assert_eq!(found(pattern, text), expected, "`{pattern}` in `{text}`");
         }
