@@ -150,7 +150,8 @@ fn with_model(
     let duplicate_global_ids = review::duplicate_global_ids(&scanned.model, interrupt);
     let duplicate_global_ids = duplicate_global_ids.map_err(stopped)?;
     let units = Units::read(&scanned.model);
-    let mut warnings: Vec<String> = opened.schema.warning.iter().cloned().collect();
+    let warnings = opened.schema.warning.iter().chain(&opened.encoding);
+    let mut warnings: Vec<String> = warnings.cloned().collect();
     warnings.extend(review::warnings(
         &scanned,
         bytes,

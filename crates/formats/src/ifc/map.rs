@@ -6,12 +6,12 @@ use std::ops::Deref;
 
 use memmap2::{Advice, Mmap};
 
-/// The bytes of a model, mapped from its file or inflated from an archive.
+/// The bytes of a model, mapped from its file, inflated from an archive or converted to UTF-8.
 pub(super) enum Bytes {
     /// The file itself.
     Mapped(Mmap),
-    /// What an archive held.
-    Inflated(Vec<u8>),
+    /// What an archive held, or what was converted.
+    Copied(Vec<u8>),
 }
 
 impl Bytes {
@@ -54,7 +54,7 @@ impl Deref for Bytes {
     fn deref(&self) -> &[u8] {
         match self {
             Self::Mapped(map) => map,
-            Self::Inflated(bytes) => bytes,
+            Self::Copied(bytes) => bytes,
         }
     }
 }

@@ -40,6 +40,7 @@
 
 mod counts;
 mod element;
+mod encoding;
 mod extract;
 mod index;
 mod limits;

@@ -8,6 +8,7 @@ use rustix::fs::{Mode, OFlags};
 use thiserror::Error;
 use zip::ZipArchive;
 
+use super::encoding::in_utf8;
 use super::limits::{UNZIP_RATIO, UNZIPPED, UNZIPPED_ANYWAY};
 use super::map::Bytes;
 use super::schema::{KNOWN, Schema};
@@ -146,6 +147,8 @@ pub(super) struct OpenedModel {
     pub(super) data: usize,
     /// Whether it ends as it should.
     pub(super) whole: bool,
+    /// The warning that it is not UTF-8.
+    pub(super) encoding: Option<String>,
 }
 
 /// Opens a model: plain text, or an archive with one in it, told by its first bytes and not by its name.
@@ -161,6 +164,7 @@ pub(super) fn open(model: &Path, name: &str) -> Result<OpenedModel, IfcError> {
             hint,
         });
     }
+    let (bytes, encoding) = in_utf8(bytes);
     let declared = step::declared_schemas(&bytes);
     let whole = ends_as_step(&bytes);
     let Some(data) = step::data_start(&bytes) else {
@@ -192,6 +196,7 @@ pub(super) fn open(model: &Path, name: &str) -> Result<OpenedModel, IfcError> {
         schema,
         data,
         whole,
+        encoding,
     })
 }
 
@@ -295,7 +300,7 @@ fn inflate(file: File, size: u64, name: &str) -> Result<Bytes, IfcError> {
             file: format!("{name}: {path}"),
         });
     }
-    Ok(Bytes::Inflated(bytes))
+    Ok(Bytes::Copied(bytes))
 }
 
 /// The first few of `names`.

@@ -29,7 +29,37 @@ pub(super) fn attribute(text: &[u8], at: usize) -> &[u8] {
 
 /// A string, decoded. `$`, `*` and everything else is none.
 pub(super) fn string(value: &[u8]) -> Option<Cow<'_, str>> {
-    decode_step_literal(value)
+    // What is borrowed has no escape.
+    Some(match decode_step_literal(value)? {
+        Cow::Owned(text) if text.contains(WIDE) => Cow::Owned(with_broken_escapes(&text)),
+        text => text,
+    })
+}
+
+const WIDE: &str = "\\X2\\";
+
+/// Reads escapes `\X2\00E4\X0\` that are cut: without their end, or with a number that lacks digits, which becomes U+FFFD.
+fn with_broken_escapes(text: &str) -> String {
+    let mut parts = text.split(WIDE);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.bytes().take_while(u8::is_ascii_hexdigit).count();
+        let (digits, rest) = part.split_at(digits);
+        let units = digits.as_bytes().chunks(4).map(|four| {
+            let four = std::str::from_utf8(four)
+                .ok()
+                .filter(|four| four.len() == 4);
+            let unit = four.and_then(|four| u16::from_str_radix(four, 16).ok());
+            unit.unwrap_or(char::REPLACEMENT_CHARACTER as u16)
+        });
+        let letters = char::decode_utf16(units);
+        out.extend(letters.map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER)));
+        let end = ["\\X0\\", "\\X0"]
+            .iter()
+            .find_map(|end| rest.strip_prefix(end));
+        out.push_str(end.unwrap_or(rest));
+    }
+    out
 }
 
 /// An enumeration without its dots.
@@ -132,6 +162,20 @@ mod tests {
         assert_eq!(number(b"1.E400"), None);
         assert!(matches!(literal(b"5"), Some(Number::Integer(5))));
         assert!(matches!(literal(b"5."), Some(Number::Real(_))));
+    }
+
+    #[test]
+    fn escapes_that_are_cut_are_read_as_far_as_they_go() {
+        for (written, read) in [
+            (r"'W\X2\00E4\X0\nde'", "Wände"),
+            (r"'W\X2\00E4\X0nde'", "Wände"),
+            (r"'Wand \X2\59168'", "Wand 外\u{FFFD}"),
+            (r"'\X2\5916\X2\58C1\X0\'", "外壁"),
+            (r"'\X2\D83D'", "\u{FFFD}"),
+            (r"'\X2\'", ""),
+        ] {
+            assert_eq!(string(written.as_bytes()).unwrap(), read, "{written}");
+        }
     }
 
     #[test]
