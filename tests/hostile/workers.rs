@@ -19,10 +19,18 @@ fn a_worker_whose_program_does_not_watch_it_ends_after_its_processor_time() {
     let request = json!({
         "memory": 1 << 30,
         "seconds": 1,
-        "work": {"Jq": {"name": "endless", "source": "def f: f; f", "names": [], "input": null, "vars": []}},
-    });
+        "work": {"Jq": {
+            "program": {"name": "endless", "source": "def f: f; f", "names": [], "vars": []},
+            "set": null,
+            "inputs": [{"value": null, "variable": null}],
+            "only": true,
+        }},
+    })
+    .to_string();
     let mut stdin = worker.stdin.take().unwrap();
-    writeln!(stdin, "{request}").unwrap();
+    let length = (request.len() as u64).to_le_bytes();
+    stdin.write_all(&length).unwrap();
+    stdin.write_all(request.as_bytes()).unwrap();
     let status = worker.wait().unwrap();
     assert_eq!(status.signal(), Some(XCPU), "{status}");
 }
