@@ -333,15 +333,18 @@ impl Machine {
         self.last_seen = None;
         self.reported_trouble = false;
         let known = self.known.take().unwrap_or_default();
-        // The facts with which the batch failed, in this run or an earlier one.
-        let failed_batches = |key: &PendingKey| {
-            let earlier = known.get(key).filter(|item| item.remedy == Remedy::Retry);
+        // The facts with which the batch failed, in this run or an earlier one. What is not to be retried was made since.
+        let failed_batches = |key: &PendingKey, item: &PendingItem| {
+            let is_retry = |item: &PendingItem| item.remedy == Remedy::Retry;
+            let earlier = known
+                .get(key)
+                .filter(|known| is_retry(known) && is_retry(item));
             let earlier = earlier.map(|item| &item.facts);
             after.failed.get(key).or(earlier)
         };
         let changed = |key: &PendingKey, item: &PendingItem| {
             // After a complete run, all work is new. An incomplete run left work behind, which is new only if a person changed an input.
-            if let Some(failed_batches) = failed_batches(key)
+            if let Some(failed_batches) = failed_batches(key, item)
                 && (after.failed.contains_key(key) || item.facts == *failed_batches)
             {
                 return item.facts != *failed_batches;
@@ -364,7 +367,10 @@ impl Machine {
             new_work.push(item.remedy);
             // The batch stays known as failed with its earlier facts.
             let before = after.before.get(key).map(|before| &before.facts);
-            item.facts = failed_batches(key).or(before).cloned().unwrap_or_default();
+            item.facts = failed_batches(key, item)
+                .or(before)
+                .cloned()
+                .unwrap_or_default();
             item.remedy == Remedy::Retry
         });
         let has_failed = pending.values().any(|item| item.remedy == Remedy::Retry);

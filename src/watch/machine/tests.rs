@@ -239,6 +239,39 @@ fn polling_waits_until_two_looks_see_the_same() {
     assert_eq!(machine.next(ms(5500)), Next::Wait(Some(ms(9500))));
 }
 
+#[test]
+fn what_failed_and_was_made_since_is_tried_again_when_it_is_as_it_was() {
+    let mut machine = Machine::new(PACE);
+    let item = |facts: &str, remedy| pending([batch("a", facts, remedy)]);
+    let failed = |facts: &str| BTreeMap::from([(batch("a", "", Remedy::Run).0, facts.to_owned())]);
+    assert_eq!(
+        look(&mut machine, 0, item("bad", Remedy::Run)),
+        Decision::Run
+    );
+    machine.run_ended(ms(10), false, failed("bad"));
+    while machine.next(ms(10)) == Next::Scan {
+        look(&mut machine, 10, item("bad", Remedy::Retry));
+    }
+    machine.changed(ms(1000));
+    assert_eq!(
+        look(&mut machine, 2000, item("good", Remedy::Retry)),
+        Decision::Run
+    );
+    // During that run, which makes it, a person puts the bad one back.
+    machine.run_ended(ms(2100), true, BTreeMap::new());
+    let mut at = 2100;
+    let mut decisions = Vec::new();
+    while decisions.last() != Some(&Decision::Run) {
+        match machine.next(ms(at)) {
+            Next::Scan => decisions.push(look(&mut machine, at, item("bad", Remedy::Run))),
+            Next::Wait(until) => {
+                let until = until.unwrap_or_else(|| panic!("forgotten: {decisions:?}"));
+                at = u64::try_from(until.as_millis()).unwrap();
+            }
+        }
+    }
+}
+
 /// Batches whose facts people change; those whose facts are divisible by three fail.
 #[derive(Debug, Clone, Default)]
 struct World {
