@@ -333,7 +333,7 @@ impl Machine {
         self.last_seen = None;
         self.reported_trouble = false;
         let known = self.known.take().unwrap_or_default();
-        // The facts with which the batch failed, in this run or an earlier one. What is not to be retried was made since.
+        // The facts with which the batch failed, in this run or an earlier one. A batch that needs no retry now has been made since.
         let failed_batches = |key: &PendingKey, item: &PendingItem| {
             let is_retry = |item: &PendingItem| item.remedy == Remedy::Retry;
             let earlier = known

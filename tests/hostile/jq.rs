@@ -6,20 +6,17 @@ use crate::support::{Project, RunResult};
 use milepost_core::expr::jq::Jq;
 use serde_json::json;
 
-/// A project that runs a stage for each of three files, the second of which is hostile.
-fn project(rest: &str, hostile: &str) -> Project {
-    let stage = format!(
+/// A stage that runs for each file, with little memory.
+fn stage(rest: &str, output: &str) -> String {
+    format!(
         r#"
 [each.item]
 path = "inputs/*.json"
 
-[inputs]
-data = "{{{{ item.path }}}}"
-
 {rest}
 
 [outputs]
-made = {{ path = "intermediate/{{{{ item.stem }}}}.json", schema = false }}
+made = {{ path = "intermediate/{{{{ item.stem }}}}{output}", schema = false }}
 
 [policy]
 on_failure = "continue"
@@ -27,7 +24,13 @@ on_failure = "continue"
 [limits]
 memory = "32 MiB"
 "#
-    );
+    )
+}
+
+/// A project that runs a stage for each of three files, the second of which is hostile.
+fn project(rest: &str, hostile: &str) -> Project {
+    let inputs = "[inputs]\ndata = \"{{ item.path }}\"";
+    let stage = stage(&format!("{inputs}\n\n{rest}"), ".json");
     Project::new(&[
         ("milepost.toml", "name = \"filters\"\n"),
         ("stages/1_filter.toml", &stage),

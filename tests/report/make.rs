@@ -5,7 +5,7 @@ use std::io::Cursor;
 use milepost_core::expr::jq::Jq;
 use milepost_core::expr::template::Template;
 use milepost_engine::steps::workbook::{Workbook, file_feed, write_workbook};
-use milepost_engine::steps::worker::PlanEvaluator;
+use milepost_engine::steps::worker::JqWorkers;
 use milepost_formats::pdf::{PdfInfo, markdown_to_pdf};
 use milepost_formats::xlsx::XlsxInfo;
 use serde_json::{Map, Value, json};
@@ -58,7 +58,7 @@ pub fn make(records: &[Value], mut scope: Map<String, Value>) -> Reports {
         &scope,
         &mut *feed,
         &info,
-        &PlanEvaluator::default(),
+        &JqWorkers::default(),
         &mut xlsx,
     )
     .unwrap();

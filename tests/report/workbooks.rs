@@ -5,7 +5,7 @@ use std::io::Cursor;
 use milepost_engine::steps::workbook::{
     Workbook, WorkbookError, WrittenSheet, file_feed, workbook_schema, write_workbook,
 };
-use milepost_engine::steps::worker::PlanEvaluator;
+use milepost_engine::steps::worker::JqWorkers;
 use milepost_formats::xlsx::XlsxInfo;
 use serde_json::{Map, Value, json};
 
@@ -30,7 +30,7 @@ fn write(
         &scope,
         &mut *file_feed(|_| Ok(records.as_bytes())),
         info,
-        &PlanEvaluator::default(),
+        &JqWorkers::default(),
         &mut out,
     )?;
     Ok((out.into_inner(), written))

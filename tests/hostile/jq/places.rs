@@ -1,6 +1,6 @@
 //! Every place where a program sees values of a file has the same limits.
 
-use super::fails;
+use super::{fails, stage};
 use crate::hostile::readers::{wait_for, workers_of};
 use crate::support::Project;
 use rustix::process::{Pid, Signal, kill_process};
@@ -10,23 +10,7 @@ const HUGE: u64 = 1_000_000_000_000;
 
 /// A project that runs a stage for each of three files with rows. The number in the rows of the second is huge.
 fn project(rest: &str, output: &str) -> Project {
-    let stage = format!(
-        r#"
-[each.item]
-path = "inputs/*.json"
-
-{rest}
-
-[outputs]
-made = {{ path = "intermediate/{{{{ item.stem }}}}{output}", schema = false }}
-
-[policy]
-on_failure = "continue"
-
-[limits]
-memory = "32 MiB"
-"#
-    );
+    let stage = stage(rest, output);
     let file = |n: u64| {
         let rows: Vec<_> = (0..3).map(|id| json!({"id": id, "n": n})).collect();
         json!({"n": n, "rows": rows}).to_string()

@@ -1,8 +1,8 @@
 //! Words: telling which of many patterns a text has in it, in one pass over its words.
 //!
 //! A text is cut into words of letters and digits (`WAND_M10` is `wand`, `m10`; `GypsumBoard` is `gypsum`, `board`), in
-//! lower case and without accents (`Dämmung` and `Daemmung` are `dammung`, `weiß` is `weiss`). A pattern is one word or several that follow
-//! each other. `wand` is that whole word; `wand*` a word that begins so; `*wand` one that ends so, which is how German and
+//! lower case and without accents (`Dämmung` and `Daemmung` are `dammung`, `weiß` is `weiss`). A pattern is one word or several
+//! that follow each other. `wand` is that whole word; `wand*` a word that begins so; `*wand` one that ends so, which is how German and
 //! Dutch build compounds (`Stahlbetonwand`); `*wand*` one that has it anywhere; `#` is one digit (`C##/##`).
 
 use std::collections::HashMap;
@@ -249,8 +249,8 @@ fn cut(text: &str, pattern: bool) -> Vec<Token> {
     out
 }
 
-/// Writes `ae`, `oe` and `ue` as the letter whose umlaut they are, so that `Tuer` is `Tür`. Patterns are cut in the same way: no
-/// other word is lost.
+/// Writes `ae`, `oe` and `ue` as `a`, `o` and `u`, so that `Tuer` is `Tür`. Patterns are treated alike, so that other words with
+/// these letters still match.
 fn without_digraphs(mut token: Token) -> Token {
     for (two, one) in [("ae", "a"), ("oe", "o"), ("ue", "u")] {
         if token.text.contains(two) {

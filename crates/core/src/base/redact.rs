@@ -264,7 +264,7 @@ fn slashes_at_start(text: &[u8]) -> usize {
     text.iter().take_while(|&&byte| byte == b'\\').count()
 }
 
-/// Returns the character of URL-safe base64 that stands for a character of base64.
+/// Returns the URL-safe variant of a base64 character.
 fn url_safe(byte: u8) -> u8 {
     match byte {
         b'+' => b'-',

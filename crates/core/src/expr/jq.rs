@@ -24,7 +24,7 @@ use jaq_json::Val;
 use serde_json::Value;
 
 use direct::program::{Direct, Halt, Space};
-pub use evaluator::{Evaluation, EvaluationInput, Evaluator, Limited};
+pub use evaluator::{Evaluation, EvaluationInput, Evaluator, Gathered, Limited};
 use fault::ProgramText;
 pub use fault::{JqError, Limit};
 use jaq::JaqFilter;
@@ -257,7 +257,7 @@ impl Bound<'_> {
     ///
     /// # Errors
     /// As [`Jq::all`], and if the text is no JSON.
-    pub fn all_of_text(&self, text: &str) -> Result<Vec<Value>, JqError> {
+    pub(crate) fn all_of_text(&self, text: &str) -> Result<Vec<Value>, JqError> {
         let mut values = Vec::new();
         self.run(self.read(text)?, &mut std::iter::empty(), &mut |value| {
             values.push(value);
@@ -318,6 +318,18 @@ impl Bound<'_> {
     /// As [`Jq::one`], and if the text is no JSON.
     pub fn one_of_text(&self, text: &str) -> Result<Value, JqError> {
         self.only(self.read(text)?)
+    }
+
+    /// Returns the outputs for a JSON text: the only one, or all.
+    ///
+    /// # Errors
+    /// As [`Bound::one_of_text`] or [`Bound::all_of_text`].
+    pub fn values_of_text(&self, text: &str, only: bool) -> Result<Vec<Value>, JqError> {
+        if only {
+            self.one_of_text(text).map(|value| vec![value])
+        } else {
+            self.all_of_text(text)
+        }
     }
 
     fn only(&self, input: Val) -> Result<Value, JqError> {

@@ -179,7 +179,7 @@ impl Outcome {
         self
     }
 
-    /// Returns it as it is recorded and shown: its texts have no keys and a limited length, whatever they quote.
+    /// Returns the outcome as it is recorded and shown: without keys, and with long texts shortened.
     #[must_use]
     pub fn for_record(mut self, redactor: &Redactor) -> Self {
         for text in std::iter::once(&mut self.message).chain(&mut self.details) {

@@ -14,7 +14,7 @@ pub(crate) mod services;
 pub mod stop;
 pub(crate) mod world;
 
-pub(crate) use crate::steps::worker::PlanEvaluator;
+pub(crate) use crate::steps::worker::JqWorkers;
 
 #[cfg(debug_assertions)]
 pub(crate) use crate::steps::workbook::workbook_schema;

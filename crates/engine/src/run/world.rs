@@ -1,7 +1,7 @@
 //! The disk as a plan observes it.
 
 use crate::run::context::Context;
-use crate::steps::worker::PlanEvaluator;
+use crate::steps::worker::JqWorkers;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, Root};
@@ -11,6 +11,7 @@ use milepost_core::model::stage::Stage;
 use milepost_core::plan::world::{Matches, World};
 use milepost_store::store::folder::OpenedEntry;
 use serde_json::Value;
+use std::sync::Arc;
 
 impl World for Context<'_> {
     fn content(&self, file: &FilePath, reading: &Reading) -> Result<Value, String> {
@@ -92,7 +93,7 @@ impl World for Context<'_> {
     }
 
     fn evaluator(&self, stage: &Stage) -> Box<dyn Evaluator> {
-        Box::new(PlanEvaluator::of(stage))
+        Box::new(JqWorkers::new(stage, &Arc::default()))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::batch_context::{BatchContext, input_failure};
 use super::values;
 use milepost_core::base::source::Source;
-use milepost_core::expr::jq::{EvaluationInput, Limited};
+use milepost_core::expr::jq::{EvaluationInput, Gathered, Limited};
 use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::Outcome;
 use milepost_store::store::read;
@@ -88,34 +88,29 @@ impl Records {
     ) -> Result<(), Outcome> {
         for (file, source) in self.files.iter().enumerate() {
             let failed = |error: &dyn std::fmt::Display| input_failure(&source.name(), error);
-            let at_once = program.at_once();
-            let mut places = Vec::new();
-            let mut inputs: Vec<EvaluationInput> = Vec::new();
-            let mut length = 0;
-            let mut give = |places: &mut Vec<_>, inputs: &mut Vec<_>| -> Result<(), String> {
-                let values = program.one_of_each(None, std::mem::take(inputs));
+            let mut records = Gathered::new(program.at_once());
+            let mut give = |records: Vec<(EvaluationInput, RecordPosition)>| {
+                let (inputs, places): (_, Vec<RecordPosition>) = records.into_iter().unzip();
+                let values = program.one_of_each(None, inputs);
                 let values = values.map_err(|error| error.to_string())?;
-                let mut both = values.into_iter().zip(places.drain(..));
+                let mut both = values.into_iter().zip(places);
                 both.try_for_each(|(value, place)| each(value, place))
             };
             let opened = source.open().map_err(|error| failed(&error))?;
             self.rest
                 .read_text(opened, &mut |text, start| {
-                    places.push(RecordPosition {
+                    let place = RecordPosition {
                         file: file as u32,
                         length: text.len() as u32,
                         start,
-                    });
-                    inputs.push(text.to_owned().into());
-                    length += text.len();
-                    if length < at_once {
-                        return Ok(());
+                    };
+                    match records.add((text.to_owned().into(), place), text.len()) {
+                        Some(records) => give(records),
+                        None => Ok(()),
                     }
-                    length = 0;
-                    give(&mut places, &mut inputs)
                 })
                 .map_err(|error| failed(&error))?;
-            give(&mut places, &mut inputs).map_err(|error| failed(&error))?;
+            give(records.rest()).map_err(|error| failed(&error))?;
         }
         Ok(())
     }

@@ -379,7 +379,7 @@ fn math(op: Math, left: Val, right: Val, space: Frame<'_>) -> One {
     space.made(op.run(left, right)?)
 }
 
-/// Returns true if a list or object is changed in place, because nobody else has it.
+/// Returns true if this is the only reference to a list or object, which can then be changed in place.
 fn is_own(val: &Val) -> bool {
     match val {
         Val::Arr(items) => Rc::strong_count(items) == 1,

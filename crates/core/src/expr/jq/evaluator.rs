@@ -60,6 +60,40 @@ impl From<String> for EvaluationInput {
     }
 }
 
+/// Inputs that are gathered until there are enough to ask for at once.
+pub struct Gathered<T> {
+    items: Vec<T>,
+    length: usize,
+    at_once: usize,
+}
+
+impl<T> Gathered<T> {
+    /// Gathers this many bytes (see [`Limited::at_once`]).
+    pub fn new(at_once: usize) -> Self {
+        Self {
+            items: Vec::new(),
+            length: 0,
+            at_once,
+        }
+    }
+
+    /// Adds an item of `length` bytes. Returns all items if that is enough.
+    pub fn add(&mut self, item: T, length: usize) -> Option<Vec<T>> {
+        self.items.push(item);
+        self.length += length;
+        if self.length < self.at_once {
+            return None;
+        }
+        self.length = 0;
+        Some(std::mem::take(&mut self.items))
+    }
+
+    /// Returns the items that are left.
+    pub fn rest(self) -> Vec<T> {
+        self.items
+    }
+}
+
 /// A program with values for its variables. An evaluator runs what this process must not.
 pub struct Limited<'a> {
     bound: Bound<'a>,
@@ -92,13 +126,7 @@ impl<'a> Limited<'a> {
     /// # Errors
     /// Errors that the program raises, values that JSON cannot express, and limits.
     pub fn all(&self, input: Value) -> Result<Vec<Value>, JqError> {
-        if self.is_small(&input) {
-            let found = self.bound.all(input.clone());
-            if !is_over(&found) {
-                return found;
-            }
-        }
-        self.outside(input.to_string(), false)
+        self.run(input, false)
     }
 
     /// Returns the only output.
@@ -106,8 +134,16 @@ impl<'a> Limited<'a> {
     /// # Errors
     /// As [`Limited::all`], and if there is no output or more than one.
     pub fn one(&self, input: Value) -> Result<Value, JqError> {
-        if self.is_small(&input) {
-            let found = self.bound.one(input.clone());
+        self.run(input, true).map(first)
+    }
+
+    fn run(&self, input: Value, only: bool) -> Result<Vec<Value>, JqError> {
+        if self.room.is_some_and(|mut left| fits(&input, &mut left)) {
+            let found = if only {
+                self.bound.one(input.clone()).map(|value| vec![value])
+            } else {
+                self.bound.all(input.clone())
+            };
             if !is_over(&found) {
                 return found;
             }
@@ -115,57 +151,30 @@ impl<'a> Limited<'a> {
         let text = input.to_string();
         // A long input is not kept beside its text.
         drop(input);
-        self.outside(text, true).map(first)
-    }
-
-    /// Returns all outputs for a JSON text.
-    ///
-    /// # Errors
-    /// As [`Limited::all`], and if the text is no JSON.
-    pub fn all_of_text(&self, text: &str) -> Result<Vec<Value>, JqError> {
-        if self.has_room(text.len()) {
-            let found = self.bound.all_of_text(text);
-            if !is_over(&found) {
-                return found;
-            }
-        }
-        self.outside(text.to_owned(), false)
-    }
-
-    /// Returns the only output for a JSON text.
-    ///
-    /// # Errors
-    /// As [`Limited::one`], and if the text is no JSON.
-    pub fn one_of_text(&self, text: &str) -> Result<Value, JqError> {
-        if self.has_room(text.len()) {
-            let found = self.bound.one_of_text(text);
-            if !is_over(&found) {
-                return found;
-            }
-        }
-        self.outside(text.to_owned(), true).map(first)
+        let found = self.evaluate(None, vec![text.into()], only)?.pop();
+        let found = found.ok_or_else(|| self.bound.jq.fault("it was not run"))?;
+        found.map_err(|why| self.bound.jq.fault(&why))
     }
 
     /// Returns all outputs for each JSON text. Asking for many at once is faster.
     ///
     /// # Errors
-    /// As [`Limited::all_of_text`], for the first text that has one.
+    /// As [`Limited::all`], for the first text that has one, and if a text is no JSON.
     pub fn all_of_each(&mut self, texts: Vec<String>) -> Result<Vec<Vec<Value>>, JqError> {
         let inputs = texts.into_iter().map(Into::into).collect();
-        self.of_each(None, inputs, Bound::all_of_text, false)
+        self.of_each(None, inputs, false)
     }
 
     /// Returns the only output for each input, while a variable has the value of each. Asking for many at once is faster.
     ///
     /// # Errors
-    /// As [`Limited::one`], for the first input that has one.
+    /// As [`Limited::one`], for the first input that has one, and if a text is no JSON.
     pub fn one_of_each(
         &mut self,
         set: Option<&str>,
         inputs: Vec<EvaluationInput>,
     ) -> Result<Vec<Value>, JqError> {
-        let one = |bound: &Bound<'_>, text: &str| bound.one_of_text(text).map(|value| vec![value]);
-        let found = self.of_each(set, inputs, one, true)?;
+        let found = self.of_each(set, inputs, true)?;
         Ok(found.into_iter().map(first).collect())
     }
 
@@ -173,7 +182,6 @@ impl<'a> Limited<'a> {
         &mut self,
         set: Option<&str>,
         inputs: Vec<EvaluationInput>,
-        here: impl Fn(&Bound<'a>, &str) -> Result<Vec<Value>, JqError>,
         only: bool,
     ) -> Result<Vec<Vec<Value>>, JqError> {
         let mut values = Vec::with_capacity(inputs.len());
@@ -184,7 +192,7 @@ impl<'a> Limited<'a> {
                 if let Some(name) = set {
                     self.bound.set_text(name, variable)?;
                 }
-                let found = here(&self.bound, &input.value);
+                let found = self.bound.values_of_text(&input.value, only);
                 if !is_over(&found) {
                     values.push(found?);
                     continue;
@@ -214,18 +222,8 @@ impl<'a> Limited<'a> {
         }
     }
 
-    fn is_small(&self, input: &Value) -> bool {
-        self.room.is_some_and(|mut left| fits(input, &mut left))
-    }
-
     fn has_room(&self, length: usize) -> bool {
         self.room.is_some_and(|room| length <= room)
-    }
-
-    fn outside(&self, input: String, only: bool) -> Result<Vec<Value>, JqError> {
-        let found = self.evaluate(None, vec![input.into()], only)?.pop();
-        let found = found.ok_or_else(|| self.bound.jq.fault("it was not run"))?;
-        found.map_err(|why| self.bound.jq.fault(&why))
     }
 
     fn evaluate(
@@ -264,7 +262,7 @@ fn first(mut values: Vec<Value>) -> Value {
     }
 }
 
-/// Returns true if a value takes no more than what is left, and takes it away.
+/// Subtracts the size of a value from what is left. Returns false if it does not fit.
 fn fits(value: &Value, left: &mut usize) -> bool {
     let size = match value {
         Value::String(text) => text.len(),
@@ -307,7 +305,7 @@ mod tests {
                 if let (Some(name), Some(text)) = (evaluation.set, &input.variable) {
                     bound.set_text(name, text)?;
                 }
-                bound.all_of_text(&input.value)
+                bound.values_of_text(&input.value, evaluation.only)
             };
             let found = evaluation
                 .inputs
@@ -321,12 +319,10 @@ mod tests {
     fn run(source: &str, input: Value) -> (Value, Vec<usize>) {
         let noted = Noted::default();
         let jq = Jq::compile("p", source, &["v"]).unwrap();
-        let limited = jq.limited(&[json!([1, 2])], &noted).unwrap();
-        let (by_value, by_text) = (
-            limited.all(input.clone()),
-            limited.all_of_text(&input.to_string()),
-        );
-        assert_eq!(by_value, by_text);
+        let mut limited = jq.limited(&[json!([1, 2])], &noted).unwrap();
+        let by_value = limited.all(input.clone());
+        let by_text = limited.all_of_each(vec![input.to_string()]);
+        assert_eq!(by_value, by_text.map(|mut found| found.remove(0)));
         let found = json!(by_value.unwrap());
         (found, noted.0.into_inner())
     }

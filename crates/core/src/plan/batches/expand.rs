@@ -264,7 +264,7 @@ fn item_key(
     }
 }
 
-/// The files that a pattern stands for.
+/// The files that match a pattern.
 #[derive(Default)]
 pub(crate) struct GlobbedFiles {
     files: Vec<FilePath>,

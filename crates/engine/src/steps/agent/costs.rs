@@ -9,7 +9,7 @@ use milepost_core::model::usage::Usage;
 /// How many times what a request allows is plausible. Servers that ignore `max_tokens` stay below it.
 const PLAUSIBLE: u64 = 100;
 
-/// The most that a call of a command line can plausibly cost, whatever its limit is: it alone knows what it spent.
+/// The highest plausible cost of a call of a command-line agent. Only the agent knows what it spent, so its limit says little.
 const LARGEST_COST: NanoUsd = NanoUsd(1_000_000_000_000);
 
 /// The most bytes of an answer that one token can plausibly make.

@@ -21,7 +21,7 @@ use super::batch_context::{
 };
 use super::{jq, values};
 use milepost_core::base::source::Source;
-use milepost_core::expr::jq::{EvaluationInput, Limited};
+use milepost_core::expr::jq::{EvaluationInput, Gathered, Limited};
 use milepost_core::expr::select::{PathStep, Select};
 use milepost_core::model::agent::Agent;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -95,9 +95,7 @@ pub(crate) fn ask(ctx: &mut BatchContext<'_>, task: &AgentTask<'_>) -> StepResul
         None => None,
     };
     // Records are joined many at a time if a worker does it.
-    let at_once = join.as_ref().map_or(0, Limited::at_once);
-    let mut pending = Vec::new();
-    let mut length = 0;
+    let mut pending = Gathered::new(join.as_ref().map_or(0, Limited::at_once));
     let mut sink = ctx.outputs.create(out, None).map_err(output)?;
     sink.write_all(b"[").map_err(output)?;
     let mut position = 0;
@@ -144,16 +142,13 @@ pub(crate) fn ask(ctx: &mut BatchContext<'_>, task: &AgentTask<'_>) -> StepResul
                 return Ok(());
             };
             position += 1;
-            pending.push((answer, element.to_owned()));
-            length += element.len();
-            if length < at_once {
-                return Ok(());
+            match pending.add((answer, element.to_owned()), element.len()) {
+                Some(pending) => join_all(pending),
+                None => Ok(()),
             }
-            length = 0;
-            join_all(std::mem::take(&mut pending))
         })
         .map_err(|error| wrong(&error))?;
-    join_all(pending).map_err(|error| wrong(&error))?;
+    join_all(pending.rest()).map_err(|error| wrong(&error))?;
     sink.write_all(b"\n]\n").map_err(output)?;
     sink.finish().map_err(output)?;
     warnings.extend(undeclared.into_iter().flat_map(Undeclared::warnings));

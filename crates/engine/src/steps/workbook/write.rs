@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek, Write};
 
-use milepost_core::expr::jq::Evaluator;
+use milepost_core::expr::jq::{Evaluator, Gathered};
 use milepost_core::expr::select::{ReadError, Select};
 use milepost_formats::xlsx::{XlsxError, XlsxInfo, XlsxWriter};
 use serde_json::{Map, Value};
@@ -102,23 +102,19 @@ pub fn write_workbook<W: Write + Seek + Send>(
             lists.try_for_each(|cells| sheet.row(cells).map_err(refused))
         };
         if let (Some(input), Some(stream)) = (&declared.input, &declared.stream) {
-            let mut records = Vec::new();
-            let mut length = 0;
+            let mut records = Gathered::new(record_bytes);
             let mut rows = Vec::new();
             feed(input, stream, &mut |record| {
-                records.push(record.to_owned());
-                length += record.len();
-                if length < record_bytes {
+                let Some(records) = records.add(record.to_owned(), record.len()) else {
                     return Ok(());
-                }
-                length = 0;
-                rows.extend(bound.of_records(std::mem::take(&mut records))?);
+                };
+                rows.extend(bound.of_records(records)?);
                 if rows.len() < row_count {
                     return Ok(());
                 }
                 write(&mut bound, std::mem::take(&mut rows))
             })?;
-            rows.extend(bound.of_records(records)?);
+            rows.extend(bound.of_records(records.rest())?);
             write(&mut bound, rows)?;
         } else {
             let mut rows = programs.rows(scope, evaluator)?.into_iter();

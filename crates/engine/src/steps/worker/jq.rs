@@ -13,8 +13,9 @@ use serde_json::value::RawValue;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Evaluates programs in workers.
-pub(crate) struct JqWorkers {
+/// Evaluates programs in workers. The default has no limit of a stage, and nothing cancels it.
+#[derive(Debug, Default)]
+pub struct JqWorkers {
     /// The limit that the stage declares, in bytes.
     memory: Option<u64>,
     cancel: Arc<CancelToken>,
@@ -53,36 +54,6 @@ impl JqWorkers {
     /// That of the result, or the outcome of the program.
     pub(crate) fn named<T>(&self, result: Result<T, Outcome>) -> Result<T, Outcome> {
         self.ended.take().map_or(result, Err)
-    }
-}
-
-/// Evaluates programs outside of an attempt, such as those that select batches and inputs.
-#[derive(Debug, Default)]
-pub struct PlanEvaluator {
-    /// The limit that the stage declares, in bytes.
-    memory: Option<u64>,
-}
-
-impl PlanEvaluator {
-    /// Returns the evaluator for a stage.
-    pub(crate) fn of(stage: &Stage) -> Self {
-        Self {
-            memory: stage.policy.memory,
-        }
-    }
-}
-
-impl Evaluator for PlanEvaluator {
-    fn evaluate(
-        &self,
-        evaluation: Evaluation<'_>,
-    ) -> Result<Vec<Result<Vec<Value>, String>>, JqError> {
-        let workers = JqWorkers {
-            memory: self.memory,
-            cancel: CancelToken::new(Arc::default()),
-            ended: RefCell::default(),
-        };
-        workers.evaluate(evaluation)
     }
 }
 

@@ -11,8 +11,7 @@ mod pool;
 mod serve;
 mod work;
 
-pub(crate) use jq::JqWorkers;
-pub use jq::PlanEvaluator;
+pub use jq::JqWorkers;
 pub use pool::use_workers;
 pub use serve::serve;
 pub(crate) use work::{JqValues, PDF_MEMORY, RecordFile, Work};

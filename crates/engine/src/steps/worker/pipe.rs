@@ -31,7 +31,7 @@ impl<T: AsFd + Read> Read for CancellablePipe<'_, T> {
     }
 }
 
-/// The pipe is one that does not block, or a long write would.
+/// The pipe must be non-blocking: a long write to another would block.
 impl<T: AsFd + Write> Write for CancellablePipe<'_, T> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {

@@ -157,12 +157,7 @@ impl Work {
                     if let (Some(name), Some(variable)) = (set, &input.variable) {
                         bound.set_text(name, variable.get())?;
                     }
-                    let text = input.value.get();
-                    if *only {
-                        bound.one_of_text(text).map(|value| vec![value])
-                    } else {
-                        bound.all_of_text(text)
-                    }
+                    bound.values_of_text(input.value.get(), *only)
                 };
                 let found = inputs
                     .iter()

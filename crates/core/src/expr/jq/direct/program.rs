@@ -123,7 +123,7 @@ pub(crate) struct Frame<'r> {
 }
 
 impl Frame<'_> {
-    /// Takes units.
+    /// Charges units.
     ///
     /// # Errors
     /// If fewer are left.
@@ -133,7 +133,7 @@ impl Frame<'_> {
         Ok(())
     }
 
-    /// Takes the units of a value that was just made, and returns it. What it contains was counted when that was made.
+    /// Charges a new value, and returns it. Its parts were charged when they were made.
     ///
     /// # Errors
     /// If fewer are left.
@@ -146,7 +146,7 @@ impl Frame<'_> {
         Ok(val)
     }
 
-    /// Takes the units of all that a value stands for: a list that it contains twice counts twice, as it does in its text.
+    /// Charges a value by its text: a list that it contains twice is charged twice.
     ///
     /// # Errors
     /// If fewer are left.
@@ -171,7 +171,7 @@ impl Frame<'_> {
         }
     }
 
-    /// Takes the units of going through a text.
+    /// Charges the reading of a text.
     ///
     /// # Errors
     /// If fewer are left.
@@ -179,7 +179,7 @@ impl Frame<'_> {
         self.spend(length(val) / 64)
     }
 
-    /// Takes so many units for each byte of a text.
+    /// Charges each byte of a text with so many units.
     ///
     /// # Errors
     /// If fewer are left.

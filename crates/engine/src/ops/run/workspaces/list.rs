@@ -3,7 +3,7 @@
 use crate::ops::project::error::OpsError;
 use crate::ops::project::find::{declarations, find_project};
 use crate::ops::project::request::Request;
-use crate::run::PlanEvaluator;
+use crate::run::JqWorkers;
 use milepost_core::base::path::RelPath;
 use milepost_core::base::source::Source;
 use milepost_core::expr::scope::{Format, Reading, parse};
@@ -87,7 +87,7 @@ pub fn entries(request: &Request, file: &Path) -> Result<WorkspaceList, OpsError
     }
     let rows = match &pipeline.manifest.select {
         Some(select) => {
-            let rows = select.all(content, &Map::new(), &PlanEvaluator::default());
+            let rows = select.all(content, &Map::new(), &JqWorkers::default());
             rows.map_err(|error| wrong(error.to_string()))?
         }
         None => match content {

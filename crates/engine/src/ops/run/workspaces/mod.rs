@@ -12,7 +12,7 @@ use crate::ops::project::error::OpsError;
 use crate::ops::project::request::Request;
 use crate::ops::run::run;
 use crate::ops::run::{Observer, RunOptions, StopFlag, Stopwatch};
-use crate::run::PlanEvaluator;
+use crate::run::JqWorkers;
 use milepost_core::base::redact::redact;
 use milepost_core::model::pipeline::Manifest;
 use milepost_store::store::checkpoint;
@@ -115,7 +115,7 @@ impl WorkspaceList {
         let Manifest { summary, .. } = &self.pipeline.manifest;
         match summary {
             Some(program) => program
-                .one(value, &Map::new(), &PlanEvaluator::default())
+                .one(value, &Map::new(), &JqWorkers::default())
                 .map_err(|error| world(&error)),
             None => Ok(value),
         }
