@@ -24,6 +24,7 @@ mod picked;
 mod policies;
 mod progress;
 mod promises;
+mod question_ids;
 mod refine;
 mod require;
 mod running;

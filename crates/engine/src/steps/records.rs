@@ -91,7 +91,7 @@ impl Records {
             let mut records = Gathered::new(program.at_once());
             let mut give = |records: Vec<(EvaluationInput, RecordPosition)>| {
                 let (inputs, places): (_, Vec<RecordPosition>) = records.into_iter().unzip();
-                let values = program.one_of_each(None, inputs);
+                let values = program.one_of_each(&[], inputs);
                 let values = values.map_err(|error| error.to_string())?;
                 let mut both = values.into_iter().zip(places);
                 both.try_for_each(|(value, place)| each(value, place))

@@ -213,7 +213,11 @@ impl StepReader<'_, '_> {
             self.reader.template_choice(&spot, &names, sees)
         });
         // A request that answers many questions says of none what it used.
-        let beside: &[&str] = if questions { &["element"] } else { &["usage"] };
+        let beside: &[&str] = if questions {
+            &["element", "question"]
+        } else {
+            &["usage"]
+        };
         let result = self.wanted_jq("result", Sees::AllAnd(beside));
         let schema = self.answer_schema(result.as_ref().is_some_and(Option::is_some));
         is_known.then_some(())?;

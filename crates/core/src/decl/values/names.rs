@@ -145,7 +145,12 @@ impl<'a> StageNames<'a> {
                     names.push(OVERRIDES.to_owned());
                 }
                 if let Sees::AllAnd(more) = sees {
-                    names.extend(owned(more));
+                    // A name of the stage hides the id of the question, which came later.
+                    let hidden =
+                        |name: &&str| *name == "question" && names.iter().any(|own| own == name);
+                    let more: Vec<&str> =
+                        more.iter().copied().filter(|name| !hidden(name)).collect();
+                    names.extend(owned(&more));
                 }
                 names
             }

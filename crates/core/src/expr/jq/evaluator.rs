@@ -35,8 +35,8 @@ pub struct Evaluation<'a> {
     pub jq: &'a Jq,
     /// The values of its variables.
     pub vars: &'a [String],
-    /// The variable that each input sets.
-    pub set: Option<&'a str>,
+    /// The variables that each input sets.
+    pub set: &'a [&'a str],
     /// The inputs.
     pub inputs: Vec<EvaluationInput>,
     /// Whether more than one output, or none, is an error.
@@ -47,15 +47,15 @@ pub struct Evaluation<'a> {
 pub struct EvaluationInput {
     /// The value.
     pub value: String,
-    /// The value of the variable that each input sets.
-    pub variable: Option<String>,
+    /// The values of the variables that each input sets, in their order.
+    pub variables: Vec<String>,
 }
 
 impl From<String> for EvaluationInput {
     fn from(value: String) -> Self {
         Self {
             value,
-            variable: None,
+            variables: Vec::new(),
         }
     }
 }
@@ -151,7 +151,7 @@ impl<'a> Limited<'a> {
         let text = input.to_string();
         // A long input is not kept beside its text.
         drop(input);
-        let found = self.evaluate(None, vec![text.into()], only)?.pop();
+        let found = self.evaluate(&[], vec![text.into()], only)?.pop();
         let found = found.ok_or_else(|| self.bound.jq.fault("it was not run"))?;
         found.map_err(|why| self.bound.jq.fault(&why))
     }
@@ -162,16 +162,16 @@ impl<'a> Limited<'a> {
     /// As [`Limited::all`], for the first text that has one, and if a text is no JSON.
     pub fn all_of_each(&mut self, texts: Vec<String>) -> Result<Vec<Vec<Value>>, JqError> {
         let inputs = texts.into_iter().map(Into::into).collect();
-        self.of_each(None, inputs, false)
+        self.of_each(&[], inputs, false)
     }
 
-    /// Returns the only output for each input, while a variable has the value of each. Asking for many at once is faster.
+    /// Returns the only output for each input, while the variables `set` have the values of each. Asking for many at once is faster.
     ///
     /// # Errors
     /// As [`Limited::one`], for the first input that has one, and if a text is no JSON.
     pub fn one_of_each(
         &mut self,
-        set: Option<&str>,
+        set: &[&str],
         inputs: Vec<EvaluationInput>,
     ) -> Result<Vec<Value>, JqError> {
         let found = self.of_each(set, inputs, true)?;
@@ -180,16 +180,16 @@ impl<'a> Limited<'a> {
 
     fn of_each(
         &mut self,
-        set: Option<&str>,
+        set: &[&str],
         inputs: Vec<EvaluationInput>,
         only: bool,
     ) -> Result<Vec<Vec<Value>>, JqError> {
         let mut values = Vec::with_capacity(inputs.len());
         let mut rest = Vec::new();
         for input in inputs {
-            let variable = input.variable.as_deref().unwrap_or_default();
-            if rest.is_empty() && self.has_room(input.value.len() + variable.len()) {
-                if let Some(name) = set {
+            let length: usize = input.variables.iter().map(String::len).sum();
+            if rest.is_empty() && self.has_room(input.value.len() + length) {
+                for (name, variable) in set.iter().zip(&input.variables) {
                     self.bound.set_text(name, variable)?;
                 }
                 let found = self.bound.values_of_text(&input.value, only);
@@ -228,7 +228,7 @@ impl<'a> Limited<'a> {
 
     fn evaluate(
         &self,
-        set: Option<&str>,
+        set: &[&str],
         inputs: Vec<EvaluationInput>,
         only: bool,
     ) -> Result<Vec<Result<Vec<Value>, String>>, JqError> {
@@ -302,7 +302,7 @@ mod tests {
             let vars: Vec<Value> = evaluation.vars.iter().map(parsed).collect();
             let mut bound = evaluation.jq.bind(&vars)?;
             let mut of = |input: &EvaluationInput| {
-                if let (Some(name), Some(text)) = (evaluation.set, &input.variable) {
+                for (name, text) in evaluation.set.iter().zip(&input.variables) {
                     bound.set_text(name, text)?;
                 }
                 bound.values_of_text(&input.value, evaluation.only)
@@ -354,18 +354,18 @@ mod tests {
         let inputs = |count: usize| {
             let inputs = (0..count).map(|n| EvaluationInput {
                 value: (n % 2).to_string(),
-                variable: Some(json!(n).to_string()),
+                variables: vec![json!(n).to_string()],
             });
             inputs.collect::<Vec<_>>()
         };
-        let found = limited.one_of_each(Some("v"), inputs(20_000)).unwrap();
+        let found = limited.one_of_each(&["v"], inputs(20_000)).unwrap();
         assert_eq!(found[..3], [json!([0]), json!([0, 1]), json!([2])]);
         assert_eq!(noted.0.take(), [20_000]);
         // Those that run here need no evaluator.
         let jq = Jq::compile("p", "[., $v]", &["v"]).unwrap();
         let mut limited = jq.limited(&[Value::Null], &noted).unwrap();
         assert_eq!(limited.at_once(), 0);
-        let found = limited.one_of_each(Some("v"), inputs(3)).unwrap();
+        let found = limited.one_of_each(&["v"], inputs(3)).unwrap();
         assert_eq!(found, [json!([0, 0]), json!([1, 1]), json!([0, 2])]);
         assert_eq!(noted.0.take(), [0; 0]);
     }

@@ -20,13 +20,14 @@ use super::batch_context::{
     BatchContext, StepReport, StepResult, input_failure, output_failure, parse_failure,
 };
 use super::{jq, values};
+use milepost_core::base::digest::Digest;
 use milepost_core::base::source::Source;
 use milepost_core::expr::jq::{EvaluationInput, Gathered, Limited};
 use milepost_core::expr::select::{PathStep, Select};
 use milepost_core::model::agent::Agent;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::record::FailedKeys;
-use milepost_core::model::stage::Stage;
+use milepost_core::model::stage::{Program, Stage};
 use milepost_core::model::step::AnswerForm;
 use milepost_store::check::conserve::name;
 use milepost_store::check::schema::Schema;
@@ -47,6 +48,13 @@ struct BatchQuestion {
     asked: Value,
     /// Positions of the elements that ask it.
     elements: Vec<usize>,
+}
+
+impl BatchQuestion {
+    /// Returns the id of the question in all batches and runs, as JSON: the start of its digest.
+    fn stable_id(&self) -> String {
+        format!("\"{}\"", Digest::of(self.asked.to_string()).short())
+    }
 }
 
 /// Asks the questions of a batch, and writes an array with one record for each element, in their order.
@@ -86,6 +94,21 @@ pub(crate) fn ask(ctx: &mut BatchContext<'_>, task: &AgentTask<'_>) -> StepResul
     // The step is not retried: a retry would ask open questions again, in more calls than a plan counts.
     let output = |error: io::Error| output_failure(out, error).for_good();
     let workers = Rc::clone(&ctx.jq);
+    // Each record sees its element, and the id of its question. An input of the stage that is called `question` hides the id:
+    // names of the step come last.
+    let is_last = |program: &Program| {
+        program
+            .jq
+            .vars()
+            .last()
+            .is_some_and(|name| name == "question")
+    };
+    let set: &[&str] = if result.is_some_and(is_last) {
+        &["element", "question"]
+    } else {
+        &["element"]
+    };
+    let ids: Vec<String> = questions.iter().map(BatchQuestion::stable_id).collect();
     let mut join = match result {
         Some(program) => {
             let scope = values::named(ctx, program.jq.names())?;
@@ -108,17 +131,19 @@ pub(crate) fn ask(ctx: &mut BatchContext<'_>, task: &AgentTask<'_>) -> StepResul
         serde_json::to_writer(&mut line, record).map_err(|error| error.to_string())?;
         sink.write_all(&line).map_err(|error| error.to_string())
     };
-    let mut join_all = |pending: Vec<(&Value, String)>| -> Result<(), String> {
+    let mut join_all = |pending: Vec<(usize, &Value, String)>| -> Result<(), String> {
         let Some(join) = &mut join else {
-            return pending.iter().try_for_each(|(answer, _)| write(answer));
+            return pending.iter().try_for_each(|(_, answer, _)| write(answer));
         };
-        let inputs = pending.iter().map(|(answer, element)| EvaluationInput {
-            value: answer.to_string(),
-            variable: Some(element.clone()),
-        });
-        let records = join.one_of_each(Some("element"), inputs.collect());
+        let inputs = pending
+            .iter()
+            .map(|(question, answer, element)| EvaluationInput {
+                value: answer.to_string(),
+                variables: vec![element.clone(), ids[*question].clone()],
+            });
+        let records = join.one_of_each(set, inputs.collect());
         let records = records.map_err(|error| error.to_string())?;
-        for (record, (answer, _)) in records.iter().zip(&pending) {
+        for (record, (_, answer, _)) in records.iter().zip(&pending) {
             if let Some(undeclared) = &mut undeclared {
                 undeclared.see(answer, record);
             }
@@ -142,7 +167,7 @@ pub(crate) fn ask(ctx: &mut BatchContext<'_>, task: &AgentTask<'_>) -> StepResul
                 return Ok(());
             };
             position += 1;
-            match pending.add((answer, element.to_owned()), element.len()) {
+            match pending.add((index, answer, element.to_owned()), element.len()) {
                 Some(pending) => join_all(pending),
                 None => Ok(()),
             }
@@ -340,7 +365,7 @@ fn answers(
                 .iter()
                 .map(|question| question.asked.to_string().into());
             let limited = program.limited(&ctx.base, &*ctx.jq);
-            let answers = limited.and_then(|mut jq| jq.one_of_each(None, inputs.collect()));
+            let answers = limited.and_then(|mut jq| jq.one_of_each(&[], inputs.collect()));
             checked(answers.map_err(|error| parse_failure(error).for_good())?)
         }
         Backend::Replay(_) | Backend::Api(_) | Backend::Tool(_) | Backend::External => {

@@ -117,7 +117,7 @@ fn questions(
     match question {
         Some(question) => {
             let elements = elements.into_iter().map(Into::into).collect();
-            question.one_of_each(None, elements).map_err(parse_failure)
+            question.one_of_each(&[], elements).map_err(parse_failure)
         }
         None => {
             let values = elements.iter().map(|element| json::parse(element));

@@ -351,7 +351,7 @@ impl<'a> Rows<'a> {
             rows.iter().map(|row| program.one(row.clone())).collect()
         } else {
             let inputs = rows.iter().map(|row| row.to_string().into());
-            program.one_of_each(None, inputs.collect())
+            program.one_of_each(&[], inputs.collect())
         };
         let found = match found {
             Ok(found) => found,

@@ -65,14 +65,15 @@ impl Evaluator for JqWorkers {
         let failed =
             |error: serde_json::Error| JqError::running(evaluation.jq.name(), &error.to_string());
         let inputs = evaluation.inputs.into_iter().map(|input| {
+            let variables = input.variables.into_iter().map(RawValue::from_string);
             Ok(JqInput {
                 value: RawValue::from_string(input.value)?,
-                variable: input.variable.map(RawValue::from_string).transpose()?,
+                variables: variables.collect::<Result<_, _>>()?,
             })
         });
         let work = Work::Jq {
             program: JqValues::new(evaluation.jq, evaluation.vars).map_err(failed)?,
-            set: evaluation.set.map(str::to_owned),
+            set: evaluation.set.iter().map(|&name| name.to_owned()).collect(),
             inputs: inputs.collect::<Result<_, _>>().map_err(failed)?,
             only: evaluation.only,
         };

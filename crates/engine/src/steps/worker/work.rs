@@ -34,8 +34,8 @@ pub(crate) enum Work {
     /// with the depth that JSON may have.
     Jq {
         program: JqValues,
-        /// The variable that each input sets.
-        set: Option<String>,
+        /// The variables that each input sets.
+        set: Vec<String>,
         inputs: Vec<JqInput>,
         /// Whether more than one output, or none, is an error.
         only: bool,
@@ -59,11 +59,11 @@ pub(crate) struct JqValues {
     vars: Vec<Box<RawValue>>,
 }
 
-/// An input of a jq program, and the value of the variable that each input sets.
+/// An input of a jq program, and the values of the variables that each input sets.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct JqInput {
     pub(crate) value: Box<RawValue>,
-    pub(crate) variable: Option<Box<RawValue>>,
+    pub(crate) variables: Vec<Box<RawValue>>,
 }
 
 /// A file with records.
@@ -154,7 +154,7 @@ impl Work {
                 let jq = compiled(program)?;
                 let mut bound = jq.bind(&program.values()?).map_err(parse_failure)?;
                 let mut of = |input: &JqInput| {
-                    if let (Some(name), Some(variable)) = (set, &input.variable) {
+                    for (name, variable) in set.iter().zip(&input.variables) {
                         bound.set_text(name, variable.get())?;
                     }
                     bound.values_of_text(input.value.get(), *only)

@@ -102,7 +102,7 @@ pub struct AgentStep {
     pub prompt: TemplateChoice,
     /// Of one answer.
     pub schema: Option<Asset>,
-    /// Makes the record: `.` is the answer, `$element` the element.
+    /// Makes the record: `.` is the answer, `$element` the element, `$question` the id of the question.
     pub result: Option<Program>,
     /// Asks the questions that `split` wrote.
     pub questions: bool,
@@ -146,7 +146,7 @@ impl Describe for AgentStep {
                     Jq,
                     Beside(&["agent"]),
                     "the answer",
-                    "Computes the record to write; `.` is the answer, `$element` the element.",
+                    "Computes the record to write; `.` is the answer, `$element` the element, `$question` the id of the question.",
                 ),
                 key(
                     "answer",
