@@ -35,7 +35,9 @@ pub(super) fn full() -> String {
 #56=IFCQUANTITYLENGTH('Width',$,$,0.25,$);
 #57=IFCQUANTITYVOLUME('NetVolume',$,$,99.,$);
 #58=IFCRELDEFINESBYPROPERTIES('{}',$,$,$,(#20),#51);
-#60=IFCCLASSIFICATIONREFERENCE($,'Ss_25_10','Walls',$,$,$);
+#60=IFCCLASSIFICATIONREFERENCE($,'Ss_25_10','Walls',#62,$,$);
+#62=IFCCLASSIFICATIONREFERENCE($,'Ss_25','Wall systems',#63,$,$);
+#63=IFCCLASSIFICATION('NBS','2023',$,'Uniclass 2015',$,$,$);
 #61=IFCRELASSOCIATESCLASSIFICATION('{}',$,$,$,(#22),#60);",
         id(10),
         id(11),
@@ -66,8 +68,14 @@ fn every_key_of_an_element_in_order() {
         "materials": ["Concrete"],
         "layers": [{"material": "Concrete", "thickness_m": 0.2}, {"material": null, "thickness_m": 0.05}],
         "volume_m3": 1.2, "net_volume_m3": 1.2, "gross_volume_m3": null, "area_m2": 6.0, "length_m": 3.0,
-        "property_volume_m3": null, "property_volume_from": null,
+        "property_volume_m3": null, "property_volume_from": null, "property_area_m2": null, "property_area_from": null,
+        "property_length_m": null, "property_length_from": null, "constituents": [],
         "classifications": ["Ss_25_10"],
+        "classification_references": [{"system": "Uniclass 2015", "code": "Ss_25_10", "title": "Walls"}],
+        "takeoff": {
+            "volume_m3": 1.2, "volume_from": "quantity set", "area_m2": 6.0, "area_kind": "net side", "area_from": "quantity set",
+            "length_m": 3.0, "length_from": "quantity set", "height_m": null, "height_from": null, "implausible": []
+        },
         "quantities": {"Qto_WallBaseQuantities": {"NetVolume": 1.2, "NetSideArea": 6.0, "Length": 3.0, "Width": 0.25}},
         "properties": {"Pset_WallCommon": {"LoadBearing": true, "FireRating": "EI30"}},
     });
@@ -190,4 +198,53 @@ fn property_values_keep_their_kinds() {
         json!({ "P": expected })
     );
     assert_eq!(summary.warnings, [""; 0]);
+}
+
+#[test]
+fn parts_of_a_constituent_set_and_codes_of_revit() {
+    let records = wall(20)
+        + &format!(
+            "#30=IFCMATERIAL('Oak',$,$);
+             #31=IFCMATERIAL('Glass',$,$);
+             #32=IFCMATERIALCONSTITUENT('Frame',$,#30,0.3,'Framing');
+             #33=IFCMATERIALCONSTITUENT('Pane',$,#31,$,'Glazing');
+             #34=IFCMATERIALCONSTITUENTSET('Window',$,(#32,#33));
+             #35=IFCRELASSOCIATESMATERIAL('{}',$,$,$,(#20),#34);
+             #40=IFCPROPERTYSINGLEVALUE('Assembly Code',$,IFCTEXT('B2010'),$);
+             #41=IFCPROPERTYSINGLEVALUE('Assembly Description',$,IFCTEXT('Exterior Walls'),$);
+             #42=IFCPROPERTYSINGLEVALUE('OmniClass Number',$,IFCTEXT('--ASSEMBLY_CODE--'),$);
+             #43=IFCPROPERTYSINGLEVALUE('Area',$,IFCAREAMEASURE(6.5),$);
+             #44=IFCPROPERTYSINGLEVALUE('Length',$,IFCREAL(2.5),$);
+             #45=IFCPROPERTYSET('{}',$,'Dimensions',$,(#40,#41,#42,#43,#44));
+             #46=IFCRELDEFINESBYPROPERTIES('{}',$,$,$,(#20),#45);",
+            id(35),
+            id(45),
+            id(46)
+        );
+    let (parsed, _) = Sample::model("IFC4", &records).read();
+    let element = &parsed["elements"][0];
+    let keys = [
+        "materials",
+        "constituents",
+        "classifications",
+        "classification_references",
+        "property_area_m2",
+        "property_area_from",
+        "property_length_m",
+        "property_length_from",
+    ];
+    let found: Value = keys.map(|key| element[key].clone()).to_vec().into();
+    assert_eq!(
+        found,
+        json!([
+            ["Oak", "Glass"],
+            [
+                {"name": "Frame", "material": "Oak", "category": "Framing", "fraction": 0.3},
+                {"name": "Pane", "material": "Glass", "category": "Glazing", "fraction": null}
+            ],
+            [],
+            [{"system": "Uniformat", "code": "B2010", "title": "Exterior Walls"}],
+            6.5, "Dimensions.Area", 2.5, "Dimensions.Length"
+        ])
+    );
 }

@@ -12,10 +12,12 @@ use super::relations::Relations;
 use super::schema::{NO_ATTRIBUTE, Role};
 use super::step;
 use super::stop::Stop;
-use super::values::classifications;
-use super::values::materials::{Layer, Materials};
+use super::takeoff::{self, Claims, Takeoff};
+use super::values::classifications::{self, Reference};
+use super::values::figures::{Figure, Figures};
+use super::values::materials::{Constituent, Layer, Materials};
 use super::values::ordered::OrderedMap;
-use super::values::properties::{self, Properties, Stated};
+use super::values::properties::{self, Properties};
 use super::values::quantities::{self, AREAS, LENGTHS, Quantities, VOLUMES};
 use super::values::units::Units;
 
@@ -43,7 +45,14 @@ pub(super) struct Element<'a> {
     length_m: Option<f64>,
     pub(super) property_volume_m3: Option<f64>,
     property_volume_from: Option<String>,
+    property_area_m2: Option<f64>,
+    property_area_from: Option<String>,
+    property_length_m: Option<f64>,
+    property_length_from: Option<String>,
+    constituents: Vec<Constituent>,
     classifications: Vec<String>,
+    classification_references: Vec<Reference<'a>>,
+    pub(super) takeoff: Takeoff,
     quantities: Quantities<'a>,
     properties: Properties<'a>,
 }
@@ -107,13 +116,12 @@ impl<'m, 'a> ElementReader<'m, 'a> {
             .filter(|&kind| model.role(kind) == Some(Role::Type));
         let type_text = kind.and_then(|kind| model.find(kind)).map(|(_, text)| text);
         let Location { container, storey } = self.places.of(model, relations, entry.id)?;
-        let (materials, layers) = self.materials.of(model, relations, entry.id, kind);
+        let made = self.materials.of(model, relations, entry.id, kind);
 
-        let (mut quantities, mut properties, mut stated) =
-            (Quantities::default(), Properties::default(), None);
+        let (mut quantities, mut properties) = (Quantities::default(), Properties::default());
+        let mut stated = Figures::default();
         for definition in relations.properties.of(entry.id) {
-            let found = self.own(definition, &mut quantities, &mut properties);
-            stated = Stated::better(stated, found);
+            self.own(definition, &mut quantities, &mut properties, &mut stated);
         }
         if let Some(kind) = kind {
             for set in self.shared(kind).iter() {
@@ -128,8 +136,21 @@ impl<'m, 'a> ElementReader<'m, 'a> {
             }
         }
         let pick = |names: &[&str]| quantities::pick(&quantities, names);
-        let (property_volume_m3, property_volume_from) =
-            stated.map(|stated| (stated.volume, stated.from)).unzip();
+        let mut references = classifications::of(model, relations, entry.id, kind);
+        let codes = classifications::codes(&references);
+        classifications::add_properties(&mut references, &properties);
+        let takeoff = takeoff::of(
+            &Claims {
+                ifc_type: &class.name,
+                quantities: &Figures::of_quantities(&quantities),
+                properties: &stated,
+                thickness: thickness(&made.layers),
+            },
+            None,
+        );
+        let (property_volume_m3, property_volume_from) = pair(stated.volume);
+        let (property_area_m2, property_area_from) = pair(stated.area);
+        let (property_length_m, property_length_from) = pair(stated.length);
         Ok(Element {
             global_id: step::string(global_id).unwrap_or_default(),
             ifc_type: &class.name,
@@ -146,8 +167,8 @@ impl<'m, 'a> ElementReader<'m, 'a> {
             }),
             part_of: place::part_of(model, relations, entry.id),
             parts: relations.parts(entry.id),
-            materials,
-            layers,
+            materials: made.names,
+            layers: made.layers,
             volume_m3: pick(VOLUMES),
             net_volume_m3: pick(&["NetVolume"]),
             gross_volume_m3: pick(&["GrossVolume"]),
@@ -155,7 +176,14 @@ impl<'m, 'a> ElementReader<'m, 'a> {
             length_m: pick(LENGTHS),
             property_volume_m3,
             property_volume_from,
-            classifications: classifications::of(model, relations, entry.id, kind),
+            property_area_m2,
+            property_area_from,
+            property_length_m,
+            property_length_from,
+            constituents: made.constituents,
+            classifications: codes,
+            classification_references: references,
+            takeoff,
             quantities,
             properties,
         })
@@ -167,21 +195,24 @@ impl<'m, 'a> ElementReader<'m, 'a> {
         definition: u32,
         quantities: &mut Quantities<'a>,
         properties: &mut Properties<'a>,
-    ) -> Option<Stated> {
-        let (role, text) = self.model.find(definition)?;
+        stated: &mut Figures,
+    ) {
+        let Some((role, text)) = self.model.find(definition) else {
+            return;
+        };
         let [_, _, name, _, fourth, fifth] = step::attributes(text);
         let name = step::string(name).unwrap_or_default();
         match role {
             Role::QuantitySet => {
                 quantities.merge(name, quantities::read(self.model, &mut self.units, fifth));
-                None
             }
             Role::PropertySet => {
-                let (values, stated) = properties::read(self.model, &mut self.units, &name, fourth);
+                let (values, figures) =
+                    properties::read(self.model, &mut self.units, &name, fourth);
                 properties.merge(name, values);
-                stated
+                stated.join(figures);
             }
-            _ => None,
+            _ => {}
         }
     }
 
@@ -230,4 +261,15 @@ impl<'m, 'a> ElementReader<'m, 'a> {
         self.types.insert(kind, Rc::clone(&sets));
         sets
     }
+}
+
+/// The value of a figure, and where it stands.
+fn pair(figure: Option<Figure>) -> (Option<f64>, Option<String>) {
+    figure.map(|figure| (figure.value, figure.from)).unzip()
+}
+
+/// The thickness of all layers together, where each has one.
+fn thickness(layers: &[Layer]) -> Option<f64> {
+    let all: Option<f64> = layers.iter().map(|layer| layer.thickness_m).sum();
+    all.filter(|all| *all > 0.0)
 }

@@ -35,6 +35,7 @@
 //! | `place` | storey, container and assembly of an element |
 //! | `values` | materials, quantities, properties, classifications, units |
 //! | `review` | defects of a model, found before anything is written |
+//! | `takeoff` | the figures that an element is counted by, and whether they agree |
 //! | `element` | one element, as it is written |
 //! | `extract` | the whole model |
 
@@ -52,6 +53,7 @@ mod review;
 mod schema;
 mod step;
 mod stop;
+mod takeoff;
 mod values;
 
 #[doc(hidden)]

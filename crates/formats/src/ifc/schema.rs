@@ -119,6 +119,8 @@ pub(super) enum Role {
     MeasureWithUnit,
     UnitAssignment,
     ClassificationReference,
+    /// A classification system.
+    Classification,
     OtherClassification,
     Relation(Relation),
     /// Geometry, presentation, ownership: passed over.
@@ -166,7 +168,7 @@ const ROLES: &[(&str, Role)] = &[
     ("IfcMeasureWithUnit", Role::MeasureWithUnit),
     ("IfcUnitAssignment", Role::UnitAssignment),
     ("IfcClassificationReference", Role::ClassificationReference),
-    ("IfcClassification", Role::OtherClassification),
+    ("IfcClassification", Role::Classification),
     ("IfcClassificationNotation", Role::OtherClassification),
     (
         "IfcRelContainedInSpatialStructure",
@@ -394,7 +396,12 @@ mod tests {
             ("IfcMaterialProfile", "Material", 2),
             ("IfcMaterialProfileSet", "MaterialProfiles", 2),
             ("IfcMaterialProfileSetUsage", "ForProfileSet", 0),
+            ("IfcMaterialConstituent", "Name", 0),
             ("IfcMaterialConstituent", "Material", 2),
+            ("IfcMaterialConstituent", "Fraction", 3),
+            ("IfcMaterialConstituent", "Category", 4),
+            ("IfcClassification", "Name", 3),
+            ("IfcClassificationReference", "ReferencedSource", 3),
             ("IfcMaterialConstituentSet", "MaterialConstituents", 2),
             ("IfcRelContainedInSpatialStructure", "RelatedElements", 4),
             ("IfcRelContainedInSpatialStructure", "RelatingStructure", 5),

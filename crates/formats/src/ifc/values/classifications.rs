@@ -1,36 +1,116 @@
-//! Codes of classification systems that a model's author gave to elements.
+//! What a model's author classified elements as: codes with their systems and titles.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
 
 use super::ordered::OrderedMap;
+use super::properties::{Properties, Value};
 use crate::ifc::index::Model;
+use crate::ifc::limits::NESTED;
 use crate::ifc::relations::Relations;
 use crate::ifc::schema::Role;
 use crate::ifc::step;
 
-/// The codes of the element `id`; if it has none, those of its type object. A reference without a code gives its name.
-pub(crate) fn of(model: &Model, relations: &Relations, id: u32, kind: Option<u32>) -> Vec<String> {
-    let codes = given(model, relations, id);
-    if codes.is_empty() {
-        kind.map(|kind| given(model, relations, kind))
-            .unwrap_or_default()
-    } else {
-        codes
+/// A class of a classification system.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Reference<'a> {
+    system: Option<Cow<'a, str>>,
+    code: Option<Cow<'a, str>>,
+    title: Option<Cow<'a, str>>,
+}
+
+impl Reference<'_> {
+    /// The code; if there is none, the title.
+    fn key(&self) -> Option<&str> {
+        self.code.as_deref().or(self.title.as_deref())
     }
 }
 
-fn given(model: &Model, relations: &Relations, id: u32) -> Vec<String> {
+/// Properties of Revit that hold a code and its title, and the system.
+const PROPERTIES: &[(&str, &str, &str)] = &[
+    ("Assembly Code", "Assembly Description", "Uniformat"),
+    ("OmniClass Number", "OmniClass Title", "OmniClass"),
+];
+
+/// The classes of the element `id`; if it has none, those of its type object.
+pub(crate) fn of<'a>(
+    model: &Model<'a>,
+    relations: &Relations,
+    id: u32,
+    kind: Option<u32>,
+) -> Vec<Reference<'a>> {
+    let own = given(model, relations, id);
+    match kind {
+        Some(kind) if own.is_empty() => given(model, relations, kind),
+        _ => own,
+    }
+}
+
+/// The codes of `references`, each once; a reference without a code gives its title.
+pub(crate) fn codes(references: &[Reference]) -> Vec<String> {
     let mut codes = OrderedMap::default();
+    for code in references.iter().filter_map(Reference::key) {
+        codes.add(Cow::Borrowed(code), ());
+    }
+    codes.into_names()
+}
+
+/// Adds the classes that properties state and no relation does.
+pub(crate) fn add_properties<'a>(references: &mut Vec<Reference<'a>>, properties: &Properties<'a>) {
+    for &(code, title, system) in PROPERTIES {
+        let text = |name: &str| {
+            properties.iter().find_map(|(_, set)| match set.get(name) {
+                Some(Value::Text(text)) if !text.trim().is_empty() => Some(text.clone()),
+                _ => None,
+            })
+        };
+        // Families that nobody classified have a placeholder.
+        let code = text(code).filter(|code| code.bytes().any(|byte| byte.is_ascii_digit()));
+        if code.is_some() && references.iter().all(|other| other.code != code) {
+            references.push(Reference {
+                system: Some(Cow::Borrowed(system)),
+                code,
+                title: text(title),
+            });
+        }
+    }
+}
+
+fn given<'a>(model: &Model<'a>, relations: &Relations, id: u32) -> Vec<Reference<'a>> {
+    let mut references = Vec::new();
     for reference in relations.classifications.of(id) {
         let Some((Role::ClassificationReference, text)) = model.find(reference) else {
             continue;
         };
         // Called ItemReference in IFC2X3 and Identification from IFC4 on, at the same place.
-        let [_, code, name] = step::attributes(text);
-        let code = step::string(code)
-            .filter(|code| !code.is_empty())
-            .or_else(|| step::string(name));
-        if let Some(code) = code.filter(|code| !code.is_empty()) {
-            codes.add(code, ());
+        let [_, code, title, source] = step::attributes(text);
+        let told = |value| step::string(value).filter(|text| !text.is_empty());
+        let reference = Reference {
+            system: system(model, source),
+            code: told(code),
+            title: told(title),
+        };
+        if reference.key().is_some() && !references.contains(&reference) {
+            references.push(reference);
         }
     }
-    codes.into_names()
+    references
+}
+
+/// The name of the system that `source`, as written, belongs to: from IFC4 on, there may be classes between.
+fn system<'a>(model: &Model<'a>, source: &[u8]) -> Option<Cow<'a, str>> {
+    let mut next = step::reference(source);
+    for _ in 0..NESTED {
+        let (role, text) = model.find(next?)?;
+        let [_, _, _, fourth] = step::attributes(text);
+        match role {
+            Role::Classification => {
+                return step::string(fourth).filter(|name| !name.trim().is_empty());
+            }
+            Role::ClassificationReference => next = step::reference(fourth),
+            _ => return None,
+        }
+    }
+    None
 }

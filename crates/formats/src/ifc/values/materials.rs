@@ -20,11 +20,23 @@ pub(crate) struct Layer {
     pub(crate) thickness_m: Option<f64>,
 }
 
-/// What one association says.
+/// One part of a constituent set, such as the frame of a window.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Constituent {
+    pub(crate) name: Option<String>,
+    pub(crate) material: Option<String>,
+    pub(crate) category: Option<String>,
+    /// Of the element's volume.
+    pub(crate) fraction: Option<f64>,
+}
+
+/// What an element is made of, as one association or all of them say.
 #[derive(Debug, Default)]
-struct MadeOf {
-    names: Vec<String>,
-    layers: Vec<Layer>,
+pub(crate) struct MadeOf {
+    /// Material names, without doubles.
+    pub(crate) names: Vec<String>,
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) constituents: Vec<Constituent>,
 }
 
 /// The most names and layers of associations that are remembered; a model has few, and many elements share each.
@@ -48,28 +60,29 @@ impl Materials {
         }
     }
 
-    /// Material names, without doubles, and layers: all that the element `id` is associated with; if with nothing, what
-    /// its type object is.
+    /// All that the element `id` is associated with; if it is associated with nothing, what its type object is.
     pub(crate) fn of(
         &mut self,
         model: &Model,
         relations: &Relations,
         id: u32,
         kind: Option<u32>,
-    ) -> (Vec<String>, Vec<Layer>) {
+    ) -> MadeOf {
         let own = relations.materials.first(id).map(|_| id);
         let Some(owner) = own.or(kind) else {
-            return (Vec::new(), Vec::new());
+            return MadeOf::default();
         };
-        let (mut names, mut layers) = (OrderedMap::default(), Vec::new());
+        let (mut names, mut all) = (OrderedMap::default(), MadeOf::default());
         for material in relations.materials.of(owner) {
             let made = self.made(model, material);
             for name in &made.names {
                 names.add(Cow::Owned(name.clone()), ());
             }
-            layers.extend(made.layers.iter().cloned());
+            all.layers.extend(made.layers.iter().cloned());
+            all.constituents.extend(made.constituents.iter().cloned());
         }
-        (names.into_names(), layers)
+        all.names = names.into_names();
+        all
     }
 
     fn made(&mut self, model: &Model, id: u32) -> Rc<MadeOf> {
@@ -78,7 +91,7 @@ impl Materials {
         }
         let mut made = MadeOf::default();
         self.collect(model, id, NESTED, &mut made);
-        let count = 1 + made.names.len() + made.layers.len();
+        let count = 1 + made.names.len() + made.layers.len() + made.constituents.len();
         let made = Rc::new(made);
         if self.remembered + count > REMEMBERED {
             self.known.clear();
@@ -110,8 +123,20 @@ impl Materials {
                 });
                 return;
             }
-            Role::Profile | Role::Constituent => {
+            Role::Profile => {
                 made.names.extend(name(model, step::attribute(text, 2)));
+                return;
+            }
+            Role::Constituent => {
+                let [part, _, material, fraction, category] = step::attributes(text);
+                let material = name(model, material);
+                made.names.extend(material.clone());
+                made.constituents.push(Constituent {
+                    name: step::string(part).map(String::from),
+                    material,
+                    category: step::string(category).map(String::from),
+                    fraction: step::number(fraction),
+                });
                 return;
             }
             Role::LayerSet | Role::MaterialList | Role::MaterialUsage => step::attribute(text, 0),

@@ -1,6 +1,7 @@
 //! What an element says of itself: materials, quantities, properties, classifications, and the units of numbers.
 
 pub(crate) mod classifications;
+pub(crate) mod figures;
 pub(crate) mod materials;
 pub(crate) mod ordered;
 pub(crate) mod properties;

@@ -1,9 +1,10 @@
-//! Property sets: single values as written, and the volume that authoring tools put there.
+//! Property sets: single values as written, and the volumes, areas and lengths that authoring tools put there.
 
 use std::borrow::Cow;
 
 use serde::ser::{Serialize, Serializer};
 
+use super::figures::{FigureName, Figures};
 use super::ordered::OrderedMap;
 use super::units::Units;
 use crate::ifc::index::Model;
@@ -37,72 +38,42 @@ impl Serialize for Value<'_> {
 /// Property values by set and name.
 pub(crate) type Properties<'a> = OrderedMap<'a, OrderedMap<'a, Value<'a>>>;
 
-/// A volume that a property set states.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Stated {
-    /// In cubic metres.
-    pub(crate) volume: f64,
-    /// The set and the property, `Dimensions.Volume`.
-    pub(crate) from: String,
-    rank: usize,
-}
-
-impl Stated {
-    /// The better of two: a net volume before a gross one before one that does not say; else the first.
-    pub(crate) fn better(first: Option<Self>, second: Option<Self>) -> Option<Self> {
-        match (first, second) {
-            (Some(first), Some(second)) if second.rank < first.rank => Some(second),
-            (first, second) => first.or(second),
-        }
-    }
-}
-
-/// What volumes are called, the best first; compared without case, spaces and underscores.
-const VOLUMES: &[&str] = &[
-    "netvolume",
-    "volumenet",
-    "nettovolumen",
-    "nettovolume",
-    "grossvolume",
-    "volumegross",
-    "bruttovolumen",
-    "brutovolume",
-    "volume",
-    "volumen",
-];
-
-/// Sets whose plain numbers are volumes too. Elsewhere only values typed as volumes are taken: a tank's `Volume` is what it
-/// holds.
+/// Sets whose plain numbers are amounts too. Elsewhere only values typed as volumes, areas or lengths are taken.
 const SETS: &[&str] = &[
+    "dimension",
     "dimensions",
     "psetrevitdimensions",
+    "abmessungen",
+    "afmetingen",
+    "cotes",
+    "cotas",
     "teklaquantity",
     "teklaquantities",
     "basequantities",
 ];
 
-/// Whether `name`, without case, spaces and underscores, is the `at`th of `names`.
-fn position(name: &str, names: &[&str]) -> Option<usize> {
+/// Whether a set is one of [`SETS`], without case, spaces and underscores.
+fn has_plain_amounts(set: &str) -> bool {
     let letters = || {
-        name.bytes()
+        set.bytes()
             .filter(|byte| !matches!(byte, b' ' | b'_' | b'-'))
     };
-    names.iter().position(|known| {
+    SETS.iter().any(|known| {
         letters()
             .map(|byte| byte.to_ascii_lowercase())
             .eq(known.bytes())
     })
 }
 
-/// The single values among the properties that `members` (as written) refers to, and the volume that they state.
+/// The single values among the properties that `members` (as written) refers to, and the amounts that they state.
 pub(crate) fn read<'a>(
     model: &Model<'a>,
     units: &mut Units,
     set: &str,
     members: &[u8],
-) -> (OrderedMap<'a, Value<'a>>, Option<Stated>) {
+) -> (OrderedMap<'a, Value<'a>>, Figures) {
     let mut values = OrderedMap::default();
-    let mut stated = None;
+    let mut figures = Figures::default();
     for id in step::references(members) {
         let Some((Role::SingleValue, text)) = model.find(id) else {
             continue;
@@ -111,33 +82,53 @@ pub(crate) fn read<'a>(
         let Some(name) = step::string(name) else {
             continue;
         };
-        if let Some(rank) = position(&name, VOLUMES)
-            && let Some(number) = volume(set, nominal)
+        if let Some((typed, number)) = amount(nominal)
+            && let Some(figure) = FigureName::of(&name)
+            && let Some(measure) = measure_of(figure)
+            && typed.map_or_else(|| has_plain_amounts(set), |typed| typed == measure)
         {
-            let volume = number * units.own_or(model, unit, Measure::Volume);
-            stated = Stated::better(
-                stated,
-                Some(Stated {
-                    volume,
-                    from: format!("{set}.{name}"),
-                    rank,
-                }),
-            );
+            let value = number * units.own_or(model, unit, measure);
+            figures.offer(figure, value, || format!("{set}.{name}"));
         }
         values.add(name, value(nominal));
     }
-    (values, stated)
+    (values, figures)
 }
 
-/// The number of a volume, in the unit of the file: a volume measure, or in some sets any plain number.
-fn volume(set: &str, nominal: &[u8]) -> Option<f64> {
+/// What a property of this name measures; none if such properties are not counted.
+fn measure_of(name: FigureName) -> Option<Measure> {
+    match name {
+        FigureName::NetVolume | FigureName::GrossVolume | FigureName::Volume => {
+            Some(Measure::Volume)
+        }
+        FigureName::Area(_) => Some(Measure::Area),
+        FigureName::Length => Some(Measure::Length),
+        FigureName::Height | FigureName::Width | FigureName::Depth | FigureName::CrossSection => {
+            None
+        }
+    }
+}
+
+/// The number of a measure with what it measures, or of a plain number.
+fn amount(nominal: &[u8]) -> Option<(Option<Measure>, f64)> {
     let (measure, inner) = step::typed(nominal)?;
     let is = |name: &str| measure.eq_ignore_ascii_case(name.as_bytes());
-    let plain =
-        is("IFCREAL") || is("IFCINTEGER") || is("IFCNUMERICMEASURE") || is("IFCPOSITIVEINTEGER");
-    (is("IFCVOLUMEMEASURE") || plain && position(set, SETS).is_some())
-        .then(|| step::number(inner))
-        .flatten()
+    let measure = if is("IFCVOLUMEMEASURE") {
+        Some(Measure::Volume)
+    } else if is("IFCAREAMEASURE") {
+        Some(Measure::Area)
+    } else if is("IFCLENGTHMEASURE") || is("IFCPOSITIVELENGTHMEASURE") {
+        Some(Measure::Length)
+    } else if is("IFCREAL")
+        || is("IFCINTEGER")
+        || is("IFCNUMERICMEASURE")
+        || is("IFCPOSITIVEINTEGER")
+    {
+        None
+    } else {
+        return None;
+    };
+    Some((measure, step::number(inner)?))
 }
 
 /// How deep lists may be nested.
