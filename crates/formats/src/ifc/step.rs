@@ -32,8 +32,22 @@ pub(super) fn string(value: &[u8]) -> Option<Cow<'_, str>> {
     // What is borrowed has no escape.
     Some(match decode_step_literal(value)? {
         Cow::Owned(text) if text.contains(WIDE) => Cow::Owned(with_broken_escapes(&text)),
+        Cow::Owned(text) if text.contains(|c| ('\u{80}'..='\u{9f}').contains(&c)) => {
+            Cow::Owned(in_shift_jis(&text).unwrap_or(text))
+        }
         text => text,
     })
+}
+
+/// Reads escapes `\X\83\X\52` of bytes that are Shift JIS: as the Latin letters that they should be, some are control codes.
+fn in_shift_jis(text: &str) -> Option<String> {
+    let bytes: Result<Vec<u8>, _> = text.chars().map(u8::try_from).collect();
+    let bytes = bytes
+        .ok()
+        .filter(|bytes| bytes.iter().any(|byte| *byte >= 0x80))?;
+    let decoded =
+        encoding_rs::SHIFT_JIS.decode_without_bom_handling_and_without_replacement(&bytes)?;
+    Some(decoded.into_owned())
 }
 
 const WIDE: &str = "\\X2\\";
@@ -173,6 +187,20 @@ mod tests {
             (r"'\X2\5916\X2\58C1\X0\'", "外壁"),
             (r"'\X2\D83D'", "\u{FFFD}"),
             (r"'\X2\'", ""),
+        ] {
+            assert_eq!(string(written.as_bytes()).unwrap(), read, "{written}");
+        }
+    }
+
+    #[test]
+    fn bytes_of_shift_jis_in_escapes_are_read_as_such() {
+        for (written, read) in [
+            (
+                r"'\X\83R\X\83\X\93\X\83N\X\83\X\8A\X\81[\X\83g-\X\8D\\\X\91\X\A22'",
+                "コンクリート-構造2",
+            ),
+            (r"'1\X\8AK'", "1階"),
+            (r"'W\X\E4nde'", "Wände"),
         ] {
             assert_eq!(string(written.as_bytes()).unwrap(), read, "{written}");
         }

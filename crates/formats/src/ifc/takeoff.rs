@@ -171,7 +171,7 @@ impl Judge {
 
     fn agrees(&self, figure: f64) -> bool {
         (figure >= self.least && figure <= self.most)
-            || (figure >= 0.0 && figure < SMALL && self.least < SMALL)
+            || ((0.0..SMALL).contains(&figure) && self.least < SMALL)
     }
 }
 
@@ -182,10 +182,21 @@ struct Amount {
     stated: Option<f64>,
     property: Option<(f64, String)>,
     geometry: Option<f64>,
-    /// The geometry confirms the element's own dimensions.
+    /// The geometry agrees with the element's own dimensions.
     confirmed: bool,
+    /// Units that tools confuse with that of the amount, and how many times larger its figures are.
+    confused: &'static [(&'static str, f64)],
     judge: Option<Judge>,
 }
+
+const VOLUME_UNITS: &[(&str, f64)] = &[
+    ("mm³", 1e9),
+    ("cm³", 1e6),
+    ("litres", 1e3),
+    ("ft³", 35.3147),
+];
+const AREA_UNITS: &[(&str, f64)] = &[("mm²", 1e6), ("cm²", 1e4), ("ft²", 10.7639)];
+const LENGTH_UNITS: &[(&str, f64)] = &[("mm", 1e3), ("cm", 1e2), ("ft", 3.28084)];
 
 impl Amount {
     /// The figure to count. Figures that do not agree are added to `implausible`.
@@ -214,7 +225,13 @@ impl Amount {
             return first.or_else(|| Some((self.geometry?, Source::Geometry)));
         }
         let right = figures.iter().find(|(figure, _)| !wrong(*figure));
-        let geometry = self.geometry.filter(|_| self.confirmed);
+        // A figure that is right in another unit confirms the geometry as well.
+        let unit = self.geometry.and_then(|geometry| {
+            let first = figures.first()?.0;
+            let mut units = self.confused.iter();
+            units.find(|(_, times)| (first / times - geometry).abs() <= SAME * geometry)
+        });
+        let geometry = self.geometry.filter(|_| self.confirmed || unit.is_some());
         let taken = match (&self.judge, right, geometry) {
             (Some(_), Some(right), _) => Some(right.clone()),
             (_, _, Some(geometry)) => Some((geometry, Source::Geometry)),
@@ -225,9 +242,10 @@ impl Amount {
             .map(|(figure, from)| format!("the {from} says {} {}", shown(*figure), self.unit));
         let says: Vec<String> = said.chain(self.judge.map(|judge| judge.says)).collect();
         let taken_from = taken.as_ref().map(|(_, from)| from.clone());
-        let end = match &taken_from {
-            Some(from) => format!("the {from} counts"),
-            None => "none counts".to_owned(),
+        let end = match (&taken_from, unit) {
+            (Some(from), Some((unit, _))) => format!("the first is in {unit}, the {from} counts"),
+            (Some(from), None) => format!("the {from} counts"),
+            (None, _) => "none counts".to_owned(),
         };
         implausible.push(Implausible {
             quantity: self.quantity,
@@ -400,6 +418,7 @@ impl Claims<'_> {
             property: property.filter(|it| it.0 == kind).map(|it| (it.1, it.2)),
             geometry: seen.map(|it| it.1),
             confirmed: false,
+            confused: AREA_UNITS,
             judge,
         };
         let (area, from) = amount.settle(implausible)?;
@@ -414,11 +433,9 @@ impl Claims<'_> {
         let opening =
             self.ifc_type.starts_with("IfcDoor") || self.ifc_type.starts_with("IfcWindow");
         match (name, shape) {
-            (AreaName::NetSide, _) => AreaKind::NetSide,
-            (AreaName::GrossSide, _) => AreaKind::GrossSide,
+            (AreaName::NetSide, _) | (AreaName::Net, Shape::Upright) => AreaKind::NetSide,
+            (AreaName::GrossSide, _) | (AreaName::Gross, Shape::Upright) => AreaKind::GrossSide,
             (AreaName::Surface, _) => AreaKind::Surface,
-            (AreaName::Net, Shape::Upright) => AreaKind::NetSide,
-            (AreaName::Gross, Shape::Upright) => AreaKind::GrossSide,
             (AreaName::Net, Shape::Flat) => AreaKind::NetFootprint,
             (AreaName::Gross, Shape::Flat) => AreaKind::GrossFootprint,
             // Nothing is cut out of them.
@@ -445,6 +462,7 @@ pub(super) fn of(claims: &Claims, measured: Option<&Measured>) -> Takeoff {
         confirmed: own
             .zip(measured.volume)
             .is_some_and(|(own, volume)| own.agrees(volume)),
+        confused: VOLUME_UNITS,
         judge: claims.volume_judge(&measured),
     };
     let volume = volume.settle(&mut implausible);
@@ -469,6 +487,7 @@ pub(super) fn of(claims: &Claims, measured: Option<&Measured>) -> Takeoff {
         property: property(&claims.properties.length),
         geometry: length,
         confirmed: false,
+        confused: LENGTH_UNITS,
         judge,
     };
     let length = length.settle(&mut implausible);
@@ -499,11 +518,17 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// Figures of names and values.
-    fn figures(figures: &[(&str, f64)]) -> Figures {
+    /// Figures of names and values in `set`.
+    fn figures(set: &str, figures: &[(&str, f64)]) -> Figures {
         let mut all = Figures::default();
         for (name, value) in figures {
-            let from = || format!("Dimensions.{name}");
+            let from = || {
+                if set.is_empty() {
+                    String::new()
+                } else {
+                    format!("{set}.{name}")
+                }
+            };
             all.offer(FigureName::of(name).unwrap(), *value, from);
         }
         all
@@ -517,8 +542,8 @@ mod tests {
     ) -> Value {
         let claims = Claims {
             ifc_type,
-            quantities: &figures(quantities),
-            properties: &figures(properties),
+            quantities: &figures("", quantities),
+            properties: &figures("Dimensions", properties),
             thickness: Some(0.2),
         };
         serde_json::to_value(of(&claims, measured.as_ref())).unwrap()
@@ -675,8 +700,14 @@ mod tests {
         let (none, from, why) = volume(&litres, &right, None);
         assert_eq!((none, from), (Value::Null, Value::Null));
         assert_eq!(why[0]["taken"], Value::Null);
-        let (none, _, why) = volume(&litres, &[], Some(SLAB));
+        let (none, _, why) = volume(&[("NetVolume", 700.0)], &[], Some(SLAB));
         assert_eq!((none, &why[0]["geometry"]), (Value::Null, &json!(8.0)));
+        let (taken, from, why) = volume(&[("NetVolume", 8.1e9)], &[], Some(SLAB));
+        assert_eq!((taken, from), (json!(8.0), json!("geometry")));
+        assert_eq!(
+            why[0]["reason"],
+            "the quantity set says 8,100,000,000 m³, the geometry says 8.00 m³; the first is in mm³, the geometry counts"
+        );
         // Within a factor of 2, and where openings are not taken off, nothing is wrong.
         assert_eq!(volume(&[("NetVolume", 15.0)], &[], Some(SLAB)).2, json!([]));
         assert_eq!(

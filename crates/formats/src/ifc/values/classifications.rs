@@ -27,10 +27,24 @@ impl Reference<'_> {
     }
 }
 
-/// Properties of Revit that hold a code and its title, and the system.
+/// Properties of Revit that hold a code and its title, in its languages, and the system.
 const PROPERTIES: &[(&str, &str, &str)] = &[
     ("Assembly Code", "Assembly Description", "Uniformat"),
+    (
+        "Code d'assemblage",
+        "Description de l'assemblage",
+        "Uniformat",
+    ),
+    (
+        "Baugruppenkennzeichen",
+        "Baugruppenbeschreibung",
+        "Uniformat",
+    ),
+    ("Código de montaje", "Descripción de montaje", "Uniformat"),
+    ("Codice assieme", "Descrizione assieme", "Uniformat"),
     ("OmniClass Number", "OmniClass Title", "OmniClass"),
+    ("Numéro OmniClass", "Titre OmniClass", "OmniClass"),
+    ("OmniClass-Nummer", "OmniClass-Titel", "OmniClass"),
 ];
 
 /// The classes of the element `id`; if it has none, those of its type object.

@@ -46,9 +46,11 @@ impl FigureName {
         let name = std::str::from_utf8(&letters[..count]).ok()?;
         Some(match name {
             "netvolume" | "volumenet" | "nettovolumen" | "nettovolume" => Self::NetVolume,
-            "grossvolume" | "volumegross" | "bruttovolumen" | "brutovolume" => Self::GrossVolume,
+            "grossvolume" | "gorssvolume" | "volumegross" | "bruttovolumen" | "brutovolume" => {
+                Self::GrossVolume
+            }
             "volume" | "volumen" => Self::Volume,
-            "netsidearea" => Self::Area(AreaName::NetSide),
+            "netsidearea" | "netsidearealeft" | "netsidearearight" => Self::Area(AreaName::NetSide),
             "grosssidearea" => Self::Area(AreaName::GrossSide),
             "netarea" | "netfloorarea" | "nettofläche" => Self::Area(AreaName::Net),
             "grossarea" | "grossfloorarea" | "bruttofläche" => Self::Area(AreaName::Gross),

@@ -45,6 +45,7 @@ const SETS: &[&str] = &[
     "psetrevitdimensions",
     "abmessungen",
     "afmetingen",
+    "allplanattributes",
     "cotes",
     "cotas",
     "teklaquantity",
