@@ -193,6 +193,20 @@ fn corrections_are_checked_row_by_row_or_as_a_list() {
         let expected: Vec<&str> = if said.is_empty() { vec![] } else { vec![said] };
         assert_eq!(places, expected, "{field} {value:?}");
     }
+    // What differs from element to element is not corrected by question.
+    for (question, field, value, said) in [
+        ("0123456789ab", "element_type", "beam", ""),
+        ("0123456789ab", "volume_m3", "1.5", "/field"),
+        ("0123456789ab", "storey", "EG", "/field"),
+        ("a wall", "element_type", "beam", "/question"),
+        ("", "volume_m3", "1.5", ""),
+    ] {
+        let row = json!({"global_id": null, "question": question, "field": field, "value": value, "who": "AB", "why": "y"});
+        let found = violations("corrections", &row);
+        let found: Vec<&str> = found.iter().map(|v| v.split(':').next().unwrap()).collect();
+        let expected: &[&str] = if said.is_empty() { &[] } else { &[said] };
+        assert_eq!(found, expected, "{question} {field}");
+    }
 }
 
 #[test]

@@ -151,6 +151,7 @@ merge = ".ruled[]"
 key = ".key"
 order = ".parsed.elements[].key"
 corrections = "listed"
+shared_key = "kind"
 out = "merged"
 
 [outputs]
@@ -291,6 +292,7 @@ fn every_expression_of_every_step_is_one() {
             "order = \".parsed.elements[].id\"",
         ),
         ("corrections = \"listed\"", "corrections = \"typed\""),
+        ("shared_key = \"kind\"", "shared_key = \"name\""),
         ("_{{ params.a }}.json", "_{{ params.b }}.json"),
         ("stream = \".records\"", "stream = \".others\""),
     ];

@@ -265,7 +265,7 @@ fn corrections_win_and_are_shown_as_such() {
 }
 
 #[test]
-fn a_correction_of_nothing_is_an_error() {
+fn a_correction_of_nothing_is_a_warning_and_a_wrong_one_an_error() {
     let project = packed(&ELEMENTS);
     project.run(&[]);
     let before = project.read("workspace/intermediate/classified_all.json");
@@ -273,10 +273,13 @@ fn a_correction_of_nothing_is_an_error() {
         "workspace/inputs/corrections.csv",
         "global_id,field,value,who,why\nnobody,element_type,door_internal,Ada,seen\n",
     );
-    project
-        .run(&[])
-        .expect(1, &["generate"])
-        .says("inputs/corrections.csv:2: there is no element `nobody`");
+    project.run(&[]).expect(0, &["generate"]).says(
+        "warning: inputs/corrections.csv:2: no element has the global_id `nobody`, so its `element_type` is not corrected",
+    );
+    assert_eq!(
+        project.read("workspace/intermediate/classified_all.json"),
+        before
+    );
     let id = format!("{:0>22}", "x1");
     project.write(
         "workspace/inputs/corrections.csv",

@@ -167,7 +167,11 @@ fn of_kind(kind: ValueKind) -> Value {
             json!({ "type": "object", "additionalProperties": { "type": "string" } })
         }
         ValueKind::Columns => {
-            json!({ "type": "object", "minProperties": 1, "additionalProperties": { "enum": CellType::NAMES } })
+            let types = CellType::NAMES.iter();
+            let types: Vec<String> = types
+                .flat_map(|name| [(*name).to_owned(), format!("{name}?")])
+                .collect();
+            json!({ "type": "object", "minProperties": 1, "additionalProperties": { "enum": types } })
         }
         ValueKind::Outcomes => {
             let names: Map<String, Value> = keys::OUTCOMES

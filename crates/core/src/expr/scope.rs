@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-pub(crate) use columns::{CellType, Columns};
+pub(crate) use columns::{CellType, Column, Columns};
 pub use content::{Format, Reading, lines, parse};
 pub use source::ScopeError;
 pub use table::{header, misfits};
@@ -262,7 +262,7 @@ impl Scope {
     pub fn header(&self, name: &str) -> Result<Option<Vec<String>>, ScopeError> {
         match self.entry(name) {
             Some(ScopeEntry::File(file)) if file.reading.format == Format::Csv => {
-                let names = |columns: &Columns| columns.iter().map(|it| it.0.to_owned()).collect();
+                let names = |columns: &Columns| columns.names().map(str::to_owned).collect();
                 match &file.reading.columns {
                     Some(columns) => Ok(Some(names(columns))),
                     None => table::header(&*file.source).map(Some),

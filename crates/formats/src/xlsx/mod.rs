@@ -1,4 +1,4 @@
-//! Excel workbooks (Office Open XML, ECMA-376), written row by row.
+//! Excel workbooks (Office Open XML, ECMA-376), written row by row; columns of an edited one are read by their headers.
 //!
 //! ```
 //! use milepost_formats::xlsx::{ColumnLayout, SheetLayout, XlsxInfo, XlsxWriter};
@@ -28,8 +28,10 @@
 mod cell;
 mod chart;
 mod layout;
+mod read;
 mod sheet;
 mod writer;
 
 pub use layout::{ChartLayout, ChartStyle, ColumnLayout, SheetLayout};
+pub use read::{CellValue, SheetColumns, XlsxReadError, read_columns};
 pub use writer::{SheetWriter, XlsxError, XlsxInfo, XlsxWriter};

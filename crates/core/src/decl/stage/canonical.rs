@@ -162,7 +162,7 @@ fn add_columns(value: &mut Value, columns: Option<&Columns>) {
     if let Some(columns) = columns {
         let columns = columns
             .iter()
-            .map(|(name, kind)| json!([name, kind.name()]));
+            .map(|column| json!([column.name, column.type_name()]));
         value["columns"] = columns.collect();
     }
 }

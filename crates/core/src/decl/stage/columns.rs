@@ -4,7 +4,7 @@ use crate::decl::stage::StageReader;
 use crate::decl::tables::fields::Fields;
 use crate::decl::tables::tree::TomlNode;
 use crate::expr::place::nearest;
-use crate::expr::scope::{CellType, Columns, Format};
+use crate::expr::scope::{CellType, Column, Columns, Format};
 use std::sync::Arc;
 
 impl StageReader<'_, '_, '_> {
@@ -43,8 +43,9 @@ impl StageReader<'_, '_, '_> {
         }
         let mut columns = Vec::with_capacity(entries.len());
         for (key, node) in entries {
-            match node.text().and_then(CellType::named) {
-                Some(kind) => columns.push((key.name.trim().to_owned(), kind)),
+            let declared = |kind| Column::declared(key.name.trim(), kind);
+            match node.text().and_then(declared) {
+                Some(column) => columns.push(column),
                 None => self.wrong_type(&key.name, node),
             }
         }

@@ -149,11 +149,13 @@ impl StepReader<'_, '_> {
                     Some(_) => Some(self.file_name("corrections")?),
                     None => None,
                 };
+                let shared_key = self.fields.text("shared_key");
                 StepKind::Merge(MergeStep {
                     records: records?,
                     key: key?,
                     order,
                     corrections,
+                    shared_key: shared_key.map(|(name, _)| name.to_owned()),
                 })
             }
         })

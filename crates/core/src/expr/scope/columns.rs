@@ -125,44 +125,93 @@ fn date(cell: &str) -> Option<&str> {
     (is_plain && cell.parse::<Date>().is_ok()).then_some(cell)
 }
 
+/// A declared column of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Column {
+    /// The name in the header.
+    pub(crate) name: String,
+    /// The type of its cells.
+    pub(crate) kind: CellType,
+    /// True if a table may lack it; its cells are null then.
+    pub(crate) optional: bool,
+}
+
+impl Column {
+    /// Returns a column of this name and declared type, where `string?` is a string that a table may lack.
+    pub(crate) fn declared(name: &str, kind: &str) -> Option<Self> {
+        let (kind, optional) = match kind.strip_suffix('?') {
+            Some(kind) => (kind, true),
+            None => (kind, false),
+        };
+        Some(Self {
+            name: name.to_owned(),
+            kind: CellType::named(kind)?,
+            optional,
+        })
+    }
+
+    /// Returns the type as it is declared.
+    pub(crate) fn type_name(&self) -> String {
+        format!(
+            "{}{}",
+            self.kind.name(),
+            if self.optional { "?" } else { "" }
+        )
+    }
+}
+
 /// The declared columns of a table, in the order of the declaration: the order of a row's fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Columns(Vec<(String, CellType)>);
+pub struct Columns(Vec<Column>);
 
 impl Columns {
-    /// Returns columns of these names and types.
-    pub(crate) fn new(columns: Vec<(String, CellType)>) -> Self {
+    /// Returns these columns.
+    pub(crate) fn new(columns: Vec<Column>) -> Self {
         Self(columns)
     }
 
-    /// Returns names and types, in order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, CellType)> {
-        self.0.iter().map(|(name, kind)| (name.as_str(), *kind))
+    /// Returns the columns, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Column> {
+        self.0.iter()
     }
 
-    /// Returns for each declared column its place in a header, whose order is free.
+    /// Returns the names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|column| column.name.as_str())
+    }
+
+    /// Returns for each declared column its place in a header, whose order is free; `None` for an optional one that is not there.
     ///
     /// # Errors
     /// The expected and the found columns, if a column is missing or unknown.
-    pub(crate) fn places(&self, header: &[String]) -> Result<Vec<usize>, String> {
+    pub(crate) fn places(&self, header: &[String]) -> Result<Vec<Option<usize>>, String> {
         let place = |name: &str| header.iter().position(|found| found == name);
-        let places: Vec<usize> = self.iter().filter_map(|(name, _)| place(name)).collect();
-        if places.len() == self.0.len() && places.len() == header.len() {
+        let places: Vec<Option<usize>> = self.names().map(place).collect();
+        let is_complete =
+            |(place, column): (&Option<usize>, &Column)| place.is_some() || column.optional;
+        let found = places.iter().flatten().count();
+        if places.iter().zip(&self.0).all(is_complete) && found == header.len() {
             return Ok(places);
         }
-        let expected = listed(self.iter().map(|(name, _)| name));
+        let of_kind = |optional| {
+            let columns = self
+                .0
+                .iter()
+                .filter(move |column| column.optional == optional);
+            columns.map(|column| column.name.as_str())
+        };
+        let mut expected = listed(of_kind(false));
+        if of_kind(true).next().is_some() {
+            expected = format!("{expected} and optionally {}", listed(of_kind(true)));
+        }
         if header.iter().all(String::is_empty) {
             return Err(format!("expected columns {expected}; found no header"));
         }
-        let missing = || {
-            self.iter()
-                .map(|(name, _)| name)
-                .filter(|name| place(name).is_none())
-        };
+        let missing = || self.names().filter(|name| place(name).is_none());
         let mut unknown = header
             .iter()
-            .filter(|found| self.iter().all(|(name, _)| name != found.as_str()));
-        let hint = if places.is_empty() {
+            .filter(|found| self.names().all(|name| name != found.as_str()));
+        let hint = if found == 0 {
             "; the first line must name the columns".to_owned()
         } else {
             let near = unknown.find_map(|found| nearest(found, missing()));
@@ -177,12 +226,12 @@ impl Columns {
     /// Returns the values of a row's cells, each with its column's name. `places` are those of [`Columns::places`].
     pub(crate) fn cells<'a>(
         &'a self,
-        places: &'a [usize],
+        places: &'a [Option<usize>],
         row: &'a csv::StringRecord,
     ) -> impl Iterator<Item = (&'a str, Result<Value, String>)> {
-        self.iter().zip(places).map(|((name, kind), &place)| {
-            let cell = row.get(place).unwrap_or_default();
-            let value = kind.value(cell);
+        self.iter().zip(places).map(|(column, place)| {
+            let cell = place.and_then(|place| row.get(place)).unwrap_or_default();
+            let (name, value) = (column.name.as_str(), column.kind.value(cell));
             (name, value.map_err(|why| format!("column `{name}`: {why}")))
         })
     }
@@ -228,6 +277,30 @@ mod tests {
             assert_eq!(value(kind, ""), Some(Value::Null), "{kind}");
             assert_eq!(CellType::named(kind).unwrap().name(), *kind);
         }
+    }
+
+    #[test]
+    fn a_table_may_lack_optional_columns() {
+        let columns = [("id", "integer"), ("note", "string?")];
+        let columns = columns.map(|(name, kind)| Column::declared(name, kind).unwrap());
+        let columns = Columns::new(columns.into());
+        let places = |header: &[&str]| {
+            let header: Vec<String> = header.iter().map(|&name| name.to_owned()).collect();
+            columns.places(&header)
+        };
+        assert_eq!(places(&["note", "id"]), Ok(vec![Some(1), Some(0)]));
+        assert_eq!(places(&["id"]), Ok(vec![Some(0), None]));
+        assert_eq!(
+            places(&["note"]).unwrap_err(),
+            "expected columns `id` and optionally `note`; found `note`"
+        );
+        assert_eq!(
+            places(&["id", "nota"]).unwrap_err(),
+            "expected columns `id` and optionally `note`; found `id`, `nota`; did you mean `note`?"
+        );
+        let row = csv::StringRecord::from(vec!["7"]);
+        let cells: Vec<_> = columns.cells(&[Some(0), None], &row).collect();
+        assert_eq!(cells, [("id", Ok(json!(7))), ("note", Ok(Value::Null))]);
     }
 
     #[test]

@@ -90,7 +90,7 @@ impl<'s, R: BufRead> TableReader<'s, R> {
     }
 
     /// Where each of these columns stands in the header.
-    fn places(&self, columns: &Columns) -> Result<Vec<usize>, ScopeError> {
+    fn places(&self, columns: &Columns) -> Result<Vec<Option<usize>>, ScopeError> {
         let places = columns.places(&self.header);
         places.map_err(|why| {
             let line = if self.header.is_empty() {

@@ -36,7 +36,7 @@ struct Index {
 /// Runs the step.
 ///
 /// # Errors
-/// When a record cannot be read or has no key, or a correction names an element or field that does not exist.
+/// When a record cannot be read or has no key, or a correction names a field that does not exist.
 pub(crate) fn merge(ctx: &mut BatchContext<'_>, out: &str, step: &MergeStep) -> StepResult {
     let key = &step.key;
     let workers = Rc::clone(&ctx.jq);
@@ -44,7 +44,7 @@ pub(crate) fn merge(ctx: &mut BatchContext<'_>, out: &str, step: &MergeStep) -> 
     let records = Records::of(ctx, "merge", &step.records)?;
     let mut index = Index::of(&records, &mut bound)?;
     let mut corrections = match &step.corrections {
-        Some(name) => Corrections::of(name, &ctx.scope)?,
+        Some(name) => Corrections::of(name, step.shared_key.as_deref(), &ctx.scope)?,
         None => Corrections::default(),
     };
     let sequence = index.sequence(ctx, step.order.as_ref())?;
@@ -70,10 +70,13 @@ pub(crate) fn merge(ctx: &mut BatchContext<'_>, out: &str, step: &MergeStep) -> 
         })
         .map_err(failed)?;
     }
-    corrections.all_used()?;
+    let warnings = corrections.finish()?;
     writeln!(sink, "],\"count\":{}}}", sequence.len()).map_err(failed)?;
     sink.finish().map_err(failed)?;
-    Ok(StepReport::default())
+    Ok(StepReport {
+        warnings,
+        ..StepReport::default()
+    })
 }
 
 fn key_text(value: &Value) -> Result<String, Outcome> {

@@ -8,6 +8,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::{self, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::review::Review;
 use milepost_core::expr::jq::JqError;
 use milepost_formats::xlsx::{ChartLayout, ChartStyle, ColumnLayout, SheetLayout, XlsxError};
 
@@ -103,6 +104,9 @@ pub(crate) struct Sheet {
     /// A chart, or several, beside the rows.
     #[serde(default)]
     pub(crate) chart: Charts,
+    /// The columns that a person fills in, and that `milepost import-review` reads.
+    #[serde(default)]
+    pub(crate) review: Option<Review>,
 }
 
 /// A column: header, jq of the row, options.
@@ -294,6 +298,9 @@ impl Workbook {
                     "`each` is for streamed records; with `rows` put it into that program"
                         .to_owned(),
                 ));
+            }
+            if let Some(review) = &sheet.review {
+                review.check(sheet).map_err(wrong)?;
             }
             let Some(columns) = &sheet.columns else {
                 if sheet.stream.is_some() {

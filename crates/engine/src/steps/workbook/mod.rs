@@ -1,6 +1,7 @@
 //! Step `xlsx`: a workbook file over the scope of a stage, written as an Excel workbook.
 
 mod declared;
+mod review;
 mod rows;
 mod write;
 

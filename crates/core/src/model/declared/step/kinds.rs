@@ -294,6 +294,8 @@ pub struct MergeStep {
     pub order: Option<Select>,
     /// An input of key, field, value, who and why that wins over the records.
     pub corrections: Option<String>,
+    /// The field that several records share; a correction may name its value instead of a key.
+    pub shared_key: Option<String>,
 }
 
 impl Describe for MergeStep {
@@ -330,6 +332,14 @@ impl Describe for MergeStep {
                     "none",
                     "An input with the columns key, field, value, who and why that overrides values of the records.",
                 ),
+                key(
+                    "shared_key",
+                    Name,
+                    Beside(&["merge"]),
+                    "none",
+                    "A field that several records share. A correction may name its value, in a column of the same name, instead of a key: \
+                     it then applies to all of these records.",
+                ),
             ],
         )
     };
@@ -340,6 +350,7 @@ impl Describe for MergeStep {
             key,
             order,
             corrections,
+            shared_key: _,
         } = self;
         let corrections = corrections.as_deref();
         vec![
@@ -350,6 +361,7 @@ impl Describe for MergeStep {
                 "corrections",
                 corrections.map_or(Part::Literal, Part::Reads),
             ),
+            ("shared_key", Part::Literal),
         ]
     }
 }

@@ -1,0 +1,188 @@
+//! Tests of reading columns: workbooks as Excel, LibreOffice and scripts save them, and hostile ones.
+
+use super::*;
+use std::io::{Cursor, Write as _};
+use zip::write::{SimpleFileOptions, ZipWriter};
+
+const RELATIONS: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+const MAIN: &str = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+
+/// A workbook with a sheet `Review` of this content.
+fn workbook(sheet: &str) -> Vec<u8> {
+    let files = [
+        (
+            "[Content_Types].xml",
+            "<Types xmlns=\"http://schemas.openxmlformats.org/package/2006/content-types\"/>"
+                .to_owned(),
+        ),
+        (
+            "_rels/.rels",
+            format!(
+                "<Relationships xmlns=\"http://schemas.openxmlformats.org/package/2006/relationships\"><Relationship Id=\"r1\" Type=\"{RELATIONS}/officeDocument\" Target=\"xl/workbook.xml\"/></Relationships>"
+            ),
+        ),
+        (
+            "xl/_rels/workbook.xml.rels",
+            format!(
+                "<Relationships xmlns=\"http://schemas.openxmlformats.org/package/2006/relationships\"><Relationship Id=\"r1\" Type=\"{RELATIONS}/worksheet\" Target=\"worksheets/sheet1.xml\"/></Relationships>"
+            ),
+        ),
+        (
+            "xl/workbook.xml",
+            format!(
+                "<workbook xmlns=\"{MAIN}\" xmlns:r=\"{RELATIONS}\"><sheets><sheet name=\"Review\" sheetId=\"1\" r:id=\"r1\"/></sheets></workbook>"
+            ),
+        ),
+        (
+            "xl/worksheets/sheet1.xml",
+            format!("<worksheet xmlns=\"{MAIN}\">{sheet}</worksheet>"),
+        ),
+    ];
+    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, content) in files {
+        archive
+            .start_file(name, SimpleFileOptions::default())
+            .unwrap();
+        archive.write_all(content.as_bytes()).unwrap();
+    }
+    archive.finish().unwrap().into_inner()
+}
+
+/// A row of texts from column A.
+fn row(number: u32, cells: &[&str]) -> String {
+    let cells = cells.iter().zip(0..).map(|(text, column)| {
+        let name = cell_name((number - 1, column));
+        format!("<c r=\"{name}\" t=\"inlineStr\"><is><t>{text}</t></is></c>")
+    });
+    format!("<row r=\"{number}\">{}</row>", cells.collect::<String>())
+}
+
+fn read(sheet: &str, headers: &[&str]) -> Result<SheetColumns, XlsxReadError> {
+    let headers: Vec<String> = headers.iter().map(|&header| header.to_owned()).collect();
+    read_columns(Cursor::new(workbook(sheet)), "Review", &headers)
+}
+
+fn said(sheet: &str) -> String {
+    read(sheet, &["Id", "Type"]).unwrap_err().to_string()
+}
+
+fn text(text: &str) -> CellValue {
+    CellValue::Text(text.to_owned())
+}
+
+#[test]
+fn columns_are_found_by_their_headers_wherever_they_are() {
+    let rows = [
+        row(1, &["A title that a person wrote"]),
+        row(3, &["More", " Type ", "x", "Id"]),
+        row(4, &["1", "beam", "y", " a "]),
+        row(5, &["2", "", "z", ""]),
+        row(9, &["3", "", "z", "b"]),
+    ];
+    let sheet = format!("<sheetData>{}</sheetData>", rows.concat());
+    let found = read(&sheet, &["Id", "Type"]).unwrap();
+    assert_eq!(found.letters, ["D", "B"]);
+    assert_eq!(
+        found.rows,
+        BTreeMap::from([
+            (4, vec![text("a"), text("beam")]),
+            (9, vec![text("b"), CellValue::Empty]),
+        ])
+    );
+}
+
+#[test]
+fn cells_have_the_type_that_they_have() {
+    let cells = "<c r=\"A2\"><v>0.25</v></c><c r=\"B2\" t=\"b\"><v>1</v></c>\
+        <c r=\"C2\" t=\"e\"><v>#N/A</v></c><c r=\"D2\"><f>1+1</f></c><c r=\"E2\"><f>1+1</f><v>2</v></c>\
+        <c r=\"F2\" t=\"d\"><v>2026-11-23</v></c><c r=\"G2\" t=\"str\"><f>\"a\"</f><v>a</v></c>";
+    let headers = ["A", "B", "C", "D", "E", "F", "G"];
+    let sheet = format!(
+        "<sheetData>{}<row r=\"2\">{cells}</row></sheetData>",
+        row(1, &headers)
+    );
+    let found = read(&sheet, &headers).unwrap();
+    assert_eq!(
+        found.rows[&2],
+        [
+            CellValue::Number(0.25),
+            CellValue::Bool(true),
+            CellValue::Error("#N/A".to_owned()),
+            CellValue::Formula,
+            CellValue::Number(2.0),
+            CellValue::Date,
+            text("a"),
+        ]
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    let header = row(1, &["Id", "Kind"]);
+    assert_eq!(
+        said(&format!("<sheetData>{header}</sheetData>")),
+        "Review: there is no column `Type` in the header; it has `Id`, `Kind`"
+    );
+    let header = row(1, &["Id", "Type", "Id"]);
+    assert_eq!(
+        said(&format!("<sheetData>{header}</sheetData>")),
+        "Review: there are two columns `Id` in the header; it has `Id`, `Type`"
+    );
+    let rows = row(1, &["Id", "Type"]) + &row(2, &["a", "beam"]);
+    let merged = |cells: &str| {
+        format!(
+            "<sheetData>{rows}</sheetData><mergeCells><mergeCell ref=\"{cells}\"/></mergeCells>"
+        )
+    };
+    assert_eq!(
+        said(&merged("B2:B3")),
+        "Review!B2:B3: the cells are merged; split them, so that each row has its own"
+    );
+    assert!(read(&merged("C2:D9"), &["Id", "Type"]).is_ok());
+    assert!(said("<sheetData><row r=\"1\"><c r=\"A1\"").starts_with("Review: it cannot be read: "));
+    let long = "x".repeat(LONGEST + 1);
+    let rows = row(1, &["Id", "Type"]) + &row(2, &[&long]);
+    assert_eq!(
+        said(&format!("<sheetData>{rows}</sheetData>")),
+        "it is too large: the text of Review!A2 is longer than 32767 characters"
+    );
+    let other = read_columns(Cursor::new(workbook("<sheetData/>")), "Elements", &[]);
+    assert_eq!(
+        other.unwrap_err().to_string(),
+        "there is no sheet `Elements`; it has `Review`"
+    );
+    for bytes in [&b""[..], b"PK", b"global_id,field\n"] {
+        let found = read_columns(Cursor::new(bytes), "Review", &[]);
+        assert!(matches!(found, Err(XlsxReadError::NoWorkbook(_))));
+    }
+}
+
+#[test]
+fn cells_far_away_cost_no_memory() {
+    let rows = row(1, &["Id", "Type"])
+        + "<row r=\"1048576\"><c r=\"A1048576\"><v>1</v></c><c r=\"XFD1048576\"><v>1</v></c></row>";
+    let found = read(&format!("<sheetData>{rows}</sheetData>"), &["Id", "Type"]).unwrap();
+    assert_eq!(
+        found.rows,
+        BTreeMap::from([(1_048_576, vec![CellValue::Number(1.0), CellValue::Empty])])
+    );
+}
+
+#[test]
+fn a_truncated_workbook_is_an_error_and_no_panic() {
+    let rows = row(1, &["Id", "Type"]) + &row(2, &["a", "beam"]);
+    let whole = workbook(&format!("<sheetData>{rows}</sheetData>"));
+    let headers = ["Id".to_owned(), "Type".to_owned()];
+    for length in 0..whole.len() {
+        let found = read_columns(Cursor::new(&whole[..length]), "Review", &headers);
+        assert!(found.is_err(), "{length}");
+    }
+}
+
+#[test]
+fn columns_have_the_letters_of_a_spreadsheet() {
+    assert_eq!(
+        [0, 25, 26, 701, 702, 16_383].map(letters),
+        ["A", "Z", "AA", "ZZ", "AAA", "XFD"]
+    );
+}
