@@ -4,6 +4,7 @@
 #![allow(clippy::format_push_string)]
 
 mod errors;
+mod geometry;
 mod golden;
 mod pitfalls;
 mod reading;

@@ -1,7 +1,7 @@
 //! IFC: definitions that hold themselves, relations as products, long ways up, and archives that grow large.
 
 use super::{broke, soon};
-use milepost_formats::ifc::{IfcError, ModelSummary, extract, extract_while};
+use milepost_formats::ifc::{IfcError, Measured, ModelSummary, extract, extract_while};
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -216,7 +216,7 @@ fn every_loop_asks_whether_to_go_on() {
             }
             Ok(())
         };
-        let read = extract_while(&path, "m.ifc", &mut io::sink(), &ask);
+        let read = extract_while(&path, "m.ifc", Measured::None, &mut io::sink(), &ask);
         (read.is_err(), asked.get())
     };
     let (_, all) = cancelled(u32::MAX);

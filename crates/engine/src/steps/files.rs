@@ -8,7 +8,8 @@ use jiff::tz::TimeZone;
 use milepost_core::base::path::stem;
 use milepost_core::base::source::Source;
 use milepost_core::model::outcome::Outcome;
-use milepost_core::model::step::TemplateFile;
+use milepost_core::model::step::{Geometry, IfcStep, TemplateFile};
+use milepost_formats::ifc::Measured;
 use milepost_formats::pdf;
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -84,12 +85,20 @@ pub(crate) fn render(ctx: &mut BatchContext<'_>, out: &str, file: &TemplateFile)
 /// Reads a building model.
 ///
 /// # Errors
-/// When the file is no building model.
-pub(crate) fn model(ctx: &mut BatchContext<'_>, out: &str, input: &str) -> StepResult {
-    let source = source(ctx, input)?;
+/// When the file is no building model, or `geometry` is no known word.
+pub(crate) fn model(ctx: &mut BatchContext<'_>, out: &str, step: &IfcStep) -> StepResult {
+    let geometry = step.geometry.as_ref();
+    let geometry = geometry.map(|word| word.geometry(&ctx.base)).transpose();
+    let measured = match geometry.map_err(parse_failure)? {
+        None | Some(Geometry::Off) => Measured::None,
+        Some(Geometry::Missing) => Measured::Missing,
+        Some(Geometry::All) => Measured::All,
+    };
+    let source = source(ctx, &step.input)?;
     let work = Work::Ifc {
         path: source.path().into(),
         name: source.name(),
+        measured,
     };
     let failed = |error: io::Error| output_failure(out, error);
     let mut sink = ctx.outputs.create(out, None).map_err(failed)?;

@@ -233,7 +233,7 @@ fn run_step(
             files::render(ctx, out, template)
         }
         StepKind::Xlsx(kind) => workbook::write(ctx, out, &kind.workbook),
-        StepKind::Ifc(kind) => files::model(ctx, out, &kind.input),
+        StepKind::Ifc(kind) => files::model(ctx, out, kind),
         StepKind::Pdf(kind) => files::document(ctx, out, &kind.input),
         StepKind::PdfText(kind) => {
             pdf_text::pdf_text(ctx, out, &kind.input, &kind.engines, timeout)

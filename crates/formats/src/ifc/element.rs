@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
+use super::geometry::{self, Measured, Mesher};
 use super::index::{Model, RecordEntry};
 use super::place::{self, Location, Places};
 use super::relations::Relations;
@@ -52,6 +53,8 @@ pub(super) struct Element<'a> {
     constituents: Vec<Constituent>,
     classifications: Vec<String>,
     classification_references: Vec<Reference<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) geometry: Option<geometry::Figures>,
     pub(super) takeoff: Takeoff,
     quantities: Quantities<'a>,
     properties: Properties<'a>,
@@ -82,10 +85,19 @@ pub(super) struct ElementReader<'m, 'a> {
     types: HashMap<u32, Rc<Vec<Shared<'a>>>>,
     /// How many values they have.
     remembered: usize,
+    mesher: Option<Mesher<'m, 'a>>,
+    measured: Measured,
 }
 
 impl<'m, 'a> ElementReader<'m, 'a> {
-    pub(super) fn new(model: &'m Model<'a>, relations: &'m Relations, units: Units) -> Self {
+    /// `mesher` measures the elements that `measured` tells.
+    pub(super) fn new(
+        model: &'m Model<'a>,
+        relations: &'m Relations,
+        units: Units,
+        mesher: Option<Mesher<'m, 'a>>,
+        measured: Measured,
+    ) -> Self {
         let metre = units.length();
         Self {
             model,
@@ -95,6 +107,8 @@ impl<'m, 'a> ElementReader<'m, 'a> {
             materials: Materials::new(metre),
             types: HashMap::new(),
             remembered: 0,
+            mesher,
+            measured,
         }
     }
 
@@ -139,15 +153,29 @@ impl<'m, 'a> ElementReader<'m, 'a> {
         let mut references = classifications::of(model, relations, entry.id, kind);
         let codes = classifications::codes(&references);
         classifications::add_properties(&mut references, &properties);
-        let takeoff = takeoff::of(
-            &Claims {
-                ifc_type: &class.name,
-                quantities: &Figures::of_quantities(&quantities),
-                properties: &stated,
-                thickness: thickness(&made.layers),
-            },
-            None,
-        );
+        let figures = Figures::of_quantities(&quantities);
+        let claims = Claims {
+            ifc_type: &class.name,
+            quantities: &figures,
+            properties: &stated,
+            thickness: thickness(&made.layers),
+        };
+        let mut takeoff = takeoff::of(&claims, None);
+        let is_measured = class.role == Role::Element
+            && match self.measured {
+                Measured::None => false,
+                Measured::Missing => {
+                    takeoff.volume_m3.is_none() || !takeoff.implausible.is_empty()
+                }
+                Measured::All => true,
+            };
+        let geometry = self.mesher.as_mut().filter(|_| is_measured).map(|mesher| {
+            let storey = storey.as_ref();
+            mesher.figures(entry, storey.map(|storey| (storey.id, storey.elevation_m)))
+        });
+        if let Some(geometry) = &geometry {
+            takeoff = takeoff::of(&claims, Some(&geometry.amounts()));
+        }
         let (property_volume_m3, property_volume_from) = pair(stated.volume);
         let (property_area_m2, property_area_from) = pair(stated.area);
         let (property_length_m, property_length_from) = pair(stated.length);
@@ -183,6 +211,7 @@ impl<'m, 'a> ElementReader<'m, 'a> {
             constituents: made.constituents,
             classifications: codes,
             classification_references: references,
+            geometry,
             takeoff,
             quantities,
             properties,

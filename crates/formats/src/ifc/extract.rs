@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::thread;
 
 use serde::Serialize;
 
 use super::counts;
 use super::element::{Element, ElementReader};
+use super::geometry::{Measured, Mesher, Positions, Source};
 use super::index::{Model, RecordEntry, Scanned};
-use super::limits::{OUTPUT, OUTPUT_RATIO};
+use super::limits::{OUTPUT, OUTPUT_RATIO, THREADS};
 use super::open::{self, IfcError, OpenedModel, line};
+use super::parallel::{Taker, in_order};
 use super::relations::{Broken, Relations};
 use super::review;
 use super::schema::Classes;
@@ -64,23 +67,45 @@ struct About<'a> {
 /// # Errors
 /// When the file is not a complete IFC file of a known schema, or `out` fails.
 pub fn extract(model: &Path, name: &str, out: &mut dyn Write) -> Result<ModelSummary, IfcError> {
-    extract_while(model, name, out, &|| Ok(()))
+    extract_while(model, name, Measured::None, out, &|| Ok(()))
 }
 
-/// Does the same as [`extract`], and stops with the error of `look`, which it calls every few thousand steps.
+/// Does the same as [`extract`], adds figures from the geometry of the elements that `measured` tells, and stops with the error of
+/// `look`, which it calls every few thousand steps.
+///
+/// It uses all processors, up to 8. The result does not depend on their number.
 ///
 /// # Errors
 /// As [`extract`], and [`IfcError::Read`] with the error of `look`.
 pub fn extract_while(
     model: &Path,
     name: &str,
+    measured: Measured,
+    out: &mut dyn Write,
+    look: &dyn Fn() -> io::Result<()>,
+) -> Result<ModelSummary, IfcError> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let threads = threads.min(THREADS);
+    extract_on(threads, model, name, measured, out, look)
+}
+
+/// Does the same as [`extract_while`] on a number of threads.
+///
+/// # Errors
+/// As [`extract_while`].
+#[doc(hidden)]
+pub fn extract_on(
+    threads: usize,
+    model: &Path,
+    name: &str,
+    measured: Measured,
     out: &mut dyn Write,
     look: &dyn Fn() -> io::Result<()>,
 ) -> Result<ModelSummary, IfcError> {
     guarded(name, || {
         let opened = open::open(model, name)?;
-        with_model(&opened, name, look, &mut |read| {
-            write_parsed(read, name, out)
+        with_model(&opened, name, measured, look, &mut |read| {
+            write_parsed(read, threads, name, out)
         })
     })
 }
@@ -94,7 +119,7 @@ pub fn extract_lines(
 ) -> Result<ModelSummary, IfcError> {
     guarded(name, || {
         let opened = open::open(model, name)?;
-        with_model(&opened, name, &|| Ok(()), &mut |read| {
+        with_model(&opened, name, Measured::None, &|| Ok(()), &mut |read| {
             write_lines(read, out)
         })
     })
@@ -121,14 +146,30 @@ fn message(panic: &(dyn Any + Send)) -> String {
 /// A model that is ready to be written.
 struct Ready<'m, 'a> {
     model: &'m Model<'a>,
-    reader: ElementReader<'m, 'a>,
+    relations: &'m Relations,
+    source: Option<&'m Source<'m, 'a>>,
+    measured: Measured,
     summary: ModelSummary,
     interrupt: &'m Interrupt<'m>,
+}
+
+impl<'m, 'a> Ready<'m, 'a> {
+    /// Returns a reader for one thread.
+    fn reader(
+        model: &'m Model<'a>,
+        relations: &'m Relations,
+        source: Option<&'m Source<'m, 'a>>,
+        measured: Measured,
+    ) -> ElementReader<'m, 'a> {
+        let (units, mesher) = (Units::read(model), source.map(Mesher::new));
+        ElementReader::new(model, relations, units, mesher, measured)
+    }
 }
 
 fn with_model(
     opened: &OpenedModel,
     name: &str,
+    measured: Measured,
     look: &dyn Fn() -> io::Result<()>,
     write: &mut dyn FnMut(&mut Ready) -> Result<(), Stop>,
 ) -> Result<ModelSummary, IfcError> {
@@ -136,7 +177,9 @@ fn with_model(
     opened.bytes.read_through();
     let interrupt = &Interrupt::new(look);
     let stopped = |stop: Stop| stop.named(name);
-    let scanned = Model::scan(bytes, opened.data, Classes::new(&opened.schema), interrupt);
+    let mut positions = (measured != Measured::None).then(Positions::default);
+    let classes = Classes::new(&opened.schema);
+    let scanned = Model::scan(bytes, opened.data, classes, positions.as_mut(), interrupt);
     let mut scanned = scanned.map_err(stopped)?;
     complete(opened, &scanned, name)?;
     opened.bytes.read_about();
@@ -160,6 +203,14 @@ fn with_model(
         duplicate_global_ids.len(),
     ));
     let model = &scanned.model;
+    let is_wanted = positions.is_some();
+    let source = positions.and_then(|positions| Source::new(model, &relations, positions));
+    if is_wanted && source.is_none() {
+        warnings.push(
+            "no geometry is measured: the file has 4 GiB or more, or its units cannot be read"
+                .to_owned(),
+        );
+    }
     let summary = ModelSummary {
         elements: model.elements.len(),
         openings: model.openings.len(),
@@ -174,7 +225,9 @@ fn with_model(
     };
     let mut ready = Ready {
         model,
-        reader: ElementReader::new(model, &relations, units),
+        relations: &relations,
+        source: source.as_ref(),
+        measured,
         summary,
         interrupt,
     };
@@ -212,51 +265,127 @@ fn complete(opened: &OpenedModel, scanned: &Scanned, name: &str) -> Result<(), I
     }
 }
 
-/// Counts what is written, to end a model whose elements are longer than their file explains.
-struct CountedOut<'w> {
+/// Elements that a thread reads at once.
+const CHUNK: usize = 64;
+
+/// Elements as JSON, with what precedes them in a list.
+struct Chunk {
+    json: Vec<u8>,
+    /// Where each element ends in it.
+    ends: Vec<usize>,
+    counts: Counts,
+    /// The defect that ended it.
+    stop: Option<Stop>,
+}
+
+/// Returns the bytes that may be written of a model, to end one whose elements are longer than their file explains.
+fn most_bytes(model: &Model) -> u64 {
+    OUTPUT.saturating_add(OUTPUT_RATIO.saturating_mul(model.bytes.len() as u64))
+}
+
+/// Reads elements.
+fn chunk(reader: &mut ElementReader, model: &Model, entries: &[RecordEntry]) -> Chunk {
+    let mut chunk = Chunk {
+        json: Vec::new(),
+        ends: Vec::with_capacity(entries.len()),
+        counts: Counts::default(),
+        stop: None,
+    };
+    for &entry in entries {
+        let element = match reader.element(entry) {
+            Ok(element) => element,
+            Err(stop) => {
+                chunk.stop = Some(stop);
+                break;
+            }
+        };
+        chunk.counts.add(&element);
+        chunk.json.extend(b",\n  ");
+        if let Err(error) = serde_json::to_writer(&mut chunk.json, &element) {
+            chunk.stop = Some(Stop::Write(error.into()));
+            break;
+        }
+        chunk.ends.push(chunk.json.len());
+        // The whole model is ended when this is written.
+        if chunk.json.len() as u64 > most_bytes(model) {
+            break;
+        }
+    }
+    chunk
+}
+
+/// Writes chunks, first those of elements, then those of openings.
+struct ChunkWriter<'w, 'm, 'a> {
     out: BufWriter<&'w mut dyn Write>,
     written: u64,
+    /// The elements and openings that were written.
+    items: usize,
+    model: &'m Model<'a>,
+    counts: Counts,
+    interrupt: &'m Interrupt<'m>,
 }
 
-impl Write for CountedOut<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes)?;
-        self.written += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+impl ChunkWriter<'_, '_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Stop> {
+        self.written += bytes.len() as u64;
+        self.out.write_all(bytes).map_err(Stop::Write)
     }
 }
 
-impl CountedOut<'_> {
-    fn new(out: &mut dyn Write) -> CountedOut<'_> {
-        CountedOut {
-            out: BufWriter::with_capacity(1 << 16, out),
-            written: 0,
+impl Taker<Chunk, Stop> for ChunkWriter<'_, '_, '_> {
+    fn ask(&mut self) -> Result<(), Stop> {
+        self.interrupt.ask()
+    }
+
+    fn take(&mut self, chunk: Chunk) -> Result<(), Stop> {
+        let Model {
+            elements, openings, ..
+        } = self.model;
+        let is_first = self.items == 0 || self.items == elements.len();
+        if self.items == elements.len() {
+            self.write(OPENINGS)?;
         }
-    }
-
-    /// Ends the model if too much was written.
-    fn check(&self, model: &Model, entry: RecordEntry) -> Result<(), Stop> {
-        let most = OUTPUT.saturating_add(OUTPUT_RATIO.saturating_mul(model.bytes.len() as u64));
-        if self.written > most {
-            let at = model.named(entry);
-            let what = format!("its elements up to {at} have more than {most} bytes as JSON");
-            return Err(Stop::Limit(what));
+        if self.items < elements.len() {
+            self.counts.join(chunk.counts);
         }
-        Ok(())
+        let before = self.written;
+        // No comma precedes the first of a list.
+        self.write(&chunk.json[usize::from(is_first).min(chunk.json.len())..])?;
+        let most = most_bytes(self.model);
+        for (at, end) in chunk.ends.iter().enumerate() {
+            if before + *end as u64 > most {
+                let mut entries = elements.iter().chain(openings).skip(self.items + at);
+                let at = entries
+                    .next()
+                    .map_or_else(String::new, |entry| self.model.named(*entry));
+                let what = format!("its elements up to {at} have more than {most} bytes as JSON");
+                return Err(Stop::Limit(what));
+            }
+        }
+        self.items += chunk.ends.len();
+        chunk.stop.map_or(Ok(()), Err)
     }
 }
 
-fn write_parsed(ready: &mut Ready, name: &str, out: &mut dyn Write) -> Result<(), Stop> {
-    let mut out = CountedOut::new(out);
-    let project = ready
-        .model
-        .projects
-        .first()
-        .and_then(|&entry| step::string(step::attribute(ready.model.text(entry), 2)));
+/// What stands between elements and openings.
+const OPENINGS: &[u8] = b"\n ],\n \"openings\":[";
+
+fn write_parsed(
+    ready: &mut Ready,
+    threads: usize,
+    name: &str,
+    out: &mut dyn Write,
+) -> Result<(), Stop> {
+    let &mut Ready {
+        model,
+        relations,
+        source,
+        measured,
+        interrupt,
+        ..
+    } = ready;
+    let project = model.projects.first();
+    let project = project.and_then(|&entry| step::string(step::attribute(model.text(entry), 2)));
     let about = About {
         file: name,
         schema: &ready.summary.schema,
@@ -266,31 +395,30 @@ fn write_parsed(ready: &mut Ready, name: &str, out: &mut dyn Write) -> Result<()
         duplicate_global_ids: &ready.summary.duplicate_global_ids,
         warnings: &ready.summary.warnings,
     };
-    let failed = Stop::Write;
-    out.write_all(b"{\"model\":").map_err(failed)?;
-    serde_json::to_writer(&mut out, &about).map_err(|error| failed(error.into()))?;
-    out.write_all(b",\n \"elements\":[").map_err(failed)?;
-    for (at, &entry) in ready.model.elements.iter().enumerate() {
-        ready.interrupt.step()?;
-        let element = ready.reader.element(entry)?;
-        ready.summary.count(&element);
-        write_item(&mut out, at, &element).map_err(failed)?;
-        out.check(ready.model, entry)?;
+    let about = serde_json::to_vec(&about).map_err(|error| Stop::Write(error.into()))?;
+    let mut writer = ChunkWriter {
+        out: BufWriter::with_capacity(1 << 16, out),
+        written: 0,
+        items: 0,
+        model,
+        counts: Counts::default(),
+        interrupt,
+    };
+    writer.write(b"{\"model\":")?;
+    writer.write(&about)?;
+    writer.write(b",\n \"elements\":[")?;
+    let chunks = model.elements.chunks(CHUNK);
+    let chunks: Vec<&[RecordEntry]> = chunks.chain(model.openings.chunks(CHUNK)).collect();
+    let start = || Ready::reader(model, relations, source, measured);
+    let work = |reader: &mut ElementReader, number: usize| chunk(reader, model, chunks[number]);
+    in_order(threads, chunks.len(), &start, &work, &mut writer)?;
+    if model.openings.is_empty() {
+        writer.write(OPENINGS)?;
     }
-    out.write_all(b"\n ],\n \"openings\":[").map_err(failed)?;
-    for (at, &entry) in ready.model.openings.iter().enumerate() {
-        ready.interrupt.step()?;
-        let element = ready.reader.element(entry)?;
-        write_item(&mut out, at, &element).map_err(failed)?;
-        out.check(ready.model, entry)?;
-    }
-    out.write_all(b"\n ]}\n").map_err(failed)?;
-    out.flush().map_err(failed)
-}
-
-fn write_item(out: &mut impl Write, at: usize, element: &Element) -> io::Result<()> {
-    out.write_all(if at == 0 { b"\n  " } else { b",\n  " })?;
-    serde_json::to_writer(out, element).map_err(io::Error::from)
+    writer.write(b"\n ]}\n")?;
+    writer.out.flush().map_err(Stop::Write)?;
+    ready.summary.count(writer.counts);
+    Ok(())
 }
 
 fn write_lines(ready: &mut Ready, out: &mut dyn Write) -> Result<(), Stop> {
@@ -301,16 +429,19 @@ fn write_lines(ready: &mut Ready, out: &mut dyn Write) -> Result<(), Stop> {
         element: Element<'a>,
     }
     let mut out = BufWriter::new(out);
-    for (at, &entry) in ready
-        .model
-        .elements
-        .iter()
-        .chain(&ready.model.openings)
-        .enumerate()
-    {
-        let element = ready.reader.element(entry)?;
-        if at < ready.model.elements.len() {
-            ready.summary.count(&element);
+    let Ready {
+        model,
+        relations,
+        source,
+        measured,
+        ..
+    } = *ready;
+    let mut reader = Ready::reader(model, relations, source, measured);
+    let mut counts = Counts::default();
+    for (at, &entry) in model.elements.iter().chain(&model.openings).enumerate() {
+        let element = reader.element(entry)?;
+        if at < model.elements.len() {
+            counts.add(&element);
         }
         let line = ElementLine {
             step_id: entry.id,
@@ -319,11 +450,22 @@ fn write_lines(ready: &mut Ready, out: &mut dyn Write) -> Result<(), Stop> {
         serde_json::to_writer(&mut out, &line).map_err(|error| Stop::Write(error.into()))?;
         out.write_all(b"\n").map_err(Stop::Write)?;
     }
+    ready.summary.count(counts);
     out.flush().map_err(Stop::Write)
 }
 
-impl ModelSummary {
-    fn count(&mut self, element: &Element) {
+/// Numbers of elements.
+#[derive(Default)]
+struct Counts {
+    by_type: BTreeMap<String, usize>,
+    with_material: usize,
+    with_quantity_volume: usize,
+    with_property_volume: usize,
+    with_storey: usize,
+}
+
+impl Counts {
+    fn add(&mut self, element: &Element) {
         match self.by_type.get_mut(element.ifc_type) {
             Some(count) => *count += 1,
             None => drop(self.by_type.insert(element.ifc_type.to_owned(), 1)),
@@ -333,6 +475,26 @@ impl ModelSummary {
         self.with_property_volume +=
             usize::from(element.volume_m3.is_none() && element.property_volume_m3.is_some());
         self.with_storey += usize::from(element.storey.is_some());
+    }
+
+    fn join(&mut self, other: Self) {
+        for (ifc_type, count) in other.by_type {
+            *self.by_type.entry(ifc_type).or_default() += count;
+        }
+        self.with_material += other.with_material;
+        self.with_quantity_volume += other.with_quantity_volume;
+        self.with_property_volume += other.with_property_volume;
+        self.with_storey += other.with_storey;
+    }
+}
+
+impl ModelSummary {
+    fn count(&mut self, counts: Counts) {
+        self.by_type = counts.by_type;
+        self.with_material = counts.with_material;
+        self.with_quantity_volume = counts.with_quantity_volume;
+        self.with_property_volume = counts.with_property_volume;
+        self.with_storey = counts.with_storey;
     }
 }
 

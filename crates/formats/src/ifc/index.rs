@@ -1,5 +1,6 @@
 //! Where each record that matters is: twelve bytes per record, however long it is.
 
+use super::geometry::Positions;
 use super::open::line;
 use super::schema::{Classes, IfcClass, Role};
 use super::step::EntityScanner;
@@ -125,11 +126,12 @@ pub(super) struct Scanned<'a> {
 }
 
 impl<'a> Model<'a> {
-    /// Reads through all records from `start` and keeps those that matter.
+    /// Reads through all records from `start` and keeps those that matter; `positions` receives all.
     pub(super) fn scan(
         bytes: &'a [u8],
         start: usize,
         mut classes: Classes<'a>,
+        mut positions: Option<&mut Positions>,
         interrupt: &Interrupt,
     ) -> Result<Scanned<'a>, Stop> {
         let mut scanner = EntityScanner::new_at(bytes, start);
@@ -139,6 +141,9 @@ impl<'a> Model<'a> {
         while let Some((id, keyword, begin, end)) = scanner.next_entity() {
             last = end;
             interrupt.step()?;
+            if let Some(positions) = &mut positions {
+                positions.push(id, begin, end);
+            }
             let (class, role) = classes.count(keyword);
             if role == Role::Unneeded {
                 continue;

@@ -34,3 +34,12 @@ pub(super) const UNZIPPED_ANYWAY: u64 = 16 << 20;
 
 /// How deep materials and quantities may be nested. What is deeper is left out; sound files need three steps.
 pub(super) const NESTED: usize = 8;
+
+/// Threads that read elements.
+pub(super) const THREADS: usize = 8;
+
+/// Triangles of one element that are measured.
+pub(super) const ELEMENT_TRIANGLES: usize = 1_000_000;
+
+/// Steps of meshing one element: cuts, and thousands of decisions within a cut.
+pub(super) const ELEMENT_WORK: u64 = 100_000;

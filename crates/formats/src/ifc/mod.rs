@@ -19,7 +19,8 @@
 //! The file is mapped, scanned once for a compact index of the records that matter (geometry is skipped), and written element
 //! by element: memory grows by 12 bytes a record, not with the length of the records. Files of IFC2X3, IFC4 and IFC4X3 with
 //! their addenda are read. Sizes, counts and depths are limited ([`IfcError::Limit`]). A file that another program truncates
-//! during the call ends the process with a bus error.
+//! during the call ends the process with a bus error: run the reader in a process of its own. Milepost does, and reports that
+//! the file became shorter.
 //!
 //! | file | holds |
 //! |---|---|
@@ -35,18 +36,22 @@
 //! | `place` | storey, container and assembly of an element |
 //! | `values` | materials, quantities, properties, classifications, units |
 //! | `review` | defects of a model, found before anything is written |
+//! | `geometry` | figures from the mesh of an element |
 //! | `takeoff` | the figures that an element is counted by, and whether they agree |
 //! | `element` | one element, as it is written |
+//! | `parallel` | work on several threads, in order |
 //! | `extract` | the whole model |
 
 mod counts;
 mod element;
 mod encoding;
 mod extract;
+mod geometry;
 mod index;
 mod limits;
 mod map;
 mod open;
+mod parallel;
 mod place;
 mod relations;
 mod review;
@@ -56,7 +61,8 @@ mod stop;
 mod takeoff;
 mod values;
 
-#[doc(hidden)]
-pub use extract::extract_lines;
 pub use extract::{ModelSummary, extract, extract_while};
+#[doc(hidden)]
+pub use extract::{extract_lines, extract_on};
+pub use geometry::Measured;
 pub use open::IfcError;

@@ -13,6 +13,7 @@ use super::stop::Stop;
 /// A part of the spatial structure.
 #[derive(Debug, PartialEq)]
 pub(super) struct Spatial {
+    pub(super) id: u32,
     pub(super) name: Option<String>,
     pub(super) ifc_type: String,
     /// Of storeys only.
@@ -124,6 +125,7 @@ impl Places {
             }
         }
         let spatial = Rc::new(Spatial {
+            id,
             name,
             ifc_type,
             elevation_m,

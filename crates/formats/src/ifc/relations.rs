@@ -44,6 +44,8 @@ pub(super) struct Relations {
     wholes: Vec<u32>,
     /// Hosts of features: of openings before those of projections.
     pub(super) hosts: Pairs,
+    /// The features of hosts.
+    features: Pairs,
     /// The openings that elements fill.
     pub(super) filled: Pairs,
     pub(super) materials: Pairs,
@@ -139,7 +141,10 @@ impl Relations {
             .map(|pair| pair.1)
             .collect();
         wholes.sort_unstable();
+        let features = hosts.0.iter().map(|&(feature, host)| (host, feature));
+        let features = Pairs::build(features.collect());
         Ok(Self {
+            features,
             contained: Pairs::build(take(Relation::Contains)),
             parents,
             wholes,
@@ -162,6 +167,11 @@ impl Relations {
         let classifications = classified.flat_map(|of| self.classifications.of(of));
         let own = self.properties.of(id).chain(kind);
         own.chain(materials).chain(classifications)
+    }
+
+    /// The openings and other features of the element `id`.
+    pub(super) fn features(&self, id: u32) -> impl Iterator<Item = u32> {
+        self.features.of(id)
     }
 
     /// How many wholes, containers, hosts and openings the element `id` is related to.

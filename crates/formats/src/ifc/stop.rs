@@ -52,6 +52,11 @@ impl<'l> Interrupt<'l> {
             return Ok(());
         }
         self.steps.set(0);
+        self.ask()
+    }
+
+    /// Asks at once.
+    pub(super) fn ask(&self) -> Result<(), Stop> {
         (self.ask)().map_err(Stop::Cancelled)
     }
 }

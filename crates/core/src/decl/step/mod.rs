@@ -114,9 +114,12 @@ impl StepReader<'_, '_> {
                 self.reader.warn_of_deprecated(&workbook);
                 StepKind::Xlsx(XlsxStep { workbook })
             }
-            KindName::Ifc => StepKind::Ifc(IfcStep {
-                input: self.file_name("ifc")?,
-            }),
+            KindName::Ifc => {
+                let geometry = self.geometry();
+                let input = self.file_name("ifc")?;
+                let geometry = geometry?;
+                StepKind::Ifc(IfcStep { input, geometry })
+            }
             KindName::Pdf => StepKind::Pdf(PdfStep {
                 input: self.file_name("pdf")?,
             }),

@@ -9,7 +9,7 @@ use crate::decl::values::reader::ValueReader;
 use crate::expr::select::Select;
 use crate::model::pipeline::Asset;
 use crate::model::stage::{Output, Program, Templated};
-use crate::model::step::KindName;
+use crate::model::step::{Geometry, KindName};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -89,6 +89,27 @@ impl StepReader<'_, '_> {
                 .reader
                 .count(self.file, key, node, self.names, Sees::Batch),
         }
+    }
+
+    /// Reads the optional `geometry` of `ifc`. The outer `None` means a mistake.
+    #[expect(clippy::option_option, reason = "absent and wrong are different")]
+    pub(crate) fn geometry(&mut self) -> Option<Option<Templated<Geometry>>> {
+        let Some(spot) = self.fields.spot("geometry") else {
+            return Some(None);
+        };
+        if spot.text.contains("{{") {
+            let template = self.reader.template(&spot, self.names, Sees::Batch)?;
+            return Some(Some(Templated::Template(template)));
+        }
+        let Some(geometry) = Geometry::named(spot.text) else {
+            let message = format!("`geometry` is \"{}\"", spot.text);
+            let expected = "expected \"off\", \"missing\" or \"all\"";
+            self.reader
+                .report
+                .add(spot.problem(message).label(expected));
+            return None;
+        };
+        Some(Some(Templated::Fixed(geometry)))
     }
 
     pub(crate) fn timeout(&mut self) -> Option<Templated<Duration>> {

@@ -192,6 +192,14 @@ pub enum ExpressionError {
         /// The rendered value.
         value: Value,
     },
+    /// The rendered value is no word of [`Geometry`](super::step::Geometry).
+    #[error("`{name}` returned {value}, expected \"off\", \"missing\" or \"all\"")]
+    Geometry {
+        /// The file and key of the template.
+        name: String,
+        /// The rendered value.
+        value: Value,
+    },
     /// The rendered text is no path, or a path outside of its folder.
     #[error("`{declared}`: {error}")]
     Path {
@@ -221,7 +229,7 @@ impl From<ExpressionError> for String {
     }
 }
 
-/// A number or duration that may be a template.
+/// A number, a duration or a word that may be a template.
 #[derive(Clone)]
 pub enum Templated<T> {
     /// A declared value.

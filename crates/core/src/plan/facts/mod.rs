@@ -369,6 +369,7 @@ fn add_step(facts: &mut Facts, step: &Step, pipeline: &Pipeline, settings: &Sett
             | Part::Argument(_)
             | Part::Header(_, _)
             | Part::Count(_)
+            | Part::Geometry(_)
             | Part::Awaited(_)
             | Part::AwaitedMarker(_)
             | Part::Template(TemplateChoice::Picked(_)) => {}

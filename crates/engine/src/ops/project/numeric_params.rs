@@ -1,4 +1,4 @@
-//! Parameters used as counts and durations: checks the values that `--set` gives them.
+//! Parameters used as counts, durations and words: checks the values that `--set` gives them.
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Checks the set parameters that declarations use as a count or duration.
+/// Checks the set parameters that declarations use as a count, a duration or a word.
 ///
 /// # Errors
-/// When a value is no count or duration.
+/// When a value is no count, duration or known word.
 pub(crate) fn check(opened: &OpenProject) -> Result<(), OpsError> {
     if opened.set.is_empty() {
         return Ok(());
@@ -24,6 +24,13 @@ pub(crate) fn check(opened: &OpenProject) -> Result<(), OpsError> {
         }
         for time in times(stage) {
             refuse(opened, time, time.duration(&scope).map(|_| ()))?;
+        }
+        for step in &stage.steps {
+            for (_, part) in step.kind.parts() {
+                if let Part::Geometry(word) = part {
+                    refuse(opened, word, word.geometry(&scope).map(|_| ()))?;
+                }
+            }
         }
     }
     Ok(())

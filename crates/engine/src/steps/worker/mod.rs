@@ -170,6 +170,12 @@ fn outcome_of(end: &WorkerEnd, request: &Request) -> Outcome {
         let message = format!("{subject} took longer than its time");
         return Outcome::new(OutcomeKind::Timeout, message);
     }
+    if end.lost_its_file() {
+        let message = format!(
+            "{subject}: the file became shorter while it was read: run again when the program that writes it has finished"
+        );
+        return Outcome::new(OutcomeKind::Crash, message);
+    }
     let how = end.description();
     let message = format!("{subject} crashed: {how}");
     let outcome = Outcome::new(OutcomeKind::Crash, message);

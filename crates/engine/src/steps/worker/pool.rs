@@ -134,10 +134,15 @@ impl WorkerEnd {
         self.printed.contains("memory allocation of")
     }
 
+    /// Returns true if a mapped file became shorter.
+    pub(super) fn lost_its_file(&self) -> bool {
+        self.signal() == Some(Signal::BUS.as_raw())
+    }
+
     /// Returns true if the cause may lie outside of the file.
     pub(super) fn is_from_outside(&self) -> bool {
         let signal = self.signal();
-        [Signal::KILL, Signal::TERM, Signal::BUS]
+        [Signal::KILL, Signal::TERM]
             .map(|signal| Some(signal.as_raw()))
             .contains(&signal)
     }
@@ -165,9 +170,6 @@ impl WorkerEnd {
                 ("SIGABRT", " after a stack overflow")
             }
             signal if signal == Signal::ABORT.as_raw() => ("SIGABRT", ""),
-            signal if signal == Signal::BUS.as_raw() => {
-                ("SIGBUS", ", the file became shorter while it was read")
-            }
             signal if signal == Signal::KILL.as_raw() => (
                 "SIGKILL",
                 ", perhaps because the machine has no memory left",

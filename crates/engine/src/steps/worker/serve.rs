@@ -5,11 +5,12 @@ use super::pipe::wait_for;
 use super::{Request, STACK};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use rustix::event::PollFlags;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write as _};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
@@ -31,6 +32,7 @@ const FILES: u64 = 64;
 pub fn serve(input: File, output: File) -> io::Result<()> {
     limit(Resource::Core, 0);
     limit(Resource::Nofile, FILES);
+    quieten();
     let watched = input.try_clone()?;
     let (ended, is_over) = channel();
     let closed = ended.clone();
@@ -67,6 +69,7 @@ fn answer_all(input: File, output: File) -> io::Result<()> {
         let request: Request = serde_json::from_slice(&text)?;
         limit(Resource::Data, data_size().saturating_add(request.memory));
         if let Some(seconds) = request.seconds {
+            let seconds = seconds.saturating_mul(request.work.threads());
             limit(Resource::Cpu, seconds.saturating_add(used_seconds()));
         }
         let result = catch_unwind(AssertUnwindSafe(|| {
@@ -88,6 +91,17 @@ fn answer_all(input: File, output: File) -> io::Result<()> {
         limit(Resource::Cpu, u64::MAX);
     }
     Ok(())
+}
+
+/// Prints nothing about panics, and lets nothing that is printed wait for a reader: the program reads what a worker printed
+/// when it has ended.
+fn quieten() {
+    panic::set_hook(Box::new(|_| ()));
+    let stderr = io::stderr();
+    if let Ok(flags) = fcntl_getfl(&stderr) {
+        // A file or terminal does not wait either.
+        let _ = fcntl_setfl(&stderr, flags | OFlags::NONBLOCK);
+    }
 }
 
 /// Lowers a limit of this process. A limit that the system refuses stays as it is.

@@ -4,7 +4,8 @@ use crate::steps::batch_context::{input_failure, parse_failure};
 use milepost_core::expr::jq::{Bound, Jq};
 use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::Outcome;
-use milepost_formats::{ifc, pdf_text};
+use milepost_formats::ifc::{self, Measured};
+use milepost_formats::pdf_text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -29,7 +30,11 @@ pub(crate) enum Work {
     /// check.
     PdfText { path: OsString, name: String },
     /// Reads a building model and writes its elements: the summary.
-    Ifc { path: OsString, name: String },
+    Ifc {
+        path: OsString,
+        name: String,
+        measured: Measured,
+    },
     /// Runs a jq program for each input: `Vec<Result<Vec<Value>, String>>`. The values are read apart from the request, each
     /// with the depth that JSON may have.
     Jq {
@@ -118,6 +123,19 @@ impl Work {
         }
     }
 
+    /// Returns the most threads that compute at once.
+    pub(super) fn threads(&self) -> u64 {
+        match self {
+            Self::Ifc { .. } => {
+                thread::available_parallelism().map_or(1, |count| count.get() as u64)
+            }
+            Self::PdfCheck { .. }
+            | Self::PdfText { .. }
+            | Self::Jq { .. }
+            | Self::JqStream { .. } => 1,
+        }
+    }
+
     /// Does the work: writes its data to `out`, and returns the result as JSON. `look` ends it with an error.
     pub(super) fn perform(
         &self,
@@ -134,9 +152,13 @@ impl Work {
                 let found = pdf_text::check_file(&bytes).map(|()| pdf_text::read(&bytes));
                 serde_json::to_string(&found)
             }
-            Self::Ifc { path, name } => {
+            Self::Ifc {
+                path,
+                name,
+                measured,
+            } => {
                 let file_name = name.rsplit('/').next().unwrap_or_default();
-                let found = ifc::extract_while(Path::new(path), file_name, out, look);
+                let found = ifc::extract_while(Path::new(path), file_name, *measured, out, look);
                 let found = found.map_err(|error| {
                     // The message starts with the name of the file, which the outcome names too.
                     let said = error.to_string();

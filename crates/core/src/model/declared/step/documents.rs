@@ -4,9 +4,11 @@ use super::info::{Describe, KindInfo, PROGRAM_TIMEOUT};
 use super::part::Part;
 use crate::expr::scope::Format;
 use crate::model::declared::asset::Asset;
+use crate::model::declared::expression::{ExpressionError, Templated};
 use crate::model::declared::keys::Need::{Beside, What};
-use crate::model::declared::keys::ValueKind::{File, Name, Names};
+use crate::model::declared::keys::ValueKind::{File, Name, Names, Text};
 use crate::model::declared::keys::key;
+use serde_json::{Map, Value};
 
 /// Writes a workbook.
 #[derive(Debug, Clone)]
@@ -48,6 +50,8 @@ impl Describe for XlsxStep {
 pub struct IfcStep {
     /// The name of the input with the model.
     pub input: String,
+    /// The elements whose geometry is measured; none if the key is absent.
+    pub geometry: Option<Templated<Geometry>>,
 }
 
 impl Describe for IfcStep {
@@ -57,19 +61,79 @@ impl Describe for IfcStep {
         timeout: Some(PROGRAM_TIMEOUT),
         ..KindInfo::computing(
             "ifc",
-            &[key(
-                "ifc",
-                Name,
-                What,
-                "",
-                "Reads the building model in this input.",
-            )],
+            &[
+                key(
+                    "ifc",
+                    Name,
+                    What,
+                    "",
+                    "Reads the building model in this input.",
+                ),
+                key(
+                    "geometry",
+                    Text,
+                    Beside(&["ifc"]),
+                    "\"off\"",
+                    "The elements that are measured by their geometry: `off` (none), `missing` (those without a usable volume) or `all`.",
+                ),
+            ],
         )
     };
 
     fn parts(&self) -> Vec<(&'static str, Part<'_>)> {
-        let Self { input } = self;
-        vec![("ifc", Part::Reads(input))]
+        let Self { input, geometry } = self;
+        let geometry = Part::optional(geometry.as_ref(), Part::Geometry);
+        vec![("ifc", Part::Reads(input)), ("geometry", geometry)]
+    }
+}
+
+/// The elements of a building model that are measured by their geometry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Geometry {
+    /// None.
+    Off,
+    /// Those for which the model states no volume, or figures that contradict each other.
+    Missing,
+    /// All.
+    All,
+}
+
+impl Geometry {
+    /// All values, in the order of messages.
+    const ALL: [Self; 3] = [Self::Off, Self::Missing, Self::All];
+
+    /// Returns the word in declarations.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Missing => "missing",
+            Self::All => "all",
+        }
+    }
+
+    /// Returns the value of a word.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|value| value.name() == name)
+    }
+}
+
+impl Templated<Geometry> {
+    /// Returns the value in a scope.
+    ///
+    /// # Errors
+    /// If the template fails or renders none of the words.
+    pub fn geometry(&self, scope: &Map<String, Value>) -> Result<Geometry, ExpressionError> {
+        match self {
+            Templated::Fixed(geometry) => Ok(*geometry),
+            Templated::Template(template) => {
+                let value = template.render_value(&Value::Object(scope.clone()))?;
+                let named = value.as_str().and_then(Geometry::named);
+                named.ok_or_else(|| ExpressionError::Geometry {
+                    name: template.name().to_owned(),
+                    value,
+                })
+            }
+        }
     }
 }
 

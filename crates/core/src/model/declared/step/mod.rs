@@ -6,7 +6,7 @@ mod kinds;
 mod outside;
 mod part;
 
-pub use documents::{IfcStep, PdfEngine, PdfStep, PdfTextStep, XlsxStep};
+pub use documents::{Geometry, IfcStep, PdfEngine, PdfStep, PdfTextStep, XlsxStep};
 pub use info::{KindInfo, Outputs, PROGRAM_TIMEOUT, WAIT_TIMEOUT};
 pub use kinds::*;
 pub use outside::{AgentStep, AnswerForm, CommandStep, HttpStep, WaitStep, carries_key};

@@ -1,5 +1,6 @@
 //! One part of a declared step: its keys, taken apart once for the fingerprint and everything else that reads a declaration.
 
+use super::documents::Geometry;
 use crate::expr::select::Select;
 use crate::expr::template::Template;
 use crate::model::declared::asset::Asset;
@@ -39,6 +40,8 @@ pub enum Part<'a> {
     Header(&'a str, &'a Text),
     /// A number that may be a template.
     Count(&'a Templated<u64>),
+    /// A word that may be a template.
+    Geometry(&'a Templated<Geometry>),
     /// A file that another process writes.
     Awaited(&'a PathTemplate),
     /// A file that says that the awaited one is complete.
@@ -90,6 +93,7 @@ impl<'a> Part<'a> {
                 names.filter(|name| !is_secret(name)).cloned().collect()
             }
             Part::Count(count) => count.names(),
+            Part::Geometry(geometry) => geometry.names(),
             Part::Awaited(path) | Part::AwaitedMarker(path) => of_template(&path.template),
             Part::Template(TemplateChoice::One(file)) => of_template(&file.template),
             Part::Workbook(asset) => workbook_names(&asset.text),

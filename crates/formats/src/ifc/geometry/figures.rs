@@ -1,0 +1,272 @@
+//! The figures of an element: volume, areas by direction, height and length.
+
+use super::outline::Outline;
+use super::overlap::overlaps;
+use super::surface::{Boundary, Triangles, Vector, boundary, cross, dot, minus};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+/// What the geometry of an element tells, in m, m² and m³.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(in crate::ifc) struct Figures {
+    pub(in crate::ifc) volume_m3: Option<f64>,
+    pub(in crate::ifc) surface_area_m2: Option<f64>,
+    /// Of faces that look up, seen from above.
+    pub(in crate::ifc) top_area_m2: Option<f64>,
+    /// Of faces that look down, seen from below.
+    pub(in crate::ifc) bottom_area_m2: Option<f64>,
+    /// Of upright faces.
+    pub(in crate::ifc) side_area_m2: Option<f64>,
+    /// Of the faces that look in the direction of the largest upright area, seen from there.
+    pub(in crate::ifc) main_side_area_m2: Option<f64>,
+    pub(in crate::ifc) height_m: Option<f64>,
+    /// Along the longest axis of the element.
+    pub(in crate::ifc) length_m: Option<f64>,
+    /// Why there is no volume.
+    pub(in crate::ifc) problem: Option<&'static str>,
+    pub(in crate::ifc) outline: Option<Outline>,
+}
+
+/// The element has no representation that encloses anything.
+pub(super) const NO_GEOMETRY: &str = "no geometry";
+/// The representation is of a kind that is not supported, or broken.
+pub(super) const NOT_READABLE: &str = "not readable";
+/// Items of the representation are of kinds that are not supported, or broken.
+pub(super) const INCOMPLETE: &str = "incomplete";
+/// An opening could not be cut out exactly.
+pub(super) const NOT_CUT: &str = "opening not cut";
+/// Features add to the element.
+pub(super) const PROJECTIONS: &str = "projections";
+/// The mesh exceeds a limit.
+pub(super) const TOO_LARGE: &str = "too large";
+const OPEN: &str = "open mesh";
+const TURNED: &str = "faces turned";
+const OVERLAPPING: &str = "overlapping solids";
+const FLAT: &str = "flat";
+const OUTSIDE: &str = "larger than its box";
+
+/// The sine of the angle to the upright up to which a face is upright: 6°.
+const UPRIGHT: f64 = 0.1;
+
+/// The cosine of the angle up to which a face looks in a direction: 45°.
+const SAME_SIDE: f64 = 0.707;
+
+/// Volumes below this are none, in m³.
+const LEAST: f64 = 1e-9;
+
+impl Figures {
+    /// Returns the figures of an element without a mesh.
+    pub(super) fn without_mesh(problem: &'static str) -> Self {
+        Self {
+            volume_m3: None,
+            surface_area_m2: None,
+            top_area_m2: None,
+            bottom_area_m2: None,
+            side_area_m2: None,
+            main_side_area_m2: None,
+            height_m: None,
+            length_m: None,
+            problem: Some(problem),
+            outline: None,
+        }
+    }
+
+    /// Measures a mesh. `problem` is what is known to be wrong with it.
+    pub(super) fn of(mesh: &Triangles, problem: Option<&'static str>) -> Self {
+        let faces = faces(mesh);
+        let extents = Extents::of(mesh, &faces);
+        let mut figures = Self {
+            height_m: Some(round(extents.height)),
+            length_m: Some(round(extents.length)),
+            ..Self::without_mesh(OPEN)
+        };
+        let simple = match (problem, boundary(mesh)) {
+            (Some(problem), _) => {
+                figures.problem = Some(problem);
+                return figures;
+            }
+            (None, Boundary::Open) => return figures,
+            (None, Boundary::Turned) => {
+                figures.problem = Some(TURNED);
+                return figures;
+            }
+            (None, Boundary::Closed { simple }) => simple,
+        };
+        let signed = volume(mesh);
+        let sign = if signed < 0.0 { -1.0 } else { 1.0 };
+        figures.problem = if signed.abs() < LEAST {
+            Some(FLAT)
+        } else if signed.abs() > extents.box_volume * 1.001 {
+            Some(OUTSIDE)
+        } else if !simple && overlaps(mesh, signed < 0.0) {
+            Some(OVERLAPPING)
+        } else {
+            None
+        };
+        if figures.problem.is_some() {
+            return figures;
+        }
+        let faces: Vec<Vector> = faces
+            .into_iter()
+            .map(|face| face.map(|part| part * sign))
+            .collect();
+        let areas = Areas::of(&faces);
+        figures.volume_m3 = Some(round(signed.abs()));
+        figures.surface_area_m2 = Some(round(areas.surface));
+        figures.top_area_m2 = Some(round(areas.top));
+        figures.bottom_area_m2 = Some(round(areas.bottom));
+        figures.side_area_m2 = Some(round(areas.side));
+        figures.main_side_area_m2 = Some(round(areas.main_side));
+        figures
+    }
+}
+
+/// Rounds to a millionth: coordinates of meshes have 24 bits.
+fn round(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+/// Returns the area vectors of all faces.
+fn faces(mesh: &Triangles) -> Vec<Vector> {
+    let area = |[a, b, c]: [Vector; 3]| cross(minus(b, a), minus(c, a)).map(|part| part / 2.0);
+    mesh.iter().map(area).collect()
+}
+
+/// Returns the volume of a closed mesh, negative if its faces look inwards.
+fn volume(mesh: &Triangles) -> f64 {
+    let Some(&start) = mesh.vertices.first() else {
+        return 0.0;
+    };
+    let six = mesh.iter().map(|corners| {
+        let [a, b, c] = corners.map(|corner| minus(corner, start));
+        dot(a, cross(b, c))
+    });
+    six.sum::<f64>() / 6.0
+}
+
+/// Areas of the faces of a solid.
+struct Areas {
+    surface: f64,
+    top: f64,
+    bottom: f64,
+    side: f64,
+    main_side: f64,
+}
+
+impl Areas {
+    fn of(faces: &[Vector]) -> Self {
+        let mut areas = Self {
+            surface: 0.0,
+            top: 0.0,
+            bottom: 0.0,
+            side: 0.0,
+            main_side: 0.0,
+        };
+        let mut sides = Vec::new();
+        for face in faces {
+            let area = dot(*face, *face).sqrt();
+            areas.surface += area;
+            if face[2].abs() <= area * UPRIGHT {
+                areas.side += area;
+            } else if face[2] > 0.0 {
+                areas.top += face[2];
+            } else {
+                areas.bottom -= face[2];
+            }
+            if face[2].abs() < area * SAME_SIDE {
+                sides.push([face[0], face[1], 0.0]);
+            }
+        }
+        if let Some(main) = main_direction(&sides, false) {
+            let towards = sides.iter().map(|side| (dot(*side, main), side));
+            let towards =
+                towards.filter(|(seen, side)| *seen > SAME_SIDE * dot(**side, **side).sqrt());
+            areas.main_side = towards.map(|(seen, _)| seen).sum();
+        }
+        areas
+    }
+}
+
+/// Returns the direction in which most of the area looks; with `both`, together with the opposite direction.
+fn main_direction(faces: &[Vector], both: bool) -> Option<Vector> {
+    let mut cells: FxHashMap<[i8; 3], (f64, Vector)> = FxHashMap::default();
+    let mut most: Option<(f64, Vector)> = None;
+    for face in faces {
+        let area = dot(*face, *face).sqrt();
+        if area <= 0.0 {
+            continue;
+        }
+        let is_back = both
+            && face
+                .iter()
+                .find(|part| part.abs() > area * 1e-3)
+                .is_some_and(|part| *part < 0.0);
+        let face = if is_back {
+            face.map(|part| -part)
+        } else {
+            *face
+        };
+        let cell = face.map(|part| (part / area * 32.0).round() as i8);
+        let sum = cells.entry(cell).or_insert((0.0, [0.0; 3]));
+        sum.0 += area;
+        for axis in 0..3 {
+            sum.1[axis] += face[axis];
+        }
+        if most.is_none_or(|(largest, _)| sum.0 > largest * (1.0 + 1e-9)) {
+            most = Some(*sum);
+        }
+    }
+    let (_, sum) = most?;
+    let length = dot(sum, sum).sqrt();
+    Some(sum.map(|part| part / length))
+}
+
+/// How far a mesh extends.
+struct Extents {
+    height: f64,
+    length: f64,
+    /// Of the box along the axes of the world.
+    box_volume: f64,
+}
+
+impl Extents {
+    fn of(mesh: &Triangles, faces: &[Vector]) -> Self {
+        let along = |direction: Vector| {
+            let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+            for vertex in &mesh.vertices {
+                let at = dot(*vertex, direction);
+                least = least.min(at);
+                most = most.max(at);
+            }
+            (most - least).max(0.0)
+        };
+        let world = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+        let sizes = world.map(along);
+        let [first, second, third] = axes(faces).unwrap_or(world);
+        Self {
+            height: sizes[2],
+            length: along(first).max(along(second)).max(along(third)),
+            box_volume: sizes.iter().product(),
+        }
+    }
+}
+
+/// Returns the axes of an element: where most of its area looks, where most of what is square to that looks, and the
+/// direction that is square to both.
+fn axes(faces: &[Vector]) -> Option<[Vector; 3]> {
+    let first = main_direction(faces, true)?;
+    let square = |face: &&Vector| {
+        let along = dot(**face, first);
+        along * along < 0.01 * dot(**face, **face)
+    };
+    let others: Vec<Vector> = faces.iter().filter(square).copied().collect();
+    let second = main_direction(&others, true)?;
+    let along = dot(second, first);
+    let second = minus(second, first.map(|part| part * along));
+    let length = dot(second, second).sqrt();
+    if length < 0.5 {
+        return None;
+    }
+    let second = second.map(|part| part / length);
+    Some([first, second, cross(first, second)])
+}

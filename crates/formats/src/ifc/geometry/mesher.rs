@@ -1,0 +1,271 @@
+//! The mesh of one element. Whatever a model asks for, one element takes a bounded share, and a defect ends with it.
+
+use super::figures::{
+    Figures, INCOMPLETE, NO_GEOMETRY, NOT_CUT, NOT_READABLE, PROJECTIONS, TOO_LARGE,
+};
+use super::outline::{CUT, outline};
+use super::source::Source;
+use super::surface::Triangles;
+use crate::ifc::index::RecordEntry;
+use crate::ifc::limits::{ELEMENT_TRIANGLES, ELEMENT_WORK, STEPS_UP};
+use ifc_lite_core::{DecodedEntity, EntityDecoder};
+use ifc_lite_geometry::kernel::budget::enter_element;
+use ifc_lite_geometry::{BoolFailureReason, GeometryRouter, Mesh, progress};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// The most decoded records that a thread remembers.
+const RECORDS: usize = 20_000;
+
+/// The most triangles of meshes that a thread remembers because other elements may have the same.
+const REMEMBERED: usize = 200_000;
+
+/// Elements that a router serves: it keeps notes of each.
+const SERVED: usize = 256;
+
+thread_local! {
+    /// The steps that meshing the current element may still take; `None` if no element is meshed.
+    static WORK: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Why meshing an element was ended.
+struct TooMuchWork;
+
+/// Counts a step of meshing, and ends it after too many.
+fn count_step() {
+    let Some(left) = WORK.get() else { return };
+    if left == 0 {
+        WORK.set(None);
+        resume_unwind(Box::new(TooMuchWork));
+    }
+    WORK.set(Some(left - 1));
+}
+
+/// Measures elements, one after another, on one thread.
+pub(in crate::ifc) struct Mesher<'m, 'a> {
+    source: &'m Source<'m, 'a>,
+    decoder: EntityDecoder<'a>,
+    router: GeometryRouter,
+    served: usize,
+    triangles: usize,
+    /// The heights of storeys in the world, in metres.
+    storeys: FxHashMap<u32, Option<f64>>,
+    /// Shared shapes with items that could not be meshed.
+    incomplete: FxHashSet<u32>,
+}
+
+impl<'m, 'a> Mesher<'m, 'a> {
+    pub(in crate::ifc) fn new(source: &'m Source<'m, 'a>) -> Self {
+        // A hook that is there already is this one.
+        progress::set_hook(count_step);
+        Self {
+            source,
+            decoder: source.decoder(),
+            router: router(source),
+            served: 0,
+            triangles: 0,
+            storeys: FxHashMap::default(),
+            incomplete: FxHashSet::default(),
+        }
+    }
+
+    /// Returns the figures of an element. `storey` is the storey it is on, with its elevation in metres.
+    pub(in crate::ifc) fn figures(
+        &mut self,
+        element: RecordEntry,
+        storey: Option<(u32, Option<f64>)>,
+    ) -> Figures {
+        self.tidy();
+        WORK.set(Some(ELEMENT_WORK));
+        let measured = catch_unwind(AssertUnwindSafe(|| self.measured(element, storey)));
+        WORK.set(None);
+        measured.unwrap_or_else(|panic| {
+            self.decoder = self.source.decoder();
+            self.served = usize::MAX;
+            Figures::without_mesh(if panic.is::<TooMuchWork>() {
+                TOO_LARGE
+            } else {
+                NOT_READABLE
+            })
+        })
+    }
+
+    /// Forgets what was remembered of earlier elements, if it is much.
+    fn tidy(&mut self) {
+        if self.served >= SERVED || self.triangles > REMEMBERED {
+            self.router = router(self.source);
+            self.served = 0;
+            self.triangles = 0;
+        }
+        self.served += 1;
+        if self.decoder.cache_size() > RECORDS {
+            self.decoder.clear_entity_cache();
+            self.decoder.clear_point_cache();
+        }
+    }
+
+    fn measured(&mut self, element: RecordEntry, storey: Option<(u32, Option<f64>)>) -> Figures {
+        let _budget = enter_element();
+        let Ok(entity) = self.decoder.decode_by_id(element.id) else {
+            return Figures::without_mesh(NOT_READABLE);
+        };
+        let is_shown = |at: usize| entity.get(at).is_some_and(|value| !value.is_null());
+        if !is_shown(6) {
+            return Figures::without_mesh(NO_GEOMETRY);
+        }
+        let (openings, has_projections) = self.features(element.id);
+        let mesh = self.mesh(&entity, openings);
+        let problem = self
+            .problem(&entity)
+            .or(has_projections.then_some(PROJECTIONS));
+        let mesh = match mesh {
+            Ok(mesh) if mesh.indices.is_empty() => {
+                return Figures::without_mesh(problem.unwrap_or(NO_GEOMETRY));
+            }
+            Ok(mesh) => mesh,
+            Err(_) => return Figures::without_mesh(problem.unwrap_or(NOT_READABLE)),
+        };
+        self.triangles += mesh.indices.len() / 3;
+        if mesh.indices.len() / 3 > ELEMENT_TRIANGLES {
+            return Figures::without_mesh(TOO_LARGE);
+        }
+        let Some(mesh) = triangles(mesh, self.source.offset) else {
+            return Figures::without_mesh(NOT_READABLE);
+        };
+        let mut figures = Figures::of(&mesh, problem);
+        let cut = storey.and_then(|(id, elevation)| self.height(id).or(elevation));
+        figures.outline = outline(&mesh, cut.map(|height| height + CUT));
+        figures
+    }
+
+    /// Meshes an element with its openings cut out.
+    fn mesh(
+        &mut self,
+        entity: &DecodedEntity,
+        openings: Vec<u32>,
+    ) -> Result<Mesh, ifc_lite_geometry::Error> {
+        if openings.is_empty() {
+            return self.router.process_element(entity, &mut self.decoder);
+        }
+        let openings = FxHashMap::from_iter([(entity.id, openings)]);
+        self.router
+            .process_element_with_voids(entity, &mut self.decoder, &openings)
+    }
+
+    /// Returns the openings of an element and of the wholes that it is part of, and whether features add to it.
+    fn features(&self, id: u32) -> (Vec<u32>, bool) {
+        let Source {
+            model, relations, ..
+        } = self.source;
+        let (mut openings, mut adds) = (Vec::new(), false);
+        let mut next = Some(id);
+        let mut steps = 0;
+        while let Some(host) = next {
+            for feature in relations.features(host) {
+                let class = model.index.get(feature).map(|entry| model.class(entry));
+                if class.is_some_and(|class| class.name == "IfcProjectionElement") {
+                    adds = true;
+                } else {
+                    openings.push(feature);
+                }
+            }
+            steps += 1;
+            next = relations.parents.first(host).filter(|_| steps < STEPS_UP);
+        }
+        openings.sort_unstable();
+        openings.dedup();
+        (openings, adds)
+    }
+
+    /// Returns what went wrong although there may be a mesh.
+    fn problem(&mut self, entity: &DecodedEntity) -> Option<&'static str> {
+        let is_dropped = !self.router.take_unsupported_items().is_empty();
+        if is_dropped || !self.incomplete.is_empty() {
+            // Items of shared shapes are reported once.
+            let shapes = shared_shapes(entity, &mut self.decoder);
+            if is_dropped || shapes.iter().any(|shape| self.incomplete.contains(shape)) {
+                self.incomplete.extend(shapes);
+                self.router.take_csg_failures();
+                return Some(INCOMPLETE);
+            }
+        }
+        let failures = self.router.take_csg_failures();
+        let mut reasons = failures.values().flatten().map(|failure| &failure.reason);
+        // The other reasons say that there was nothing to cut, or leave a mesh that is judged by itself.
+        let is_wrong = reasons.any(|reason| {
+            !matches!(
+                reason,
+                BoolFailureReason::NoBoundsOverlap
+                    | BoolFailureReason::CutterUnionUnavailable
+                    | BoolFailureReason::KernelError(_)
+            )
+        });
+        is_wrong.then_some(NOT_CUT)
+    }
+
+    /// Returns the height of a storey in the world.
+    fn height(&mut self, storey: u32) -> Option<f64> {
+        if let Some(known) = self.storeys.get(&storey) {
+            return *known;
+        }
+        let entity = self.decoder.decode_by_id(storey).ok();
+        let entity = entity.filter(|entity| entity.get(5).is_some_and(|place| !place.is_null()));
+        let placed = entity.and_then(|entity| {
+            let placed = self
+                .router
+                .resolve_scaled_placement(&entity, &mut self.decoder);
+            placed.ok().map(|matrix| matrix[14])
+        });
+        let height = placed.filter(|height| height.is_finite());
+        self.storeys.insert(storey, height);
+        height
+    }
+}
+
+fn router(source: &Source) -> GeometryRouter {
+    let mut router = GeometryRouter::with_scale_and_rtc(source.metre, source.offset);
+    router.enable_content_dedup_shared(GeometryRouter::new_dedup_cache());
+    router
+}
+
+/// Returns the shared shapes that an element refers to.
+fn shared_shapes(entity: &DecodedEntity, decoder: &mut EntityDecoder) -> Vec<u32> {
+    let mut shapes = Vec::new();
+    let Some(product) = entity
+        .get_ref(6)
+        .and_then(|id| decoder.decode_by_id(id).ok())
+    else {
+        return shapes;
+    };
+    for representation in product.get_refs(2).unwrap_or_default() {
+        let Ok(representation) = decoder.decode_by_id(representation) else {
+            continue;
+        };
+        for item in representation.get_refs(3).unwrap_or_default() {
+            let item = decoder.decode_by_id(item).ok();
+            shapes.extend(item.and_then(|item| item.get_ref(0)));
+        }
+    }
+    shapes
+}
+
+/// Returns a mesh with coordinates of full precision; `None` if one of them is no number.
+fn triangles(mesh: Mesh, offset: (f64, f64, f64)) -> Option<Triangles> {
+    let offset = [offset.0, offset.1, offset.2];
+    let origin = [0, 1, 2].map(|axis| mesh.origin[axis] + offset[axis]);
+    if !mesh.positions.iter().all(|at| at.is_finite()) || !origin.iter().all(|at| at.is_finite()) {
+        return None;
+    }
+    let (vertices, _) = mesh.positions.as_chunks::<3>();
+    let (corners, _) = mesh.indices.as_chunks::<3>();
+    let count = vertices.len() as u32;
+    if corners.iter().flatten().any(|corner| *corner >= count) {
+        return None;
+    }
+    Some(Triangles {
+        vertices: vertices.iter().map(|at| at.map(f64::from)).collect(),
+        corners: corners.to_vec(),
+        origin,
+    })
+}
