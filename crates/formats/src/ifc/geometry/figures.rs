@@ -209,9 +209,7 @@ fn main_direction(faces: &[Vector], both: bool) -> Option<Vector> {
         let cell = face.map(|part| (part / area * 32.0).round() as i8);
         let sum = cells.entry(cell).or_insert((0.0, [0.0; 3]));
         sum.0 += area;
-        for axis in 0..3 {
-            sum.1[axis] += face[axis];
-        }
+        sum.1 = [0, 1, 2].map(|axis| sum.1[axis] + face[axis]);
         if most.is_none_or(|(largest, _)| sum.0 > largest * (1.0 + 1e-9)) {
             most = Some(*sum);
         }

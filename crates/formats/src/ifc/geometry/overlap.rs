@@ -51,7 +51,7 @@ pub(super) fn overlaps(mesh: &Triangles, is_inward: bool) -> bool {
             for row in rows.clone() {
                 let x = start[0] + step[0] * column as f64;
                 let y = start[1] + step[1] * row as f64;
-                if let Some(z) = triangle.height(x, y) {
+                if let Some(z) = triangle.height([x, y]) {
                     let sign = if enters == is_inward { -1 } else { 1 };
                     hits[column * RAYS + row].push((z, sign));
                 }
@@ -86,14 +86,14 @@ impl Projected {
     /// Returns the triangle, and whether a ray upwards enters the mesh through it. `None` if it is vertical.
     fn new(corners: [Vector; 3]) -> Option<(Self, bool)> {
         let [a, b, c] = corners;
-        let area = side(a, b, c[0], c[1]);
+        let area = side(a, b, [c[0], c[1]]);
         (area != 0.0).then_some((Self { corners, area }, area < 0.0))
     }
 
     /// Returns the height at a point of the plan.
-    fn height(&self, x: f64, y: f64) -> Option<f64> {
+    fn height(&self, at: [f64; 2]) -> Option<f64> {
         let [a, b, c] = self.corners;
-        let shares = [side(b, c, x, y), side(c, a, x, y), side(a, b, x, y)];
+        let shares = [side(b, c, at), side(c, a, at), side(a, b, at)];
         let shares = shares.map(|share| share / self.area);
         let is_inside = shares.iter().all(|share| *share >= 0.0);
         is_inside.then(|| shares[0] * a[2] + shares[1] * b[2] + shares[2] * c[2])
@@ -101,8 +101,8 @@ impl Projected {
 }
 
 /// Returns twice the area of the triangle from `a` by `b` to a point, seen from above.
-fn side(a: Vector, b: Vector, x: f64, y: f64) -> f64 {
-    (b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0])
+fn side(a: Vector, b: Vector, at: [f64; 2]) -> f64 {
+    (b[0] - a[0]) * (at[1] - a[1]) - (b[1] - a[1]) * (at[0] - a[0])
 }
 
 #[cfg(test)]
