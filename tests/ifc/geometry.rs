@@ -149,7 +149,9 @@ fn a_volume_comes_from_closed_faces_that_look_outwards() {
     let mut turned = CUBE;
     turned[3].reverse();
     let mut inwards = CUBE;
-    inwards.iter_mut().for_each(|face| face.reverse());
+    for face in &mut inwards {
+        face.reverse();
+    }
     let records = STOREY.to_owned()
         + &faceted(100, &CUBE)
         + &faceted(200, &turned)
