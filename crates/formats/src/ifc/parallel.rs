@@ -218,7 +218,7 @@ mod tests {
         let enough = Err("enough".to_owned());
         assert_eq!(squares(3, 10_000, 2), (enough, vec![0, 1]));
         let mut kept = Kept(Vec::new(), 9);
-        let work = |_: &mut (), number: usize| [0_usize; 3][number + 1];
+        let work = |(): &mut (), number: usize| [0_usize; 3][number + 1];
         let ended = catch_unwind(AssertUnwindSafe(|| {
             in_order(2, 5, &|| (), &work, &mut kept)
         }));

@@ -135,7 +135,7 @@ mod tests {
         let star = |x: f64| -> Vec<Point> {
             let point = |at: u32| {
                 let angle = f64::from(at) / 100.0 * std::f64::consts::TAU;
-                let radius = if at % 2 == 0 { 1.0 } else { 3.0 };
+                let radius = if at.is_multiple_of(2) { 1.0 } else { 3.0 };
                 [x + radius * angle.cos(), radius * angle.sin()]
             };
             (0..100).map(point).collect()
