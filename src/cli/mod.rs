@@ -62,7 +62,8 @@ fn serve() -> u8 {
     let served = || -> io::Result<()> {
         let input = io::stdin().as_fd().try_clone_to_owned()?;
         let output = io::stdout().as_fd().try_clone_to_owned()?;
-        run::serve(File::from(input), File::from(output))
+        let errors = io::stderr().as_fd().try_clone_to_owned()?;
+        run::serve(File::from(input), File::from(output), &File::from(errors))
     };
     if served().is_ok() { 0 } else { FAILED }
 }

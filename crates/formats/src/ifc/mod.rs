@@ -39,8 +39,7 @@
 //! | `geometry` | figures from the mesh of an element |
 //! | `takeoff` | the figures that an element is counted by, and whether they agree |
 //! | `element` | one element, as it is written |
-//! | `parallel` | work on several threads, in order |
-//! | `extract` | the whole model |
+//! | `extract` | the whole model, on several threads |
 
 mod counts;
 mod element;
@@ -51,7 +50,6 @@ mod index;
 mod limits;
 mod map;
 mod open;
-mod parallel;
 mod place;
 mod relations;
 mod review;

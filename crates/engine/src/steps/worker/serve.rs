@@ -24,15 +24,15 @@ const HELD: u64 = 256 << 20;
 /// The most open files.
 const FILES: u64 = 64;
 
-/// Serves requests until `input` ends or no request arrives for a while. The caller then ends the process at once, although a
+/// Serves requests until `input` ends or no request arrives for a while. `errors` is the standard error. The caller then ends the process at once, although a
 /// thread may still read a file.
 ///
 /// # Errors
 /// When a thread cannot be started.
-pub fn serve(input: File, output: File) -> io::Result<()> {
+pub fn serve(input: File, output: File, errors: &File) -> io::Result<()> {
     limit(Resource::Core, 0);
     limit(Resource::Nofile, FILES);
-    quieten();
+    quieten(errors);
     let watched = input.try_clone()?;
     let (ended, is_over) = channel();
     let closed = ended.clone();
@@ -95,12 +95,11 @@ fn answer_all(input: File, output: File) -> io::Result<()> {
 
 /// Prints nothing about panics, and lets nothing that is printed wait for a reader: the program reads what a worker printed
 /// when it has ended.
-fn quieten() {
+fn quieten(errors: &File) {
     panic::set_hook(Box::new(|_| ()));
-    let stderr = io::stderr();
-    if let Ok(flags) = fcntl_getfl(&stderr) {
+    if let Ok(flags) = fcntl_getfl(errors) {
         // A file or terminal does not wait either.
-        let _ = fcntl_setfl(&stderr, flags | OFlags::NONBLOCK);
+        let _ = fcntl_setfl(errors, flags | OFlags::NONBLOCK);
     }
 }
 

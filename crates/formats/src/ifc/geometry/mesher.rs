@@ -4,7 +4,7 @@ use super::figures::{
     Figures, INCOMPLETE, NO_GEOMETRY, NOT_CUT, NOT_READABLE, PROJECTIONS, TOO_LARGE,
 };
 use super::outline::{CUT, outline};
-use super::source::Source;
+use super::source::MeshSource;
 use super::surface::Triangles;
 use crate::ifc::index::RecordEntry;
 use crate::ifc::limits::{ELEMENT_TRIANGLES, ELEMENT_WORK, STEPS_UP};
@@ -44,7 +44,7 @@ fn count_step() {
 
 /// Measures elements, one after another, on one thread.
 pub(in crate::ifc) struct Mesher<'m, 'a> {
-    source: &'m Source<'m, 'a>,
+    source: &'m MeshSource<'m, 'a>,
     decoder: EntityDecoder<'a>,
     router: GeometryRouter,
     served: usize,
@@ -56,7 +56,7 @@ pub(in crate::ifc) struct Mesher<'m, 'a> {
 }
 
 impl<'m, 'a> Mesher<'m, 'a> {
-    pub(in crate::ifc) fn new(source: &'m Source<'m, 'a>) -> Self {
+    pub(in crate::ifc) fn new(source: &'m MeshSource<'m, 'a>) -> Self {
         // A hook that is there already is this one.
         progress::set_hook(count_step);
         Self {
@@ -155,7 +155,7 @@ impl<'m, 'a> Mesher<'m, 'a> {
 
     /// Returns the openings of an element and of the wholes that it is part of, and whether features add to it.
     fn features(&self, id: u32) -> (Vec<u32>, bool) {
-        let Source {
+        let MeshSource {
             model, relations, ..
         } = self.source;
         let (mut openings, mut adds) = (Vec::new(), false);
@@ -223,7 +223,7 @@ impl<'m, 'a> Mesher<'m, 'a> {
     }
 }
 
-fn router(source: &Source) -> GeometryRouter {
+fn router(source: &MeshSource) -> GeometryRouter {
     let mut router = GeometryRouter::with_scale_and_rtc(source.metre, source.offset);
     router.enable_content_dedup_shared(GeometryRouter::new_dedup_cache());
     router

@@ -20,7 +20,7 @@ mod surface;
 
 pub(super) use figures::Figures;
 pub(super) use mesher::Mesher;
-pub(super) use source::{Positions, Source};
+pub(super) use source::{MeshSource, Positions};
 
 use serde::{Deserialize, Serialize};
 

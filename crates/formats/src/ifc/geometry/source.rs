@@ -49,7 +49,7 @@ enum Lookup {
 }
 
 /// What the threads that mesh a model share.
-pub(in crate::ifc) struct Source<'m, 'a> {
+pub(in crate::ifc) struct MeshSource<'m, 'a> {
     pub(super) model: &'m Model<'a>,
     pub(super) relations: &'m Relations,
     lookup: Lookup,
@@ -59,7 +59,7 @@ pub(in crate::ifc) struct Source<'m, 'a> {
     pub(super) offset: (f64, f64, f64),
 }
 
-impl<'m, 'a> Source<'m, 'a> {
+impl<'m, 'a> MeshSource<'m, 'a> {
     /// Prepares to mesh a model. `None` if it is too long, or its units cannot be read.
     pub(in crate::ifc) fn new(
         model: &'m Model<'a>,

@@ -59,13 +59,13 @@ fn boundary_on(mesh: &Triangles, grid: f64) -> Boundary {
     let corners = mesh.corners.iter();
     let corners = corners.map(|corners| corners.map(|corner| welded[corner as usize]));
     let mut edges = Vec::with_capacity(mesh.corners.len() * 3);
-    let mut pieces = Pieces::new(points.len());
+    let mut connected = Connected::new(points.len());
     for [a, b, c] in corners.filter(|[a, b, c]| a != b && b != c && c != a) {
         for (from, to) in [(a, b), (b, c), (c, a)] {
             edges.push(directed(from, to));
         }
-        pieces.join(a, b);
-        pieces.join(a, c);
+        connected.join(a, b);
+        connected.join(a, c);
     }
     let mut is_manifold = true;
     let unpaired = unpaired(&mut edges, &mut is_manifold);
@@ -73,7 +73,7 @@ fn boundary_on(mesh: &Triangles, grid: f64) -> Boundary {
         return Boundary::Open;
     }
     if unpaired.is_empty() {
-        let simple = is_manifold && pieces.is_one(&edges);
+        let simple = is_manifold && connected.is_one(&edges);
         return Boundary::Closed { simple };
     }
     let split = split(&unpaired, &points);
@@ -196,10 +196,10 @@ fn weld(mesh: &Triangles, grid: f64) -> (Vec<u32>, Vec<Vector>) {
     (welded.collect(), points)
 }
 
-/// The pieces of a mesh: vertices that triangles join.
-struct Pieces(Vec<u32>);
+/// The connected of a mesh: vertices that triangles join.
+struct Connected(Vec<u32>);
 
-impl Pieces {
+impl Connected {
     fn new(vertices: usize) -> Self {
         Self((0..vertices as u32).collect())
     }

@@ -1,5 +1,8 @@
 //! Reads a whole model and writes `parsed_data.json`, one line per element.
 
+mod chunks;
+mod parallel;
+
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -11,17 +14,18 @@ use serde::Serialize;
 
 use super::counts;
 use super::element::{Element, ElementReader};
-use super::geometry::{Measured, Mesher, Positions, Source};
+use super::geometry::{Measured, MeshSource, Mesher, Positions};
 use super::index::{Model, RecordEntry, Scanned};
-use super::limits::{OUTPUT, OUTPUT_RATIO, THREADS};
+use super::limits::THREADS;
 use super::open::{self, IfcError, OpenedModel, line};
-use super::parallel::{Taker, in_order};
 use super::relations::{Broken, Relations};
 use super::review;
 use super::schema::Classes;
 use super::step;
 use super::stop::{Interrupt, Stop};
 use super::values::units::Units;
+use chunks::{CHUNK, ChunkWriter, Counts, chunk};
+use parallel::in_order;
 
 /// What a model holds. All counts but `openings` are numbers of elements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -147,7 +151,7 @@ fn message(panic: &(dyn Any + Send)) -> String {
 struct Ready<'m, 'a> {
     model: &'m Model<'a>,
     relations: &'m Relations,
-    source: Option<&'m Source<'m, 'a>>,
+    source: Option<&'m MeshSource<'m, 'a>>,
     measured: Measured,
     summary: ModelSummary,
     interrupt: &'m Interrupt<'m>,
@@ -158,7 +162,7 @@ impl<'m, 'a> Ready<'m, 'a> {
     fn reader(
         model: &'m Model<'a>,
         relations: &'m Relations,
-        source: Option<&'m Source<'m, 'a>>,
+        source: Option<&'m MeshSource<'m, 'a>>,
         measured: Measured,
     ) -> ElementReader<'m, 'a> {
         let (units, mesher) = (Units::read(model), source.map(Mesher::new));
@@ -204,7 +208,7 @@ fn with_model(
     ));
     let model = &scanned.model;
     let is_wanted = positions.is_some();
-    let source = positions.and_then(|positions| Source::new(model, &relations, positions));
+    let source = positions.and_then(|positions| MeshSource::new(model, &relations, positions));
     if is_wanted && source.is_none() {
         warnings.push(
             "no geometry is measured: the file has 4 GiB or more, or its units cannot be read"
@@ -265,111 +269,6 @@ fn complete(opened: &OpenedModel, scanned: &Scanned, name: &str) -> Result<(), I
     }
 }
 
-/// Elements that a thread reads at once.
-const CHUNK: usize = 64;
-
-/// Elements as JSON, with what precedes them in a list.
-struct Chunk {
-    json: Vec<u8>,
-    /// Where each element ends in it.
-    ends: Vec<usize>,
-    counts: Counts,
-    /// The defect that ended it.
-    stop: Option<Stop>,
-}
-
-/// Returns the bytes that may be written of a model, to end one whose elements are longer than their file explains.
-fn most_bytes(model: &Model) -> u64 {
-    OUTPUT.saturating_add(OUTPUT_RATIO.saturating_mul(model.bytes.len() as u64))
-}
-
-/// Reads elements.
-fn chunk(reader: &mut ElementReader, model: &Model, entries: &[RecordEntry]) -> Chunk {
-    let mut chunk = Chunk {
-        json: Vec::new(),
-        ends: Vec::with_capacity(entries.len()),
-        counts: Counts::default(),
-        stop: None,
-    };
-    for &entry in entries {
-        let element = match reader.element(entry) {
-            Ok(element) => element,
-            Err(stop) => {
-                chunk.stop = Some(stop);
-                break;
-            }
-        };
-        chunk.counts.add(&element);
-        chunk.json.extend(b",\n  ");
-        if let Err(error) = serde_json::to_writer(&mut chunk.json, &element) {
-            chunk.stop = Some(Stop::Write(error.into()));
-            break;
-        }
-        chunk.ends.push(chunk.json.len());
-        // The whole model is ended when this is written.
-        if chunk.json.len() as u64 > most_bytes(model) {
-            break;
-        }
-    }
-    chunk
-}
-
-/// Writes chunks, first those of elements, then those of openings.
-struct ChunkWriter<'w, 'm, 'a> {
-    out: BufWriter<&'w mut dyn Write>,
-    written: u64,
-    /// The elements and openings that were written.
-    items: usize,
-    model: &'m Model<'a>,
-    counts: Counts,
-    interrupt: &'m Interrupt<'m>,
-}
-
-impl ChunkWriter<'_, '_, '_> {
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Stop> {
-        self.written += bytes.len() as u64;
-        self.out.write_all(bytes).map_err(Stop::Write)
-    }
-}
-
-impl Taker<Chunk, Stop> for ChunkWriter<'_, '_, '_> {
-    fn ask(&mut self) -> Result<(), Stop> {
-        self.interrupt.ask()
-    }
-
-    fn take(&mut self, chunk: Chunk) -> Result<(), Stop> {
-        let Model {
-            elements, openings, ..
-        } = self.model;
-        let is_first = self.items == 0 || self.items == elements.len();
-        if self.items == elements.len() {
-            self.write(OPENINGS)?;
-        }
-        if self.items < elements.len() {
-            self.counts.join(chunk.counts);
-        }
-        let before = self.written;
-        // No comma precedes the first of a list.
-        self.write(&chunk.json[usize::from(is_first).min(chunk.json.len())..])?;
-        let most = most_bytes(self.model);
-        for (at, end) in chunk.ends.iter().enumerate() {
-            if before + *end as u64 > most {
-                let mut entries = elements.iter().chain(openings).skip(self.items + at);
-                let at = entries
-                    .next()
-                    .map_or_else(String::new, |entry| self.model.named(*entry));
-                let what = format!("its elements up to {at} have more than {most} bytes as JSON");
-                return Err(Stop::Limit(what));
-            }
-        }
-        self.items += chunk.ends.len();
-        chunk.stop.map_or(Ok(()), Err)
-    }
-}
-
-/// What stands between elements and openings.
-const OPENINGS: &[u8] = b"\n ],\n \"openings\":[";
-
 fn write_parsed(
     ready: &mut Ready,
     threads: usize,
@@ -396,14 +295,7 @@ fn write_parsed(
         warnings: &ready.summary.warnings,
     };
     let about = serde_json::to_vec(&about).map_err(|error| Stop::Write(error.into()))?;
-    let mut writer = ChunkWriter {
-        out: BufWriter::with_capacity(1 << 16, out),
-        written: 0,
-        items: 0,
-        model,
-        counts: Counts::default(),
-        interrupt,
-    };
+    let mut writer = ChunkWriter::new(out, model, interrupt);
     writer.write(b"{\"model\":")?;
     writer.write(&about)?;
     writer.write(b",\n \"elements\":[")?;
@@ -412,12 +304,8 @@ fn write_parsed(
     let start = || Ready::reader(model, relations, source, measured);
     let work = |reader: &mut ElementReader, number: usize| chunk(reader, model, chunks[number]);
     in_order(threads, chunks.len(), &start, &work, &mut writer)?;
-    if model.openings.is_empty() {
-        writer.write(OPENINGS)?;
-    }
-    writer.write(b"\n ]}\n")?;
-    writer.out.flush().map_err(Stop::Write)?;
-    ready.summary.count(writer.counts);
+    let counts = writer.finish()?;
+    ready.summary.count(counts);
     Ok(())
 }
 
@@ -452,40 +340,6 @@ fn write_lines(ready: &mut Ready, out: &mut dyn Write) -> Result<(), Stop> {
     }
     ready.summary.count(counts);
     out.flush().map_err(Stop::Write)
-}
-
-/// Numbers of elements.
-#[derive(Default)]
-struct Counts {
-    by_type: BTreeMap<String, usize>,
-    with_material: usize,
-    with_quantity_volume: usize,
-    with_property_volume: usize,
-    with_storey: usize,
-}
-
-impl Counts {
-    fn add(&mut self, element: &Element) {
-        match self.by_type.get_mut(element.ifc_type) {
-            Some(count) => *count += 1,
-            None => drop(self.by_type.insert(element.ifc_type.to_owned(), 1)),
-        }
-        self.with_material += usize::from(!element.materials.is_empty());
-        self.with_quantity_volume += usize::from(element.volume_m3.is_some());
-        self.with_property_volume +=
-            usize::from(element.volume_m3.is_none() && element.property_volume_m3.is_some());
-        self.with_storey += usize::from(element.storey.is_some());
-    }
-
-    fn join(&mut self, other: Self) {
-        for (ifc_type, count) in other.by_type {
-            *self.by_type.entry(ifc_type).or_default() += count;
-        }
-        self.with_material += other.with_material;
-        self.with_quantity_volume += other.with_quantity_volume;
-        self.with_property_volume += other.with_property_volume;
-        self.with_storey += other.with_storey;
-    }
 }
 
 impl ModelSummary {
