@@ -164,9 +164,7 @@ impl<'m, 'a> ElementReader<'m, 'a> {
         let is_measured = class.role == Role::Element
             && match self.measured {
                 Measured::None => false,
-                Measured::Missing => {
-                    takeoff.volume_m3.is_none() || !takeoff.implausible.is_empty()
-                }
+                Measured::Missing => takeoff.volume_m3.is_none() || !takeoff.implausible.is_empty(),
                 Measured::All => true,
             };
         let geometry = self.mesher.as_mut().filter(|_| is_measured).map(|mesher| {

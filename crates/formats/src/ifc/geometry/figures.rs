@@ -3,6 +3,7 @@
 use super::outline::Outline;
 use super::overlap::overlaps;
 use super::surface::{Boundary, Triangles, Vector, boundary, cross, dot, minus};
+use crate::ifc::takeoff::Measured;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -68,6 +69,18 @@ impl Figures {
             length_m: None,
             problem: Some(problem),
             outline: None,
+        }
+    }
+
+    /// Returns the figures that an element may be counted by.
+    pub(in crate::ifc) fn amounts(&self) -> Measured {
+        Measured {
+            volume: self.volume_m3,
+            top_area: self.top_area_m2,
+            main_side_area: self.main_side_area_m2,
+            side_area: self.side_area_m2,
+            height: self.height_m,
+            length: self.length_m,
         }
     }
 
