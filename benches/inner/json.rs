@@ -113,13 +113,13 @@ fn validate(criterion: &mut Criterion, text: &str) {
 /// `filters/record.jq`, as the main pipeline runs it for every element.
 fn jq(criterion: &mut Criterion) {
     let source = include_str!("../../filters/record.jq");
-    let jq = Jq::compile("filters/record.jq", source, &["element"]).unwrap();
+    let jq = Jq::compile("filters/record.jq", source, &["element", "question"]).unwrap();
     let texts: Vec<String> = elements::elements().iter().map(Value::to_string).collect();
     let answer = elements::answer();
     let mut group = criterion.benchmark_group("jq");
     group.throughput(Throughput::Elements(elements::COUNT));
     group.bench_function("record.jq", |bencher| {
-        let mut bound = jq.bind(&[Value::Null]).unwrap();
+        let mut bound = jq.bind(&[Value::Null, Value::Null]).unwrap();
         bencher.iter(|| {
             for text in &texts {
                 bound.set_text("element", text).unwrap();

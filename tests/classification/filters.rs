@@ -155,18 +155,27 @@ fn a_record_takes_what_is_measured_from_the_model() {
         "reasoning": "rule beam: IfcBeam", "rule": "beam",
         "global_id": "made up", "volume_m3": 99
     });
-    let made = |set: Value| record().one(answer.clone(), &[element(set)]).unwrap();
+    let made = |set: Value| {
+        record()
+            .one(answer.clone(), &[element(set), json!("0123456789ab")])
+            .unwrap()
+    };
     assert_eq!(
         made(
             json!({"name": "T1", "volume_m3": 0.5, "property_volume_m3": 0.6, "property_volume_from": "D.Volume", "length_m": 4.0, "storey": "EG", "part_of": "A"})
         ),
         json!({
-            "global_id": "0000000000000000000001", "ifc_type": "IfcWall", "name": "T1", "element_type": "beam", "function": "structural",
-            "location": null, "material_primary": {"name": "S355", "category": "steel", "subcategory": "S355", "percentage": 100.0},
-            "material_secondary": [], "volume_m3": 0.5, "area_m2": null, "length_m": 4.0, "storey": "EG", "storey_elevation_m": null,
-            "part_of": "A", "parts": 0, "confidence": 0.95,
-            "data_quality": {"material_from": "material", "volume_from": "quantity set", "missing": [], "assumed": []},
-            "reasoning": "rule beam: IfcBeam", "rule": "beam"
+            "global_id": "0000000000000000000001", "ifc_type": "IfcWall", "name": "T1", "type_name": null, "tag": "4711",
+            "element_type": "beam", "function": "structural", "location": null,
+            "material_primary": {"name": "S355", "category": "steel", "subcategory": "S355", "percentage": 100.0},
+            "material_secondary": [], "layers": [], "classification_references": [],
+            "volume_m3": 0.5, "area_m2": null, "area_kind": null, "length_m": 4.0, "height_m": null,
+            "storey": "EG", "storey_elevation_m": null, "part_of": "A", "parts": 0, "confidence": 0.95,
+            "data_quality": {
+                "material_from": "material", "volume_from": "quantity set", "area_from": null, "length_from": "quantity set",
+                "height_from": null, "implausible": [], "missing": [], "assumed": []
+            },
+            "reasoning": "rule beam: IfcBeam", "rule": "beam", "question": "0123456789ab", "outline": null
         })
     );
     let by_property = made(
@@ -194,7 +203,9 @@ fn a_record_takes_what_is_measured_from_the_model() {
 #[test]
 fn the_shortest_answer_makes_a_record_too() {
     let answer = json!({"element_type": "other", "material_primary": null, "confidence": 0.2});
-    let record = record().one(answer, &[element(json!({}))]).unwrap();
+    let record = record()
+        .one(answer, &[element(json!({})), Value::Null])
+        .unwrap();
     assert_eq!(
         (
             &record["function"],
@@ -207,5 +218,110 @@ fn the_shortest_answer_makes_a_record_too() {
     assert_eq!(
         record["data_quality"]["missing"],
         json!(["volume", "storey"])
+    );
+}
+
+/// A reader that judged the figures says what counts; what it took from nowhere is null, and the reasons stay in the record.
+#[test]
+fn a_record_counts_the_figures_that_were_judged() {
+    let answer = json!({"element_type": "other", "material_primary": null, "confidence": 0.9});
+    let made = |set: Value| {
+        record()
+            .one(answer.clone(), &[element(set), json!("0123456789ab")])
+            .unwrap()
+    };
+    let why = json!({"quantity": "volume", "stated": 3000.0, "property": 3.0, "geometry": null, "taken": null, "reason": "at odds"});
+    let judged = made(json!({
+        "volume_m3": 3000.0, "property_volume_m3": 3.0, "area_m2": 1.0, "layers": [{"material": "Beton", "thickness_m": 0.2}],
+        "classification_references": [{"system": "NL/SfB", "code": "31.20", "title": null}],
+        "takeoff": {
+            "volume_m3": null, "volume_from": null, "area_m2": 12.5, "area_kind": "net side", "area_from": "geometry",
+            "length_m": 5.0, "length_from": "quantity set", "height_m": 2.5, "height_from": "property set: Dimensions.Height",
+            "implausible": [why]
+        },
+        "geometry": {"outline": {"view": "cut", "rings": [[0.0, 0.0, 5.0, 0.0, 5.0, 0.2]]}}
+    }));
+    let of = |record: &Value, keys: &[&str]| -> Value {
+        keys.iter().map(|&key| record[key].clone()).collect()
+    };
+    let keys = [
+        "volume_m3",
+        "area_m2",
+        "area_kind",
+        "length_m",
+        "height_m",
+        "layers",
+        "classification_references",
+        "outline",
+    ];
+    assert_eq!(
+        of(&judged, &keys),
+        json!([
+            null, 12.5, "net side", 5.0, 2.5, [{"material": "Beton", "thickness_m": 0.2}],
+            [{"system": "NL/SfB", "code": "31.20", "title": null}], {"view": "cut", "rings": [[0.0, 0.0, 5.0, 0.0, 5.0, 0.2]]}
+        ])
+    );
+    let keys = [
+        "volume_from",
+        "area_from",
+        "length_from",
+        "height_from",
+        "implausible",
+        "missing",
+    ];
+    assert_eq!(
+        of(&judged["data_quality"], &keys),
+        json!([
+            null,
+            "geometry",
+            "quantity set",
+            "property set: Dimensions.Height",
+            [why],
+            ["volume", "storey"]
+        ])
+    );
+    let of_geometry = made(json!({"takeoff": {"volume_m3": 2.0, "volume_from": "geometry"}}));
+    assert_eq!(
+        (&of_geometry["volume_m3"], &of_geometry["confidence"]),
+        (&json!(2.0), &json!(0.9))
+    );
+}
+
+#[test]
+fn a_figure_beyond_reason_does_not_count_unless_the_geometry_confirms_it() {
+    let answer = json!({"element_type": "other", "material_primary": null, "confidence": 0.9});
+    let made = |set: Value| {
+        let record = record()
+            .one(answer.clone(), &[element(set), json!("0123456789ab")])
+            .unwrap();
+        let reasons = record["data_quality"]["implausible"]
+            .as_array()
+            .unwrap()
+            .len();
+        json!([
+            record["volume_m3"],
+            record["data_quality"]["volume_from"],
+            record["area_m2"],
+            record["area_kind"],
+            reasons
+        ])
+    };
+    assert_eq!(
+        [
+            made(json!({"volume_m3": 143_680_000_000.0_f64, "area_m2": 7.0})),
+            made(json!({"volume_m3": 12_000.0, "geometry": {"volume_m3": 11_900.0}})),
+            made(json!({"volume_m3": 12_000.0, "geometry": {"volume_m3": 12.0}})),
+            made(json!({"property_area_m2": 2e6, "volume_m3": 1.0})),
+            made(
+                json!({"area_m2": 2e5, "geometry": {"volume_m3": null, "surface_area_m2": 4.1e5}})
+            ),
+        ],
+        [
+            json!([null, null, 7.0, "not stated", 1]),
+            json!([12_000.0, "quantity set", null, null, 0]),
+            json!([null, null, null, null, 1]),
+            json!([1.0, "quantity set", null, null, 1]),
+            json!([null, null, 2e5, "not stated", 0]),
+        ]
     );
 }

@@ -29,7 +29,7 @@ fn record() -> Jq {
     Jq::compile(
         "filters/record.jq",
         &file("filters/record.jq"),
-        &["element"],
+        &["element", "question"],
     )
     .unwrap()
 }

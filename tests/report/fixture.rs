@@ -130,6 +130,11 @@ fn record(number: usize) -> Value {
         "material_secondary": [],
         "volume_m3": volume,
         "area_m2": area,
+        "area_kind": match ifc_type {
+            "IfcWall" => Some("net side"),
+            "IfcSlab" => Some("net footprint"),
+            _ => area.map(|_| "not stated"),
+        },
         "length_m": null,
         "storey": housed.then_some(storey),
         "storey_elevation_m": housed.then_some(elevation),
@@ -145,6 +150,7 @@ fn record(number: usize) -> Value {
             "missing": [], "assumed": []
         },
         "reasoning": format!("rule {}: ifc_type is {ifc_type}", element_type.replace('_', "-")),
+        "question": format!("{:012x}", number % KINDS.len()),
     });
     if number == 8 || number == 18 {
         record["element_type"] = json!("furniture");
@@ -159,7 +165,8 @@ fn record(number: usize) -> Value {
 /// What the templates see beside the records.
 pub fn scope() -> Map<String, Value> {
     let scope = json!({
-        "params": {"model": "inputs/büro.ifc", "batch_size": 50, "review_below": 0.5},
+        "params": {"model": "inputs/büro.ifc", "batch_size": 50, "review_below": 0.5, "language": "en"},
+        "labels": labels(),
         "digests": {"model": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},
         "agents": {"classifier": "rules rules/elements.toml sha256:ab12cd34"},
         "workspace": {"today": "2026-11-21", "name": "workspace", "slug": "a1", "session_id": "s1"},
@@ -182,4 +189,11 @@ pub fn scope() -> Map<String, Value> {
         Value::Object(scope) => scope,
         _ => Map::new(),
     }
+}
+
+/// The shipped labels.
+fn labels() -> Value {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(root.join("rules/labels.toml")).unwrap();
+    toml::from_str(&text).unwrap()
 }

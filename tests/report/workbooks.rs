@@ -90,6 +90,122 @@ fn a_sheet_goes_on_in_further_tabs_with_its_header() {
     assert!(xlsx::part(&bytes, "docProps/core.xml").contains("1980-01-01T00:00:00Z"));
 }
 
+/// A sheet of sums that stands before the sheet that it sums, which continues in a second tab.
+const SUMS: &str = "title = '.params.title'\n\
+    [formulas]\nall = { sum = 'm³', of = 'Rows' }\n\
+    [[sheet]]\nname = 'Sums'\nrows = '.params.sums[]'\ntotal = 'Total'\n\
+    columns = [['Kind', '.kind'], ['Rows', '.count', { total = true, formula = { of = 'Rows', where = { Kind = 'Kind' } } }], \
+    ['m³', '.sum', { format = '0.00', total = true, formula = { sum = 'm³', of = 'Rows', where = { Kind = 'Kind', Side = { text = 'in' } } } }], \
+    ['All', '.all', { formula = '.named' }], ['Pick', 'null', { choices = { sheet = 'Kinds', column = 'Id' } }], \
+    ['Empty', 'null', { hide_empty = true }]]\n\
+    chart = { kind = 'bar', label = 'Kind', value = 'Empty' }\n\
+    [[sheet]]\nname = 'Rows'\nin = 'all'\nstream = '.elements'\n\
+    columns = [['Kind', '.kind'], ['Side', '.side'], ['m³', '.m3']]\n\
+    [[sheet]]\nname = 'Kinds'\nrows = '\"wall\", \"slab\"'\ncolumns = [['Id', '.']]\n";
+
+fn sums(sums: Value, rows_per_tab: u32) -> Vec<u8> {
+    let row = |kind: &str, m3: f64| json!({"kind": kind, "side": "in", "m3": m3});
+    let records = json!({"elements": [row("wall", 1.5), row("slab", 2.0), row("wall", 0.25)]});
+    let info = XlsxInfo {
+        rows_per_tab: Some(rows_per_tab),
+        ..XlsxInfo::default()
+    };
+    let scope = json!({"params": {"sums": sums, "title": "T"}, "all": null});
+    write(SUMS, scope, records, &info).unwrap().0
+}
+
+#[test]
+fn figures_stand_beside_the_formulas_that_they_follow_from() {
+    let bytes = sums(
+        json!([
+            {"kind": "wall", "count": 2, "sum": 1.75, "all": 3.75, "named": "all"},
+            {"kind": "slab", "count": 1, "sum": null, "all": 1, "named": null},
+        ]),
+        2,
+    );
+    let names: Vec<String> = xlsx::sheets(&bytes)
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(names, ["Sums", "Rows", "Rows 2", "Kinds"]);
+    let sheet = xlsx::part(&bytes, "xl/worksheets/sheet1.xml");
+    let formulas: Vec<&str> = sheet
+        .split("<f>")
+        .skip(1)
+        .map(|rest| rest.split("</c>").next().unwrap())
+        .collect();
+    assert_eq!(
+        formulas,
+        [
+            "COUNTIFS(Rows!$A$2:$A$3,$A2)+COUNTIFS('Rows 2'!$A$2:$A$2,$A2)</f><v>2</v>",
+            "SUMIFS(Rows!$C$2:$C$3,Rows!$A$2:$A$3,$A2,Rows!$B$2:$B$3,\"in\")+\
+             SUMIFS('Rows 2'!$C$2:$C$2,'Rows 2'!$A$2:$A$2,$A2,'Rows 2'!$B$2:$B$2,\"in\")</f><v>1.75</v>",
+            "SUM(Rows!$C$2:$C$3)+SUM('Rows 2'!$C$2:$C$2)</f><v>3.75</v>",
+            "COUNTIFS(Rows!$A$2:$A$3,$A3)+COUNTIFS('Rows 2'!$A$2:$A$2,$A3)</f><v>1</v>",
+            "SUBTOTAL(9,B2:B3)</f><v>3</v>",
+            "SUBTOTAL(9,C2:C3)</f><v>1.75</v>",
+        ]
+    );
+    for wanted in [
+        "<autoFilter ref=\"A1:F3\"/>",
+        "<dataValidation type=\"list\" allowBlank=\"1\" showInputMessage=\"1\" showErrorMessage=\"1\" sqref=\"E2:E3\">\
+         <formula1>Kinds!$A$2:$A$3</formula1>",
+        "hidden=\"1\"",
+    ] {
+        assert!(sheet.contains(wanted), "{wanted}: {sheet}");
+    }
+    // A chart without a number is left out.
+    assert!(!sheet.contains("<drawing"));
+}
+
+/// Whatever a model says, no cell becomes a formula that it wrote, and no condition counts other rows than those meant.
+#[test]
+fn a_value_never_becomes_a_formula() {
+    let hostile = [
+        json!({"formula": "HYPERLINK(\"http://x\")", "value": 1}),
+        json!({"sum": "m³", "of": "Rows"}),
+        json!("=1+1"),
+        json!("*"),
+        json!("<>wall"),
+        json!("w?ll"),
+        json!("01"),
+        json!("$A2)+SUM(Rows!$C$2:$C$9"),
+    ];
+    let rows: Vec<Value> = hostile
+        .iter()
+        .map(|kind| json!({"kind": kind, "count": 2, "sum": 1.75, "all": kind, "named": null}))
+        .collect();
+    let bytes = sums(json!(rows), 20);
+    let sheet = xlsx::part(&bytes, "xl/worksheets/sheet1.xml");
+    let formulas: Vec<&str> = sheet
+        .split("<f>")
+        .skip(1)
+        .map(|rest| rest.split("</f>").next().unwrap())
+        .collect();
+    assert_eq!(formulas, ["SUBTOTAL(9,B2:B9)", "SUBTOTAL(9,C2:C9)"]);
+    let shown = &xlsx::sheets(&bytes)[0].1;
+    assert_eq!(
+        shown[1],
+        [
+            "'{\"formula\":\"HYPERLINK(\\\"http://x\\\")\",\"value\":1}",
+            "2",
+            "1.75",
+            "'{\"formula\":\"HYPERLINK(\\\"http://x\\\")\",\"value\":1}"
+        ]
+    );
+    assert_eq!(shown[3][0], "'=1+1");
+}
+
+#[test]
+fn a_row_that_names_no_formula_of_the_file_is_an_error() {
+    let scope = json!({"params": {"sums": [{"kind": "wall", "all": 1, "named": "most"}], "title": null}, "all": null});
+    let said = write(SUMS, scope, json!({"elements": []}), &XlsxInfo::default());
+    assert_eq!(
+        said.unwrap_err().to_string(),
+        "w.toml: sheet \"Sums\", column \"formula\", row 1: `[formulas]` has no \"most\"; it has all"
+    );
+}
+
 #[test]
 fn a_cell_that_fails_names_sheet_column_and_row() {
     let scope = json!({"params": {"of": 1}, "all": null});

@@ -12,8 +12,8 @@ const LINE: f32 = SIZE * 1.32;
 /// Space above and below the text of a cell, and between the texts of two columns.
 const PAD: f32 = 2.7;
 const GUTTER: f32 = 12.0;
-/// A word up to this wide is not cut if the page has room for it.
-const WORD: f32 = 110.0;
+/// A word up to this wide, such as a GlobalId, is not cut if the page has room for it.
+const WORD: f32 = 132.0;
 /// More columns than this cannot be read on a page; a note says how many are left out.
 const COLUMNS: usize = 24;
 /// A table of at most so many rows stands on one page, if it fits one.

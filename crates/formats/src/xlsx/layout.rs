@@ -13,6 +13,10 @@ pub struct SheetLayout {
     pub charts: Vec<ChartLayout>,
     /// Keeps the rows on disk while the sheet grows, so that memory does not depend on their number.
     pub is_streamed: bool,
+    /// The first cell of a last row with the totals of the columns that have one; `None` writes no such row.
+    pub total: Option<String>,
+    /// Sums and counts that a row picks for a cell by their position.
+    pub sums: Vec<SumLayout>,
 }
 
 /// A column of a sheet.
@@ -26,6 +30,43 @@ pub struct ColumnLayout {
     pub format: Option<String>,
     /// Wraps long text inside the cell.
     pub wrap: bool,
+    /// Shows numbers with the formula that they follow from.
+    pub sum: Option<SumLayout>,
+    /// Has a total in the last row, if the sheet has such a row.
+    pub has_total: bool,
+    /// Hides the column if no row has a value in it.
+    pub hide_empty: bool,
+    /// Offers the cells of another column as a drop-down list.
+    pub choices: Option<ColumnRef>,
+}
+
+/// A column of another sheet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnRef {
+    /// The name of the sheet.
+    pub sheet: String,
+    /// The header of the column.
+    pub header: String,
+}
+
+/// A sum or count of the rows of another sheet.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SumLayout {
+    /// Header of the column that is summed; `None` counts rows.
+    pub sum: Option<String>,
+    /// The sheet whose rows are summed or counted. It is finished before this one begins.
+    pub of: String,
+    /// Headers of its columns, with what their cells must equal.
+    pub conditions: Vec<(String, Condition)>,
+}
+
+/// What a cell must equal for its row to be counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// The cell of this column in the row that shows the figure.
+    Column(String),
+    /// This text.
+    Text(String),
 }
 
 /// A chart of at most the first 40 rows of a sheet.

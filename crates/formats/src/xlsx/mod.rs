@@ -22,16 +22,20 @@
 //!
 //! A cell is a JSON value: numbers and booleans are typed cells, `null` and `""` an empty cell, an array of scalars its items
 //! joined by `, `, any other array or object its JSON text. `{"value": …, "format": "0.0%"}` is a value with a number format of
-//! its own. Nothing is written as a formula. Text longer than 32,767 UTF-16 units is cut and marked; control characters become
-//! U+FFFD; integers beyond 2⁵³ are written as text, since a cell would round them.
+//! its own. No value is written as a formula: formulas come from layouts only ([`SumLayout`]), beside the number that they give.
+//! Text longer than 32,767 UTF-16 units is cut and marked; control characters become U+FFFD; integers beyond 2⁵³ are written as
+//! text, since a cell would round them.
 
 mod cell;
 mod chart;
+mod formula;
 mod layout;
 mod read;
 mod sheet;
 mod writer;
 
-pub use layout::{ChartLayout, ChartStyle, ColumnLayout, SheetLayout};
+pub use layout::{
+    ChartLayout, ChartStyle, ColumnLayout, ColumnRef, Condition, SheetLayout, SumLayout,
+};
 pub use read::{CellValue, SheetColumns, XlsxReadError, read_columns};
 pub use writer::{SheetWriter, XlsxError, XlsxInfo, XlsxWriter};

@@ -2,14 +2,17 @@
 
 use std::collections::HashMap;
 
+use rust_xlsxwriter::utility::column_number_to_name;
 use rust_xlsxwriter::{
-    Format, FormatAlign, FormatBorder, Workbook, Worksheet, XlsxError as Refused,
+    DataValidation, Format, FormatAlign, FormatBorder, Formula, Workbook, Worksheet,
+    XlsxError as Refused,
 };
 use serde_json::Value;
 
 use super::cell::{CellContent, content, width};
 use super::chart::{self, BLUE, Rows};
-use super::layout::{ColumnLayout, SheetLayout};
+use super::formula::{Sheets, Sum, WrittenTabs, choices};
+use super::layout::{ChartLayout, ColumnLayout, SheetLayout};
 
 /// Rows that Excel has on a tab, without the header.
 pub(crate) const ROWS: u32 = 1_048_575;
@@ -27,7 +30,9 @@ pub(crate) struct Formats {
     plain: Format,
     text: Format,
     wrapped: Format,
+    total: Format,
     numbers: HashMap<String, Format>,
+    totals: HashMap<String, Format>,
 }
 
 impl Default for Formats {
@@ -45,8 +50,10 @@ impl Default for Formats {
             section: left(&Format::new()).set_bold().set_font_color(BLUE),
             text: left(&plain),
             wrapped: left(&plain).set_text_wrap(),
+            total: left(&plain).set_bold().set_border_top(FormatBorder::Thin),
             plain,
             numbers: HashMap::new(),
+            totals: HashMap::new(),
         }
     }
 }
@@ -56,6 +63,13 @@ impl Formats {
         self.numbers
             .entry(format.to_owned())
             .or_insert_with(|| self.plain.clone().set_num_format(format))
+    }
+
+    fn total_number(&mut self, format: &str) -> &Format {
+        self.totals.entry(format.to_owned()).or_insert_with(|| {
+            let number = self.plain.clone().set_num_format(format);
+            number.set_bold().set_border_top(FormatBorder::Thin)
+        })
     }
 }
 
@@ -68,8 +82,19 @@ pub(crate) struct Tab {
     name: String,
     /// The next row of the tab.
     row: u32,
-    /// Tabs that are full.
-    full: u32,
+    /// Tabs that are full, with their rows.
+    done: Vec<Worksheet>,
+    names: Vec<(String, u32)>,
+    /// For each column, the figure of another sheet that it shows, and what it offers as choices.
+    sums: Vec<Option<Sum>>,
+    /// The figures that a row picks for a cell.
+    picked: Vec<Sum>,
+    choices: Vec<Option<String>>,
+    /// Columns with a value, and columns with a number.
+    filled: Vec<bool>,
+    counted: Vec<bool>,
+    /// The sums of columns with a total.
+    totals: Vec<Option<f64>>,
     widths: Vec<usize>,
     /// Columns with a number below zero: their charts do not begin there.
     below_zero: Vec<bool>,
@@ -85,13 +110,35 @@ impl Tab {
         rows_per_tab: u32,
         file: &mut Workbook,
         formats: &Formats,
+        sheets: &Sheets,
     ) -> Result<Self, Refused> {
+        let own = &layout.columns;
+        let refused = Refused::ParameterError;
+        let sum = |column: &ColumnLayout| {
+            let sum = column.sum.as_ref();
+            sum.map(|sum| Sum::resolve(sum, own, sheets)).transpose()
+        };
+        let sums = own.iter().map(sum).collect::<Result<_, _>>();
+        let picked = layout.sums.iter().map(|sum| Sum::resolve(sum, own, sheets));
+        let picked = picked.collect::<Result<_, _>>().map_err(refused)?;
+        let offered = own.iter().map(|column| match &column.choices {
+            Some(of) => choices(of, sheets),
+            None => Ok(None),
+        });
+        let offered = offered.collect::<Result<_, _>>().map_err(refused)?;
         let mut tab = Self {
+            sums: sums.map_err(refused)?,
+            picked,
+            choices: offered,
+            filled: vec![false; own.len()],
+            counted: vec![false; own.len()],
+            totals: vec![None; own.len()],
             rows_per_tab,
             current: worksheet(file, layout.is_streamed, &layout.name)?,
             name: layout.name.clone(),
             row: 0,
-            full: 0,
+            done: Vec::new(),
+            names: Vec::new(),
             widths: Vec::new(),
             below_zero: vec![false; layout.columns.len()],
             written: 0,
@@ -136,22 +183,27 @@ impl Tab {
         self.widths[column] = self.widths[column].max(wide);
     }
 
-    /// Writes a row; begins another tab if this one is full.
+    fn first(&self) -> u32 {
+        u32::from(!self.layout.columns.is_empty())
+    }
+
+    /// Writes a row; begins another tab if this one is full. `picked` names a figure of the layout for cells.
     pub(crate) fn row(
         &mut self,
         cells: &[Value],
+        picked: &[Option<usize>],
         file: &mut Workbook,
         formats: &mut Formats,
     ) -> Result<(), Refused> {
-        let first = u32::from(!self.layout.columns.is_empty());
-        if self.row - first >= self.rows_per_tab {
-            self.full += 1;
-            let name = continued(&self.layout.name, self.full + 1);
+        if self.row - self.first() >= self.rows_per_tab {
+            let name = continued(&self.layout.name, self.done.len() + 2);
             let next = worksheet(file, self.layout.is_streamed, &name)?;
             let done = std::mem::replace(&mut self.current, next);
             let done = self.finish(done)?;
-            file.push_worksheet(done);
-            self.name = name;
+            self.done.push(done);
+            let rows = self.row - self.first();
+            self.names
+                .push((std::mem::replace(&mut self.name, name), rows));
             self.row = 0;
             self.header(formats)?;
         }
@@ -166,11 +218,19 @@ impl Tab {
             let column = self.layout.columns.get(at);
             let wrap = column.is_some_and(|c| c.wrap);
             let asked = own.or_else(|| column.and_then(|c| c.format.as_deref()));
+            if shown != CellContent::Empty
+                && let Some(filled) = self.filled.get_mut(at)
+            {
+                *filled = true;
+            }
             let at = at as u16;
             match shown {
                 CellContent::Empty => {}
                 CellContent::Number(number) => {
                     self.bytes += 40;
+                    if let Some(counted) = self.counted.get_mut(usize::from(at)) {
+                        *counted = true;
+                    }
                     if number < 0.0
                         && let Some(below) = self.below_zero.get_mut(usize::from(at))
                     {
@@ -180,8 +240,26 @@ impl Tab {
                         Some(format) => formats.number(format),
                         None => &formats.plain,
                     };
-                    self.current
-                        .write_number_with_format(self.row, at, number, format)?;
+                    let place = usize::from(at);
+                    if column.is_some_and(|column| column.has_total) {
+                        *self.totals[place].get_or_insert(0.0) += number;
+                    }
+                    let named = picked.get(place).copied().flatten();
+                    let sum = match named {
+                        Some(named) => self.picked.get(named),
+                        None => self.sums.get(place).and_then(Option::as_ref),
+                    };
+                    match sum.and_then(|sum| sum.in_row(self.row, cells)) {
+                        Some(formula) => {
+                            let formula = Formula::new(formula).set_result(number.to_string());
+                            self.current
+                                .write_formula_with_format(self.row, at, formula, format)?;
+                        }
+                        None => {
+                            self.current
+                                .write_number_with_format(self.row, at, number, format)?;
+                        }
+                    }
                 }
                 CellContent::Bool(truth) => {
                     self.bytes += 40;
@@ -205,12 +283,50 @@ impl Tab {
         Ok(())
     }
 
-    /// Ends the sheet and hangs it into the file.
-    pub(crate) fn end(mut self, file: &mut Workbook) -> Result<u64, Refused> {
+    /// Writes the totals below the rows. They follow the filter, as those of a table do.
+    fn total(&mut self, label: &str, formats: &mut Formats) -> Result<(), Refused> {
+        let last = self.row.saturating_sub(1);
+        self.current
+            .write_string_with_format(self.row, 0, label, &formats.total)?;
+        for at in 1..self.layout.columns.len() {
+            let column = at as u16;
+            let Some(total) = self.totals[at] else {
+                self.current.write_blank(self.row, column, &formats.total)?;
+                continue;
+            };
+            let format = self.layout.columns[at].format.as_deref();
+            let format = match format {
+                Some(format) => formats.total_number(format),
+                None => formats.total_number("General"),
+            };
+            let letters = column_number_to_name(column);
+            let formula = format!("=SUBTOTAL(9,{letters}2:{letters}{})", last + 1);
+            let formula = Formula::new(formula).set_result(total.to_string());
+            self.current
+                .write_formula_with_format(self.row, column, formula, format)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the sheet. Returns its tabs, their names and rows, and the number of all rows.
+    pub(crate) fn end(
+        mut self,
+        formats: &mut Formats,
+    ) -> Result<(Vec<Worksheet>, WrittenTabs, u64), Refused> {
+        if let Some(label) = self.layout.total.clone()
+            && self.done.is_empty()
+            && self.row > 1
+            && !self.layout.columns.is_empty()
+        {
+            self.total(&label, formats)?;
+        }
         let last = std::mem::take(&mut self.current);
         let last = self.finish(last)?;
-        file.push_worksheet(last);
-        Ok(self.written)
+        self.done.push(last);
+        self.names
+            .push((self.name.clone(), self.row - self.first()));
+        let tabs = WrittenTabs::new(&self.layout.columns, self.names);
+        Ok((self.done, tabs, self.written))
     }
 
     /// Widths, filter, print setup and charts of a tab whose rows are written.
@@ -219,6 +335,10 @@ impl Tab {
             let asked = self.layout.columns.get(at).and_then(|c| c.width);
             let wide = asked.unwrap_or((*wide).clamp(NARROW, WIDE) as f64);
             tab.set_column_width(at as u16, wide.clamp(1.0, 255.0))?;
+            let is_empty = self.filled.get(at).is_some_and(|filled| !filled);
+            if is_empty && self.layout.columns[at].hide_empty {
+                tab.set_column_hidden(at as u16)?;
+            }
         }
         tab.set_landscape();
         tab.set_paper_size(9);
@@ -233,7 +353,14 @@ impl Tab {
         if !self.layout.has_sections && end > 0 {
             tab.autofilter(0, 0, end, last as u16)?;
         }
-        if self.full == 0 && end > 0 {
+        for (at, offered) in self.choices.iter().enumerate() {
+            let (Some(list), true) = (offered, end > 0) else {
+                continue;
+            };
+            let list = DataValidation::new().allow_list_formula(Formula::new(list));
+            tab.add_data_validation(1, at as u16, end, at as u16, &list)?;
+        }
+        if self.done.is_empty() && end > 0 {
             let mut at = 1;
             let rows = Rows {
                 tab: &self.name,
@@ -241,7 +368,12 @@ impl Tab {
                 below_zero: &self.below_zero,
                 end,
             };
-            for layout in &self.layout.charts {
+            let has_rows = |chart: &&ChartLayout| {
+                let columns = self.layout.columns.iter().zip(&self.counted);
+                let mut counted = columns.filter(|(column, _)| column.header == chart.value);
+                counted.any(|(_, counted)| *counted)
+            };
+            for layout in self.layout.charts.iter().filter(has_rows) {
                 let (drawn, height) = chart::draw(layout, &rows);
                 tab.insert_chart(at, last as u16 + 2, &drawn)?;
                 // A row is 20 pixels high.
@@ -263,7 +395,7 @@ fn worksheet(file: &mut Workbook, is_streamed: bool, name: &str) -> Result<Works
 }
 
 /// The name of the nth tab of a sheet, within the 31 characters that Excel allows.
-fn continued(name: &str, number: u32) -> String {
+fn continued(name: &str, number: usize) -> String {
     let tail = format!(" {number}");
     let mut room = 31 - tail.len();
     let head: String = name

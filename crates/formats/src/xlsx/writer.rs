@@ -4,9 +4,10 @@ use std::io::{Seek, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook};
+use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook, Worksheet};
 use serde_json::Value;
 
+use super::formula::Sheets;
 use super::layout::SheetLayout;
 use super::sheet::{Formats, ROWS, Tab};
 
@@ -44,6 +45,9 @@ pub enum XlsxError {
 pub struct XlsxWriter {
     file: Workbook,
     formats: Formats,
+    /// Tabs of finished sheets, with the position of the sheet.
+    done: Vec<(usize, Vec<Worksheet>)>,
+    sheets: Sheets,
     rows_per_tab: u32,
     /// About how many bytes the cells take before compression.
     bytes: u64,
@@ -74,6 +78,8 @@ impl XlsxWriter {
         Ok(Self {
             file,
             formats: Formats::default(),
+            done: Vec::new(),
+            sheets: Sheets::default(),
             rows_per_tab: info.rows_per_tab.unwrap_or(ROWS).clamp(1, ROWS),
             bytes: 0,
         })
@@ -82,14 +88,34 @@ impl XlsxWriter {
     /// Starts the next sheet. It becomes part of the workbook by [`SheetWriter::finish`].
     ///
     /// # Errors
-    /// When Excel does not allow the name.
+    /// When Excel does not allow the name, or a figure of it reads from a sheet that is not finished.
     pub fn sheet(&mut self, layout: SheetLayout) -> Result<SheetWriter<'_>, XlsxError> {
+        self.sheet_at(self.done.len(), layout)
+    }
+
+    /// As [`XlsxWriter::sheet`], for a sheet at this position among the tabs: a sheet with figures is written after those that it
+    /// reads, and may stand before them.
+    ///
+    /// # Errors
+    /// As [`XlsxWriter::sheet`].
+    pub fn sheet_at(
+        &mut self,
+        position: usize,
+        layout: SheetLayout,
+    ) -> Result<SheetWriter<'_>, XlsxError> {
         let name = layout.name.clone();
-        let tab = Tab::begin(layout, self.rows_per_tab, &mut self.file, &self.formats);
+        let tab = Tab::begin(
+            layout,
+            self.rows_per_tab,
+            &mut self.file,
+            &self.formats,
+            &self.sheets,
+        );
         Ok(SheetWriter {
             tab: tab.map_err(|error| refused(&name, &error))?,
             workbook: self,
             name,
+            position,
         })
     }
 
@@ -100,6 +126,10 @@ impl XlsxWriter {
     pub fn save<W: Write + Seek + Send>(mut self, out: W) -> Result<(), XlsxError> {
         // Beyond 4 GB a part of the archive needs ZIP64, which not every reader knows.
         self.file.use_zip_large_file(self.bytes > 2 << 30);
+        self.done.sort_by_key(|(position, _)| *position);
+        for tab in self.done.drain(..).flat_map(|(_, tabs)| tabs) {
+            self.file.push_worksheet(tab);
+        }
         caught(|| self.file.save_to_writer(out).map_err(failed))
     }
 }
@@ -109,6 +139,7 @@ pub struct SheetWriter<'w> {
     workbook: &'w mut XlsxWriter,
     tab: Tab,
     name: String,
+    position: usize,
 }
 
 impl SheetWriter<'_> {
@@ -117,9 +148,17 @@ impl SheetWriter<'_> {
     /// # Errors
     /// When the row has more cells than Excel allows (16,384) or a scratch file cannot grow.
     pub fn row(&mut self, cells: &[Value]) -> Result<(), XlsxError> {
+        self.row_with(cells, &[])
+    }
+
+    /// As [`SheetWriter::row`]; `picked` gives, for a cell, the position of one of the sheet's `sums`, whose formula it shows.
+    ///
+    /// # Errors
+    /// As [`SheetWriter::row`].
+    pub fn row_with(&mut self, cells: &[Value], picked: &[Option<usize>]) -> Result<(), XlsxError> {
         let XlsxWriter { file, formats, .. } = self.workbook;
         caught(|| {
-            let written = self.tab.row(cells, file, formats);
+            let written = self.tab.row(cells, picked, file, formats);
             written.map_err(|error| refused(&self.name, &error))
         })
     }
@@ -133,11 +172,15 @@ impl SheetWriter<'_> {
             workbook,
             tab,
             name,
+            position,
         } = self;
         workbook.bytes += tab.bytes;
         caught(|| {
-            let rows = tab.end(&mut workbook.file);
-            rows.map_err(|error| refused(&name, &error))
+            let ended = tab.end(&mut workbook.formats);
+            let (tabs, written, rows) = ended.map_err(|error| refused(&name, &error))?;
+            workbook.done.push((position, tabs));
+            workbook.sheets.insert(name, written);
+            Ok(rows)
         })
     }
 }
@@ -157,9 +200,13 @@ fn caught<T>(write: impl FnOnce() -> Result<T, XlsxError>) -> Result<T, XlsxErro
 }
 
 fn refused(sheet: &str, error: &rust_xlsxwriter::XlsxError) -> XlsxError {
+    let reason = match error {
+        rust_xlsxwriter::XlsxError::ParameterError(reason) => reason.clone(),
+        error => error.to_string(),
+    };
     XlsxError::Sheet {
         sheet: sheet.to_owned(),
-        reason: error.to_string(),
+        reason,
     }
 }
 

@@ -58,6 +58,7 @@ pub(super) const TEMPLATES: &[Template] = &[
             "schemas/parsed.schema.json",
             "schemas/report.schema.json",
             "rules/elements.toml",
+            "rules/labels.toml",
             "filters/question.jq",
             "filters/record.jq",
             "filters/report.jq",

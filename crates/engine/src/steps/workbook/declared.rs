@@ -1,6 +1,6 @@
 //! The workbook file: which sheets a report has, from which records, with which columns and charts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 #[cfg(debug_assertions)]
@@ -11,6 +11,8 @@ use serde::{Deserialize, Deserializer};
 use super::review::Review;
 use milepost_core::expr::jq::JqError;
 use milepost_formats::xlsx::{ChartLayout, ChartStyle, ColumnLayout, SheetLayout, XlsxError};
+
+use super::figures::{self, Choices, ColumnFigure, Figure};
 
 /// Why a workbook could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +66,12 @@ pub enum WorkbookError {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(debug_assertions, schemars(title = "Milepost workbook file"))]
 pub struct Workbook {
+    /// jq over the scope: the title in the properties of the file. Without it, the name of the workspace.
+    #[serde(default)]
+    pub(crate) title: Option<String>,
+    /// Sums and counts that cells show by their names.
+    #[serde(default)]
+    pub(crate) formulas: BTreeMap<String, Figure>,
     /// The sheets, in their order.
     #[serde(rename = "sheet")]
     pub(crate) sheets: Vec<Sheet>,
@@ -101,6 +109,9 @@ pub(crate) struct Sheet {
     /// filter.
     #[serde(default)]
     pub(crate) sections: bool,
+    /// The first cell of a last row with the totals of columns that have `total = true`.
+    #[serde(default)]
+    pub(crate) total: Option<String>,
     /// A chart, or several, beside the rows.
     #[serde(default)]
     pub(crate) chart: Charts,
@@ -135,6 +146,18 @@ pub(crate) struct ColumnOptions {
     /// Long text goes on in further lines of the cell.
     #[serde(default)]
     pub(crate) wrap: bool,
+    /// The formula that shows where a number comes from. The number is that of the row.
+    #[serde(default)]
+    pub(crate) formula: Option<ColumnFigure>,
+    /// The last row has a total of this column.
+    #[serde(default)]
+    pub(crate) total: bool,
+    /// The column is hidden if no row has a value in it.
+    #[serde(default)]
+    pub(crate) hide_empty: bool,
+    /// A drop-down list: the cells of a column of another sheet.
+    #[serde(default)]
+    pub(crate) choices: Option<Choices>,
 }
 
 /// `double` is no format of JSON Schema.
@@ -207,7 +230,7 @@ impl<'de> Deserialize<'de> for Column {
             type Value = Column;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("a column `[\"Header\", \"jq of the row\", {width, format, wrap}]`")
+                f.write_str("a column `[\"Header\", \"jq of the row\", {width, format, …}]`")
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Column, A::Error> {
@@ -317,6 +340,7 @@ impl Workbook {
                     columns.len()
                 )));
             }
+            figures::check(self, sheet).map_err(wrong)?;
             for chart in sheet.chart.list() {
                 for header in [&chart.label, &chart.value] {
                     if !columns.iter().any(|c| &c.header == header) {
@@ -332,14 +356,49 @@ impl Workbook {
 }
 
 impl Sheet {
-    /// Returns how the sheet looks.
-    pub(super) fn layout(&self) -> SheetLayout {
+    /// Returns the columns, and behind them one for each column whose formula is named by the row: its cells are the names.
+    pub(super) fn cells(&self) -> Vec<Column> {
+        let columns = self.columns.iter().flatten();
+        let names = columns.clone().filter_map(|column| {
+            let Some(ColumnFigure::Named(cell)) = &column.options.formula else {
+                return None;
+            };
+            let (header, cell) = (column.header.clone(), cell.clone());
+            let options = ColumnOptions::default();
+            Some(Column {
+                header,
+                cell,
+                options,
+            })
+        });
+        columns.clone().cloned().chain(names).collect()
+    }
+
+    /// Returns the positions of the columns whose formula is named by the row.
+    pub(super) fn named_figures(&self) -> Vec<usize> {
+        let columns = self.columns.iter().flatten().enumerate();
+        let named = columns
+            .filter(|(_, column)| matches!(column.options.formula, Some(ColumnFigure::Named(_))));
+        named.map(|(at, _)| at).collect()
+    }
+
+    /// Returns how the sheet looks; `formulas` are those of the workbook.
+    pub(super) fn layout(&self, formulas: &BTreeMap<String, Figure>) -> SheetLayout {
         let columns = self.columns.iter().flatten().map(|column| ColumnLayout {
             header: column.header.clone(),
             width: column.options.width,
             format: column.options.format.clone(),
             wrap: column.options.wrap,
+            sum: match &column.options.formula {
+                Some(ColumnFigure::Each(figure)) => Some(figure.layout()),
+                Some(ColumnFigure::Named(_)) | None => None,
+            },
+            has_total: column.options.total,
+            hide_empty: column.options.hide_empty,
+            choices: column.options.choices.as_ref().map(Choices::layout),
         });
+        let is_named = !self.named_figures().is_empty();
+        let sums = formulas.values().filter(|_| is_named).map(Figure::layout);
         let charts = self.chart.list().iter().map(|chart| ChartLayout {
             style: match chart.kind {
                 ChartKind::Bar => ChartStyle::Bar,
@@ -356,6 +415,8 @@ impl Sheet {
             has_sections: self.sections,
             charts: charts.collect(),
             is_streamed: self.stream.is_some(),
+            total: self.total.clone(),
+            sums: sums.collect(),
         }
     }
 }
@@ -415,7 +476,7 @@ mod tests {
                 options: ColumnOptions {
                     width: Some(9.0),
                     format: Some("0.00".to_owned()),
-                    wrap: false,
+                    ..ColumnOptions::default()
                 },
             },
         ];
@@ -444,6 +505,37 @@ mod tests {
             ),
             "w.toml: sheet \"a\": its chart names the column `y`, which it does not have"
         );
+    }
+
+    #[test]
+    fn a_formula_that_reads_what_is_not_there_is_refused() {
+        let sheets = "[[sheet]]\nname='a'\nrows='.'\ncolumns=[['x','.x']]\n\
+            [[sheet]]\nname='b'\nrows='.'\n";
+        let of = |column: &str| said(&format!("{sheets}columns=[['y','.y',{column}]]"));
+        for (column, why) in [
+            (
+                "{formula={sum='z',of='a'}}",
+                "it reads the column `z` of the sheet `a`, which has x",
+            ),
+            (
+                "{formula={of='c'}}",
+                "it reads the sheet `c`, which is not declared",
+            ),
+            (
+                "{formula={of='b'}}",
+                "it reads the sheet `b`, which reads another sheet itself; read that one",
+            ),
+            (
+                "{formula={of='a',where={x='z'}}}",
+                "its formula names the column `z`, which it does not have",
+            ),
+            (
+                "{choices={sheet='a',column='z'}}",
+                "it reads the column `z` of the sheet `a`, which has x",
+            ),
+        ] {
+            assert_eq!(of(column), format!("w.toml: sheet \"b\": {why}"));
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Step `xlsx`: a workbook file over the scope of a stage, written as an Excel workbook.
 
 mod declared;
+mod figures;
 mod review;
 mod rows;
 mod write;
@@ -34,13 +35,13 @@ pub(crate) fn write(ctx: &mut BatchContext<'_>, out: &str, file: &Asset) -> Step
         names.remove(&streamed);
     }
     let scope = values::named(ctx, &names)?;
-    let title = ctx
-        .base
-        .get("workspace")
-        .and_then(|workspace| workspace.get("name")?.as_str())
-        .unwrap_or_default();
+    let title = compiled.title(&scope, &*ctx.jq).map_err(parse_failure)?;
+    let name = || {
+        let workspace = ctx.base.get("workspace")?;
+        workspace.get("name")?.as_str().map(str::to_owned)
+    };
     let info = XlsxInfo {
-        title: title.to_owned(),
+        title: title.or_else(name).unwrap_or_default(),
         date: Some(ctx.moment.to_zoned(TimeZone::UTC).date()),
         scratch: Some(ctx.folder),
         rows_per_tab: None,

@@ -13,6 +13,7 @@ use milepost_core::expr::jq::{Evaluator, Jq, JqError, Limited};
 pub struct CompiledWorkbook {
     pub(super) workbook: Workbook,
     pub(super) sheets: Vec<Programs>,
+    title: Option<Program>,
 }
 
 /// The programs of a sheet.
@@ -20,6 +21,7 @@ pub struct CompiledWorkbook {
 pub(super) struct Programs {
     rows: Option<Program>,
     each: Option<Program>,
+    columns: Vec<Column>,
     cells: Vec<Cell>,
     /// All cells that are programs, in one: run once a row.
     together: Option<Program>,
@@ -72,6 +74,22 @@ impl Program {
             .collect();
         self.jq.limited(&values, evaluator)
     }
+
+    /// Returns what it emits with the scope as its input.
+    fn over(
+        &self,
+        scope: &Map<String, Value>,
+        evaluator: &dyn Evaluator,
+    ) -> Result<Vec<Value>, JqError> {
+        let names = self.jq.names();
+        let whole = self.jq.takes_whole();
+        let input = scope
+            .iter()
+            .filter(|(name, _)| whole || names.contains(*name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        self.bind(scope, evaluator)?.all(Value::Object(input))
+    }
 }
 
 impl Workbook {
@@ -94,7 +112,11 @@ impl Workbook {
             }
             sheets.push(programs(&self.file, sheet, names)?);
         }
+        let title = self.title.as_deref();
+        let title =
+            title.map(|source| Program::compile(&format!("{}: title", self.file), source, names));
         Ok(CompiledWorkbook {
+            title: title.transpose()?,
             workbook: self,
             sheets,
         })
@@ -113,9 +135,9 @@ fn programs(file: &str, sheet: &Sheet, names: &[&str]) -> Result<Programs, Workb
         .as_deref()
         .map(|source| Program::compile(&format!("{place}: each"), source, names))
         .transpose()?;
-    let columns = sheet.columns.as_deref().unwrap_or_default();
+    let columns = sheet.cells();
     let mut cells = Vec::with_capacity(columns.len());
-    for column in columns {
+    for column in &columns {
         cells.push(
             match (plain_path(&column.cell), listed_path(&column.cell)) {
                 (Some(path), _) => Cell::Path(path),
@@ -144,6 +166,7 @@ fn programs(file: &str, sheet: &Sheet, names: &[&str]) -> Result<Programs, Workb
     Ok(Programs {
         rows,
         each,
+        columns,
         cells,
         together,
     })
@@ -188,7 +211,24 @@ impl CompiledWorkbook {
             let rows = sheet.rows.iter().flat_map(|p| p.jq.names().iter().cloned());
             vars.chain(rows)
         });
-        programs.collect()
+        let title = self.title.iter().flat_map(|p| p.jq.names().iter().cloned());
+        programs.chain(title).collect()
+    }
+
+    /// Returns the title, if the file declares one and it is a text.
+    ///
+    /// # Errors
+    /// When its program fails.
+    pub(super) fn title(
+        &self,
+        scope: &Map<String, Value>,
+        evaluator: &dyn Evaluator,
+    ) -> Result<Option<String>, JqError> {
+        let Some(program) = &self.title else {
+            return Ok(None);
+        };
+        let found = program.over(scope, evaluator)?.into_iter().next();
+        Ok(found.and_then(|title| title.as_str().map(str::to_owned)))
     }
 
     /// Returns the names of the inputs and outputs that sheets stream from.
@@ -225,14 +265,7 @@ impl Programs {
         let Some(program) = &self.rows else {
             return Ok(Vec::new());
         };
-        let names = program.jq.names();
-        let whole = program.jq.takes_whole();
-        let input = scope
-            .iter()
-            .filter(|(name, _)| whole || names.contains(*name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        program.bind(scope, evaluator)?.all(Value::Object(input))
+        program.over(scope, evaluator)
     }
 }
 
@@ -254,7 +287,7 @@ impl<'a> Rows<'a> {
             .collect::<Result<_, _>>()?;
         Ok(Self {
             programs,
-            columns: sheet.columns.as_deref().unwrap_or_default(),
+            columns: &programs.columns,
             file,
             sheet: &sheet.name,
             each: programs

@@ -68,8 +68,14 @@ pub fn write_workbook<W: Write + Seek + Send>(
 ) -> Result<Vec<WrittenSheet>, WorkbookError> {
     let file = &workbook.workbook.file;
     let mut writer = XlsxWriter::new(info)?;
+    let formulas = &workbook.workbook.formulas;
+    let names: Vec<&str> = formulas.keys().map(String::as_str).collect();
+    let sheets = workbook.workbook.sheets.iter().zip(&workbook.sheets);
+    // A sheet that reads another is written after it, wherever it stands.
+    let mut order: Vec<_> = sheets.enumerate().collect();
+    order.sort_by_key(|(position, (declared, _))| (declared.reads_another(), *position));
     let mut written = Vec::new();
-    for (declared, programs) in workbook.workbook.sheets.iter().zip(&workbook.sheets) {
+    for (position, (declared, programs)) in order {
         let name = &declared.name;
         let mut bound = Rows::bind(file, declared, programs, scope, evaluator)?;
         let refused = |error: XlsxError| match error {
@@ -80,8 +86,11 @@ pub fn write_workbook<W: Write + Seek + Send>(
             },
             error @ XlsxError::Write(_) => error.into(),
         };
-        let mut sheet = writer.sheet(declared.layout()).map_err(refused)?;
+        let mut sheet = writer
+            .sheet_at(position, declared.layout(formulas))
+            .map_err(refused)?;
         let has_columns = declared.columns.is_some();
+        let figures = declared.named_figures();
         let (record_bytes, row_count) = bound.at_once();
         let mut number = 1;
         let mut write = |bound: &mut Rows<'_>, rows: Vec<Value>| {
@@ -98,8 +107,19 @@ pub fn write_workbook<W: Write + Seek + Send>(
                 })?;
                 rows.into_iter().flatten().collect()
             };
-            let mut lists = lists.iter();
-            lists.try_for_each(|cells| sheet.row(cells).map_err(refused))
+            for (cells, number) in lists.iter().zip(first..) {
+                let (cells, picked) = cells.split_at(cells.len() - figures.len());
+                let picked = pick(&names, &figures, picked, cells.len());
+                let picked = picked.map_err(|reason| WorkbookError::Cell {
+                    file: file.clone(),
+                    sheet: name.clone(),
+                    column: "formula".to_owned(),
+                    row: number,
+                    reason,
+                })?;
+                sheet.row_with(cells, &picked).map_err(refused)?;
+            }
+            Ok::<(), WorkbookError>(())
         };
         if let (Some(input), Some(stream)) = (&declared.input, &declared.stream) {
             let mut records = Gathered::new(record_bytes);
@@ -123,13 +143,39 @@ pub fn write_workbook<W: Write + Seek + Send>(
                 write(&mut bound, some.collect())?;
             }
         }
-        written.push(WrittenSheet {
-            sheet: name.clone(),
-            rows: sheet.finish().map_err(refused)?,
-        });
+        let rows = sheet.finish().map_err(refused)?;
+        let sheet = name.clone();
+        written.push((position, WrittenSheet { sheet, rows }));
     }
     writer.save(out)?;
-    Ok(written)
+    written.sort_by_key(|(position, _)| *position);
+    Ok(written.into_iter().map(|(_, sheet)| sheet).collect())
+}
+
+/// Returns for each cell the position of the formula that its row names. `columns` are the columns of the names in `found`.
+fn pick(
+    names: &[&str],
+    columns: &[usize],
+    found: &[Value],
+    cells: usize,
+) -> Result<Vec<Option<usize>>, String> {
+    if columns.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut picked = vec![None; cells];
+    for (&column, name) in columns.iter().zip(found) {
+        let position = match name {
+            Value::Null => None,
+            Value::String(name) => names.iter().position(|known| known == name),
+            _ => None,
+        };
+        if position.is_none() && !name.is_null() {
+            let known = names.join(", ");
+            return Err(format!("`[formulas]` has no {name}; it has {known}"));
+        }
+        picked[column] = position;
+    }
+    Ok(picked)
 }
 
 /// Returns the rows of a sheet without columns from an array of cells, or an array of such arrays.

@@ -283,8 +283,13 @@ fn write_parsed(
         interrupt,
         ..
     } = ready;
-    let project = model.projects.first();
-    let project = project.and_then(|&entry| step::string(step::attribute(model.text(entry), 2)));
+    let project = model.projects.first().and_then(|&entry| {
+        let text = model.text(entry);
+        let named = |at| step::string(step::attribute(text, at));
+        // LongName; Name is often a number.
+        let long = named(5).filter(|name| !name.trim().is_empty());
+        long.or_else(|| named(2))
+    });
     let about = About {
         file: name,
         schema: &ready.summary.schema,
