@@ -1,0 +1,161 @@
+//! What is said of one amount of an element, and which of its figures counts.
+
+use super::FigureSource;
+
+/// How far two figures of one amount may be apart.
+pub(super) const FACTOR: f64 = 2.0;
+
+/// Figures below this (m, m², m³) are not judged: they are rounded.
+const SMALL: f64 = 0.01;
+
+/// Two areas that are this close are of the same faces.
+pub(super) const SAME: f64 = 0.1;
+
+/// Figures of one amount that do not agree.
+#[derive(Debug, PartialEq, serde::Serialize)]
+pub(in crate::ifc) struct Implausible {
+    quantity: &'static str,
+    stated: Option<f64>,
+    property: Option<f64>,
+    geometry: Option<f64>,
+    /// The figure that is counted.
+    taken: Option<FigureSource>,
+    reason: String,
+}
+
+/// What the figures of one amount are judged by: the smallest and the largest that may be.
+pub(super) struct Judge {
+    least: f64,
+    most: f64,
+    /// Who says what, as a clause of a sentence.
+    says: String,
+}
+
+impl Judge {
+    /// What lies between `least` and `most`, of which `shown` is said.
+    pub(super) fn new(least: f64, most: f64, who: &str, figure: f64, unit: &str) -> Option<Self> {
+        (most > 0.0).then(|| Self {
+            least,
+            most,
+            says: format!("{who} {} {unit}", shown(figure)),
+        })
+    }
+
+    pub(super) fn agrees(&self, figure: f64) -> bool {
+        (figure >= self.least && figure <= self.most)
+            || ((0.0..SMALL).contains(&figure) && self.least < SMALL)
+    }
+}
+
+/// What is said of one amount of an element.
+pub(super) struct Amount {
+    pub(super) quantity: &'static str,
+    pub(super) unit: &'static str,
+    pub(super) stated: Option<f64>,
+    pub(super) property: Option<(f64, String)>,
+    pub(super) geometry: Option<f64>,
+    /// The geometry agrees with the element's own dimensions.
+    pub(super) confirmed: bool,
+    /// Units that tools confuse with that of the amount, and how many times larger its figures are.
+    pub(super) confused: &'static [(&'static str, f64)],
+    pub(super) judge: Option<Judge>,
+}
+
+pub(super) const VOLUME_UNITS: &[(&str, f64)] = &[
+    ("mm³", 1e9),
+    ("cm³", 1e6),
+    ("litres", 1e3),
+    ("ft³", 35.3147),
+];
+pub(super) const AREA_UNITS: &[(&str, f64)] = &[("mm²", 1e6), ("cm²", 1e4), ("ft²", 10.7639)];
+pub(super) const LENGTH_UNITS: &[(&str, f64)] = &[("mm", 1e3), ("cm", 1e2), ("ft", 3.28084)];
+
+impl Amount {
+    /// The figure to count. Figures that do not agree are added to `implausible`.
+    pub(super) fn settle(
+        mut self,
+        implausible: &mut Vec<Implausible>,
+    ) -> Option<(f64, FigureSource)> {
+        // Tools write zero for what they did not measure.
+        let other = self.property.as_ref().map(|it| it.0).or(self.geometry);
+        self.stated = self.stated.filter(|it| *it != 0.0 || other.is_none());
+        let other = self.stated.or(self.geometry);
+        self.property = self.property.filter(|it| it.0 != 0.0 || other.is_none());
+
+        let wrong = |figure: f64| {
+            figure < 0.0
+                || self
+                    .judge
+                    .as_ref()
+                    .is_some_and(|judge| !judge.agrees(figure))
+        };
+        let mut figures: Vec<(f64, FigureSource)> = Vec::new();
+        figures.extend(self.stated.map(|it| (it, FigureSource::QuantitySet)));
+        let property = self.property.clone();
+        figures.extend(property.map(|(it, from)| (it, FigureSource::Property(from))));
+        let all = figures.iter().map(|(figure, _)| *figure);
+        let at_odds = matches!(figures[..], [(one, _), (other, _)] if apart(one, other));
+        if !at_odds && !all.clone().any(wrong) {
+            let first = figures.into_iter().next();
+            return first.or_else(|| Some((self.geometry?, FigureSource::Geometry)));
+        }
+        let right = figures.iter().find(|(figure, _)| !wrong(*figure));
+        // A figure that is right in another unit confirms the geometry as well.
+        let unit = self.geometry.and_then(|geometry| {
+            let first = figures.first()?.0;
+            let mut units = self.confused.iter();
+            units.find(|(_, times)| (first / times - geometry).abs() <= SAME * geometry)
+        });
+        let geometry = self.geometry.filter(|_| self.confirmed || unit.is_some());
+        let taken = match (&self.judge, right, geometry) {
+            (Some(_), Some(right), _) => Some(right.clone()),
+            (_, _, Some(geometry)) => Some((geometry, FigureSource::Geometry)),
+            _ => None,
+        };
+        let said = figures
+            .iter()
+            .map(|(figure, from)| format!("the {from} says {} {}", shown(*figure), self.unit));
+        let says: Vec<String> = said.chain(self.judge.map(|judge| judge.says)).collect();
+        let taken_from = taken.as_ref().map(|(_, from)| from.clone());
+        let end = match (&taken_from, unit) {
+            (Some(from), Some((unit, _))) => format!("the first is in {unit}, the {from} counts"),
+            (Some(from), None) => format!("the {from} counts"),
+            (None, _) => "none counts".to_owned(),
+        };
+        implausible.push(Implausible {
+            quantity: self.quantity,
+            stated: self.stated,
+            property: self.property.map(|(figure, _)| figure),
+            geometry: self.geometry,
+            taken: taken_from,
+            reason: format!("{}; {end}", says.join(", ")),
+        });
+        taken
+    }
+}
+
+/// Whether two figures of one amount cannot both be right.
+fn apart(one: f64, other: f64) -> bool {
+    let (least, most) = (one.min(other), one.max(other));
+    most > SMALL && least * FACTOR < most
+}
+
+/// A figure as people read it.
+pub(super) fn shown(figure: f64) -> String {
+    let decimals = match figure.abs() {
+        large if large >= 1000.0 => 0,
+        large if large >= 1.0 => 2,
+        _ => 4,
+    };
+    let text = format!("{figure:.decimals$}");
+    let whole = text.find('.').unwrap_or(text.len());
+    let mut out = String::new();
+    for (at, letter) in text.char_indices() {
+        let digits = at > 0 && text.as_bytes()[at - 1].is_ascii_digit();
+        if digits && at < whole && (whole - at) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(letter);
+    }
+    out
+}

@@ -1,0 +1,366 @@
+//! The figures that an element is counted by: stated quantities first, then properties, then the geometry; and whether they agree.
+
+mod amount;
+
+use std::fmt;
+
+use serde::ser::{Serialize, Serializer};
+
+use amount::{AREA_UNITS, Amount, FACTOR, Implausible, Judge, LENGTH_UNITS, SAME, VOLUME_UNITS};
+
+use super::values::figures::{AreaName, Figure, FigureName, Figures};
+
+/// What the geometry of an element measures, in metres; what it could not measure is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Measured {
+    pub(super) volume: Option<f64>,
+    /// The faces that look up, projected.
+    pub(super) top_area: Option<f64>,
+    /// The faces that look in the direction of the largest vertical area, projected.
+    pub(super) main_side_area: Option<f64>,
+    /// All vertical faces.
+    pub(super) side_area: Option<f64>,
+    pub(super) height: Option<f64>,
+    /// Along the longest axis.
+    pub(super) length: Option<f64>,
+}
+
+/// What the model says of an element's amounts.
+pub(super) struct Claims<'e> {
+    pub(super) ifc_type: &'e str,
+    pub(super) quantities: &'e Figures,
+    pub(super) properties: &'e Figures,
+    /// Of all layers together, in metres.
+    pub(super) thickness: Option<f64>,
+}
+
+/// Where a figure comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum FigureSource {
+    QuantitySet,
+    /// The set and the property, `Dimensions.Volume`.
+    Property(String),
+    Geometry,
+}
+
+impl fmt::Display for FigureSource {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::QuantitySet => f.write_str("quantity set"),
+            Self::Property(from) => write!(f, "property set: {from}"),
+            Self::Geometry => f.write_str("geometry"),
+        }
+    }
+}
+
+impl Serialize for FigureSource {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// What an area is of. Areas of different kinds are never added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub(super) enum AreaKind {
+    #[serde(rename = "net side")]
+    NetSide,
+    #[serde(rename = "gross side")]
+    GrossSide,
+    #[serde(rename = "net footprint")]
+    NetFootprint,
+    #[serde(rename = "gross footprint")]
+    GrossFootprint,
+    #[serde(rename = "surface")]
+    Surface,
+    #[serde(rename = "not stated")]
+    NotStated,
+}
+
+/// The figures to count.
+#[derive(Debug, PartialEq, serde::Serialize)]
+pub(super) struct Takeoff {
+    pub(super) volume_m3: Option<f64>,
+    volume_from: Option<FigureSource>,
+    area_m2: Option<f64>,
+    area_kind: Option<AreaKind>,
+    area_from: Option<FigureSource>,
+    length_m: Option<f64>,
+    length_from: Option<FigureSource>,
+    height_m: Option<f64>,
+    height_from: Option<FigureSource>,
+    pub(super) implausible: Vec<Implausible>,
+}
+
+/// What a class of elements is counted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// By the side: walls, doors, windows.
+    Upright,
+    /// Seen from above: slabs, footings.
+    Flat,
+    /// Seen from above, but stated along the slope.
+    Roof,
+    /// By the larger of both.
+    Cover,
+    /// By the length.
+    Linear,
+    Other,
+}
+
+impl Shape {
+    fn of(ifc_type: &str) -> Self {
+        let begins = |names: &[&str]| names.iter().any(|name| ifc_type.starts_with(name));
+        if begins(&["IfcWall", "IfcDoor", "IfcWindow", "IfcCurtainWall"]) {
+            Self::Upright
+        } else if begins(&["IfcSlab", "IfcFooting"]) {
+            Self::Flat
+        } else if ifc_type == "IfcRoof" {
+            Self::Roof
+        } else if ifc_type == "IfcCovering" {
+            Self::Cover
+        } else if begins(&["IfcBeam", "IfcColumn", "IfcMember", "IfcPile", "IfcRailing"])
+            || ifc_type.ends_with("Segment")
+        {
+            Self::Linear
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// How little of the box around it a solid may fill: a thin-walled tube fills about a hundredth.
+const HOLLOW: f64 = 0.01;
+
+/// How much of a wall openings may take away.
+const OPEN: f64 = 0.1;
+
+impl Claims<'_> {
+    /// What judges a volume: the geometry, else the element's own dimensions.
+    fn volume_judge(&self, measured: &Measured) -> Option<Judge> {
+        let gross = [self.quantities, self.properties]
+            .iter()
+            .any(|it| matches!(&it.volume, Some(it) if it.name == FigureName::GrossVolume));
+        match measured.volume {
+            Some(volume) => {
+                let more = if gross { FACTOR / OPEN } else { FACTOR };
+                Judge::new(
+                    volume / FACTOR,
+                    volume * more,
+                    "the geometry says",
+                    volume,
+                    "m³",
+                )
+            }
+            None => self.dimensions(),
+        }
+    }
+
+    /// The volume that the element's own dimensions allow.
+    fn dimensions(&self) -> Option<Judge> {
+        let stated = self.quantities;
+        let plane = matches!(Shape::of(self.ifc_type), Shape::Upright | Shape::Flat)
+            && (self.ifc_type.starts_with("IfcWall") || self.ifc_type.starts_with("IfcSlab"));
+        let thickness = if self.ifc_type.starts_with("IfcWall") {
+            stated.width.or(self.thickness)
+        } else {
+            self.thickness.or(stated.depth).or(stated.width)
+        };
+        let area = stated
+            .area
+            .as_ref()
+            .or(self.properties.area.as_ref())
+            .filter(|_| plane);
+        let area = area.filter(|it| it.name != FigureName::Area(AreaName::Surface));
+        if let (Some(area), Some(thickness)) = (area, thickness.filter(|_| plane)) {
+            let volume = area.value * thickness;
+            let net = matches!(
+                area.name,
+                FigureName::Area(AreaName::Net | AreaName::NetSide)
+            );
+            let least = volume * if net { 1.0 / FACTOR } else { OPEN };
+            return Judge::new(
+                least,
+                volume * FACTOR,
+                "area and thickness give",
+                volume,
+                "m³",
+            );
+        }
+        let length = stated.length.as_ref().map(|it| it.value);
+        if let (Some(section), Some(length)) = (stated.cross_section, length) {
+            let volume = section * length;
+            let least = volume * OPEN;
+            return Judge::new(
+                least,
+                volume * FACTOR,
+                "section and length give",
+                volume,
+                "m³",
+            );
+        }
+        let volume = length? * stated.width? * stated.height.or(stated.depth)?;
+        let least = volume * HOLLOW;
+        Judge::new(
+            least,
+            volume * FACTOR,
+            "length, width and height give",
+            volume,
+            "m³",
+        )
+    }
+
+    /// The area to count, and what it is of.
+    fn area(
+        &self,
+        measured: &Measured,
+        implausible: &mut Vec<Implausible>,
+    ) -> Option<(AreaKind, (f64, FigureSource))> {
+        let shape = Shape::of(self.ifc_type);
+        // Panes behind one another are seen once.
+        let box_side = measured
+            .height
+            .zip(measured.length)
+            .map(|(it, length)| it * length);
+        let side = measured.main_side_area.zip(box_side);
+        let side = side.map(|(it, most)| (AreaKind::NetSide, it.min(most)));
+        let top = measured.top_area.map(|it| (AreaKind::NetFootprint, it));
+        let seen = match shape {
+            Shape::Upright => side,
+            Shape::Flat | Shape::Roof => top,
+            Shape::Cover => match (side, top) {
+                (Some(side), Some(top)) if top.1 >= side.1 => Some(top),
+                (side, top) => side.or(top),
+            },
+            Shape::Linear | Shape::Other => None,
+        };
+        let seen = seen.filter(|it| it.1 > 0.0);
+        // Of a curved wall, the faces that look to one side are less than one face.
+        let half = measured.side_area.map(|it| it / 2.0);
+        let half = half.filter(|_| matches!(seen, Some((AreaKind::NetSide, _))));
+        let kind_of = |figure: &Figure| match (self.kind(shape, figure), seen) {
+            (AreaKind::NotStated, Some((kind, area))) => {
+                let same = |it: f64| (figure.value - it).abs() <= SAME * it;
+                // An area of unknown faces counts only if the geometry tells them, or tells nothing.
+                (same(area) || half.is_some_and(same)).then_some(kind)
+            }
+            (AreaKind::Surface, Some(_)) => None,
+            (kind, _) => Some(kind),
+        };
+        let known = |figure: &Option<Figure>| {
+            let figure = figure.as_ref()?;
+            Some((kind_of(figure)?, figure.value, figure.from.clone()))
+        };
+        let stated = known(&self.quantities.area);
+        let property = known(&self.properties.area);
+        let kind = stated.as_ref().or(property.as_ref()).map(|it| it.0);
+        let kind = kind.or(seen.map(|it| it.0))?;
+        let judge = seen.and_then(|(_, area)| {
+            let gross = matches!(kind, AreaKind::GrossSide | AreaKind::GrossFootprint);
+            let most =
+                area.max(half.unwrap_or_default()) * if gross { FACTOR / OPEN } else { FACTOR };
+            Judge::new(area / FACTOR, most, "the geometry says", area, "m²")
+        });
+        let amount = Amount {
+            quantity: "area",
+            unit: "m²",
+            stated: stated.map(|it| it.1),
+            property: property.filter(|it| it.0 == kind).map(|it| (it.1, it.2)),
+            geometry: seen.map(|it| it.1),
+            confirmed: false,
+            confused: AREA_UNITS,
+            judge,
+        };
+        let (area, from) = amount.settle(implausible)?;
+        Some((kind, (area, from)))
+    }
+
+    /// What a stated area is of.
+    fn kind(&self, shape: Shape, figure: &Figure) -> AreaKind {
+        let FigureName::Area(name) = figure.name else {
+            return AreaKind::NotStated;
+        };
+        let opening =
+            self.ifc_type.starts_with("IfcDoor") || self.ifc_type.starts_with("IfcWindow");
+        match (name, shape) {
+            (AreaName::NetSide, _) | (AreaName::Net, Shape::Upright) => AreaKind::NetSide,
+            (AreaName::GrossSide, _) | (AreaName::Gross, Shape::Upright) => AreaKind::GrossSide,
+            (AreaName::Surface, _) => AreaKind::Surface,
+            (AreaName::Net, Shape::Flat) => AreaKind::NetFootprint,
+            (AreaName::Gross, Shape::Flat) => AreaKind::GrossFootprint,
+            // Nothing is cut out of them.
+            (AreaName::Plain, Shape::Upright) if opening => AreaKind::NetSide,
+            _ => AreaKind::NotStated,
+        }
+    }
+}
+
+/// The figures to count of an element.
+pub(super) fn of(claims: &Claims, measured: Option<&Measured>) -> Takeoff {
+    let shape = Shape::of(claims.ifc_type);
+    let measured = measured.copied().unwrap_or_default();
+    let property = |figure: &Option<Figure>| figure.as_ref().map(|it| (it.value, it.from.clone()));
+    let value = |figure: &Option<Figure>| figure.as_ref().map(|it| it.value);
+    let mut implausible = Vec::new();
+    let own = claims.dimensions();
+    let volume = Amount {
+        quantity: "volume",
+        unit: "m³",
+        stated: value(&claims.quantities.volume),
+        property: property(&claims.properties.volume),
+        geometry: measured.volume,
+        confirmed: own
+            .zip(measured.volume)
+            .is_some_and(|(own, volume)| own.agrees(volume)),
+        confused: VOLUME_UNITS,
+        judge: claims.volume_judge(&measured),
+    };
+    let volume = volume.settle(&mut implausible);
+    let area = claims.area(&measured, &mut implausible);
+    // What is bent is longer than its box.
+    let straight = shape == Shape::Linear || claims.ifc_type.starts_with("IfcWall");
+    let length = measured.length.filter(|_| straight);
+    let judge = length.and_then(|length| {
+        let least = length.min(measured.height.unwrap_or(length));
+        Judge::new(
+            least / FACTOR,
+            length * FACTOR,
+            "the geometry says",
+            length,
+            "m",
+        )
+    });
+    let length = Amount {
+        quantity: "length",
+        unit: "m",
+        stated: value(&claims.quantities.length),
+        property: property(&claims.properties.length),
+        geometry: length,
+        confirmed: false,
+        confused: LENGTH_UNITS,
+        judge,
+    };
+    let length = length.settle(&mut implausible);
+    let stated = claims.quantities.height.filter(|it| *it > 0.0);
+    let height = stated.map(|it| (it, FigureSource::QuantitySet));
+    let height = height.or_else(|| Some((measured.height?, FigureSource::Geometry)));
+    let (volume_m3, volume_from) = volume.unzip();
+    let (length_m, length_from) = length.unzip();
+    let (height_m, height_from) = height.unzip();
+    let (area_kind, area) = area.unzip();
+    let (area_m2, area_from) = area.unzip();
+    Takeoff {
+        volume_m3,
+        volume_from,
+        area_m2,
+        area_kind,
+        area_from,
+        length_m,
+        length_from,
+        height_m,
+        height_from,
+        implausible,
+    }
+}
+
+#[cfg(test)]
+mod tests;

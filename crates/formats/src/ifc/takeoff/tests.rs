@@ -1,0 +1,276 @@
+use super::amount::shown;
+use super::*;
+use serde_json::{Value, json};
+
+/// Figures of names and values in `set`.
+fn figures(set: &str, figures: &[(&str, f64)]) -> Figures {
+    let mut all = Figures::default();
+    for (name, value) in figures {
+        let from = || {
+            if set.is_empty() {
+                String::new()
+            } else {
+                format!("{set}.{name}")
+            }
+        };
+        all.offer(FigureName::of(name).unwrap(), *value, from);
+    }
+    all
+}
+
+fn counted(
+    ifc_type: &str,
+    quantities: &[(&str, f64)],
+    properties: &[(&str, f64)],
+    measured: Option<Measured>,
+) -> Value {
+    let claims = Claims {
+        ifc_type,
+        quantities: &figures("", quantities),
+        properties: &figures("Dimensions", properties),
+        thickness: Some(0.2),
+    };
+    serde_json::to_value(of(&claims, measured.as_ref())).unwrap()
+}
+
+/// A wall of 5 m by 3 m by 0.2 m.
+const WALL: Measured = Measured {
+    volume: Some(3.0),
+    top_area: Some(1.0),
+    main_side_area: Some(15.0),
+    side_area: Some(31.2),
+    height: Some(3.0),
+    length: Some(5.0),
+};
+
+/// A slab of 10 m by 4 m by 0.2 m.
+const SLAB: Measured = Measured {
+    volume: Some(8.0),
+    top_area: Some(40.0),
+    main_side_area: Some(2.0),
+    side_area: Some(5.6),
+    height: Some(0.2),
+    length: Some(10.0),
+};
+
+#[test]
+fn stated_quantities_count_before_properties_before_the_geometry() {
+    let quantities = [
+        ("NetVolume", 2.9),
+        ("GrossSideArea", 16.0),
+        ("Length", 5.1),
+        ("Height", 3.1),
+    ];
+    let properties = [("Volume", 2.8), ("Area", 15.0), ("Length", 5.0)];
+    assert_eq!(
+        counted("IfcWall", &quantities, &properties, Some(WALL)),
+        json!({
+            "volume_m3": 2.9, "volume_from": "quantity set",
+            "area_m2": 16.0, "area_kind": "gross side", "area_from": "quantity set",
+            "length_m": 5.1, "length_from": "quantity set", "height_m": 3.1, "height_from": "quantity set",
+            "implausible": []
+        })
+    );
+    assert_eq!(
+        counted("IfcWall", &[], &properties, Some(WALL)),
+        json!({
+            "volume_m3": 2.8, "volume_from": "property set: Dimensions.Volume",
+            "area_m2": 15.0, "area_kind": "net side", "area_from": "property set: Dimensions.Area",
+            "length_m": 5.0, "length_from": "property set: Dimensions.Length",
+            "height_m": 3.0, "height_from": "geometry", "implausible": []
+        })
+    );
+    assert_eq!(
+        counted("IfcWall", &[], &[], Some(WALL)),
+        json!({
+            "volume_m3": 3.0, "volume_from": "geometry",
+            "area_m2": 15.0, "area_kind": "net side", "area_from": "geometry",
+            "length_m": 5.0, "length_from": "geometry", "height_m": 3.0, "height_from": "geometry",
+            "implausible": []
+        })
+    );
+    assert_eq!(
+        counted("IfcWall", &[], &[], None),
+        json!({
+            "volume_m3": null, "volume_from": null, "area_m2": null, "area_kind": null, "area_from": null,
+            "length_m": null, "length_from": null, "height_m": null, "height_from": null, "implausible": []
+        })
+    );
+}
+
+#[test]
+fn an_area_is_of_one_kind() {
+    let area = |ifc_type: &str, quantities: &[(&str, f64)], measured: Option<Measured>| {
+        let counted = counted(ifc_type, quantities, &[], measured);
+        let from = counted["area_from"].as_str().unwrap_or("none").to_owned();
+        let kind = counted["area_kind"].as_str().unwrap_or("none").to_owned();
+        (counted["area_m2"].as_f64().unwrap_or(-1.0), kind, from)
+    };
+    let is = |area: f64, kind: &str, from: &str| (area, kind.to_owned(), from.to_owned());
+    for (ifc_type, name, kind) in [
+        ("IfcWallStandardCase", "NetSideArea", "net side"),
+        ("IfcWall", "Area", "not stated"),
+        ("IfcSlab", "NetArea", "net footprint"),
+        ("IfcSlab", "GrossArea", "gross footprint"),
+        ("IfcSlab", "Area", "not stated"),
+        ("IfcRoof", "NetArea", "not stated"),
+        ("IfcDoor", "Area", "net side"),
+        ("IfcBeam", "OuterSurfaceArea", "surface"),
+        ("IfcPlate", "NetArea", "not stated"),
+    ] {
+        assert_eq!(
+            area(ifc_type, &[(name, 2.0)], None),
+            is(2.0, kind, "quantity set"),
+            "{ifc_type} {name}"
+        );
+    }
+    // The geometry tells what a plain area is of; if it is of other faces, those of the geometry count.
+    assert_eq!(
+        area("IfcWall", &[("Area", 14.8)], Some(WALL)),
+        is(14.8, "net side", "quantity set")
+    );
+    assert_eq!(
+        area("IfcWall", &[("Area", 1.0)], Some(WALL)),
+        is(15.0, "net side", "geometry")
+    );
+    assert_eq!(
+        area("IfcWall", &[("TotalSurfaceArea", 33.2)], Some(WALL)),
+        is(15.0, "net side", "geometry")
+    );
+    assert_eq!(
+        area("IfcSlab", &[], Some(SLAB)),
+        is(40.0, "net footprint", "geometry")
+    );
+    assert_eq!(
+        area("IfcCovering", &[], Some(SLAB)),
+        is(40.0, "net footprint", "geometry")
+    );
+    assert_eq!(
+        area("IfcCovering", &[], Some(WALL)),
+        is(15.0, "net side", "geometry")
+    );
+    assert_eq!(area("IfcBeam", &[], Some(SLAB)), is(-1.0, "none", "none"));
+    assert_eq!(
+        counted("IfcSlab", &[], &[], Some(SLAB))["length_m"],
+        Value::Null
+    );
+}
+
+#[test]
+fn of_figures_that_are_apart_the_one_that_the_geometry_confirms_counts() {
+    let volume = |quantities: &[(&str, f64)], properties: &[(&str, f64)], measured| {
+        let counted = counted("IfcSlab", quantities, properties, measured);
+        (
+            counted["volume_m3"].clone(),
+            counted["volume_from"].clone(),
+            counted["implausible"].clone(),
+        )
+    };
+    let litres = [("NetVolume", 8000.0)];
+    let right = [("Volume", 8.1)];
+    assert_eq!(
+        volume(&litres, &right, Some(SLAB)),
+        (
+            json!(8.1),
+            json!("property set: Dimensions.Volume"),
+            json!([{
+                "quantity": "volume", "stated": 8000.0, "property": 8.1, "geometry": 8.0,
+                "taken": "property set: Dimensions.Volume",
+                "reason": "the quantity set says 8,000 m³, the property set: Dimensions.Volume says 8.10 m³, \
+                           the geometry says 8.00 m³; the property set: Dimensions.Volume counts"
+            }])
+        )
+    );
+    let (none, from, why) = volume(&litres, &right, None);
+    assert_eq!((none, from), (Value::Null, Value::Null));
+    assert_eq!(why[0]["taken"], Value::Null);
+    let (none, _, why) = volume(&[("NetVolume", 700.0)], &[], Some(SLAB));
+    assert_eq!((none, &why[0]["geometry"]), (Value::Null, &json!(8.0)));
+    let (taken, from, why) = volume(&[("NetVolume", 8.1e9)], &[], Some(SLAB));
+    assert_eq!((taken, from), (json!(8.0), json!("geometry")));
+    assert_eq!(
+        why[0]["reason"],
+        "the quantity set says 8,100,000,000 m³, the geometry says 8.00 m³; the first is in mm³, the geometry counts"
+    );
+    // Within a factor of 2, and where openings are not taken off, nothing is wrong.
+    assert_eq!(volume(&[("NetVolume", 15.0)], &[], Some(SLAB)).2, json!([]));
+    assert_eq!(
+        volume(&[("GrossVolume", 30.0)], &[], Some(SLAB)).2,
+        json!([])
+    );
+    // Zero is what tools write for what they did not measure.
+    assert_eq!(volume(&[("NetVolume", 0.0)], &[], Some(SLAB)).0, json!(8.0));
+    assert_eq!(volume(&[("NetVolume", 0.0)], &right, None).0, json!(8.1));
+    assert_eq!(volume(&[("NetVolume", 0.0)], &[], None).0, json!(0.0));
+    assert_eq!(volume(&[("NetVolume", -8.0)], &[], None).0, Value::Null);
+    // Small figures are rounded.
+    assert_eq!(
+        volume(&[("NetVolume", 0.001)], &[("Volume", 0.009)], None).0,
+        json!(0.001)
+    );
+}
+
+#[test]
+fn dimensions_judge_where_no_geometry_does() {
+    let volume = |ifc_type: &str, quantities: &[(&str, f64)], properties: &[(&str, f64)]| {
+        let counted = counted(ifc_type, quantities, properties, None);
+        (
+            counted["volume_m3"].clone(),
+            counted["implausible"][0]["reason"].clone(),
+        )
+    };
+    assert_eq!(
+        volume("IfcSlab", &[("NetVolume", 8000.0), ("NetArea", 40.0)], &[]),
+        (
+            Value::Null,
+            json!("the quantity set says 8,000 m³, area and thickness give 8.00 m³; none counts")
+        )
+    );
+    assert_eq!(
+        volume(
+            "IfcSlab",
+            &[("NetVolume", 8000.0), ("NetArea", 40.0)],
+            &[("Volume", 8.0)]
+        )
+        .0,
+        json!(8.0)
+    );
+    assert_eq!(
+        volume("IfcWall", &[("NetVolume", 2.0), ("NetSideArea", 15.0)], &[]).0,
+        json!(2.0)
+    );
+    let beam = [("Length", 6.0), ("Width", 0.2), ("Height", 0.4)];
+    let with = |volume: f64| [&beam[..], &[("NetVolume", volume)]].concat();
+    assert_eq!(
+        volume("IfcBeam", &with(0.03), &[]).0,
+        json!(0.03),
+        "a hollow section"
+    );
+    assert_eq!(volume("IfcBeam", &with(480.0), &[]).0, Value::Null);
+    let section = [
+        ("Length", 6.0),
+        ("CrossSectionArea", 0.08),
+        ("NetVolume", 480.0),
+    ];
+    assert_eq!(volume("IfcColumn", &section, &[]).0, Value::Null);
+    // Where the dimensions and the geometry agree, the geometry counts.
+    let slab = [("NetVolume", 8000.0), ("NetArea", 40.0)];
+    let counted = counted("IfcSlab", &slab, &[], Some(SLAB));
+    assert_eq!(
+        (&counted["volume_m3"], &counted["implausible"][0]["taken"]),
+        (&json!(8.0), &json!("geometry"))
+    );
+}
+
+#[test]
+fn figures_are_shown_as_people_read_them() {
+    for (figure, text) in [
+        (168_172_000_161.0, "168,172,000,161"),
+        (1234.5, "1,234"),
+        (999.994, "999.99"),
+        (0.0123, "0.0123"),
+        (-1500.0, "-1,500"),
+    ] {
+        assert_eq!(shown(figure), text);
+    }
+}
