@@ -30,14 +30,14 @@ impl WrittenTabs {
         let found = self.headers.iter().position(|own| own == header);
         found.ok_or_else(|| format!("sheet {sheet:?} has no column {header:?}"))
     }
+}
 
-    /// Returns the cells of a column on a tab, such as `Elements!$C$2:$C$301`.
-    fn range(&self, tab: &(String, u32), column: usize) -> String {
-        let (name, rows) = tab;
-        let letters = column_number_to_name(column as u16);
-        let name = quote_sheet_name(name);
-        format!("{name}!${letters}$2:${letters}${}", rows + 1)
-    }
+/// Returns the cells of a column on a tab, such as `Elements!$C$2:$C$301`.
+fn range(tab: &(String, u32), column: usize) -> String {
+    let (name, rows) = tab;
+    let letters = column_number_to_name(column as u16);
+    let name = quote_sheet_name(name);
+    format!("{name}!${letters}$2:${letters}${}", rows + 1)
 }
 
 /// The complete sheets of a workbook by name.
@@ -87,8 +87,8 @@ impl Sum {
         });
         let tabs = of.tabs.iter().filter(|(_, rows)| *rows > 0).map(|tab| {
             let first = places.is_empty().then_some(0);
-            let summed = sum.or(first).map(|column| of.range(tab, column));
-            let ranges = places.iter().map(|&column| of.range(tab, column));
+            let summed = sum.or(first).map(|column| range(tab, column));
+            let ranges = places.iter().map(|&column| range(tab, column));
             (summed, ranges.collect())
         });
         Ok(Self {
@@ -156,7 +156,7 @@ pub(crate) fn choices(column: &ColumnRef, sheets: &Sheets) -> Result<Option<Stri
     let of = sheet(sheets, &column.sheet)?;
     let at = of.column(&column.sheet, &column.header)?;
     let first = of.tabs.first().filter(|(_, rows)| *rows > 0);
-    Ok(first.map(|tab| format!("={}", of.range(tab, at))))
+    Ok(first.map(|tab| format!("={}", range(tab, at))))
 }
 
 #[cfg(test)]

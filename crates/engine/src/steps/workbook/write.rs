@@ -164,11 +164,9 @@ fn pick(
     }
     let mut picked = vec![None; cells];
     for (&column, name) in columns.iter().zip(found) {
-        let position = match name {
-            Value::Null => None,
-            Value::String(name) => names.iter().position(|known| known == name),
-            _ => None,
-        };
+        let position = name
+            .as_str()
+            .and_then(|name| names.iter().position(|&known| known == name));
         if position.is_none() && !name.is_null() {
             let known = names.join(", ");
             return Err(format!("`[formulas]` has no {name}; it has {known}"));
