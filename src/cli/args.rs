@@ -69,6 +69,11 @@ Examples:
   milepost accept classify/batch_3 --why \"checked by M. Lang\"
   milepost accept classify --change file --why \"a comment in the prompt\"";
 
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  milepost import-review ~/Downloads/report.xlsx
+  milepost import-review report.xlsx --who \"M. Lang\" --why \"seen on site\"";
+
 const LOG_EXAMPLES: &str = "\
 Examples:
   milepost log                       show the latest events
@@ -236,6 +241,19 @@ pub(crate) enum Command {
         #[arg(long, value_name = "KIND")]
         change: Vec<String>,
     },
+    /// Add the corrections that a person typed into a report's workbook to the corrections of the workspace
+    #[command(after_help = IMPORT_EXAMPLES)]
+    ImportReview {
+        /// The workbook (.xlsx), saved after editing
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Name of the person, for rows that name none [default: the user]
+        #[arg(long, value_name = "NAME")]
+        who: Option<String>,
+        /// Reason, for rows that give none
+        #[arg(long, value_name = "TEXT")]
+        why: Option<String>,
+    },
     /// Show the stages, their state, and the files that flow between them
     Graph {
         /// Print a Mermaid flowchart
@@ -323,6 +341,7 @@ impl Command {
             Self::Verify { .. } => "verify",
             Self::Params { .. } => "params",
             Self::Accept { .. } => "accept",
+            Self::ImportReview { .. } => "import-review",
             Self::Graph { .. } => "graph",
             Self::Diff { .. } => "diff",
             Self::Init { .. } => "init",

@@ -16,6 +16,7 @@ use milepost_engine::ops;
 use milepost_engine::ops::change::accept::AcceptOptions;
 use milepost_engine::ops::change::clean::CleanOptions;
 use milepost_engine::ops::change::gc::GcOptions;
+use milepost_engine::ops::change::import_review::{ImportOptions, import_review};
 use milepost_engine::ops::exit_code::{FAILED, MODIFIED, WAITING, exit_code};
 use milepost_engine::ops::inspect::diff::DiffOptions;
 use milepost_engine::ops::inspect::log::LogOptions;
@@ -175,6 +176,15 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             };
             let accepted = ops::change::accept::accept(&request(Values::default())?, &options)?;
             tell(printer, &accepted, view::accept::accept)
+        }
+        Some(Command::ImportReview { file, who, why }) => {
+            let file = environment.folder.join(file);
+            let options = ImportOptions { file, who, why };
+            let imported = import_review(&request(Values::default())?, &options)?;
+            let invocation = settings::invocation(&cli.everywhere, environment, Vec::new());
+            tell(printer, &imported, |imported| {
+                view::import_review::import_review(imported, &invocation)
+            })
         }
         Some(Command::Graph { mermaid }) => {
             let graph = ops::inspect::graph::graph(&request(Values::default())?)?;

@@ -6,6 +6,7 @@ pub mod clean;
 pub mod diff;
 pub mod external;
 pub mod graph;
+pub(crate) mod import_review;
 pub mod init;
 pub mod log;
 pub(crate) mod orchestrate;

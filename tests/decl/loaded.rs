@@ -51,7 +51,14 @@ fn defaults_are_filled_in() {
     ];
     let names: Vec<&str> = fixed
         .into_iter()
-        .chain(["batch", "classified", "run", "overrides", "element"])
+        .chain([
+            "batch",
+            "classified",
+            "run",
+            "overrides",
+            "element",
+            "question",
+        ])
         .collect();
     assert_eq!(*result.vars, *names);
     assert_eq!(classify.scope_names(), names[..11]);

@@ -14,6 +14,7 @@ mod freshness;
 mod gated;
 mod glance;
 mod http;
+mod import_review;
 mod language;
 mod letters;
 mod limits;

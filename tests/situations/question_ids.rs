@@ -30,7 +30,7 @@ schema = "schemas/word.schema.json"
 result = "filters/result.jq"
 
 [outputs]
-words = { path = "outputs/{{ batch.stem }}.json", schema = false }
+words = { path = "intermediate/words/{{ batch.stem }}.json", schema = false }
 "#;
 
 fn project(result: &str) -> Project {
@@ -55,7 +55,7 @@ fn project(result: &str) -> Project {
 }
 
 fn results(project: &Project) -> Value {
-    project.json("workspace/outputs/batch_1.json")
+    project.json("workspace/intermediate/words/batch_1.json")
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn an_input_of_the_stage_hides_the_id() {
 
 const JOIN: &str = r#"
 [inputs]
-words = "outputs/batch_*.json"
+words = "intermediate/words/*.json"
 
 [inputs.fixes]
 path = "inputs/fixes.csv"
@@ -118,7 +118,7 @@ all = { path = "outputs/all.json", schema = false }
 "#;
 
 /// A project whose records are merged, with these corrections.
-fn merged(fixes: &str) -> Project {
+pub fn merged(fixes: &str) -> Project {
     let project = project("{id: $element.id, word, size: 1, question: $question}");
     project.write("stages/3_join.toml", JOIN);
     project.write("workspace/inputs/fixes.csv", fixes);

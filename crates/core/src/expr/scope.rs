@@ -4,6 +4,7 @@
 //! expressions use it, and a plain path reads it as a stream without loading it. A dotted name such as `batch.data` is a
 //! member of another name that is loaded only when it is mentioned.
 
+mod append;
 mod columns;
 mod content;
 mod source;
@@ -14,6 +15,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
+pub use append::append_rows;
 pub(crate) use columns::{CellType, Column, Columns};
 pub use content::{Format, Reading, lines, parse};
 pub use source::ScopeError;

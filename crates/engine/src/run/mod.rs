@@ -14,6 +14,7 @@ pub(crate) mod services;
 pub mod stop;
 pub(crate) mod world;
 
+pub(crate) use crate::steps::workbook::{ReviewSheet, read_review, review_sheets};
 pub(crate) use crate::steps::worker::JqWorkers;
 
 #[cfg(debug_assertions)]

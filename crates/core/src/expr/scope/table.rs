@@ -268,7 +268,7 @@ fn csv_fault(source: &dyn Source, error: &csv::Error) -> ScopeError {
 
 /// What stands between the cells, by the header: a spreadsheet writes semicolons where the comma is the decimal mark, and tabs
 /// where cells are copied.
-fn separator(start: &[u8]) -> u8 {
+pub(super) fn separator(start: &[u8]) -> u8 {
     let header = start.split(|&byte| byte == b'\n').next().unwrap_or(start);
     let has = |byte| header.contains(&byte);
     match (has(b','), has(b';'), has(b'\t')) {

@@ -46,6 +46,9 @@ pub enum OpsError {
     /// Outputs cannot be accepted: one reason a line.
     #[error("nothing was accepted:\n  {}", .0.join("\n  "))]
     NotAccepted(Vec<String>),
+    /// Cells of a workbook cannot be imported: one reason a line.
+    #[error("nothing was imported:\n  {}", .0.join("\n  "))]
+    NotImported(Vec<String>),
     /// Accepted content cannot be stored.
     #[error(transparent)]
     NotStored(#[from] milepost_store::store::accepted::AcceptedError),
@@ -86,6 +89,7 @@ impl OpsError {
             Self::Outside(_) => "path",
             Self::Declarations(_) => "declaration",
             Self::NotAccepted(_) | Self::NotStored(_) => "not_accepted",
+            Self::NotImported(_) => "not_imported",
             Self::Lock(_) => "in_use",
             Self::Journal(_) => "journal",
             Self::Workspace(error) if error.is_wrong_folder() => "usage",
@@ -121,6 +125,7 @@ impl OpsError {
                 "ask a person to check the workspace: `milepost verify` shows what is wrong"
             }
             Self::NotAccepted(_)
+            | Self::NotImported(_)
             | Self::NotStored(_)
             | Self::Run(_)
             | Self::Unreadable { .. }

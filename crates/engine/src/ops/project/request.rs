@@ -58,6 +58,12 @@ impl Request {
         }
     }
 
+    /// Returns the name of the person that a change is recorded under: as given, or the user of this process.
+    pub(crate) fn person(&self, given: Option<&str>) -> String {
+        let user = self.environment.get("USER").map(String::as_str);
+        given.or(user).unwrap_or("unknown").to_owned()
+    }
+
     /// Returns the time to write to files: that of `SOURCE_DATE_EPOCH`, or the present time.
     pub(crate) fn now(&self) -> Timestamp {
         self.epoch.unwrap_or_else(|| self.clock.now())

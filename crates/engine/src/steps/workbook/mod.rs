@@ -19,6 +19,7 @@ use super::{files, values};
 #[cfg(debug_assertions)]
 pub use declared::workbook_schema;
 pub use declared::{Workbook, WorkbookError};
+pub(crate) use review::{ReviewSheet, read_review, review_sheets};
 pub use write::{WrittenSheet, file_feed, write_workbook};
 
 /// Writes the workbook that a workbook file describes.

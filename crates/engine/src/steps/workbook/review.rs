@@ -1,10 +1,19 @@
-//! The columns of a sheet that a person fills in: what a workbook file declares of them.
+//! The columns of a sheet that a person fills in: what a workbook file declares of them, and reading them back.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
 
+use milepost_core::model::outcome::Outcome;
+use milepost_core::model::pipeline::Pipeline;
+use milepost_core::model::stage::Stage;
+use milepost_core::model::step::{PROGRAM_TIMEOUT, StepKind};
+use milepost_formats::xlsx::{SheetColumns, XlsxReadError};
 use serde::Deserialize;
 
-use super::declared::Sheet;
+use super::declared::{Sheet, Workbook, WorkbookError};
+use crate::steps::cancel::CancelToken;
+use crate::steps::worker::{Work, perform};
 
 /// The columns of a sheet that a person fills in. `milepost import-review` adds them to an input as corrections.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -52,6 +61,24 @@ pub(crate) struct LabelledField {
     labels: String,
 }
 
+impl ReviewField {
+    /// Returns the name of the field.
+    pub(crate) fn field(&self) -> &str {
+        match self {
+            Self::Name(field) => field,
+            Self::Labelled(labelled) => &labelled.field,
+        }
+    }
+
+    /// Returns the path of the labels.
+    pub(crate) fn labels(&self) -> Option<&str> {
+        match self {
+            Self::Name(_) => None,
+            Self::Labelled(labelled) => Some(&labelled.labels),
+        }
+    }
+}
+
 impl Review {
     /// Returns the headers of its columns: those of [`Review::fields`] in their order, then key, shared key, person and reason.
     pub(crate) fn headers(&self) -> Vec<String> {
@@ -82,4 +109,63 @@ impl Review {
             None => Ok(()),
         }
     }
+}
+
+/// A sheet with columns to fill in.
+pub(crate) struct ReviewSheet<'a> {
+    /// The stage that writes the workbook.
+    pub(crate) stage: &'a Stage,
+    /// The workbook file.
+    pub(crate) file: &'a str,
+    /// The name of the sheet.
+    pub(crate) name: String,
+    /// Its columns.
+    pub(crate) review: Review,
+}
+
+/// Returns the sheets with columns to fill in that a project declares.
+///
+/// # Errors
+/// When a workbook file is wrong.
+pub(crate) fn review_sheets(pipeline: &Pipeline) -> Result<Vec<ReviewSheet<'_>>, WorkbookError> {
+    let mut found = Vec::new();
+    for stage in &pipeline.stages {
+        for step in &stage.steps {
+            let StepKind::Xlsx(step) = &step.kind else {
+                continue;
+            };
+            let file = step.workbook.path.as_str();
+            for sheet in Workbook::parse(file, &step.workbook.text)?.sheets {
+                if let Some(review) = sheet.review {
+                    let name = sheet.name;
+                    found.push(ReviewSheet {
+                        stage,
+                        file,
+                        name,
+                        review,
+                    });
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Reads the columns of a sheet from a workbook that a person edited, in a worker. `name` is what people know the file by.
+///
+/// # Errors
+/// When the file cannot be read, or a limit ends the worker. The inner error says what is wrong with the workbook.
+pub(crate) fn read_review(
+    path: &Path,
+    name: &str,
+    sheet: &ReviewSheet<'_>,
+) -> Result<Result<SheetColumns, XlsxReadError>, Outcome> {
+    let work = Work::Xlsx {
+        path: path.as_os_str().to_owned(),
+        name: name.to_owned(),
+        sheet: sheet.name.clone(),
+        headers: sheet.review.headers(),
+    };
+    let cancel = Arc::new(CancelToken::default()).or_within(PROGRAM_TIMEOUT);
+    perform(work, None, &cancel, "", &mut std::io::sink())
 }

@@ -79,7 +79,11 @@ pub(crate) fn run<T: DeserializeOwned>(
     perform(work, ctx.stage.policy.memory, ctx.cancel, out, sink)
 }
 
-fn perform<T: DeserializeOwned>(
+/// As [`run`], without a stage.
+///
+/// # Errors
+/// As there.
+pub(crate) fn perform<T: DeserializeOwned>(
     work: Work,
     memory: Option<u64>,
     cancel: &Arc<CancelToken>,

@@ -5,14 +5,14 @@ use milepost_core::expr::jq::{Bound, Jq};
 use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::Outcome;
 use milepost_formats::ifc::{self, Measured};
-use milepost_formats::pdf_text;
+use milepost_formats::{pdf_text, xlsx};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{self, Cursor, Read, Write};
+use std::io::{self, BufReader, Cursor, Read, Write};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::mpsc::sync_channel;
@@ -20,6 +20,9 @@ use std::thread;
 
 /// The memory that reading a PDF may take if the stage declares no limit, in bytes.
 pub(crate) const PDF_MEMORY: u64 = 1 << 30;
+
+/// The memory that reading a workbook may take, in bytes.
+const XLSX_MEMORY: u64 = 1 << 30;
 
 /// The work. `path` is absolute, `name` is what people know the file by.
 #[derive(Serialize, Deserialize)]
@@ -34,6 +37,13 @@ pub(crate) enum Work {
         path: OsString,
         name: String,
         measured: Measured,
+    },
+    /// Reads columns of a workbook: `Result<SheetColumns, XlsxReadError>`.
+    Xlsx {
+        path: OsString,
+        name: String,
+        sheet: String,
+        headers: Vec<String>,
     },
     /// Runs a jq program for each input: `Vec<Result<Vec<Value>, String>>`. The values are read apart from the request, each
     /// with the depth that JSON may have.
@@ -109,6 +119,7 @@ impl Work {
                 format!("`pdf_text` of `{name}`")
             }
             Self::Ifc { name, .. } => format!("`ifc` of `{name}`"),
+            Self::Xlsx { name, .. } => format!("reading `{name}`"),
             Self::Jq { program, .. } | Self::JqStream { program, .. } => {
                 format!("the jq program `{}`", program.name)
             }
@@ -119,6 +130,7 @@ impl Work {
     pub(super) fn default_memory(&self) -> u64 {
         match self {
             Self::PdfCheck { .. } | Self::PdfText { .. } => PDF_MEMORY,
+            Self::Xlsx { .. } => XLSX_MEMORY,
             Self::Ifc { .. } | Self::Jq { .. } | Self::JqStream { .. } => 4 << 30,
         }
     }
@@ -166,6 +178,16 @@ impl Work {
                     input_failure(name, said.strip_prefix(&own).unwrap_or(&said))
                 })?;
                 serde_json::to_string(&found)
+            }
+            Self::Xlsx {
+                path,
+                name,
+                sheet,
+                headers,
+            } => {
+                let file = milepost_store::store::read::open(path);
+                let file = file.map_err(|error| input_failure(name, error))?;
+                serde_json::to_string(&xlsx::read_columns(BufReader::new(file), sheet, headers))
             }
             Self::Jq {
                 program,

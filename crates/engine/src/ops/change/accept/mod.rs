@@ -35,9 +35,7 @@ pub fn accept(request: &Request, options: &AcceptOptions) -> Result<Accepted, Op
         let message = "this workspace has no run: there is nothing to accept".to_owned();
         return Err(OpsError::Usage(message));
     }
-    let user = request.environment.get("USER").cloned();
-    let who = options.who.clone().or(user);
-    let who = who.unwrap_or_else(|| "unknown".to_owned());
+    let who = request.person(options.who.as_deref());
     let by = (who.as_str(), options.why.as_str(), opened.clock.now());
     let locked = lock_and_read(&mut opened, &request.command)?;
     let ctx = opened.context();
