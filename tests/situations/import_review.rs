@@ -103,6 +103,7 @@ fn import(project: &Project, more: &[&str]) -> (i32, String) {
     project.milepost(&[&["import-review", "edited.xlsx"], more].concat())
 }
 
+const EMPTY: &str = "id,question,field,value,who,why\n";
 const FIXES: &str = "workspace/inputs/fixes.csv";
 
 #[test]
@@ -171,7 +172,7 @@ fn one_refused_cell_imports_nothing_and_all_are_named() {
         (
             1,
             format!(
-                "error: nothing was imported:\n  Review!C4: expected a number, found the text `1,5`: write it with a decimal point\n  Review!A5: expected a reason: write one into the cell, or give `--why TEXT` for all rows without one\n  Review!6: expected a value in `Id` or `Question`, found none\n  Review!D7: expected a value of `word`, found `Anna the Fist`; did you mean `Anna the First`?\n  Review!D8: `The other` is the label of annie and bob: write one of them\n  Review!D9: `word` of `{ann}` is `annie` by inputs/fixes.csv:2, found `bob`: change or remove one of the two\n  Review!C10: `size` of `1` is `2` by Review!C2, found `3`: change or remove one of the two\n  Review!C3: value: \"many\" does not match \"^[0-9.]*$\"\n"
+                "error: nothing was imported:\n  Review!C4: expected a number, found the text `1,5`: write it with a decimal point\n  Review!A5: expected a reason: write one into the cell, or give `--why TEXT` for all rows without one\n  Review!6: expected a value in `Id` or `Question`, found none\n  Review!D7: expected a value of `word`, found `Anna the Fist`; did you mean `Anna the First`?\n  Review!D8: `The other` is the label of annie and bob: write one of them\n  Review!D9: `word` of `{ann}` is `annie` by inputs/fixes.csv:2, found `bob`: change or remove one of the two\n  Review!C10: `size` of `1` is `2` by Review!C2, found `3`: change or remove one of the two\n  Review!C3: value: \"many\" does not match ^[0-9.]*$\n"
             )
         )
     );
@@ -180,7 +181,7 @@ fn one_refused_cell_imports_nothing_and_all_are_named() {
 
 #[test]
 fn a_workbook_that_cannot_be_read_is_refused_with_the_reason() {
-    let project = project("");
+    let project = project(EMPTY);
     let said = || {
         let (code, text) = import(&project, &[]);
         assert_eq!(code, 1, "{text}");
@@ -210,12 +211,12 @@ fn a_workbook_that_cannot_be_read_is_refused_with_the_reason() {
             "nothing to import from edited.xlsx, sheet Review: no value to correct is filled in\n"
         )
     );
-    assert_eq!(project.read(FIXES), "");
+    assert_eq!(project.read(FIXES), EMPTY);
 }
 
 #[test]
 fn the_workbook_of_a_stage_that_was_edited_in_place_is_replaced() {
-    let project = project("");
+    let project = project(EMPTY);
     let rows = [json!(["heard", "Cy", null, "anna", "Ann", null, ann()])];
     workbook(&project, &HEADER, &rows);
     project.rename("edited.xlsx", "workspace/outputs/book.xlsx");
