@@ -144,7 +144,8 @@ impl Work {
             Self::PdfCheck { .. }
             | Self::PdfText { .. }
             | Self::Jq { .. }
-            | Self::JqStream { .. } => 1,
+            | Self::JqStream { .. }
+            | Self::Xlsx { .. } => 1,
         }
     }
 
