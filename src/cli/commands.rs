@@ -129,7 +129,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             let found = ops::change::params::params(&request)?;
             let invocation = settings::invocation(&cli.everywhere, environment, Vec::new());
             tell(printer, &found, |found| {
-                view::params::params(printer.out, found, &invocation)
+                view::change::params::params(printer.out, found, &invocation)
             })
         }
         Some(Command::Why { what, values }) => {
@@ -175,7 +175,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 changes: change,
             };
             let accepted = ops::change::accept::accept(&request(Values::default())?, &options)?;
-            tell(printer, &accepted, view::accept::accept)
+            tell(printer, &accepted, view::change::accept::accept)
         }
         Some(Command::ImportReview { file, who, why }) => {
             let file = environment.folder.join(file);
@@ -183,7 +183,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             let imported = import_review(&request(Values::default())?, &options)?;
             let invocation = settings::invocation(&cli.everywhere, environment, Vec::new());
             tell(printer, &imported, |imported| {
-                view::import_review::import_review(imported, &invocation)
+                view::change::import_review::import_review(imported, &invocation)
             })
         }
         Some(Command::Graph { mermaid }) => {
@@ -221,7 +221,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 dry_run: !yes,
             };
             let cleaned = ops::change::clean::clean(&request(Values::default())?, &options)?;
-            tell(printer, &cleaned, view::clean::clean)
+            tell(printer, &cleaned, view::change::clean::clean)
         }
         Some(Command::Gc { older_than, yes }) => {
             let options = GcOptions {
@@ -229,7 +229,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 dry_run: !yes,
             };
             let collected = ops::change::gc::gc(&request(Values::default())?, &options)?;
-            tell(printer, &collected, view::clean::gc)
+            tell(printer, &collected, view::change::clean::gc)
         }
         Some(Command::Mcp {
             http,

@@ -181,7 +181,7 @@ impl Observer for RunProgress {
                 let is_new = |note: &StoredNote| !self.noted.contains(note);
                 let new: Vec<StoredNote> =
                     notes.iter().filter(|note| is_new(note)).cloned().collect();
-                for line in view::params::notes(err, &new, &self.invocation) {
+                for line in view::change::params::notes(err, &new, &self.invocation) {
                     self.line(&line);
                 }
                 self.noted = notes;

@@ -1,16 +1,13 @@
-//! The results of `ops` as text for people: one file for each command. Nothing here reads the disk or prints.
+//! The results of `ops` as text for people: one file for each command or group. Nothing here reads the disk or prints.
 
-pub mod accept;
 pub(crate) mod calls;
-pub mod clean;
+pub mod change;
 pub mod diff;
 pub mod external;
 pub mod graph;
-pub(crate) mod import_review;
 pub mod init;
 pub mod log;
 pub(crate) mod orchestrate;
-pub(crate) mod params;
 pub(crate) mod plan;
 pub(crate) mod request;
 pub(crate) mod run;

@@ -1,7 +1,7 @@
 //! `status` as text: a line for each stage, then what a run would do.
 
 use crate::view::calls;
-use crate::view::params::{notes as stored, replaced};
+use crate::view::change::params::{notes as stored, replaced};
 use crate::view::text::collisions;
 use crate::view::text::invocation::Invocation;
 use crate::view::text::next_steps;

@@ -62,7 +62,7 @@ fn an_altered_output_is_pinned_and_what_follows_is_made_again() {
 
     let done = take(&project, "sort", &[]).unwrap();
     assert_eq!(
-        view::accept::accept(&done),
+        view::change::accept::accept(&done),
         format!(
             "pinned   intermediate/list_2.json of sort/list_2 ({}… → {}…)\nwritten  stage_1_complete.json\n",
             old.short(),
@@ -185,7 +185,7 @@ fn a_change_that_makes_no_difference_is_adopted_without_a_run() {
     project.run_in_process();
     project.edit("stages/1_sort.toml", "sort_by(.id)[]", "sort_by(.id) | .[]");
     let done = take(&project, "sort", &["step"]).unwrap();
-    let text = view::accept::accept(&done);
+    let text = view::change::accept::accept(&done);
     assert!(
         text.starts_with("adopted  sort/list_1: jq changed: "),
         "{text}"

@@ -32,7 +32,7 @@ fn takes_away_what_runs_made_and_nothing_else() {
     let would = take(&project, &[], true);
     assert_eq!(workspace(&project), whole);
     assert_eq!(
-        view::clean::clean(&would),
+        view::change::clean::clean(&would),
         format!(
             "  outputs/total.json\n  stage_2_complete.json\n  intermediate/list_1.json\n  intermediate/list_10.json\n  \
              intermediate/list_2.json\n  sort_progress.json\n  stage_1_complete.json\n7 files would be removed, {} bytes\n",
@@ -81,7 +81,7 @@ fn of_one_stage_leaves_the_others_and_sets_aside_what_was_altered() {
     );
     let moved = &done.quarantined[0].quarantine;
     assert_eq!(
-        view::clean::clean(&done).lines().last().unwrap(),
+        view::change::clean::clean(&done).lines().last().unwrap(),
         format!("      help: your version is in {moved}")
     );
     assert!(project.read(&format!("workspace/{moved}")).contains("Cyd"));
@@ -106,7 +106,7 @@ fn of_one_stage_leaves_the_others_and_sets_aside_what_was_altered() {
     project.write("workspace/.stage_1_complete.json.tmp", "{");
     let found = collect(None, true);
     assert_eq!(
-        view::clean::gc(&found),
+        view::change::clean::gc(&found),
         "leftover  1 file  1 bytes  .stage_1_complete.json.tmp\n1 bytes would be freed\n"
     );
     assert_eq!(collect(None, false).bytes, 1);

@@ -3,7 +3,7 @@
 mod agents;
 mod conclusion;
 
-use crate::view::params::notes;
+use crate::view::change::params::notes;
 use crate::view::text::collisions;
 use crate::view::text::invocation::Invocation;
 use crate::view::text::next_steps;

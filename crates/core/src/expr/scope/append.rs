@@ -1,6 +1,6 @@
 //! Adds rows to the text of a table. Cells that are there stay as they are.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use csv::{ReaderBuilder, StringRecord, Terminator, WriterBuilder};
 
@@ -17,7 +17,7 @@ const MARK: char = '\u{feff}';
 pub fn append_rows(
     text: &str,
     columns: &[&str],
-    rows: &[HashMap<&str, String>],
+    rows: &[BTreeMap<&str, String>],
 ) -> Result<String, csv::Error> {
     let bare = text.strip_prefix(MARK).unwrap_or(text);
     let separator = separator(bare.as_bytes());
@@ -87,7 +87,7 @@ mod tests {
     const COLUMNS: [&str; 3] = ["id", "question", "why"];
 
     fn appended(text: &str, rows: &[[&str; 3]]) -> String {
-        let rows: Vec<HashMap<&str, String>> = rows
+        let rows: Vec<BTreeMap<&str, String>> = rows
             .iter()
             .map(|row| {
                 COLUMNS

@@ -1,6 +1,33 @@
 //! What is said of one amount of an element, and which of its figures counts.
 
-use super::FigureSource;
+use std::fmt;
+
+use serde::ser::{Serialize, Serializer};
+
+/// Where a figure comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::ifc) enum FigureSource {
+    QuantitySet,
+    /// The set and the property, `Dimensions.Volume`.
+    Property(String),
+    Geometry,
+}
+
+impl fmt::Display for FigureSource {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::QuantitySet => f.write_str("quantity set"),
+            Self::Property(from) => write!(f, "property set: {from}"),
+            Self::Geometry => f.write_str("geometry"),
+        }
+    }
+}
+
+impl Serialize for FigureSource {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
 
 /// How far two figures of one amount may be apart.
 pub(super) const FACTOR: f64 = 2.0;

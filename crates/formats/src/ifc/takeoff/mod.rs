@@ -2,11 +2,9 @@
 
 mod amount;
 
-use std::fmt;
-
-use serde::ser::{Serialize, Serializer};
-
-use amount::{AREA_UNITS, Amount, FACTOR, Implausible, Judge, LENGTH_UNITS, SAME, VOLUME_UNITS};
+use amount::{
+    AREA_UNITS, Amount, FACTOR, FigureSource, Implausible, Judge, LENGTH_UNITS, SAME, VOLUME_UNITS,
+};
 
 use super::values::figures::{AreaName, Figure, FigureName, Figures};
 
@@ -32,31 +30,6 @@ pub(super) struct Claims<'e> {
     pub(super) properties: &'e Figures,
     /// Of all layers together, in metres.
     pub(super) thickness: Option<f64>,
-}
-
-/// Where a figure comes from.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum FigureSource {
-    QuantitySet,
-    /// The set and the property, `Dimensions.Volume`.
-    Property(String),
-    Geometry,
-}
-
-impl fmt::Display for FigureSource {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Self::QuantitySet => f.write_str("quantity set"),
-            Self::Property(from) => write!(f, "property set: {from}"),
-            Self::Geometry => f.write_str("geometry"),
-        }
-    }
-}
-
-impl Serialize for FigureSource {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
 }
 
 /// What an area is of. Areas of different kinds are never added.

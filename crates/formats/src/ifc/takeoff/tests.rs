@@ -1,3 +1,5 @@
+//! What counts of an element, by stated quantities, properties and geometry.
+
 use super::amount::shown;
 use super::*;
 use serde_json::{Value, json};

@@ -1,14 +1,14 @@
 //! The kinds of steps that write or read documents: workbooks, building models, PDF.
 
+use super::geometry::Geometry;
 use super::info::{Describe, KindInfo, PROGRAM_TIMEOUT};
 use super::part::Part;
 use crate::expr::scope::Format;
 use crate::model::declared::asset::Asset;
-use crate::model::declared::expression::{ExpressionError, Templated};
+use crate::model::declared::expression::Templated;
 use crate::model::declared::keys::Need::{Beside, What};
 use crate::model::declared::keys::ValueKind::{File, Name, Names, Text};
 use crate::model::declared::keys::key;
-use serde_json::{Map, Value};
 
 /// Writes a workbook.
 #[derive(Debug, Clone)]
@@ -84,56 +84,6 @@ impl Describe for IfcStep {
         let Self { input, geometry } = self;
         let geometry = Part::optional(geometry.as_ref(), Part::Geometry);
         vec![("ifc", Part::Reads(input)), ("geometry", geometry)]
-    }
-}
-
-/// The elements of a building model that are measured by their geometry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Geometry {
-    /// None.
-    Off,
-    /// Those for which the model states no volume, or figures that contradict each other.
-    Missing,
-    /// All.
-    All,
-}
-
-impl Geometry {
-    /// All values, in the order of messages.
-    const ALL: [Self; 3] = [Self::Off, Self::Missing, Self::All];
-
-    /// Returns the word in declarations.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Missing => "missing",
-            Self::All => "all",
-        }
-    }
-
-    /// Returns the value of a word.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|value| value.name() == name)
-    }
-}
-
-impl Templated<Geometry> {
-    /// Returns the value in a scope.
-    ///
-    /// # Errors
-    /// If the template fails or renders none of the words.
-    pub fn geometry(&self, scope: &Map<String, Value>) -> Result<Geometry, ExpressionError> {
-        match self {
-            Templated::Fixed(geometry) => Ok(*geometry),
-            Templated::Template(template) => {
-                let value = template.render_value(&Value::Object(scope.clone()))?;
-                let named = value.as_str().and_then(Geometry::named);
-                named.ok_or_else(|| ExpressionError::Geometry {
-                    name: template.name().to_owned(),
-                    value,
-                })
-            }
-        }
     }
 }
 

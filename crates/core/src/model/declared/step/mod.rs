@@ -1,12 +1,14 @@
 //! A step as declared: its kind, its output, its attempts and its time limit.
 
 mod documents;
+mod geometry;
 mod info;
 mod kinds;
 mod outside;
 mod part;
 
-pub use documents::{Geometry, IfcStep, PdfEngine, PdfStep, PdfTextStep, XlsxStep};
+pub use documents::{IfcStep, PdfEngine, PdfStep, PdfTextStep, XlsxStep};
+pub use geometry::Geometry;
 pub use info::{KindInfo, Outputs, PROGRAM_TIMEOUT, WAIT_TIMEOUT};
 pub use kinds::*;
 pub use outside::{AgentStep, AnswerForm, CommandStep, HttpStep, WaitStep, carries_key};

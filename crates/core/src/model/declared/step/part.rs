@@ -1,6 +1,6 @@
 //! One part of a declared step: its keys, taken apart once for the fingerprint and everything else that reads a declaration.
 
-use super::documents::Geometry;
+use super::geometry::Geometry;
 use crate::expr::select::Select;
 use crate::expr::template::Template;
 use crate::model::declared::asset::Asset;

@@ -9,7 +9,7 @@ use milepost_core::model::stage::Input;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::read;
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// The columns beside those that name records.
 const COLUMNS: [&str; 4] = ["field", "value", "who", "why"];
@@ -197,7 +197,7 @@ impl<'a> Table<'a> {
             return Ok(());
         }
         let columns: Vec<&str> = self.columns.iter().map(String::as_str).collect();
-        let rows: Vec<HashMap<&str, String>> = added.iter().map(cells_of).collect();
+        let rows: Vec<BTreeMap<&str, String>> = added.iter().map(cells_of).collect();
         let text = append_rows(&self.text, &columns, &rows);
         let text = text.map_err(OpsError::unreadable(&self.path))?;
         let place = opened
@@ -224,7 +224,7 @@ impl Row {
 }
 
 /// Returns the cells of a row by their columns.
-fn cells_of(correction: &Correction) -> HashMap<&str, String> {
+fn cells_of(correction: &Correction) -> BTreeMap<&str, String> {
     let Correction {
         column,
         target,
@@ -234,7 +234,7 @@ fn cells_of(correction: &Correction) -> HashMap<&str, String> {
         why,
         ..
     } = correction;
-    HashMap::from([
+    BTreeMap::from([
         (column.as_str(), target.clone()),
         ("field", field.clone()),
         ("value", value.clone()),
