@@ -2,6 +2,8 @@
 //! list of property sets, asks for more than any machine has. Sound models stay far below these limits; one that does not is
 //! refused with [`super::IfcError::Limit`].
 
+use std::time::Duration;
+
 /// Pairs of relations that relate several things to several others, beyond one pair a thing.
 pub(super) const PAIRS: usize = 4_000_000;
 
@@ -41,5 +43,14 @@ pub(super) const THREADS: usize = 8;
 /// Triangles of one element that are measured.
 pub(super) const ELEMENT_TRIANGLES: usize = 1_000_000;
 
-/// Steps of meshing one element: cuts, and thousands of decisions within a cut.
-pub(super) const ELEMENT_WORK: u64 = 100_000;
+/// The longest side of an element that is measured, in metres.
+pub(super) const ELEMENT_SIZE: f64 = 1e5;
+
+/// Processor time of meshing one element.
+pub(super) const ELEMENT_TIME: Duration = Duration::from_secs(2);
+
+/// What one element may take beyond [`ELEMENT_TIME`].
+pub(super) const ELEMENT_OVERTIME: Duration = Duration::from_secs(18);
+
+/// What all elements of a thread may take beyond [`ELEMENT_TIME`].
+pub(super) const OVERTIME: Duration = Duration::from_mins(1);

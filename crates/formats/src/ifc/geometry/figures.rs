@@ -3,6 +3,7 @@
 use super::outline::Outline;
 use super::overlap::overlaps;
 use super::surface::{Boundary, Triangles, Vector, boundary, cross, dot, minus};
+use crate::ifc::limits::ELEMENT_SIZE;
 use crate::ifc::takeoff::Measured;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -88,6 +89,9 @@ impl Figures {
     pub(super) fn of(mesh: &Triangles, problem: Option<&'static str>) -> Self {
         let faces = faces(mesh);
         let extents = Extents::of(mesh, &faces);
+        if extents.longest > ELEMENT_SIZE {
+            return Self::without_mesh(TOO_LARGE);
+        }
         let mut figures = Self {
             height_m: Some(round(extents.height)),
             length_m: Some(round(extents.length)),
@@ -236,6 +240,8 @@ fn main_direction(faces: &[Vector], both: bool) -> Option<Vector> {
 struct Extents {
     height: f64,
     length: f64,
+    /// Of the sides of the box.
+    longest: f64,
     /// Of the box along the axes of the world.
     box_volume: f64,
 }
@@ -257,6 +263,7 @@ impl Extents {
         Self {
             height: sizes[2],
             length: along(first).max(along(second)).max(along(third)),
+            longest: sizes.iter().copied().fold(0.0, f64::max),
             box_volume: sizes.iter().product(),
         }
     }

@@ -7,13 +7,15 @@ use super::outline::{CUT, outline};
 use super::source::MeshSource;
 use super::surface::Triangles;
 use crate::ifc::index::RecordEntry;
-use crate::ifc::limits::{ELEMENT_TRIANGLES, ELEMENT_WORK, STEPS_UP};
+use crate::ifc::limits::{ELEMENT_OVERTIME, ELEMENT_TIME, ELEMENT_TRIANGLES, OVERTIME, STEPS_UP};
 use ifc_lite_core::{DecodedEntity, EntityDecoder};
 use ifc_lite_geometry::kernel::budget::enter_element;
 use ifc_lite_geometry::{BoolFailureReason, GeometryRouter, Mesh, progress};
 use rustc_hash::{FxHashMap, FxHashSet};
+use rustix::time::{ClockId, clock_gettime};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
 
 /// The most decoded records that a thread remembers.
 const RECORDS: usize = 20_000;
@@ -25,21 +27,24 @@ const REMEMBERED: usize = 200_000;
 const SERVED: usize = 256;
 
 thread_local! {
-    /// The steps that meshing the current element may still take; `None` if no element is meshed.
-    static WORK: Cell<Option<u64>> = const { Cell::new(None) };
+    /// The processor time of this thread at which meshing the current element ends; `None` if no element is meshed.
+    static END: Cell<Option<Duration>> = const { Cell::new(None) };
 }
 
 /// Why meshing an element was ended.
-struct TooMuchWork;
+struct TookTooLong;
 
-/// Counts a step of meshing, and ends it after too many.
-fn count_step() {
-    let Some(left) = WORK.get() else { return };
-    if left == 0 {
-        WORK.set(None);
-        resume_unwind(Box::new(TooMuchWork));
+/// Ends meshing an element that takes too long. Meshing calls it at each cut, and often within a cut.
+fn check_time() {
+    if END.get().is_some_and(|end| used_time() > end) {
+        END.set(None);
+        resume_unwind(Box::new(TookTooLong));
     }
-    WORK.set(Some(left - 1));
+}
+
+/// Returns the processor time that this thread has used.
+fn used_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
 /// Measures elements, one after another, on one thread.
@@ -49,6 +54,8 @@ pub(in crate::ifc) struct Mesher<'m, 'a> {
     router: GeometryRouter,
     served: usize,
     triangles: usize,
+    /// What elements may still take beyond [`ELEMENT_TIME`].
+    overtime: Duration,
     /// The heights of storeys in the world, in metres.
     storeys: FxHashMap<u32, Option<f64>>,
     /// Shared shapes with items that could not be meshed.
@@ -58,13 +65,14 @@ pub(in crate::ifc) struct Mesher<'m, 'a> {
 impl<'m, 'a> Mesher<'m, 'a> {
     pub(in crate::ifc) fn new(source: &'m MeshSource<'m, 'a>) -> Self {
         // A hook that is there already is this one.
-        progress::set_hook(count_step);
+        progress::set_hook(check_time);
         Self {
             source,
             decoder: source.decoder(),
             router: router(source),
             served: 0,
             triangles: 0,
+            overtime: OVERTIME,
             storeys: FxHashMap::default(),
             incomplete: FxHashSet::default(),
         }
@@ -77,13 +85,18 @@ impl<'m, 'a> Mesher<'m, 'a> {
         storey: Option<(u32, Option<f64>)>,
     ) -> Figures {
         self.tidy();
-        WORK.set(Some(ELEMENT_WORK));
+        let start = used_time();
+        END.set(Some(
+            start + ELEMENT_TIME + self.overtime.min(ELEMENT_OVERTIME),
+        ));
         let measured = catch_unwind(AssertUnwindSafe(|| self.measured(element, storey)));
-        WORK.set(None);
+        END.set(None);
+        let beyond = used_time().saturating_sub(start + ELEMENT_TIME);
+        self.overtime = self.overtime.saturating_sub(beyond);
         measured.unwrap_or_else(|panic| {
             self.decoder = self.source.decoder();
             self.served = usize::MAX;
-            Figures::without_mesh(if panic.is::<TooMuchWork>() {
+            Figures::without_mesh(if panic.is::<TookTooLong>() {
                 TOO_LARGE
             } else {
                 NOT_READABLE

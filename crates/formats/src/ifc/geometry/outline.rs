@@ -149,8 +149,13 @@ fn section(mesh: &Triangles, height: f64) -> Vec<Vec<Point>> {
         let [start, mut end] = lines[first];
         let mut ring = vec![start, end];
         while cell(end) != cell(start) {
-            let meeting = at.get(&cell(end)).map(Vec::as_slice).unwrap_or_default();
-            let Some(&next) = meeting.iter().find(|number| !used[**number]) else {
+            let Some(meeting) = at.get_mut(&cell(end)) else {
+                break;
+            };
+            while meeting.last().is_some_and(|number| used[*number]) {
+                meeting.pop();
+            }
+            let Some(next) = meeting.pop() else {
                 break;
             };
             used[next] = true;

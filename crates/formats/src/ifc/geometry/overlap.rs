@@ -5,6 +5,9 @@ use super::surface::{Triangles, Vector};
 /// The number of rays in each direction of the plan.
 const RAYS: usize = 32;
 
+/// The most faces that all rays may meet.
+const HITS: usize = 4_000_000;
+
 /// The share of the length inside that may be inside twice, or inside out: frames and panes meet in rebates.
 const TOLERATED: f64 = 0.01;
 
@@ -26,7 +29,12 @@ pub(super) fn overlaps(mesh: &Triangles, is_inward: bool) -> bool {
     // Off the middle of the cells, so that few rays meet an edge.
     let start = [low[0] + step[0] * 0.4142, low[1] + step[1] * 0.5858];
     let mut hits: Vec<Vec<(f64, i32)>> = vec![Vec::new(); RAYS * RAYS];
+    let mut count = 0;
     for corners in mesh.iter() {
+        // No sound element has that many layers.
+        if count > HITS {
+            return true;
+        }
         let Some((triangle, enters)) = Projected::new(corners) else {
             continue;
         };
@@ -54,6 +62,7 @@ pub(super) fn overlaps(mesh: &Triangles, is_inward: bool) -> bool {
                 if let Some(z) = triangle.height([x, y]) {
                     let sign = if enters == is_inward { -1 } else { 1 };
                     hits[column * RAYS + row].push((z, sign));
+                    count += 1;
                 }
             }
         }

@@ -6,13 +6,20 @@ pub(super) type Point = [f64; 2];
 /// The most points of all rings of an element.
 const POINTS: usize = 64;
 
+/// The most points of a ring that are simplified. Of longer ones, points are left out at equal distances first.
+const RING: usize = 10_000;
+
 /// How far a simplified line may be from the exact one at first, in metres.
 const TOLERANCE: f64 = 0.005;
 
 /// Returns rings of at most [`POINTS`] points together: coarser and, if that does not do, without the smallest.
 pub(super) fn bounded(rings: Vec<Vec<Point>>) -> Vec<Vec<Point>> {
     let mut tolerance = TOLERANCE;
-    let mut rings = simplified(rings, tolerance);
+    let rings = rings.into_iter().map(|ring| {
+        let step = ring.len().div_ceil(RING);
+        ring.into_iter().step_by(step.max(1)).collect()
+    });
+    let mut rings = simplified(rings.collect(), tolerance);
     for _ in 0..6 {
         if count(&rings) <= POINTS {
             return rings;
