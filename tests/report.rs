@@ -6,6 +6,8 @@ mod fixture;
 mod make;
 #[path = "report/parts.rs"]
 mod parts;
+#[path = "report/plans.rs"]
+mod plans;
 #[path = "report/workbooks.rs"]
 mod workbooks;
 #[path = "report/xlsx.rs"]

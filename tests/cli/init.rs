@@ -6,7 +6,11 @@ use crate::support::Project;
 fn the_templates_run_to_the_end_and_then_do_nothing() {
     for (template, outputs, stages) in [
         ("minimal", &["outputs/all.txt"][..], 2),
-        ("ifc", &["outputs/report.xlsx", "outputs/report.pdf"], 4),
+        (
+            "ifc",
+            &["outputs/report.xlsx", "outputs/report.pdf", "outputs/plans.svg"],
+            4,
+        ),
     ] {
         let project = Project::new(&[]);
         let made = project.output(&format!("init {template} ."));
@@ -21,7 +25,7 @@ fn the_templates_run_to_the_end_and_then_do_nothing() {
         assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
         let said: String = outputs
             .iter()
-            .zip(["outputs  ", "         "])
+            .zip(["outputs  ", "         ", "         "])
             .map(|(output, label)| format!("{label}workspace/{output}\n"))
             .collect();
         assert!(ran.out.ends_with(&said), "{}", ran.out);

@@ -7,11 +7,13 @@ use milepost_engine::ops::run::StageStatus;
 use milepost_engine::ops::why::why;
 
 /// What the pipeline makes.
-const MADE: [&str; 4] = [
+const MADE: [&str; 6] = [
     "intermediate/classified_all.json",
     "intermediate/report.json",
+    "intermediate/plans.json",
     "outputs/report.xlsx",
     "outputs/report.pdf",
+    "outputs/plans.svg",
 ];
 
 #[test]

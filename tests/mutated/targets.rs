@@ -125,8 +125,8 @@ impl ProjectFiles for Files<'_> {
             "stages/1_x.toml" => Some(Ok(b"[step]\njq = \"1\"\n[outputs]\nx = \"outputs/x.json\"\n".to_vec())),
             "rules.toml" => Some(Ok(Vec::new())),
             path if path.ends_with(".schema.json") => Some(Ok(b"{}".to_vec())),
-            "filters/question.jq" | "filters/record.jq" | "filters/report.jq" => Some(Ok(b".".to_vec())),
-            "prompts/batch-processor.md" | "templates/report.md" => Some(Ok(b"x".to_vec())),
+            "filters/plans.jq" | "filters/question.jq" | "filters/record.jq" | "filters/report.jq" => Some(Ok(b".".to_vec())),
+            "prompts/batch-processor.md" | "templates/plans.svg" | "templates/report.md" => Some(Ok(b"x".to_vec())),
             _ => None,
         }
     }

@@ -13,6 +13,8 @@ use serde_json::{Map, Value, json};
 /// What the last stage writes.
 pub struct Reports {
     pub report: Value,
+    pub plans: Value,
+    pub svg: String,
     pub markdown: String,
     pub xlsx: Vec<u8>,
     pub pdf: Vec<u8>,
@@ -34,6 +36,13 @@ pub fn make(records: &[Value], mut scope: Map<String, Value>) -> Reports {
         .unwrap()
         .remove(0);
     scope.insert("report".to_owned(), report.clone());
+    let jq = Jq::compile("filters/plans.jq", &read("filters/plans.jq"), &names).unwrap();
+    let mut inputs = records.iter().cloned().map(Ok);
+    let plans = jq
+        .stream(Value::Null, &values, &mut inputs)
+        .unwrap()
+        .remove(0);
+    scope.insert("plans".to_owned(), plans.clone());
 
     let date = Some(jiff::civil::date(2026, 11, 21));
     let names: Vec<String> = scope.keys().cloned().collect();
@@ -63,8 +72,12 @@ pub fn make(records: &[Value], mut scope: Map<String, Value>) -> Reports {
     )
     .unwrap();
 
-    let template = Template::compile("templates/report.md", &read("templates/report.md")).unwrap();
-    let markdown = template.render(&Value::Object(scope)).unwrap();
+    let render = |path: &str, scope: &Map<String, Value>| {
+        let template = Template::compile(path, &read(path)).unwrap();
+        template.render(&Value::Object(scope.clone())).unwrap()
+    };
+    let svg = render("templates/plans.svg", &scope);
+    let markdown = render("templates/report.md", &scope);
     let info = PdfInfo {
         title: "Quantities of büro".to_owned(),
         date,
@@ -73,6 +86,8 @@ pub fn make(records: &[Value], mut scope: Map<String, Value>) -> Reports {
     let pdf = markdown_to_pdf(&markdown, &info).unwrap();
     Reports {
         report,
+        plans,
+        svg,
         markdown,
         xlsx: xlsx.into_inner(),
         pdf,

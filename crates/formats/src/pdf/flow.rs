@@ -29,8 +29,9 @@ pub(crate) struct Flow<'f> {
     pub(crate) outline: Vec<OutlineEntry>,
     /// Upper edge of the next block, from the top of the page.
     pub(crate) y: f32,
-    /// Charts met so far, for the errors that name them.
+    /// Charts and drawings met so far, for the errors that name them.
     pub(crate) charts: usize,
+    pub(crate) drawings: usize,
 }
 
 impl<'f> Flow<'f> {
@@ -43,6 +44,7 @@ impl<'f> Flow<'f> {
             outline: Vec::new(),
             y: TOP,
             charts: 0,
+            drawings: 0,
         }
     }
 
@@ -80,7 +82,7 @@ impl<'f> Flow<'f> {
         }
     }
 
-    fn draw(&mut self, shape: Shape, tag: Option<Tag>) {
+    pub(crate) fn draw(&mut self, shape: Shape, tag: Option<Tag>) {
         if let Some(page) = self.pages.last_mut() {
             page.items.push(DrawnItem { shape, tag });
         }

@@ -41,6 +41,18 @@ pub enum PdfError {
         #[source]
         reason: ChartError,
     },
+    /// A fenced block named `drawing` does not hold a drawing.
+    #[error(
+        "drawing {number} of the text: {reason}\n  hint: a drawing block holds {{\"title\": …, \"scale\": 100, \"extent\": [x0, y0, x1, y1], \
+         \"layers\": [{{\"fill\": \"#d9dfe5\", \"stroke\": …, \"width\": mm, \"dash\": [mm], \"paths\": [\"M0 0 5 0 5 4Z\"]}}]}}"
+    )]
+    Drawing {
+        /// The number of the drawing in the text, from 1.
+        number: usize,
+        /// What is wrong with the block.
+        #[source]
+        reason: DrawingError,
+    },
     /// An embedded font cannot be read.
     #[error("font {name}: {reason}")]
     Font {
@@ -70,4 +82,37 @@ pub enum ChartError {
         /// The value.
         found: Value,
     },
+}
+
+/// Why a fenced block named `drawing` holds no drawing.
+#[derive(Debug, thiserror::Error)]
+pub enum DrawingError {
+    /// The block is not JSON, or does not have the fields of a drawing.
+    #[error(transparent)]
+    Fields(#[from] serde_json::Error),
+    /// The extent is empty or too large.
+    #[error("`extent` is left, lower, right and upper edge in metres, at most 1e9 m apart: {0:?}")]
+    Extent([f64; 4]),
+    /// The scale is none.
+    #[error("`scale` is 100 for 1:100, from 1 to 1e12: {0}")]
+    Scale(f64),
+    /// A colour is not written as `#rrggbb`.
+    #[error("a colour is written as `#rrggbb`: {0:?}")]
+    Color(String),
+    /// A path is no list of rings.
+    #[error("a path is `M x y x y … Z` for each ring, in metres: {0:?}")]
+    Path(String),
+    /// There are more points than a drawing may have.
+    #[error("more than {0} points")]
+    Points(usize),
+}
+
+impl DrawingError {
+    pub(crate) fn path(text: &str) -> Self {
+        let mut shown: String = text.chars().take(60).collect();
+        if shown.len() < text.len() {
+            shown.push('…');
+        }
+        Self::Path(shown)
+    }
 }

@@ -3,6 +3,7 @@
 use pdf_writer::types::StructRole;
 
 use super::chart::BarChart;
+use super::drawing::Drawing;
 use super::flow::{ACCENT, BODY, BOTTOM, Flow, HAIR, INK, LEADING, LEFT, MUTED, PALE, TOP, WIDTH};
 use super::font::{Fonts, Style, measure};
 use super::info::PdfError;
@@ -71,6 +72,16 @@ impl Flow<'_> {
                     self.chart(&chart, left, width, parent);
                     self.y += 12.0;
                 }
+                MarkdownBlock::Drawing(text) => {
+                    self.drawings += 1;
+                    let drawing = Drawing::parse(text).map_err(|reason| PdfError::Drawing {
+                        number: self.drawings,
+                        reason,
+                    })?;
+                    self.gap(4.0);
+                    self.drawing(&drawing, left, width, parent);
+                    self.y += 12.0;
+                }
                 MarkdownBlock::Rule => {
                     self.need(12.0);
                     let y = self.y + 5.0;
@@ -136,13 +147,21 @@ impl Flow<'_> {
             Some(MarkdownBlock::Chart(text)) => {
                 BarChart::parse(text).map_or(0.0, |c| c.height() + 4.0)
             }
+            Some(MarkdownBlock::Drawing(text)) => match Drawing::parse(text) {
+                Ok(drawing) => self.drawing_height(&drawing, width) + 4.0,
+                Err(_) => 0.0,
+            },
             Some(MarkdownBlock::Paragraph(spans)) => {
-                // A line that leads to a table or a chart stays with it.
+                // A line that leads to a table, a chart or a drawing stays with it.
                 let lines = extent(self.fonts, spans, BODY).0 / width;
                 let own = (lines.ceil().clamp(1.0, 3.0)) * BODY * LEADING;
                 let led = matches!(
                     after.get(1),
-                    Some(MarkdownBlock::Table(_) | MarkdownBlock::Chart(_))
+                    Some(
+                        MarkdownBlock::Table(_)
+                            | MarkdownBlock::Chart(_)
+                            | MarkdownBlock::Drawing(_)
+                    )
                 );
                 own + if led && lines <= 3.0 {
                     5.0 + self.beginning(&after[1..2], width)

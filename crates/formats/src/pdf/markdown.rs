@@ -22,6 +22,8 @@ pub(crate) enum MarkdownBlock {
     Code(String),
     /// The text of a fenced block ```` ```chart ````.
     Chart(String),
+    /// The text of a fenced block ```` ```drawing ````.
+    Drawing(String),
     Table(MarkdownTable),
     Rule,
 }
@@ -68,7 +70,8 @@ struct Builder {
     heading: bool,
     /// Address of each open link, and its text so far.
     links: Vec<(String, String)>,
-    code: Option<(bool, String)>,
+    /// The block that an open code block becomes, and its text so far.
+    code: Option<(fn(String) -> MarkdownBlock, String)>,
     table: Option<MarkdownTable>,
     row: Vec<Vec<Span>>,
     in_head: bool,
@@ -146,8 +149,15 @@ impl Builder {
             Tag::BlockQuote(_) => self.open(Container::Quote(Vec::new())),
             Tag::CodeBlock(kind) => {
                 self.flush();
-                let chart = matches!(kind, CodeBlockKind::Fenced(info) if info.trim() == "chart");
-                self.code = Some((chart, String::new()));
+                let block = match kind {
+                    CodeBlockKind::Fenced(info) => match info.trim() {
+                        "chart" => MarkdownBlock::Chart,
+                        "drawing" => MarkdownBlock::Drawing,
+                        _ => MarkdownBlock::Code,
+                    },
+                    CodeBlockKind::Indented => MarkdownBlock::Code,
+                };
+                self.code = Some((block, String::new()));
             }
             Tag::Table(aligns) => {
                 self.flush();
@@ -192,12 +202,8 @@ impl Builder {
                 }
             }
             TagEnd::CodeBlock => {
-                if let Some((chart, text)) = self.code.take() {
-                    self.push(if chart {
-                        MarkdownBlock::Chart(text)
-                    } else {
-                        MarkdownBlock::Code(text)
-                    });
+                if let Some((block, text)) = self.code.take() {
+                    self.push(block(text));
                 }
             }
             TagEnd::TableCell => {

@@ -1,4 +1,4 @@
-//! PDF reports (PDF 1.7, ISO 32000-1) set from Markdown on A4 pages: headings, lists, tables, code and bar charts.
+//! PDF reports (PDF 1.7, ISO 32000-1) set from Markdown on A4 pages: headings, lists, tables, code, bar charts and drawings to scale.
 //!
 //! ```
 //! use milepost_formats::pdf::{PdfInfo, markdown_to_pdf};
@@ -14,6 +14,7 @@
 //! shown as U+FFFD, and a note at the end counts them.
 
 mod chart;
+mod drawing;
 mod flow;
 mod font;
 mod info;
@@ -25,16 +26,17 @@ mod page;
 mod table;
 mod tags;
 
-pub use info::{ChartError, PdfError, PdfInfo};
+pub use info::{ChartError, DrawingError, PdfError, PdfInfo};
 
 /// Sets Markdown on A4 pages and returns the bytes of the PDF.
 ///
 /// A fenced block named `chart` is drawn as a bar chart: a JSON object with `kind` (`"bar"`), `title`, `rows` (objects), and the
-/// names of the fields with `label` and `value`. HTML is shown as text, other fenced blocks as code. The same text and
+/// names of the fields with `label` and `value`. A fenced block named `drawing` is drawn to scale: a JSON object with `title`,
+/// `scale`, `extent`, `bar`, `layers` and `legend`. HTML is shown as text, other fenced blocks as code. The same text and
 /// properties give the same bytes. Text of any size and nesting is safe: nesting beyond 8 levels is shown at level 8.
 ///
 /// # Errors
-/// When a chart block does not hold a chart. The other errors mean that the program itself is damaged.
+/// When a chart block does not hold a chart, or a drawing block no drawing. The other errors mean that the program itself is damaged.
 pub fn markdown_to_pdf(markdown: &str, info: &PdfInfo) -> Result<Vec<u8>, PdfError> {
     let mut fonts = font::Fonts::load()?;
     let blocks = markdown::blocks(markdown);
@@ -75,7 +77,7 @@ mod tests {
                     .iter()
                     .filter_map(|item| match &item.shape {
                         Shape::Text { glyphs, .. } => Some(glyphs.iter().map(|g| g.sign).collect()),
-                        Shape::Fill { .. } => None,
+                        Shape::Fill { .. } | Shape::Paths(_) => None,
                     })
                     .collect()
             })

@@ -7,6 +7,7 @@ use pdf_writer::types::{CidFontType, FontFlags, SystemInfo, UnicodeCmap};
 use pdf_writer::{Content, Date, Filter, Finish, Name, Pdf, Rect, Ref, Settings, Str, TextStr};
 use sha2::{Digest, Sha256};
 
+use super::drawing::{self, Paths};
 use super::font::{Face, Fonts, Glyph};
 use super::info::{PdfError, PdfInfo};
 use super::tags::{Tag, Tags};
@@ -35,6 +36,7 @@ pub(crate) enum Shape {
         height: f32,
         color: Color,
     },
+    Paths(Paths),
 }
 
 /// A shape, and the part of the structure that it belongs to; none for decoration.
@@ -222,6 +224,7 @@ fn draw(
                 color,
                 glyphs,
             } => text(&mut content, (*x, *y), *size, *color, glyphs, fonts),
+            Shape::Paths(paths) => drawing::write(&mut content, paths),
         }
     }
     if open.is_some() {
@@ -257,7 +260,7 @@ fn text(
     content.end_text();
 }
 
-fn rgb(color: Color) -> [f32; 3] {
+pub(crate) fn rgb(color: Color) -> [f32; 3] {
     // Three decimals are more than eight bits need, and keep the file short.
     color.map(|c| (f32::from(c) / 255.0 * 1000.0).round() / 1000.0)
 }
