@@ -8,7 +8,11 @@ fn the_templates_run_to_the_end_and_then_do_nothing() {
         ("minimal", &["outputs/all.txt"][..], 2),
         (
             "ifc",
-            &["outputs/report.xlsx", "outputs/report.pdf", "outputs/plans.svg"],
+            &[
+                "outputs/report.xlsx",
+                "outputs/report.pdf",
+                "outputs/plans.svg",
+            ],
             4,
         ),
     ] {
