@@ -110,7 +110,7 @@ fn corrections_win_are_shown_and_cost_only_the_last_stage() {
     let volume = |report: &Value| report["total"]["volume_m3"].as_f64().unwrap();
     assert!((volume(&sums) - volume(&report) - 0.25).abs() < 1e-9);
     assert_eq!(sums["corrected"], 2);
-    let given: Vec<String> = sums["corrections"]["first"]
+    let given: Vec<String> = sums["corrections"]["rows"]
         .as_array()
         .unwrap()
         .iter()

@@ -28,6 +28,7 @@ mod promises;
 mod question_ids;
 mod refine;
 mod require;
+mod round_trip;
 mod running;
 mod services;
 mod shell;
