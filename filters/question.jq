@@ -21,11 +21,22 @@ def underground:
   (.storey_elevation_m != null and .storey_elevation_m < -0.5)
   or ((.storey // "") | test("(^|[^a-z])((u\\.?g|kg|[0-9]\\.?ug|fdn)([^a-z]|$)|keller|untergeschoss|untergeschoß|kelder|basement|sous-?sol|souterrain|foundation|fundament|fundering|fondation)|(^|[ _])-[1-9]"; "i"));
 
+# Whether a text names a material: it has letters, and is no placeholder or hatch of an authoring tool.
+def names_material:
+  test("\\p{L}") and (test("^ *(material|n/?a|none|undefined|<.*>|leer|solid|massiv|raster .*|(default|domyślny|standard) .*|.* по умолчанию) *$"; "i") | not);
+
+# Properties that name the material, in the languages of authoring tools.
+def material_properties: {
+  "Material": 1, "Structural Material": 1, "Monolithic Material": 1, "Frame Material": 1, "Materiaal": 1, "Werkstoff": 1, "Baustoff": 1,
+  "Tragwerksmaterial": 1, "Material des massiven Laufs": 1, "Matériau": 1, "Matériau structurel": 1, "Matériau monobloc": 1, "Matériaux": 1,
+  "Materiale": 1, "Materiał": 1, "Material estructural": 1, "Материал": 1, "Материал несущих конструкций": 1
+};
+
 # A property that names the material, where the model associates none.
 def stated_material:
-  [.properties // {} | to_entries[] | .key as $set | .value | objects | to_entries[]
-   | select(.key == "Material" or .key == "Structural Material" or .key == "Materiaal" or .key == "Werkstoff" or .key == "Baustoff" or .key == "Matériau")
-   | select((.value | type) == "string" and (.value | test("^ *(material|n/?a|none|undefined|<.*>|-)? *$"; "i") | not))
+  material_properties as $known
+  | [.properties // {} | to_entries[] | .key as $set | .value | objects | to_entries[]
+   | select($known[.key] != null and (.value | type) == "string" and (.value | names_material))
    | {property: "\($set).\(.key)", value}] | .[0];
 
 (.type_name | kind) as $type
@@ -33,6 +44,7 @@ def stated_material:
 | (.name | words) as $name
 | (.ifc_type | test("^Ifc(Wall|Slab|Door|Window|Covering|Column|Beam|CurtainWall|Roof|Railing|Stair|Ramp|Plate|Member)")) as $built
 | (.ifc_type | test("^Ifc(Wall|Slab)")) as $flat
+| [.materials[]? | select(names_material)] as $materials
 | {
     ifc_type,
     predefined_type: (if .predefined_type == "NOTDEFINED" then null else .predefined_type end),
@@ -42,8 +54,11 @@ def stated_material:
     load_bearing: (if $flat then flag("LoadBearing") else null end),
     external: (if $built then flag("IsExternal") else null end),
     below_ground: (if $flat and underground then true else null end),
-    materials: (if any(.layers[]?; .material != null) then [] else .materials // [] end),
-    layers: [.layers[]? | {material, thickness_m: (.thickness_m | values * 10000 | round / 10000) // null}],
-    material_property: (if (.materials // []) == [] then stated_material else null end),
-    classifications: (.classifications // [])
+    materials: (if any(.layers[]?; .material != null) or (.constituents // []) != [] then [] else $materials end),
+    layers: [.layers[]? | {material: (.material | if . != null and names_material then . else null end), thickness_m: (.thickness_m | values * 10000 | round / 10000) // null}],
+    material_property: (if $materials == [] then stated_material else null end),
+    constituents: [.constituents[]? | select(.material != null and (.material | names_material)) | {material, part: (.category // .name), fraction}],
+    # With their systems: 31 is a window by NL/SfB, and anything by another.
+    classifications: (if .classification_references == null then .classifications // []
+                      else [.classification_references[] | {system, code: (.code // .title), title}] end)
   }

@@ -36,8 +36,8 @@ fn a_question_holds_what_rules_read_and_no_more() {
         json!({
             "ifc_type": "IfcWall", "predefined_type": "SOLIDWALL", "type_name": "Basic Wall:Exterior", "object_type": null,
             "name": null, "load_bearing": true, "external": false, "below_ground": true,
-            "materials": [], "layers": [{"material": "Beton", "thickness_m": 0.3}], "material_property": null,
-            "classifications": ["Ss_25_10"]
+            "materials": [], "layers": [{"material": "Beton", "thickness_m": 0.3}], "constituents": [],
+            "material_property": null, "classifications": ["Ss_25_10"]
         })
     );
 }
@@ -60,6 +60,69 @@ fn running_numbers_are_no_part_of_a_question() {
 }
 
 #[test]
+fn parts_and_classes_are_asked_with_what_they_are() {
+    let question = asked(json!({
+        "materials": ["Eiche", "Glas"],
+        "constituents": [
+            {"name": "Rahmen", "material": "Eiche", "category": null, "fraction": 0.3},
+            {"name": "Glas", "material": "Glas", "category": "Glazing", "fraction": null}
+        ],
+        "classification_references": [{"system": "NL/SfB", "code": "31.20", "title": "Ramen"}]
+    }));
+    assert_eq!(
+        (
+            &question["materials"],
+            &question["constituents"],
+            &question["classifications"]
+        ),
+        (
+            &json!([]),
+            &json!([
+                {"material": "Eiche", "part": "Rahmen", "fraction": 0.3},
+                {"material": "Glas", "part": "Glazing", "fraction": null}
+            ]),
+            &json!([{"system": "NL/SfB", "code": "31.20", "title": "Ramen"}])
+        )
+    );
+}
+
+#[test]
+fn placeholders_name_no_material() {
+    for name in [
+        "<Unnamed>",
+        "<Unnamed Material>",
+        "Default Wall",
+        "Domyślny dach",
+        "Leer",
+        "50 %",
+        "Raster 50 %",
+        "Solid",
+        "Massiv",
+        "          ",
+        "Стена по умолчанию",
+    ] {
+        let property = json!({"PSet_Revit_Type_Materials": {"Monolithic Material": "Stahlbeton"}});
+        let layers = json!([{"material": name, "thickness_m": 0.1}]);
+        let question =
+            asked(json!({"materials": [name], "layers": layers, "properties": property}));
+        assert_eq!(question["materials"], json!([]), "{name}");
+        assert_eq!(
+            question["layers"],
+            json!([{"material": null, "thickness_m": 0.1}]),
+            "{name}"
+        );
+        assert_eq!(
+            question["material_property"]["value"], "Stahlbeton",
+            "{name}"
+        );
+    }
+    assert_eq!(
+        asked(json!({"materials": ["Massivholz", "コンクリート"]}))["materials"],
+        json!(["Massivholz", "コンクリート"])
+    );
+}
+
+#[test]
 fn a_thickness_that_is_not_known_is_null() {
     let layers = json!([{"material": "Beton", "thickness_m": null}, {"material": "Putz", "thickness_m": 0.0}]);
     assert_eq!(asked(json!({"layers": layers}))["layers"], layers);
@@ -74,7 +137,7 @@ fn an_element_of_which_nothing_is_said_asks_the_shortest_question() {
         json!({
             "ifc_type": "IfcBuildingElementProxy", "predefined_type": null, "type_name": null, "object_type": null, "name": null,
             "load_bearing": null, "external": null, "below_ground": null, "materials": [], "layers": [],
-            "material_property": null, "classifications": []
+            "constituents": [], "material_property": null, "classifications": []
         })
     );
     assert_eq!(

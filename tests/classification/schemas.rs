@@ -104,6 +104,47 @@ fn closed_lists_are_those_of_the_vocabulary() {
 }
 
 #[test]
+fn every_word_of_the_vocabulary_has_labels() {
+    let toml = |path: &str| -> Value { toml::from_str(&file(path)).unwrap() };
+    let (vocabulary, labels) = (
+        toml("crates/agents/src/rules/vocabulary.toml"),
+        toml("rules/labels.toml"),
+    );
+    let labelled = |table: &str, word: &Value| {
+        let label = &labels[table][word.as_str().unwrap()];
+        assert!(
+            label["en"].is_string() && label["de"].is_string(),
+            "{table}.{word}"
+        );
+    };
+    for (words, table) in [
+        ("element_type", "element_type"),
+        ("category", "category"),
+        ("functions", "function"),
+        ("locations", "location"),
+    ] {
+        for word in vocabulary[words].as_array().unwrap() {
+            labelled(table, word.get("name").unwrap_or(word));
+        }
+    }
+    for material in toml("rules/elements.toml")["material"].as_array().unwrap() {
+        if let Some(word) = material.get("subcategory") {
+            labelled("subcategory", word);
+        }
+    }
+    let kinds = &schema("parsed")["properties"]["elements"]["items"]["properties"]["takeoff"]["properties"]
+        ["area_kind"];
+    for kind in kinds["enum"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|kind| !kind.is_null())
+    {
+        labelled("area_kind", kind);
+    }
+}
+
+#[test]
 fn seven_fields_are_enough_and_each_is_needed() {
     assert_eq!(
         violations("classified", &json!([minimal()])),

@@ -1,9 +1,11 @@
 //! One question against the rules: which rule answers, on what evidence, and how sure that makes it.
 
 use serde_json::{Map, Value};
+use toml::Spanned;
 
-use super::material::{Chosen, Materials};
-use super::table::Rule;
+use super::codes::{ClassReference, glob};
+use super::material::{Chosen, ElementPart, Materials};
+use super::table::{Contradiction, Rule};
 use super::vocabulary::{Vocabulary, Word};
 use super::words::{Token, WordError, WordIndex, tokens};
 
@@ -13,6 +15,10 @@ const BY_NAME: f64 = 0.50;
 const BY_PROPERTY_MATERIAL: f64 = 0.85;
 const WITHOUT_MATERIAL: f64 = 0.80;
 const NO_RULE: f64 = 0.30;
+const CONTRADICTED: f64 = 0.45;
+
+/// Where the material comes from if the model names several, and none is the primary one.
+const NONE_LEADS: &str = "none leads";
 
 /// What a question says, borrowed from it. Keys that it lacks say nothing.
 #[derive(Debug, Default)]
@@ -27,9 +33,11 @@ pub(super) struct ElementQuestion<'a> {
     below_ground: Option<bool>,
     materials: Vec<&'a str>,
     layers: Vec<(Option<&'a str>, f64)>,
+    /// Parts with a material, such as frame and glazing.
+    parts: Vec<ElementPart<'a>>,
     /// Name and value of a property that names the material.
     material_property: Option<(&'a str, &'a str)>,
-    classifications: Vec<&'a str>,
+    classifications: Vec<ClassReference<'a>>,
 }
 
 impl<'a> ElementQuestion<'a> {
@@ -75,12 +83,25 @@ impl<'a> ElementQuestion<'a> {
                     )
                 })
                 .collect(),
+            parts: list("constituents")
+                .iter()
+                .filter_map(ElementPart::of)
+                .collect(),
             material_property: part("property").zip(part("value")),
             classifications: list("classifications")
                 .iter()
-                .filter_map(Value::as_str)
+                .filter_map(ClassReference::of)
                 .collect(),
         }
+    }
+}
+
+impl<'a> ElementQuestion<'a> {
+    /// The names of all its materials.
+    fn material_names(&self) -> impl Iterator<Item = &'a str> {
+        let layers = self.layers.iter().filter_map(|(name, _)| *name);
+        let parts = self.parts.iter().map(|part| part.material);
+        self.materials.iter().copied().chain(layers).chain(parts)
     }
 }
 
@@ -90,7 +111,17 @@ pub(super) struct Matcher {
     rules: Vec<Compiled>,
     index: WordIndex,
     words: Vec<String>,
+    contradictions: Vec<CompiledContradiction>,
     vocabulary: Vocabulary,
+}
+
+#[derive(Debug)]
+struct CompiledContradiction {
+    says: String,
+    element_types: Vec<String>,
+    code: Vec<String>,
+    words: Vec<usize>,
+    not: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -101,12 +132,14 @@ struct Compiled {
     /// Positions of its words and forbidden words in the index.
     words: Vec<usize>,
     not: Vec<usize>,
+    material_words: Vec<usize>,
 }
 
-/// The words found in a question: by the names of its type, and by its own name.
+/// The words found in a question: by the names of its type, by its own name, and by its materials.
 struct FoundWords {
-    by_type: Vec<bool>,
-    by_name: Vec<bool>,
+    types: Vec<bool>,
+    own: Vec<bool>,
+    materials: Vec<bool>,
 }
 
 /// Which rule answered, and on what.
@@ -117,25 +150,28 @@ struct Matched<'m> {
 }
 
 impl Matcher {
+    /// The positions of errors are those of `rules`, and behind them of `contradictions`.
     pub(super) fn compile(
         rules: Vec<Rule>,
+        contradictions: Vec<Contradiction>,
         vocabulary: Vocabulary,
     ) -> Result<Matcher, (usize, WordError)> {
         let mut words: Vec<String> = Vec::new();
+        let mut place = |at: usize, list: &[String]| {
+            list.iter()
+                .map(|word| {
+                    WordIndex::new(&[word]).map_err(|e| (at, e))?;
+                    Ok(words.iter().position(|w| w == word).unwrap_or_else(|| {
+                        words.push(word.clone());
+                        words.len() - 1
+                    }))
+                })
+                .collect::<Result<Vec<_>, _>>()
+        };
         let mut compiled = Vec::new();
         for (at, rule) in rules.into_iter().enumerate() {
-            let mut place = |list: &[String]| {
-                list.iter()
-                    .map(|word| {
-                        WordIndex::new(&[word]).map_err(|e| (at, e))?;
-                        Ok(words.iter().position(|w| w == word).unwrap_or_else(|| {
-                            words.push(word.clone());
-                            words.len() - 1
-                        }))
-                    })
-                    .collect::<Result<Vec<_>, _>>()
-            };
-            let (has, not) = (place(&rule.words)?, place(&rule.not)?);
+            let (has, not) = (place(at, &rule.words)?, place(at, &rule.not)?);
+            let material_words = place(at, &rule.material_words)?;
             let prefer = rule.answer.prefer_material.iter();
             let prefer = prefer.map(|word| word.get_ref().as_str().into()).collect();
             compiled.push(Compiled {
@@ -143,6 +179,22 @@ impl Matcher {
                 prefer,
                 words: has,
                 not,
+                material_words,
+            });
+        }
+        let mut contradicting = Vec::new();
+        for (at, one) in contradictions.into_iter().enumerate() {
+            let at = compiled.len() + at;
+            contradicting.push(CompiledContradiction {
+                words: place(at, &one.words)?,
+                not: place(at, &one.not)?,
+                says: one.says.into_inner(),
+                element_types: one
+                    .element_type
+                    .into_iter()
+                    .map(Spanned::into_inner)
+                    .collect(),
+                code: one.code,
             });
         }
         let index = WordIndex::new(&words).map_err(|e| (0, e))?;
@@ -150,18 +202,19 @@ impl Matcher {
             rules: compiled,
             index,
             words,
+            contradictions: contradicting,
             vocabulary,
         })
     }
 
     pub(super) fn answer(&self, question: &ElementQuestion, materials: &Materials) -> Value {
         let names = NameTokens::of(question);
-        let found = self.find(&names);
+        let found = self.find(&names, question);
         let stated = stated(question, materials, &[]);
         let matched = self.matched(question, &found, stated.chosen.category.as_deref());
         let compiled = matched.as_ref().map(|m| m.compiled);
         let rule = compiled.map(|compiled| &compiled.rule);
-        let said = self.finish(
+        let mut said = self.finish(
             question,
             materials,
             &names,
@@ -183,6 +236,12 @@ impl Matcher {
             .or_else(|| element_type.and_then(|it| it.location.as_deref()))
             .or_else(|| self.location_of(question));
         let rule_name = rule.map_or("no-rule", |r| r.name.get_ref());
+        if let Some(evidence) = self.contradicted(name, question, &found) {
+            said.confidence = said.confidence.min(CONTRADICTED);
+            said.chosen
+                .assumed
+                .push(format!("evidence is at odds: {evidence}"));
+        }
         let reasoning = match &matched {
             Some(m) => format!(
                 "rule {rule_name}: {}{}",
@@ -214,20 +273,49 @@ impl Matcher {
         Value::Object(out)
     }
 
-    fn find(&self, names: &NameTokens) -> FoundWords {
+    fn find(&self, names: &NameTokens, q: &ElementQuestion) -> FoundWords {
         let mut found = FoundWords {
-            by_type: vec![false; self.words.len()],
-            by_name: vec![false; self.words.len()],
+            types: vec![false; self.words.len()],
+            own: vec![false; self.words.len()],
+            materials: vec![false; self.words.len()],
         };
+        for name in q.material_names() {
+            self.index
+                .find(&tokens(name), |hit| found.materials[hit.word] = true);
+        }
         for words in &names.of_type {
             self.index
-                .find(&words.1, |hit| found.by_type[hit.word] = true);
+                .find(&words.1, |hit| found.types[hit.word] = true);
         }
         for words in &names.own {
-            self.index
-                .find(&words.1, |hit| found.by_name[hit.word] = true);
+            self.index.find(&words.1, |hit| found.own[hit.word] = true);
         }
         found
+    }
+
+    /// The evidence that contradicts the answer `element_type`.
+    fn contradicted(
+        &self,
+        element_type: &str,
+        q: &ElementQuestion,
+        found: &FoundWords,
+    ) -> Option<String> {
+        let in_names = |word: &usize| found.types[*word] || found.own[*word];
+        self.contradictions
+            .iter()
+            .filter(|it| it.element_types.iter().any(|one| one == element_type))
+            .filter(|it| !it.not.iter().any(in_names))
+            .find_map(|it| {
+                let says = &it.says;
+                if let Some(word) = it.words.iter().find(|word| in_names(word)) {
+                    return Some(format!("{says} by the word `{}`", self.words[*word]));
+                }
+                let code = q
+                    .classifications
+                    .iter()
+                    .find(|code| code.fits_any(&it.code))?;
+                Some(format!("{says} by the code {}", code.code))
+            })
     }
 
     fn matched<'m>(
@@ -266,8 +354,14 @@ impl Matcher {
             || compiled
                 .not
                 .iter()
-                .any(|w| found.by_type[*w] || found.by_name[*w])
+                .any(|w| found.types[*w] || found.own[*w])
         {
+            return None;
+        }
+        let named = compiled.material_words.iter();
+        let mut named = named.filter(|word| found.materials[**word]);
+        let named = named.next();
+        if named.is_none() && !compiled.material_words.is_empty() {
             return None;
         }
         let code = if rule.code.is_empty() {
@@ -276,7 +370,7 @@ impl Matcher {
             Some(
                 q.classifications
                     .iter()
-                    .find(|c| rule.code.iter().any(|p| glob(p, c)))?,
+                    .find(|it| it.fits_any(&rule.code))?,
             )
         };
         let mut evidence = vec![q.ifc_type.to_owned()];
@@ -296,14 +390,17 @@ impl Matcher {
             evidence.push("storey below the ground".to_owned());
         }
         if let Some(code) = code {
-            evidence.push(format!("classified as {code}"));
+            evidence.push(format!("classified as {}", code.code));
+        }
+        if let Some(word) = named {
+            evidence.push(format!("a material's name has `{}`", self.words[*word]));
         }
         if !rule.material.is_empty() {
             evidence.push(format!("material is {}", material.unwrap_or_default()));
         }
         if !compiled.words.is_empty() {
-            let by_type = compiled.words.iter().find(|w| found.by_type[**w]);
-            let by_name = compiled.words.iter().find(|w| found.by_name[**w]);
+            let by_type = compiled.words.iter().find(|w| found.types[**w]);
+            let by_name = compiled.words.iter().find(|w| found.own[**w]);
             match (by_type, by_name) {
                 (Some(w), _) => {
                     evidence.push(format!("the type's name has `{}`", self.words[*w]));
@@ -364,6 +461,9 @@ impl Matcher {
                     .push("no word tells what the material is".to_owned());
             }
         }
+        if said.chosen.primary.is_none() && said.from.is_some() {
+            said.from = Some(NONE_LEADS.to_owned());
+        }
         said.confidence = said.confidence.min(most);
         said
     }
@@ -384,6 +484,8 @@ impl Matcher {
 struct NameTokens<'a> {
     of_type: Vec<(&'a str, Vec<Token>)>,
     own: Vec<(&'a str, Vec<Token>)>,
+    /// Titles of the classes that the author gave.
+    of_class: Vec<(&'a str, Vec<Token>)>,
 }
 
 impl<'a> NameTokens<'a> {
@@ -402,6 +504,11 @@ impl<'a> NameTokens<'a> {
                 .filter(|n| !of_type.contains(n))
                 .collect()),
             of_type: cut(of_type),
+            of_class: cut(q
+                .classifications
+                .iter()
+                .filter_map(|code| code.title)
+                .collect()),
         }
     }
 }
@@ -427,6 +534,11 @@ fn stated(q: &ElementQuestion, materials: &Materials, prefer: &[Word]) -> Materi
     let layered = q.layers.iter().any(|(name, t)| name.is_some() && *t > 0.0);
     let (chosen, from) = if layered {
         (materials.of_layers(&q.layers), Some("layers".to_owned()))
+    } else if !q.parts.is_empty() {
+        (
+            materials.of_parts(&q.parts, prefer),
+            Some("constituents".to_owned()),
+        )
     } else if !q.materials.is_empty() {
         (
             materials.of_names(&q.materials, prefer),
@@ -467,14 +579,8 @@ fn inferred<'a>(
     };
     by(&names.of_type)
         .map(|(t, c, v)| (BY_TYPE_NAME, "type name", t, c, v))
+        .or_else(|| by(&names.of_class).map(|(t, c, v)| (BY_TYPE_NAME, "class name", t, c, v)))
         .or_else(|| by(&names.own).map(|(t, c, v)| (BY_NAME, "name", t, c, v)))
-}
-
-/// `IfcWall*` matches what begins so; else the whole text.
-fn glob(pattern: &str, text: &str) -> bool {
-    pattern
-        .strip_suffix('*')
-        .map_or(pattern == text, |head| text.starts_with(head))
 }
 
 /// Confidence with two decimals, as it is written.

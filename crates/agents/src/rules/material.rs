@@ -15,6 +15,8 @@ pub(super) struct Materials {
     unknown: Word,
     index: WordIndex,
     owners: Vec<(usize, Sense)>,
+    /// The words of parts that lead the others.
+    leading_parts: WordIndex,
 }
 
 #[derive(Debug)]
@@ -30,6 +32,28 @@ enum Sense {
     Word,
     Grade,
     Not,
+}
+
+/// A part of an element, such as the frame of a window.
+#[derive(Debug, PartialEq)]
+pub(super) struct ElementPart<'a> {
+    pub(super) material: &'a str,
+    /// What the part is.
+    name: Option<&'a str>,
+    /// Of the volume, 0 to 1.
+    fraction: Option<f64>,
+}
+
+impl<'a> ElementPart<'a> {
+    /// Reads a part; one without a material says nothing.
+    pub(super) fn of(value: &'a Value) -> Option<Self> {
+        let text = |key: &str| value.get(key).and_then(Value::as_str);
+        Some(Self {
+            material: text("material").filter(|name| !name.trim().is_empty())?,
+            name: text("part"),
+            fraction: value.get("fraction").and_then(Value::as_f64),
+        })
+    }
 }
 
 /// What a name tells.
@@ -55,6 +79,7 @@ pub(super) struct Chosen {
 impl Materials {
     pub(super) fn compile(
         tables: Vec<Material>,
+        leading_parts: WordIndex,
         vocabulary: &Vocabulary,
     ) -> Result<Materials, (usize, WordError)> {
         let mut entries = Vec::new();
@@ -86,6 +111,7 @@ impl Materials {
             unknown: vocabulary.unknown.as_str().into(),
             index,
             owners,
+            leading_parts,
         })
     }
 
@@ -196,10 +222,34 @@ impl Materials {
         chosen
     }
 
+    /// Chooses among parts: the first that leads by its name, else the one with more than half of the volume, else as among names.
+    pub(super) fn of_parts(&self, parts: &[ElementPart], prefer: &[Word]) -> Chosen {
+        let leads = |part: &ElementPart| {
+            let mut leads = false;
+            let words = tokens(part.name.unwrap_or_default());
+            self.leading_parts.find(&words, |_| leads = true);
+            leads
+        };
+        let fractions: Option<Vec<f64>> = parts.iter().map(|part| part.fraction).collect();
+        let largest = fractions.and_then(|all| all.iter().position(|one| *one > 0.5));
+        let names: Vec<&str> = parts.iter().map(|part| part.material).collect();
+        let known = self.all_known(&names);
+        let Some(first) = parts.iter().position(leads).or(largest) else {
+            return self.of_names(&names, prefer);
+        };
+        let mut chosen = self.led_by(&known, Some(first));
+        if let Some(part) = parts[first].name {
+            chosen.because = chosen
+                .because
+                .map(|because| format!("{because} of the part `{part}`"));
+        }
+        chosen
+    }
+
     /// Chooses among names without thickness: the only category that all of them tell, fillings aside, else the
     /// first of the preferred ones that is there.
     pub(super) fn of_names(&self, names: &[&str], prefer: &[Word]) -> Chosen {
-        let known: Vec<_> = names.iter().map(|n| (*n, self.known(n))).collect();
+        let known = self.all_known(names);
         let solid = known
             .iter()
             .any(|(_, k)| k.as_ref().is_some_and(|k| k.layer > Layer::Filling));
@@ -222,21 +272,7 @@ impl Materials {
             .iter()
             .position(|(_, k)| lead.is_some() && k.as_ref().map(|k| &k.category) == lead)
             .or((names.len() == 1).then_some(0));
-        let mut chosen = Chosen::default();
-        for (at, (name, known)) in known.iter().enumerate() {
-            let whole = (names.len() == 1).then_some(100.0);
-            let value = self.material(name, known.as_ref(), whole);
-            if Some(at) == first {
-                chosen.category = known.as_ref().map(|k| Word::clone(&k.category));
-                chosen.because = Some(format!(
-                    "{} by its material `{name}`",
-                    word_of(known.as_ref())
-                ));
-                chosen.primary = Some(value);
-            } else {
-                chosen.secondary.push(value);
-            }
-        }
+        let mut chosen = self.led_by(&known, first);
         if chosen.primary.is_none() && !names.is_empty() {
             chosen.assumed.push(
                 "several materials without thickness, of which none leads: no primary material"
@@ -247,6 +283,30 @@ impl Materials {
                 "several materials without thickness: {} leads by the kind of element",
                 word_of(lead_known(&known, first))
             ));
+        }
+        chosen
+    }
+
+    fn all_known<'n>(&self, names: &[&'n str]) -> Vec<(&'n str, Option<KnownMaterial>)> {
+        names.iter().map(|n| (*n, self.known(n))).collect()
+    }
+
+    /// The materials with the one at `first` as the primary one.
+    fn led_by(&self, known: &[(&str, Option<KnownMaterial>)], first: Option<usize>) -> Chosen {
+        let mut chosen = Chosen::default();
+        for (at, (name, one)) in known.iter().enumerate() {
+            let whole = (known.len() == 1).then_some(100.0);
+            let value = self.material(name, one.as_ref(), whole);
+            if Some(at) == first {
+                chosen.category = one.as_ref().map(|k| Word::clone(&k.category));
+                chosen.because = Some(format!(
+                    "{} by its material `{name}`",
+                    word_of(one.as_ref())
+                ));
+                chosen.primary = Some(value);
+            } else {
+                chosen.secondary.push(value);
+            }
         }
         chosen
     }

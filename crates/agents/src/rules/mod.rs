@@ -1,5 +1,6 @@
 //! The agent that answers by a rules file: free, offline, and deterministic.
 
+mod codes;
 mod matcher;
 mod material;
 mod table;
@@ -18,7 +19,7 @@ use toml::Spanned;
 pub use table::rules_schema;
 use table::{Rule, RulesFile};
 use vocabulary::{UnknownWord, Vocabulary, Word, WordKind};
-use words::WordError;
+use words::{WordError, WordIndex};
 
 use matcher::{ElementQuestion, Matcher};
 use material::Materials;
@@ -88,7 +89,10 @@ impl Rules {
             .material
             .iter()
             .map(|it| (WordKind::Category, &it.category));
-        for (kind, word) in table.rule.iter().flat_map(words_of).chain(materials) {
+        let contradicted = table.contradiction.iter().flat_map(|it| &it.element_type);
+        let contradicted = contradicted.map(|word| (WordKind::ElementType, word));
+        let used = table.rule.iter().flat_map(words_of);
+        for (kind, word) in used.chain(materials).chain(contradicted) {
             let checked = vocabulary.check(kind, word.get_ref());
             checked.map_err(|unknown| form(name, text, word.span().start, unknown.0))?;
         }
@@ -137,10 +141,25 @@ impl Rules {
             let (at, what) = list.get(i).cloned().unwrap_or_default();
             refuse(at, what, error.to_string())
         };
+        let contradictions = table.contradiction.iter();
+        let contradictions: Vec<_> = contradictions
+            .map(|it| {
+                (
+                    it.says.span().start,
+                    format!("contradiction `{}`", it.says.get_ref()),
+                )
+            })
+            .collect();
+        let rules: Vec<_> = rules.into_iter().chain(contradictions).collect();
+        let parts = WordIndex::new(&table.leading_parts).map_err(|e| {
+            let at = text.find("leading_parts").unwrap_or_default();
+            refuse(at, "leading_parts".to_owned(), e.to_string())
+        })?;
         Ok(Rules {
-            materials: Materials::compile(table.material, &vocabulary)
+            materials: Materials::compile(table.material, parts, &vocabulary)
                 .map_err(|e| at(&materials, e))?,
-            matcher: Matcher::compile(table.rule, vocabulary).map_err(|e| at(&rules, e))?,
+            matcher: Matcher::compile(table.rule, table.contradiction, vocabulary)
+                .map_err(|e| at(&rules, e))?,
         })
     }
 

@@ -18,8 +18,37 @@ pub(super) struct RulesFile {
     /// Words that give materials away; where several match, the longest counts, then the upper one.
     #[serde(default)]
     pub(super) material: Vec<Material>,
+    /// What evidence contradicts which answers. Such an answer stays, with a confidence below 0.5 and the reason.
+    #[serde(default)]
+    pub(super) contradiction: Vec<Contradiction>,
+    /// Words of the parts of an element that lead the others, such as `frame`: of a window with parts, the frame's
+    /// material is the primary one.
+    #[serde(default)]
+    pub(super) leading_parts: Vec<String>,
     /// The words that answers consist of, in the place of the default ones.
     pub(super) vocabulary: Option<Vocabulary>,
+}
+
+/// Evidence that contradicts answers, whichever rule gives them.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(super) struct Contradiction {
+    /// What the evidence says, as in `called a wall`; the reasoning of an answer quotes it.
+    #[cfg_attr(debug_assertions, schemars(with = "String"))]
+    pub(super) says: Spanned<String>,
+    /// The element types that it contradicts.
+    #[cfg_attr(debug_assertions, schemars(with = "Vec<ElementTypeName>"))]
+    pub(super) element_type: Vec<Spanned<String>>,
+    /// Words of the type's name, the object type or the element's name, of which one is enough.
+    #[serde(default)]
+    pub(super) words: Vec<String>,
+    /// Words of the same names, of which none may be there.
+    #[serde(default)]
+    pub(super) not: Vec<String>,
+    /// Codes of authored classifications, as in rules; a code is enough without a word.
+    #[serde(default)]
+    pub(super) code: Vec<String>,
 }
 
 /// One rule. A condition that is not written always holds; a list holds if one of its values does.
@@ -52,7 +81,10 @@ pub(super) struct Rule {
     #[serde(default)]
     #[cfg_attr(debug_assertions, schemars(with = "Vec<CategoryName>"))]
     pub(super) material: Vec<Spanned<String>>,
-    /// Codes of authored classifications; `Ss_25*` is every code that begins so.
+    /// Words of the names of its materials, of which one is enough.
+    #[serde(default)]
+    pub(super) material_words: Vec<String>,
+    /// Codes of authored classifications; `Ss_25*` is every code that begins so, `DIN 276: 33*` only those of this system.
     #[serde(default)]
     pub(super) code: Vec<String>,
     /// What is answered.

@@ -123,6 +123,20 @@ fn names_of_materials_tell_their_category() {
         ("鉄筋コンクリート", "concrete"),
         ("コンクリートブロック", "masonry"),
         ("石膏ボード t12.5", "gypsum"),
+        ("ADSK_Бетон_Железобетон", "concrete"),
+        ("Бетон, монолитный, серый", "concrete"),
+        ("Сталь, 45-345", "steel"),
+        ("Кирпич, обыкновенный", "masonry"),
+        ("Газобетонные блоки", "masonry"),
+        ("Утеплитель минераловатный", "insulation"),
+        ("hormigón armado", "concrete"),
+        ("calcestruzzo C25/30", "concrete"),
+        ("Madera de castaño", "timber"),
+        ("sklejka 18", "timber"),
+        ("förzinkad plåt", "steel"),
+        ("ASTM A992", "steel"),
+        ("nbl_GalvanizedSteelTwinFrame", "metal"),
+        ("CONCRETE/FAKTOR", "other"),
         ("Default Wall", "none"),
         ("<Unnamed>", "none"),
         ("Door - Panel", "none"),
@@ -164,6 +178,23 @@ fn names_of_elements_and_types_tell_what_they_are() {
         ("IfcBuildingElementProxy", "Wall Oven", "distribution"),
         ("IfcBuildingElementProxy", "M_RPC Male:Alex", "other"),
         ("IfcBuildingElementProxy", "角柱 C1", "column"),
+        (
+            "IfcBuildingElementProxy",
+            "Ребро плиты:Slab Edge 400",
+            "other",
+        ),
+        ("IfcBuildingElementProxy", "M_Outdoor AHU", "distribution"),
+        (
+            "IfcBuildingElementProxy",
+            "Profil en relief:Wall Sweep - Skirting",
+            "wall_finish",
+        ),
+        ("IfcCovering", "Duct Insulation", "distribution"),
+        ("IfcBeam", "HKZ 38/17-100", "fastener"),
+        ("IfcDoor", "Terrassentür 2-flg", "door_external"),
+        ("IfcWall", "Стена наружная 400", "external_wall"),
+        ("IfcWall", "Перегородка 100мм", "partition_wall"),
+        ("IfcSlab", "Фундаментная плита 600", "foundation_slab"),
     ] {
         let question = json!({"ifc_type": ifc_type, "type_name": type_name});
         let (found, _, confidence, rule) = brief(&rules.answer(&question));
@@ -175,6 +206,166 @@ fn names_of_elements_and_types_tell_what_they_are() {
     }
     let coded = json!({"ifc_type": "IfcWall", "name": "merk K", "classifications": ["31.20"]});
     assert_eq!(brief(&rules.answer(&coded)).0, "window");
+}
+
+#[test]
+fn codes_tell_what_elements_are_by_their_system() {
+    let rules = shipped();
+    let of = |ifc_type: &str, system: &str, code: &str| {
+        brief(&rules.answer(&json!({
+            "ifc_type": ifc_type, "classifications": [{"system": system, "code": code, "title": null}]
+        })))
+        .0
+    };
+    for (ifc_type, system, code, element_type) in [
+        ("IfcWall", "NL/SfB (4 cijfers)", "31.20", "window"),
+        ("IfcWall", "NL/SfB (4 cijfers)", "31.30", "door_external"),
+        ("IfcMember", "NL/SfB", "31.30", "member"),
+        ("IfcRoof", "NL/SfB", "27.11", "roof_covering"),
+        ("IfcRoof", "NL/SfB", "27.22", "roof_structure"),
+        ("IfcWall", "DIN 276-1:2008", "331", "load_bearing_wall"),
+        ("IfcWall", "DIN 276", "342", "partition_wall"),
+        ("IfcWall", "Uniformat", "B2010100", "external_wall"),
+        ("IfcSlab", "Uniformat", "A1030120", "foundation_slab"),
+        ("IfcDoor", "Uniformat", "C1020300", "door_internal"),
+        (
+            "IfcBuildingElementProxy",
+            "Uniformat",
+            "C3010140",
+            "wall_finish",
+        ),
+        ("IfcBuildingElementProxy", "DIN 276", "444", "distribution"),
+        ("IfcWall", "eBKP-H", "C2.1", "external_wall"),
+        ("IfcWall", "house standard", "331", "other"),
+    ] {
+        assert_eq!(
+            of(ifc_type, system, code),
+            element_type,
+            "{ifc_type} {system} {code}"
+        );
+    }
+    let titled = json!({
+        "ifc_type": "IfcDoor", "type_name": "Double-Flush",
+        "classifications": [{"system": "Uniformat", "code": "C1020220", "title": "Interior Door Frames - Wood"}]
+    });
+    let answer = rules.answer(&titled);
+    assert_eq!(brief(&answer).1, "timber");
+    assert_eq!(answer["data_quality"]["material_from"], "class name");
+}
+
+#[test]
+fn a_contradicted_answer_stays_and_is_reviewed() {
+    let rules = shipped();
+    let doubted = |question: Value| {
+        let answer = rules.answer(&question);
+        let (element_type, _, confidence, _) = brief(&answer);
+        let assumed = answer["data_quality"]["assumed"].as_array().unwrap();
+        let reason = assumed
+            .iter()
+            .find_map(|it| it.as_str()?.strip_prefix("evidence is at odds: "));
+        (
+            element_type,
+            confidence,
+            reason.unwrap_or_default().to_owned(),
+        )
+    };
+    let is = |a: &str, c: f64, r: &str| (a.to_owned(), c, r.to_owned());
+    assert_eq!(
+        doubted(
+            json!({"ifc_type": "IfcSlab", "name": "Bodenplatte", "type_name": "Geschossdecke"})
+        ),
+        is(
+            "foundation_slab",
+            0.45,
+            "called an upper floor by the word `geschossdecke*`"
+        )
+    );
+    assert_eq!(
+        doubted(
+            json!({"ifc_type": "IfcColumn", "type_name": "Unterzug 30x60", "materials": ["Beton"]})
+        ),
+        is("column", 0.45, "called a beam by the word `unterzug`")
+    );
+    assert_eq!(
+        doubted(json!({
+            "ifc_type": "IfcWall", "external": true, "materials": ["Beton"],
+            "classifications": [{"system": "DIN 276", "code": "342"}]
+        })),
+        is("external_wall", 0.45, "called inside by the code 342")
+    );
+    assert_eq!(
+        doubted(
+            json!({"ifc_type": "IfcWall", "external": false, "load_bearing": false, "type_name": "Bearing Wall"})
+        ),
+        is(
+            "partition_wall",
+            0.45,
+            "called load-bearing by the word `bearing wall*`"
+        )
+    );
+    assert_eq!(
+        doubted(
+            json!({"ifc_type": "IfcFooting", "type_name": "Wall Foundation", "materials": ["Concrete"]})
+        ),
+        is("footing", 0.95, "")
+    );
+}
+
+#[test]
+fn a_leading_part_tells_the_material() {
+    let rules = shipped();
+    let of = |parts: Value| {
+        let answer = rules.answer(&json!({"ifc_type": "IfcFurniture", "constituents": parts}));
+        let from = answer["data_quality"]["material_from"]
+            .as_str()
+            .map(str::to_owned);
+        (
+            brief(&answer).1,
+            from.unwrap_or_default(),
+            answer["material_secondary"].as_array().unwrap().len(),
+        )
+    };
+    let is =
+        |category: &str, from: &str, others: usize| (category.to_owned(), from.to_owned(), others);
+    assert_eq!(
+        of(
+            json!([{"material": "Glas", "part": "Verglasung"}, {"material": "Eiche", "part": "Rahmen"}])
+        ),
+        is("timber", "constituents", 1)
+    );
+    assert_eq!(
+        of(
+            json!([{"material": "Glas", "part": "a", "fraction": 0.2}, {"material": "Beton", "part": "b", "fraction": 0.8}])
+        ),
+        is("concrete", "constituents", 1)
+    );
+    assert_eq!(
+        of(json!([{"material": "Glas", "part": "a"}, {"material": "Stahl", "part": "b"}])),
+        is("none", "none leads", 2)
+    );
+}
+
+#[test]
+fn placeholders_of_parts_say_nothing() {
+    let rules = shipped();
+    let answer = rules.answer(&json!({
+        "ifc_type": "IfcSlab", "predefined_type": "FLOOR", "name": "TRIMEX_OVAAL", "load_bearing": false,
+        "materials": ["CONCRETE/FAKTOR"]
+    }));
+    assert_eq!(
+        brief(&answer),
+        (
+            "other".to_owned(),
+            "other".to_owned(),
+            0.3,
+            "placeholder".to_owned()
+        )
+    );
+    let below = json!({
+        "ifc_type": "IfcWall", "external": true, "load_bearing": true, "below_ground": true,
+        "type_name": "СУ10_С2_СКЦ_90", "materials": ["ADSK_Сэндвич-панель_Профилированная белая"]
+    });
+    assert_eq!(brief(&rules.answer(&below)).0, "load_bearing_wall");
 }
 
 #[test]
