@@ -23,11 +23,11 @@ def underground:
 
 # Whether a text names a material: it has letters, and is no placeholder or hatch of an authoring tool.
 def names_material:
-  test("\\p{L}") and (test("^ *(material|n/?a|none|undefined|<.*>|leer|solid|massiv|raster .*|(default|domyślny|standard) .*|.* по умолчанию) *$"; "i") | not);
+  test("\\p{L}") and (test("^ *(material|n/?a|none|undefined|<.*>|leer|solid|massiv|raster .*|(default|domyśln.|standaard|standard) .*|.* (по умолчанию|por defecto|par défaut|predefinit.)) *$"; "i") | not);
 
 # Properties that name the material, in the languages of authoring tools.
 def material_properties: {
-  "Material": 1, "Structural Material": 1, "Monolithic Material": 1, "Frame Material": 1, "Materiaal": 1, "Werkstoff": 1, "Baustoff": 1,
+  "Material": 1, "Structural Material": 1, "Monolithic Material": 1, "Materiaal": 1, "Werkstoff": 1, "Baustoff": 1,
   "Tragwerksmaterial": 1, "Material des massiven Laufs": 1, "Matériau": 1, "Matériau structurel": 1, "Matériau monobloc": 1, "Matériaux": 1,
   "Materiale": 1, "Materiał": 1, "Material estructural": 1, "Материал": 1, "Материал несущих конструкций": 1
 };
@@ -44,7 +44,8 @@ def stated_material:
 | (.name | words) as $name
 | (.ifc_type | test("^Ifc(Wall|Slab|Door|Window|Covering|Column|Beam|CurtainWall|Roof|Railing|Stair|Ramp|Plate|Member)")) as $built
 | (.ifc_type | test("^Ifc(Wall|Slab)")) as $flat
-| [.materials[]? | select(names_material)] as $materials
+# A placeholder beside names stays: it may be what the element is made of.
+| (if any(.materials[]?; names_material) then .materials else [] end) as $materials
 | {
     ifc_type,
     predefined_type: (if .predefined_type == "NOTDEFINED" then null else .predefined_type end),

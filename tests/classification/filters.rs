@@ -100,6 +100,8 @@ fn placeholders_name_no_material() {
         "Massiv",
         "          ",
         "Стена по умолчанию",
+        "Suelos por defecto",
+        "Domyślna powierzchnia",
     ] {
         let property = json!({"PSet_Revit_Type_Materials": {"Monolithic Material": "Stahlbeton"}});
         let layers = json!([{"material": name, "thickness_m": 0.1}]);

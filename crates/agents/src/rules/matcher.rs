@@ -461,6 +461,10 @@ impl Matcher {
                     .push("no word tells what the material is".to_owned());
             }
         }
+        if let Some(reason) = at_odds(&said.chosen, materials, names) {
+            said.confidence = CONTRADICTED;
+            said.chosen.assumed.push(reason);
+        }
         if said.chosen.primary.is_none() && said.from.is_some() {
             said.from = Some(NONE_LEADS.to_owned());
         }
@@ -566,6 +570,17 @@ fn stated(q: &ElementQuestion, materials: &Materials, prefer: &[Word]) -> Materi
         }
         _ => said,
     }
+}
+
+/// Why a general material, such as `Metall`, cannot be what the element is named after, such as concrete.
+fn at_odds(chosen: &Chosen, materials: &Materials, names: &NameTokens) -> Option<String> {
+    let name = chosen.primary.as_ref()?["name"].as_str()?;
+    let (_, from, text, category, _) = inferred(materials, names)?;
+    (materials.is_general(name) && chosen.category.as_ref() != Some(&category)).then(|| {
+        format!(
+            "evidence is at odds: the material is `{name}`, and {category} by the {from} `{text}`"
+        )
+    })
 }
 
 fn inferred<'a>(

@@ -62,6 +62,8 @@ pub(super) struct KnownMaterial {
     pub(crate) category: Word,
     pub(crate) subcategory: Option<String>,
     pub(crate) layer: Layer,
+    /// Words of any other entry say more.
+    general: bool,
 }
 
 /// The materials of an element, with the primary one chosen.
@@ -149,7 +151,13 @@ impl Materials {
                 .map(|h| name[h.start..h.end].to_uppercase())
                 .or_else(|| entry.subcategory.clone()),
             layer: entry.layer,
+            general: entry.general,
         })
+    }
+
+    /// Whether a material's name tells only a general category, such as `Metall`.
+    pub(super) fn is_general(&self, name: &str) -> bool {
+        self.known(name).is_some_and(|known| known.general)
     }
 
     /// Chooses among layers: the thickest structural one, else the thickest solid one, else the thickest filling.

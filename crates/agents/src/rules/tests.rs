@@ -312,6 +312,32 @@ fn a_contradicted_answer_stays_and_is_reviewed() {
 }
 
 #[test]
+fn a_general_material_is_doubted_if_the_name_says_another() {
+    let rules = shipped();
+    let answer = rules.answer(&json!({"ifc_type": "IfcColumn", "type_name": "4 Schichtig Beton", "materials": ["Metall"]}));
+    assert_eq!(
+        brief(&answer),
+        (
+            "column".to_owned(),
+            "metal".to_owned(),
+            0.45,
+            "column".to_owned()
+        )
+    );
+    assert_eq!(
+        answer["data_quality"]["assumed"],
+        json!([
+            "evidence is at odds: the material is `Metall`, and concrete by the type name `4 Schichtig Beton`"
+        ])
+    );
+    let steel = rules
+        .answer(&json!({"ifc_type": "IfcColumn", "type_name": "HEA200", "materials": ["Stahl"]}));
+    assert_eq!(steel["confidence"], 0.95);
+    let stair = json!({"ifc_type": "IfcStair", "type_name": "Stair:Massiv - Stufen Naturstein"});
+    assert_eq!(brief(&rules.answer(&stair)).1, "none");
+}
+
+#[test]
 fn a_leading_part_tells_the_material() {
     let rules = shipped();
     let of = |parts: Value| {
