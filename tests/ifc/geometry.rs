@@ -126,6 +126,12 @@ fn a_wall_with_an_opening_is_measured_and_cut() {
         + &format!("#300=IFCRELVOIDSELEMENT('{}',$,$,$,#100,#200);\n", id(300));
     let mut found = figures(&records, Measured::All);
     let outline = found[0]["outline"].take();
+    // Exact cuts are made on a grid of some micrometres.
+    for figure in found[0].as_object_mut().unwrap().values_mut() {
+        if let Some(value) = figure.as_f64() {
+            *figure = json!((value * 1e4).round() / 1e4);
+        }
+    }
     let expected = json!({
         "volume_m3": 2.0, "surface_area_m2": 24.0, "top_area_m2": 1.0, "bottom_area_m2": 1.0, "side_area_m2": 22.0,
         "main_side_area_m2": 10.0, "height_m": 3.0, "length_m": 4.0, "problem": null, "outline": null,
