@@ -263,7 +263,7 @@ fn the_workbook_has_its_sheets_whole() {
     assert_eq!(
         elements[0],
         "'GlobalId;'IFC type;'Name;'Type name;'Tag;'Element type;'Type id;'Function;'Location;'Storey;'Storey no.;'Material;\
-         'Material id;'Material name;'Grade or kind;'Layers;'Secondary materials;'Classification;'Code;'Title of the code;\
+         'Material id;'Material name;'Grade or kind;'Layers;'Layers [m];'Secondary materials;'Classification;'Code;'Title of the code;\
          'Volume [m³];'Area [m²];'Area kind;'Length [m];'Height [m];'Volume from;'Area from;'Length from;'Height from;\
          'Material from;'Part of;'Volume left out [m³];'Area left out [m²];'Confidence;'Evidence;'Implausible;'Question;\
          'Corrected by a person"
@@ -271,14 +271,14 @@ fn the_workbook_has_its_sheets_whole() {
     assert_eq!(
         elements[7],
         "'2O2Fr$t4X7Zf8NOew3F006;'IfcCovering;'Covering:6;;;'Suspended ceiling;'ceiling;'Finishing;;'02 Dach | Technik;4;\
-         'Insulation;'insulation;'Steinwolle <15 mm>;;;;;;;0.4;20;'not stated;;;'quantity set;;;;'type name;;;;0.7;\
+         'Insulation;'insulation;'Steinwolle <15 mm>;;;;;;;;0.4;20;'not stated;;;'quantity set;;;;'type name;;;;0.7;\
          'rule ceiling: ifc_type is IfcCovering;;'000000000006"
     );
     // What its assembly carries stands in columns of its own.
     assert_eq!(
         elements[10],
         "'2O2Fr$t4X7Zf8NOew3F009;'IfcPlate;'Plate:9;;;'Plate;'plate;'Enclosure;;'02 Dach | Technik;4;'Glass;'glass;'HR++;\
-         ;;;;;;;;'not stated;;;'quantity set;;;;'material;'2O2Fr$t4X7Zf8NOew3F000;0.05;2.5;0.85;\
+         ;;;;;;;;;'not stated;;;'quantity set;;;;'material;'2O2Fr$t4X7Zf8NOew3F000;0.05;2.5;0.85;\
          'rule plate: ifc_type is IfcPlate;;'000000000009"
     );
     for (at, line) in elements[1..].iter().enumerate() {
@@ -323,7 +323,7 @@ fn the_workbook_has_its_sheets_whole() {
 
     let elements = xlsx::part(&bytes, "xl/worksheets/sheet2.xml");
     for wanted in [
-        "<autoFilter ref=\"A1:AL301\"/>",
+        "<autoFilter ref=\"A1:AM301\"/>",
         "ySplit=\"1\" topLeftCell=\"A2\"",
         "state=\"frozen\"",
     ] {
@@ -333,7 +333,7 @@ fn the_workbook_has_its_sheets_whole() {
     let by_type = xlsx::part(&bytes, "xl/worksheets/sheet3.xml");
     assert!(
         by_type
-            .contains("<f>SUMIFS(Elements!$U$2:$U$301,Elements!$G$2:$G$301,$B2)</f><v>547.5</v>"),
+            .contains("<f>SUMIFS(Elements!$V$2:$V$301,Elements!$G$2:$G$301,$B2)</f><v>547.5</v>"),
         "{by_type}"
     );
     assert!(xlsx::part(&bytes, "xl/charts/chart1.xml").contains("'By type'!$D$2:$D$11"));

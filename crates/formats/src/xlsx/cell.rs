@@ -53,6 +53,7 @@ fn plain(value: &Value) -> CellContent {
                 .map(|item| match item {
                     Value::String(s) => Some(s.clone()),
                     Value::Number(_) | Value::Bool(_) => Some(item.to_string()),
+                    Value::Null => Some("–".to_owned()),
                     _ => None,
                 })
                 .collect();
@@ -121,7 +122,8 @@ mod tests {
             (json!("http://x"), text("http://x")),
             (json!("a\u{1}b\r\nc\u{7f}"), text("a\u{FFFD}b\nc\u{FFFD}")),
             (json!(9_007_199_254_740_993_u64), text("9007199254740993")),
-            (json!(["a", 1]), text("a, 1")),
+            (json!(["a", 1, null]), text("a, 1, –")),
+            (json!([]), CellContent::Empty),
             (json!({"a": [1]}), text("{\"a\":[1]}")),
         ] {
             assert_eq!(content(&value), (want, None), "{value}");

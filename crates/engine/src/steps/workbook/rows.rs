@@ -376,14 +376,17 @@ impl<'a> Rows<'a> {
     /// When a limit ends a program.
     fn all_at_once(&mut self, rows: &[Value]) -> Result<Option<Vec<Vec<Value>>>, JqError> {
         let is_joined = self.together.is_some();
+        let reads = &self.programs.together;
         let alone = self.cells.iter_mut().flatten();
         let Some(program) = self.together.iter_mut().chain(alone).next() else {
             return Ok(None);
         };
         let found: Result<Vec<Value>, _> = if program.at_once() == 0 {
-            rows.iter().map(|row| program.one(row.clone())).collect()
+            let inputs = rows.iter().map(|row| read_of(reads.as_ref(), row));
+            inputs.map(|row| program.one(row)).collect()
         } else {
-            let inputs = rows.iter().map(|row| row.to_string().into());
+            let inputs = rows.iter().map(|row| read_of(reads.as_ref(), row));
+            let inputs = inputs.map(|row| row.to_string().into());
             program.one_of_each(&[], inputs.collect())
         };
         let found = match found {
@@ -417,6 +420,19 @@ impl<'a> Rows<'a> {
             reason,
         }
     }
+}
+
+/// Returns what the joined programs read of a row. Converting a long row takes longer than running them.
+fn read_of(together: Option<&Program>, row: &Value) -> Value {
+    let (Some(program), Value::Object(fields)) = (together, row) else {
+        return row.clone();
+    };
+    if program.jq.takes_whole() {
+        return row.clone();
+    }
+    let read = program.jq.names().iter();
+    let read = read.filter_map(|name| Some((name.clone(), fields.get(name)?.clone())));
+    Value::Object(read.collect())
 }
 
 /// Reads a field as jq does: of null it is null, of anything else but an object an error.
