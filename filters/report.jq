@@ -210,7 +210,8 @@ $params.review_below as $below
     area_kinds: (["net side", "gross side", "net footprint", "gross footprint", "surface", "not stated"] | map(select(. as $kind | any($kinds[]; . == $kind)))),
     review_below: $below,
     review_count: count_of($groups; .review),
-    review: ([.questions[]] | sort_by([-.count, .confidence])),
+    review_questions: (.questions | length),
+    review: ([.questions[]] | sort_by([-.count, .confidence]) | .[:most]),
     coverage: [
       {what: "Material named in the model", count: $material.named},
       {what: "Material inferred from names", count: $material.inferred},
