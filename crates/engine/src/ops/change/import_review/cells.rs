@@ -149,8 +149,12 @@ impl Row<'_> {
         let who = who.unwrap_or_else(|| defaults.who.to_owned());
         let why = self.text(review.why.as_ref(), &mut problems);
         let why = why.or_else(|| defaults.why.map(str::to_owned));
-        if why.is_none() {
-            let place = self.cell(review.why.as_ref()).map(|(name, _)| name);
+        let cell = self.cell(review.why.as_ref());
+        let is_empty = cell
+            .as_ref()
+            .is_none_or(|(_, cell)| **cell == CellValue::Empty);
+        if why.is_none() && is_empty {
+            let place = cell.map(|(name, _)| name);
             let place = place.unwrap_or_else(|| format!("{}!{}", self.sheet.name, self.number));
             problems.push(format!(
                 "{place}: expected a reason: write one into the cell, or give `--why TEXT` for all rows without one"

@@ -182,7 +182,13 @@ impl<'a> Table<'a> {
                 } else {
                     &correction.cell
                 };
-                problems.push(format!("{cell}: {column}: {}", violation.message));
+                let (field, named) = (&correction.field, &correction.column);
+                problems.push(match self.columns.first() {
+                    Some(key) if column == "field" && key != named => format!(
+                        "{cell}: `{field}` cannot be corrected by `{named}`: add a row with a `{key}` for each element"
+                    ),
+                    _ => format!("{cell}: {column}: {}", violation.message),
+                });
             }
         }
         Ok(())
