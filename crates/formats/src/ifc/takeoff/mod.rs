@@ -289,8 +289,9 @@ pub(super) fn of(claims: &Claims, measured: Option<&Measured>) -> Takeoff {
     };
     let volume = volume.settle(&mut implausible);
     let area = claims.area(&measured, &mut implausible);
-    // What is bent is longer than its box.
-    let straight = shape == Shape::Linear || claims.ifc_type.starts_with("IfcWall");
+    // What is bent is longer than its box, as most railings are.
+    let bent = claims.ifc_type == "IfcRailing";
+    let straight = shape == Shape::Linear && !bent || claims.ifc_type.starts_with("IfcWall");
     let length = measured.length.filter(|_| straight);
     let judge = length.and_then(|length| {
         let least = length.min(measured.height.unwrap_or(length));

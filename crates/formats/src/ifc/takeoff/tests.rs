@@ -276,3 +276,14 @@ fn figures_are_shown_as_people_read_them() {
         assert_eq!(shown(figure), text);
     }
 }
+
+/// A railing around a stair is as long as its path, not as its box.
+#[test]
+fn a_railing_may_be_longer_than_its_box() {
+    let railing = |properties: &[(&str, f64)]| {
+        let found = counted("IfcRailing", &[], properties, Some(WALL));
+        [found["length_m"].clone(), found["implausible"].clone()]
+    };
+    assert_eq!(railing(&[("Length", 12.5)]), [json!(12.5), json!([])]);
+    assert_eq!(railing(&[]), [json!(null), json!([])]);
+}
