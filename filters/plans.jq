@@ -32,7 +32,7 @@ def class_of: {
   raised_floor: "slab", floor_finish: "slab",
   furniture: "furniture", distribution: "distribution", other: "unclassified"
 };
-# From the bottom of the drawing to its top.
+# From the bottom of the drawing to its top. What is above the cut comes under what is cut, so that dashes never hide a wall.
 def layers: {
   below: ["slab", "rest", "unclassified", "distribution", "stair", "wall", "structure", "window", "door", "furniture"],
   cut: ["slab", "rest", "distribution", "furniture", "stair", "wall", "structure", "window", "door", "unclassified"],
@@ -101,7 +101,7 @@ def storey($frame; $scale):
       storey, elevation_m, elements,
       drawn: (.shapes | length),
       layers: [
-        ("below", "cut", "above") as $view
+        ("below", "above", "cut") as $view
         | layers[$view][] as $class
         | $groups[$view + " " + $class] | select(. != null)
         | {class: $class, view: $view}
