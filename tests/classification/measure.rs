@@ -30,23 +30,26 @@ fn labels() -> Vec<Label> {
 }
 
 #[derive(Default)]
-struct Score {
+pub(super) struct Score {
     right: usize,
     wrong: usize,
+    /// The answer says something, the label does not (a part of the wrong ones).
+    unfounded: usize,
     /// The label says something, the answer does not.
     silent: usize,
     /// Neither says anything.
     nothing: usize,
-    mistakes: Vec<String>,
+    pub(super) mistakes: Vec<String>,
 }
 
 impl Score {
-    fn add(&mut self, of: &str, label: &str, answer: &str, rule: &str) {
-        let says = |word: &str| word != "other" && word != "none";
+    pub(super) fn add(&mut self, of: &str, label: &str, answer: &str, rule: &str) {
+        let says = |word: &str| !["other", "none", "cannot tell"].contains(&word);
         match (says(answer), says(label)) {
             (true, _) if answer == label => self.right += 1,
             (true, _) => {
                 self.wrong += 1;
+                self.unfounded += usize::from(!says(label));
                 self.mistakes
                     .push(format!("  {of}: {answer}, labelled {label} ({rule})"));
             }
@@ -59,19 +62,21 @@ impl Score {
         }
     }
 
-    fn precision(&self) -> f64 {
-        let told = self.right + self.wrong;
-        if told == 0 {
-            1.0
-        } else {
-            self.right as f64 / told as f64
-        }
+    pub(super) fn precision(&self) -> f64 {
+        share(self.right, self.right + self.wrong)
     }
 
-    fn line(&self, what: &str) -> String {
+    /// The share of what a label says that has an answer, right or wrong.
+    pub(super) fn coverage(&self) -> f64 {
+        let told = self.right + self.wrong - self.unfounded;
+        share(told, told + self.silent)
+    }
+
+    pub(super) fn line(&self, what: &str) -> String {
         format!(
-            "{what}: precision {:.3} ({} right, {} wrong), {} labelled but not told, {} rightly not told",
+            "{what}: precision {:.3}, coverage {:.3} ({} right, {} wrong), {} labelled but not told, {} rightly not told",
             self.precision(),
+            self.coverage(),
             self.right,
             self.wrong,
             self.silent,
@@ -80,7 +85,15 @@ impl Score {
     }
 }
 
-fn text(value: &Value) -> &str {
+fn share(part: usize, whole: usize) -> f64 {
+    if whole == 0 {
+        1.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
+
+pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or("none")
 }
 

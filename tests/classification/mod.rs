@@ -3,6 +3,7 @@
 mod filters;
 mod measure;
 mod schemas;
+mod unseen;
 
 use std::path::{Path, PathBuf};
 

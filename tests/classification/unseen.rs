@@ -1,0 +1,123 @@
+//! Precision and coverage on public models of other offices, labelled before the rules saw them. The models are not part of
+//! the project: `MILEPOST_TEST_MODELS` names the folder that holds them, and `sources_unseen.csv` says where they come from.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::measure::{Score, text};
+use super::{elements, file, question, rules};
+
+const FOLDER: &str = "MILEPOST_TEST_MODELS";
+/// The half of the labels that rules may be tuned on.
+const TUNING: &str = "tuning";
+
+#[derive(serde::Deserialize)]
+struct Label {
+    model: String,
+    sha256: String,
+    global_id: String,
+    name: String,
+    element_type: String,
+    material: String,
+    half: String,
+}
+
+#[derive(serde::Deserialize)]
+struct Source {
+    model: String,
+    sha256: String,
+}
+
+fn rows<T: serde::de::DeserializeOwned>(path: &str) -> Vec<T> {
+    csv::Reader::from_reader(file(path).as_bytes())
+        .deserialize()
+        .collect::<Result<_, _>>()
+        .unwrap()
+}
+
+fn labels() -> Vec<Label> {
+    rows("tests/classification/labels_unseen.csv")
+}
+
+/// The half that a label is in.
+fn half(global_id: &str) -> &'static str {
+    match Sha256::digest(global_id).last() {
+        Some(last) if last % 2 == 0 => TUNING,
+        _ => "unseen",
+    }
+}
+
+#[test]
+fn labels_of_unseen_models_name_their_source_and_half() {
+    let labels = labels();
+    assert_eq!(labels.len(), 150);
+    let ids: BTreeSet<_> = labels.iter().map(|l| (&l.model, &l.global_id)).collect();
+    assert_eq!(ids.len(), 150);
+    let sources: BTreeMap<_, _> = rows::<Source>("tests/classification/sources_unseen.csv")
+        .into_iter()
+        .map(|s| (s.model, s.sha256))
+        .collect();
+    for label in &labels {
+        assert_eq!(sources.get(&label.model), Some(&label.sha256));
+        assert_eq!(label.half, half(&label.global_id), "{}", label.global_id);
+    }
+}
+
+/// The model of a label, where the folder has it.
+///
+/// # Panics
+///
+/// If the file is not the one that was labelled.
+fn model(folder: &Path, label: &Label) -> Option<BTreeMap<String, Value>> {
+    let path = folder.join(format!("{}.ifc", label.model));
+    let Ok(bytes) = std::fs::read(&path) else {
+        eprintln!("skipped: {} is not there", path.display());
+        return None;
+    };
+    let digest: String = Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert_eq!(digest, label.sha256, "{}", path.display());
+    let by_id = |e: Value| (text(&e["global_id"]).to_owned(), e);
+    Some(elements(&path).into_iter().map(by_id).collect())
+}
+
+#[test]
+fn rules_on_unseen_models() {
+    let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else {
+        eprintln!("skipped: {FOLDER} is not set");
+        return;
+    };
+    let (rules, question) = (rules(), question());
+    let mut models = BTreeMap::new();
+    let mut scores: BTreeMap<String, (Score, Score)> = BTreeMap::new();
+    for label in labels() {
+        let found = models
+            .entry(label.model.clone())
+            .or_insert_with(|| model(&folder, &label));
+        let Some(element) = found.as_ref().map(|m| &m[&label.global_id]) else {
+            continue;
+        };
+        let answer = rules.answer(&question.one(element.clone(), &[]).unwrap());
+        let of = format!("{} {} `{}`", label.model, label.global_id, label.name);
+        let rule = text(&answer["rule"]);
+        let (types, materials) = scores.entry(label.half).or_default();
+        let told = text(&answer["element_type"]);
+        types.add(&of, &label.element_type, told, rule);
+        let told = text(&answer["material_primary"]["category"]);
+        materials.add(&of, &label.material, told, rule);
+    }
+    for (half, (types, materials)) in &scores {
+        for (what, score) in [("element type", types), ("material", materials)] {
+            eprintln!("{}", score.line(&format!("{what}, {half}")));
+            // Rules that are tuned on what the other half shows would make its figures worthless.
+            if half == TUNING {
+                eprintln!("{}", score.mistakes.join("\n"));
+            }
+        }
+    }
+}
