@@ -3,6 +3,7 @@
 mod codes;
 mod matcher;
 mod material;
+mod question;
 mod table;
 mod vocabulary;
 #[cfg(debug_assertions)]
@@ -21,8 +22,9 @@ use table::{Rule, RulesFile};
 use vocabulary::{UnknownWord, Vocabulary, Word, WordKind};
 use words::{WordError, WordIndex};
 
-use matcher::{ElementQuestion, Matcher};
+use matcher::Matcher;
 use material::Materials;
+use question::ElementQuestion;
 
 /// A compiled rules file.
 #[derive(Debug)]
