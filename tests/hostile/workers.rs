@@ -21,8 +21,8 @@ fn a_worker_whose_program_does_not_watch_it_ends_after_its_processor_time() {
         "seconds": 1,
         "work": {"Jq": {
             "program": {"name": "endless", "source": "def f: f; f", "names": [], "vars": []},
-            "set": null,
-            "inputs": [{"value": null, "variable": null}],
+            "set": [],
+            "inputs": [{"value": null, "variables": []}],
             "only": true,
         }},
     })

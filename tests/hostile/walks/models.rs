@@ -221,9 +221,14 @@ fn every_loop_asks_whether_to_go_on() {
     };
     let (_, all) = cancelled(u32::MAX);
     // 18,001 records, twice 9,000 for the relations, and 9,000 elements in each of members, limits, GlobalIds and output.
-    assert!(all >= (18_001 + 18_000 + 4 * 9_000) / 4096, "{all}");
+    let least = (18_001 + 18_000 + 4 * 9_000) / 4096;
+    assert!(all >= least, "{all}");
     for after in 0..all {
-        assert_eq!(cancelled(after), (true, after + 1));
+        // While elements are read on other threads, how often it asks depends on how fast they are.
+        match cancelled(after) {
+            (true, asked) => assert_eq!(asked, after + 1),
+            (false, asked) => assert!((least..=after).contains(&asked), "{asked} of {after}"),
+        }
     }
 }
 
