@@ -65,17 +65,17 @@ def join($kind; $group):
   | .left_out_volume_m3 |= plus($group.left_out_volume_m3) | .left_out_length_m |= plus($group.left_out_length_m)
   | if $group.left_out_area_m2 == null then . else .left_out_areas[$kind] |= plus($group.left_out_area_m2) end;
 
-# The groups, summed by what `f` gives of their keys: a list of {key} and sums.
+# The groups, summed by what `f` gives of their keys: a list of {key, sums}.
 def by($groups; f):
   reduce $groups[] as $group ({};
     ($group.key | f | tojson) as $name | .[$name] |= (. // empty_sums | join($group.key.area_kind; $group.value)))
-  | to_entries | map({key: (.key | fromjson)} + .value);
+  | to_entries | map({key: (.key | fromjson), sums: .value});
 
 def exact: if . == null then . else . * 1e6 | round / 1e6 end;
 def tidy:
-  .volume_m3 |= exact | .areas |= map_values(exact) | .length_m |= exact
-  | .left_out_volume_m3 |= exact | .left_out_areas |= map_values(exact) | .left_out_length_m |= exact;
-def named: .key + (del(.key) | tidy);
+  .volume_m3 |= exact | .areas[] |= exact | .length_m |= exact
+  | .left_out_volume_m3 |= exact | .left_out_areas[] |= exact | .left_out_length_m |= exact;
+def named: .key + (.sums | tidy);
 def largest_first(f): sort_by([-(.volume_m3 // 0), -.count, f]);
 # How many records are in groups of which `f` holds.
 def count_of($groups; f): reduce ($groups[] | select(.key | f)) as $group (0; . + $group.value.count);
@@ -185,7 +185,7 @@ $params.review_below as $below
     | to_entries | map({number: (.key + 1)} + .value)) as $by_storey
 | (reduce $by_storey[] as $row ({}; .[$row.storey // ""] |= (. // {} | .[$row.elevation_m | tojson] = $row.number))) as $storey_numbers
 | (reduce ($by_type | to_entries[]) as $row ({}; .[$row.value.element_type] = $row.key)) as $ranks
-| ([$by_type[] | .areas, .left_out_areas | keys[]] | unique) as $kinds
+| (reduce ($by_type[] | .areas, .left_out_areas | keys[]) as $kind ({}; .[$kind] = true) | keys) as $kinds
 | {
     count: $count,
     model: ($model | {file, schema, project, elements, openings, warnings: (.warnings // [])}),

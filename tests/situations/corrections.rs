@@ -6,6 +6,11 @@ use std::fmt::Write as _;
 
 /// The main project, run once.
 pub fn main_project() -> Project {
+    main_project_measured("all")
+}
+
+/// The main project, run once with this param `geometry`.
+fn main_project_measured(geometry: &str) -> Project {
     let mut project = Project::new(&[]);
     project.env("SOURCE_DATE_EPOCH", "1795305600");
     project.take(&[
@@ -18,6 +23,8 @@ pub fn main_project() -> Project {
         "prompts",
         "workspace/inputs",
     ]);
+    let param = format!("geometry = \"{geometry}\"");
+    project.edit("milepost.toml", "geometry = \"all\"", &param);
     project.run(&[]).expect(
         0,
         &[
@@ -54,7 +61,7 @@ fn record<'a>(all: &'a Value, element_type: &str) -> &'a Value {
 
 #[test]
 fn corrections_win_are_shown_and_cost_only_the_last_stage() {
-    let project = main_project();
+    let project = main_project_measured("off");
     let before = project.digests();
     let all = project.json(ALL);
     let report = project.json(REPORT);
@@ -119,9 +126,9 @@ fn corrections_win_are_shown_and_cost_only_the_last_stage() {
     assert_eq!(
         given,
         [
-            "\"element_type\" \"other\" -> \"furniture\" \"A. Berger\"",
-            "\"material_primary.category\" \"insulation\" -> \"timber\" \"Ü. Öztürk\"",
             "\"volume_m3\" null -> 0.25 \"A. Berger\"",
+            "\"element_type\" \"other\" -> \"furniture\" \"A. Berger\"",
+            "\"material_primary.category\" null -> \"timber\" \"Ü. Öztürk\"",
         ]
     );
     project.run(&[]).expect(0, &[]);
@@ -139,7 +146,7 @@ fn corrections_win_are_shown_and_cost_only_the_last_stage() {
 
 #[test]
 fn wrong_corrections_are_named_all_at_once_and_nothing_is_replaced() {
-    let project = main_project();
+    let project = main_project_measured("off");
     let all = project.json(ALL);
     let id = record(&all, "other")["global_id"].as_str().unwrap();
     let before = project.read(ALL);
@@ -183,7 +190,7 @@ fn wrong_corrections_are_named_all_at_once_and_nothing_is_replaced() {
 #[test]
 fn a_table_of_corrections_with_another_header_is_refused() {
     const EXPECTED: &str = "inputs/corrections.csv:1: expected columns `global_id`, `field`, `value`, `who`, `why` and optionally `question`; found ";
-    let project = main_project();
+    let project = main_project_measured("off");
     assert_eq!(
         project.read(GIVEN),
         "global_id,question,field,value,who,why\n"
@@ -230,7 +237,7 @@ fn a_table_of_corrections_with_another_header_is_refused() {
 
 #[test]
 fn corrections_without_declared_columns_need_their_header_too() {
-    let project = main_project();
+    let project = main_project_measured("off");
     let stage = project.read("stages/4_generate.toml");
     let columns = stage.lines().find(|line| line.starts_with("columns = "));
     let stage = stage
@@ -253,7 +260,7 @@ fn corrections_without_declared_columns_need_their_header_too() {
 
 #[test]
 fn the_checkpoint_of_the_first_stage_is_that_of_the_document() {
-    let project = main_project();
+    let project = main_project_measured("off");
     let checkpoint = project.json("workspace/stage_1_complete.json");
     let sum = |path: &str| {
         let bytes = std::fs::read(project.at(path)).unwrap();

@@ -179,7 +179,7 @@ fn of_figures_that_are_apart_the_one_that_the_geometry_confirms_counts() {
                 "quantity": "volume", "stated": 8000.0, "property": 8.1, "geometry": 8.0,
                 "taken": "property set: Dimensions.Volume",
                 "reason": "the quantity set says 8,000 m³, the property set: Dimensions.Volume says 8.10 m³, \
-                           the geometry says 8.00 m³; the property set: Dimensions.Volume counts"
+                           the geometry says 8.00 m³; the first is in litres, the property set: Dimensions.Volume counts"
             }])
         )
     );

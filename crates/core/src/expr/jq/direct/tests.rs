@@ -247,7 +247,7 @@ fn the_filters_of_the_project_run_directly() {
         let jq = Jq::compile(
             name,
             &source,
-            &["element", "params", "parsed", "corrections"],
+            &["element", "question", "params", "parsed", "corrections"],
         )
         .unwrap();
         assert!(jq.direct.is_some(), "{name}");
