@@ -72,9 +72,10 @@ def by($groups; f):
   | to_entries | map({key: (.key | fromjson), sums: .value});
 
 def exact: if . == null then . else . * 1e6 | round / 1e6 end;
+def all_exact: reduce to_entries[] as $one ({}; .[$one.key] = ($one.value | exact));
 def tidy:
-  .volume_m3 |= exact | .areas[] |= exact | .length_m |= exact
-  | .left_out_volume_m3 |= exact | .left_out_areas[] |= exact | .left_out_length_m |= exact;
+  .volume_m3 |= exact | .areas |= all_exact | .length_m |= exact
+  | .left_out_volume_m3 |= exact | .left_out_areas |= all_exact | .left_out_length_m |= exact;
 def named: .key + (.sums | tidy);
 def largest_first(f): sort_by([-(.volume_m3 // 0), -.count, f]);
 # How many records are in groups of which `f` holds.
@@ -111,18 +112,20 @@ $params.review_below as $below
     | ($quality.volume_from // "" | tostring) as $volume_from
     | (if $e.corrections == null then [] else $e.corrections | map(.field) end) as $fixed
     | ($quality.implausible // []) as $implausible
-    | ($implausible != [] and any($implausible[]; .taken == null and (field as $field | any($fixed[]; . == $field) | not))) as $open
+    | ([$implausible[] | select(.taken == null) | field] - $fixed != []) as $open
     | ($e.confidence < $below and $e.corrections == null) as $unsure
+    | ([$fixed[] | select(startswith("material_primary"))] != []) as $gives_material
+    | ([$fixed[] | select(. == "volume_m3")] != []) as $gives_volume
     | ({
         element_type: $e.element_type,
         category: ($e.material_primary.category // "none"),
         storey: (if $e.storey == "" then null else $e.storey end),
         elevation_m: $e.storey_elevation_m,
         area_kind: (if $e.area_m2 == null then null else $e.area_kind // "not stated" end),
-        material: (if $fixed != [] and any($fixed[]; startswith("material_primary")) then "person"
+        material: (if $gives_material then "person"
           elif $e.material_primary != null then (if $material_from | endswith("name") then "inferred" else "named" end)
           elif ($e.material_secondary // []) != [] then "several" else "none" end),
-        volume: (if $e.volume_m3 == null then "none" elif $fixed != [] and any($fixed[]; . == "volume_m3") then "person"
+        volume: (if $e.volume_m3 == null then "none" elif $gives_volume then "person"
           elif $volume_from | startswith("property") then "property set"
           elif $volume_from == "geometry" then "geometry" else "quantity set" end),
         under: ($e.confidence < $below),
