@@ -143,7 +143,7 @@ $params.review_below as $below
     | (if $unsure then .questions[$e.question // $e.global_id] |= (
          if . == null then $e | asked(1)
          else .count += 1
-           | (if (.names | length) < 3 and $e.name != null and (.names | index([$e.name]) | not) then .names += [$e.name] else . end)
+           | (if (.names | length) < 3 and $e.name != null and ([$e.name] - .names) != [] then .names += [$e.name] else . end)
            | if $e.confidence < .confidence then .confidence = $e.confidence else . end
          end)
        else . end)

@@ -15,7 +15,7 @@ use crate::expr::jq::{library, native};
 
 /// Steps that a program may have: definitions that call themselves have more.
 const MOST: usize = 20_000;
-const DEEPEST: usize = 200;
+const DEEPEST: usize = 100;
 
 /// Returns the program, if it can be run directly.
 pub(crate) fn build(term: &Term<&str>, vars: &[&str]) -> Option<Direct> {
