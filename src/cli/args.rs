@@ -260,12 +260,13 @@ pub(crate) enum Command {
         #[arg(long)]
         mermaid: bool,
     },
-    /// Compare with another workspace, or with the state before the last run
+    /// Compare with another workspace, an earlier revision, or the state before the last run
     Diff {
-        /// Workspace to compare with, as the old one [default: the state before the last run]
-        #[arg(value_name = "WORKSPACE")]
+        /// Workspace or file of records to compare with, as the old one [default: the earlier revision that a step `diff`
+        /// reads, else the state before the last run]
+        #[arg(value_name = "OLD")]
         other: Option<std::path::PathBuf>,
-        /// Compare only these stages
+        /// Compare the outputs of these stages, file by file
         #[arg(long = "stage", value_name = "STAGE")]
         stages: Vec<String>,
         /// List at most this many differences of each kind

@@ -2,7 +2,7 @@
 
 use super::pipeline::{Served, answered, calls};
 use super::single::tells;
-use crate::support::Project;
+use crate::support::{MAIN_PIPELINE, Project};
 
 /// The project of three runs, whose agent `api` has this in the place of its address.
 fn with_address(port: u16, address: &str) -> Project {
@@ -64,4 +64,28 @@ fn a_tool_that_is_not_there_is_asked_once() {
     let ran = project.run(&["--agent", "speller=tool"]);
     ran.expect(1, &["tell/1"]).says("exit code 127");
     assert_eq!(calls(&project).len(), 1, "{}", ran.output);
+}
+
+#[test]
+fn a_batch_ends_at_its_time_limit() {
+    let declared = format!(
+        "{}\n[agents.slow]\ncli = [\"sleep\", \"60\"]\n",
+        include_str!("../../milepost.toml")
+    );
+    let project = Project::new(&[
+        ("milepost.toml", &declared),
+        ("workspace/inputs/sample.ifc", include_str!("../crash/six_elements.ifc")),
+    ]);
+    project.take(&MAIN_PIPELINE[1..]);
+    project.edit("stages/3_classify.toml", "timeout =", "attempts = 1\ntimeout =");
+    let arguments = ["--agent", "classifier=slow", "--set", "batch_timeout=300ms"];
+    let ran = project.run(&arguments);
+    assert_eq!(ran.code, 1, "{}", ran.output);
+    ran.says("classify/batch_1 failed: TIMEOUT: agent `slow`");
+    // The limit is of no fingerprint: what was made without it stays.
+    let classifier = ["--agent", "classifier=default", "--unset", "batch_timeout"];
+    assert_eq!(project.run(&classifier).code, 0);
+    let ran = project.run(&["--set", "batch_timeout=60s"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    ran.says("up to date");
 }

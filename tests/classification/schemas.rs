@@ -145,6 +145,32 @@ fn every_word_of_the_vocabulary_has_labels() {
 }
 
 #[test]
+fn a_key_of_an_answer_that_the_schema_does_not_list_is_refused() {
+    let answer = json!({
+        "element_type": "other",
+        "material_primary": {"name": "C30/37", "category": "concrete", "grade": "C30/37"},
+        "material_secondary": [{"name": "EPS", "category": "insulation", "mm": 40}],
+        "confidence": 0.3,
+        "data_quality": {"source": "drawing"},
+        "guid": "0000000000000000000001"
+    });
+    let refused = |pointer: &str, key: &str| {
+        format!("{pointer}: Additional properties are not allowed ('{key}' was unexpected)")
+    };
+    let mut found = violations("answer", &answer);
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            refused("/data_quality", "source"),
+            refused("/material_primary", "grade"),
+            refused("/material_secondary/0", "mm"),
+            refused("", "guid"),
+        ]
+    );
+}
+
+#[test]
 fn seven_fields_are_enough_and_each_is_needed() {
     assert_eq!(
         violations("classified", &json!([minimal()])),
@@ -289,6 +315,7 @@ fn real_models_their_answers_and_records_are_valid() {
     let (rules, question, record) = (rules(), question(), record());
     for model in [
         "duplex_A_20110907.ifc",
+        "duplex_Electrical_20121207.ifc",
         "pcert_building_architecture_ifc4.ifc",
     ] {
         let elements = elements(&data.join(model));

@@ -42,7 +42,7 @@ fn assert_stages(project: &str, expected: &[(&str, usize)]) {
 
 #[test]
 fn the_main_pipeline_loads() {
-    let stages = [("parse", 1), ("batch", 1), ("classify", 1), ("generate", 7)];
+    let stages = [("parse", 1), ("batch", 1), ("classify", 1), ("generate", 9)];
     assert_stages("", &stages);
 }
 

@@ -102,6 +102,7 @@ fn samples(name: &str, kind: ValueKind) -> Vec<Sample> {
             &format!("\"{}\"", words[0]),
             &format!("\"{}\"", words[1]),
         )],
+        ValueKind::Number => vec![Sample::plain("0.1", "0.2")],
         ValueKind::Bool => vec![Sample::plain("true", "false")],
         ValueKind::Free => vec![Sample::plain("{ tone = \"one\" }", "{ tone = \"two\" }")],
         other => panic!("`{name}`: write a sample for keys like {other:?}"),

@@ -12,6 +12,13 @@ const README: &str = include_str!("../../examples/claude-code/README.md");
 fn the_set_up_of_the_readme_leases_batches() {
     let site = Site::bare();
     init(&Disk::real(), &site.at(""), ".", "ifc").unwrap();
+    for file in [".mcp.json", "orchestrator.md", "batch-processor.md"] {
+        let path = format!("claude-code/{file}");
+        assert!(README.contains(&format!("cp {path} ")), "{path}");
+        assert!(site.at(&path).is_file(), "{path}");
+    }
+    let readme = site.read("README.md");
+    assert!(readme.contains("`claude-code/README.md`") && readme.contains("milepost run"));
     assert!(README.contains("sed -i.bak 's|^rules = .*|external = true|' milepost.toml"));
     let project = site.read("milepost.toml");
     let line = |line: &str| {

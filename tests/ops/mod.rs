@@ -8,6 +8,7 @@ mod graph;
 mod init;
 mod log;
 mod names;
+mod revisions;
 mod schema;
 mod status;
 mod verify;

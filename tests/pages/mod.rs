@@ -189,6 +189,11 @@ fn the_page_on_corrections_holds() {
 }
 
 #[test]
+fn the_page_on_revisions_holds() {
+    follow("docs/how-to/compare-revisions.md");
+}
+
+#[test]
 fn the_page_on_cron_and_ci_holds() {
     follow("docs/how-to/cron-and-ci.md");
 }

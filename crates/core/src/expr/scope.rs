@@ -247,6 +247,11 @@ impl Scope {
         }
     }
 
+    /// Returns true if a name is known and has no value: a missing optional input, or the output of a skipped step.
+    pub fn is_absent(&self, name: &str) -> bool {
+        matches!(self.entry(name), Some(ScopeEntry::Absent))
+    }
+
     /// Returns the file of a name, and the lines on which its records begin (tables and NDJSON).
     pub fn lines(&self, name: &str) -> Option<(String, Vec<u64>)> {
         let Some(ScopeEntry::File(file)) = self.entry(name) else {

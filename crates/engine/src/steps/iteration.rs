@@ -4,7 +4,7 @@ use super::batch_context::{
     BatchContext, StepEvent, StepReport, cancelled, output_failure, parse_failure,
 };
 use super::cancel::CancelReason;
-use super::{agent, files, http, jq, merge, pdf_text, process, split, values, wait, workbook};
+use super::{agent, diff, files, http, jq, merge, pdf_text, process, split, values, wait, workbook};
 use milepost_core::expr::scope::{Format, Reading};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::retry;
@@ -242,6 +242,7 @@ fn run_step(
         StepKind::Wait(kind) => wait::wait(ctx, out, &kind.path, kind.marker.as_ref(), timeout),
         StepKind::Split(kind) => split::split(ctx, out, kind),
         StepKind::Merge(kind) => merge::merge(ctx, out, kind),
+        StepKind::Diff(kind) => diff::diff(ctx, out, kind),
     }
 }
 

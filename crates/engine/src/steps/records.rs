@@ -9,8 +9,9 @@ use milepost_core::model::outcome::Outcome;
 use milepost_store::store::read;
 use serde_json::Value;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The position of a record's text.
@@ -50,6 +51,16 @@ impl Records {
             files,
             rest: values::within(ctx, records)?,
         })
+    }
+
+    /// Creates records in files outside of a batch; `rest` is their path in each.
+    pub(crate) fn in_files(files: Vec<PathBuf>, rest: Select) -> Self {
+        let files = files.into_iter();
+        let files = files.map(|path| -> Arc<dyn Source> { Arc::new(PlainFile(path)) });
+        Self {
+            files: files.collect(),
+            rest,
+        }
     }
 
     /// Passes the text of every record to `each`, file by file.
@@ -130,6 +141,23 @@ impl Records {
             files: &self.files,
             open: None,
         }
+    }
+}
+
+/// A file by its path.
+struct PlainFile(PathBuf);
+
+impl Source for PlainFile {
+    fn name(&self) -> String {
+        self.0.display().to_string()
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(read::open(&self.0)?))
     }
 }
 

@@ -18,8 +18,8 @@ use crate::expr::place::{listed, nearest};
 use crate::model::pipeline::Asset;
 use crate::model::stage::Output;
 use crate::model::step::{
-    AgentStep, AnswerForm, CommandStep, CopyStep, IfcStep, JqStep, KindName, MergeStep, PdfEngine,
-    PdfStep, PdfTextStep, RenderStep, SplitStep, Step, StepKind, Text, XlsxStep,
+    AgentStep, AnswerForm, CommandStep, CopyStep, DiffStep, IfcStep, JqStep, KindName, MergeStep, PdfEngine,
+    PdfStep, PdfTextStep, RenderStep, SplitStep, Step, StepKind, TOLERANCE, Text, XlsxStep,
 };
 use serde_json::{Map, Value};
 use std::ops::Range;
@@ -159,6 +159,17 @@ impl StepReader<'_, '_> {
                     order,
                     corrections,
                     shared_key: shared_key.map(|(name, _)| name.to_owned()),
+                })
+            }
+            KindName::Diff => {
+                let records = self.select("diff")?;
+                let baseline = self.select("baseline")?;
+                let compare = self.jq("compare", Sees::All);
+                StepKind::Diff(DiffStep {
+                    records: records?,
+                    baseline: baseline?,
+                    compare: compare?,
+                    tolerance: self.fields.number("tolerance").unwrap_or(TOLERANCE),
                 })
             }
         })

@@ -30,14 +30,16 @@ pub(super) struct Template {
     pub(super) schemas: &'static [&'static str],
 }
 
-/// Embeds files of a folder of Milepost's repository.
+/// Embeds files of a folder of Milepost's repository. `as` is the path in the project, if it is another one.
 macro_rules! repository {
-    ($folder:literal: $($path:literal),* $(,)?) => {
+    ($folder:literal: $($path:literal $(as $place:literal)?),* $(,)?) => {
         &[$((
-            $path,
+            repository!(@ $path $($place)?),
             include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../..", $folder, "/", $path)),
         )),*]
     };
+    (@ $path:literal) => { $path };
+    (@ $path:literal $place:literal) => { $place };
 }
 
 pub(super) const TEMPLATES: &[Template] = &[
@@ -45,6 +47,11 @@ pub(super) const TEMPLATES: &[Template] = &[
         name: "ifc",
         about: "a building model to an Excel and a PDF report",
         files: repository!["":
+            "examples/building-model/README.md" as "README.md",
+            "examples/claude-code/.mcp.json" as "claude-code/.mcp.json",
+            "examples/claude-code/README.md" as "claude-code/README.md",
+            "examples/claude-code/batch-processor.md" as "claude-code/batch-processor.md",
+            "examples/claude-code/orchestrator.md" as "claude-code/orchestrator.md",
             "milepost.toml",
             "stages/1_parse.toml",
             "stages/2_batch.toml",
@@ -53,6 +60,7 @@ pub(super) const TEMPLATES: &[Template] = &[
             "schemas/all.schema.json",
             "schemas/answer.schema.json",
             "schemas/batches.schema.json",
+            "schemas/changes.schema.json",
             "schemas/classified.schema.json",
             "schemas/corrections.schema.json",
             "schemas/parsed.schema.json",
@@ -60,6 +68,7 @@ pub(super) const TEMPLATES: &[Template] = &[
             "schemas/report.schema.json",
             "rules/elements.toml",
             "rules/labels.toml",
+            "filters/compare.jq",
             "filters/plans.jq",
             "filters/question.jq",
             "filters/record.jq",

@@ -1,6 +1,7 @@
-//! Compares two workspaces, or a workspace with its state before the last run.
+//! Compares a workspace with another one, with an earlier revision of its records, or with its state before the last run.
 
 use crate::ops::inspect::elements::{ElementsDiff, FieldChange, Records, compare, differing};
+use crate::ops::inspect::revision::{DeclaredDiff, Revision, declared};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::open_project::OpenProject;
@@ -33,9 +34,10 @@ const USUAL: [&str; 4] = ["global_id", "id", "key", "name"];
 /// What to compare.
 #[derive(Debug, Clone)]
 pub struct DiffOptions {
-    /// The other workspace, taken as the old one; `None` for the state before the last run.
+    /// The old side: another workspace, or a file of records. `None` for the earlier revision that the workspace has, or else the state
+    /// before the last run.
     pub other: Option<PathBuf>,
-    /// The stages; empty for all.
+    /// The stages whose outputs are compared file by file; empty for all, or by revision if the project declares how.
     pub stages: Vec<String>,
     /// The most keys, changes and files to list of each kind.
     pub limit: usize,
@@ -45,12 +47,14 @@ pub struct DiffOptions {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Diff {
-    /// The old side: the folder of a workspace, or `before run ID`.
+    /// The old side: the folder of a workspace, a file of records, or `before run ID`.
     pub old: String,
     /// The new side: the folder of a workspace.
     pub new: String,
     /// True if only digests of the old side are known, because its files are not kept.
     pub digests_only: bool,
+    /// The changes by record, if a step `diff` declares what is compared; the outputs are not listed then.
+    pub revision: Option<Revision>,
     /// The outputs that differ, by stage.
     pub outputs: Vec<OutputDiff>,
     /// The number of equal outputs.
@@ -86,7 +90,10 @@ pub struct OutputDiff {
 impl Diff {
     /// Returns true if nothing differs.
     pub fn is_same(&self) -> bool {
-        self.outputs.is_empty()
+        let revision = self.revision.as_ref().map(|revision| &revision.totals);
+        let has_changes =
+            revision.is_some_and(|all| all.added + all.removed + all.changed > 0);
+        self.outputs.is_empty() && !has_changes
     }
 }
 
@@ -105,9 +112,49 @@ pub fn diff(request: &Request, options: &DiffOptions) -> Result<Diff, OpsError> 
         stages: names.collect::<Result<_, OpsError>>()?,
         ..options.clone()
     };
-    match &options.other {
-        Some(other) => with_other(&opened, request, other, options),
-        None => with_last_run(&opened, options),
+    let by_revision = options.stages.is_empty().then(|| declared(&opened));
+    let by_revision = by_revision.flatten();
+    let baseline = match (&options.other, &by_revision) {
+        (None, Some(declared)) => declared.baseline(&opened)?,
+        _ => None,
+    };
+    let other = options.other.as_ref().map(|other| request.folder.join(other));
+    let Some(old) = other.or(baseline) else {
+        return with_last_run(&opened, options);
+    };
+    if old.is_file() {
+        let Some(declared) = by_revision else {
+            return Err(OpsError::Usage(format!(
+                "`{}` is a file, and no step `diff` declares how its records are compared: name the folder of a workspace",
+                old.display()
+            )));
+        };
+        let new = &opened.workspace.layout;
+        let are = Snapshot::read(new)?;
+        let found = declared.with_file(&opened, &old, (&are.state, options.limit))?;
+        return Ok(Diff::of_revision(old.display().to_string(), new, found));
+    }
+    let old = Workspace::open(&old, opened.clock.now())?;
+    if !old.is_made {
+        let other = options.other.as_deref().unwrap_or_else(|| old.layout.root());
+        return Err(OpsError::Usage(format!(
+            "`{}` is not a workspace with a run: name the folder that contains `.milepost`",
+            other.display()
+        )));
+    }
+    with_other(&opened, &old, by_revision, options)
+}
+
+impl Diff {
+    fn of_revision(old: String, new: &Layout, revision: Revision) -> Self {
+        Self {
+            old,
+            new: new.root().display().to_string(),
+            digests_only: false,
+            revision: Some(revision),
+            outputs: Vec::new(),
+            same: 0,
+        }
     }
 }
 
@@ -121,24 +168,23 @@ fn stages<'a>(
 
 fn with_other(
     opened: &OpenProject,
-    request: &Request,
-    other: &Path,
+    old: &Workspace,
+    by_revision: Option<DeclaredDiff<'_>>,
     options: &DiffOptions,
 ) -> Result<Diff, OpsError> {
-    let folder = request.folder.join(other);
-    let old = Workspace::open(&folder, opened.clock.now())?;
-    if !old.is_made {
-        return Err(OpsError::Usage(format!(
-            "`{}` is not a workspace with a run: name the folder that contains `.milepost`",
-            other.display()
-        )));
-    }
     let new = &opened.workspace.layout;
     let (were, are) = (Snapshot::read(&old.layout)?, Snapshot::read(new)?);
+    if let Some(declared) = by_revision {
+        let name = old.layout.root().display().to_string();
+        let found =
+            declared.with_workspace(opened, (old, &were.state), (&are.state, options.limit))?;
+        return Ok(Diff::of_revision(name, new, found));
+    }
     let mut diff = Diff {
         old: old.layout.root().display().to_string(),
         new: new.root().display().to_string(),
         digests_only: false,
+        revision: None,
         outputs: Vec::new(),
         same: 0,
     };
@@ -362,6 +408,7 @@ fn with_last_run(opened: &OpenProject, options: &DiffOptions) -> Result<Diff, Op
         old: format!("before run {last}"),
         new: layout.root().display().to_string(),
         digests_only: true,
+        revision: None,
         outputs: Vec::new(),
         same: 0,
     };

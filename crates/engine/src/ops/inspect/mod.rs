@@ -5,6 +5,7 @@ pub mod diff;
 pub mod elements;
 pub mod graph;
 pub mod log;
+pub mod revision;
 pub mod show_request;
 pub mod status;
 pub(crate) mod untracked;

@@ -30,7 +30,8 @@ pub(crate) fn write(ctx: &mut BatchContext<'_>, out: &str, file: &Asset) -> Step
     let workbook = Workbook::parse(file.path.as_str(), &file.text).map_err(parse_failure)?;
     let names = ctx.stage.scope_names();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let compiled = workbook.compile(&names).map_err(parse_failure)?;
+    let mut compiled = workbook.compile(&names).map_err(parse_failure)?;
+    compiled.leave_out(|name| ctx.scope.is_absent(name));
     let mut names = compiled.names();
     for streamed in compiled.streamed() {
         names.remove(&streamed);

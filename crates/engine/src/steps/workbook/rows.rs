@@ -231,6 +231,15 @@ impl CompiledWorkbook {
         Ok(found.and_then(|title| title.as_str().map(str::to_owned)))
     }
 
+    /// Leaves out the sheets that stream from a file that is not there.
+    pub(super) fn leave_out(&mut self, is_absent: impl Fn(&str) -> bool) {
+        let is_left_out = |sheet: &Sheet| sheet.input.as_deref().is_some_and(&is_absent);
+        let sheets = std::mem::take(&mut self.workbook.sheets);
+        let both = sheets.into_iter().zip(std::mem::take(&mut self.sheets));
+        let kept = both.filter(|(sheet, _)| !is_left_out(sheet));
+        (self.workbook.sheets, self.sheets) = kept.unzip();
+    }
+
     /// Returns the names of the inputs and outputs that sheets stream from.
     pub fn streamed(&self) -> BTreeSet<String> {
         self.workbook

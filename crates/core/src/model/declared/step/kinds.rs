@@ -3,6 +3,7 @@
 //! A new kind is a struct with [`Describe`] and a line in `step_kinds!`; the reader of declarations and the engine then do not
 //! compile without it.
 
+use super::diff::DiffStep;
 use super::documents::{IfcStep, PdfStep, PdfTextStep, XlsxStep};
 use super::info::{Describe, KindInfo, Outputs, PROGRAM_TIMEOUT};
 use super::outside::{AgentStep, CommandStep, HttpStep, WaitStep};
@@ -90,6 +91,7 @@ step_kinds! {
     Wait(WaitStep),
     Split(SplitStep),
     Merge(MergeStep),
+    Diff(DiffStep),
 }
 
 impl StepKind {

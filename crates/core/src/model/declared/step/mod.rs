@@ -1,5 +1,6 @@
 //! A step as declared: its kind, its output, its attempts and its time limit.
 
+mod diff;
 mod documents;
 mod geometry;
 mod info;
@@ -7,6 +8,8 @@ mod kinds;
 mod outside;
 mod part;
 
+pub use diff::DiffStep;
+pub(crate) use diff::TOLERANCE;
 pub use documents::{IfcStep, PdfEngine, PdfStep, PdfTextStep, XlsxStep};
 pub use geometry::Geometry;
 pub use info::{KindInfo, Outputs, PROGRAM_TIMEOUT, WAIT_TIMEOUT};

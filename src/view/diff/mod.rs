@@ -1,9 +1,12 @@
 //! `diff` as text: differences by output, record and field.
 
+mod revision;
+
 use crate::view::text::words::{count, grouped};
 use milepost_core::base::visible::visible;
 use milepost_engine::ops::inspect::diff::{Diff, OutputDiff};
 use milepost_engine::ops::inspect::elements::{ElementsDiff, FieldChange, Keys};
+use revision::revision;
 use serde_json::Value;
 
 /// The most characters that are shown of a value.
@@ -14,6 +17,10 @@ pub fn diff(data: &Diff) -> String {
     let mut text = format!("old: {}\nnew: {}\n", visible(&data.old), visible(&data.new));
     if data.digests_only && !data.outputs.is_empty() {
         text.push_str("only the digests of the old files are known, not their contents\n");
+    }
+    if let Some(found) = &data.revision {
+        text.push_str(&revision(found));
+        return text;
     }
     for output in &data.outputs {
         text.push_str(&of_output(output));

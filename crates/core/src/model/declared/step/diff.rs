@@ -1,0 +1,79 @@
+//! The kind of step that compares records with those of an earlier revision.
+
+use super::info::{Describe, KindInfo};
+use super::part::Part;
+use crate::expr::select::Select;
+use crate::model::declared::expression::Program;
+use crate::model::declared::keys::Need::{Beside, RequiredBeside, What};
+use crate::model::declared::keys::ValueKind::{Jq, Number, Select as Plain};
+use crate::model::declared::keys::key;
+
+/// Compares records with those of an earlier revision.
+#[derive(Debug, Clone)]
+pub struct DiffStep {
+    /// The records.
+    pub records: Select,
+    /// The records of the earlier revision.
+    pub baseline: Select,
+    /// What of a record is compared.
+    pub compare: Program,
+    /// The share by which equal numbers may differ.
+    pub tolerance: f64,
+}
+
+/// The tolerance of a step that declares none.
+pub(crate) const TOLERANCE: f64 = 1e-6;
+
+impl Describe for DiffStep {
+    const INFO: KindInfo = KindInfo {
+        ending: Some("json"),
+        ..KindInfo::computing(
+            "diff",
+            &[
+                key(
+                    "diff",
+                    Plain,
+                    What,
+                    "",
+                    "Compares these records with those of an earlier revision.",
+                ),
+                key(
+                    "baseline",
+                    Plain,
+                    RequiredBeside("diff"),
+                    "",
+                    "The records of the earlier revision.",
+                ),
+                key(
+                    "compare",
+                    Jq,
+                    RequiredBeside("diff"),
+                    "",
+                    "What is compared of a record; `.` is the record. Returns an object of `key`, `group`, `fields`, `quantities` and `part_of`.",
+                ),
+                key(
+                    "tolerance",
+                    Number,
+                    Beside(&["diff"]),
+                    "0.000001",
+                    "The share by which equal numbers may differ. For numbers below 1 it is the difference itself.",
+                ),
+            ],
+        )
+    };
+
+    fn parts(&self) -> Vec<(&'static str, Part<'_>)> {
+        let Self {
+            records,
+            baseline,
+            compare,
+            tolerance: _,
+        } = self;
+        vec![
+            ("diff", Part::Select(records)),
+            ("baseline", Part::Select(baseline)),
+            ("compare", Part::Program(compare)),
+            ("tolerance", Part::Literal),
+        ]
+    }
+}
