@@ -74,10 +74,17 @@ fn a_batch_ends_at_its_time_limit() {
     );
     let project = Project::new(&[
         ("milepost.toml", &declared),
-        ("workspace/inputs/sample.ifc", include_str!("../crash/six_elements.ifc")),
+        (
+            "workspace/inputs/sample.ifc",
+            include_str!("../crash/six_elements.ifc"),
+        ),
     ]);
     project.take(&MAIN_PIPELINE[1..]);
-    project.edit("stages/3_classify.toml", "timeout =", "attempts = 1\ntimeout =");
+    project.edit(
+        "stages/3_classify.toml",
+        "timeout =",
+        "attempts = 1\ntimeout =",
+    );
     let arguments = ["--agent", "classifier=slow", "--set", "batch_timeout=300ms"];
     let ran = project.run(&arguments);
     assert_eq!(ran.code, 1, "{}", ran.output);

@@ -59,7 +59,10 @@ fn revised() -> Value {
 
 /// A project that lists things, after a run over `things`.
 fn listed() -> Project {
-    let project = Project::new(&[("milepost.toml", "name = \"things\"\n"), ("stages/1_list.toml", STAGE)]);
+    let project = Project::new(&[
+        ("milepost.toml", "name = \"things\"\n"),
+        ("stages/1_list.toml", STAGE),
+    ]);
     project.write("workspace/inputs/things.json", things().to_string());
     assert_eq!(project.run(&[]).code, 0);
     project
@@ -69,15 +72,26 @@ fn listed() -> Project {
 fn records_are_compared_as_the_step_declares() {
     let project = listed();
     assert!(!project.at("workspace/outputs/changes.json").exists());
-    project.write("workspace/inputs/baseline.json", project.read("workspace/outputs/all.json"));
+    project.write(
+        "workspace/inputs/baseline.json",
+        project.read("workspace/outputs/all.json"),
+    );
     project.write("workspace/inputs/things.json", revised().to_string());
     assert_eq!(project.run(&[]).code, 0);
-    let of = |kind: &str, name: &str, size: Value| json!({"kind": kind, "name": name, "size": size});
-    let differs = |change: &str, key: &str, group: &str, from: Value, to: Value, differs: Value| {
-        json!({"change": change, "key": key, "group": group, "from": from, "to": to, "differs": differs})
-    };
+    let of =
+        |kind: &str, name: &str, size: Value| json!({"kind": kind, "name": name, "size": size});
+    let differs = |change: &str, key: &str, group: &str, from: Value, to: Value, differs: Value| json!({"change": change, "key": key, "group": group, "from": from, "to": to, "differs": differs});
     let group = |group: &str, counts: [u64; 8], sums: Value| {
-        let [before, after, added, removed, changed, moved_in, moved_out, unchanged] = counts;
+        let [
+            before,
+            after,
+            added,
+            removed,
+            changed,
+            moved_in,
+            moved_out,
+            unchanged,
+        ] = counts;
         json!({
             "group": group, "before": before, "after": after, "added": added, "removed": removed, "changed": changed,
             "moved_in": moved_in, "moved_out": moved_out, "unchanged": unchanged,
@@ -162,14 +176,20 @@ fn the_earlier_revision_may_be_a_file_or_a_workspace() {
         let (code, text) = project.milepost(&["diff", old, "--json"]);
         let found: Value = serde_json::from_str(&text).unwrap();
         let totals = &found["revision"]["totals"];
-        (code, ["added", "removed", "changed", "unchanged"].map(|name| totals[name].clone()))
+        (
+            code,
+            ["added", "removed", "changed", "unchanged"].map(|name| totals[name].clone()),
+        )
     };
     let wanted = (0, [1, 1, 3, 2].map(Value::from));
     assert_eq!(counts("first.json"), wanted);
     assert_eq!(counts("old"), wanted);
     // Without an earlier revision, and by stage, as in every project.
     let (_, text) = project.milepost(&["diff"]);
-    assert!(text.contains("before run ") && text.contains("~ outputs/all.json"), "{text}");
+    assert!(
+        text.contains("before run ") && text.contains("~ outputs/all.json"),
+        "{text}"
+    );
     let (_, text) = project.milepost(&["diff", "old", "--stage", "list"]);
     assert!(text.contains("all of list\n  ~ outputs/all.json"), "{text}");
 }
@@ -177,14 +197,20 @@ fn the_earlier_revision_may_be_a_file_or_a_workspace() {
 #[test]
 fn what_cannot_be_compared_is_an_error_with_its_place() {
     let project = listed();
-    project.write("workspace/inputs/baseline.json", r#"{"elements": [{"id": null, "kind": "wall"}]}"#);
+    project.write(
+        "workspace/inputs/baseline.json",
+        r#"{"elements": [{"id": null, "kind": "wall"}]}"#,
+    );
     let ran = project.run(&[]);
     assert_eq!(ran.code, 1, "{}", ran.output);
     ran.says("inputs/baseline.json: `compare`: `key` is null: a text or a number is needed; expected {key, group, fields, quantities, part_of}");
     project.write("broken.json", "{\"elements\": [");
     let (code, text) = project.milepost(&["diff", "broken.json"]);
     assert_eq!(code, 1);
-    assert!(text.contains("error: step `diff` of stage `list`: ") && text.contains("broken.json"), "{text}");
+    assert!(
+        text.contains("error: step `diff` of stage `list`: ") && text.contains("broken.json"),
+        "{text}"
+    );
     let (code, text) = project.milepost(&["diff", "nowhere"]);
     assert_eq!(code, 2);
     assert!(text.contains("is not a workspace with a run"), "{text}");
@@ -192,12 +218,17 @@ fn what_cannot_be_compared_is_an_error_with_its_place() {
     plain.write("records.json", "[]");
     let (code, text) = plain.milepost(&["diff", "records.json"]);
     assert_eq!(code, 2);
-    assert!(text.contains("no step `diff` declares how its records are compared"), "{text}");
+    assert!(
+        text.contains("no step `diff` declares how its records are compared"),
+        "{text}"
+    );
 }
 
 /// A real model, where they are.
 fn model(name: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/ifc").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../shared/data/ifc")
+        .join(name);
     if !path.is_file() {
         eprintln!("skipped: ../shared is not here");
         return None;
@@ -244,5 +275,8 @@ fn a_real_revision_keeps_what_it_has_in_common() {
         return;
     };
     let [added, removed, changed, unchanged] = counts(&changes);
-    assert_eq!((removed + changed + unchanged, added + changed + unchanged), (208, 218));
+    assert_eq!(
+        (removed + changed + unchanged, added + changed + unchanged),
+        (208, 218)
+    );
 }

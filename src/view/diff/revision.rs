@@ -22,7 +22,11 @@ pub(super) fn revision(revision: &Revision) -> String {
         grouped(all.changed),
         grouped(all.unchanged)
     );
-    let groups: Vec<&GroupChange> = all.groups.iter().filter(|group| has_changes(group)).collect();
+    let groups: Vec<&GroupChange> = all
+        .groups
+        .iter()
+        .filter(|group| has_changes(group))
+        .collect();
     if groups.is_empty() {
         return text;
     }
@@ -50,7 +54,15 @@ fn differs(sum: &QuantityChange) -> bool {
 
 fn counts(groups: &[&GroupChange]) -> String {
     let heads = [
-        "", "before", "after", "added", "removed", "changed", "moved in", "moved out", "unchanged",
+        "",
+        "before",
+        "after",
+        "added",
+        "removed",
+        "changed",
+        "moved in",
+        "moved out",
+        "unchanged",
     ];
     let numbers = |group: &GroupChange| {
         [
@@ -64,11 +76,16 @@ fn counts(groups: &[&GroupChange]) -> String {
             group.unchanged,
         ]
     };
-    let has_moved = groups.iter().any(|group| group.moved_in + group.moved_out > 0);
+    let has_moved = groups
+        .iter()
+        .any(|group| group.moved_in + group.moved_out > 0);
     let is_shown = |column: usize| has_moved || !matches!(column, 6 | 7);
     let row = |cells: Vec<String>| -> Vec<String> {
         let cells = cells.into_iter().enumerate();
-        cells.filter(|(column, _)| is_shown(*column)).map(|(_, cell)| cell).collect()
+        cells
+            .filter(|(column, _)| is_shown(*column))
+            .map(|(_, cell)| cell)
+            .collect()
     };
     let mut rows = vec![row(heads.map(str::to_owned).to_vec())];
     for group in groups {
@@ -84,7 +101,11 @@ fn counts(groups: &[&GroupChange]) -> String {
 
 /// Returns the quantities whose sums differ.
 fn sums(groups: &[&GroupChange]) -> String {
-    let mut rows = vec![["", "", "before", "after", "difference"].map(str::to_owned).to_vec()];
+    let mut rows = vec![
+        ["", "", "before", "after", "difference"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
     for group in groups {
         let differing = group.quantities.iter().filter(|sum| differs(sum));
         rows.extend(differing.map(|sum| {
@@ -101,7 +122,13 @@ fn sums(groups: &[&GroupChange]) -> String {
         return String::new();
     }
     table(
-        &[Side::Left, Side::Left, Side::Right, Side::Right, Side::Right],
+        &[
+            Side::Left,
+            Side::Left,
+            Side::Right,
+            Side::Right,
+            Side::Right,
+        ],
         &rows,
     )
 }
@@ -125,7 +152,10 @@ fn signed(number: f64) -> String {
 }
 
 fn listed(revision: &Revision, kind: ChangeKind) -> String {
-    let of_kind = revision.changes.iter().filter(|change| change.change == kind);
+    let of_kind = revision
+        .changes
+        .iter()
+        .filter(|change| change.change == kind);
     let of_kind: Vec<&RecordChange> = of_kind.collect();
     let sign = match kind {
         ChangeKind::Changed => '~',
@@ -152,7 +182,11 @@ fn listed(revision: &Revision, kind: ChangeKind) -> String {
     if more > 0 {
         text.push_str(&format!("{sign} and {} more\n", grouped(more)));
     }
-    if text.is_empty() { text } else { format!("\n{text}") }
+    if text.is_empty() {
+        text
+    } else {
+        format!("\n{text}")
+    }
 }
 
 /// Returns a value for people: text without quotes, null as a dash.

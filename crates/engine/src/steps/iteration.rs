@@ -4,7 +4,9 @@ use super::batch_context::{
     BatchContext, StepEvent, StepReport, cancelled, output_failure, parse_failure,
 };
 use super::cancel::CancelReason;
-use super::{agent, diff, files, http, jq, merge, pdf_text, process, split, values, wait, workbook};
+use super::{
+    agent, diff, files, http, jq, merge, pdf_text, process, split, values, wait, workbook,
+};
 use milepost_core::expr::scope::{Format, Reading};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::retry;

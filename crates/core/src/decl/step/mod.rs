@@ -18,8 +18,9 @@ use crate::expr::place::{listed, nearest};
 use crate::model::pipeline::Asset;
 use crate::model::stage::Output;
 use crate::model::step::{
-    AgentStep, AnswerForm, CommandStep, CopyStep, DiffStep, IfcStep, JqStep, KindName, MergeStep, PdfEngine,
-    PdfStep, PdfTextStep, RenderStep, SplitStep, Step, StepKind, TOLERANCE, Text, XlsxStep,
+    AgentStep, AnswerForm, CommandStep, CopyStep, DiffStep, IfcStep, JqStep, KindName, MergeStep,
+    PdfEngine, PdfStep, PdfTextStep, RenderStep, SplitStep, Step, StepKind, TOLERANCE, Text,
+    XlsxStep,
 };
 use serde_json::{Map, Value};
 use std::ops::Range;

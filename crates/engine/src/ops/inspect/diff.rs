@@ -91,8 +91,7 @@ impl Diff {
     /// Returns true if nothing differs.
     pub fn is_same(&self) -> bool {
         let revision = self.revision.as_ref().map(|revision| &revision.totals);
-        let has_changes =
-            revision.is_some_and(|all| all.added + all.removed + all.changed > 0);
+        let has_changes = revision.is_some_and(|all| all.added + all.removed + all.changed > 0);
         self.outputs.is_empty() && !has_changes
     }
 }
@@ -118,7 +117,10 @@ pub fn diff(request: &Request, options: &DiffOptions) -> Result<Diff, OpsError> 
         (None, Some(declared)) => declared.baseline(&opened)?,
         _ => None,
     };
-    let other = options.other.as_ref().map(|other| request.folder.join(other));
+    let other = options
+        .other
+        .as_ref()
+        .map(|other| request.folder.join(other));
     let Some(old) = other.or(baseline) else {
         return with_last_run(&opened, options);
     };
@@ -136,7 +138,10 @@ pub fn diff(request: &Request, options: &DiffOptions) -> Result<Diff, OpsError> 
     }
     let old = Workspace::open(&old, opened.clock.now())?;
     if !old.is_made {
-        let other = options.other.as_deref().unwrap_or_else(|| old.layout.root());
+        let other = options
+            .other
+            .as_deref()
+            .unwrap_or_else(|| old.layout.root());
         return Err(OpsError::Usage(format!(
             "`{}` is not a workspace with a run: name the folder that contains `.milepost`",
             other.display()

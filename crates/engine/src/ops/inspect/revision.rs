@@ -62,9 +62,8 @@ impl DeclaredDiff<'_> {
             return Ok(None);
         };
         let scope = Value::Object(opened.settings.scope(&opened.pipeline));
-        let file = paths::render(path, &scope).map_err(|error| {
-            OpsError::Usage(format!("stage `{}`: {error}", self.stage.name))
-        })?;
+        let file = paths::render(path, &scope)
+            .map_err(|error| OpsError::Usage(format!("stage `{}`: {error}", self.stage.name)))?;
         let path = opened.files.folder(file.root).join(file.path.as_str());
         Ok(path.is_file().then_some(path))
     }
@@ -108,7 +107,10 @@ impl DeclaredDiff<'_> {
         let scope = opened.settings.scope(&opened.pipeline);
         let evaluator = JqWorkers::default();
         let place = |error: &dyn std::fmt::Display| {
-            OpsError::World(format!("step `diff` of stage `{}`: {error}", self.stage.name))
+            OpsError::World(format!(
+                "step `diff` of stage `{}`: {error}",
+                self.stage.name
+            ))
         };
         let comparer =
             Comparer::new(self.step, &scope, &evaluator).map_err(|error| place(&error))?;

@@ -99,7 +99,8 @@ pub(super) fn is_equal(old: &Value, new: &Value, tolerance: f64) -> bool {
         }
         (Value::Object(old), Value::Object(new)) => {
             let same = |(name, old): (&String, &Value)| {
-                new.get(name).is_some_and(|new| is_equal(old, new, tolerance))
+                new.get(name)
+                    .is_some_and(|new| is_equal(old, new, tolerance))
             };
             old.len() == new.len() && old.iter().all(same)
         }
@@ -141,7 +142,8 @@ mod tests {
     #[test]
     fn what_compare_returns_is_checked() {
         let wrong = |value| Compared::of(value).unwrap_err();
-        let expected = "; expected {key, group, fields, quantities, part_of}, the last two optional";
+        let expected =
+            "; expected {key, group, fields, quantities, part_of}, the last two optional";
         let table = [
             (json!({"group": "g", "fields": {}}), "missing field `key`"),
             (
@@ -156,6 +158,8 @@ mod tests {
         for (value, why) in table {
             assert_eq!(wrong(value), format!("`compare`: {why}{expected}"));
         }
-        assert!(wrong(json!({"key": 1, "group": "g", "fields": {}, "sums": {}})).contains("`sums`"));
+        assert!(
+            wrong(json!({"key": 1, "group": "g", "fields": {}, "sums": {}})).contains("`sums`")
+        );
     }
 }

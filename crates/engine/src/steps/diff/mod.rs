@@ -9,8 +9,8 @@ mod totals;
 
 use super::batch_context::{BatchContext, StepReport, StepResult, output_failure, parse_failure};
 use super::records::Records;
-pub(crate) use compare::{Comparer, compare};
 pub use compare::{ChangeKind, RecordChange};
+pub(crate) use compare::{Comparer, compare};
 use milepost_core::model::step::DiffStep;
 use std::io::{self, Write};
 use std::rc::Rc;
