@@ -189,11 +189,15 @@ fn listed(revision: &Revision, kind: ChangeKind) -> String {
     }
 }
 
-/// Returns a value for people: text without quotes, null as a dash.
+/// Returns a value for people: text without quotes, null as a dash, numbers with at most six decimals.
 fn value(value: &Value) -> String {
     let text = match value {
         Value::Null => return unknown(),
         Value::String(text) => visible(text).into_owned(),
+        Value::Number(number) if number.is_f64() => {
+            let exact = number.as_f64().unwrap_or_default();
+            ((exact * 1e6).round() / 1e6).to_string()
+        }
         other => visible(&other.to_string()).into_owned(),
     };
     if text.chars().count() <= SHOWN {

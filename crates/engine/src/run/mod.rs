@@ -14,6 +14,10 @@ pub(crate) mod services;
 pub mod stop;
 pub(crate) mod world;
 
+pub(crate) use crate::steps::diff::{
+    ChangeKind, Comparer, RecordChange, Totals, compare as compare_records,
+};
+pub(crate) use crate::steps::records::Records;
 pub(crate) use crate::steps::workbook::{ReviewSheet, read_review, review_sheets};
 pub(crate) use crate::steps::worker::JqWorkers;
 

@@ -2,9 +2,9 @@
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
-use crate::run::JqWorkers;
-use crate::steps::diff::{ChangeKind, Comparer, RecordChange, Totals, compare};
-use crate::steps::records::Records;
+use crate::run::{
+    ChangeKind, Comparer, JqWorkers, RecordChange, Records, Totals, compare_records,
+};
 use milepost_core::expr::select::{PathStep, Select};
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::stage::{InputSource, Output, Stage};
@@ -116,7 +116,7 @@ impl DeclaredDiff<'_> {
             Comparer::new(self.step, &scope, &evaluator).map_err(|error| place(&error))?;
         let mut changes: Vec<RecordChange> = Vec::new();
         let mut counts = [0_usize; 3];
-        let totals = compare(comparer, old, &new, &mut |change| {
+        let totals = compare_records(comparer, old, &new, &mut |change| {
             let count = &mut counts[change.change as usize];
             *count += 1;
             if *count <= limit {

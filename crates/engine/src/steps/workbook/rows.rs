@@ -232,7 +232,7 @@ impl CompiledWorkbook {
     }
 
     /// Leaves out the sheets that stream from a file that is not there.
-    pub(super) fn leave_out(&mut self, is_absent: impl Fn(&str) -> bool) {
+    pub fn leave_out(&mut self, is_absent: impl Fn(&str) -> bool) {
         let is_left_out = |sheet: &Sheet| sheet.input.as_deref().is_some_and(&is_absent);
         let sheets = std::mem::take(&mut self.workbook.sheets);
         let both = sheets.into_iter().zip(std::mem::take(&mut self.sheets));
