@@ -18,7 +18,7 @@ fn the_set_up_of_the_readme_leases_batches() {
         assert!(site.at(&path).is_file(), "{path}");
     }
     let readme = site.read("README.md");
-    assert!(readme.contains("`claude-code/README.md`") && readme.contains("milepost run"));
+    assert!(readme.contains("the folder `claude-code`") && readme.contains("milepost run"));
     assert!(README.contains("sed -i.bak 's|^rules = .*|external = true|' milepost.toml"));
     let project = site.read("milepost.toml");
     let line = |line: &str| {

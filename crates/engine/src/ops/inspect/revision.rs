@@ -2,9 +2,7 @@
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
-use crate::run::{
-    ChangeKind, Comparer, JqWorkers, RecordChange, Records, Totals, compare_records,
-};
+use crate::run::{ChangeKind, Comparer, JqWorkers, RecordChange, Records, Totals, compare_records};
 use milepost_core::expr::select::{PathStep, Select};
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::stage::{InputSource, Output, Stage};

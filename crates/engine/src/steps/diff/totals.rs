@@ -100,7 +100,7 @@ struct Sums {
     carriers: HashMap<u64, Carrier>,
     parts: Vec<Part>,
     /// By group and quantity.
-    sums: HashMap<(u32, u8), f64>,
+    by_group: HashMap<(u32, u8), f64>,
 }
 
 /// Collects totals.
@@ -197,7 +197,7 @@ impl Tally {
             for &quantity in &by_name {
                 let of = |side: RevisionSide| {
                     let place = (number as u32, quantity as u8);
-                    self.sides[side as usize].sums.get(&place).copied()
+                    self.sides[side as usize].by_group.get(&place).copied()
                 };
                 let (before, after) = (of(RevisionSide::Old), of(RevisionSide::New));
                 if before.is_none() && after.is_none() {
@@ -236,7 +236,7 @@ impl Sums {
     fn add(&mut self, group: u32, quantities: &[(u8, f64)], left_out: u64) {
         for &(quantity, value) in quantities {
             if left_out & (1 << quantity) == 0 {
-                *self.sums.entry((group, quantity)).or_default() += value;
+                *self.by_group.entry((group, quantity)).or_default() += value;
             }
         }
     }
