@@ -8,7 +8,7 @@ pub fn packed(elements: &[(&str, &str, &str)]) -> Project {
     let project = Project::new(&[
         (
             "milepost.toml",
-            "name = \"packed\"\n\n[params]\nbatch_size = 3\n\n[agents.classifier]\nrules = \"rules/elements.toml\"\n",
+            "name = \"packed\"\n\n[params]\nbatch_size = 3\nbatch_timeout = \"1m\"\n\n[agents.classifier]\nrules = \"rules/elements.toml\"\n",
         ),
         (
             "stages/1_parse.toml",
