@@ -159,14 +159,26 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // An empty file says that the last run ended in order. The kernel frees the lock when the file is closed.
+        // An empty file says that the last run ended in order.
         let _ = self.file.truncate(0);
+        release(&self.file);
     }
 }
 
 /// A lock that is shared or exclusive, held until it is dropped. Its file is empty and stays.
 pub struct SharedLock {
-    _file: DiskFile,
+    file: DiskFile,
+}
+
+impl Drop for SharedLock {
+    fn drop(&mut self) {
+        release(&self.file);
+    }
+}
+
+/// Frees a lock. Closing the file is not enough: a process that is being started has a copy of it until it executes its program.
+fn release(file: &DiskFile) {
+    let _ = file.file().unlock();
 }
 
 impl SharedLock {
@@ -191,7 +203,7 @@ impl SharedLock {
     /// # Errors
     /// Fails if the disk fails.
     pub fn take_alone(disk: &Disk, path: &Path) -> Result<Option<Self>, DiskError> {
-        Ok(locked(disk, path, File::try_lock)?.map(|file| Self { _file: file }))
+        Ok(locked(disk, path, File::try_lock)?.map(|file| Self { file }))
     }
 
     fn wait(
@@ -201,7 +213,7 @@ impl SharedLock {
     ) -> Result<Self, DiskError> {
         let lock = |file: &File| lock(file).map_err(TryLockError::Error);
         match locked(disk, path, lock)? {
-            Some(file) => Ok(Self { _file: file }),
+            Some(file) => Ok(Self { file }),
             None => Err(DiskError::new(
                 "lock",
                 path,
@@ -356,6 +368,24 @@ mod tests {
         assert!(held.is_some() && alone().is_none());
         drop(held);
         assert!(SharedLock::take(&disk, &path).is_ok());
+    }
+
+    #[test]
+    fn a_lock_is_free_although_a_process_that_starts_still_has_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (disk, path) = (Disk::real(), folder.path().join("lock"));
+        let ours = Holder::this("R1", Timestamp::UNIX_EPOCH, "milepost");
+        let (lock, _) = Lock::take(&disk, &path, &ours).unwrap();
+        let inherited = lock.file.file().try_clone().unwrap();
+        drop(lock);
+        let lock = Lock::take(&disk, &path, &ours);
+        assert!(lock.is_ok());
+        drop((lock, inherited));
+        let lock = SharedLock::take_alone(&disk, &path).unwrap().unwrap();
+        let inherited = lock.file.file().try_clone().unwrap();
+        drop(lock);
+        assert!(SharedLock::take_alone(&disk, &path).unwrap().is_some());
+        drop(inherited);
     }
 
     #[test]
