@@ -73,6 +73,7 @@ pub fn make(records: &[Value], mut scope: Map<String, Value>) -> Reports {
         &mut *feed,
         &info,
         &JqWorkers::default(),
+        2,
         &mut xlsx,
     )
     .unwrap();

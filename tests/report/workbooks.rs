@@ -31,6 +31,7 @@ fn write(
         &mut *file_feed(|_| Ok(records.as_bytes())),
         info,
         &JqWorkers::default(),
+        2,
         &mut out,
     )?;
     Ok((out.into_inner(), written))

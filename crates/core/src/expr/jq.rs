@@ -23,11 +23,14 @@ use jaq_core::load::parse::Parser;
 use jaq_json::Val;
 use serde_json::Value;
 
+pub(crate) use direct::demand::Demand;
+use direct::demand::{Demands, WHOLE};
 use direct::program::{Direct, Halt, Space};
-pub use evaluator::{Evaluation, EvaluationInput, Evaluator, Gathered, Limited};
+pub use evaluator::{Evaluation, EvaluationInput, Evaluator, Limited};
 use fault::ProgramText;
 pub use fault::{JqError, Limit};
 use jaq::JaqFilter;
+pub(crate) use values::needed;
 use values::{read, to_val, to_value};
 
 use super::mentions::Mentions;
@@ -44,6 +47,7 @@ pub struct Jq {
     whole: bool,
     grows: bool,
     direct: Option<Arc<Direct>>,
+    demands: Arc<Demands>,
 }
 
 impl std::fmt::Debug for Jq {
@@ -80,6 +84,10 @@ impl Jq {
         for (at, regex, flags) in &found.regexes {
             check_regex(&program, at, regex, flags)?;
         }
+        let (direct, demands) = match direct::build(&term, vars) {
+            Some((direct, demands)) => (Some(Arc::new(direct)), demands),
+            None => (None, demands(&found, vars)),
+        };
         Ok(Jq {
             filter,
             source: source.into(),
@@ -89,7 +97,8 @@ impl Jq {
             roots: found.roots,
             whole: found.whole,
             grows: found.grows,
-            direct: direct::build(&term, vars).map(Arc::new),
+            direct,
+            demands: Arc::new(demands),
         })
     }
 
@@ -117,6 +126,12 @@ impl Jq {
     /// that the program sees of its scope, so it decides what is loaded and fingerprinted.
     pub fn roots(&self) -> &Mentions {
         &self.roots
+    }
+
+    /// Returns what the program needs of the value of a name, if `.` is an object of names; `None` if all of it.
+    pub(crate) fn needs_of(&self, name: &str) -> Option<&Demand> {
+        let demand = self.demands.input.field(name);
+        demand.filter(|demand| !demand.whole)
     }
 
     /// Returns the names of its variables, in order.
@@ -175,11 +190,9 @@ impl Jq {
                 }
             })
             .collect();
-        let fields = self.roots.roots();
         Ok(Bound {
             jq: self,
             vars,
-            fields,
             units: u64::MAX,
             space: self.direct.as_ref().map(|direct| direct.space()),
         })
@@ -228,42 +241,29 @@ impl Jq {
 pub struct Bound<'a> {
     jq: &'a Jq,
     vars: Vec<Val>,
-    /// The fields of the input that the program mentions.
-    fields: BTreeSet<String>,
     /// How much a run may do, if the program has no recursion.
     units: u64,
     space: Option<Space>,
 }
 
 impl Bound<'_> {
-    /// Sets a variable to a JSON text. Of an object, only the fields that the program uses are read.
+    /// Sets a variable to a JSON text. What the program does not look at is skipped.
     ///
     /// # Errors
     /// If the text is no JSON.
     pub fn set_text(&mut self, name: &str, text: &str) -> Result<(), JqError> {
+        self.set(name, text, false)
+    }
+
+    fn set(&mut self, name: &str, text: &str, whole: bool) -> Result<(), JqError> {
         if let Some(at) = self.jq.vars.iter().position(|var| var == name)
             && self.jq.names.contains(name)
         {
-            let keys = self.jq.roots.keys_of(name);
-            let val = read(text, &|key| {
-                keys.as_ref().is_none_or(|keys| keys.contains(key))
-            });
+            let demand = self.jq.demands.vars.get(at).filter(|_| !whole);
+            let val = read(text, demand.unwrap_or(&WHOLE));
             self.vars[at] = val.map_err(|error| self.jq.fault(&error.to_string()))?;
         }
         Ok(())
-    }
-
-    /// Returns all outputs for a JSON text. Of an object, only the fields that the program uses are read.
-    ///
-    /// # Errors
-    /// As [`Jq::all`], and if the text is no JSON.
-    pub(crate) fn all_of_text(&self, text: &str) -> Result<Vec<Value>, JqError> {
-        let mut values = Vec::new();
-        self.run(self.read(text)?, &mut std::iter::empty(), &mut |value| {
-            values.push(value);
-            Ok(())
-        })?;
-        Ok(values)
     }
 
     /// Returns all outputs while `inputs` reads the JSON texts of records.
@@ -275,20 +275,18 @@ impl Bound<'_> {
         input: Value,
         texts: &mut dyn Iterator<Item = Result<String, String>>,
     ) -> Result<Vec<Value>, JqError> {
-        let mut inputs =
-            texts.map(|text| read(&text?, &|_| true).map_err(|error| error.to_string()));
+        let demand = &self.jq.demands.record;
+        let mut inputs = texts.map(|text| read(&text?, demand).map_err(|error| error.to_string()));
         let mut values = Vec::new();
-        self.run(to_val(input), &mut inputs, &mut |value| {
-            values.push(value);
+        self.run(to_val(input), &mut inputs, &mut |val| {
+            values.push(to_value(val)?);
             Ok(())
         })?;
         Ok(values)
     }
 
-    fn read(&self, text: &str) -> Result<Val, JqError> {
-        let whole = self.jq.whole;
-        let val = read(text, &|key| whole || self.fields.contains(key));
-        val.map_err(|error| self.jq.fault(&error.to_string()))
+    fn read(&self, text: &str, demand: &Demand) -> Result<Val, JqError> {
+        read(text, demand).map_err(|error| self.jq.fault(&error.to_string()))
     }
 
     /// See [`Jq::all`].
@@ -296,12 +294,7 @@ impl Bound<'_> {
     /// # Errors
     /// See there.
     pub fn all(&self, input: Value) -> Result<Vec<Value>, JqError> {
-        let mut values = Vec::new();
-        self.each(input, &mut std::iter::empty(), &mut |value| {
-            values.push(value);
-            Ok(())
-        })?;
-        Ok(values)
+        self.values(to_val(input), false)
     }
 
     /// See [`Jq::one`].
@@ -309,33 +302,115 @@ impl Bound<'_> {
     /// # Errors
     /// See there.
     pub fn one(&self, input: Value) -> Result<Value, JqError> {
-        self.only(to_val(input))
+        self.one_val(to_val(input))
     }
 
-    /// Returns the only output for a JSON text. Of an object, only the fields that the program uses are read.
+    /// Returns the outputs: the only one, or all.
+    fn values(&self, input: Val, only: bool) -> Result<Vec<Value>, JqError> {
+        if only {
+            return self.one_val(input).map(|value| vec![value]);
+        }
+        let mut values = Vec::new();
+        self.run(input, &mut std::iter::empty(), &mut |val| {
+            values.push(to_value(val)?);
+            Ok(())
+        })?;
+        Ok(values)
+    }
+
+    fn one_val(&self, input: Val) -> Result<Value, JqError> {
+        let mut value = Value::Null;
+        self.only(input, &mut |val| {
+            value = to_value(val)?;
+            Ok(())
+        })?;
+        Ok(value)
+    }
+
+    /// Returns the only output for a JSON text. What the program does not look at is skipped.
     ///
     /// # Errors
     /// As [`Jq::one`], and if the text is no JSON.
     pub fn one_of_text(&self, text: &str) -> Result<Value, JqError> {
-        self.only(self.read(text)?)
+        let mut value = Value::Null;
+        self.each_of_text(text, &self.jq.demands.input, true, &mut |val| {
+            value = to_value(val)?;
+            Ok(())
+        })?;
+        Ok(value)
     }
 
-    /// Returns the outputs for a JSON text: the only one, or all.
+    /// Returns the outputs for an input, while the variables `set` have its values: the only one, or all.
     ///
     /// # Errors
-    /// As [`Bound::one_of_text`] or [`Bound::all_of_text`].
-    pub fn values_of_text(&self, text: &str, only: bool) -> Result<Vec<Value>, JqError> {
-        if only {
-            self.one_of_text(text).map(|value| vec![value])
-        } else {
-            self.all_of_text(text)
+    /// As [`Jq::one`] or [`Jq::all`], and if a text is no JSON.
+    pub fn values_of_text(
+        &mut self,
+        set: &[&str],
+        input: &EvaluationInput<'_>,
+        only: bool,
+    ) -> Result<Vec<Value>, JqError> {
+        let mut values = Vec::new();
+        self.of_text(set, input, only, &mut |val| {
+            values.push(to_value(val)?);
+            Ok(())
+        })?;
+        Ok(values)
+    }
+
+    /// Passes each output for an input to `each`. Of its texts only what the program looks at is read, unless it fails: its message
+    /// may show the rest.
+    fn of_text(
+        &mut self,
+        set: &[&str],
+        input: &EvaluationInput<'_>,
+        only: bool,
+        each: &mut dyn FnMut(Val) -> Result<(), String>,
+    ) -> Result<(), JqError> {
+        for (name, value) in set.iter().zip(&input.variables) {
+            self.set(name, value, false)?;
+        }
+        let mut count = 0;
+        let text = &*input.value;
+        let found = self.each_of_text(text, &self.jq.demands.input, only, &mut |val| {
+            count += 1;
+            each(val)
+        });
+        match found {
+            Err(error) if error.limit.is_none() && count == 0 => {
+                for (name, value) in set.iter().zip(&input.variables) {
+                    self.set(name, value, true)?;
+                }
+                self.each_of_text(text, &WHOLE, only, each)
+            }
+            found => found,
         }
     }
 
-    fn only(&self, input: Val) -> Result<Value, JqError> {
+    fn each_of_text(
+        &self,
+        text: &str,
+        demand: &Demand,
+        only: bool,
+        each: &mut dyn FnMut(Val) -> Result<(), String>,
+    ) -> Result<(), JqError> {
+        let input = self.read(text, demand)?;
+        if only {
+            self.only(input, each)
+        } else {
+            self.run(input, &mut std::iter::empty(), each)
+        }
+    }
+
+    /// Passes the only output to `take`.
+    fn only(
+        &self,
+        input: Val,
+        take: &mut dyn FnMut(Val) -> Result<(), String>,
+    ) -> Result<(), JqError> {
         let mut only = None;
-        self.run(input, &mut std::iter::empty(), &mut |value| {
-            if only.replace(value).is_some() {
+        self.run(input, &mut std::iter::empty(), &mut |val| {
+            if only.replace(val).is_some() {
                 return Err(
                     "it returned more than one value, expected one; write `[…]` around it, or `first(…)`"
                         .to_owned(),
@@ -343,10 +418,11 @@ impl Bound<'_> {
             }
             Ok(())
         })?;
-        only.ok_or_else(|| {
+        let only = only.ok_or_else(|| {
             self.jq
                 .fault("it returned no value, expected one; `… // null` returns null instead")
-        })
+        })?;
+        take(only).map_err(|message| self.jq.fault(&message))
     }
 
     /// Passes each output to `each` while `input` and `inputs` read from `inputs`. Nothing is collected.
@@ -360,20 +436,19 @@ impl Bound<'_> {
         each: &mut dyn FnMut(Value) -> Result<(), String>,
     ) -> Result<(), JqError> {
         let mut inputs = inputs.map(|record| record.map(to_val));
-        self.run(to_val(input), &mut inputs, each)
+        self.run(to_val(input), &mut inputs, &mut |val| each(to_value(val)?))
     }
 
     fn run(
         &self,
         input: Val,
         inputs: &mut dyn Iterator<Item = Result<Val, String>>,
-        each: &mut dyn FnMut(Value) -> Result<(), String>,
+        each: &mut dyn FnMut(Val) -> Result<(), String>,
     ) -> Result<(), JqError> {
         let mut wrong = None;
         let mut take = |output: Result<Val, jaq_core::Error<Val>>| {
             let taken = output
                 .map_err(|error| told(error.into_val()))
-                .and_then(to_value)
                 .and_then(&mut *each);
             wrong = taken.err();
             wrong.is_none()
@@ -399,6 +474,20 @@ impl Bound<'_> {
             }
         }
         wrong.map_or(Ok(()), |message| Err(self.jq.fault(&message)))
+    }
+}
+
+/// Returns what a program that is not run directly needs.
+fn demands(found: &walk::Found<'_>, vars: &[&str]) -> Demands {
+    let fields = Demand::of_fields(found.roots.roots());
+    let of_var = |name: &&str| match found.roots.keys_of(name) {
+        Some(keys) => Demand::of_fields(keys.into_iter().map(str::to_owned)),
+        None => WHOLE.clone(),
+    };
+    Demands {
+        input: if found.whole { WHOLE.clone() } else { fields },
+        vars: vars.iter().map(of_var).collect(),
+        record: WHOLE.clone(),
     }
 }
 

@@ -312,8 +312,7 @@ impl<R: Read> Json<R> {
     fn string(&mut self) -> Result<(), Fault> {
         self.at += 1;
         loop {
-            let rest = &self.buffer[self.at..];
-            match rest.iter().position(|&byte| SPECIAL[byte as usize]) {
+            match special(&self.buffer[self.at..]) {
                 None => {
                     self.at = self.buffer.len();
                     if !self.fill()? {
@@ -435,18 +434,27 @@ impl<E> From<serde_json::Error> for TakeError<E> {
     }
 }
 
-/// What ends a run of plain bytes in a string.
-const SPECIAL: [bool; 256] = {
-    let mut special = [false; 256];
-    let mut byte = 0;
-    while byte < 32 {
-        special[byte] = true;
-        byte += 1;
+/// Returns the place of the first byte that ends a run of plain bytes in a string: a quote, a backslash or a control character.
+fn special(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGHEST: u64 = ONES << 7;
+    let words = bytes.chunks_exact(8);
+    let rest = words.remainder();
+    for (at, word) in words.enumerate() {
+        let word = word.try_into().map_or(0, u64::from_le_bytes);
+        // The lowest of these bits is that of the first byte below the limit.
+        let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGHEST;
+        let quote = below(word ^ (ONES * u64::from(b'"')), 1);
+        let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
+        let found = quote | backslash | below(word, 0x20);
+        if found != 0 {
+            return Some(at * 8 + found.trailing_zeros() as usize / 8);
+        }
     }
-    special[b'"' as usize] = true;
-    special[b'\\' as usize] = true;
-    special
-};
+    let is_special = |&byte: &u8| matches!(byte, b'"' | b'\\') || byte < 0x20;
+    let in_rest = rest.iter().position(is_special)?;
+    Some(bytes.len() - rest.len() + in_rest)
+}
 
 fn closing(open: u8) -> u8 {
     if open == b'[' { b']' } else { b'}' }
@@ -458,11 +466,14 @@ fn name(open: u8) -> &'static str {
 
 /// Line feeds, and bytes after the last, up to the end of these bytes, which stand after so many.
 fn place(bytes: &[u8], (lines, column): (usize, usize)) -> (usize, usize) {
-    let mut parts = bytes.split(|&byte| byte == b'\n');
-    let first = parts.next().map_or(0, <[u8]>::len);
-    parts.fold((lines, column + first), |(lines, _), part| {
-        (lines + 1, part.len())
-    })
+    let is_feed = |byte: &u8| *byte == b'\n';
+    match bytes.iter().rposition(|byte| is_feed(byte)) {
+        None => (lines, column + bytes.len()),
+        Some(last) => {
+            let before = bytes[..last].iter().filter(|byte| is_feed(byte)).count();
+            (lines + before + 1, bytes.len() - last - 1)
+        }
+    }
 }
 
 #[cfg(test)]

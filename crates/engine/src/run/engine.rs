@@ -6,7 +6,7 @@ use crate::run::agents::project_agents::of_stage;
 use crate::run::batch::dispatch::dispatch;
 use crate::run::batch::iterations;
 use crate::run::batch::stage_context::StageContext;
-use crate::run::batch::workers::{Order, at_once};
+use crate::run::batch::workers::{Order, at_once, threads};
 use crate::run::check::preconditions;
 use crate::run::check::revalidate;
 use crate::run::context::Context;
@@ -354,6 +354,7 @@ impl Engine<'_, '_> {
             Err(why) => return Ok(Some(why)),
         };
         let run_id = self.recorder.run_id().to_owned();
+        let jobs = self.options.jobs.map(|jobs| usize::from(jobs.get()));
         let stage_ctx = StageContext {
             ctx,
             stage,
@@ -376,13 +377,13 @@ impl Engine<'_, '_> {
                 stable: self.options.timing.stable,
                 pace: self.recorder.ctx.pace,
             },
+            threads: threads(jobs),
             run_id: &run_id,
             this_run: [run_id.clone()],
             spares: ScratchPool::default(),
             lacks: unavailable,
         };
         let previous = previous_files(&self.recorder.state, &stage.name);
-        let jobs = self.options.jobs.map(|jobs| usize::from(jobs.get()));
         let order = Order {
             indices: will.to_vec(),
             at_once: at_once(stage, &base, jobs, agents.are_batched()).map_err(RunError::World)?,

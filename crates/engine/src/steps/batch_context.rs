@@ -166,6 +166,8 @@ pub(crate) struct BatchContext<'a> {
     /// Finds a file that another process writes; `None` if it does not exist.
     pub(crate) find: &'a Find<'a>,
     pub(crate) limits: AttemptLimits,
+    /// How many threads its work may use.
+    pub(crate) threads: usize,
     /// True in a dry run, which finds out what agents would be asked: steps must not reach outside.
     pub(crate) is_dry_run: bool,
 }

@@ -1,6 +1,6 @@
 //! Conservation: the keys that went in are those that came out and those named as failed, compared as multisets in bounded memory.
 //!
-//! Keys are counted by 12 bytes of their SHA-256. A million keys take about 40 MB, and the probability that two of them collide is
+//! Keys are counted by 12 bytes of their SHA-256. A million keys take about 65 MB, and the probability that two of them collide is
 //! below 10⁻¹⁶. The keys are read a second time, for their names, only if something differs.
 
 use std::collections::{BTreeSet, HashMap};
@@ -9,6 +9,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use serde_json::Value;
 
 use milepost_core::base::digest::Digest;
+use milepost_core::base::in_order::in_order;
 use milepost_core::expr::place::excerpt;
 
 /// How many keys of each kind are named.
@@ -16,7 +17,7 @@ const NAMED: usize = 20;
 
 /// A source of keys, which may be read twice: it gives each key to the function that it gets.
 pub(crate) type Keys<'a, E> =
-    dyn FnMut(&mut dyn FnMut(&Value) -> Result<(), E>) -> Result<(), E> + 'a;
+    dyn Fn(&mut dyn FnMut(&Value) -> Result<(), E>) -> Result<(), E> + Sync + 'a;
 
 /// The result of a comparison of keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -79,29 +80,51 @@ impl Conservation {
 }
 
 /// Compares the keys that went in with those that came out. `failed` are the keys named as failed, as [`name`] writes them. They may
-/// be missing, but not invented or duplicated.
+/// be missing, but not invented or duplicated. With several threads both sources are read at once.
 ///
 /// # Errors
 /// Fails with the error of a source of keys.
-pub fn conserve<E>(
-    went_in: &mut Keys<'_, E>,
-    came_out: &mut Keys<'_, E>,
+pub fn conserve<E: Send>(
+    went_in: &Keys<'_, E>,
+    came_out: &Keys<'_, E>,
     failed: &BTreeSet<String>,
+    threads: usize,
 ) -> Result<Conservation, E> {
     let mut result = Conservation::default();
     let mut counts = Counts::default();
-    went_in(&mut |key| {
-        result.went_in += 1;
-        let count = counts.entry(print(key)).or_default();
-        *count = count.saturating_add(ONE) | SEEN;
-        Ok(())
-    })?;
-    came_out(&mut |key| {
-        result.came_out += 1;
-        let count = counts.entry(print(key)).or_default();
-        *count = count.saturating_sub(ONE);
-        Ok(())
-    })?;
+    let mut is_first = true;
+    in_order(
+        threads.min(2),
+        &|| {
+            Box::new(|keys: &Keys<'_, E>| {
+                let mut prints = Vec::new();
+                keys(&mut |key| {
+                    prints.push(print(key));
+                    Ok(())
+                })?;
+                Ok(prints)
+            })
+        },
+        |each| [went_in, came_out].into_iter().try_for_each(each),
+        &mut |prints: Result<Vec<Print>, E>| {
+            let prints = prints?;
+            let total = prints.len() as u64;
+            if std::mem::take(&mut is_first) {
+                result.went_in = total;
+                for print in prints {
+                    let count = counts.entry(print).or_default();
+                    *count = count.saturating_add(ONE) | SEEN;
+                }
+            } else {
+                result.came_out = total;
+                for print in prints {
+                    let count = counts.entry(print).or_default();
+                    *count = count.saturating_sub(ONE);
+                }
+            }
+            Ok(())
+        },
+    )?;
     counts.retain(|_, count| *count >> 1 != 0);
     for key in failed {
         let missing = counts.get(&print_text(key)).map_or(0, |count| *count >> 1);
@@ -219,9 +242,10 @@ mod tests {
     fn run(went_in: &[Value], came_out: &[Value], failed: &[&str]) -> Conservation {
         let failed = failed.iter().map(|&key| key.to_owned()).collect();
         let result: Result<_, Infallible> = conserve(
-            &mut |each| went_in.iter().try_for_each(&mut *each),
-            &mut |each| came_out.iter().try_for_each(&mut *each),
+            &|each| went_in.iter().try_for_each(&mut *each),
+            &|each| came_out.iter().try_for_each(&mut *each),
             &failed,
+            2,
         );
         result.unwrap()
     }
@@ -299,9 +323,10 @@ mod tests {
             scope.select(select, &mut |key| each(&key)).map(|_| ())
         };
         conserve(
-            &mut |each| read(went_in, each),
-            &mut |each| read(came_out, each),
+            &|each| read(went_in, each),
+            &|each| read(came_out, each),
             failed,
+            1,
         )
     }
 

@@ -15,7 +15,7 @@ use resources::Resources;
 use stream::Streamed;
 use violation::violations;
 
-pub(crate) use resources::SchemaError;
+pub use resources::SchemaError;
 pub use violation::{Validated, Violation};
 
 /// A compiled schema. It can be shared between threads.
@@ -80,6 +80,21 @@ impl Schema {
                 },
             }),
         }
+    }
+
+    /// As [`Schema::validate_stream`], on so many threads. `None` if something cannot be read: that method says where.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn validate_items(
+        &self,
+        reader: impl Read,
+        select: &Select,
+        limit: usize,
+        threads: usize,
+    ) -> Result<Option<Validated>, SchemaError> {
+        let streamed = self.streamed(select)?;
+        Ok(streamed.validate_on(threads, reader, limit))
     }
 
     fn streamed(&self, select: &Select) -> Result<Arc<Streamed>, SchemaError> {

@@ -4,6 +4,7 @@
 //! Filters and operators of jaq still do the work. All other programs run in jaq, with the same values and errors.
 
 mod build;
+pub(crate) mod demand;
 mod paths;
 pub(crate) mod program;
 
@@ -73,6 +74,8 @@ impl Direct {
 impl Literal {
     fn value(&self) -> Val {
         match self {
+            Self::Null => Val::Null,
+            Self::Bool(flag) => Val::Bool(*flag),
             Self::Int(number) => Val::from(*number),
             Self::Number(text) => Val::from_num(text).unwrap_or_default(),
             Self::Text(text) => Val::utf8_str(text.clone()),
@@ -238,6 +241,19 @@ impl Expr {
         }
     }
 
+    /// Its value, of one that gives at most one.
+    fn at_most_one(&self, space: Frame<'_>, input: &Val) -> Result<Option<Val>, Halt> {
+        if self.one {
+            return self.one(space, input).map(Some);
+        }
+        let mut only = None;
+        self.each(space, input, &mut |val| {
+            only = Some(val);
+            Ok(())
+        })?;
+        Ok(only)
+    }
+
     /// Its value, of one that gives exactly one.
     fn one(&self, space: Frame<'_>, input: &Val) -> One {
         space.spend(1)?;
@@ -280,14 +296,10 @@ impl Expr {
                 *space.slots[*slot].borrow_mut() = val;
                 then.one(space, input)?
             }
-            ExprKind::Alternative(left, right) => {
-                let val = left.one(space, input)?;
-                if val.as_bool() {
-                    val
-                } else {
-                    right.one(space, input)?
-                }
-            }
+            ExprKind::Alternative(left, right) => match left.at_most_one(space, input)? {
+                Some(val) if val.as_bool() => val,
+                _ => right.one(space, input)?,
+            },
             ExprKind::Math(left, op, right) => {
                 let left = left.one(space, input)?;
                 math(*op, left, right.one(space, input)?, space)?
@@ -310,7 +322,7 @@ impl Expr {
             }
             ExprKind::Negative(of) => (-of.one(space, input)?)?,
             ExprKind::Path(of, parts) => return follow(of, parts, space, input),
-            ExprKind::Call(filter) => space.made(filter(input)?)?,
+            ExprKind::Call(filter, _) => space.made(filter(input)?)?,
             ExprKind::Test(regex, flags) => {
                 let regex = regex.one(space, input)?;
                 space.scan(input)?;
@@ -414,9 +426,24 @@ fn object(
     before: Map,
     give: &mut Give<'_>,
 ) -> Given {
-    let Some(((key, value), rest)) = entries.split_first() else {
-        return give(Val::obj(before));
+    let mut before = before;
+    let mut entries = entries.iter();
+    let several = loop {
+        let Some((key, value)) = entries.next() else {
+            return give(Val::obj(before));
+        };
+        if !(key.at_most_one && value.at_most_one) {
+            break (key, value);
+        }
+        let Some(key) = key.at_most_one(space, input)? else {
+            return Ok(());
+        };
+        let Some(value) = value.at_most_one(space, input)? else {
+            return Ok(());
+        };
+        before.insert(key, value);
     };
+    let ((key, value), rest) = (several, entries.as_slice());
     key.each(space, input, &mut |key| {
         value.each(space, input, &mut |value| {
             let mut map = before.clone();

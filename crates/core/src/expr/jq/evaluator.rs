@@ -1,12 +1,14 @@
 //! Programs over foreign values. They run here if program and values are bounded, and otherwise where limits hold.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use serde_json::Value;
 
 use super::fault::{JqError, Limit};
-use super::values::to_value;
+use super::values::{to_val, to_value, write};
 use super::{Bound, Jq};
+use crate::base::texts::Texts;
 
 /// The longest values that a program gets here, in bytes. Filters make a multiple of a text before it can be counted.
 const SMALL: usize = 4 << 20;
@@ -17,8 +19,8 @@ const UNITS: u64 = 1 << 20;
 /// The bytes of inputs that an evaluator gets at once, if the variables are not longer.
 const AT_ONCE: usize = 256 << 10;
 
-/// Runs programs with limits of memory, stack and time.
-pub trait Evaluator {
+/// Runs programs with limits of memory, stack and time, for several threads at once.
+pub trait Evaluator: Sync {
     /// Returns the outputs for each input, or the error that the program raises.
     ///
     /// # Errors
@@ -38,59 +40,25 @@ pub struct Evaluation<'a> {
     /// The variables that each input sets.
     pub set: &'a [&'a str],
     /// The inputs.
-    pub inputs: Vec<EvaluationInput>,
+    pub inputs: &'a [EvaluationInput<'a>],
     /// Whether more than one output, or none, is an error.
     pub only: bool,
 }
 
 /// An input of a program.
-pub struct EvaluationInput {
+pub struct EvaluationInput<'a> {
     /// The value.
-    pub value: String,
+    pub value: Cow<'a, str>,
     /// The values of the variables that each input sets, in their order.
-    pub variables: Vec<String>,
+    pub variables: Vec<Cow<'a, str>>,
 }
 
-impl From<String> for EvaluationInput {
-    fn from(value: String) -> Self {
+impl<'a, T: Into<Cow<'a, str>>> From<T> for EvaluationInput<'a> {
+    fn from(value: T) -> Self {
         Self {
-            value,
+            value: value.into(),
             variables: Vec::new(),
         }
-    }
-}
-
-/// Inputs that are gathered until there are enough to ask for at once.
-pub struct Gathered<T> {
-    items: Vec<T>,
-    length: usize,
-    at_once: usize,
-}
-
-impl<T> Gathered<T> {
-    /// Gathers this many bytes (see [`Limited::at_once`]).
-    pub fn new(at_once: usize) -> Self {
-        Self {
-            items: Vec::new(),
-            length: 0,
-            at_once,
-        }
-    }
-
-    /// Adds an item of `length` bytes. Returns all items if that is enough.
-    pub fn add(&mut self, item: T, length: usize) -> Option<Vec<T>> {
-        self.items.push(item);
-        self.length += length;
-        if self.length < self.at_once {
-            return None;
-        }
-        self.length = 0;
-        Some(std::mem::take(&mut self.items))
-    }
-
-    /// Returns the items that are left.
-    pub fn rest(self) -> Vec<T> {
-        self.items
     }
 }
 
@@ -138,20 +106,18 @@ impl<'a> Limited<'a> {
     }
 
     fn run(&self, input: Value, only: bool) -> Result<Vec<Value>, JqError> {
-        if self.room.is_some_and(|mut left| fits(&input, &mut left)) {
-            let found = if only {
-                self.bound.one(input.clone()).map(|value| vec![value])
-            } else {
-                self.bound.all(input.clone())
-            };
+        let text = if self.room.is_some_and(|mut left| fits(&input, &mut left)) {
+            let input = to_val(input);
+            let found = self.bound.values(input.clone(), only);
             if !is_over(&found) {
                 return found;
             }
-        }
-        let text = input.to_string();
-        // A long input is not kept beside its text.
-        drop(input);
-        let found = self.evaluate(&[], vec![text.into()], only)?.pop();
+            to_value(input).unwrap_or_default().to_string()
+        } else {
+            // A long input is not kept beside its text.
+            input.to_string()
+        };
+        let found = self.evaluate(&[], &[text.into()], only)?.pop();
         let found = found.ok_or_else(|| self.bound.jq.fault("it was not run"))?;
         found.map_err(|why| self.bound.jq.fault(&why))
     }
@@ -160,9 +126,16 @@ impl<'a> Limited<'a> {
     ///
     /// # Errors
     /// As [`Limited::all`], for the first text that has one, and if a text is no JSON.
-    pub fn all_of_each(&mut self, texts: Vec<String>) -> Result<Vec<Vec<Value>>, JqError> {
-        let inputs = texts.into_iter().map(Into::into).collect();
-        self.of_each(&[], inputs, false)
+    pub fn all_of_each(
+        &mut self,
+        inputs: &[EvaluationInput<'_>],
+    ) -> Result<Vec<Vec<Value>>, JqError> {
+        let mut all: Vec<Vec<Value>> = (0..inputs.len()).map(|_| Vec::new()).collect();
+        self.of_each(&[], inputs, false, &mut |at, output| {
+            all[at].push(output.value()?);
+            Ok(())
+        })?;
+        Ok(all)
     }
 
     /// Returns the only output for each input, while the variables `set` have the values of each. Asking for many at once is faster.
@@ -172,40 +145,72 @@ impl<'a> Limited<'a> {
     pub fn one_of_each(
         &mut self,
         set: &[&str],
-        inputs: Vec<EvaluationInput>,
+        inputs: &[EvaluationInput<'_>],
     ) -> Result<Vec<Value>, JqError> {
-        let found = self.of_each(set, inputs, true)?;
-        Ok(found.into_iter().map(first).collect())
+        let mut values = Vec::with_capacity(inputs.len());
+        self.of_each(set, inputs, true, &mut |_, output| {
+            values.push(output.value()?);
+            Ok(())
+        })?;
+        Ok(values)
     }
 
+    /// As [`Limited::one_of_each`], but returns texts.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn text_of_each(
+        &mut self,
+        set: &[&str],
+        inputs: &[EvaluationInput<'_>],
+    ) -> Result<Texts, JqError> {
+        let mut texts = Texts::default();
+        let mut text = Vec::new();
+        self.of_each(set, inputs, true, &mut |_, output| {
+            text.clear();
+            output.write(&mut text)?;
+            texts.add(std::str::from_utf8(&text).map_err(|error| error.to_string())?);
+            Ok(())
+        })?;
+        Ok(texts)
+    }
+
+    /// Passes each output to `each`, with the index of its input.
     fn of_each(
         &mut self,
         set: &[&str],
-        inputs: Vec<EvaluationInput>,
+        inputs: &[EvaluationInput<'_>],
         only: bool,
-    ) -> Result<Vec<Vec<Value>>, JqError> {
-        let mut values = Vec::with_capacity(inputs.len());
-        let mut rest = Vec::new();
-        for input in inputs {
-            let length: usize = input.variables.iter().map(String::len).sum();
-            if rest.is_empty() && self.has_room(input.value.len() + length) {
-                for (name, variable) in set.iter().zip(&input.variables) {
-                    self.bound.set_text(name, variable)?;
-                }
-                let found = self.bound.values_of_text(&input.value, only);
+        each: &mut dyn FnMut(usize, Output) -> Result<(), String>,
+    ) -> Result<(), JqError> {
+        for (at, input) in inputs.iter().enumerate() {
+            let length: usize = input.variables.iter().map(|text| text.len()).sum();
+            if self.has_room(input.value.len() + length) {
+                // Nothing is given twice if a program takes too many steps.
+                let mut outputs = Vec::new();
+                let found = self.bound.of_text(set, input, only, &mut |val| {
+                    outputs.push(val);
+                    Ok(())
+                });
                 if !is_over(&found) {
-                    values.push(found?);
+                    found?;
+                    for val in outputs {
+                        let given = each(at, Output::Val(val));
+                        given.map_err(|message| self.bound.jq.fault(&message))?;
+                    }
                     continue;
                 }
             }
-            rest.push(input);
-        }
-        if !rest.is_empty() {
-            for found in self.evaluate(set, rest, only)? {
-                values.push(found.map_err(|why| self.bound.jq.fault(&why))?);
+            let found = self.evaluate(set, &inputs[at..], only)?;
+            for (at, found) in (at..).zip(found) {
+                for value in found.map_err(|why| self.bound.jq.fault(&why))? {
+                    let given = each(at, Output::Value(value));
+                    given.map_err(|message| self.bound.jq.fault(&message))?;
+                }
             }
+            return Ok(());
         }
-        Ok(values)
+        Ok(())
     }
 
     /// Returns the bytes of inputs that are best asked for at once; 0 if the program runs here.
@@ -229,7 +234,7 @@ impl<'a> Limited<'a> {
     fn evaluate(
         &self,
         set: &[&str],
-        inputs: Vec<EvaluationInput>,
+        inputs: &[EvaluationInput<'_>],
         only: bool,
     ) -> Result<Vec<Result<Vec<Value>, String>>, JqError> {
         self.evaluator.evaluate(Evaluation {
@@ -246,6 +251,32 @@ impl<'a> Limited<'a> {
             let text = |val: &jaq_json::Val| to_value(val.clone()).unwrap_or_default().to_string();
             self.bound.vars.iter().map(text).collect()
         })
+    }
+}
+
+/// An output of a program.
+enum Output {
+    /// As it ran here.
+    Val(jaq_json::Val),
+    /// As the evaluator returned it.
+    Value(Value),
+}
+
+impl Output {
+    fn value(self) -> Result<Value, String> {
+        match self {
+            Self::Val(val) => to_value(val),
+            Self::Value(value) => Ok(value),
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), String> {
+        match self {
+            Self::Val(val) => write(val, out),
+            Self::Value(value) => {
+                serde_json::to_writer(out, value).map_err(|error| error.to_string())
+            }
+        }
     }
 }
 
@@ -286,26 +317,29 @@ fn fits(value: &Value, left: &mut usize) -> bool {
 mod tests {
     use super::*;
     use serde_json::json;
-    use std::cell::RefCell;
+    use std::sync::Mutex;
 
     /// Notes how many inputs it gets at once.
     #[derive(Default)]
-    struct Noted(RefCell<Vec<usize>>);
+    struct Noted(Mutex<Vec<usize>>);
+
+    impl Noted {
+        fn take(&self) -> Vec<usize> {
+            std::mem::take(&mut *self.0.lock().unwrap())
+        }
+    }
 
     impl Evaluator for Noted {
         fn evaluate(
             &self,
             evaluation: Evaluation<'_>,
         ) -> Result<Vec<Result<Vec<Value>, String>>, JqError> {
-            self.0.borrow_mut().push(evaluation.inputs.len());
+            self.0.lock().unwrap().push(evaluation.inputs.len());
             let parsed = |text: &String| serde_json::from_str(text).unwrap();
             let vars: Vec<Value> = evaluation.vars.iter().map(parsed).collect();
             let mut bound = evaluation.jq.bind(&vars)?;
-            let mut of = |input: &EvaluationInput| {
-                for (name, text) in evaluation.set.iter().zip(&input.variables) {
-                    bound.set_text(name, text)?;
-                }
-                bound.values_of_text(&input.value, evaluation.only)
+            let mut of = |input: &EvaluationInput<'_>| {
+                bound.values_of_text(evaluation.set, input, evaluation.only)
             };
             let found = evaluation
                 .inputs
@@ -321,10 +355,10 @@ mod tests {
         let jq = Jq::compile("p", source, &["v"]).unwrap();
         let mut limited = jq.limited(&[json!([1, 2])], &noted).unwrap();
         let by_value = limited.all(input.clone());
-        let by_text = limited.all_of_each(vec![input.to_string()]);
+        let by_text = limited.all_of_each(&[input.to_string().into()]);
         assert_eq!(by_value, by_text.map(|mut found| found.remove(0)));
         let found = json!(by_value.unwrap());
-        (found, noted.0.into_inner())
+        (found, noted.take())
     }
 
     #[test]
@@ -353,20 +387,25 @@ mod tests {
         assert_eq!(limited.at_once(), AT_ONCE);
         let inputs = |count: usize| {
             let inputs = (0..count).map(|n| EvaluationInput {
-                value: (n % 2).to_string(),
-                variables: vec![json!(n).to_string()],
+                value: (n % 2).to_string().into(),
+                variables: vec![json!(n).to_string().into()],
             });
             inputs.collect::<Vec<_>>()
         };
-        let found = limited.one_of_each(&["v"], inputs(20_000)).unwrap();
+        let found = limited.one_of_each(&["v"], &inputs(20_000)).unwrap();
         assert_eq!(found[..3], [json!([0]), json!([0, 1]), json!([2])]);
-        assert_eq!(noted.0.take(), [20_000]);
+        assert_eq!(noted.take(), [20_000]);
         // Those that run here need no evaluator.
         let jq = Jq::compile("p", "[., $v]", &["v"]).unwrap();
         let mut limited = jq.limited(&[Value::Null], &noted).unwrap();
         assert_eq!(limited.at_once(), 0);
-        let found = limited.one_of_each(&["v"], inputs(3)).unwrap();
+        let found = limited.one_of_each(&["v"], &inputs(3)).unwrap();
+        let texts = limited.text_of_each(&["v"], &inputs(3)).unwrap();
+        assert_eq!(
+            texts.iter().collect::<Vec<_>>(),
+            ["[0,0]", "[1,1]", "[0,2]"]
+        );
         assert_eq!(found, [json!([0, 0]), json!([1, 1]), json!([0, 2])]);
-        assert_eq!(noted.0.take(), [0; 0]);
+        assert_eq!(noted.take(), [0; 0]);
     }
 }

@@ -20,6 +20,11 @@ pub(crate) fn replaces(def: &Def<&str>) -> bool {
     def.args.is_empty() && (value_of(def.name).is_some() || choice_of(def.name).is_some())
 }
 
+/// Returns true if a filter that gives a value looks at the type and truth of its input only.
+pub(crate) fn is_shallow(name: &str) -> bool {
+    name == "not" || name == "type" || name.starts_with("is")
+}
+
 /// Defines the table of the filters, as functions and as jaq has them.
 macro_rules! filters {
     ([$($value:literal => $make:expr,)*] [$($choice:literal => $is:expr,)*]) => {

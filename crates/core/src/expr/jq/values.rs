@@ -4,9 +4,11 @@ use std::cell::Cell;
 use std::fmt;
 
 use jaq_json::{Map as ValMap, Num, Val};
+use serde::Serialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use super::direct::demand::Demand;
 use crate::expr::json;
 
 /// A JSON value as jaq's. Strings are moved, not copied.
@@ -27,15 +29,15 @@ pub(crate) fn to_val(value: Value) -> Val {
     }
 }
 
-/// Returns the value of a JSON text. Of an object only the fields that `wanted` names are read, and the others skipped.
+/// Returns what is needed of the value of a JSON text; the rest is skipped.
 ///
 /// # Errors
 /// If the text is no JSON.
-pub(crate) fn read(text: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Val, serde_json::Error> {
+pub(crate) fn read(text: &str, demand: &Demand) -> Result<Val, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let rounded = Cell::new(false);
     let fields = Fields {
-        wanted: Some(wanted),
+        demand,
         rounded: &rounded,
     };
     let val = fields.deserialize(&mut deserializer)?;
@@ -44,19 +46,22 @@ pub(crate) fn read(text: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Val, ser
     Ok(val)
 }
 
-/// Builds values. Of an object only the wanted fields are built; without a filter all.
+/// Returns what is needed of the value of a JSON text; `None` if it is not JSON.
+pub(crate) fn needed(text: &str, demand: &Demand) -> Option<Value> {
+    to_value(read(text, demand).ok()?).ok()
+}
+
+/// Builds values, of lists and objects what is needed.
+#[derive(Clone, Copy)]
 struct Fields<'a> {
-    wanted: Option<&'a dyn Fn(&str) -> bool>,
+    demand: &'a Demand,
     /// Set when a number may be a rounded integer.
     rounded: &'a Cell<bool>,
 }
 
 impl<'a> Fields<'a> {
-    fn inside(&self) -> Fields<'a> {
-        Fields {
-            wanted: None,
-            rounded: self.rounded,
-        }
+    fn of(self, demand: &'a Demand) -> Self {
+        Self { demand, ..self }
     }
 }
 
@@ -101,14 +106,18 @@ impl<'de> Visitor<'de> for Fields<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Val, A::Error> {
-        std::iter::from_fn(|| items.next_element_seed(self.inside()).transpose()).collect()
+        let Some(demand) = self.demand.items() else {
+            while items.next_element::<IgnoredAny>()?.is_some() {}
+            return Ok(std::iter::empty::<Val>().collect());
+        };
+        let inside = self.of(demand);
+        std::iter::from_fn(|| items.next_element_seed(inside).transpose()).collect()
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Val, A::Error> {
         let mut object = ValMap::default();
-        let is_wanted = |key: &str| self.wanted.is_none_or(|wanted| wanted(key));
-        while let Some(key) = entries.next_key_seed(WantedKey(&is_wanted))? {
-            let Some(key) = key else {
+        while let Some(key) = entries.next_key_seed(WantedKey(self.demand))? {
+            let Some((key, demand)) = key else {
                 entries.next_value::<IgnoredAny>()?;
                 continue;
             };
@@ -116,32 +125,33 @@ impl<'de> Visitor<'de> for Fields<'_> {
                 let key = key.to_string();
                 return Err(A::Error::custom(json::twice(key.trim_matches('"'))));
             }
-            object.insert(key, entries.next_value_seed(self.inside())?);
+            object.insert(key, entries.next_value_seed(self.of(demand))?);
         }
         Ok(Val::obj(object))
     }
 }
 
-/// A key, if it is wanted.
-struct WantedKey<'a>(&'a dyn Fn(&str) -> bool);
+/// A key with what is needed of its value; none if that is not needed.
+struct WantedKey<'a>(&'a Demand);
 
-impl<'de> DeserializeSeed<'de> for WantedKey<'_> {
-    type Value = Option<Val>;
+impl<'de, 'a> DeserializeSeed<'de> for WantedKey<'a> {
+    type Value = Option<(Val, &'a Demand)>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Val>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
-impl Visitor<'_> for WantedKey<'_> {
-    type Value = Option<Val>;
+impl<'a> Visitor<'_> for WantedKey<'a> {
+    type Value = Option<(Val, &'a Demand)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a key")
     }
 
-    fn visit_str<E: Error>(self, key: &str) -> Result<Option<Val>, E> {
-        Ok((self.0)(key).then(|| Val::utf8_str(key.to_owned())))
+    fn visit_str<E: Error>(self, key: &str) -> Result<Self::Value, E> {
+        let demand = self.0.field(key);
+        Ok(demand.map(|demand| (Val::utf8_str(key.to_owned()), demand)))
     }
 }
 
@@ -203,9 +213,59 @@ pub(crate) fn to_value(val: Val) -> Result<Value, String> {
     })
 }
 
+/// Writes a jaq value as JSON: the text of what [`to_value`] returns.
+///
+/// # Errors
+/// As [`to_value`].
+pub(crate) fn write(val: &Val, out: &mut Vec<u8>) -> Result<(), String> {
+    match val {
+        Val::Null => out.extend_from_slice(b"null"),
+        Val::Bool(true) => out.extend_from_slice(b"true"),
+        Val::Bool(false) => out.extend_from_slice(b"false"),
+        Val::Num(number) => put(out, &to_number(number)?)?,
+        Val::TStr(bytes) | Val::BStr(bytes) => put(out, text(bytes)?)?,
+        Val::Arr(items) => {
+            out.push(b'[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    out.push(b',');
+                }
+                write(item, out)?;
+            }
+            out.push(b']');
+        }
+        // Two keys of different types may have the same text.
+        Val::Obj(object) if !object.keys().all(|key| matches!(key, Val::TStr(_))) => {
+            put(out, &to_value(val.clone())?)?;
+        }
+        Val::Obj(object) => {
+            out.push(b'{');
+            for (at, (key, item)) in object.iter().enumerate() {
+                if at > 0 {
+                    out.push(b',');
+                }
+                write(key, out)?;
+                out.push(b':');
+                write(item, out)?;
+            }
+            out.push(b'}');
+        }
+    }
+    Ok(())
+}
+
+fn put(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) -> Result<(), String> {
+    serde_json::to_writer(out, value).map_err(|error| error.to_string())
+}
+
+fn text(bytes: &[u8]) -> Result<&str, String> {
+    std::str::from_utf8(bytes).map_err(|_| NOT_TEXT.to_owned())
+}
+
+const NOT_TEXT: &str = "a string holds bytes that are not UTF-8";
+
 fn to_text(bytes: impl Into<Vec<u8>>) -> Result<String, String> {
-    String::from_utf8(bytes.into())
-        .map_err(|_| "a string holds bytes that are not UTF-8".to_owned())
+    String::from_utf8(bytes.into()).map_err(|_| NOT_TEXT.to_owned())
 }
 
 fn to_number(number: &Num) -> Result<Value, String> {
@@ -238,6 +298,7 @@ fn to_number(number: &Num) -> Result<Value, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expr::jq::direct::demand::WHOLE;
     use proptest::prelude::*;
 
     #[test]
@@ -250,14 +311,15 @@ mod tests {
     }
 
     #[test]
-    fn skips_fields_that_nobody_wants() {
+    fn skips_what_is_not_needed() {
         let text = r#"{"a":{"x":1,"y":[2]},"x":3,"b":"\u00e4"}"#;
-        let val = read(text, &|key| key != "x").unwrap();
+        let demand = Demand::of_fields(["a", "b"].map(str::to_owned));
+        let val = read(text, &demand).unwrap();
         assert_eq!(
             to_value(val).unwrap().to_string(),
             r#"{"a":{"x":1,"y":[2]},"b":"ä"}"#
         );
-        assert!(read("{} x", &|_| true).is_err() && read("{\"a\":", &|_| false).is_err());
+        assert!(read("{} x", &WHOLE).is_err() && read("{\"a\":", &demand).is_err());
     }
 
     #[test]
@@ -271,7 +333,10 @@ mod tests {
     proptest! {
         #[test]
         fn reads_what_is_written(value in crate::expr::sample::json()) {
-            let val = read(&value.to_string(), &|_| true).unwrap();
+            let val = read(&value.to_string(), &WHOLE).unwrap();
+            let mut written = Vec::new();
+            write(&val, &mut written).unwrap();
+            prop_assert_eq!(String::from_utf8(written).unwrap(), value.to_string());
             prop_assert_eq!(to_value(val).unwrap().to_string(), value.to_string());
         }
 

@@ -82,7 +82,7 @@ pub(crate) fn text(source: &dyn Source) -> Result<String, ScopeError> {
     text_within(source, json::LARGEST)
 }
 
-fn text_within(source: &dyn Source, most: usize) -> Result<String, ScopeError> {
+pub(super) fn text_within(source: &dyn Source, most: usize) -> Result<String, ScopeError> {
     // Most files are no longer, and are read at once.
     let mut bytes = Vec::with_capacity(1 << 13);
     open(source)?

@@ -111,10 +111,10 @@ impl DeclaredDiff<'_> {
             ))
         };
         let comparer =
-            Comparer::new(self.step, &scope, &evaluator).map_err(|error| place(&error))?;
+            Comparer::new(self.step, &scope, &evaluator, 1).map_err(|error| place(&error))?;
         let mut changes: Vec<RecordChange> = Vec::new();
         let mut counts = [0_usize; 3];
-        let totals = compare_records(comparer, old, &new, &mut |change| {
+        let totals = compare_records(&comparer, old, &new, &mut |change| {
             let count = &mut counts[change.change as usize];
             *count += 1;
             if *count <= limit {

@@ -336,7 +336,7 @@ fn stamp(found: &Metadata) -> FileStamp {
 /// Returns what is wrong with the file by its schema, or as JSON if it has no schema and its name ends in `.json`.
 fn invalid(source: &dyn Source, found: Option<&Declared<'_>>) -> Option<Vec<String>> {
     if let Some((found, schema)) = found.and_then(|found| Some((found, found.schema?))) {
-        let judged = validate::file(&Schemas::default(), schema, source, found.stream);
+        let judged = validate::file(&Schemas::default(), schema, source, found.stream, 1);
         let outcome = judged.err()?;
         let all = std::iter::once(outcome.message).chain(outcome.details);
         return Some(all.collect());

@@ -165,6 +165,7 @@ impl DryRun<'_> {
                 stable: Duration::ZERO,
                 pace: Pace::default(),
             },
+            threads: 1,
             is_dry_run: true,
         };
         simulated.iterations = match &self.stage.refine {

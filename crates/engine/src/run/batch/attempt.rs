@@ -169,6 +169,7 @@ fn within(
     let workers = Rc::new(JqWorkers::new(stage_ctx.stage, cancel));
     validate::checks(&stage_ctx.stage.requires, &scope, &workers).map_err(Outcome::for_good)?;
     let token = token(stage_ctx.run_id, &stage_ctx.stage.name, &found.batch.key);
+    let threads = (stage_ctx.threads / observer.running()).max(1);
     let files = stage_ctx.ctx.files;
     let earlier = |output: &str| -> Option<Arc<dyn Source>> {
         let source = files
@@ -207,13 +208,14 @@ fn within(
         previous: &earlier,
         find: &|file: &FilePath| scopes::awaited(&stage_ctx.ctx, file, cancel),
         limits: stage_ctx.limits,
+        threads,
         is_dry_run: false,
     };
     let report = attempt(&mut batch_ctx)?;
     let mut scope = batch_ctx.scope;
-    let (mut made, items) = collect(stage_ctx, outputs, scratch, &mut scope, cancel)?;
+    let (mut made, items) = collect(stage_ctx, outputs, scratch, &mut scope, cancel, threads)?;
     let failed = report.failed.iter().flat_map(|failed| failed.keys.clone());
-    let counted = validate::conservation(stage_ctx.stage, &scope, &failed.collect())?;
+    let counted = validate::conservation(stage_ctx.stage, &scope, &failed.collect(), threads)?;
     validate::checks(&stage_ctx.stage.checks, &scope, &workers)?;
     let elements = counted.or(items);
     let opinion = validate::opinion(stage_ctx.stage, &scope, report.summary, &workers)?;
@@ -243,6 +245,7 @@ fn collect(
     scratch: &Scratch,
     scope: &mut Scope,
     cancel: &Arc<CancelToken>,
+    threads: usize,
 ) -> Result<(Vec<(Made, RelPath)>, Option<u64>), Outcome> {
     let failed = |name: &str, error: &dyn std::fmt::Display| {
         Outcome::new(OutcomeKind::Output, format!("output `{name}`: {error}"))
@@ -260,14 +263,15 @@ fn collect(
                 .map_or_else(|_| output.path.shown(), |path| path.to_string());
             return Err(failed(&output.name, &format!("no step wrote `{place}`")));
         }
-        for file in files {
-            if output.schema.is_some() || output.columns.is_some() {
-                let source = cancel.source(Arc::new(ScratchFile::new(scratch, &file)));
-                let counted = validate::output(stage_ctx.schemas, output, &*source)?;
-                if output.stream.is_some() {
-                    items = Some(items.unwrap_or(0) + counted);
-                }
+        if output.schema.is_some() || output.columns.is_some() {
+            let source = |file| cancel.source(Arc::new(ScratchFile::new(scratch, file)));
+            let sources: Vec<Arc<dyn Source>> = files.iter().map(source).collect();
+            let counted = validate::outputs(stage_ctx.schemas, output, &sources, threads)?;
+            if output.stream.is_some() && !files.is_empty() {
+                items = Some(items.unwrap_or(0) + counted);
             }
+        }
+        for file in files {
             let (digest, size) = content(scratch, &file)?;
             let from = scratch.inside(&file);
             made.push((

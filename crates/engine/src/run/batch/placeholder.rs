@@ -61,7 +61,7 @@ pub(crate) fn placeholder(
     sink.finish().map_err(|error| failed(&error))?;
     if let Some(schema) = &output.schema {
         let source = ScratchFile::new(scratch, path);
-        validate::file(stage_ctx.schemas, schema, &source, None)
+        validate::file(stage_ctx.schemas, schema, &source, None, 1)
             .map_err(|wrong| failed(&wrong.message))?;
     }
     let (digest, size) = content(scratch, path)?;

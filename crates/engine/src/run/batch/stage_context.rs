@@ -60,6 +60,8 @@ pub(crate) struct StageContext<'a> {
     /// The flag that is set when the run is stopped.
     pub(crate) wished: Arc<AtomicBool>,
     pub(crate) limits: AttemptLimits,
+    /// How many threads all its batches may use.
+    pub(crate) threads: usize,
     /// Measures the time since the batches of the stage started.
     pub(crate) begun: Stopwatch,
     /// The time limit of the stage.

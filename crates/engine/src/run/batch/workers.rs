@@ -386,6 +386,17 @@ fn value_of(survey: &StageScan, index: usize, name: &str) -> String {
     }
 }
 
+/// The most threads of a batch: one that reads and writes has enough for so many.
+const THREADS: usize = 8;
+
+/// Returns how many threads the batches of a stage may use together, by `--jobs` and the processors.
+pub(crate) fn threads(jobs: Option<usize>) -> usize {
+    jobs.unwrap_or_else(|| {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        processors.min(THREADS)
+    })
+}
+
 /// How many batches run at once in a stage without `concurrency` whose agent uses provider batches. They only wait, and each is
 /// one request of the batch.
 const IN_BATCHES: usize = 256;

@@ -153,7 +153,7 @@ pub(crate) fn holds(
         for made in outputs.iter().filter(|made| made.name == output.name) {
             let file = scopes::source(ctx, &FilePath::workspace(made.path.clone()), cancel)?;
             if output.schema.is_some() || output.columns.is_some() {
-                validate::output(schemas, output, &*file)?;
+                validate::output(schemas, output, &*file, 1)?;
             }
             there.push((file, output.reading()));
         }
@@ -165,7 +165,7 @@ pub(crate) fn holds(
         let is_list = output.is_many() && !output.per_round;
         scopes::insert(&mut scope, &output.name, is_list, there);
     }
-    validate::conservation(stage, &scope, failed)?;
+    validate::conservation(stage, &scope, failed, 1)?;
     validate::checks(&stage.checks, &scope, &workers)?;
     Ok(scope)
 }

@@ -4,6 +4,7 @@ use crate::run::check::scopes;
 use crate::run::context::Context;
 use crate::steps::cancel::CancelToken;
 use crate::steps::worker::JqWorkers;
+use milepost_core::base::in_order::in_order;
 use milepost_core::base::source::Source;
 use milepost_core::base::visible::visible;
 use milepost_core::expr::scope::{Format, Reading, Scope};
@@ -15,11 +16,10 @@ use milepost_core::model::stage::{Check, Output, Program, Stage};
 use milepost_core::plan::scan::BatchScan;
 use milepost_store::check::conserve::conserve;
 use milepost_store::check::content;
-use milepost_store::check::schema::{Schema, Violation};
+use milepost_store::check::schema::{Schema, SchemaError, Violation};
 use milepost_store::check::schemas::Schemas;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::io::BufReader;
 use std::sync::Arc;
 
 /// The most violations of one file that are kept.
@@ -34,15 +34,28 @@ pub(crate) fn file(
     asset: &Asset,
     source: &dyn Source,
     stream: Option<&Select>,
+    threads: usize,
 ) -> Result<u64, Outcome> {
     let schema = compiled(schemas, asset)?;
-    let opened = source.open().map_err(|error| {
-        let message = format!("`{}` cannot be read: {error}", source.name());
-        Outcome::new(OutcomeKind::Output, message)
-    })?;
-    let found = schema
-        .validate_stream(BufReader::with_capacity(1 << 16, opened), stream, KEPT)
-        .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))?;
+    let open = || {
+        source.open().map_err(|error| {
+            let message = format!("`{}` cannot be read: {error}", source.name());
+            Outcome::new(OutcomeKind::Output, message)
+        })
+    };
+    let unusable = |error: SchemaError| Outcome::new(OutcomeKind::Schema, error.to_string());
+    let on_threads = match stream.filter(|_| threads > 1) {
+        Some(select) => schema
+            .validate_items(open()?, select, KEPT, threads)
+            .map_err(unusable)?,
+        None => None,
+    };
+    let found = match on_threads {
+        Some(found) => found,
+        None => schema
+            .validate_stream(open()?, stream, KEPT)
+            .map_err(unusable)?,
+    };
     refuse(&source.name(), asset, &found.violations)?;
     Ok(found.items)
 }
@@ -73,7 +86,7 @@ pub(crate) fn inputs(
         for (source, reading) in scopes::files(ctx, declared, &resolved.files, cancel)? {
             match &declared.schema {
                 Some(schema) if reading.format == Format::Json => {
-                    file(schemas, schema, &*source, None)?;
+                    file(schemas, schema, &*source, None, 1)?;
                 }
                 schema => content(schemas, schema.as_ref(), &*source, &reading)?,
             }
@@ -93,6 +106,32 @@ fn content(
     content::judge(schema, source, reading)
 }
 
+/// Validates the files of an output on so many threads, as [`output()`] does each. Returns the number of items.
+///
+/// # Errors
+/// The violations of the first file that has any.
+pub(crate) fn outputs(
+    schemas: &Schemas,
+    declared: &Output,
+    sources: &[Arc<dyn Source>],
+    threads: usize,
+) -> Result<u64, Outcome> {
+    if let [source] = sources {
+        return output(schemas, declared, &**source, threads);
+    }
+    let mut items = 0;
+    in_order(
+        threads.min(sources.len()),
+        &|| Box::new(|source: &Arc<dyn Source>| output(schemas, declared, &**source, 1)),
+        |each| sources.iter().try_for_each(each),
+        &mut |counted: Result<u64, Outcome>| -> Result<(), Outcome> {
+            items += counted?;
+            Ok(())
+        },
+    )?;
+    Ok(items)
+}
+
 /// Validates a file of an output by its schema and declared columns; tables and NDJSON row by row. Returns the number of items
 /// that were validated one by one.
 ///
@@ -102,9 +141,10 @@ pub(crate) fn output(
     schemas: &Schemas,
     output: &Output,
     source: &dyn Source,
+    threads: usize,
 ) -> Result<u64, Outcome> {
     if let (Some(schema), Format::Json | Format::Binary) = (&output.schema, output.format) {
-        return file(schemas, schema, source, output.stream.as_ref());
+        return file(schemas, schema, source, output.stream.as_ref(), threads);
     }
     let judged = content(schemas, output.schema.as_ref(), source, &output.reading());
     judged.map(|()| 0).map_err(|outcome| match outcome.kind {
@@ -146,22 +186,24 @@ pub(crate) fn conservation(
     stage: &Stage,
     scope: &Scope,
     failed: &BTreeSet<String>,
+    threads: usize,
 ) -> Result<Option<u64>, Outcome> {
     let Some(conserve_of) = &stage.conserve else {
         return Ok(None);
     };
     let found = conserve::<Outcome>(
-        &mut |each| {
+        &|each| {
             scope
                 .select(&conserve_of.input, &mut |key| each(&key))
                 .map(|_| ())
         },
-        &mut |each| {
+        &|each| {
             scope
                 .select(&conserve_of.output, &mut |key| each(&key))
                 .map(|_| ())
         },
         failed,
+        threads,
     )
     .map_err(|outcome| Outcome {
         kind: OutcomeKind::Conserve,
@@ -229,9 +271,14 @@ pub(crate) fn checks(checks: &[Check], scope: &Scope, workers: &JqWorkers) -> Re
 /// # Errors
 /// When the program fails.
 fn value(scope: &Scope, program: &Program, workers: &JqWorkers) -> Result<Value, Outcome> {
-    let input = scope.input_of(&program.jq)?;
     let vars = scope.vars_of(&program.jq)?;
-    workers.one(program, input, &vars)
+    match workers.one(program, scope.needed_by(&program.jq)?, &vars) {
+        // The message may show what the program does not look at.
+        Err(outcome) if !outcome.is_about_limits() => {
+            workers.one(program, scope.input_of(&program.jq)?, &vars)
+        }
+        found => found,
+    }
 }
 
 /// Returns the summary and verdict of a batch. `said` is the summary of its steps, which is used if the stage declares none.

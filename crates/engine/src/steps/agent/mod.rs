@@ -4,6 +4,7 @@ mod call;
 mod call_record;
 mod costs;
 pub(crate) mod handle;
+mod join;
 mod provider_batch;
 mod questions;
 pub(crate) mod reply_matcher;
@@ -19,10 +20,14 @@ pub(crate) use task::AgentTask;
 use super::batch_context::{
     BatchContext, StepReport, StepResult, input_failure, output_failure, parse_failure,
 };
+use super::records::RecordProgram;
 use super::{jq, values};
+use join::{Elements, Join, RecordList};
 use milepost_core::base::digest::Digest;
+use milepost_core::base::in_order::in_order;
 use milepost_core::base::source::Source;
-use milepost_core::expr::jq::{EvaluationInput, Gathered, Limited};
+use milepost_core::base::texts::Texts;
+use milepost_core::expr::jq::EvaluationInput;
 use milepost_core::expr::select::{PathStep, Select};
 use milepost_core::model::agent::Agent;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -33,10 +38,9 @@ use milepost_store::check::conserve::name;
 use milepost_store::check::schema::Schema;
 use questions::{AnswerSchema, AskedQuestion, QuestionTask};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::io::{self, Write};
-use std::rc::Rc;
+use std::io;
 use std::sync::Arc;
 use undeclared::Undeclared;
 
@@ -93,88 +97,71 @@ pub(crate) fn ask(ctx: &mut BatchContext<'_>, task: &AgentTask<'_>) -> StepResul
     }
     // The step is not retried: a retry would ask open questions again, in more calls than a plan counts.
     let output = |error: io::Error| output_failure(out, error).for_good();
-    let workers = Rc::clone(&ctx.jq);
-    // Each record sees its element, and the id of its question. An input of the stage that is called `question` hides the id:
-    // names of the step come last.
-    let is_last = |program: &Program| {
-        program
-            .jq
-            .vars()
-            .last()
-            .is_some_and(|name| name == "question")
+    let sink = ctx.outputs.create(out, None).map_err(output)?;
+    let scope = match result {
+        Some(program) => values::named(ctx, program.jq.names())?,
+        None => Map::new(),
     };
-    let set: &[&str] = if result.is_some_and(is_last) {
-        &["element", "question"]
-    } else {
-        &["element"]
+    let join = result.map(|program| RecordProgram {
+        program,
+        scope: &scope,
+        workers: &ctx.jq,
+    });
+    let texts = answers
+        .iter()
+        .map(|answer| answer.as_ref().map(Value::to_string));
+    let join = Join {
+        answers: texts.collect(),
+        ids: questions.iter().map(BatchQuestion::stable_id).collect(),
+        set: set_by_elements(result),
+        program: join,
     };
-    let ids: Vec<String> = questions.iter().map(BatchQuestion::stable_id).collect();
-    let mut join = match result {
-        Some(program) => {
-            let scope = values::named(ctx, program.jq.names())?;
-            let limited = program.limited(&scope, &*workers).map_err(parse_failure)?;
-            Some(limited)
-        }
-        None => None,
-    };
-    // Records are joined many at a time if a worker does it.
-    let mut pending = Gathered::new(join.as_ref().map_or(0, Limited::at_once));
-    let mut sink = ctx.outputs.create(out, None).map_err(output)?;
-    sink.write_all(b"[").map_err(output)?;
+    let enough = join.at_once().map_err(parse_failure)?;
+    let mut records = RecordList::new(sink);
     let mut position = 0;
-    let mut is_first = true;
-    let mut line = Vec::new();
-    let mut write = |record: &Value| -> Result<(), String> {
-        line.clear();
-        line.extend_from_slice(if is_first { b"\n" } else { b",\n" });
-        is_first = false;
-        serde_json::to_writer(&mut line, record).map_err(|error| error.to_string())?;
-        sink.write_all(&line).map_err(|error| error.to_string())
-    };
-    let mut join_all = |pending: Vec<(usize, &Value, String)>| -> Result<(), String> {
-        let Some(join) = &mut join else {
-            return pending.iter().try_for_each(|(_, answer, _)| write(answer));
-        };
-        let inputs = pending
-            .iter()
-            .map(|(question, answer, element)| EvaluationInput {
-                value: answer.to_string(),
-                variables: vec![element.clone(), ids[*question].clone()],
-            });
-        let records = join.one_of_each(set, inputs.collect());
-        let records = records.map_err(|error| error.to_string())?;
-        for (record, (_, answer, _)) in records.iter().zip(&pending) {
-            if let Some(undeclared) = &mut undeclared {
-                undeclared.see(answer, record);
-            }
-            write(record)?;
-        }
-        Ok(())
-    };
     let elements = Select::parse(".elements[]").map_err(|error| wrong(&error))?;
     let opened = source.open().map_err(|error| wrong(&error))?;
-    elements
-        .read_text(opened, &mut |element, _| -> Result<(), String> {
-            let index = asked.get(position).copied().unwrap_or(usize::MAX);
-            let answer = answers.get(index);
-            let answer =
-                answer.ok_or_else(|| format!("/elements/{position} belongs to no question"))?;
-            let Some(answer) = answer else {
-                if let (Some(failed), Some(key)) = (failed.get_mut(&index), &key) {
-                    failed.keys.push(key.of(element, position)?);
+    in_order(
+        ctx.threads,
+        &|| join.work(),
+        |give| {
+            let mut elements_read = Elements::default();
+            elements
+                .read_text(opened, &mut |element, _| {
+                    let index = asked.get(position).copied().unwrap_or(usize::MAX);
+                    let answer = answers.get(index);
+                    let answer = answer
+                        .ok_or_else(|| format!("/elements/{position} belongs to no question"))?;
+                    position += 1;
+                    if answer.is_none() {
+                        if let (Some(failed), Some(key)) = (failed.get_mut(&index), &key) {
+                            failed.keys.push(key.of(element, position - 1)?);
+                        }
+                        return Ok(());
+                    }
+                    elements_read.add(element, index);
+                    if elements_read.texts.length() < enough {
+                        return Ok(());
+                    }
+                    give(std::mem::take(&mut elements_read))
+                })
+                .map_err(|error| error.to_string())?;
+            give(elements_read)
+        },
+        &mut |(indices, texts): (Vec<usize>, Result<Texts, String>)| -> Result<(), String> {
+            for (text, index) in texts?.iter().zip(indices) {
+                if let (Some(undeclared), Some(Some(answer))) =
+                    (&mut undeclared, answers.get(index))
+                {
+                    undeclared.see(answer, text)?;
                 }
-                position += 1;
-                return Ok(());
-            };
-            position += 1;
-            match pending.add((index, answer, element.to_owned()), element.len()) {
-                Some(pending) => join_all(pending),
-                None => Ok(()),
+                records.add(text).map_err(|error| error.to_string())?;
             }
-        })
-        .map_err(|error| wrong(&error))?;
-    join_all(pending.rest()).map_err(|error| wrong(&error))?;
-    sink.write_all(b"\n]\n").map_err(output)?;
+            Ok(())
+        },
+    )
+    .map_err(|error| wrong(&error))?;
+    let sink = records.end().map_err(output)?;
     sink.finish().map_err(output)?;
     warnings.extend(undeclared.into_iter().flat_map(Undeclared::warnings));
     Ok(StepReport {
@@ -183,6 +170,17 @@ pub(crate) fn ask(ctx: &mut BatchContext<'_>, task: &AgentTask<'_>) -> StepResul
         answers: found.from,
         ..StepReport::default()
     })
+}
+
+/// Returns the variables that each record sees: its element, and the id of its question. An input of the stage that is called
+/// `question` hides the id: names of the step come last.
+fn set_by_elements(result: Option<&Program>) -> &'static [&'static str] {
+    let last = result.and_then(|program| program.jq.vars().last());
+    if last.is_some_and(|name| name == "question") {
+        &["element", "question"]
+    } else {
+        &["element"]
+    }
 }
 
 /// Returns the most calls of an agent step for one batch with so many questions. Each attempt sends one request; a request that
@@ -312,7 +310,8 @@ fn ask_once(ctx: &mut BatchContext<'_>, task: &AgentTask<'_>) -> StepResult {
             let record = program.one(answer.clone(), &scope, &*ctx.jq);
             let record = record.map_err(parse_failure)?;
             if let Some(mut undeclared) = undeclared(task) {
-                undeclared.see(&answer, &record);
+                let text = record.to_string();
+                undeclared.see(&answer, &text).map_err(parse_failure)?;
                 warnings.extend(undeclared.warnings());
             }
             record
@@ -364,8 +363,9 @@ fn answers(
             let inputs = questions
                 .iter()
                 .map(|question| question.asked.to_string().into());
+            let inputs: Vec<EvaluationInput<'_>> = inputs.collect();
             let limited = program.limited(&ctx.base, &*ctx.jq);
-            let answers = limited.and_then(|mut jq| jq.one_of_each(&[], inputs.collect()));
+            let answers = limited.and_then(|mut jq| jq.one_of_each(&[], &inputs));
             checked(answers.map_err(|error| parse_failure(error).for_good())?)
         }
         Backend::Replay(_) | Backend::Api(_) | Backend::Tool(_) | Backend::External => {

@@ -3,7 +3,7 @@
 use super::compared::Compared;
 use super::totals::{RevisionSide, Tally, Totals, short};
 use crate::steps::batch_context::parse_failure;
-use crate::steps::records::{RecordPosition, RecordReader, Records};
+use crate::steps::records::{RecordPosition, RecordProgram, RecordReader, Records};
 use milepost_core::expr::jq::{Evaluator, JqError, Limited};
 use milepost_core::expr::json;
 use milepost_core::model::outcome::Outcome;
@@ -46,27 +46,50 @@ pub struct RecordChange {
 /// What records are compared by.
 pub(crate) struct Comparer<'a> {
     /// For the records that are read in turn.
-    in_turn: Limited<'a>,
+    in_turn: RecordProgram<'a>,
     /// For earlier records that are read again.
     again: Limited<'a>,
     tolerance: f64,
+    threads: usize,
 }
 
 impl<'a> Comparer<'a> {
-    /// Binds the program of a step to the values of the scope.
+    /// Binds the program of a step to the values of the scope. Programs run on so many threads.
     ///
     /// # Errors
     /// When a value cannot be expressed in jq.
     pub(crate) fn new(
         step: &'a DiffStep,
-        scope: &Map<String, Value>,
+        scope: &'a Map<String, Value>,
         evaluator: &'a dyn Evaluator,
+        threads: usize,
     ) -> Result<Self, JqError> {
+        let in_turn = RecordProgram {
+            program: &step.compare,
+            scope,
+            evaluator,
+        };
         Ok(Self {
-            in_turn: step.compare.limited(scope, evaluator)?,
-            again: step.compare.limited(scope, evaluator)?,
+            again: in_turn.limited()?,
+            in_turn,
             tolerance: step.tolerance,
+            threads,
         })
+    }
+
+    /// Passes what is compared of every record to `each`, with its digest.
+    fn each(
+        &self,
+        records: &Records,
+        each: &mut dyn FnMut((Compared, u64), RecordPosition) -> Result<(), String>,
+    ) -> Result<(), Outcome> {
+        let compared = |text: &str| {
+            let value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            let record = Compared::of(value)?;
+            let digest = digest(&record);
+            Ok((record, digest))
+        };
+        records.map(self.threads, Some(&self.in_turn), &compared, each)
     }
 }
 
@@ -99,7 +122,7 @@ impl Ids {
 /// # Errors
 /// When a record cannot be read, the program fails, or `take` fails.
 pub(crate) fn compare(
-    mut comparer: Comparer<'_>,
+    comparer: &Comparer<'_>,
     old: &Records,
     new: &Records,
     take: &mut dyn FnMut(RecordChange) -> Result<(), Outcome>,
@@ -108,13 +131,12 @@ pub(crate) fn compare(
     let mut olds: Vec<OldRecord> = Vec::new();
     let mut index: HashMap<Id, u32> = HashMap::new();
     let mut ids = Ids::default();
-    old.values(&mut comparer.in_turn, &mut |value, place| {
-        let record = Compared::of(value)?;
+    comparer.each(old, &mut |(record, digest), place| {
         let group = tally.add(RevisionSide::Old, &record)?;
         index.insert(ids.next(&record), olds.len() as u32);
         olds.push(OldRecord {
             place,
-            digest: digest(&record),
+            digest,
             group,
             is_there: false,
         });
@@ -122,8 +144,7 @@ pub(crate) fn compare(
     })?;
     let mut reader = old.reader();
     let mut ids = Ids::default();
-    new.values(&mut comparer.in_turn, &mut |value, _| {
-        let record = Compared::of(value)?;
+    comparer.each(new, &mut |(record, digest), _| {
         let group = tally.add(RevisionSide::New, &record)?;
         let Some(&at) = index.get(&ids.next(&record)) else {
             tally.group(group).added += 1;
@@ -139,7 +160,7 @@ pub(crate) fn compare(
         };
         let was = &mut olds[at as usize];
         was.is_there = true;
-        let earlier = if digest(&record) == was.digest {
+        let earlier = if digest == was.digest {
             None
         } else {
             Some(read_again(&mut reader, was.place, &comparer.again)?)
@@ -197,6 +218,6 @@ fn read_again(
     program: &Limited<'_>,
 ) -> Result<Compared, String> {
     let text = reader.read(place).map_err(|outcome| outcome.message)?;
-    let value = json::parse_bytes(&text).map_err(|error| error.to_string())?;
+    let value = json::parse_bytes(text).map_err(|error| error.to_string())?;
     Compared::of(program.one(value).map_err(|error| error.to_string())?)
 }

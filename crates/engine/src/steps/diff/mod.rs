@@ -22,14 +22,14 @@ pub use totals::{GroupChange, QuantityChange, Totals};
 /// When records cannot be read, or `compare` returns something else than it must.
 pub(crate) fn diff(ctx: &mut BatchContext<'_>, out: &str, step: &DiffStep) -> StepResult {
     let workers = Rc::clone(&ctx.jq);
-    let comparer = Comparer::new(step, &ctx.base, &*workers).map_err(parse_failure)?;
+    let comparer = Comparer::new(step, &ctx.base, &*workers, ctx.threads).map_err(parse_failure)?;
     let old = Records::of(ctx, "diff", &step.baseline)?;
     let new = Records::of(ctx, "diff", &step.records)?;
     let failed = |error: io::Error| output_failure(out, error);
     let mut sink = ctx.outputs.create(out, None).map_err(failed)?;
     sink.write_all(b"{\"changes\":[").map_err(failed)?;
     let mut separator = "\n";
-    let totals = compare(comparer, &old, &new, &mut |change| {
+    let totals = compare(&comparer, &old, &new, &mut |change| {
         let text = serde_json::to_string(&change).map_err(parse_failure)?;
         write!(sink, "{separator}{text}").map_err(failed)?;
         separator = ",\n";

@@ -5,10 +5,9 @@
 mod corrections;
 
 use super::batch_context::{BatchContext, StepReport, StepResult, output_failure, parse_failure};
-use super::records::{RecordPosition, Records};
+use super::records::{RecordPosition, RecordProgram, Records};
 use corrections::Corrections;
 use milepost_core::base::digest::Digest;
-use milepost_core::expr::jq::Limited;
 use milepost_core::expr::json;
 use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::Outcome;
@@ -38,11 +37,15 @@ struct Index {
 /// # Errors
 /// When a record cannot be read or has no key, or a correction names a field that does not exist.
 pub(crate) fn merge(ctx: &mut BatchContext<'_>, out: &str, step: &MergeStep) -> StepResult {
-    let key = &step.key;
     let workers = Rc::clone(&ctx.jq);
-    let mut bound = key.limited(&ctx.base, &*workers).map_err(parse_failure)?;
+    let key = RecordProgram {
+        program: &step.key,
+        scope: &ctx.base,
+        evaluator: &*workers,
+    };
     let records = Records::of(ctx, "merge", &step.records)?;
-    let mut index = Index::of(&records, &mut bound)?;
+    let mut index = Index::of(&records, &key, ctx.threads)?;
+    let bound = key.limited().map_err(parse_failure)?;
     let mut corrections = match &step.corrections {
         Some(name) => Corrections::of(name, step.shared_key.as_deref(), &ctx.scope)?,
         None => Corrections::default(),
@@ -53,16 +56,16 @@ pub(crate) fn merge(ctx: &mut BatchContext<'_>, out: &str, step: &MergeStep) -> 
     sink.write_all(b"{\"elements\":[\n").map_err(failed)?;
     let mut reader = records.reader();
     for (place, &spot) in sequence.iter().enumerate() {
-        let mut text = reader.read(index.spots[spot as usize].place)?;
+        let text = reader.read(index.spots[spot as usize].place)?;
         if !corrections.is_empty() {
-            let record = json::parse_bytes(&text).map_err(parse_failure)?;
+            let record = json::parse_bytes(text).map_err(parse_failure)?;
             let key = key_text(&bound.one(record.clone()).map_err(parse_failure)?)?;
             let key_of = |record: &Value| key_text(&bound.one(record.clone()).ok()?).ok();
             if let Some(corrected) = corrections.apply(&key, record, &key_of) {
-                text = corrected.to_string().into_bytes();
+                *text = corrected.to_string().into_bytes();
             }
         }
-        sink.write_all(&text).map_err(failed)?;
+        sink.write_all(text).map_err(failed)?;
         sink.write_all(if place + 1 < sequence.len() {
             b",\n"
         } else {
@@ -96,20 +99,24 @@ fn short(key: &str) -> [u8; 16] {
 }
 
 impl Index {
-    fn of(records: &Records, key: &mut Limited<'_>) -> Result<Self, Outcome> {
-        let mut index = Self::default();
-        records.values(key, &mut |key, place| {
+    fn of(records: &Records, key: &RecordProgram<'_>, threads: usize) -> Result<Self, Outcome> {
+        let short_of = |key: &str| {
+            let key = serde_json::from_str(key).map_err(|error| error.to_string())?;
             let key = key_text(&key).map_err(|outcome| outcome.message)?;
-            index.add(&key, place);
+            Ok(short(&key))
+        };
+        let mut index = Self::default();
+        records.map(threads, Some(key), &short_of, &mut |key, place| {
+            index.add(key, place);
             Ok(())
         })?;
         Ok(index)
     }
 
-    fn add(&mut self, key: &str, place: RecordPosition) {
+    fn add(&mut self, key: [u8; 16], place: RecordPosition) {
         let at = self.spots.len() as u32;
         self.spots.push(MergeRecord { place, next: at });
-        match self.by_key.entry(short(key)) {
+        match self.by_key.entry(key) {
             std::collections::hash_map::Entry::Vacant(entry) => {
                 entry.insert((at, at));
             }
@@ -125,7 +132,7 @@ impl Index {
     /// dropped before the conservation check.
     fn sequence(
         &mut self,
-        ctx: &mut BatchContext<'_>,
+        ctx: &BatchContext<'_>,
         order: Option<&Select>,
     ) -> Result<Vec<u32>, Outcome> {
         let Some(order) = order else {

@@ -6,9 +6,9 @@
 mod pack;
 
 use super::batch_context::{BatchContext, StepReport, StepResult, output_failure, parse_failure};
-use super::records::{RecordPosition, RecordReader, Records};
+use super::records::{RecordPosition, RecordProgram, RecordReader, Records};
 use milepost_core::base::digest::Digest;
-use milepost_core::expr::jq::Limited;
+use milepost_core::expr::jq::{EvaluationInput, Limited};
 use milepost_core::expr::json;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::step::{ASSIGNMENT, SplitStep};
@@ -49,9 +49,14 @@ pub(crate) fn split(ctx: &mut BatchContext<'_>, out: &str, step: &SplitStep) -> 
     };
     let records = Records::of(ctx, "split", &step.records)?.items();
     let workers = Rc::clone(&ctx.jq);
-    let question = question.map(|program| program.limited(&ctx.base, &*workers));
+    let question = question.map(|program| RecordProgram {
+        program,
+        scope: &ctx.base,
+        evaluator: &*workers,
+    });
+    let (spots, digests) = survey(&records, question.as_ref(), ctx.threads)?;
+    let question = question.as_ref().map(RecordProgram::limited);
     let mut question = question.transpose().map_err(parse_failure)?;
-    let (spots, digests) = survey(&records, question.as_mut())?;
     let mut counts = vec![0_u64; digests.len()];
     for spot in &spots {
         counts[spot.question as usize] += 1;
@@ -83,13 +88,14 @@ pub(crate) fn split(ctx: &mut BatchContext<'_>, out: &str, step: &SplitStep) -> 
 /// Returns the position and question of every record, and the digests of distinct questions in order of first appearance.
 fn survey(
     records: &Records,
-    question: Option<&mut Limited<'_>>,
+    question: Option<&RecordProgram<'_>>,
+    threads: usize,
 ) -> Result<(Vec<SplitRecord>, Vec<Digest>), Outcome> {
     let mut spots = Vec::new();
     let mut digests = Vec::new();
     let mut known: HashMap<Digest, u32> = HashMap::new();
-    let mut see = |question: Value, place| {
-        let digest = Digest::of(question.to_string());
+    let digest_of = |question: &str| Ok(Digest::of(question));
+    records.map(threads, question, &digest_of, &mut |digest, place| {
         let index = *known.entry(digest).or_insert_with(|| {
             digests.push(digest);
             digests.len() as u32 - 1
@@ -99,25 +105,20 @@ fn survey(
             question: index,
         });
         Ok(())
-    };
-    match question {
-        Some(question) => records.values(question, &mut see)?,
-        None => records.each(&mut |text, place| {
-            see(json::parse(text).map_err(|error| error.to_string())?, place)
-        })?,
-    }
+    })?;
     Ok((spots, digests))
 }
 
 /// Returns the questions of elements.
 fn questions(
-    elements: Vec<String>,
+    elements: &[String],
     question: Option<&mut Limited<'_>>,
 ) -> Result<Vec<Value>, Outcome> {
     match question {
         Some(question) => {
-            let elements = elements.into_iter().map(Into::into).collect();
-            question.one_of_each(&[], elements).map_err(parse_failure)
+            let inputs: Vec<EvaluationInput<'_>> =
+                elements.iter().map(|text| text.as_str().into()).collect();
+            question.one_of_each(&[], &inputs).map_err(parse_failure)
         }
         None => {
             let values = elements.iter().map(|element| json::parse(element));
@@ -205,7 +206,7 @@ fn write_batch(
                 asked.push(vec![position]);
             }
         }
-        sink.write_all(&text).map_err(failed)?;
+        sink.write_all(text).map_err(failed)?;
         sink.write_all(if position + 1 < elements.len() {
             b",\n"
         } else {
@@ -214,7 +215,7 @@ fn write_batch(
         .map_err(failed)?;
     }
     sink.write_all(b"],\"questions\":[\n").map_err(failed)?;
-    let questions = questions(first_elements, question)?;
+    let questions = questions(&first_elements, question)?;
     for (place, (question, positions)) in questions.iter().zip(&asked).enumerate() {
         let line =
             json!({ "id": format!("q{}", place + 1), "question": question, "elements": positions });

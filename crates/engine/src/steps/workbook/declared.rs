@@ -60,6 +60,16 @@ pub enum WorkbookError {
     Write(#[from] XlsxError),
 }
 
+impl WorkbookError {
+    /// Returns the error with the number of its row, if so many rows come before those that it numbers.
+    pub(super) fn after(mut self, rows: u64) -> Self {
+        if let Self::Cell { row, .. } = &mut self {
+            *row += rows;
+        }
+        self
+    }
+}
+
 /// A workbook: sheets over the scope of a stage.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]

@@ -57,8 +57,16 @@ pub(crate) fn write(ctx: &mut BatchContext<'_>, out: &str, file: &Asset) -> Step
     });
     let mut bytes = io::Cursor::new(Vec::new());
     let guarded = CancellableSink::new(ctx.cancel, &mut bytes);
-    write_workbook(&compiled, &scope, &mut feed, &info, &*ctx.jq, guarded)
-        .map_err(parse_failure)?;
+    write_workbook(
+        &compiled,
+        &scope,
+        &mut feed,
+        &info,
+        &*ctx.jq,
+        ctx.threads,
+        guarded,
+    )
+    .map_err(parse_failure)?;
     drop(feed);
     files::put(ctx, out, bytes.get_ref())?;
     Ok(StepReport::default())

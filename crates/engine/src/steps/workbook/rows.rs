@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::declared::{Column, Sheet, Workbook, WorkbookError};
-use milepost_core::expr::jq::{Evaluator, Jq, JqError, Limited};
+use milepost_core::expr::jq::{EvaluationInput, Evaluator, Jq, JqError, Limited};
 
 /// A workbook file whose programs are compiled.
 #[derive(Debug, Clone)]
@@ -251,12 +251,13 @@ impl CompiledWorkbook {
 }
 
 /// About the bytes of a row.
-const ROW: usize = 1 << 10;
+pub(super) const ROW: usize = 1 << 10;
 
 /// The programs of a sheet with the values of the scope.
 pub(super) struct Rows<'a> {
     programs: &'a Programs,
     columns: &'a [Column],
+    has_columns: bool,
     file: &'a str,
     sheet: &'a str,
     each: Option<Limited<'a>>,
@@ -297,6 +298,7 @@ impl<'a> Rows<'a> {
         Ok(Self {
             programs,
             columns: &programs.columns,
+            has_columns: sheet.columns.is_some(),
             file,
             sheet: &sheet.name,
             each: programs
@@ -322,26 +324,34 @@ impl<'a> Rows<'a> {
     }
 
     /// Returns the rows of streamed records.
-    pub(super) fn of_records(&mut self, records: Vec<String>) -> Result<Vec<Value>, WorkbookError> {
+    pub(super) fn of_records(
+        &mut self,
+        records: &[EvaluationInput<'_>],
+    ) -> Result<Vec<Value>, WorkbookError> {
         match &mut self.each {
             Some(each) => Ok(each.all_of_each(records)?.into_iter().flatten().collect()),
             None => {
-                let rows = records.iter().map(|record| json::parse(record));
+                let rows = records.iter().map(|record| json::parse(&record.value));
                 let rows = rows.collect::<Result<_, _>>();
                 rows.map_err(|error| WorkbookError::Records(error.to_string()))
             }
         }
     }
 
-    /// Returns the cells of rows; `number` (from 1) is that of the first, for messages.
-    pub(super) fn cells(
-        &mut self,
-        rows: Vec<Value>,
-        number: u64,
-    ) -> Result<Vec<Vec<Value>>, WorkbookError> {
+    /// Returns the cells of rows. Messages number the rows from 1.
+    pub(super) fn cells(&mut self, rows: Vec<Value>) -> Result<Vec<Vec<Value>>, WorkbookError> {
+        if !self.has_columns {
+            let rows = rows.into_iter().map(bare).collect::<Result<Vec<_>, _>>();
+            let rows = rows.map_err(|reason| WorkbookError::Sheet {
+                file: self.file.to_owned(),
+                sheet: self.sheet.to_owned(),
+                reason,
+            })?;
+            return Ok(rows.into_iter().flatten().collect());
+        }
         let computed = self.all_at_once(&rows)?;
         let mut computed = computed.map(Vec::into_iter);
-        let numbered = rows.into_iter().zip(number..);
+        let numbered = rows.into_iter().zip(1..);
         let cells = numbered.map(|(row, number)| {
             let known = computed.as_mut().and_then(Iterator::next);
             self.of_row(&row, number, known)
@@ -396,7 +406,8 @@ impl<'a> Rows<'a> {
         } else {
             let inputs = rows.iter().map(|row| read_of(reads.as_ref(), row));
             let inputs = inputs.map(|row| row.to_string().into());
-            program.one_of_each(&[], inputs.collect())
+            let inputs: Vec<EvaluationInput<'_>> = inputs.collect();
+            program.one_of_each(&[], &inputs)
         };
         let found = match found {
             Ok(found) => found,

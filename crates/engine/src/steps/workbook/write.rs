@@ -2,13 +2,16 @@
 
 use std::io::{Read, Seek, Write};
 
-use milepost_core::expr::jq::{Evaluator, Gathered};
+use milepost_core::base::in_order::in_order;
+use milepost_core::base::texts::Texts;
+use milepost_core::expr::jq::{EvaluationInput, Evaluator};
 use milepost_core::expr::select::{ReadError, Select};
 use milepost_formats::xlsx::{XlsxError, XlsxInfo, XlsxWriter};
 use serde_json::{Map, Value};
 
 use super::declared::WorkbookError;
-use super::rows::{CompiledWorkbook, Rows};
+use super::rows::{CompiledWorkbook, ROW, Rows};
+use crate::steps::records::CHUNK;
 
 /// The rows whose cells are computed before they are written, if more need not be.
 const AT_ONCE: usize = 256;
@@ -54,7 +57,7 @@ pub struct WrittenSheet {
 /// Writes a workbook over `scope` to `out`. Streamed sheets take their records from `feed`, one at a time; their rows stay on
 /// disk until the workbook is complete, so that memory does not depend on their number.
 ///
-/// The same workbook, scope, records and `info` give the same bytes.
+/// The same workbook, scope, records and `info` give the same bytes, on however many threads cells are computed.
 ///
 /// # Errors
 /// When a program fails, records cannot be read, or the workbook cannot be written.
@@ -64,6 +67,7 @@ pub fn write_workbook<W: Write + Seek + Send>(
     feed: &mut Feed<'_>,
     info: &XlsxInfo<'_>,
     evaluator: &dyn Evaluator,
+    threads: usize,
     out: W,
 ) -> Result<Vec<WrittenSheet>, WorkbookError> {
     let file = &workbook.workbook.file;
@@ -77,7 +81,8 @@ pub fn write_workbook<W: Write + Seek + Send>(
     let mut written = Vec::new();
     for (position, (declared, programs)) in order {
         let name = &declared.name;
-        let mut bound = Rows::bind(file, declared, programs, scope, evaluator)?;
+        let bind = || Rows::bind(file, declared, programs, scope, evaluator);
+        let bound = bind()?;
         let refused = |error: XlsxError| match error {
             XlsxError::Sheet { sheet, reason } => WorkbookError::Sheet {
                 file: file.clone(),
@@ -89,25 +94,12 @@ pub fn write_workbook<W: Write + Seek + Send>(
         let mut sheet = writer
             .sheet_at(position, declared.layout(formulas))
             .map_err(refused)?;
-        let has_columns = declared.columns.is_some();
         let figures = declared.named_figures();
         let (record_bytes, row_count) = bound.at_once();
-        let mut number = 1;
-        let mut write = |bound: &mut Rows<'_>, rows: Vec<Value>| {
-            let first = number;
-            number += rows.len() as u64;
-            let lists = if has_columns {
-                bound.cells(rows, first)?
-            } else {
-                let rows = rows.into_iter().map(bare).collect::<Result<Vec<_>, _>>();
-                let rows = rows.map_err(|reason| WorkbookError::Sheet {
-                    file: file.clone(),
-                    sheet: name.clone(),
-                    reason,
-                })?;
-                rows.into_iter().flatten().collect()
-            };
-            for (cells, number) in lists.iter().zip(first..) {
+        let mut number = 0;
+        let mut write = |lists: Result<Vec<Vec<Value>>, WorkbookError>| {
+            for cells in lists.map_err(|error| error.after(number))? {
+                number += 1;
                 let (cells, picked) = cells.split_at(cells.len() - figures.len());
                 let picked = pick(&names, &figures, picked, cells.len());
                 let picked = picked.map_err(|reason| WorkbookError::Cell {
@@ -119,28 +111,43 @@ pub fn write_workbook<W: Write + Seek + Send>(
                 })?;
                 sheet.row_with(cells, &picked).map_err(refused)?;
             }
-            Ok::<(), WorkbookError>(())
+            Ok(())
         };
         if let (Some(input), Some(stream)) = (&declared.input, &declared.stream) {
-            let mut records = Gathered::new(record_bytes);
-            let mut rows = Vec::new();
-            feed(input, stream, &mut |record| {
-                let Some(records) = records.add(record.to_owned(), record.len()) else {
-                    return Ok(());
-                };
-                rows.extend(bound.of_records(records)?);
-                if rows.len() < row_count {
-                    return Ok(());
-                }
-                write(&mut bound, std::mem::take(&mut rows))
-            })?;
-            rows.extend(bound.of_records(records.rest())?);
-            write(&mut bound, rows)?;
+            let enough = record_bytes.max(row_count * ROW).max(CHUNK);
+            in_order(
+                threads,
+                &|| {
+                    let mut bound = bind();
+                    Box::new(move |records: Texts| match &mut bound {
+                        Ok(bound) => {
+                            let inputs: Vec<EvaluationInput<'_>> =
+                                records.iter().map(Into::into).collect();
+                            let rows = bound.of_records(&inputs)?;
+                            bound.cells(rows)
+                        }
+                        Err(error) => Err(error.clone().into()),
+                    })
+                },
+                |give| {
+                    let mut records = Texts::default();
+                    feed(input, stream, &mut |record| {
+                        records.add(record);
+                        if records.length() < enough {
+                            return Ok(());
+                        }
+                        give(std::mem::take(&mut records))
+                    })?;
+                    give(records)
+                },
+                &mut write,
+            )?;
         } else {
+            let mut bound = bound;
             let mut rows = programs.rows(scope, evaluator)?.into_iter();
             while rows.len() > 0 {
                 let some = rows.by_ref().take(row_count.max(AT_ONCE));
-                write(&mut bound, some.collect())?;
+                write(bound.cells(some.collect()))?;
             }
         }
         let rows = sheet.finish().map_err(refused)?;
@@ -174,23 +181,4 @@ fn pick(
         picked[column] = position;
     }
     Ok(picked)
-}
-
-/// Returns the rows of a sheet without columns from an array of cells, or an array of such arrays.
-fn bare(row: Value) -> Result<Vec<Vec<Value>>, String> {
-    let Value::Array(cells) = row else {
-        return Err(
-            "without `columns` a row is an array of cells; emit `[…]`, or add `columns`".to_owned(),
-        );
-    };
-    if cells.is_empty() || !cells.iter().all(Value::is_array) {
-        return Ok(vec![cells]);
-    }
-    Ok(cells
-        .into_iter()
-        .map(|row| match row {
-            Value::Array(cells) => cells,
-            other => vec![other],
-        })
-        .collect())
 }

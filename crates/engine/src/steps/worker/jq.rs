@@ -10,8 +10,8 @@ use milepost_core::model::stage::{Program, Stage};
 use milepost_core::model::step::PROGRAM_TIMEOUT;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::cell::RefCell;
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Evaluates programs in workers. The default has no limit of a stage, and nothing cancels it.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub struct JqWorkers {
     memory: Option<u64>,
     cancel: Arc<CancelToken>,
     /// The outcome of the last program that a limit ended. Errors of programs pass through readers that know texts only.
-    ended: RefCell<Option<Outcome>>,
+    ended: Mutex<Option<Outcome>>,
 }
 
 impl JqWorkers {
@@ -29,7 +29,7 @@ impl JqWorkers {
         Self {
             memory: stage.policy.memory,
             cancel: Arc::clone(cancel),
-            ended: RefCell::default(),
+            ended: Mutex::default(),
         }
     }
 
@@ -53,7 +53,13 @@ impl JqWorkers {
     /// # Errors
     /// That of the result, or the outcome of the program.
     pub(crate) fn named<T>(&self, result: Result<T, Outcome>) -> Result<T, Outcome> {
-        self.ended.take().map_or(result, Err)
+        self.ended().take().map_or(result, Err)
+    }
+}
+
+impl JqWorkers {
+    fn ended(&self) -> MutexGuard<'_, Option<Outcome>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -64,11 +70,11 @@ impl Evaluator for JqWorkers {
     ) -> Result<Vec<Result<Vec<Value>, String>>, JqError> {
         let failed =
             |error: serde_json::Error| JqError::running(evaluation.jq.name(), &error.to_string());
-        let inputs = evaluation.inputs.into_iter().map(|input| {
-            let variables = input.variables.into_iter().map(RawValue::from_string);
+        let raw = |text: &Cow<'_, str>| RawValue::from_string(text.clone().into_owned());
+        let inputs = evaluation.inputs.iter().map(|input| {
             Ok(JqInput {
-                value: RawValue::from_string(input.value)?,
-                variables: variables.collect::<Result<_, _>>()?,
+                value: raw(&input.value)?,
+                variables: input.variables.iter().map(raw).collect::<Result<_, _>>()?,
             })
         });
         let work = Work::Jq {
@@ -87,7 +93,7 @@ impl Evaluator for JqWorkers {
                     _ => return JqError::running(evaluation.jq.name(), &outcome.message),
                 };
                 let error = JqError::limited(limit, &outcome.message);
-                self.ended.replace(Some(outcome));
+                self.ended().replace(outcome);
                 error
             })?;
         let values = |found: Vec<Box<RawValue>>| {

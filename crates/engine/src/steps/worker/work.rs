@@ -1,7 +1,7 @@
 //! The work of a worker: reads one foreign file, or runs one jq program. Each kind does the same in a worker and in the program.
 
 use crate::steps::batch_context::{input_failure, parse_failure};
-use milepost_core::expr::jq::{Bound, Jq};
+use milepost_core::expr::jq::{Bound, EvaluationInput, Jq};
 use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::Outcome;
 use milepost_formats::ifc::{self, Measured};
@@ -198,11 +198,14 @@ impl Work {
             } => {
                 let jq = compiled(program)?;
                 let mut bound = jq.bind(&program.values()?).map_err(parse_failure)?;
+                let set: Vec<&str> = set.iter().map(String::as_str).collect();
                 let mut of = |input: &JqInput| {
-                    for (name, variable) in set.iter().zip(&input.variables) {
-                        bound.set_text(name, variable.get())?;
-                    }
-                    bound.values_of_text(input.value.get(), *only)
+                    let variables = input.variables.iter().map(|text| text.get().into());
+                    let input = EvaluationInput {
+                        value: input.value.get().into(),
+                        variables: variables.collect(),
+                    };
+                    bound.values_of_text(&set, &input, *only)
                 };
                 let found = inputs
                     .iter()

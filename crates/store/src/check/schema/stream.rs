@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 
 use super::resources::{Resources, SchemaError};
 use super::violation::{Validated, Violation, violations};
+use milepost_core::base::in_order::in_order;
+use milepost_core::base::texts::Texts;
 use milepost_core::expr::json::{self, Fault, Json, TakeError};
 use milepost_core::expr::place::excerpt;
 use milepost_core::expr::select::{PathStep, Select};
@@ -119,37 +121,98 @@ impl Streamed {
     pub(crate) fn validate(&self, reader: impl Read, limit: usize) -> Validated {
         let limit = limit.max(1);
         let mut found = Validated::default();
-        let read = {
-            let mut each = |item: Value| {
-                let at = found.items;
-                found.items += 1;
-                let Some(validator) = &self.item else {
-                    return;
-                };
-                if validator.is_valid(&item) {
-                    return;
-                }
-                found.invalid_items += 1;
-                let room = limit - found.violations.len().min(limit);
-                if room > 0 {
-                    let pointer = format!("{}/{at}", self.pointer);
-                    found
-                        .violations
-                        .extend(violations(validator, &item, &pointer, room));
-                }
-            };
-            document(reader, &self.keys, &mut each)
-        };
-        let rest = match read {
-            Ok(rest) => rest,
-            Err(violation) => {
-                found.violations.insert(0, violation);
+        let read = document(reader, &self.keys, &mut |text| {
+            let item = built(text)?;
+            self.add(
+                &mut found,
+                limit,
+                self.is_valid(&item).then_some(()).ok_or(item),
+            );
+            Ok(())
+        });
+        match read {
+            Ok(rest) => self.with_rest(found, &rest, limit),
+            Err(fault) => {
+                found.violations.insert(0, unreadable(fault));
                 found.violations.truncate(limit);
-                return found;
+                found
             }
+        }
+    }
+
+    /// Validates a file on so many threads; `None` if it cannot be read.
+    pub(crate) fn validate_on(
+        &self,
+        threads: usize,
+        reader: impl Read,
+        limit: usize,
+    ) -> Option<Validated> {
+        let limit = limit.max(1);
+        let mut found = Validated::default();
+        let mut rest = None;
+        let done: Result<(), Unreadable> = in_order(
+            threads,
+            &|| Box::new(|items: Texts| self.judge(&items)),
+            |give| {
+                let mut items = Texts::default();
+                rest = Some(document(reader, &self.keys, &mut |text| {
+                    let added = text.value(|item, _| {
+                        items.add(item);
+                        Ok::<(), TakeError<Unreadable>>(())
+                    });
+                    added??;
+                    if items.length() < AT_ONCE {
+                        return Ok(());
+                    }
+                    give(std::mem::take(&mut items))
+                })?);
+                give(items)
+            },
+            &mut |judged| {
+                for item in judged.ok_or(Unreadable)? {
+                    self.add(&mut found, limit, item);
+                }
+                Ok(())
+            },
+        );
+        done.ok()?;
+        Some(self.with_rest(found, &rest?, limit))
+    }
+
+    /// Returns for each item nothing, or the item if it is invalid; `None` if one is no JSON.
+    fn judge(&self, items: &Texts) -> Option<Vec<Result<(), Value>>> {
+        let judged = items.iter().map(|text| {
+            let item = json::parse(text).ok()?;
+            Some(self.is_valid(&item).then_some(()).ok_or(item))
+        });
+        judged.collect()
+    }
+
+    fn is_valid(&self, item: &Value) -> bool {
+        let validator = self.item.as_ref();
+        validator.is_none_or(|validator| validator.is_valid(item))
+    }
+
+    /// Counts an item. An invalid one is given.
+    fn add(&self, found: &mut Validated, limit: usize, item: Result<(), Value>) {
+        let at = found.items;
+        found.items += 1;
+        let (Err(item), Some(validator)) = (item, &self.item) else {
+            return;
         };
+        found.invalid_items += 1;
+        let room = limit - found.violations.len().min(limit);
+        if room > 0 {
+            let pointer = format!("{}/{at}", self.pointer);
+            let more = violations(validator, &item, &pointer, room);
+            found.violations.extend(more);
+        }
+    }
+
+    /// Adds what is wrong with the document without its items.
+    fn with_rest(&self, mut found: Validated, rest: &Value, limit: usize) -> Validated {
         // The list was emptied: what its length breaks is found by counting.
-        let mut of_rest = violations(&self.rest, &rest, "", limit + 1);
+        let mut of_rest = violations(&self.rest, rest, "", limit + 1);
         of_rest.retain(|violation| {
             !(violation.keyword == "minItems" && violation.pointer == self.pointer)
         });
@@ -273,16 +336,28 @@ pub(crate) fn whole(mut reader: impl Read) -> Result<Value, Violation> {
     })
 }
 
-/// Reads a document without the items of the list at `keys`, which are given to `each`.
-fn document(
-    reader: impl Read,
+/// The bytes of items that a thread gets at once.
+const AT_ONCE: usize = 64 << 10;
+
+/// Something cannot be read. Reading it once more, item by item, says where.
+struct Unreadable;
+
+impl From<Fault> for Unreadable {
+    fn from(_: Fault) -> Self {
+        Self
+    }
+}
+
+/// Reads a document without the items of the list at `keys`, each of which `each` reads.
+fn document<R: Read, E: From<Fault>>(
+    reader: R,
     keys: &[String],
-    each: &mut dyn FnMut(Value),
-) -> Result<Value, Violation> {
+    each: &mut dyn FnMut(&mut Json<R>) -> Result<(), E>,
+) -> Result<Value, E> {
     let mut text = Json::new(reader);
-    emptied(&mut text, keys, each)
-        .and_then(|rest| text.end().map(|()| rest))
-        .map_err(unreadable)
+    let rest = emptied(&mut text, keys, each)?;
+    text.end()?;
+    Ok(rest)
 }
 
 fn unreadable(fault: Fault) -> Violation {
@@ -317,16 +392,16 @@ fn unreadable(fault: Fault) -> Violation {
 }
 
 /// Builds a value, but for the items of the list that the keys lead to.
-fn emptied<R: Read>(
+fn emptied<R: Read, E: From<Fault>>(
     text: &mut Json<R>,
     keys: &[String],
-    each: &mut dyn FnMut(Value),
-) -> Result<Value, Fault> {
+    each: &mut dyn FnMut(&mut Json<R>) -> Result<(), E>,
+) -> Result<Value, E> {
     match (text.peek()?, keys.split_first()) {
         (Some(open @ b'['), None) => {
             let mut more = text.enter(open)?;
             while more {
-                each(built(text)?);
+                each(text)?;
                 more = text.next(open)?;
             }
             Ok(Value::Array(Vec::new()))
@@ -342,14 +417,14 @@ fn emptied<R: Read>(
                 };
                 if map.contains_key(&key) {
                     let twice = format!("duplicate key `{}`", excerpt(&key, 60));
-                    return Err(text.wrong(&twice));
+                    return Err(text.wrong(&twice).into());
                 }
                 map.insert(key, value);
                 more = text.next(open)?;
             }
             Ok(Value::Object(map))
         }
-        _ => built(text),
+        _ => Ok(built(text)?),
     }
 }
 

@@ -8,6 +8,7 @@ use jaq_core::load::lex::StrPart;
 use jaq_core::load::parse::{BinaryOp, Def, Pattern, Term};
 use jaq_core::path::{self, Opt, Path};
 
+use super::demand::{Demands, demands};
 use super::program::{Change, Direct, Expr, ExprKind, Literal, PathPart};
 use crate::expr::jq::fault::ProgramText;
 use crate::expr::jq::jaq::JaqFilter;
@@ -17,8 +18,8 @@ use crate::expr::jq::{library, native};
 const MOST: usize = 20_000;
 const DEEPEST: usize = 100;
 
-/// Returns the program, if it can be run directly.
-pub(crate) fn build(term: &Term<&str>, vars: &[&str]) -> Option<Direct> {
+/// Returns the program with what it needs, if it can be run directly.
+pub(crate) fn build(term: &Term<&str>, vars: &[&str]) -> Option<(Direct, Demands)> {
     let mut building = Building {
         literals: Vec::new(),
         slots: 0,
@@ -30,11 +31,16 @@ pub(crate) fn build(term: &Term<&str>, vars: &[&str]) -> Option<Direct> {
         names = names.with(Binding::Var(format!("${var}"), building.slot()));
     }
     let root = building.step(term, &names)?;
-    Some(Direct {
+    let Building {
+        literals, slots, ..
+    } = building;
+    let demands = demands(&root, &literals, slots, vars.len());
+    let direct = Direct {
         root,
-        literals: building.literals,
-        slots: building.slots,
-    })
+        literals,
+        slots,
+    };
+    Some((direct, demands))
 }
 
 struct Building {
@@ -97,14 +103,14 @@ fn step(node: ExprKind) -> Expr {
         | ExprKind::Var(_)
         | ExprKind::Literal(_)
         | ExprKind::List(_)
-        | ExprKind::Call(_)
+        | ExprKind::Call(..)
         | ExprKind::Update(..)
         | ExprKind::SortBy(_) => true,
         ExprKind::Object(entries) => entries.iter().all(|(key, value)| key.one && value.one),
         ExprKind::Text(parts) => parts.iter().all(|part| part.one),
+        ExprKind::Alternative(left, right) => left.at_most_one && right.one,
         ExprKind::Pipe(left, right)
         | ExprKind::Bind(left, _, right)
-        | ExprKind::Alternative(left, right)
         | ExprKind::Math(left, _, right)
         | ExprKind::Compare(left, _, right)
         | ExprKind::Logic(left, _, right)
@@ -130,7 +136,33 @@ fn step(node: ExprKind) -> Expr {
         | ExprKind::First(_)
         | ExprKind::Choose(_) => false,
     };
-    Expr { node, one }
+    let at_most_one = one || is_at_most_one(&node);
+    Expr {
+        node,
+        one,
+        at_most_one,
+    }
+}
+
+fn is_at_most_one(node: &ExprKind) -> bool {
+    match node {
+        ExprKind::Empty | ExprKind::Choose(_) | ExprKind::First(_) => true,
+        ExprKind::Pipe(left, right)
+        | ExprKind::Bind(left, _, right)
+        | ExprKind::Alternative(left, right)
+        | ExprKind::Math(left, _, right)
+        | ExprKind::Compare(left, _, right)
+        | ExprKind::Logic(left, _, right) => left.at_most_one && right.at_most_one,
+        ExprKind::If(condition, then, otherwise) => {
+            condition.at_most_one && then.at_most_one && otherwise.at_most_one
+        }
+        ExprKind::Negative(of) | ExprKind::Try(of) => of.at_most_one,
+        ExprKind::Path(of, parts) => of.at_most_one && parts.iter().all(|(part, _)| is_one(part)),
+        ExprKind::Object(entries) => entries
+            .iter()
+            .all(|(key, value)| key.at_most_one && value.at_most_one),
+        _ => false,
+    }
 }
 
 fn is_one(part: &PathPart) -> bool {
@@ -401,6 +433,15 @@ impl Building {
                 Binding::Var(..) => None,
             };
         }
+        let literal = match (name, arguments) {
+            ("null", []) => Some(Literal::Null),
+            ("true", []) => Some(Literal::Bool(true)),
+            ("false", []) => Some(Literal::Bool(false)),
+            _ => None,
+        };
+        if let Some(literal) = literal {
+            return Some(self.literal(literal));
+        }
         if let Some(node) = self.own(name, arguments, names) {
             return Some(step(node));
         }
@@ -498,7 +539,7 @@ impl Building {
             }
             (name, []) => match (native::choice_of(name), native::value_of(name)) {
                 (Some(is), _) => ExprKind::Choose(is),
-                (None, Some(filter)) => ExprKind::Call(filter),
+                (None, Some(filter)) => ExprKind::Call(filter, native::is_shallow(name)),
                 (None, None) => return None,
             },
             _ => return None,

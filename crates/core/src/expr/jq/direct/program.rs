@@ -19,6 +19,8 @@ pub(crate) struct Direct {
 /// A literal of a program. Values of jaq belong to one thread, a program to many.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Literal {
+    Null,
+    Bool(bool),
     Int(isize),
     Number(String),
     Text(String),
@@ -49,7 +51,8 @@ pub(crate) enum ExprKind {
     Reduce(Box<Expr>, usize, Box<Expr>, Box<Expr>),
     First(Box<Expr>),
     Choose(fn(&Val) -> bool),
-    Call(fn(&Val) -> Result<Val, Error<Val>>),
+    /// The flag: it looks at the type and truth of its input only.
+    Call(fn(&Val) -> Result<Val, Error<Val>>, bool),
     Test(Box<Expr>, Option<Box<Expr>>),
     Parts(Box<Expr>, Box<Expr>),
     /// Changes what lies at a path.
@@ -72,11 +75,14 @@ pub(crate) enum Change {
     Math(Math, Box<Expr>),
 }
 
-/// An expression, and whether it always has exactly one output or an error.
+/// An expression, and how many outputs it has unless it raises an error.
 #[derive(Debug)]
 pub(crate) struct Expr {
     pub(crate) node: ExprKind,
+    /// Always exactly one.
     pub(crate) one: bool,
+    /// Never more than one.
+    pub(crate) at_most_one: bool,
 }
 
 /// A part of a path; the flag beside it is that of `?`.
