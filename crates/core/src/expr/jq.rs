@@ -134,6 +134,11 @@ impl Jq {
         demand.filter(|demand| !demand.whole)
     }
 
+    /// Returns true if the program uses the variable at this position. A field of the same name does not count.
+    pub(crate) fn uses_var(&self, at: usize) -> bool {
+        self.demands.used.get(at).copied().unwrap_or(true)
+    }
+
     /// Returns the names of its variables, in order.
     pub fn vars(&self) -> &[String] {
         &self.vars
@@ -487,6 +492,7 @@ fn demands(found: &walk::Found<'_>, vars: &[&str]) -> Demands {
     Demands {
         input: if found.whole { WHOLE.clone() } else { fields },
         vars: vars.iter().map(of_var).collect(),
+        used: vec![true; vars.len()],
         record: WHOLE.clone(),
     }
 }

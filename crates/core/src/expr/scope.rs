@@ -172,34 +172,10 @@ impl Scope {
         self.object(&names.iter().cloned().collect(), false, &|_| None)
     }
 
-    /// Returns the values of names, in their order; null for a name that is not there, or not mentioned.
-    ///
-    /// # Errors
-    /// If a file cannot be read or is binary.
-    pub(crate) fn vars(
-        &self,
-        names: &[String],
-        mentions: &Mentions,
-    ) -> Result<Vec<Value>, ScopeError> {
-        names
-            .iter()
-            .map(|name| {
-                if !mentions.has(name) || !self.has(name) {
-                    return Ok(Value::Null);
-                }
-                match self.part(name, mentions.keys_of(name).as_ref(), None) {
-                    // A program may bind a variable of that name itself: a file without a value is then nobody's.
-                    Err(ScopeError::Binary { .. }) => Ok(Value::Null),
-                    other => other,
-                }
-            })
-            .collect()
-    }
-
     /// Returns the input of a program whose `.` is the scope, with the names that it uses.
     ///
     /// # Errors
-    /// As [`Scope::vars`].
+    /// As [`Scope::vars_of`].
     pub fn input_of(&self, jq: &Jq) -> Result<Value, ScopeError> {
         if jq.takes_whole() {
             let unlisted = self.unlisted.as_deref();
@@ -214,7 +190,7 @@ impl Scope {
     /// with the whole.
     ///
     /// # Errors
-    /// As [`Scope::vars`].
+    /// As [`Scope::vars_of`].
     pub fn needed_by(&self, jq: &Jq) -> Result<Value, ScopeError> {
         if jq.takes_whole() {
             return self.input_of(jq);
@@ -222,18 +198,30 @@ impl Scope {
         self.object(jq.roots(), false, &|name| jq.needs_of(name))
     }
 
-    /// Returns the values of a program's variables.
+    /// Returns the values of a program's variables; null for a name that is not there, or that the program does not use.
     ///
     /// # Errors
-    /// As [`Scope::vars`].
+    /// If a file cannot be read or is binary.
     pub fn vars_of(&self, jq: &Jq) -> Result<Vec<Value>, ScopeError> {
-        self.vars(jq.vars(), jq.roots())
+        let mentions = jq.roots();
+        let names = jq.vars().iter().enumerate();
+        let value = |(at, name): (usize, &String)| {
+            if !mentions.has(name) || !self.has(name) || !jq.uses_var(at) {
+                return Ok(Value::Null);
+            }
+            match self.part(name, mentions.keys_of(name).as_ref(), None) {
+                // A program may bind a variable of that name itself: a file without a value is then nobody's.
+                Err(ScopeError::Binary { .. }) => Ok(Value::Null),
+                other => other,
+            }
+        };
+        names.map(value).collect()
     }
 
     /// Returns the values that a template uses.
     ///
     /// # Errors
-    /// As [`Scope::vars`].
+    /// As [`Scope::vars_of`].
     pub fn context_of(&self, template: &Template) -> Result<Value, ScopeError> {
         let mut context = self.object(template.mentions(), true, &|_| None)?;
         // The names that are not needed stand for themselves: an error about a wrong name lists them.

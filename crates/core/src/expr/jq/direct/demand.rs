@@ -25,6 +25,8 @@ pub(crate) struct Demands {
     pub(crate) input: Demand,
     /// Of each variable.
     pub(crate) vars: Vec<Demand>,
+    /// Whether each variable is mentioned at all.
+    pub(crate) used: Vec<bool>,
     /// Of each record that `inputs` reads.
     pub(crate) record: Demand,
 }
@@ -110,6 +112,7 @@ pub(crate) fn demands(root: &Expr, literals: &[Literal], slots: usize, vars: usi
         names: vec![None; slots],
         found: Demands {
             vars: vec![Demand::default(); vars],
+            used: vec![false; vars],
             ..Demands::default()
         },
     };
@@ -185,7 +188,12 @@ impl Finder<'_> {
     fn places(&mut self, expr: &Expr, input: &[Place]) -> Vec<Place> {
         match &expr.node {
             ExprKind::Input | ExprKind::Choose(_) => input.to_vec(),
-            ExprKind::Var(slot) => self.slots[*slot].clone(),
+            ExprKind::Var(slot) => {
+                if let Some(used) = self.found.used.get_mut(*slot) {
+                    *used = true;
+                }
+                self.slots[*slot].clone()
+            }
             ExprKind::Literal(_) | ExprKind::Empty | ExprKind::List(None) => Vec::new(),
             ExprKind::Inputs => vec![Place::of(Root::Record)],
             ExprKind::Pipe(left, right) => {
