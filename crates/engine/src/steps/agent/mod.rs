@@ -105,7 +105,7 @@ pub(crate) fn ask(ctx: &mut BatchContext<'_>, task: &AgentTask<'_>) -> StepResul
     let join = result.map(|program| RecordProgram {
         program,
         scope: &scope,
-        workers: &ctx.jq,
+        evaluator: &*ctx.jq,
     });
     let texts = answers
         .iter()

@@ -455,6 +455,25 @@ fn read_of(together: Option<&Program>, row: &Value) -> Value {
     Value::Object(read.collect())
 }
 
+/// Returns the rows of a sheet without columns from an array of cells, or an array of such arrays.
+fn bare(row: Value) -> Result<Vec<Vec<Value>>, String> {
+    let Value::Array(cells) = row else {
+        return Err(
+            "without `columns` a row is an array of cells; emit `[…]`, or add `columns`".to_owned(),
+        );
+    };
+    if cells.is_empty() || !cells.iter().all(Value::is_array) {
+        return Ok(vec![cells]);
+    }
+    Ok(cells
+        .into_iter()
+        .map(|row| match row {
+            Value::Array(cells) => cells,
+            other => vec![other],
+        })
+        .collect())
+}
+
 /// Reads a field as jq does: of null it is null, of anything else but an object an error.
 fn follow<'v>(value: &'v Value, path: &[String]) -> Result<&'v Value, String> {
     let mut at = value;
