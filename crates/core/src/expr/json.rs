@@ -467,7 +467,7 @@ fn name(open: u8) -> &'static str {
 /// Line feeds, and bytes after the last, up to the end of these bytes, which stand after so many.
 fn place(bytes: &[u8], (lines, column): (usize, usize)) -> (usize, usize) {
     let is_feed = |byte: &u8| *byte == b'\n';
-    match bytes.iter().rposition(|byte| is_feed(byte)) {
+    match bytes.iter().rposition(is_feed) {
         None => (lines, column + bytes.len()),
         Some(last) => {
             let before = bytes[..last].iter().filter(|byte| is_feed(byte)).count();

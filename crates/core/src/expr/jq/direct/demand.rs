@@ -102,9 +102,12 @@ impl Demand {
 
 /// Returns what a program needs. The first `vars` of its slots are its variables.
 pub(crate) fn demands(root: &Expr, literals: &[Literal], slots: usize, vars: usize) -> Demands {
-    let places = |at| match at < vars {
-        true => vec![Place::of(Root::Var(at))],
-        false => Vec::new(),
+    let places = |at| {
+        if at < vars {
+            vec![Place::of(Root::Var(at))]
+        } else {
+            Vec::new()
+        }
     };
     let mut finder = Finder {
         literals,
