@@ -247,10 +247,10 @@ pub(crate) enum Command {
         /// The workbook (.xlsx), saved after editing
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// Name of the person, for rows that name none [default: the user]
+        /// Name of the person, for rows without a name [default: the user]
         #[arg(long, value_name = "NAME")]
         who: Option<String>,
-        /// Reason, for rows that give none
+        /// Reason, for rows without a reason
         #[arg(long, value_name = "TEXT")]
         why: Option<String>,
     },
@@ -262,8 +262,8 @@ pub(crate) enum Command {
     },
     /// Compare with another workspace, an earlier revision, or the state before the last run
     Diff {
-        /// Workspace or file of records to compare with, as the old one [default: the earlier revision that a step `diff`
-        /// reads, else the state before the last run]
+        /// Old side of the comparison: a workspace or a file of records [default: the earlier revision that a step `diff`
+        /// reads, otherwise the state before the last run]
         #[arg(value_name = "OLD")]
         other: Option<std::path::PathBuf>,
         /// Compare the outputs of these stages, file by file

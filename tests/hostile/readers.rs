@@ -314,7 +314,7 @@ fn a_model_that_is_cut_while_it_is_read_ends_with_a_clear_error() {
         .filter(|record| record["kind"] == "batch_failed")
         .map(|record| &record["data"]["outcome"]["message"])
         .collect();
-    let message = "`ifc` of `inputs/bo.ifc`: the file became shorter while it was read: run again when the program that writes it has finished";
+    let message = "`ifc` of `inputs/bo.ifc`: the file was truncated while it was being read: run again after the program that writes it has finished";
     assert_eq!(failed, [message]);
     assert!(project.exists("workspace/intermediate/ann.json"));
 }

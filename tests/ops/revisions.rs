@@ -203,7 +203,7 @@ fn what_cannot_be_compared_is_an_error_with_its_place() {
     );
     let ran = project.run(&[]);
     assert_eq!(ran.code, 1, "{}", ran.output);
-    ran.says("inputs/baseline.json: `compare`: `key` is null: a text or a number is needed; expected {key, group, fields, quantities, part_of}");
+    ran.says("inputs/baseline.json: `compare`: expected a text or a number for `key`, found null; it must return {key, group, fields, quantities, part_of}");
     project.write("broken.json", "{\"elements\": [");
     let (code, text) = project.milepost(&["diff", "broken.json"]);
     assert_eq!(code, 1);

@@ -123,7 +123,7 @@ fn values_become_corrections_once_and_the_next_run_applies_them() {
         (
             0,
             format!(
-                "imported 2 corrections from edited.xlsx, sheet Review, into inputs/fixes.csv\n         Review!D2: word of question {ann} is `anna` (Cy: heard)\n         Review!C3: size of id 3 is `0.25` (ada: measured)\nknown    1 correction in inputs/fixes.csv already\n         Review!C5: size of id 2 is `3` (ada: seen)\nnext     milepost run  apply the corrections\n"
+                "imported 2 corrections from edited.xlsx, sheet Review, into inputs/fixes.csv\n         Review!D2: word of question {ann} is `anna` (Cy: heard)\n         Review!C3: size of id 3 is `0.25` (ada: measured)\nskipped  1 correction already in inputs/fixes.csv\n         Review!C5: size of id 2 is `3` (ada: seen)\nnext     milepost run  apply the corrections\n"
             )
         )
     );
@@ -134,7 +134,7 @@ fn values_become_corrections_once_and_the_next_run_applies_them() {
     let (code, text) = import(&project, &["--why", "measured"]);
     assert_eq!(code, 0);
     assert!(
-        text.starts_with("known    3 corrections in inputs/fixes.csv already\n"),
+        text.starts_with("skipped  3 corrections already in inputs/fixes.csv\n"),
         "{text}"
     );
     assert_eq!(project.read(FIXES), table);
@@ -172,7 +172,7 @@ fn one_refused_cell_imports_nothing_and_all_are_named() {
         (
             1,
             format!(
-                "error: nothing was imported:\n  Review!C4: expected a number, found the text `1,5`: write it with a decimal point\n  Review!A5: expected a reason: write one into the cell, or give `--why TEXT` for all rows without one\n  Review!6: expected a value in `Id` or `Question`, found none\n  Review!D7: expected a value of `word`, found `Anna the Fist`; did you mean `Anna the First`?\n  Review!D8: `The other` is the label of annie and bob: write one of them\n  Review!D9: `word` of `{ann}` is `annie` by inputs/fixes.csv:2, found `bob`: change or remove one of the two\n  Review!C10: `size` of `1` is `2` by Review!C2, found `3`: change or remove one of the two\n  Review!C3: value: \"many\" does not match ^[0-9.]*$\n"
+                "error: nothing was imported:\n  Review!C4: expected a number, found the text `1,5`: write it with a decimal point\n  Review!A5: expected a reason: write one into the cell, or give `--why TEXT` for all rows without one\n  Review!6: expected a value in `Id` or `Question`, found none\n  Review!D7: expected a value of `word`, found `Anna the Fist`; did you mean `Anna the First`?\n  Review!D8: `The other` is the label of annie and bob: write one of them\n  Review!D9: `word` of `{ann}` is `bob`, but inputs/fixes.csv:2 sets `annie`: change or remove one of them\n  Review!C10: `size` of `1` is `3`, but Review!C2 sets `2`: change or remove one of them\n  Review!C3: value: \"many\" does not match ^[0-9.]*$\n"
             )
         )
     );
@@ -192,7 +192,7 @@ fn a_workbook_that_cannot_be_read_is_refused_with_the_reason() {
     let found = said().replace(&file, "edited.xlsx");
     assert_eq!(
         found,
-        "error: edited.xlsx: Review: there is no column `Why` in the header; it has `Who`, `Correct size`, `Correct word`, `Word`, `Id`, `Question`"
+        "error: edited.xlsx: Review: missing column `Why` in the header; found `Who`, `Correct size`, `Correct word`, `Word`, `Id`, `Question`"
     );
     project.write("edited.xlsx", "global_id,field\n");
     assert!(said().contains("it is no Excel workbook: "), "{}", said());
@@ -208,7 +208,7 @@ fn a_workbook_that_cannot_be_read_is_refused_with_the_reason() {
         (code, text.as_str()),
         (
             0,
-            "nothing to import from edited.xlsx, sheet Review: no value to correct is filled in\n"
+            "nothing to import from edited.xlsx, sheet Review: no correction is filled in\n"
         )
     );
     assert_eq!(project.read(FIXES), EMPTY);

@@ -100,7 +100,7 @@ fn round_trip(project: &Project, revise: impl FnOnce(&Project, &str) -> Vec<Stri
     let table = project.read("workspace/inputs/corrections.csv");
     let (code, text) = project.milepost(&["import-review", "review.xlsx", "--who", "Ada"]);
     assert!(
-        code == 0 && text.starts_with("known    2 corrections"),
+        code == 0 && text.starts_with("skipped  2 corrections"),
         "{text}"
     );
     assert_eq!(project.read("workspace/inputs/corrections.csv"), table);

@@ -11,7 +11,7 @@ pub(crate) fn import_review(data: &Imported, invocation: &Invocation) -> String 
     let from = format!("{file}, sheet {}", visible(&data.sheet));
     let into = visible(&data.into);
     if data.added.is_empty() && data.known.is_empty() {
-        return format!("nothing to import from {from}: no value to correct is filled in\n");
+        return format!("nothing to import from {from}: no correction is filled in\n");
     }
     let mut text = String::new();
     if !data.added.is_empty() {
@@ -21,7 +21,7 @@ pub(crate) fn import_review(data: &Imported, invocation: &Invocation) -> String 
     }
     if !data.known.is_empty() {
         let count = counted(data.known.len());
-        text.push_str(&format!("known    {count} in {into} already\n"));
+        text.push_str(&format!("skipped  {count} already in {into}\n"));
         data.known.iter().for_each(|one| text.push_str(&line(one)));
     }
     let next = match &data.output_of {

@@ -156,7 +156,7 @@ impl Matcher {
             said.confidence = said.confidence.min(CONTRADICTED);
             said.chosen
                 .assumed
-                .push(format!("evidence is at odds: {evidence}"));
+                .push(format!("contradictory evidence: {evidence}"));
         }
         let reasoning = match &matched {
             Some(m) => format!(
@@ -494,7 +494,7 @@ fn at_odds(chosen: &Chosen, materials: &Materials, names: &NameTokens) -> Option
     let (_, from, text, category, _) = inferred(materials, names)?;
     (materials.is_general(name) && chosen.category.as_ref() != Some(&category)).then(|| {
         format!(
-            "evidence is at odds: the material is `{name}`, and {category} by the {from} `{text}`"
+            "contradictory evidence: the material is `{name}`, but the {from} `{text}` indicates {category}"
         )
     })
 }

@@ -15,21 +15,20 @@ pub(super) struct RulesFile {
     /// Rules, tried from top to bottom; the first whose conditions all hold gives the answer.
     #[serde(default)]
     pub(super) rule: Vec<Rule>,
-    /// Words that give materials away; where several match, the longest counts, then the upper one.
+    /// Words that identify materials. If several match, the longest one is used, then the first in the file.
     #[serde(default)]
     pub(super) material: Vec<Material>,
-    /// What evidence contradicts which answers. Such an answer stays, with a confidence below 0.5 and the reason.
+    /// Evidence that contradicts answers. A contradicted answer is kept, with a confidence below 0.5 and the reason.
     #[serde(default)]
     pub(super) contradiction: Vec<Contradiction>,
-    /// Words of the parts of an element that lead the others, such as `frame`: of a window with parts, the frame's
-    /// material is the primary one.
+    /// Words in the name of a part that make its material the primary one, such as `frame` for a window with parts.
     #[serde(default)]
     pub(super) leading_parts: Vec<String>,
     /// The words that answers consist of, in the place of the default ones.
     pub(super) vocabulary: Option<Vocabulary>,
 }
 
-/// Evidence that contradicts answers, whichever rule gives them.
+/// Evidence that contradicts answers of any rule.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -40,13 +39,13 @@ pub(super) struct Contradiction {
     /// The element types that it contradicts.
     #[cfg_attr(debug_assertions, schemars(with = "Vec<ElementTypeName>"))]
     pub(super) element_type: Vec<Spanned<String>>,
-    /// Words of the type's name, the object type or the element's name, of which one is enough.
+    /// Words to find in the type's name, the object type or the element's name; one is sufficient.
     #[serde(default)]
     pub(super) words: Vec<String>,
-    /// Words of the same names, of which none may be there.
+    /// Words that must not occur in the names that `words` searches.
     #[serde(default)]
     pub(super) not: Vec<String>,
-    /// Codes of authored classifications, as in rules; a code is enough without a word.
+    /// Codes of authored classifications, as in rules; a matching code is sufficient without a matching word.
     #[serde(default)]
     pub(super) code: Vec<String>,
 }
@@ -71,20 +70,20 @@ pub(super) struct Rule {
     pub(super) external: Option<bool>,
     /// Whether the storey lies below the ground.
     pub(super) below_ground: Option<bool>,
-    /// Words of the type's name, the object type or the element's name, of which one is enough.
+    /// Words of which at least one must occur in the type's name, the object type or the element's name.
     #[serde(default)]
     pub(super) words: Vec<String>,
-    /// Words of the same names, of which none may be there.
+    /// Words that must not occur in the names that `words` searches.
     #[serde(default)]
     pub(super) not: Vec<String>,
     /// Categories of the primary material.
     #[serde(default)]
     #[cfg_attr(debug_assertions, schemars(with = "Vec<CategoryName>"))]
     pub(super) material: Vec<Spanned<String>>,
-    /// Words of the names of its materials, of which one is enough.
+    /// Words of which at least one must occur in the names of its materials.
     #[serde(default)]
     pub(super) material_words: Vec<String>,
-    /// Codes of authored classifications; `Ss_25*` is every code that begins so, `DIN 276: 33*` only those of this system.
+    /// Codes of authored classifications. `Ss_25*` matches every code with this prefix, `DIN 276: 33*` only those of this system.
     #[serde(default)]
     pub(super) code: Vec<String>,
     /// What is answered.
@@ -122,7 +121,7 @@ fn yes() -> bool {
     true
 }
 
-/// Words that give a material away.
+/// Words that identify a material.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -137,7 +136,7 @@ pub(super) struct Material {
     /// Whether words of any other table say more, however long they are; by default no.
     #[serde(default)]
     pub(super) general: bool,
-    /// Words of which one is enough.
+    /// Words to find in a name; one is sufficient.
     #[serde(default)]
     pub(super) words: Vec<String>,
     /// Words that forbid it.

@@ -193,7 +193,7 @@ fn a_contradicted_answer_stays_and_is_reviewed() {
         let assumed = answer["data_quality"]["assumed"].as_array().unwrap();
         let reason = assumed
             .iter()
-            .find_map(|it| it.as_str()?.strip_prefix("evidence is at odds: "));
+            .find_map(|it| it.as_str()?.strip_prefix("contradictory evidence: "));
         (
             element_type,
             confidence,

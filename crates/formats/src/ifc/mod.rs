@@ -20,7 +20,7 @@
 //! by element: memory grows by 12 bytes a record, not with the length of the records. Files of IFC2X3, IFC4 and IFC4X3 with
 //! their addenda are read. Sizes, counts and depths are limited ([`IfcError::Limit`]). A file that another program truncates
 //! during the call ends the process with a bus error: run the reader in a process of its own. Milepost does, and reports that
-//! the file became shorter.
+//! the file was truncated.
 //!
 //! | file | holds |
 //! |---|---|

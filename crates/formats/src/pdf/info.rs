@@ -31,7 +31,7 @@ impl Default for PdfInfo {
 pub enum PdfError {
     /// A fenced block named `chart` does not hold a chart.
     #[error(
-        "chart {number} of the text: {reason}\n  hint: a chart block holds \
+        "chart {number} of the text: {reason}\n  help: write a chart block as \
          {{\"kind\": \"bar\", \"title\": …, \"rows\": [{{…}}], \"label\": field, \"value\": field}}"
     )]
     Chart {
@@ -43,7 +43,7 @@ pub enum PdfError {
     },
     /// A fenced block named `drawing` does not hold a drawing.
     #[error(
-        "drawing {number} of the text: {reason}\n  hint: a drawing block holds {{\"title\": …, \"scale\": 100, \"extent\": [x0, y0, x1, y1], \
+        "drawing {number} of the text: {reason}\n  help: write a drawing block as {{\"title\": …, \"scale\": 100, \"extent\": [x0, y0, x1, y1], \
          \"layers\": [{{\"fill\": \"#d9dfe5\", \"stroke\": …, \"width\": mm, \"dash\": [mm], \"paths\": [\"M0 0 5 0 5 4Z\"]}}]}}"
     )]
     Drawing {

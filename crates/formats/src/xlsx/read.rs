@@ -71,14 +71,11 @@ pub enum XlsxReadError {
         found: Vec<String>,
     },
     /// A column is missing or occurs twice.
-    #[error(
-        "{sheet}: {problem} `{column}` in the header; it has {}",
-        listed(found)
-    )]
+    #[error("{sheet}: {problem} `{column}` in the header; found {}", listed(found))]
     Column {
         /// The sheet.
         sheet: String,
-        /// `there is no column`, or `there are two columns`.
+        /// `missing column`, or `duplicate column`.
         problem: String,
         /// The column.
         column: String,
@@ -160,7 +157,7 @@ fn check_size<R: Read + Seek>(file: &mut R) -> Result<(), XlsxReadError> {
         unpacked = unpacked.saturating_add(size);
     }
     if unpacked > UNPACKED {
-        let message = format!("unpacked it has {unpacked} bytes, and the most is {UNPACKED}");
+        let message = format!("its unpacked size is {unpacked} bytes; the maximum is {UNPACKED}");
         return Err(XlsxReadError::TooLarge(message));
     }
     file.rewind()
@@ -273,7 +270,7 @@ impl<'a> Reading<'a> {
         if let Some(at) = at
             && self.places[at].replace(column).is_some()
         {
-            return Err(self.wrong("there are two columns", &text));
+            return Err(self.wrong("duplicate column", &text));
         }
         if self.found.len() < 200 {
             self.found.push(text);
@@ -296,7 +293,7 @@ impl<'a> Reading<'a> {
             let missing = self.places.iter().position(Option::is_none);
             let missing = missing.and_then(|at| self.headers.get(at));
             return Err(self.wrong(
-                "there is no column",
+                "missing column",
                 missing.map(String::as_str).unwrap_or_default(),
             ));
         };

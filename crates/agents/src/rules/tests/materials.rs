@@ -89,7 +89,7 @@ fn a_general_material_is_doubted_if_the_name_says_another() {
     assert_eq!(
         answer["data_quality"]["assumed"],
         json!([
-            "evidence is at odds: the material is `Metall`, and concrete by the type name `4 Schichtig Beton`"
+            "contradictory evidence: the material is `Metall`, but the type name `4 Schichtig Beton` indicates concrete"
         ])
     );
     let steel = rules

@@ -293,7 +293,7 @@ fn first(mut values: Vec<Value>) -> Value {
     }
 }
 
-/// Subtracts the size of a value from what is left. Returns false if it does not fit.
+/// Deducts the size of a value from the remaining budget. Returns false if the budget is too small.
 fn fits(value: &Value, left: &mut usize) -> bool {
     let size = match value {
         Value::String(text) => text.len(),

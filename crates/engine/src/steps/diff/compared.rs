@@ -28,13 +28,16 @@ impl Compared {
     pub(super) fn of(value: Value) -> Result<Self, String> {
         let wrong = |why: String| {
             format!(
-                "`compare`: {why}; expected {{key, group, fields, quantities, part_of}}, the last two optional"
+                "`compare`: {why}; it must return {{key, group, fields, quantities, part_of}}, the last two optional"
             )
         };
         let compared: Self =
             serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
         if text_of(&compared.key).is_none() {
-            let found = format!("`key` is {}: a text or a number is needed", compared.key);
+            let found = format!(
+                "expected a text or a number for `key`, found {}",
+                compared.key
+            );
             return Err(wrong(found));
         }
         if let Some((name, value)) = compared
@@ -43,7 +46,7 @@ impl Compared {
             .find(|(_, value)| !value.is_number() && !value.is_null())
         {
             return Err(wrong(format!(
-                "the quantity `{name}` is {value}: a number or null is needed"
+                "expected a number or null for the quantity `{name}`, found {value}"
             )));
         }
         Ok(compared)
@@ -143,16 +146,16 @@ mod tests {
     fn what_compare_returns_is_checked() {
         let wrong = |value| Compared::of(value).unwrap_err();
         let expected =
-            "; expected {key, group, fields, quantities, part_of}, the last two optional";
+            "; it must return {key, group, fields, quantities, part_of}, the last two optional";
         let table = [
             (json!({"group": "g", "fields": {}}), "missing field `key`"),
             (
                 json!({"key": null, "group": "g", "fields": {}}),
-                "`key` is null: a text or a number is needed",
+                "expected a text or a number for `key`, found null",
             ),
             (
                 json!({"key": 1, "group": "g", "fields": {}, "quantities": {"m": "2"}}),
-                "the quantity `m` is \"2\": a number or null is needed",
+                "expected a number or null for the quantity `m`, found \"2\"",
             ),
         ];
         for (value, why) in table {

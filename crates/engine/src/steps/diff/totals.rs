@@ -178,7 +178,7 @@ impl Tally {
         }
         if self.quantities.len() == QUANTITIES {
             return Err(format!(
-                "`compare`: `{name}` is one quantity too many: at most {QUANTITIES} distinct names"
+                "`compare`: too many quantities: `{name}` exceeds the maximum of {QUANTITIES} distinct names"
             ));
         }
         self.quantities.push(name.to_owned());

@@ -79,7 +79,7 @@ pub struct Workbook {
     /// jq over the scope: the title in the properties of the file. Without it, the name of the workspace.
     #[serde(default)]
     pub(crate) title: Option<String>,
-    /// Sums and counts that cells show by their names.
+    /// Named sums and counts that the `formula` of a column can select.
     #[serde(default)]
     pub(crate) formulas: BTreeMap<String, Figure>,
     /// The sheets, in their order.
@@ -119,7 +119,7 @@ pub(crate) struct Sheet {
     /// filter.
     #[serde(default)]
     pub(crate) sections: bool,
-    /// The first cell of a last row with the totals of columns that have `total = true`.
+    /// Adds a last row with the totals of columns that have `total = true`; the value is the first cell of that row.
     #[serde(default)]
     pub(crate) total: Option<String>,
     /// A chart, or several, beside the rows.
@@ -355,7 +355,7 @@ impl Workbook {
                 for header in [&chart.label, &chart.value] {
                     if !columns.iter().any(|c| &c.header == header) {
                         return Err(wrong(format!(
-                            "its chart names the column `{header}`, which it does not have"
+                            "its chart refers to the missing column `{header}`"
                         )));
                     }
                 }
@@ -513,7 +513,7 @@ mod tests {
                 "[[sheet]]\nname='a'\nrows='.'\ncolumns=[['x','.x']]\n\
                 chart={kind='bar',label='x',value='y'}"
             ),
-            "w.toml: sheet \"a\": its chart names the column `y`, which it does not have"
+            "w.toml: sheet \"a\": its chart refers to the missing column `y`"
         );
     }
 
@@ -525,7 +525,7 @@ mod tests {
         for (column, why) in [
             (
                 "{formula={sum='z',of='a'}}",
-                "it reads the column `z` of the sheet `a`, which has x",
+                "the sheet `a` has no column `z`; its columns are x",
             ),
             (
                 "{formula={of='c'}}",
@@ -533,15 +533,15 @@ mod tests {
             ),
             (
                 "{formula={of='b'}}",
-                "it reads the sheet `b`, which reads another sheet itself; read that one",
+                "it reads the sheet `b`, which itself reads another sheet; refer to that sheet directly",
             ),
             (
                 "{formula={of='a',where={x='z'}}}",
-                "its formula names the column `z`, which it does not have",
+                "its formula refers to the missing column `z`",
             ),
             (
                 "{choices={sheet='a',column='z'}}",
-                "it reads the column `z` of the sheet `a`, which has x",
+                "the sheet `a` has no column `z`; its columns are x",
             ),
         ] {
             assert_eq!(of(column), format!("w.toml: sheet \"b\": {why}"));

@@ -45,12 +45,12 @@ pub(crate) enum Equals {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(
     untagged,
-    expecting = "expected `{sum, of, where}`, or jq of the row that gives a name of `[formulas]`"
+    expecting = "expected `{sum, of, where}`, or jq of the row that returns a name of `[formulas]`"
 )]
 pub(crate) enum ColumnFigure {
     /// For each row.
     Each(Figure),
-    /// jq of the row that gives a name of `[formulas]`, or null.
+    /// jq of the row that returns a name of `[formulas]`, or null.
     Named(String),
 }
 
@@ -101,7 +101,7 @@ impl Figure {
                 && !own.contains(&header.as_str())
             {
                 return Err(format!(
-                    "its formula names the column `{header}`, which it does not have"
+                    "its formula refers to the missing column `{header}`"
                 ));
             }
         }
@@ -148,7 +148,7 @@ fn readable<'w>(workbook: &'w Workbook, name: &str) -> Result<Vec<&'w str>, Stri
         found.ok_or_else(|| format!("it reads the sheet `{name}`, which is not declared"))?;
     if found.reads_another() {
         return Err(format!(
-            "it reads the sheet `{name}`, which reads another sheet itself; read that one"
+            "it reads the sheet `{name}`, which itself reads another sheet; refer to that sheet directly"
         ));
     }
     let columns = found.columns.iter().flatten();
@@ -160,7 +160,7 @@ fn has(headers: &[&str], header: &str, sheet: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "it reads the column `{header}` of the sheet `{sheet}`, which has {}",
+        "the sheet `{sheet}` has no column `{header}`; its columns are {}",
         headers.join(", ")
     ))
 }

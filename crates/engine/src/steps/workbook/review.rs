@@ -104,7 +104,7 @@ impl Review {
         let has = |header: &String| columns.clone().any(|column| column.header == *header);
         match self.headers().iter().find(|header| !has(header)) {
             Some(header) => Err(format!(
-                "its review names the column `{header}`, which it does not have"
+                "its review refers to the missing column `{header}`"
             )),
             None => Ok(()),
         }

@@ -171,12 +171,12 @@ fn outcome_of(end: &WorkerEnd, request: &Request) -> Outcome {
         return Outcome::new(OutcomeKind::Memory, message);
     }
     if end.took_its_time() {
-        let message = format!("{subject} took longer than its time");
+        let message = format!("{subject} exceeded its time limit");
         return Outcome::new(OutcomeKind::Timeout, message);
     }
     if end.lost_its_file() {
         let message = format!(
-            "{subject}: the file became shorter while it was read: run again when the program that writes it has finished"
+            "{subject}: the file was truncated while it was being read: run again after the program that writes it has finished"
         );
         return Outcome::new(OutcomeKind::Crash, message);
     }

@@ -134,7 +134,7 @@ impl WorkerEnd {
         self.printed.contains("memory allocation of")
     }
 
-    /// Returns true if a mapped file became shorter.
+    /// Returns true if a mapped file was truncated.
     pub(super) fn lost_its_file(&self) -> bool {
         self.signal() == Some(Signal::BUS.as_raw())
     }

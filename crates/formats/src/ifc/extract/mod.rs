@@ -211,7 +211,7 @@ fn with_model(
     let source = positions.and_then(|positions| MeshSource::new(model, &relations, positions));
     if is_wanted && source.is_none() {
         warnings.push(
-            "no geometry is measured: the file has 4 GiB or more, or its units cannot be read"
+            "geometry not measured: the file is 4 GiB or larger, or its units cannot be read"
                 .to_owned(),
         );
     }

@@ -1,4 +1,4 @@
-//! The mesh of one element. Whatever a model asks for, one element takes a bounded share, and a defect ends with it.
+//! The mesh of one element. Each element has resource limits, and a defect affects only its own element.
 
 use super::figures::{
     Figures, INCOMPLETE, NO_GEOMETRY, NOT_CUT, NOT_READABLE, PROJECTIONS, TOO_LARGE,

@@ -145,9 +145,11 @@ impl Amount {
         let says: Vec<String> = said.chain(self.judge.map(|judge| judge.says)).collect();
         let taken_from = taken.as_ref().map(|(_, from)| from.clone());
         let end = match (&taken_from, unit) {
-            (Some(from), Some((unit, _))) => format!("the first is in {unit}, the {from} counts"),
-            (Some(from), None) => format!("the {from} counts"),
-            (None, _) => "none counts".to_owned(),
+            (Some(from), Some((unit, _))) => {
+                format!("the first value is in {unit}; the value of the {from} is used")
+            }
+            (Some(from), None) => format!("the value of the {from} is used"),
+            (None, _) => "no value is used".to_owned(),
         };
         implausible.push(Implausible {
             quantity: self.quantity,

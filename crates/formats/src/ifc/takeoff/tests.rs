@@ -179,7 +179,8 @@ fn of_figures_that_are_apart_the_one_that_the_geometry_confirms_counts() {
                 "quantity": "volume", "stated": 8000.0, "property": 8.1, "geometry": 8.0,
                 "taken": "property set: Dimensions.Volume",
                 "reason": "the quantity set says 8,000 m³, the property set: Dimensions.Volume says 8.10 m³, \
-                           the geometry says 8.00 m³; the first is in litres, the property set: Dimensions.Volume counts"
+                           the geometry says 8.00 m³; the first value is in litres; \
+                           the value of the property set: Dimensions.Volume is used"
             }])
         )
     );
@@ -192,7 +193,7 @@ fn of_figures_that_are_apart_the_one_that_the_geometry_confirms_counts() {
     assert_eq!((taken, from), (json!(8.0), json!("geometry")));
     assert_eq!(
         why[0]["reason"],
-        "the quantity set says 8,100,000,000 m³, the geometry says 8.00 m³; the first is in mm³, the geometry counts"
+        "the quantity set says 8,100,000,000 m³, the geometry says 8.00 m³; the first value is in mm³; the value of the geometry is used"
     );
     // Within a factor of 2, and where openings are not taken off, nothing is wrong.
     assert_eq!(volume(&[("NetVolume", 15.0)], &[], Some(SLAB)).2, json!([]));
@@ -225,7 +226,9 @@ fn dimensions_judge_where_no_geometry_does() {
         volume("IfcSlab", &[("NetVolume", 8000.0), ("NetArea", 40.0)], &[]),
         (
             Value::Null,
-            json!("the quantity set says 8,000 m³, area and thickness give 8.00 m³; none counts")
+            json!(
+                "the quantity set says 8,000 m³, area and thickness give 8.00 m³; no value is used"
+            )
         )
     );
     assert_eq!(

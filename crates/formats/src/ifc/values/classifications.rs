@@ -79,7 +79,7 @@ pub(crate) fn add_properties<'a>(references: &mut Vec<Reference<'a>>, properties
                 _ => None,
             })
         };
-        // Families that nobody classified have a placeholder.
+        // Unclassified families have a placeholder.
         let code = text(code).filter(|code| code.bytes().any(|byte| byte.is_ascii_digit()));
         if code.is_some() && references.iter().all(|other| other.code != code) {
             references.push(Reference {

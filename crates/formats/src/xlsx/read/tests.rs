@@ -121,12 +121,12 @@ fn what_cannot_be_read_is_named() {
     let header = row(1, &["Id", "Kind"]);
     assert_eq!(
         said(&format!("<sheetData>{header}</sheetData>")),
-        "Review: there is no column `Type` in the header; it has `Id`, `Kind`"
+        "Review: missing column `Type` in the header; found `Id`, `Kind`"
     );
     let header = row(1, &["Id", "Type", "Id"]);
     assert_eq!(
         said(&format!("<sheetData>{header}</sheetData>")),
-        "Review: there are two columns `Id` in the header; it has `Id`, `Type`"
+        "Review: duplicate column `Id` in the header; found `Id`, `Type`"
     );
     let rows = row(1, &["Id", "Type"]) + &row(2, &["a", "beam"]);
     let merged = |cells: &str| {

@@ -17,7 +17,7 @@ pub struct DiffStep {
     pub baseline: Select,
     /// What of a record is compared.
     pub compare: Program,
-    /// The share by which equal numbers may differ.
+    /// Relative tolerance for numbers; an absolute tolerance if both are below 1.
     pub tolerance: f64,
 }
 
@@ -49,14 +49,14 @@ impl Describe for DiffStep {
                     Jq,
                     RequiredBeside("diff"),
                     "",
-                    "What is compared of a record; `.` is the record. Returns an object of `key`, `group`, `fields`, `quantities` and `part_of`.",
+                    "Selects the parts of a record to compare; `.` is the record. Returns an object of `key`, `group`, `fields`, `quantities` and `part_of`.",
                 ),
                 key(
                     "tolerance",
                     Number,
                     Beside(&["diff"]),
                     "0.000001",
-                    "The share by which equal numbers may differ. For numbers below 1 it is the difference itself.",
+                    "Relative tolerance for numbers; an absolute tolerance if both numbers are below 1.",
                 ),
             ],
         )

@@ -339,8 +339,8 @@ impl Describe for MergeStep {
                     Name,
                     Beside(&["merge"]),
                     "none",
-                    "A field that several records share. A correction may name its value, in a column of the same name, instead of a key: \
-                     it then applies to all of these records.",
+                    "A field that several records share. A correction with a value of this field instead of a key, in a column of the \
+                     same name, applies to all records with that value.",
                 ),
             ],
         )

@@ -97,7 +97,7 @@ pub fn import_review(request: &Request, options: &ImportOptions) -> Result<Impor
     let (input, path) = table_of(sheet, &scope)?;
     if let Some(stage) = output_of(&opened, &path, &scope) {
         return Err(OpsError::Usage(format!(
-            "`{path}` is an output of the stage `{stage}`: a person's corrections belong into a file that no stage writes"
+            "`{path}` is an output of the stage `{stage}`: corrections must be in a file that no stage writes"
         )));
     }
     let mut labels = BTreeMap::new();
@@ -169,15 +169,16 @@ fn table_of<'a>(sheet: &ReviewSheet<'a>, scope: &Value) -> Result<(&'a Input, Fi
     let wrong = |what: &str| {
         let sheet = &sheet.name;
         OpsError::Usage(format!(
-            "{file}: sheet {sheet:?}: its review names `{name}`, {what}"
+            "{file}: sheet {sheet:?}: expected `into` to name a CSV input of the stage `{stage}`; `{name}` {what}"
         ))
     };
     let input = sheet.stage.inputs.iter().find(|input| input.name == *name);
-    let input = input.ok_or_else(|| wrong(&format!("which is no input of the stage `{stage}`")))?;
-    let template = path_of(input).ok_or_else(|| wrong("which is a list of files"))?;
-    let path = paths::render(template, scope).map_err(|error| wrong(&error.to_string()))?;
+    let input = input.ok_or_else(|| wrong("is not an input"))?;
+    let template = path_of(input).ok_or_else(|| wrong("is a list of files"))?;
+    let path = paths::render(template, scope)
+        .map_err(|error| wrong(&format!("has no valid path: {error}")))?;
     if input.reading(&path).format != Format::Csv {
-        return Err(wrong("which is no CSV file"));
+        return Err(wrong("is not a CSV file"));
     }
     Ok((input, path))
 }

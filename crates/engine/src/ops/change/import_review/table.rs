@@ -141,7 +141,7 @@ impl<'a> Table<'a> {
             };
             if !is_same(&old, value) {
                 problems.push(format!(
-                    "{cell}: `{field}` of `{target}` is `{old}` by {place}, found `{value}`: change or remove one of the two"
+                    "{cell}: `{field}` of `{target}` is `{value}`, but {place} sets `{old}`: change or remove one of them"
                 ));
             } else if row.is_some() {
                 known.push(correction);
