@@ -151,6 +151,24 @@ fn a_wall_with_an_opening_is_measured_and_cut() {
 }
 
 #[test]
+fn an_element_with_too_many_openings_is_not_measured() {
+    let problem = |count: u32| {
+        let mut records = STOREY.to_owned() + &block("IFCWALL", 100, "0.,0.,0.", [4.0, 0.2, 3.0]);
+        for number in (1..=count).map(|number| 1_000 + 100 * number) {
+            // They stand beside the wall: cutting them takes no time.
+            records += &block("IFCOPENINGELEMENT", number, "50.,0.,0.", [1.0, 0.4, 2.0]);
+            let voids = number + 20;
+            let global_id = id(voids);
+            records +=
+                &format!("#{voids}=IFCRELVOIDSELEMENT('{global_id}',$,$,$,#100,#{number});\n");
+        }
+        figures(&records, Measured::All)[0]["problem"].take()
+    };
+    assert_eq!(problem(1_001), "too large");
+    assert_ne!(problem(2), "too large");
+}
+
+#[test]
 fn a_volume_comes_from_closed_faces_that_look_outwards() {
     let mut turned = CUBE;
     turned[3].reverse();

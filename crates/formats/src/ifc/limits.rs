@@ -43,6 +43,9 @@ pub(super) const THREADS: usize = 8;
 /// Triangles of one element that are measured.
 pub(super) const ELEMENT_TRIANGLES: usize = 1_000_000;
 
+/// Openings of one element that is measured: the time of cutting them grows faster than their number, and is not always checked.
+pub(super) const ELEMENT_OPENINGS: usize = 1_000;
+
 /// The longest side of an element that is measured, in metres.
 pub(super) const ELEMENT_SIZE: f64 = 1e5;
 

@@ -7,7 +7,9 @@ use super::outline::{CUT, outline};
 use super::source::MeshSource;
 use super::surface::Triangles;
 use crate::ifc::index::RecordEntry;
-use crate::ifc::limits::{ELEMENT_OVERTIME, ELEMENT_TIME, ELEMENT_TRIANGLES, OVERTIME, STEPS_UP};
+use crate::ifc::limits::{
+    ELEMENT_OPENINGS, ELEMENT_OVERTIME, ELEMENT_TIME, ELEMENT_TRIANGLES, OVERTIME, STEPS_UP,
+};
 use ifc_lite_core::{DecodedEntity, EntityDecoder};
 use ifc_lite_geometry::kernel::budget::enter_element;
 use ifc_lite_geometry::{BoolFailureReason, GeometryRouter, Mesh, progress};
@@ -128,6 +130,9 @@ impl<'m, 'a> Mesher<'m, 'a> {
             return Figures::without_mesh(NO_GEOMETRY);
         }
         let (openings, has_projections) = self.features(element.id);
+        if openings.len() > ELEMENT_OPENINGS {
+            return Figures::without_mesh(TOO_LARGE);
+        }
         let mesh = self.mesh(&entity, openings);
         let problem = self
             .problem(&entity)
