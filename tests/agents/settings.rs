@@ -89,7 +89,7 @@ fn a_batch_ends_at_its_time_limit() {
     let ran = project.run(&arguments);
     assert_eq!(ran.code, 1, "{}", ran.output);
     ran.says("classify/batch_1 failed: TIMEOUT: agent `slow`");
-    // The limit is of no fingerprint: what was made without it stays.
+    // The limit is not part of the fingerprint: outputs made without it stay up to date.
     let classifier = ["--agent", "classifier=default", "--unset", "batch_timeout"];
     assert_eq!(project.run(&classifier).code, 0);
     let ran = project.run(&["--set", "batch_timeout=60s"]);

@@ -74,7 +74,7 @@ fn labels_of_unseen_models_name_their_source_and_half() {
 fn model(folder: &Path, label: &Label) -> Option<BTreeMap<String, Value>> {
     let path = folder.join(format!("{}.ifc", label.model));
     let Ok(bytes) = std::fs::read(&path) else {
-        eprintln!("skipped: {} is not there", path.display());
+        eprintln!("skipped: {} does not exist", path.display());
         return None;
     };
     let digest: String = Sha256::digest(bytes)

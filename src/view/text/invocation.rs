@@ -51,7 +51,7 @@ mod tests {
         let invocation = Invocation {
             milepost: "milepost -C house".to_owned(),
             flags: vec!["--agent".to_owned(), "a=b".to_owned()],
-            folder: PathBuf::from("/home/a/work"),
+            folder: PathBuf::from("/home/ada"),
         };
         assert_eq!(
             invocation.line(&["log", "grade/J Smith"]),
@@ -62,10 +62,10 @@ mod tests {
             "milepost -C house run --agent a=b -k"
         );
         assert_eq!(
-            invocation.near("/home/a/work/house/workspace"),
+            invocation.near("/home/ada/house/workspace"),
             "house/workspace"
         );
-        assert_eq!(invocation.near("/home/a/work"), ".");
-        assert_eq!(invocation.near("/home/a/workspace"), "/home/a/workspace");
+        assert_eq!(invocation.near("/home/ada"), ".");
+        assert_eq!(invocation.near("/home/adam"), "/home/adam");
     }
 }

@@ -4,7 +4,7 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, Scope, scope};
 
-/// Items that each thread has at hand: it never waits for the next, and few are in memory.
+/// Items that are queued for each thread: enough that it does not wait, few enough to bound memory.
 const AHEAD: usize = 3;
 
 /// The stack of a thread: programs and schemas can nest.

@@ -1,6 +1,6 @@
-//! Many texts in one piece of memory.
+//! Many texts in one allocation.
 
-/// Texts, one after the other. Many small ones take one allocation.
+/// Texts, stored one after another in one string.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Texts {
     all: String,
@@ -14,12 +14,12 @@ impl Texts {
         self.ends.push(self.all.len());
     }
 
-    /// Returns the length of all of them, in bytes.
+    /// Returns the total length in bytes.
     pub fn length(&self) -> usize {
         self.all.len()
     }
 
-    /// Returns how many they are.
+    /// Returns the number of texts.
     pub fn count(&self) -> usize {
         self.ends.len()
     }

@@ -198,7 +198,7 @@ impl Scope {
         self.object(jq.roots(), false, &|name| jq.needs_of(name))
     }
 
-    /// Returns the values of a program's variables; null for a name that is not there, or that the program does not use.
+    /// Returns the values of a program's variables; null for a name that is unknown or that the program does not use.
     ///
     /// # Errors
     /// If a file cannot be read or is binary.
@@ -210,7 +210,7 @@ impl Scope {
                 return Ok(Value::Null);
             }
             match self.part(name, mentions.keys_of(name).as_ref(), None) {
-                // A program may bind a variable of that name itself: a file without a value is then nobody's.
+                // A program may bind a variable of the same name itself; it then does not read the file.
                 Err(ScopeError::Binary { .. }) => Ok(Value::Null),
                 other => other,
             }

@@ -231,7 +231,7 @@ impl CompiledWorkbook {
         Ok(found.and_then(|title| title.as_str().map(str::to_owned)))
     }
 
-    /// Leaves out the sheets that stream from a file that is not there.
+    /// Removes the sheets whose streamed file is absent.
     pub fn leave_out(&mut self, is_absent: impl Fn(&str) -> bool) {
         let is_left_out = |sheet: &Sheet| sheet.input.as_deref().is_some_and(&is_absent);
         let sheets = std::mem::take(&mut self.workbook.sheets);

@@ -1,7 +1,7 @@
-//! What a program looks at, so that nothing else of its values is read.
+//! Which parts of its values a program reads, so that the reader of JSON can skip the others.
 //!
-//! Every expression has places: where in the input, a variable or a record its outputs may lie. Whatever uses an output as more
-//! than the way to something inside needs the whole of its places.
+//! Each expression has places: the parts of the input, of a variable or of a record that its outputs can come from. An expression
+//! that only selects a part of an output needs that part; any other use needs the whole place.
 
 use std::collections::BTreeMap;
 
@@ -160,7 +160,7 @@ struct Finder<'a> {
     literals: &'a [Literal],
     /// The places of each variable.
     slots: Vec<Vec<Place>>,
-    /// The literal that each variable stands for.
+    /// The literal that each variable is bound to, if any.
     names: Vec<Option<usize>>,
     found: Demands,
 }
