@@ -248,3 +248,118 @@ fn parts_of_a_constituent_set_and_codes_of_revit() {
         ])
     );
 }
+
+#[test]
+fn text_that_cannot_be_decoded_is_counted_with_its_first_places() {
+    let wall = |number: u32, name: &str| {
+        format!(
+            "#{number}=IFCWALL('{}',$,{name},$,$,$,$,$,$);\n",
+            id(number)
+        )
+    };
+    let names = [
+        r"'\X2\59168'",
+        r"'1\X\8AK'",
+        r"'\X\96 Wand'",
+        r"'\X2\00C4\X0\'",
+        r"'\X2\D83D\X0\'",
+        r"'it''s','\X2\5'",
+    ];
+    let records: String = (20..).zip(names).map(|(at, name)| wall(at, name)).collect();
+    let (parsed, summary) = Sample::model("IFC4", &records).read();
+    let elements = parsed["elements"].as_array().unwrap().iter();
+    let read: Vec<_> = elements.map(|element| &element["name"]).collect();
+    let expected = ["外\u{FFFD}", "1階", "\u{96} Wand", "Ä", "\u{FFFD}", "it's"];
+    assert_eq!(read, expected);
+    let expected = "4 records with text that cannot be decoded, shown as \u{FFFD} or as control characters: #20 (IfcWall, line 13), \
+                    #22 (IfcWall, line 15), #24 (IfcWall, line 17), …; export the model again";
+    assert_eq!(summary.warnings, [expected]);
+    assert_eq!(parsed["model"]["warnings"], json!([expected]));
+}
+
+#[test]
+fn raw_bytes_that_are_not_text_are_counted() {
+    let text = step("IFC4", &(wall(20) + &wall(21) + &wall(22))).replace("Wall 2", "Wände");
+    let mut bytes = text.into_bytes();
+    let at = bytes.windows(4).position(|four| four == b"#21=").unwrap();
+    let letter = at + bytes[at..].iter().position(|byte| *byte == 0xC3).unwrap();
+    bytes.remove(letter);
+    let (parsed, summary) = Sample::bytes("model.ifc", &bytes).read();
+    assert_eq!(parsed["elements"][0]["name"], "Wände0");
+    assert_eq!(parsed["elements"][1]["name"], "W\u{FFFD}nde1");
+    assert_eq!(
+        summary.warnings,
+        [
+            "bytes of the text are not UTF-8: they are shown as \u{FFFD}; export the model again",
+            "1 record with text that cannot be decoded, shown as \u{FFFD} or as control characters: #21 (IfcWall, line 14); export the model again"
+        ]
+    );
+}
+
+#[test]
+fn areas_and_volumes_without_a_unit_follow_the_length_unit() {
+    let records = wall(20)
+        + &format!(
+            "#30=IFCELEMENTQUANTITY('{}',$,'Q',$,$,(#31,#32,#33,#34));
+             #31=IFCQUANTITYLENGTH('Length',$,$,8500.,$);
+             #32=IFCQUANTITYVOLUME('NetVolume',$,$,9570000000.,$);
+             #33=IFCQUANTITYVOLUME('GrossVolume',$,#40,9.9,$);
+             #34=IFCQUANTITYAREA('NetSideArea',$,$,23925000.,$);
+             #35=IFCRELDEFINESBYPROPERTIES('{}',$,$,$,(#20),#30);
+             #36=IFCPROPERTYSINGLEVALUE('Area',$,IFCAREAMEASURE(24000000.),$);
+             #37=IFCPROPERTYSET('{}',$,'Dimensions',$,(#36));
+             #38=IFCRELDEFINESBYPROPERTIES('{}',$,$,$,(#20),#37);
+             #40=IFCSIUNIT(*,.VOLUMEUNIT.,$,.CUBIC_METRE.);",
+            id(30),
+            id(35),
+            id(37),
+            id(38)
+        );
+    let read = |units: &str, length: &str| {
+        let text = step("IFC4", &records)
+            .replace("(#3,#4,#5)", units)
+            .replace(".LENGTHUNIT.,$", length);
+        let (parsed, summary) = Sample::bytes("model.ifc", text.as_bytes()).read();
+        let element = &parsed["elements"][0];
+        let keys = [
+            "length_m",
+            "net_volume_m3",
+            "gross_volume_m3",
+            "area_m2",
+            "property_area_m2",
+        ];
+        (
+            keys.map(|key| element[key].as_f64().unwrap()),
+            summary.warnings,
+        )
+    };
+    let none: [&str; 0] = [];
+    let (figures, warnings) = read("(#3)", ".LENGTHUNIT.,.MILLI.");
+    let expected = [8.5, 9.57, 9.9, 23.925, 24.0];
+    assert!(
+        figures
+            .iter()
+            .zip(expected)
+            .all(|(one, other)| (one - other).abs() < 1e-9),
+        "{figures:?}"
+    );
+    assert_eq!(
+        warnings,
+        [
+            "the project sets no area unit: 2 values without a unit read as mm², because of its length unit; check the areas",
+            "the project sets no volume unit: 1 value without a unit read as mm³, because of its length unit; check the volumes"
+        ]
+    );
+    let (figures, warnings) = read("(#3,#4,#5)", ".LENGTHUNIT.,.MILLI.");
+    assert_eq!(
+        figures,
+        [8.5, 9_570_000_000.0, 9.9, 23_925_000.0, 24_000_000.0]
+    );
+    assert_eq!(warnings, none);
+    let (figures, warnings) = read("(#3)", ".LENGTHUNIT.,$");
+    assert_eq!(
+        figures,
+        [8500.0, 9_570_000_000.0, 9.9, 23_925_000.0, 24_000_000.0]
+    );
+    assert_eq!(warnings, none);
+}

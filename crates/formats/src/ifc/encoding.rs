@@ -10,21 +10,32 @@ pub(super) fn in_utf8(bytes: Bytes) -> (Bytes, Option<String>) {
     if bytes.is_ascii() || std::str::from_utf8(&bytes).is_ok() {
         return (bytes, None);
     }
+    if is_mostly_utf8(&bytes) {
+        let text = String::from_utf8_lossy(&bytes).into_owned().into_bytes();
+        let warning =
+            "bytes of the text are not UTF-8: they are shown as \u{FFFD}; export the model again";
+        return (Bytes::Copied(text), Some(warning.to_owned()));
+    }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(&bytes, true);
     let encoding = detector.guess(None, Utf8Detection::Deny);
-    let (text, has_errors) = encoding.decode_without_bom_handling(&bytes);
-    let lost = if has_errors {
-        "; what could not be read is shown as \u{FFFD}"
-    } else {
-        ""
-    };
+    let (text, _) = encoding.decode_without_bom_handling(&bytes);
     let warning = format!(
-        "the text is not UTF-8: it was read as {}, which it seems to be{lost}; check the names, or export the model again",
+        "the text is not UTF-8: it was read as {}, which it seems to be; check the names, or export the model again",
         encoding.name()
     );
     let text = text.into_owned().into_bytes();
     (Bytes::Copied(text), Some(warning))
+}
+
+/// Returns true if more letters are UTF-8 than are not. Text of other encodings seldom has letters that are.
+fn is_mostly_utf8(bytes: &[u8]) -> bool {
+    let (mut letters, mut others) = (0, 0);
+    for chunk in bytes.utf8_chunks() {
+        letters += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+        others += usize::from(!chunk.invalid().is_empty());
+    }
+    letters > others
 }
 
 #[cfg(test)]
@@ -52,6 +63,19 @@ mod tests {
         let (text, warning) = read(&latin);
         assert_eq!(text, german);
         assert!(warning.unwrap().contains("it was read as windows-1252"));
+    }
+
+    #[test]
+    fn utf8_with_a_name_that_is_cut_stays_utf8() {
+        let mut bytes = NAMES.as_bytes().to_vec();
+        // The last byte of `プ`.
+        bytes.remove(NAMES.find('\u{30d7}').unwrap() + 2);
+        let (text, warning) = read(&bytes);
+        assert_eq!(text, NAMES.replace('\u{30d7}', "\u{FFFD}"));
+        assert_eq!(
+            warning.unwrap(),
+            "bytes of the text are not UTF-8: they are shown as \u{FFFD}; export the model again"
+        );
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Where each record that matters is: twelve bytes per record, however long it is.
 
 use super::geometry::Positions;
-use super::open::line;
+use super::open::{OpenedModel, line};
 use super::schema::{Classes, IfcClass, Role};
-use super::step::EntityScanner;
+use super::step::{self, EntityScanner};
 use super::stop::{Interrupt, Stop};
 
 /// One record: its name, its place and its class.
@@ -123,17 +123,40 @@ pub(super) struct Scanned<'a> {
     pub(super) oversized: usize,
     /// Records whose names another record has.
     pub(super) doubled: usize,
+    pub(super) undecoded: Undecoded,
+}
+
+/// The most records that one warning names.
+const NAMED: usize = 3;
+
+/// Records with text that could not be decoded.
+#[derive(Default)]
+pub(super) struct Undecoded {
+    pub(super) count: usize,
+    pub(super) first: Vec<RecordEntry>,
+}
+
+impl Undecoded {
+    fn add(&mut self, entry: RecordEntry) {
+        self.count += 1;
+        if self.first.len() < NAMED {
+            self.first.push(entry);
+        }
+    }
 }
 
 impl<'a> Model<'a> {
-    /// Reads through all records from `start` and keeps those that matter; `positions` receives all.
+    /// Reads through all records of `opened` and keeps those that matter; `positions` receives all.
     pub(super) fn scan(
-        bytes: &'a [u8],
-        start: usize,
+        opened: &'a OpenedModel,
         mut classes: Classes<'a>,
         mut positions: Option<&mut Positions>,
         interrupt: &Interrupt,
     ) -> Result<Scanned<'a>, Stop> {
+        let (bytes, start): (&[u8], usize) = (&opened.bytes, opened.data);
+        // Text of another encoding may have lost bytes anywhere, other text only where it has an escape.
+        let is_converted = opened.encoding.is_some();
+        let mut undecoded = Undecoded::default();
         let mut scanner = EntityScanner::new_at(bytes, start);
         let (mut entries, mut relations) = (Vec::new(), Vec::new());
         let (mut elements, mut openings, mut projects) = (Vec::new(), Vec::new(), Vec::new());
@@ -160,6 +183,10 @@ impl<'a> Model<'a> {
                 Role::Project => projects.push(entry),
                 _ => {}
             }
+            let record = &bytes[begin..end];
+            if (is_converted || record.contains(&b'\\')) && step::has_undecoded_text(record) {
+                undecoded.add(entry);
+            }
             entries.push(entry);
         }
         sort(&mut relations);
@@ -182,6 +209,7 @@ impl<'a> Model<'a> {
             end: last,
             oversized: scanner.skipped_oversized_ids(),
             doubled,
+            undecoded,
         })
     }
 

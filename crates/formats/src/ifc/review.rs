@@ -5,9 +5,10 @@ use std::hash::{BuildHasher, RandomState};
 use super::index::{Model, RecordEntry, Scanned};
 use super::open::line;
 use super::relations::Broken;
-use super::schema::Role;
+use super::schema::{Measure, Role};
 use super::step;
 use super::stop::{Interrupt, Stop};
+use super::values::properties;
 use super::values::units::Units;
 
 /// The most classes that one warning names.
@@ -152,6 +153,24 @@ pub(super) fn warnings(
             counted(scanned.doubled, "record")
         ));
     }
+    let undecoded = &scanned.undecoded;
+    if undecoded.count > 0 {
+        let named: Vec<_> = undecoded
+            .first
+            .iter()
+            .map(|entry| model.named(*entry))
+            .collect();
+        let more = if undecoded.count > named.len() {
+            ", …"
+        } else {
+            ""
+        };
+        warn(format!(
+            "{} with text that cannot be decoded, shown as \u{FFFD} or as control characters: {}{more}; export the model again",
+            counted(undecoded.count, "record"),
+            named.join(", ")
+        ));
+    }
     let (unknown, foreign): (Vec<_>, Vec<_>) = model
         .classes()
         .filter(|class| !class.declared && class.records > 0)
@@ -195,6 +214,18 @@ pub(super) fn warnings(
     if !model.projects.is_empty() && !units.has_length() {
         warn("the project sets no length unit: lengths were read as metres".to_owned());
     }
+    for (kind, measure) in [("area", Measure::Area), ("volume", Measure::Volume)] {
+        let Some(unit) = units.derived(measure) else {
+            continue;
+        };
+        let count = without_unit(model, measure);
+        if count > 0 {
+            let count = counted(count, "value");
+            warn(format!(
+                "the project sets no {kind} unit: {count} without a unit read as {unit}, because of its length unit; check the {kind}s"
+            ));
+        }
+    }
     if model.elements.is_empty() {
         warn("the model has no elements".to_owned());
     }
@@ -218,6 +249,18 @@ pub(super) fn warnings(
         ));
     }
     warnings
+}
+
+/// Counts quantities and property values of a measure that name no unit.
+fn without_unit(model: &Model, measure: Measure) -> usize {
+    let is_one = |entry: &RecordEntry| match model.class(*entry).role {
+        Role::Quantity(of) => {
+            of == measure && step::reference(step::attribute(model.text(*entry), 2)).is_none()
+        }
+        Role::SingleValue => properties::measured(model.text(*entry)) == Some(measure),
+        _ => false,
+    };
+    model.index.iter().filter(is_one).count()
 }
 
 /// Whether an element has a GlobalId of 22 characters of its alphabet.

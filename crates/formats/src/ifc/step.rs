@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use ifc_lite_core::parser::header::{self, Then};
 use ifc_lite_core::parser::{StepRecord, parse_ref};
-use ifc_lite_core::step_encoding::decode_step_literal;
+use ifc_lite_core::step_encoding::{decode_step_literal, step_string_literal_end};
 use ifc_lite_core::{StepListItems, StepNumber, parse_step_real, read_step_number};
 
 pub(super) use ifc_lite_core::{EntityScanner, IfcType, SchemaVersion};
@@ -37,6 +37,22 @@ pub(super) fn string(value: &[u8]) -> Option<Cow<'_, str>> {
         }
         text => text,
     })
+}
+
+/// Returns true if a string of a record contains U+FFFD or control codes, because its bytes or escapes could not be decoded.
+pub(super) fn has_undecoded_text(record: &[u8]) -> bool {
+    let mut rest = record;
+    while let Some(open) = rest.iter().position(|byte| *byte == b'\'')
+        && let Some(end) = step_string_literal_end(rest, open)
+    {
+        let is_undecoded =
+            |c| c == char::REPLACEMENT_CHARACTER || ('\u{80}'..='\u{9f}').contains(&c);
+        if string(&rest[open..end]).is_some_and(|text| text.contains(is_undecoded)) {
+            return true;
+        }
+        rest = &rest[end..];
+    }
+    false
 }
 
 /// Reads escapes `\X\83\X\52` of bytes that are Shift JIS: as the Latin letters that they should be, some are control codes.

@@ -183,7 +183,7 @@ fn with_model(
     let stopped = |stop: Stop| stop.named(name);
     let mut positions = (measured != Measured::None).then(Positions::default);
     let classes = Classes::new(&opened.schema);
-    let scanned = Model::scan(bytes, opened.data, classes, positions.as_mut(), interrupt);
+    let scanned = Model::scan(opened, classes, positions.as_mut(), interrupt);
     let mut scanned = scanned.map_err(stopped)?;
     complete(opened, &scanned, name)?;
     opened.bytes.read_about();

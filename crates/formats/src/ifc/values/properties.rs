@@ -96,6 +96,13 @@ pub(crate) fn read<'a>(
     (values, figures)
 }
 
+/// The measure that a single value (as written) is typed as, if it has no unit of its own.
+pub(crate) fn measured(text: &[u8]) -> Option<Measure> {
+    let [_, _, nominal, unit] = step::attributes(text);
+    let (measure, _) = amount(nominal).filter(|_| step::reference(unit).is_none())?;
+    measure
+}
+
 /// What a property of this name measures; none if such properties are not counted.
 fn measure_of(name: FigureName) -> Option<Measure> {
     match name {

@@ -16,6 +16,15 @@ pub(crate) struct Units {
     own: HashMap<u32, f64>,
 }
 
+/// Names of length units, in metres.
+const NAMES: &[(&str, f64)] = &[
+    ("mm", 0.001),
+    ("cm", 0.01),
+    ("dm", 0.1),
+    ("in", 0.0254),
+    ("ft", 0.3048),
+];
+
 /// The most own units that are remembered.
 const REMEMBERED: usize = 4096;
 
@@ -57,17 +66,42 @@ impl Units {
         self.of(Measure::Length)
     }
 
-    /// The project's unit for `measure`, in SI; 1 where it sets none.
+    /// The project's unit for `measure`, in SI. Where it sets none, areas and volumes follow its length unit, and others are in SI.
     pub(crate) fn of(&self, measure: Measure) -> f64 {
+        self.set(measure).unwrap_or_else(|| match measure {
+            Measure::Area => self.length().powi(2),
+            Measure::Volume => self.length().powi(3),
+            _ => 1.0,
+        })
+    }
+
+    /// The name of the unit that follows from the length unit, if the project sets none for `measure` and it is not the SI unit.
+    pub(crate) fn derived(&self, measure: Measure) -> Option<String> {
+        let length = self.length();
+        let is = |metres: f64| (metres - length).abs() < 1e-9;
+        if self.set(measure).is_some() || is(1.0) {
+            return None;
+        }
+        let named = NAMES.iter().find(|(_, metres)| is(*metres));
+        let name = named.map_or_else(|| format!("({length} m)"), |(name, _)| (*name).to_owned());
+        match measure {
+            Measure::Area => Some(name + "²"),
+            Measure::Volume => Some(name + "³"),
+            _ => None,
+        }
+    }
+
+    /// The unit that the project sets for `measure`, in SI.
+    fn set(&self, measure: Measure) -> Option<f64> {
         let kind = match measure {
             Measure::Length => "LENGTHUNIT",
             Measure::Area => "AREAUNIT",
             Measure::Volume => "VOLUMEUNIT",
             Measure::Weight => "MASSUNIT",
             Measure::Time => "TIMEUNIT",
-            Measure::Count => return 1.0,
+            Measure::Count => return None,
         };
-        self.project.get(kind).copied().unwrap_or(1.0)
+        self.project.get(kind).copied()
     }
 
     /// The unit that a value names itself (`unit`, as written), else the project's for `measure`.
