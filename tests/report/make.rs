@@ -69,7 +69,7 @@ pub fn make(records: &[Value], mut scope: Map<String, Value>) -> Reports {
     };
     write_workbook(
         &workbook,
-        &scope,
+        &Value::Object(scope.clone()),
         &mut *feed,
         &info,
         &JqWorkers::default(),

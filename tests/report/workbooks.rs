@@ -7,7 +7,7 @@ use milepost_engine::steps::workbook::{
 };
 use milepost_engine::steps::worker::JqWorkers;
 use milepost_formats::xlsx::XlsxInfo;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::xlsx;
 
@@ -17,11 +17,7 @@ fn write(
     records: Value,
     info: &XlsxInfo,
 ) -> Result<(Vec<u8>, Vec<WrittenSheet>), WorkbookError> {
-    let Value::Object(scope): Value = scope else {
-        panic!("a scope is an object");
-    };
-    let scope: Map<String, Value> = scope;
-    let names: Vec<&str> = scope.keys().map(String::as_str).collect();
+    let names: Vec<&str> = scope.as_object().unwrap().keys().map(String::as_str).collect();
     let workbook = Workbook::parse("w.toml", text)?.compile(&names)?;
     let records = records.to_string();
     let mut out = Cursor::new(Vec::new());

@@ -15,6 +15,7 @@ mod regex;
 mod values;
 mod walk;
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
@@ -31,7 +32,7 @@ use fault::ProgramText;
 pub use fault::{JqError, Limit};
 use jaq::JaqFilter;
 pub(crate) use values::needed;
-use values::{read, to_val, to_value};
+use values::{part, read, to_val, to_value};
 
 use super::mentions::Mentions;
 
@@ -162,10 +163,10 @@ impl Jq {
     /// If the number of values is not the number of variables.
     pub fn limited<'a>(
         &'a self,
-        vars: &[Value],
+        vars: &[impl Borrow<Value>],
         evaluator: &'a dyn Evaluator,
     ) -> Result<Limited<'a>, JqError> {
-        Ok(Limited::new(self.bind(vars)?, vars, evaluator))
+        Ok(Limited::new(self.bind(vars)?, evaluator))
     }
 
     /// Binds values to the variables. The program runs in this process without limits: only for a process that may end, and
@@ -173,7 +174,7 @@ impl Jq {
     ///
     /// # Errors
     /// If the number of values is not the number of variables.
-    pub fn bind(&self, vars: &[Value]) -> Result<Bound<'_>, JqError> {
+    pub fn bind(&self, vars: &[impl Borrow<Value>]) -> Result<Bound<'_>, JqError> {
         if vars.len() != self.vars.len() {
             let message = format!(
                 "it needs values for {}, not {}",
@@ -182,19 +183,16 @@ impl Jq {
             );
             return Err(self.fault(&message));
         }
-        let vars = self
-            .vars
-            .iter()
-            .zip(vars)
+        let named = self.vars.iter().zip(&self.demands.vars).zip(vars);
+        let needed = named.map(|((name, demand), value)| {
             // What the program does not mention is never looked at.
-            .map(|(name, value)| {
-                if self.names.contains(name) {
-                    to_val(value.clone())
-                } else {
-                    Val::Null
-                }
-            })
-            .collect();
+            if self.names.contains(name) {
+                part(value.borrow(), demand)
+            } else {
+                Val::Null
+            }
+        });
+        let vars = needed.collect();
         Ok(Bound {
             jq: self,
             vars,

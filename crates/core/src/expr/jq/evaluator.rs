@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
+use jaq_json::Val;
 use serde_json::Value;
 
 use super::fault::{JqError, Limit};
-use super::values::{to_val, to_value, write};
+use super::direct::demand::WHOLE;
+use super::values::{part, to_value, write};
 use super::{Bound, Jq};
 use crate::base::texts::Texts;
 
@@ -73,16 +75,12 @@ pub struct Limited<'a> {
 }
 
 impl<'a> Limited<'a> {
-    pub(super) fn new(mut bound: Bound<'a>, vars: &[Value], evaluator: &'a dyn Evaluator) -> Self {
+    pub(super) fn new(mut bound: Bound<'a>, evaluator: &'a dyn Evaluator) -> Self {
         bound.units = UNITS;
-        let jq = bound.jq;
         let mut left = SMALL;
-        let used = jq.vars.iter().zip(vars);
-        let is_small = used
-            .filter(|(name, _)| jq.names.contains(*name))
-            .all(|(_, value)| fits(value, &mut left));
+        let is_small = bound.vars.iter().all(|val| fits(val, &mut left));
         Self {
-            room: (jq.is_bounded() && is_small).then_some(left),
+            room: (bound.jq.is_bounded() && is_small).then_some(left),
             bound,
             evaluator,
             texts: OnceCell::new(),
@@ -93,7 +91,7 @@ impl<'a> Limited<'a> {
     ///
     /// # Errors
     /// Errors that the program raises, values that JSON cannot express, and limits.
-    pub fn all(&self, input: Value) -> Result<Vec<Value>, JqError> {
+    pub fn all(&self, input: &Value) -> Result<Vec<Value>, JqError> {
         self.run(input, false)
     }
 
@@ -101,22 +99,23 @@ impl<'a> Limited<'a> {
     ///
     /// # Errors
     /// As [`Limited::all`], and if there is no output or more than one.
-    pub fn one(&self, input: Value) -> Result<Value, JqError> {
+    pub fn one(&self, input: &Value) -> Result<Value, JqError> {
         self.run(input, true).map(first)
     }
 
-    fn run(&self, input: Value, only: bool) -> Result<Vec<Value>, JqError> {
-        let text = if self.room.is_some_and(|mut left| fits(&input, &mut left)) {
-            let input = to_val(input);
-            let found = self.bound.values(input.clone(), only);
-            if !is_over(&found) {
-                return found;
+    fn run(&self, input: &Value, only: bool) -> Result<Vec<Value>, JqError> {
+        let demand = &self.bound.jq.demands.input;
+        let needed = part(input, demand);
+        if self.room.is_some_and(|mut left| fits(&needed, &mut left)) {
+            let found = self.bound.values(needed, only);
+            match &found {
+                Err(error) if error.limit == Some(Limit::Steps) => {}
+                // Its message may show the rest.
+                Err(_) if !demand.whole => return self.bound.values(part(input, &WHOLE), only),
+                _ => return found,
             }
-            to_value(input).unwrap_or_default().to_string()
-        } else {
-            // A long input is not kept beside its text.
-            input.to_string()
-        };
+        }
+        let text = input.to_string();
         let found = self.evaluate(&[], &[text.into()], only)?.pop();
         let found = found.ok_or_else(|| self.bound.jq.fault("it was not run"))?;
         found.map_err(|why| self.bound.jq.fault(&why))
@@ -248,7 +247,7 @@ impl<'a> Limited<'a> {
 
     fn texts(&self) -> &[String] {
         self.texts.get_or_init(|| {
-            let text = |val: &jaq_json::Val| to_value(val.clone()).unwrap_or_default().to_string();
+            let text = |val: &Val| to_value(val.clone()).unwrap_or_default().to_string();
             self.bound.vars.iter().map(text).collect()
         })
     }
@@ -257,7 +256,7 @@ impl<'a> Limited<'a> {
 /// An output of a program.
 enum Output {
     /// As it ran here.
-    Val(jaq_json::Val),
+    Val(Val),
     /// As the evaluator returned it.
     Value(Value),
 }
@@ -294,21 +293,20 @@ fn first(mut values: Vec<Value>) -> Value {
 }
 
 /// Deducts the size of a value from the remaining budget. Returns false if the budget is too small.
-fn fits(value: &Value, left: &mut usize) -> bool {
-    let size = match value {
-        Value::String(text) => text.len(),
+fn fits(val: &Val, left: &mut usize) -> bool {
+    let size = match val {
+        Val::TStr(text) | Val::BStr(text) => text.len(),
         _ => 8,
     };
     let Some(rest) = left.checked_sub(size) else {
         return false;
     };
     *left = rest;
-    match value {
-        Value::Array(items) => items.iter().all(|item| fits(item, left)),
-        Value::Object(map) => map.iter().all(|(key, item)| {
-            *left = left.saturating_sub(key.len());
-            fits(item, left)
-        }),
+    match val {
+        Val::Arr(items) => items.iter().all(|item| fits(item, left)),
+        Val::Obj(object) => object
+            .iter()
+            .all(|(key, item)| fits(key, left) && fits(item, left)),
         _ => true,
     }
 }
@@ -354,7 +352,7 @@ mod tests {
         let noted = Noted::default();
         let jq = Jq::compile("p", source, &["v"]).unwrap();
         let mut limited = jq.limited(&[json!([1, 2])], &noted).unwrap();
-        let by_value = limited.all(input.clone());
+        let by_value = limited.all(&input);
         let by_text = limited.all_of_each(&[input.to_string().into()]);
         assert_eq!(by_value, by_text.map(|mut found| found.remove(0)));
         let found = json!(by_value.unwrap());

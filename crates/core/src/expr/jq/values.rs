@@ -29,6 +29,28 @@ pub(crate) fn to_val(value: Value) -> Val {
     }
 }
 
+/// Returns what is needed of a JSON value; the rest is not copied.
+pub(crate) fn part(value: &Value, demand: &Demand) -> Val {
+    match value {
+        Value::Null => Val::Null,
+        Value::Bool(flag) => Val::Bool(*flag),
+        Value::Number(number) => Val::Num(to_num(number)),
+        Value::String(text) => Val::utf8_str(text.clone()),
+        Value::Array(items) => {
+            let inside = demand.items().into_iter();
+            let needed = inside.flat_map(|inside| items.iter().map(|item| part(item, inside)));
+            needed.collect()
+        }
+        Value::Object(map) => {
+            let field = |(key, value): (&String, &Value)| {
+                let needed = part(value, demand.field(key)?);
+                Some((Val::utf8_str(key.clone()), needed))
+            };
+            Val::obj(map.iter().filter_map(field).collect())
+        }
+    }
+}
+
 /// Returns what is needed of the value of a JSON text; the rest is skipped.
 ///
 /// # Errors
@@ -331,6 +353,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn copies_the_part_that_it_reads(value in crate::expr::sample::json()) {
+            for demand in [&WHOLE, &Demand::default(), &Demand::of_fields(["a", "b"].map(str::to_owned))] {
+                let read = read(&value.to_string(), demand).unwrap();
+                prop_assert_eq!(part(&value, demand), read);
+            }
+        }
+
         #[test]
         fn reads_what_is_written(value in crate::expr::sample::json()) {
             let val = read(&value.to_string(), &WHOLE).unwrap();

@@ -47,7 +47,7 @@ impl Program {
         scope: &Map<String, Value>,
         evaluator: &dyn Evaluator,
     ) -> Result<Vec<Value>, JqError> {
-        self.limited(scope, evaluator)?.all(input)
+        self.limited(scope, evaluator)?.all(&input)
     }
 
     /// Returns the only output.
@@ -60,7 +60,7 @@ impl Program {
         scope: &Map<String, Value>,
         evaluator: &dyn Evaluator,
     ) -> Result<Value, JqError> {
-        self.limited(scope, evaluator)?.one(input)
+        self.limited(scope, evaluator)?.one(&input)
     }
 
     /// Returns the program with the values of its variables, for many inputs.
@@ -72,7 +72,8 @@ impl Program {
         scope: &Map<String, Value>,
         evaluator: &'a dyn Evaluator,
     ) -> Result<Limited<'a>, JqError> {
-        self.jq.limited(&self.values(scope), evaluator)
+        let values = self.vars.iter().map(|name| scope.get(name).unwrap_or(&Value::Null));
+        self.jq.limited(&values.collect::<Vec<_>>(), evaluator)
     }
 }
 

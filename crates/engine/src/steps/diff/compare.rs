@@ -219,5 +219,5 @@ fn read_again(
 ) -> Result<Compared, String> {
     let text = reader.read(place).map_err(|outcome| outcome.message)?;
     let value = json::parse_bytes(text).map_err(|error| error.to_string())?;
-    Compared::of(program.one(value).map_err(|error| error.to_string())?)
+    Compared::of(program.one(&value).map_err(|error| error.to_string())?)
 }

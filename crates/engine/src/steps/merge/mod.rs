@@ -59,8 +59,8 @@ pub(crate) fn merge(ctx: &mut BatchContext<'_>, out: &str, step: &MergeStep) -> 
         let text = reader.read(index.spots[spot as usize].place)?;
         if !corrections.is_empty() {
             let record = json::parse_bytes(text).map_err(parse_failure)?;
-            let key = key_text(&bound.one(record.clone()).map_err(parse_failure)?)?;
-            let key_of = |record: &Value| key_text(&bound.one(record.clone()).ok()?).ok();
+            let key = key_text(&bound.one(&record).map_err(parse_failure)?)?;
+            let key_of = |record: &Value| key_text(&bound.one(record).ok()?).ok();
             if let Some(corrected) = corrections.apply(&key, record, &key_of) {
                 *text = corrected.to_string().into_bytes();
             }

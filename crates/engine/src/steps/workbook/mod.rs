@@ -14,7 +14,7 @@ use milepost_formats::xlsx::XlsxInfo;
 
 use super::batch_context::{BatchContext, StepReport, StepResult, parse_failure};
 use super::cancel::CancellableSink;
-use super::{files, values};
+use super::files;
 
 #[cfg(debug_assertions)]
 pub use declared::workbook_schema;
@@ -36,7 +36,7 @@ pub(crate) fn write(ctx: &mut BatchContext<'_>, out: &str, file: &Asset) -> Step
     for streamed in compiled.streamed() {
         names.remove(&streamed);
     }
-    let scope = values::named(ctx, &names)?;
+    let scope = ctx.scope.value_for(&names)?;
     let title = compiled.title(&scope, &*ctx.jq).map_err(parse_failure)?;
     let name = || {
         let workspace = ctx.base.get("workspace")?;

@@ -3,7 +3,7 @@
 use milepost_core::expr::json;
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::declared::{Column, Sheet, Workbook, WorkbookError};
 use milepost_core::expr::jq::{EvaluationInput, Evaluator, Jq, JqError, Limited};
@@ -64,31 +64,20 @@ impl Program {
 
     fn bind<'a>(
         &'a self,
-        scope: &Map<String, Value>,
+        scope: &Value,
         evaluator: &'a dyn Evaluator,
     ) -> Result<Limited<'a>, JqError> {
-        let values: Vec<Value> = self
-            .vars
-            .iter()
-            .map(|v| scope.get(v).cloned().unwrap_or(Value::Null))
-            .collect();
-        self.jq.limited(&values, evaluator)
+        let values = self.vars.iter().map(|name| scope.get(name).unwrap_or(&Value::Null));
+        self.jq.limited(&values.collect::<Vec<_>>(), evaluator)
     }
 
     /// Returns what it emits with the scope as its input.
     fn over(
         &self,
-        scope: &Map<String, Value>,
+        scope: &Value,
         evaluator: &dyn Evaluator,
     ) -> Result<Vec<Value>, JqError> {
-        let names = self.jq.names();
-        let whole = self.jq.takes_whole();
-        let input = scope
-            .iter()
-            .filter(|(name, _)| whole || names.contains(*name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        self.bind(scope, evaluator)?.all(Value::Object(input))
+        self.bind(scope, evaluator)?.all(scope)
     }
 }
 
@@ -221,7 +210,7 @@ impl CompiledWorkbook {
     /// When its program fails.
     pub(super) fn title(
         &self,
-        scope: &Map<String, Value>,
+        scope: &Value,
         evaluator: &dyn Evaluator,
     ) -> Result<Option<String>, JqError> {
         let Some(program) = &self.title else {
@@ -269,7 +258,7 @@ impl Programs {
     /// Returns the rows that `rows` emits over the scope; none for a streamed sheet.
     pub(super) fn rows(
         &self,
-        scope: &Map<String, Value>,
+        scope: &Value,
         evaluator: &dyn Evaluator,
     ) -> Result<Vec<Value>, JqError> {
         let Some(program) = &self.rows else {
@@ -284,7 +273,7 @@ impl<'a> Rows<'a> {
         file: &'a str,
         sheet: &'a Sheet,
         programs: &'a Programs,
-        scope: &Map<String, Value>,
+        scope: &Value,
         evaluator: &'a dyn Evaluator,
     ) -> Result<Self, JqError> {
         let cells = programs
@@ -381,7 +370,7 @@ impl<'a> Rows<'a> {
             out[at] = match &mut computed {
                 Some(computed) => computed.next().unwrap_or_default(),
                 None => bound
-                    .one(row.clone())
+                    .one(row)
                     .map_err(|error| self.wrong(at, number, error.to_string()))?,
             };
         }
@@ -395,17 +384,14 @@ impl<'a> Rows<'a> {
     /// When a limit ends a program.
     fn all_at_once(&mut self, rows: &[Value]) -> Result<Option<Vec<Vec<Value>>>, JqError> {
         let is_joined = self.together.is_some();
-        let reads = &self.programs.together;
         let alone = self.cells.iter_mut().flatten();
         let Some(program) = self.together.iter_mut().chain(alone).next() else {
             return Ok(None);
         };
         let found: Result<Vec<Value>, _> = if program.at_once() == 0 {
-            let inputs = rows.iter().map(|row| read_of(reads.as_ref(), row));
-            inputs.map(|row| program.one(row)).collect()
+            rows.iter().map(|row| program.one(row)).collect()
         } else {
-            let inputs = rows.iter().map(|row| read_of(reads.as_ref(), row));
-            let inputs = inputs.map(|row| row.to_string().into());
+            let inputs = rows.iter().map(|row| row.to_string().into());
             let inputs: Vec<EvaluationInput<'_>> = inputs.collect();
             program.one_of_each(&[], &inputs)
         };
@@ -440,19 +426,6 @@ impl<'a> Rows<'a> {
             reason,
         }
     }
-}
-
-/// Returns what the joined programs read of a row. Converting a long row takes longer than running them.
-fn read_of(together: Option<&Program>, row: &Value) -> Value {
-    let (Some(program), Value::Object(fields)) = (together, row) else {
-        return row.clone();
-    };
-    if program.jq.takes_whole() {
-        return row.clone();
-    }
-    let read = program.jq.names().iter();
-    let read = read.filter_map(|name| Some((name.clone(), fields.get(name)?.clone())));
-    Value::Object(read.collect())
 }
 
 /// Returns the rows of a sheet without columns from an array of cells, or an array of such arrays.

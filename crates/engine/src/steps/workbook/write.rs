@@ -7,7 +7,7 @@ use milepost_core::base::texts::Texts;
 use milepost_core::expr::jq::{EvaluationInput, Evaluator};
 use milepost_core::expr::select::{ReadError, Select};
 use milepost_formats::xlsx::{XlsxError, XlsxInfo, XlsxWriter};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::declared::WorkbookError;
 use super::rows::{CompiledWorkbook, ROW, Rows};
@@ -63,7 +63,7 @@ pub struct WrittenSheet {
 /// When a program fails, records cannot be read, or the workbook cannot be written.
 pub fn write_workbook<W: Write + Seek + Send>(
     workbook: &CompiledWorkbook,
-    scope: &Map<String, Value>,
+    scope: &Value,
     feed: &mut Feed<'_>,
     info: &XlsxInfo<'_>,
     evaluator: &dyn Evaluator,

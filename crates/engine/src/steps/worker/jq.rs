@@ -45,7 +45,7 @@ impl JqWorkers {
         vars: &[Value],
     ) -> Result<Value, Outcome> {
         let limited = program.jq.limited(vars, self).map_err(parse_failure)?;
-        self.named(limited.one(input).map_err(parse_failure))
+        self.named(limited.one(&input).map_err(parse_failure))
     }
 
     /// Returns a result, or the outcome of the program that a limit ended meanwhile.

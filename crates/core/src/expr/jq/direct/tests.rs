@@ -241,7 +241,7 @@ fn runs_directly_as_jaq_does() {
 
 #[test]
 fn the_filters_of_the_project_run_directly() {
-    for name in ["question", "record", "report"] {
+    for name in ["question", "record", "report", "plans"] {
         let path = format!("{}/../../filters/{name}.jq", env!("CARGO_MANIFEST_DIR"));
         let source = std::fs::read_to_string(path).unwrap();
         let jq = Jq::compile(
