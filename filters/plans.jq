@@ -1,11 +1,11 @@
 # The plans of the storeys, in one pass over the records: `inputs` gives them one at a time.
-# Coordinates are metres of the model. All storeys share extent and scale, so that plans compare. Of a storey the largest
-# outlines are kept, so that memory is bounded; whatever is not drawn is counted, with its reason and the first names.
+# Coordinates are metres of the model. All storeys share the scale, and those that fill enough of it the extent, so that plans
+# compare. Of a storey the largest outlines are kept, so that memory is bounded; whatever is not drawn is counted, with its reason and the first names.
 
 def most: {shapes: 5000, names: 5};
 # Millimetres: the largest plan, and the smallest shape.
 def paper: {width: 170, height: 205, least: 0.3};
-def scales: [20, 50, 100, 200, 250, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 1000000, 10000000, 100000000, 1000000000];
+def scales: [20, 25, 50, 75, 100, 150, 200, 250, 300, 400, 500, 750, 1000, 1500, 2000, 5000, 10000, 20000, 50000, 100000, 1000000, 10000000, 100000000, 1000000000];
 
 # In the order of the legend. `light` fills what is seen from above, `line` is the outline of what is cut.
 # The colours differ in lightness as well, for readers who see few of them.
@@ -88,6 +88,14 @@ def extent:
 
 def record($s): {global_id: $s[7], name: $s[8]};
 
+# The extent of a storey: that of all, unless its shapes fill less than a third of it. Then it is theirs, so that no page is empty.
+def extent_in($frame):
+  if length == 0 then $frame
+  else {x0: (map(.[3]) | min), y0: (map(.[4]) | min), x1: (map(.[5]) | max), y1: (map(.[6]) | max)}
+    | if (.x1 - .x0) * (.y1 - .y0) * 3 > ($frame.x1 - $frame.x0) * ($frame.y1 - $frame.y0) then $frame
+      else {x0: (.x0 - 0.1), y0: (.y0 - 0.1), x1: (.x1 + 0.1), y1: (.y1 + 0.1)} end
+  end;
+
 # One storey: layers from the bottom up, the legend, and what is not drawn.
 def storey($frame; $scale):
   reduce .shapes[] as $s (. + {shapes: []};
@@ -97,9 +105,11 @@ def storey($frame; $scale):
     then left_out("smaller than \(paper.least) mm on paper"; record($s))
     else .shapes += [$s] end)
   | (reduce .shapes[] as $s ({}; .[$s[1] + " " + $s[0]] += [$s])) as $groups
+  | (.shapes | extent_in($frame)) as $box
   | {
       storey, elevation_m, elements,
       drawn: (.shapes | length),
+      extent: ([$box.x0 - $frame.dx, $box.y0 - $frame.dy, $box.x1 - $frame.dx, $box.y1 - $frame.dy] | map(exact)),
       layers: [
         ("below", "above", "cut") as $view
         | layers[$view][] as $class
@@ -151,14 +161,13 @@ $params.review_below as $below
     | (first(scales[] | select(. >= $least)) // scales[-1]) as $scale
     # Renderers of SVG keep about seven digits: coordinates of a map begin at the corner of the plan.
     | ([$box.x0, $box.y0 | fabs] | max > 10000) as $far
-    | ($box + {far: $far, dx: ($box.x0 | floor), dy: ($box.y0 | floor)}) as $frame
+    | ($box + {far: $far, dx: (if $far then $box.x0 | floor else 0 end), dy: (if $far then $box.y0 | floor else 0 end)}) as $frame
     | map(storey($frame; $scale)) as $storeys
     | {
         drawn: ($storeys | map(.drawn) | add),
         elements: ($storeys | map(.elements) | add),
         scale: $scale,
-        extent: (if $far then [$box.x0 - $frame.dx, $box.y0 - $frame.dy, $box.x1 - $frame.dx, $box.y1 - $frame.dy]
-          else [$box.x0, $box.y0, $box.x1, $box.y1] end | map(exact)),
+        extent: ([$box.x0 - $frame.dx, $box.y0 - $frame.dy, $box.x1 - $frame.dx, $box.y1 - $frame.dy] | map(exact)),
         # About 40 mm on paper.
         bar_m: first((1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10000, 100000, 1000000, 10000000, 100000000) | select(. >= $scale * 0.025)),
         storeys: $storeys

@@ -88,7 +88,7 @@ fn a_plan_shows_each_class_and_names_what_it_does_not_show() {
         "drawn": 5, "elements": 9, "scale": 50, "extent": [0.0, 0.0, 8.0, 5.0], "bar_m": 2,
         "storeys": [
             {
-                "storey": "EG <1>", "elevation_m": 0.5, "elements": 8, "drawn": 5,
+                "storey": "EG <1>", "elevation_m": 0.5, "elements": 8, "drawn": 5, "extent": [0.0, 0.0, 8.0, 5.0],
                 "layers": [
                     layer("slab", "below", json!(["#f0f2f4", "#98a2ac", 0.1, []]),
                         named("slab", "M0,0,8,0,8,5,0,5ZM5.5,3,5.5,4,6.5,4,6.5,3Z")),
@@ -114,7 +114,8 @@ fn a_plan_shows_each_class_and_names_what_it_does_not_show() {
                 ]
             },
             {
-                "storey": "EG <1>", "elevation_m": 3.5, "elements": 1, "drawn": 0, "layers": [], "legend": [],
+                "storey": "EG <1>", "elevation_m": 3.5, "elements": 1, "drawn": 0, "extent": [0.0, 0.0, 8.0, 5.0],
+                "layers": [], "legend": [],
                 "not_drawn": [
                     {"reason": "without an outline in the geometry", "count": 1, "first": ["name of upstairs"]}
                 ]
@@ -178,6 +179,37 @@ fn a_model_on_a_map_is_drawn_from_its_own_corner() {
     assert_eq!(
         elements[1]["path"],
         "M5.125,0.5,9.125,0.5,9.125,1.0,5.125,1.0Z"
+    );
+}
+
+#[test]
+fn a_storey_that_fills_little_of_the_plan_has_its_own_extent() {
+    let hall = |x0: f64, x1: f64| outline("cut", &rectangle([x0, 0.0, x1, 10.0]));
+    let above = |id: &str, height: f64, outline: &Value| {
+        let mut element = element(id, "external_wall", 0.9, outline);
+        element["storey_elevation_m"] = json!(height);
+        element
+    };
+    let records = [
+        above("ground", 0.0, &hall(0.0, 30.0)),
+        above("upper", 4.0, &hall(0.0, 11.0)),
+        above("shed", 8.0, &hall(24.0, 30.0)),
+    ];
+    let plans = make(&records, fixture::scope()).plans;
+    let extents: Vec<&Value> = plans["storeys"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|storey| &storey["extent"])
+        .collect();
+    assert_eq!(plans["extent"], json!([0.0, 0.0, 30.0, 10.0]));
+    assert_eq!(
+        extents,
+        [
+            &json!([0.0, 0.0, 30.0, 10.0]),
+            &json!([0.0, 0.0, 30.0, 10.0]),
+            &json!([23.9, -0.1, 30.1, 10.1])
+        ]
     );
 }
 

@@ -24,6 +24,9 @@ pub(in crate::ifc) struct Figures {
     pub(in crate::ifc) height_m: Option<f64>,
     /// Along the longest axis of the element.
     pub(in crate::ifc) length_m: Option<f64>,
+    /// Along the longer and the shorter of the axes of the element that lie in the plan.
+    #[serde(skip)]
+    plan: Option<[f64; 2]>,
     /// Why there is no volume.
     pub(in crate::ifc) problem: Option<&'static str>,
     pub(in crate::ifc) outline: Option<Outline>,
@@ -68,6 +71,7 @@ impl Figures {
             main_side_area_m2: None,
             height_m: None,
             length_m: None,
+            plan: None,
             problem: Some(problem),
             outline: None,
         }
@@ -80,8 +84,10 @@ impl Figures {
             top_area: self.top_area_m2,
             main_side_area: self.main_side_area_m2,
             side_area: self.side_area_m2,
+            surface: self.surface_area_m2,
             height: self.height_m,
             length: self.length_m,
+            plan: self.plan,
         }
     }
 
@@ -95,6 +101,7 @@ impl Figures {
         let mut figures = Self {
             height_m: Some(round(extents.height)),
             length_m: Some(round(extents.length)),
+            plan: Some(extents.plan),
             ..Self::without_mesh(OPEN)
         };
         let simple = match (problem, boundary(mesh)) {
@@ -240,6 +247,8 @@ fn main_direction(faces: &[Vector], both: bool) -> Option<Vector> {
 struct Extents {
     height: f64,
     length: f64,
+    /// Of the axes that lie in the plan, the longer first.
+    plan: [f64; 2],
     /// Of the sides of the box.
     longest: f64,
     /// Of the box along the axes of the world.
@@ -259,10 +268,16 @@ impl Extents {
         };
         let world = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
         let sizes = world.map(along);
-        let [first, second, third] = axes(faces).unwrap_or(world);
+        let mut axes = axes(faces)
+            .unwrap_or(world)
+            .map(|axis| (axis[2].abs(), along(axis)));
+        // The steepest last.
+        axes.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let [first, second, third] = axes.map(|(_, length)| length);
         Self {
             height: sizes[2],
-            length: along(first).max(along(second)).max(along(third)),
+            length: first.max(second).max(third),
+            plan: [first.max(second), first.min(second)],
             longest: sizes.iter().copied().fold(0.0, f64::max),
             box_volume: sizes.iter().product(),
         }

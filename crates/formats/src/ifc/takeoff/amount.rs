@@ -81,7 +81,7 @@ pub(super) struct Amount {
     pub(super) stated: Option<f64>,
     pub(super) property: Option<(f64, String)>,
     pub(super) geometry: Option<f64>,
-    /// The geometry agrees with the element's own dimensions.
+    /// The geometry agrees with the element's own dimensions, or with another stated figure.
     pub(super) confirmed: bool,
     /// Units that tools confuse with that of the amount, and how many times larger its figures are.
     pub(super) confused: &'static [(&'static str, f64)],
@@ -128,11 +128,14 @@ impl Amount {
         }
         let right = figures.iter().find(|(figure, _)| !wrong(*figure));
         // A figure that is right in another unit confirms the geometry as well.
-        let unit = self.geometry.and_then(|geometry| {
-            let first = figures.first()?.0;
-            let mut units = self.confused.iter();
-            units.find(|(_, times)| (first / times - geometry).abs() <= SAME * geometry)
-        });
+        let unit = self
+            .geometry
+            .filter(|_| !self.confirmed)
+            .and_then(|geometry| {
+                let first = figures.first()?.0;
+                let mut units = self.confused.iter();
+                units.find(|(_, times)| (first / times - geometry).abs() <= SAME * geometry)
+            });
         let geometry = self.geometry.filter(|_| self.confirmed || unit.is_some());
         let taken = match (&self.judge, right, geometry) {
             (Some(_), Some(right), _) => Some(right.clone()),

@@ -18,9 +18,13 @@ pub(super) struct Measured {
     pub(super) main_side_area: Option<f64>,
     /// All vertical faces.
     pub(super) side_area: Option<f64>,
+    /// All faces.
+    pub(super) surface: Option<f64>,
     pub(super) height: Option<f64>,
     /// Along the longest axis.
     pub(super) length: Option<f64>,
+    /// Along the longer and the shorter of the axes that lie in the plan.
+    pub(super) plan: Option<[f64; 2]>,
 }
 
 /// What the model says of an element's amounts.
@@ -189,11 +193,11 @@ impl Claims<'_> {
         implausible: &mut Vec<Implausible>,
     ) -> Option<(AreaKind, (f64, FigureSource))> {
         let shape = Shape::of(self.ifc_type);
-        // Panes behind one another are seen once.
+        // Panes and leaves behind one another are seen once.
         let box_side = measured
             .height
-            .zip(measured.length)
-            .map(|(it, length)| it * length);
+            .zip(measured.plan)
+            .map(|(it, [length, _])| it * length);
         let side = measured.main_side_area.zip(box_side);
         let side = side.map(|(it, most)| (AreaKind::NetSide, it.min(most)));
         let top = measured.top_area.map(|it| (AreaKind::NetFootprint, it));
@@ -212,9 +216,9 @@ impl Claims<'_> {
         let half = half.filter(|_| matches!(seen, Some((AreaKind::NetSide, _))));
         let kind_of = |figure: &Figure| match (self.kind(shape, figure), seen) {
             (AreaKind::NotStated, Some((kind, area))) => {
-                let same = |it: f64| (figure.value - it).abs() <= SAME * it;
+                let is_of = |it: f64| same(figure.value, it);
                 // An area of unknown faces counts only if the geometry tells them, or tells nothing.
-                (same(area) || half.is_some_and(same)).then_some(kind)
+                (is_of(area) || half.is_some_and(is_of)).then_some(kind)
             }
             (AreaKind::Surface, Some(_)) => None,
             (kind, _) => Some(kind),
@@ -227,7 +231,8 @@ impl Claims<'_> {
         let property = known(&self.properties.area);
         let kind = stated.as_ref().or(property.as_ref()).map(|it| it.0);
         let kind = kind.or(seen.map(|it| it.0))?;
-        let judge = seen.and_then(|(_, area)| {
+        let surface = measured.surface.filter(|_| kind == AreaKind::Surface);
+        let judge = surface.or(seen.map(|it| it.1)).and_then(|area| {
             let gross = matches!(kind, AreaKind::GrossSide | AreaKind::GrossFootprint);
             let most =
                 area.max(half.unwrap_or_default()) * if gross { FACTOR / OPEN } else { FACTOR };
@@ -238,13 +243,38 @@ impl Claims<'_> {
             unit: "m²",
             stated: stated.map(|it| it.1),
             property: property.filter(|it| it.0 == kind).map(|it| (it.1, it.2)),
-            geometry: seen.map(|it| it.1),
-            confirmed: false,
+            geometry: surface.or(seen.map(|it| it.1)),
+            confirmed: seen
+                .is_some_and(|(_, area)| self.quantities.areas.iter().any(|it| same(*it, area))),
             confused: AREA_UNITS,
             judge,
         };
         let (area, from) = amount.settle(implausible)?;
         Some((kind, (area, from)))
+    }
+
+    /// The length that the geometry measures, and what judges a length.
+    fn length(&self, measured: &Measured) -> (Option<f64>, Option<Judge>) {
+        let judge = |least: f64, most: f64| {
+            Judge::new(
+                least / FACTOR,
+                most * FACTOR,
+                "the geometry says",
+                most,
+                "m",
+            )
+        };
+        // A wall may be higher than it is long, and thicker.
+        if self.ifc_type.starts_with("IfcWall") {
+            let judged = measured.plan.and_then(|[most, least]| judge(least, most));
+            return (measured.plan.map(|it| it[0]), judged);
+        }
+        // What is bent is longer than its box, as most railings are.
+        let straight = Shape::of(self.ifc_type) == Shape::Linear && self.ifc_type != "IfcRailing";
+        let length = measured.length.filter(|_| straight);
+        let judged =
+            length.and_then(|length| judge(length.min(measured.height.unwrap_or(length)), length));
+        (length, judged)
     }
 
     /// What a stated area is of.
@@ -260,49 +290,44 @@ impl Claims<'_> {
             (AreaName::Surface, _) => AreaKind::Surface,
             (AreaName::Net, Shape::Flat) => AreaKind::NetFootprint,
             (AreaName::Gross, Shape::Flat) => AreaKind::GrossFootprint,
-            // Nothing is cut out of them.
-            (AreaName::Plain, Shape::Upright) if opening => AreaKind::NetSide,
+            // Nothing is cut out of them; but the property is of all their faces.
+            (AreaName::Plain, Shape::Upright) if opening && figure.from.is_empty() => {
+                AreaKind::NetSide
+            }
             _ => AreaKind::NotStated,
         }
     }
 }
 
+/// Whether two figures are of the same amount.
+fn same(one: f64, other: f64) -> bool {
+    (one - other).abs() <= SAME * other
+}
+
 /// The figures to count of an element.
 pub(super) fn of(claims: &Claims, measured: Option<&Measured>) -> Takeoff {
-    let shape = Shape::of(claims.ifc_type);
     let measured = measured.copied().unwrap_or_default();
     let property = |figure: &Option<Figure>| figure.as_ref().map(|it| (it.value, it.from.clone()));
     let value = |figure: &Option<Figure>| figure.as_ref().map(|it| it.value);
     let mut implausible = Vec::new();
     let own = claims.dimensions();
+    let confirms = |it: &f64| measured.volume.is_some_and(|volume| same(*it, volume));
     let volume = Amount {
         quantity: "volume",
         unit: "m³",
         stated: value(&claims.quantities.volume),
         property: property(&claims.properties.volume),
         geometry: measured.volume,
-        confirmed: own
-            .zip(measured.volume)
-            .is_some_and(|(own, volume)| own.agrees(volume)),
+        confirmed: claims.quantities.volumes.iter().any(confirms)
+            || own
+                .zip(measured.volume)
+                .is_some_and(|(own, volume)| own.agrees(volume)),
         confused: VOLUME_UNITS,
         judge: claims.volume_judge(&measured),
     };
     let volume = volume.settle(&mut implausible);
     let area = claims.area(&measured, &mut implausible);
-    // What is bent is longer than its box, as most railings are.
-    let bent = claims.ifc_type == "IfcRailing";
-    let straight = shape == Shape::Linear && !bent || claims.ifc_type.starts_with("IfcWall");
-    let length = measured.length.filter(|_| straight);
-    let judge = length.and_then(|length| {
-        let least = length.min(measured.height.unwrap_or(length));
-        Judge::new(
-            least / FACTOR,
-            length * FACTOR,
-            "the geometry says",
-            length,
-            "m",
-        )
-    });
+    let (length, judge) = claims.length(&measured);
     let length = Amount {
         quantity: "length",
         unit: "m",

@@ -41,8 +41,10 @@ const WALL: Measured = Measured {
     top_area: Some(1.0),
     main_side_area: Some(15.0),
     side_area: Some(31.2),
+    surface: Some(33.2),
     height: Some(3.0),
     length: Some(5.0),
+    plan: Some([5.0, 0.2]),
 };
 
 /// A slab of 10 m by 4 m by 0.2 m.
@@ -51,8 +53,10 @@ const SLAB: Measured = Measured {
     top_area: Some(40.0),
     main_side_area: Some(2.0),
     side_area: Some(5.6),
+    surface: Some(85.6),
     height: Some(0.2),
     length: Some(10.0),
+    plan: Some([10.0, 4.0]),
 };
 
 #[test]
@@ -289,4 +293,107 @@ fn a_railing_may_be_longer_than_its_box() {
     };
     assert_eq!(railing(&[("Length", 12.5)]), [json!(12.5), json!([])]);
     assert_eq!(railing(&[]), [json!(null), json!([])]);
+}
+
+/// A pier of 1 m by 3.4 m of two leaves, whose sides are seen behind one another.
+#[test]
+fn a_wall_may_be_higher_than_long() {
+    let pier = Measured {
+        volume: Some(0.7),
+        top_area: Some(0.2),
+        main_side_area: Some(6.8),
+        side_area: Some(15.0),
+        surface: Some(15.4),
+        height: Some(3.4),
+        length: Some(3.4),
+        plan: Some([1.0, 0.3]),
+    };
+    let found = counted(
+        "IfcWall",
+        &[("Length", 0.965), ("NetSideArea", 3.3)],
+        &[],
+        Some(pier),
+    );
+    assert_eq!(
+        found,
+        json!({
+            "volume_m3": 0.7, "volume_from": "geometry",
+            "area_m2": 3.3, "area_kind": "net side", "area_from": "quantity set",
+            "length_m": 0.965, "length_from": "quantity set", "height_m": 3.4, "height_from": "geometry",
+            "implausible": []
+        })
+    );
+    let found = counted("IfcWall", &[], &[], Some(pier));
+    assert_eq!(
+        (&found["length_m"], &found["area_m2"]),
+        (&json!(1.0), &json!(3.4))
+    );
+}
+
+/// The columns of an office: their surface is stated as 8,804 m².
+#[test]
+fn a_surface_is_judged_by_all_faces() {
+    let column = Measured {
+        surface: Some(1.9),
+        ..WALL
+    };
+    let surface = |area: f64| {
+        let found = counted(
+            "IfcColumn",
+            &[("OuterSurfaceArea", area)],
+            &[],
+            Some(column),
+        );
+        let taken = found["implausible"][0]["taken"].clone();
+        (
+            found["area_m2"].clone(),
+            found["implausible"][0]["geometry"].clone(),
+            taken,
+        )
+    };
+    assert_eq!(surface(1.7), (json!(1.7), Value::Null, Value::Null));
+    assert_eq!(surface(8803.945), (Value::Null, json!(1.9), Value::Null));
+}
+
+/// A part of a floor states the net volume and the net area of the whole floor, and its own gross volume and area.
+#[test]
+fn another_stated_figure_confirms_the_geometry() {
+    let quantities = [
+        ("NetVolume", 521.6),
+        ("GrossVolume", 8.01),
+        ("NetArea", 2608.0),
+        ("GrossArea", 40.1),
+    ];
+    let found = counted("IfcSlab", &quantities, &[], Some(SLAB));
+    let counts = ["volume_m3", "volume_from", "area_m2", "area_from"].map(|key| found[key].clone());
+    assert_eq!(
+        counts,
+        [
+            json!(8.0),
+            json!("geometry"),
+            json!(40.0),
+            json!("geometry")
+        ]
+    );
+    let taken: Vec<&Value> = found["implausible"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["taken"])
+        .collect();
+    assert_eq!(taken, [&json!("geometry"), &json!("geometry")]);
+}
+
+/// Revit states the area of all faces of a window in its properties, and that of the opening in its quantities.
+#[test]
+fn the_property_of_a_window_is_not_the_area_of_its_opening() {
+    let found = counted("IfcWindow", &[("Area", 1.75)], &[("Area", 4.35)], None);
+    assert_eq!(
+        [
+            &found["area_m2"],
+            &found["area_kind"],
+            &found["implausible"]
+        ],
+        [&json!(1.75), &json!("net side"), &json!([])]
+    );
 }

@@ -28,6 +28,9 @@ pub(crate) enum FigureName {
     CrossSection,
 }
 
+/// The most figures of one amount that are kept beside the best.
+const OTHERS: usize = 8;
+
 /// The most letters of a name that is looked up.
 const LONGEST: usize = 24;
 
@@ -84,6 +87,9 @@ pub(crate) struct Figure {
 pub(crate) struct Figures {
     pub(crate) volume: Option<Figure>,
     pub(crate) area: Option<Figure>,
+    /// The figures that are not the best.
+    pub(crate) volumes: Vec<f64>,
+    pub(crate) areas: Vec<f64>,
     pub(crate) length: Option<Figure>,
     pub(crate) height: Option<f64>,
     pub(crate) width: Option<f64>,
@@ -107,12 +113,12 @@ impl Figures {
 
     /// Adds a figure, unless there is one that is as good.
     pub(crate) fn offer(&mut self, name: FigureName, value: f64, from: impl FnOnce() -> String) {
-        let slot = match name {
+        let (slot, others) = match name {
             FigureName::NetVolume | FigureName::GrossVolume | FigureName::Volume => {
-                &mut self.volume
+                (&mut self.volume, Some(&mut self.volumes))
             }
-            FigureName::Area(_) => &mut self.area,
-            FigureName::Length => &mut self.length,
+            FigureName::Area(_) => (&mut self.area, Some(&mut self.areas)),
+            FigureName::Length => (&mut self.length, None),
             FigureName::Height
             | FigureName::Width
             | FigureName::Depth
@@ -127,12 +133,19 @@ impl Figures {
                 return;
             }
         };
-        if slot.as_ref().is_none_or(|there| name < there.name) {
-            *slot = Some(Figure {
+        let is_better = slot.as_ref().is_none_or(|there| name < there.name);
+        let other = if is_better {
+            let best = Figure {
                 value,
                 name,
                 from: from(),
-            });
+            };
+            slot.replace(best).map(|it| it.value)
+        } else {
+            Some(value)
+        };
+        if let Some(others) = others.filter(|it| it.len() < OTHERS) {
+            others.extend(other);
         }
     }
 
