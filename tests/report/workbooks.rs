@@ -17,7 +17,12 @@ fn write(
     records: Value,
     info: &XlsxInfo,
 ) -> Result<(Vec<u8>, Vec<WrittenSheet>), WorkbookError> {
-    let names: Vec<&str> = scope.as_object().unwrap().keys().map(String::as_str).collect();
+    let names: Vec<&str> = scope
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
     let workbook = Workbook::parse("w.toml", text)?.compile(&names)?;
     let records = records.to_string();
     let mut out = Cursor::new(Vec::new());

@@ -6,8 +6,8 @@ use std::cell::OnceCell;
 use jaq_json::Val;
 use serde_json::Value;
 
-use super::fault::{JqError, Limit};
 use super::direct::demand::WHOLE;
+use super::fault::{JqError, Limit};
 use super::values::{part, to_value, write};
 use super::{Bound, Jq};
 use crate::base::texts::Texts;

@@ -72,7 +72,10 @@ impl Program {
         scope: &Map<String, Value>,
         evaluator: &'a dyn Evaluator,
     ) -> Result<Limited<'a>, JqError> {
-        let values = self.vars.iter().map(|name| scope.get(name).unwrap_or(&Value::Null));
+        let values = self
+            .vars
+            .iter()
+            .map(|name| scope.get(name).unwrap_or(&Value::Null));
         self.jq.limited(&values.collect::<Vec<_>>(), evaluator)
     }
 }

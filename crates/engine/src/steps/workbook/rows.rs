@@ -67,16 +67,15 @@ impl Program {
         scope: &Value,
         evaluator: &'a dyn Evaluator,
     ) -> Result<Limited<'a>, JqError> {
-        let values = self.vars.iter().map(|name| scope.get(name).unwrap_or(&Value::Null));
+        let values = self
+            .vars
+            .iter()
+            .map(|name| scope.get(name).unwrap_or(&Value::Null));
         self.jq.limited(&values.collect::<Vec<_>>(), evaluator)
     }
 
     /// Returns what it emits with the scope as its input.
-    fn over(
-        &self,
-        scope: &Value,
-        evaluator: &dyn Evaluator,
-    ) -> Result<Vec<Value>, JqError> {
+    fn over(&self, scope: &Value, evaluator: &dyn Evaluator) -> Result<Vec<Value>, JqError> {
         self.bind(scope, evaluator)?.all(scope)
     }
 }
