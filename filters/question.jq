@@ -23,7 +23,7 @@ def underground:
 
 # Whether a text names a material: it has letters, and is no placeholder or hatch of an authoring tool.
 def names_material:
-  test("\\p{L}") and (test("^ *(material|n/?a|none|undefined|<.*>|leer|solid|massiv|raster .*|(default|domyśln.|standaard|standard) .*|.* (по умолчанию|por defecto|par défaut|predefinit.)) *$"; "i") | not);
+  test("\\p{L}") and (test("^ *(material|n/?a|none|undefined|unknown|unbekannt|onbekend|inconnu|background fill|foreground fill|背景|既定の.*|<.*>|leer|solid|massiv|raster .*|(default|domyśln.|standaard|standard) .*|.* (по умолчанию|por defecto|par défaut|predefinit.)) *$"; "i") | not);
 
 # Properties that name the material, in the languages of authoring tools.
 def material_properties: {

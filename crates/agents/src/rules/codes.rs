@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 
+/// The name of the Dutch system NL/SfB, as [`letters`] writes it.
+const NL_SFB: &str = "nlsfb";
+
 /// A code that a model's author gave to an element, with its system if the model names it.
 #[derive(Debug, PartialEq)]
 pub(super) struct ClassReference<'a> {
@@ -39,10 +42,22 @@ impl<'a> ClassReference<'a> {
             None => (None, pattern),
         };
         let of_system = system.is_none_or(|system| {
-            self.system
-                .is_some_and(|own| letters(own).contains(&letters(system)))
+            let system = letters(system);
+            self.system.is_some_and(|own| {
+                letters(own).contains(&system)
+                    || (system == NL_SFB && self.is_nl_sfb_in_assembly_code(own))
+            })
         });
         of_system && glob(code, self.code)
+    }
+
+    /// Whether it is a code of NL/SfB in Revit's property *Assembly Code*, which is read as Uniformat: Dutch offices write
+    /// `31.20` there, and codes of Uniformat begin with a letter.
+    fn is_nl_sfb_in_assembly_code(&self, system: &str) -> bool {
+        let mut code = self.code.chars();
+        letters(system) == "uniformat"
+            && code.by_ref().take(2).filter(char::is_ascii_digit).count() == 2
+            && code.next() == Some('.')
     }
 }
 
@@ -73,6 +88,10 @@ mod tests {
         assert!(!fits(din, "NL/SfB: 33*"));
         assert!(fits(sfb.clone(), "NL/SfB: 31*") && fits(sfb, "31.*"));
         assert!(fits(json!("Ss_25_10_30"), "Ss_25*"));
+        let revit = json!({"system": "Uniformat", "code": "31.20"});
+        assert!(fits(revit.clone(), "NL/SfB: 31*") && !fits(revit, "DIN 276: 31*"));
+        let uniformat = json!({"system": "Uniformat", "code": "B2010.31"});
+        assert!(!fits(uniformat, "NL/SfB: *"));
         assert!(!fits(json!("331"), "DIN 276: 33*"), "no system is named");
         assert_eq!(
             ClassReference::of(&json!({"system": "x", "code": " "})),

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 
 use super::codes::glob;
-use super::material::{Chosen, Materials};
+use super::material::{Chosen, Materials, millimetres};
 use super::question::ElementQuestion;
 use super::table::{Contradiction, Rule};
 use super::vocabulary::{Vocabulary, Word};
@@ -254,6 +254,7 @@ impl Matcher {
         material: Option<&str>,
     ) -> Option<Matched<'m>> {
         let rule = &compiled.rule;
+        let thickness = q.thickness();
         let listed =
             |list: &[String], value: &str| list.is_empty() || list.iter().any(|p| glob(p, value));
         if !listed(&rule.ifc_type, q.ifc_type)
@@ -265,6 +266,8 @@ impl Matcher {
             || (rule.external.is_some() && rule.external != q.external)
             || (rule.below_ground.is_some()
                 && rule.below_ground != Some(q.below_ground == Some(true)))
+            || rule.thinner_than.is_some_and(|limit| !thickness.is_some_and(|all| all < limit))
+            || rule.thicker_than.is_some_and(|limit| !thickness.is_some_and(|all| all > limit))
             || (!rule.material.is_empty()
                 && !material.is_some_and(|m| rule.material.iter().any(|it| it.get_ref() == m)))
             || compiled
@@ -304,6 +307,12 @@ impl Matcher {
         }
         if rule.below_ground == Some(true) {
             evidence.push("storey below the ground".to_owned());
+        }
+        if let (true, Some(all)) = (
+            rule.thinner_than.is_some() || rule.thicker_than.is_some(),
+            thickness,
+        ) {
+            evidence.push(format!("{} mm thick", millimetres(all)));
         }
         if let Some(code) = code {
             evidence.push(format!("classified as {}", code.code));
@@ -359,6 +368,7 @@ impl Matcher {
                 answer.infer_material && *answer.element_type.get_ref() != self.vocabulary.unknown
             })
             && let Some((limit, from, text, category, value)) = inferred(materials, names)
+            && (prefer.is_empty() || prefer.contains(&category))
         {
             said.chosen.secondary.extend(said.chosen.primary.take());
             said.chosen.primary = Some(value);
@@ -380,6 +390,7 @@ impl Matcher {
         if let Some(reason) = at_odds(&said.chosen, materials, names) {
             said.confidence = CONTRADICTED;
             said.chosen.assumed.push(reason);
+            said.chosen.withdraw_category(&self.vocabulary.unknown);
         }
         if said.chosen.primary.is_none() && said.from.is_some() {
             said.from = Some(NONE_LEADS.to_owned());

@@ -78,6 +78,17 @@ pub(super) struct Chosen {
     pub(crate) assumed: Vec<String>,
 }
 
+impl Chosen {
+    /// Keeps the primary material by its name, without the category that it seemed to have.
+    pub(super) fn withdraw_category(&mut self, unknown: &str) {
+        if let Some(category) = self.primary.as_mut().and_then(|it| it.get_mut("category")) {
+            *category = unknown.into();
+        }
+        self.category = None;
+        self.because = None;
+    }
+}
+
 impl Materials {
     pub(super) fn compile(
         tables: Vec<Material>,
@@ -163,7 +174,8 @@ impl Materials {
     /// Chooses among layers: the thickest structural one, else the thickest solid one, else the thickest filling.
     ///
     /// Layers of one material count together; percentages are shares of the whole thickness, air included, so that they can
-    /// be multiplied with a volume. A layer whose name tells nothing leads if it is thicker than the one that would.
+    /// be multiplied with a volume. A layer whose name tells nothing leads if it is thicker than the one that would, or if that is
+    /// only a filling. Of two solid layers of different categories that are equally thick, none leads.
     pub(super) fn of_layers(&self, layers: &[(Option<&str>, f64)]) -> Chosen {
         let mut sums: Vec<(&str, Option<KnownMaterial>, f64)> = Vec::new();
         let mut unnamed = 0.0;
@@ -200,8 +212,20 @@ impl Materials {
             .filter(|(_, (_, known, _))| known.is_none())
             .max_by(|(a, (.., ta)), (b, (.., tb))| ta.total_cmp(tb).then(b.cmp(a)));
         let leader = match (best, unknown) {
-            (Some((_, (.., t))), Some((u, (.., tu)))) if tu > t => Some(u),
-            (Some((b, _)), _) => Some(b),
+            (Some((_, (_, known, t))), Some((u, (.., tu))))
+                if tu > t || strength(known) == Layer::Filling =>
+            {
+                Some(u)
+            }
+            (Some((b, best)), _) => {
+                let equal = |other: &(&str, Option<KnownMaterial>, f64)| {
+                    strength(&other.1) == Layer::Solid
+                        && strength(&best.1) == Layer::Solid
+                        && other.2 >= best.2
+                        && other.1.as_ref().map(|k| &k.category) != best.1.as_ref().map(|k| &k.category)
+                };
+                (!sums.iter().any(equal)).then_some(b)
+            }
             (None, unknown) => unknown.map(|(u, _)| u),
         };
         let share = |t: f64| (t / total * 1000.0).round() / 10.0;
@@ -220,6 +244,9 @@ impl Materials {
             } else {
                 chosen.secondary.push(value);
             }
+        }
+        if leader.is_none() && best.is_some() {
+            chosen.assumed.push("layers of equal thickness, of which none leads: no primary material".to_owned());
         }
         if unnamed > 0.0 {
             chosen.assumed.push(format!(
@@ -356,7 +383,7 @@ fn word_of(known: Option<&KnownMaterial>) -> &str {
 }
 
 /// Metres as millimetres, without a fraction that is zero.
-fn millimetres(metres: f64) -> String {
+pub(super) fn millimetres(metres: f64) -> String {
     let mm = (metres * 10_000.0).round() / 10.0;
     if mm.fract() == 0.0 {
         format!("{mm:.0}")

@@ -71,16 +71,19 @@ impl Rules {
     /// Fails if the text is not TOML, or has an unknown key or value, a duplicate rule name, a confidence outside 0 to 1, or a pattern
     /// that is too general. The error names file, line and rule.
     pub fn parse(name: &str, text: &str) -> Result<Rules, RulesError> {
-        let table: RulesFile = toml::from_str(text).map_err(|e| form_error(name, text, &e))?;
-        let vocabulary = match table.vocabulary {
-            Some(own) => own,
-            None => Vocabulary::default_words().map_err(|e| form_error(name, text, &e))?,
-        };
+        let mut table: RulesFile = toml::from_str(text).map_err(|e| form_error(name, text, &e))?;
         let refuse = |at: usize, what: String, message: String| RulesError::Rule {
             file: name.to_owned(),
             line: line_of(text, at).0,
             what,
             message,
+        };
+        table
+            .expand_lists()
+            .map_err(|unknown| refuse(unknown.at, unknown.what, unknown.message))?;
+        let vocabulary = match table.vocabulary {
+            Some(own) => own,
+            None => Vocabulary::default_words().map_err(|e| form_error(name, text, &e))?,
         };
         let whole = |unknown: UnknownWord| {
             let at = text.find("[vocabulary").unwrap_or_default();

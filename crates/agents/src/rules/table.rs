@@ -1,5 +1,7 @@
 //! The rules file as it is written: tables `[[rule]]` and `[[material]]`, and the words that they use.
 
+use std::collections::BTreeMap;
+
 use super::vocabulary::{Layer, Vocabulary};
 #[cfg(debug_assertions)]
 use super::word_schemas::{CategoryName, ElementTypeName, FunctionName, LocationName};
@@ -24,8 +26,60 @@ pub(super) struct RulesFile {
     /// Words in the name of a part that make its material the primary one, such as `frame` for a window with parts.
     #[serde(default)]
     pub(super) leading_parts: Vec<String>,
+    /// Lists of words that several rules use: `@inside` in a rule stands for the words of the list `inside`.
+    #[serde(default)]
+    pub(super) words: BTreeMap<String, Vec<String>>,
     /// The words that answers consist of, in the place of the default ones.
     pub(super) vocabulary: Option<Vocabulary>,
+}
+
+/// A rule that names a list which the file does not have.
+pub(super) struct UnknownList {
+    /// Byte of the rule's name.
+    pub(super) at: usize,
+    /// `rule NAME` or `contradiction ...`.
+    pub(super) what: String,
+    pub(super) message: String,
+}
+
+impl RulesFile {
+    /// Puts the words of the lists in the place of their names.
+    pub(super) fn expand_lists(&mut self) -> Result<(), UnknownList> {
+        let lists = &self.words;
+        let expand = |words: &mut Vec<String>| {
+            let mut all = Vec::new();
+            for word in words.drain(..) {
+                match word.strip_prefix('@') {
+                    None => all.push(word),
+                    Some(list) => match lists.get(list) {
+                        Some(words) => all.extend(words.iter().cloned()),
+                        None => return Err(format!("there is no list of words `{list}`: write it in the table [words]")),
+                    },
+                }
+            }
+            *words = all;
+            Ok(())
+        };
+        for rule in &mut self.rule {
+            for words in [&mut rule.words, &mut rule.not, &mut rule.material_words] {
+                expand(words).map_err(|message| UnknownList {
+                    at: rule.name.span().start,
+                    what: format!("rule {}", rule.name.get_ref()),
+                    message,
+                })?;
+            }
+        }
+        for it in &mut self.contradiction {
+            for words in [&mut it.words, &mut it.not] {
+                expand(words).map_err(|message| UnknownList {
+                    at: it.says.span().start,
+                    what: format!("contradiction `{}`", it.says.get_ref()),
+                    message,
+                })?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Evidence that contradicts answers of any rule.
@@ -70,6 +124,10 @@ pub(super) struct Rule {
     pub(super) external: Option<bool>,
     /// Whether the storey lies below the ground.
     pub(super) below_ground: Option<bool>,
+    /// Metres that all layers together must be thinner than. Without layers the thickness is not known, and the rule does not match.
+    pub(super) thinner_than: Option<f64>,
+    /// Metres that all layers together must be thicker than; as above.
+    pub(super) thicker_than: Option<f64>,
     /// Words of which at least one must occur in the type's name, the object type or the element's name.
     #[serde(default)]
     pub(super) words: Vec<String>,
@@ -111,7 +169,8 @@ pub(super) struct RuleAnswer {
     /// Whether names may tell a material that the model does not; by default yes.
     #[serde(default = "yes")]
     pub(super) infer_material: bool,
-    /// Of several materials without thickness, the first of these categories that is there is the primary one.
+    /// Of several materials without thickness, the first of these categories that is there is the primary one. A name tells
+    /// only one of these: of a `Glass Door - Oak` the leaf, not the pane.
     #[serde(default)]
     #[cfg_attr(debug_assertions, schemars(with = "Vec<CategoryName>"))]
     pub(super) prefer_material: Vec<Spanned<String>>,

@@ -63,6 +63,15 @@ fn names_of_materials_tell_their_category() {
         ("ASTM A992", "steel"),
         ("nbl_GalvanizedSteelTwinFrame", "metal"),
         ("CONCRETE/FAKTOR", "other"),
+        ("STEEL/NEOPRENE", "plastics"),
+        ("MISCELLANEOUS/Putų polistirenas", "insulation"),
+        ("MISCELLANEOUS/mūras", "masonry"),
+        ("TIMBER/Mediena", "timber"),
+        ("Alluminium Frame", "aluminium"),
+        ("Masonry - Concrete Floor Block", "masonry"),
+        ("Keram. Platten/Abrieb", "ceramics"),
+        ("Gis-Ständer", "metal"),
+        ("木目 - ナチュラル", "timber"),
         ("Default Wall", "none"),
         ("<Unnamed>", "none"),
         ("Door - Panel", "none"),
@@ -81,11 +90,12 @@ fn a_general_material_is_doubted_if_the_name_says_another() {
         brief(&answer),
         (
             "column".to_owned(),
-            "metal".to_owned(),
+            "other".to_owned(),
             0.45,
             "column".to_owned()
         )
     );
+    assert_eq!(answer["material_primary"]["name"], "Metall");
     assert_eq!(
         answer["data_quality"]["assumed"],
         json!([
@@ -205,6 +215,16 @@ fn the_thickest_structural_layer_leads_else_the_thickest_solid_one() {
         "what is not known and thicker leads"
     );
     assert_eq!(lead(&[("Werkstoff 7", 0.05), ("Beton", 0.1)]).0, "concrete");
+    assert_eq!(
+        lead(&[("Solid Surface Countertop", 0.025), ("Rock Wool", 0.2), ("Air", 0.025)]).0,
+        "other",
+        "insulation leads only if there is nothing else"
+    );
+    assert_eq!(
+        lead(&[("Plaster", 0.03), ("Insulation", 0.2), ("Tiles", 0.03)]),
+        (String::from("none"), None),
+        "of two finishes that are equally thick none leads"
+    );
 }
 
 #[test]
@@ -222,4 +242,12 @@ fn several_materials_without_thickness_lead_only_where_the_kind_of_element_tells
     assert_eq!(of("IfcWindow", &["Glass", "Sash"]), "glass");
     assert_eq!(of("IfcFurniture", &["Steel", "Cherry"]), "none");
     assert_eq!(of("IfcFurniture", &["Oak", "Cherry"]), "timber");
+    assert_eq!(of("IfcWindow", &["Glass", "Alluminium Frame"]), "aluminium");
+    let named = |ifc_type: &str, type_name: &str| {
+        brief(&rules.answer(&json!({"ifc_type": ifc_type, "external": true, "type_name": type_name}))).1
+    };
+    assert_eq!(named("IfcDoor", "M_Single-Glass 1"), "none", "its pane");
+    assert_eq!(named("IfcDoor", "Single Wooden Door"), "timber");
+    assert_eq!(named("IfcWindow", "Festverglasung_Optionen"), "none");
+    assert_eq!(named("IfcWindow", "Holzfenster"), "timber");
 }
