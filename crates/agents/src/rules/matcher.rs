@@ -266,8 +266,12 @@ impl Matcher {
             || (rule.external.is_some() && rule.external != q.external)
             || (rule.below_ground.is_some()
                 && rule.below_ground != Some(q.below_ground == Some(true)))
-            || rule.thinner_than.is_some_and(|limit| !thickness.is_some_and(|all| all < limit))
-            || rule.thicker_than.is_some_and(|limit| !thickness.is_some_and(|all| all > limit))
+            || rule
+                .thinner_than
+                .is_some_and(|limit| !thickness.is_some_and(|all| all < limit))
+            || rule
+                .thicker_than
+                .is_some_and(|limit| !thickness.is_some_and(|all| all > limit))
             || (!rule.material.is_empty()
                 && !material.is_some_and(|m| rule.material.iter().any(|it| it.get_ref() == m)))
             || compiled

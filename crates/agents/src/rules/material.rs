@@ -222,7 +222,8 @@ impl Materials {
                     strength(&other.1) == Layer::Solid
                         && strength(&best.1) == Layer::Solid
                         && other.2 >= best.2
-                        && other.1.as_ref().map(|k| &k.category) != best.1.as_ref().map(|k| &k.category)
+                        && other.1.as_ref().map(|k| &k.category)
+                            != best.1.as_ref().map(|k| &k.category)
                 };
                 (!sums.iter().any(equal)).then_some(b)
             }
@@ -246,7 +247,9 @@ impl Materials {
             }
         }
         if leader.is_none() && best.is_some() {
-            chosen.assumed.push("layers of equal thickness, of which none leads: no primary material".to_owned());
+            chosen.assumed.push(
+                "layers of equal thickness, of which none leads: no primary material".to_owned(),
+            );
         }
         if unnamed > 0.0 {
             chosen.assumed.push(format!(

@@ -53,7 +53,11 @@ impl RulesFile {
                     None => all.push(word),
                     Some(list) => match lists.get(list) {
                         Some(words) => all.extend(words.iter().cloned()),
-                        None => return Err(format!("there is no list of words `{list}`: write it in the table [words]")),
+                        None => {
+                            return Err(format!(
+                                "there is no list of words `{list}`: write it in the table [words]"
+                            ));
+                        }
                     },
                 }
             }

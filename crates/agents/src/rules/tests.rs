@@ -136,9 +136,17 @@ fn names_of_elements_and_types_tell_what_they_are() {
             "Basic Wall:External Wall Below Ground",
             "foundation_wall",
         ),
-        ("IfcRoof", "Basic Roof:CL_27_zinken dak_200mm", "roof_covering"),
+        (
+            "IfcRoof",
+            "Basic Roof:CL_27_zinken dak_200mm",
+            "roof_covering",
+        ),
         ("IfcSlab", "Stair:Massiv - Stufen Naturstein", "stair"),
-        ("IfcCovering", "Isolation des gaines:Default", "distribution"),
+        (
+            "IfcCovering",
+            "Isolation des gaines:Default",
+            "distribution",
+        ),
         (
             "IfcBuildingElementProxy",
             "M_Trim-Window-Interior-Flat:Picture Frame",
@@ -149,10 +157,7 @@ fn names_of_elements_and_types_tell_what_they_are() {
         let question = json!({"ifc_type": ifc_type, "type_name": type_name});
         let (found, _, confidence, rule) = brief(&rules.answer(&question));
         assert_eq!(found, element_type, "{type_name}: {rule}");
-        assert!(
-            confidence >= 0.5 || found == "other",
-            "{type_name}: {rule}"
-        );
+        assert!(confidence >= 0.5 || found == "other", "{type_name}: {rule}");
     }
     let coded = json!({"ifc_type": "IfcWall", "name": "merk K", "classifications": ["31.20"]});
     assert_eq!(brief(&rules.answer(&coded)).0, "window");
@@ -362,19 +367,44 @@ fn what_is_exported_as_a_bar_is_told_by_material_and_name() {
         ("IfcBeam", "PL300*450", "BALK", "CONCRETE/BETON", "beam"),
         ("IfcBeam", "PL18*800", "BEKISTING", "TIMBER/HOUT", "other"),
         ("IfcBeam", "PL8*240", "NEOPRENE", "STEEL/NEOPRENE", "other"),
-        ("IfcBeam", "500*100", "EPS100", "MISCELLANEOUS/Putų polistirenas", "other"),
-        ("IfcWall", "3400*200", "ESP70", "MISCELLANEOUS/Putų polistirenas", "other"),
+        (
+            "IfcBeam",
+            "500*100",
+            "EPS100",
+            "MISCELLANEOUS/Putų polistirenas",
+            "other",
+        ),
+        (
+            "IfcWall",
+            "3400*200",
+            "ESP70",
+            "MISCELLANEOUS/Putų polistirenas",
+            "other",
+        ),
         ("IfcBeam", "R360", "PAAL", "CONCRETE/BETON", "pile"),
-        ("IfcColumn", "Universal Column 254 x 254", "Pile - 013", "Steel - Structural", "column"),
+        (
+            "IfcColumn",
+            "Universal Column 254 x 254",
+            "Pile - 013",
+            "Steel - Structural",
+            "column",
+        ),
         ("IfcSlab", "PL370*225", "KONZOLE", "CONCRETE/BETON", "other"),
     ] {
-        assert_eq!(of(ifc_type, type_name, name, material), element_type, "{name}");
+        assert_eq!(
+            of(ifc_type, type_name, name, material),
+            element_type,
+            "{name}"
+        );
     }
     let unit = |name: &str| {
         let question = json!({"ifc_type": "IfcElementAssembly", "predefined_type": "REINFORCEMENT_UNIT", "name": name});
         brief(&rules.answer(&question)).0
     };
-    assert_eq!((unit("WAND"), unit("Wapeningskorf")), ("other".to_owned(), "reinforcement".to_owned()));
+    assert_eq!(
+        (unit("WAND"), unit("Wapeningskorf")),
+        ("other".to_owned(), "reinforcement".to_owned())
+    );
 }
 
 #[test]
@@ -492,7 +522,10 @@ fn a_wrong_table_names_file_line_and_rule() {
         "rules/x.toml:9: rule a: this name is taken by the rule in line 3"
     );
     assert_eq!(
-        error(&format!("words = {{ inside = [\"innen\"] }}\n{}", rule("words = [\"@insde\"]"))),
+        error(&format!(
+            "words = {{ inside = [\"innen\"] }}\n{}",
+            rule("words = [\"@insde\"]")
+        )),
         "rules/x.toml:4: rule a: there is no list of words `insde`: write it in the table [words]"
     );
     assert_eq!(

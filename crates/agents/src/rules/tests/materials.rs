@@ -216,7 +216,12 @@ fn the_thickest_structural_layer_leads_else_the_thickest_solid_one() {
     );
     assert_eq!(lead(&[("Werkstoff 7", 0.05), ("Beton", 0.1)]).0, "concrete");
     assert_eq!(
-        lead(&[("Solid Surface Countertop", 0.025), ("Rock Wool", 0.2), ("Air", 0.025)]).0,
+        lead(&[
+            ("Solid Surface Countertop", 0.025),
+            ("Rock Wool", 0.2),
+            ("Air", 0.025)
+        ])
+        .0,
         "other",
         "insulation leads only if there is nothing else"
     );
@@ -244,7 +249,10 @@ fn several_materials_without_thickness_lead_only_where_the_kind_of_element_tells
     assert_eq!(of("IfcFurniture", &["Oak", "Cherry"]), "timber");
     assert_eq!(of("IfcWindow", &["Glass", "Alluminium Frame"]), "aluminium");
     let named = |ifc_type: &str, type_name: &str| {
-        brief(&rules.answer(&json!({"ifc_type": ifc_type, "external": true, "type_name": type_name}))).1
+        brief(
+            &rules.answer(&json!({"ifc_type": ifc_type, "external": true, "type_name": type_name})),
+        )
+        .1
     };
     assert_eq!(named("IfcDoor", "M_Single-Glass 1"), "none", "its pane");
     assert_eq!(named("IfcDoor", "Single Wooden Door"), "timber");
