@@ -41,11 +41,12 @@ const HALT: &str = "a program cannot end the run: raise `error(\"…\")`";
 const TERMINAL: &str = "steps have no terminal: put what you want to see into the result";
 const FILES: &str = "a program opens no files: it reads the names of its stage";
 
-/// jq's filters that jaq has not, `escape_formula`, which jq has not either, `del` so that it keeps the order of keys, and `sub` so that
-/// a text without a match costs little.
+/// jq's filters that jaq has not, `escape_formula`, which jq has not either, `del` so that it keeps the order of keys, `join` so that it
+/// runs directly, and `sub` so that a text without a match costs little.
 const MORE: &str = r#"
 def delpaths($paths): reduce ($paths | unique | reverse[]) as $path (.; delete_at($path));
 def del(f): delpaths([path(f)]);
+def join($s): [.[] | tostring] | reduce .[1:][] as $x (.[0] // ""; . + $s + $x);
 def toarray: if isarray then . else [.] end;
 def trimstr($s): ltrimstr($s) | rtrimstr($s);
 def leaf_paths: paths(scalars);

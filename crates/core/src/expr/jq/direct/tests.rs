@@ -126,6 +126,9 @@ const ALIKE: &[&str] = &[
     "select(.a? == 1)",
     "map(.)?",
     "[.[]? | objects, strings, numbers, booleans, nulls, arrays, scalars, iterables, values]",
+    "[.[]?] | join(\", \")",
+    "[\"a\"] | join(1)",
+    "[\"a\", 1, null] | join(\"-\", null)",
     "type",
     "[.[]? | type]",
     "not",
@@ -237,6 +240,24 @@ fn runs_directly_as_jaq_does() {
         }
     }
     assert!(direct > ALIKE.len() * 3 / 4, "{direct}");
+}
+
+#[test]
+fn the_cells_of_the_workbook_run_directly() {
+    let path = format!(
+        "{}/../../templates/report.xlsx.toml",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let declared: toml::Value = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let sheets = declared["sheet"].as_array().unwrap();
+    let elements = sheets.iter().find(|sheet| sheet["name"].as_str() == Some("Elements"));
+    let columns = elements.unwrap()["columns"].as_array().unwrap();
+    assert!(columns.len() > 30);
+    for column in columns {
+        let cell = column[1].as_str().unwrap();
+        let jq = Jq::compile(cell, cell, &["labels", "params", "report"]).unwrap();
+        assert!(jq.is_bounded(), "{cell}");
+    }
 }
 
 #[test]
