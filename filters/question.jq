@@ -21,9 +21,14 @@ def underground:
   (.storey_elevation_m != null and .storey_elevation_m < -0.5)
   or ((.storey // "") | test("(^|[^a-z])((u\\.?g|kg|[0-9]\\.?ug|fdn)([^a-z]|$)|keller|untergeschoss|untergeschoß|kelder|basement|sous-?sol|souterrain|foundation|fundament|fundering|fondation)|(^|[ _])-[1-9]"; "i"));
 
+# Begins under the ground and ends above it, as a wall does that stands on the foundation.
+def emerges:
+  .storey_elevation_m != null and .storey_elevation_m < 0
+  and .takeoff.height_m != null and .storey_elevation_m + .takeoff.height_m > 1.5;
+
 # Whether a text names a material: it has letters, and is no placeholder or hatch of an authoring tool.
 def names_material:
-  test("\\p{L}") and (test("^ *(material|n/?a|none|undefined|unknown|unbekannt|onbekend|inconnu|background fill|foreground fill|背景|既定の.*|<.*>|leer|solid|massiv|raster .*|(default|domyśln.|standaard|standard) .*|.* (по умолчанию|por defecto|par défaut|predefinit.)) *$"; "i") | not);
+  test("\\p{L}") and (test("^ *(material|n/?a|none|undefined|unknown|unbekannt|onbekend|inconnu|background fill|foreground fill|背景|既定の.*|<.*>|(leer|solid|massiv)( [0-9]+)?|raster .*|hatching.*|.*arcering.*|(radial|linear) gradient fill.*|(default|domyśln.|standaard|standard) .*|.* (по умолчанию|por defecto|par défaut|predefinit.)) *$"; "i") | not);
 
 # Properties that name the material, in the languages of authoring tools.
 def material_properties: {
@@ -54,7 +59,7 @@ def stated_material:
     name: (if $name == $type or $name == $object then null else $name end),
     load_bearing: (if $flat then flag("LoadBearing") else null end),
     external: (if $built then flag("IsExternal") else null end),
-    below_ground: (if $flat and underground then true else null end),
+    below_ground: (if $flat and underground and (emerges | not) then true else null end),
     materials: (if any(.layers[]?; .material != null) or (.constituents // []) != [] then [] else $materials end),
     layers: [.layers[]? | {material: (.material | if . != null and names_material then . else null end), thickness_m: (.thickness_m | values * 10000 | round / 10000) // null}],
     material_property: (if $materials == [] then stated_material else null end),

@@ -102,6 +102,13 @@ fn placeholders_name_no_material() {
         "Стена по умолчанию",
         "Suelos por defecto",
         "Domyślna powierzchnia",
+        "Unknown",
+        "Background Fill",
+        "背景",
+        "既定の壁",
+        "Solid 397409098",
+        "Lege arcering (2)",
+        "Radial Gradient Fill 1515460218",
     ] {
         let property = json!({"PSet_Revit_Type_Materials": {"Monolithic Material": "Stahlbeton"}});
         let layers = json!([{"material": name, "thickness_m": 0.1}]);
@@ -193,6 +200,12 @@ fn a_storey_is_below_the_ground_by_height_or_name() {
     }
     assert!(below("Ebene 0", Some(-3.0)));
     assert!(!below("Ebene 0", Some(-0.2)));
+    let wall = |height: f64| {
+        let takeoff = json!({"height_m": height});
+        asked(json!({"storey": "Bk fundering", "storey_elevation_m": -0.75, "takeoff": takeoff}))["below_ground"]
+            == true
+    };
+    assert!(wall(0.75) && !wall(7.8), "it stands on the foundation");
 }
 
 #[test]

@@ -38,6 +38,8 @@ struct CompiledContradiction {
     code: Vec<String>,
     words: Vec<usize>,
     not: Vec<usize>,
+    /// Categories that the element types are not made of.
+    material: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -111,6 +113,7 @@ impl Matcher {
                     .map(Spanned::into_inner)
                     .collect(),
                 code: one.code,
+                material: one.material.into_iter().map(Spanned::into_inner).collect(),
             });
         }
         let index = WordIndex::new(&words).map_err(|e| (0, e))?;
@@ -152,6 +155,10 @@ impl Matcher {
             .or_else(|| element_type.and_then(|it| it.location.as_deref()))
             .or_else(|| self.location_of(question));
         let rule_name = rule.map_or("no-rule", |r| r.name.get_ref());
+        if let Some(reason) = self.not_made_of(name, said.chosen.category.as_deref()) {
+            said.chosen.assumed.push(reason);
+            said.chosen.withdraw_category(&self.vocabulary.unknown);
+        }
         if let Some(evidence) = self.contradicted(name, question, &found) {
             said.confidence = said.confidence.min(CONTRADICTED);
             said.chosen
@@ -234,6 +241,17 @@ impl Matcher {
             })
     }
 
+    /// Why an element of this type cannot be made of such a material.
+    fn not_made_of(&self, element_type: &str, category: Option<&str>) -> Option<String> {
+        let category = category?;
+        let mut all = self.contradictions.iter();
+        all.find(|it| {
+            it.element_types.iter().any(|one| one == element_type)
+                && it.material.iter().any(|one| one == category)
+        })
+        .map(|it| format!("implausible material: {category} is {}", it.says))
+    }
+
     fn matched<'m>(
         &'m self,
         q: &ElementQuestion,
@@ -254,7 +272,6 @@ impl Matcher {
         material: Option<&str>,
     ) -> Option<Matched<'m>> {
         let rule = &compiled.rule;
-        let thickness = q.thickness();
         let listed =
             |list: &[String], value: &str| list.is_empty() || list.iter().any(|p| glob(p, value));
         if !listed(&rule.ifc_type, q.ifc_type)
@@ -268,10 +285,10 @@ impl Matcher {
                 && rule.below_ground != Some(q.below_ground == Some(true)))
             || rule
                 .thinner_than
-                .is_some_and(|limit| !thickness.is_some_and(|all| all < limit))
+                .is_some_and(|limit| !q.thickness().is_some_and(|all| all < limit))
             || rule
                 .thicker_than
-                .is_some_and(|limit| !thickness.is_some_and(|all| all > limit))
+                .is_some_and(|limit| !q.thickness().is_some_and(|all| all > limit))
             || (!rule.material.is_empty()
                 && !material.is_some_and(|m| rule.material.iter().any(|it| it.get_ref() == m)))
             || compiled
@@ -312,10 +329,9 @@ impl Matcher {
         if rule.below_ground == Some(true) {
             evidence.push("storey below the ground".to_owned());
         }
-        if let (true, Some(all)) = (
-            rule.thinner_than.is_some() || rule.thicker_than.is_some(),
-            thickness,
-        ) {
+        if (rule.thinner_than.is_some() || rule.thicker_than.is_some())
+            && let Some(all) = q.thickness()
+        {
             evidence.push(format!("{} mm thick", millimetres(all)));
         }
         if let Some(code) = code {
@@ -371,8 +387,7 @@ impl Matcher {
                 let answer = &compiled.rule.answer;
                 answer.infer_material && *answer.element_type.get_ref() != self.vocabulary.unknown
             })
-            && let Some((limit, from, text, category, value)) = inferred(materials, names)
-            && (prefer.is_empty() || prefer.contains(&category))
+            && let Some((limit, from, text, category, value)) = inferred(materials, names, prefer)
         {
             said.chosen.secondary.extend(said.chosen.primary.take());
             said.chosen.primary = Some(value);
@@ -506,7 +521,7 @@ fn stated(q: &ElementQuestion, materials: &Materials, prefer: &[Word]) -> Materi
 /// Why a general material, such as `Metall`, cannot be what the element is named after, such as concrete.
 fn at_odds(chosen: &Chosen, materials: &Materials, names: &NameTokens) -> Option<String> {
     let name = chosen.primary.as_ref()?["name"].as_str()?;
-    let (_, from, text, category, _) = inferred(materials, names)?;
+    let (_, from, text, category, _) = inferred(materials, names, &[])?;
     (materials.is_general(name) && chosen.category.as_ref() != Some(&category)).then(|| {
         format!(
             "contradictory evidence: the material is `{name}`, but the {from} `{text}` indicates {category}"
@@ -517,11 +532,12 @@ fn at_odds(chosen: &Chosen, materials: &Materials, names: &NameTokens) -> Option
 fn inferred<'a>(
     materials: &Materials,
     names: &'a NameTokens,
+    prefer: &[Word],
 ) -> Option<(f64, &'static str, &'a str, Word, Value)> {
     let by = |texts: &'a [(&'a str, Vec<Token>)]| {
         texts
             .iter()
-            .find_map(|(t, w)| materials.inferred(t, w).map(|(c, v)| (*t, c, v)))
+            .find_map(|(t, w)| materials.inferred(t, w, prefer).map(|(c, v)| (*t, c, v)))
     };
     by(&names.of_type)
         .map(|(t, c, v)| (BY_TYPE_NAME, "type name", t, c, v))

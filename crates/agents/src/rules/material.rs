@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use super::table::Material;
 use super::vocabulary::{Layer, Vocabulary, Word};
-use super::words::{Token, WordError, WordIndex, tokens};
+use super::words::{Hit, Token, WordError, WordIndex, tokens};
 
 /// The `[[material]]` tables, compiled.
 #[derive(Debug)]
@@ -135,35 +135,47 @@ impl Materials {
     }
 
     pub(super) fn known_by(&self, name: &str, words: &[Token]) -> Option<KnownMaterial> {
+        let hits = self.hits(words);
+        Some(self.told_by(hits.first()?, &hits, name))
+    }
+
+    /// The words found in a name, the one that tells most first. Words of an entry that another word forbids are left out.
+    fn hits(&self, words: &[Token]) -> Vec<Hit> {
         let mut hits = Vec::new();
         self.index.find(words, |hit| hits.push(hit));
-        let forbidden = |entry: usize| {
-            hits.iter()
-                .any(|h| self.owners[h.word] == (entry, Sense::Not))
-        };
-        let best = hits
+        let owner = |hit: &Hit| self.owners[hit.word];
+        let forbidden: Vec<usize> = hits
             .iter()
-            .filter(|h| self.owners[h.word].1 != Sense::Not && !forbidden(self.owners[h.word].0))
-            .min_by_key(|h| {
-                let owner = self.owners[h.word].0;
-                (self.entries[owner].general, Reverse(h.weight), owner)
-            })?;
-        let entry = &self.entries[self.owners[best.word].0];
-        let grade = hits
+            .map(owner)
+            .filter(|(_, sense)| *sense == Sense::Not)
+            .map(|(entry, _)| entry)
+            .collect();
+        hits.retain(|hit| !forbidden.contains(&owner(hit).0));
+        hits.sort_by_key(|hit| {
+            let entry = owner(hit).0;
+            (self.entries[entry].general, Reverse(hit.weight), entry)
+        });
+        hits
+    }
+
+    /// What one of the words of a name tells, with the grade that stands beside it.
+    fn told_by(&self, hit: &Hit, all: &[Hit], name: &str) -> KnownMaterial {
+        let entry = &self.entries[self.owners[hit.word].0];
+        let grade = all
             .iter()
             .filter(|h| {
                 let (owner, sense) = self.owners[h.word];
                 sense == Sense::Grade && self.entries[owner].category == entry.category
             })
             .max_by_key(|h| h.weight);
-        Some(KnownMaterial {
+        KnownMaterial {
             category: Word::clone(&entry.category),
             subcategory: grade
                 .map(|h| name[h.start..h.end].to_uppercase())
                 .or_else(|| entry.subcategory.clone()),
             layer: entry.layer,
             general: entry.general,
-        })
+        }
     }
 
     /// Whether a material's name tells only a general category, such as `Metall`.
@@ -349,10 +361,37 @@ impl Materials {
         chosen
     }
 
-    /// A material that only a name of the element or its type tells.
-    pub(super) fn inferred(&self, text: &str, words: &[Token]) -> Option<(Word, Value)> {
-        let known = self.known_by(text, words)?;
-        if known.layer == Layer::Never || known.category == self.unknown {
+    /// A material that only a name of the element or its type tells, one of the preferred ones where there are any. A name that tells
+    /// several, such as `Stahlträger in Beton`, tells none; fillings count only where there is nothing else.
+    pub(super) fn inferred(
+        &self,
+        text: &str,
+        words: &[Token],
+        prefer: &[Word],
+    ) -> Option<(Word, Value)> {
+        let hits = self.hits(words);
+        let mut told: Vec<(&Hit, KnownMaterial)> = Vec::new();
+        for hit in &hits {
+            let apart = |other: &Hit| hit.end <= other.start || other.end <= hit.start;
+            if told.iter().all(|(other, _)| apart(other)) {
+                told.push((hit, self.told_by(hit, &hits, text)));
+            }
+        }
+        told.retain(|(_, known)| {
+            known.category != self.unknown
+                && (prefer.is_empty() || prefer.contains(&known.category))
+        });
+        let specific = told.iter().any(|(_, known)| !known.general);
+        let most = told
+            .iter()
+            .map(|(_, known)| known.layer.max(Layer::Filling));
+        let least = most.max()?.min(Layer::Solid);
+        let mut leads = told
+            .into_iter()
+            .map(|(_, known)| known)
+            .filter(|known| known.layer >= least && known.general != specific);
+        let known = leads.next()?;
+        if leads.any(|other| other.category != known.category) {
             return None;
         }
         let value = self.material(text, Some(&known), Some(100.0));

@@ -96,8 +96,10 @@ impl Rules {
             .map(|it| (WordKind::Category, &it.category));
         let contradicted = table.contradiction.iter().flat_map(|it| &it.element_type);
         let contradicted = contradicted.map(|word| (WordKind::ElementType, word));
+        let not_made_of = table.contradiction.iter().flat_map(|it| &it.material);
+        let not_made_of = not_made_of.map(|word| (WordKind::Category, word));
         let used = table.rule.iter().flat_map(words_of);
-        for (kind, word) in used.chain(materials).chain(contradicted) {
+        for (kind, word) in used.chain(materials).chain(contradicted).chain(not_made_of) {
             let checked = vocabulary.check(kind, word.get_ref());
             checked.map_err(|unknown| form(name, text, word.span().start, unknown.0))?;
         }

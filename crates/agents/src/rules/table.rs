@@ -106,6 +106,11 @@ pub(super) struct Contradiction {
     /// Codes of authored classifications, as in rules; a matching code is sufficient without a matching word.
     #[serde(default)]
     pub(super) code: Vec<String>,
+    /// Categories that such elements are not made of, as windows are not made of concrete. The material keeps its name and loses its
+    /// category; the confidence stays.
+    #[serde(default)]
+    #[cfg_attr(debug_assertions, schemars(with = "Vec<CategoryName>"))]
+    pub(super) material: Vec<Spanned<String>>,
 }
 
 /// One rule. A condition that is not written always holds; a list holds if one of its values does.

@@ -127,6 +127,18 @@ fn names_of_elements_and_types_tell_what_they_are() {
         ("IfcWall", "Перегородка 100мм", "partition_wall"),
         ("IfcSlab", "Фундаментная плита 600", "foundation_slab"),
         ("IfcFurniture", "00_GM_coordination_cube", "other"),
+        ("IfcFurnishingElement", "M_RPC Male:Alex", "other"),
+        ("IfcSlab", "Sol:Gardening Area", "other"),
+        (
+            "IfcSlab",
+            "Floor:23_FL_generiek_tegelwerk_15mm",
+            "floor_finish",
+        ),
+        (
+            "IfcBuildingElementProxy",
+            "M_Toilet Partition:0813 x 1525mm",
+            "partition_wall",
+        ),
         ("IfcBeam", "BARDAGE352001040", "other"),
         ("IfcBeam", "WELFSEL15T_REI60", "slab_structural"),
         ("IfcColumn", "Roundbar1", "other"),
@@ -352,6 +364,18 @@ fn evidence_at_odds_is_other() {
         of(json!({"ifc_type": "IfcWall", "name": "Wand nicht tragend"})),
         "other"
     );
+    assert_eq!(
+        of(
+            json!({"ifc_type": "IfcWall", "external": false, "load_bearing": true, "type_name": "СУ10_Перегородка_ГСБ_200"})
+        ),
+        "other"
+    );
+    assert_eq!(
+        of(
+            json!({"ifc_type": "IfcWall", "external": false, "load_bearing": false, "type_name": "100 mm Exerior Parapet wall"})
+        ),
+        "other"
+    );
 }
 
 #[test]
@@ -382,6 +406,7 @@ fn what_is_exported_as_a_bar_is_told_by_material_and_name() {
             "other",
         ),
         ("IfcBeam", "R360", "PAAL", "CONCRETE/BETON", "pile"),
+        ("IfcBeam", "PL800*2000", "FUND", "CONCRETE/BETON", "footing"),
         (
             "IfcColumn",
             "Universal Column 254 x 254",

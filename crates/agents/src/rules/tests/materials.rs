@@ -71,6 +71,9 @@ fn names_of_materials_tell_their_category() {
         ("Masonry - Concrete Floor Block", "masonry"),
         ("Keram. Platten/Abrieb", "ceramics"),
         ("Gis-Ständer", "metal"),
+        ("Cement Plaster", "mortar"),
+        ("Air Infiltration Barrier", "bitumen"),
+        ("Roofing - Asphalt Shingle", "bitumen"),
         ("木目 - ナチュラル", "timber"),
         ("Default Wall", "none"),
         ("<Unnamed>", "none"),
@@ -258,4 +261,55 @@ fn several_materials_without_thickness_lead_only_where_the_kind_of_element_tells
     assert_eq!(named("IfcDoor", "Single Wooden Door"), "timber");
     assert_eq!(named("IfcWindow", "Festverglasung_Optionen"), "none");
     assert_eq!(named("IfcWindow", "Holzfenster"), "timber");
+}
+
+#[test]
+fn a_window_is_not_made_of_the_wall_around_it() {
+    let rules = shipped();
+    let of = |ifc_type: &str, material: &str| {
+        rules.answer(&json!({"ifc_type": ifc_type, "external": true, "materials": [material]}))
+    };
+    let answer = of("IfcWindow", "Beton, tragend");
+    assert_eq!(
+        brief(&answer),
+        (
+            "window".to_owned(),
+            "other".to_owned(),
+            0.95,
+            "window".to_owned()
+        )
+    );
+    assert_eq!(
+        answer["data_quality"]["assumed"],
+        json!(["implausible material: concrete is of the wall around it"])
+    );
+    assert_eq!(answer["material_primary"]["name"], "Beton, tragend");
+    assert_eq!(brief(&of("IfcDoor", "Holz")).1, "timber");
+}
+
+#[test]
+fn a_name_that_tells_several_materials_tells_none() {
+    let rules = shipped();
+    let of = |ifc_type: &str, type_name: &str| {
+        let external = (ifc_type == "IfcDoor").then_some(true);
+        let question = json!({"ifc_type": ifc_type, "type_name": type_name, "external": external});
+        brief(&rules.answer(&question)).1
+    };
+    for (ifc_type, type_name, category) in [
+        (
+            "IfcRoof",
+            "Steel Truss - Insulation on Metal Deck - EPDM",
+            "steel",
+        ),
+        ("IfcWall", "Exterior - Brick on Mtl. Stud", "masonry"),
+        ("IfcWall", "Exterior - Brick on CMU", "masonry"),
+        ("IfcWall", "Interior - Gyp Bd on Metal Stud", "gypsum"),
+        ("IfcColumn", "Concrete Masonry Unit 190", "masonry"),
+        ("IfcRoof", "Basic Roof:_Warm Roof - Timber", "timber"),
+        ("IfcBeam", "Holz-Beton-Verbund", "none"),
+        ("IfcRailing", "Stahlbetonbrüstung", "none"),
+        ("IfcDoor", "Glass Door - Oak", "timber"),
+    ] {
+        assert_eq!(of(ifc_type, type_name), category, "{type_name}");
+    }
 }
