@@ -250,7 +250,9 @@ fn the_cells_of_the_workbook_run_directly() {
     );
     let declared: toml::Value = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let sheets = declared["sheet"].as_array().unwrap();
-    let elements = sheets.iter().find(|sheet| sheet["name"].as_str() == Some("Elements"));
+    let elements = sheets
+        .iter()
+        .find(|sheet| sheet["name"].as_str() == Some("Elements"));
     let columns = elements.unwrap()["columns"].as_array().unwrap();
     assert!(columns.len() > 30);
     for column in columns {
