@@ -28,7 +28,7 @@ def emerges:
 
 # Whether a text names a material: it has letters, and is no placeholder or hatch of an authoring tool.
 def names_material:
-  test("\\p{L}") and (test("^ *(material|n/?a|none|undefined|unknown|unbekannt|onbekend|inconnu|background fill|foreground fill|背景|既定の.*|<.*>|(leer|solid|massiv)( [0-9]+)?|raster .*|hatching.*|.*arcering.*|(radial|linear) gradient fill.*|(default|domyśln.|standaard|standard) .*|.* (по умолчанию|por defecto|par défaut|predefinit.)) *$"; "i") | not);
+  test("\\p{L}") and (test("^ *(material|n/?a|none|undefined|unknown|unbekannt|onbekend|inconnu|background fill|foreground fill|背景|既定の.*|<.*>|(leer|solid|massiv)( [0-9]+)?|raster .*|hatching.*|(paint|anstrich|peinture)[ ,:-].*|.*arcering.*|(radial|linear) gradient fill.*|(default|domyśln.|standaard|standard) .*|.* (по умолчанию|por defecto|par défaut|predefinit.)) *$"; "i") | not);
 
 # Properties that name the material, in the languages of authoring tools.
 def material_properties: {

@@ -109,6 +109,7 @@ fn placeholders_name_no_material() {
         "Solid 397409098",
         "Lege arcering (2)",
         "Radial Gradient Fill 1515460218",
+        "Paint - Brick Red",
     ] {
         let property = json!({"PSet_Revit_Type_Materials": {"Monolithic Material": "Stahlbeton"}});
         let layers = json!([{"material": name, "thickness_m": 0.1}]);

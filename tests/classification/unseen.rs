@@ -12,6 +12,8 @@ use super::measure::{Score, text};
 use super::{elements, file, question, rules};
 
 const FOLDER: &str = "MILEPOST_TEST_MODELS";
+/// The parameter `review_below` of the main example.
+const REVIEW_BELOW: f64 = 0.5;
 /// The half of the labels that the rules were tuned on first.
 const TUNING: &str = "tuning";
 
@@ -107,10 +109,23 @@ fn rules_on_unseen_models() {
         let of = format!("{} {} `{}`", label.model, label.global_id, label.name);
         let rule = text(&answer["rule"]);
         let (types, materials) = scores.entry(label.half).or_default();
-        let told = text(&answer["element_type"]);
-        types.add(&of, &label.element_type, told, rule);
-        let told = text(&answer["material_primary"]["category"]);
-        materials.add(&of, &label.material, told, rule);
+        // A person reviews what is less sure, so that it counts as not answered.
+        let committed = answer["confidence"].as_f64() >= Some(REVIEW_BELOW);
+        let told = |answer: &Value| {
+            if committed {
+                text(answer).to_owned()
+            } else {
+                "other".to_owned()
+            }
+        };
+        types.add(
+            &of,
+            &label.element_type,
+            &told(&answer["element_type"]),
+            rule,
+        );
+        let material = told(&answer["material_primary"]["category"]);
+        materials.add(&of, &label.material, &material, rule);
     }
     for (half, (types, materials)) in &scores {
         for (what, score) in [("element type", types), ("material", materials)] {

@@ -129,6 +129,10 @@ fn names_of_elements_and_types_tell_what_they_are() {
         ("IfcFurniture", "00_GM_coordination_cube", "other"),
         ("IfcFurnishingElement", "M_RPC Male:Alex", "other"),
         ("IfcSlab", "Sol:Gardening Area", "other"),
+        ("IfcWall", "Retaining Wall", "other"),
+        ("IfcBuildingElementProxy", "Stair Nosing", "other"),
+        ("IfcBuildingElementProxy", "Wanddurchbruch", "other"),
+        ("IfcBuildingElementProxy", "Pile Cap", "footing"),
         (
             "IfcSlab",
             "Floor:23_FL_generiek_tegelwerk_15mm",
@@ -407,6 +411,17 @@ fn what_is_exported_as_a_bar_is_told_by_material_and_name() {
         ),
         ("IfcBeam", "R360", "PAAL", "CONCRETE/BETON", "pile"),
         ("IfcBeam", "PL800*2000", "FUND", "CONCRETE/BETON", "footing"),
+        (
+            "IfcBeam",
+            "HC265",
+            "HOLLOWCORE",
+            "CONCRETE/C50/60",
+            "slab_structural",
+        ),
+        ("IfcBeam", "CHECKER PLATE 5", "PLATE", "S235", "plate"),
+        ("IfcBeam", "2x4", "Sole Plate", "Softwood, Lumber", "beam"),
+        ("IfcBeam", "Grating 30/3", "GRATING", "S235", "other"),
+        ("IfcBeam", "CHS48.3*3", "HANDRAIL", "S235", "railing"),
         (
             "IfcColumn",
             "Universal Column 254 x 254",

@@ -71,6 +71,13 @@ fn names_of_materials_tell_their_category() {
         ("Masonry - Concrete Floor Block", "masonry"),
         ("Keram. Platten/Abrieb", "ceramics"),
         ("Gis-Ständer", "metal"),
+        ("RCC 200mm", "concrete"),
+        ("Wood Sheathing, Oriented Strand Board", "timber"),
+        ("Site - Hardcore", "aggregate"),
+        (
+            "Insulation / Thermal Barriers - Fiberglass Batt",
+            "insulation",
+        ),
         ("Cement Plaster", "mortar"),
         ("Air Infiltration Barrier", "bitumen"),
         ("Roofing - Asphalt Shingle", "bitumen"),
