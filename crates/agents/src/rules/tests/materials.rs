@@ -66,6 +66,8 @@ fn names_of_materials_tell_their_category() {
         ("STEEL/NEOPRENE", "plastics"),
         ("MISCELLANEOUS/Putų polistirenas", "insulation"),
         ("MISCELLANEOUS/mūras", "masonry"),
+        ("Akytbetonio blokeliai", "masonry"),
+        ("Silikatinių blokelių", "masonry"),
         ("TIMBER/Mediena", "timber"),
         ("Alluminium Frame", "aluminium"),
         ("Masonry - Concrete Floor Block", "masonry"),
