@@ -272,7 +272,7 @@ impl Materials {
         chosen
     }
 
-    /// Chooses among parts: the first that leads by its name, else the one with more than half of the volume, else as among names.
+    /// Chooses among parts: the first that leads by its name and is no filling, else the one with more than half of the volume, else as among names.
     pub(super) fn of_parts(&self, parts: &[ElementPart], prefer: &[Word]) -> Chosen {
         let leads = |part: &ElementPart| {
             let mut leads = false;
@@ -284,7 +284,15 @@ impl Materials {
         let largest = fractions.and_then(|all| all.iter().position(|one| *one > 0.5));
         let names: Vec<&str> = parts.iter().map(|part| part.material).collect();
         let known = self.all_known(&names);
-        let Some(first) = parts.iter().position(leads).or(largest) else {
+        // The core of a fire door is of mineral wool, and the door is of steel.
+        let filling = |(_, one): &(&str, Option<KnownMaterial>)| {
+            one.as_ref().is_some_and(|one| one.layer <= Layer::Filling)
+        };
+        let leading = parts
+            .iter()
+            .zip(&known)
+            .position(|(part, one)| leads(part) && !filling(one));
+        let Some(first) = leading.or(largest) else {
             return self.of_names(&names, prefer);
         };
         let mut chosen = self.led_by(&known, Some(first));

@@ -153,6 +153,12 @@ fn a_leading_part_tells_the_material() {
         of(json!([{"material": "Glas", "part": "a"}, {"material": "Stahl", "part": "b"}])),
         is("none", "none leads", 2)
     );
+    assert_eq!(
+        of(
+            json!([{"material": "Stahlblech verzinkt", "part": "Blatt"}, {"material": "Mineralwolle", "part": "Kern"}])
+        ),
+        is("steel", "constituents", 1)
+    );
 }
 
 #[test]
