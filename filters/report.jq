@@ -118,7 +118,7 @@ $params.review_below as $below
     | ([$fixed[] | select(. == "volume_m3")] != []) as $gives_volume
     | ({
         element_type: $e.element_type,
-        category: ($e.material_primary.category // "none"),
+        category: ($e.material_primary.category // (if ($e.material_secondary // []) == [] then "none" else "several" end)),
         storey: (if $e.storey == "" then null else $e.storey end),
         elevation_m: $e.storey_elevation_m,
         area_kind: (if $e.area_m2 == null then null else $e.area_kind // "not stated" end),

@@ -2,7 +2,7 @@
 
 use super::outline::Outline;
 use super::overlap::overlaps;
-use super::surface::{Boundary, Triangles, Vector, boundary, cross, dot, minus};
+use super::surface::{Boundary, Triangles, Vector, boundary, cross, dot, minus, turned};
 use crate::ifc::limits::ELEMENT_SIZE;
 use crate::ifc::takeoff::Measured;
 use rustc_hash::FxHashMap;
@@ -93,7 +93,7 @@ impl Figures {
 
     /// Measures a mesh. `problem` is what is known to be wrong with it.
     pub(super) fn of(mesh: &Triangles, problem: Option<&'static str>) -> Self {
-        let faces = faces(mesh);
+        let mut faces = faces_of(mesh);
         let extents = Extents::of(mesh, &faces);
         if extents.longest > ELEMENT_SIZE {
             return Self::without_mesh(TOO_LARGE);
@@ -104,19 +104,25 @@ impl Figures {
             plan: Some(extents.plan),
             ..Self::without_mesh(OPEN)
         };
-        let simple = match (problem, boundary(mesh)) {
+        let outward;
+        let (mesh, simple) = match (problem, boundary(mesh)) {
             (Some(problem), _) => {
                 figures.problem = Some(problem);
                 return figures;
             }
             (None, Boundary::Open) => return figures,
             (None, Boundary::Turned) => {
-                figures.problem = Some(TURNED);
-                return figures;
+                let Some(mesh) = turned(mesh) else {
+                    figures.problem = Some(TURNED);
+                    return figures;
+                };
+                outward = mesh;
+                faces = faces_of(&outward);
+                (&outward, false)
             }
-            (None, Boundary::Closed { simple }) => simple,
+            (None, Boundary::Closed { simple }) => (mesh, simple),
         };
-        let signed = volume(mesh);
+        let signed = mesh.volume_of(&mesh.corners);
         let sign = if signed < 0.0 { -1.0 } else { 1.0 };
         figures.problem = if signed.abs() < LEAST {
             Some(FLAT)
@@ -151,21 +157,9 @@ fn round(value: f64) -> f64 {
 }
 
 /// Returns the area vectors of all faces.
-fn faces(mesh: &Triangles) -> Vec<Vector> {
+fn faces_of(mesh: &Triangles) -> Vec<Vector> {
     let area = |[a, b, c]: [Vector; 3]| cross(minus(b, a), minus(c, a)).map(|part| part / 2.0);
     mesh.iter().map(area).collect()
-}
-
-/// Returns the volume of a closed mesh, negative if its faces look inwards.
-fn volume(mesh: &Triangles) -> f64 {
-    let Some(&start) = mesh.vertices.first() else {
-        return 0.0;
-    };
-    let six = mesh.iter().map(|corners| {
-        let [a, b, c] = corners.map(|corner| minus(corner, start));
-        dot(a, cross(b, c))
-    });
-    six.sum::<f64>() / 6.0
 }
 
 /// Areas of the faces of a solid.

@@ -29,6 +29,18 @@ impl Triangles {
         let at = |corner: u32| self.vertices[corner as usize];
         self.corners.iter().map(move |corners| corners.map(at))
     }
+
+    /// Returns the volume that triangles of the mesh enclose, negative if they look inwards.
+    pub(super) fn volume_of(&self, corners: &[[u32; 3]]) -> f64 {
+        let Some(&start) = self.vertices.first() else {
+            return 0.0;
+        };
+        let six = corners.iter().map(|corners| {
+            let [a, b, c] = corners.map(|corner| minus(self.vertices[corner as usize], start));
+            dot(a, cross(b, c))
+        });
+        six.sum::<f64>() / 6.0
+    }
 }
 
 /// The boundary of a mesh.
@@ -61,9 +73,7 @@ fn boundary_on(mesh: &Triangles, grid: f64) -> Boundary {
     let mut edges = Vec::with_capacity(mesh.corners.len() * 3);
     let mut connected = Connected::new(points.len());
     for [a, b, c] in corners.filter(|[a, b, c]| a != b && b != c && c != a) {
-        for (from, to) in [(a, b), (b, c), (c, a)] {
-            edges.push(directed(from, to));
-        }
+        edges.extend(sides([a, b, c]).map(|(from, to)| directed(from, to)));
         connected.join(a, b);
         connected.join(a, c);
     }
@@ -229,6 +239,75 @@ impl Connected {
     }
 }
 
+/// Returns a mesh whose faces are turned so that all look outwards.
+///
+/// `None` unless each edge is in two triangles: then the mesh has an inside, whichever way its faces looked.
+pub(super) fn turned(mesh: &Triangles) -> Option<Triangles> {
+    GRIDS.iter().find_map(|grid| turned_on(mesh, *grid))
+}
+
+fn turned_on(mesh: &Triangles, grid: f64) -> Option<Triangles> {
+    let (welded, _) = weld(mesh, grid);
+    let weld = |corners: &[u32; 3]| corners.map(|corner| welded[corner as usize]);
+    let is_face = |corners: &&[u32; 3]| {
+        let [a, b, c] = weld(corners);
+        a != b && b != c && c != a
+    };
+    let faces: Vec<[u32; 3]> = mesh.corners.iter().filter(is_face).copied().collect();
+    // The two triangles of each edge, and whether they go along it from its lower to its higher vertex.
+    let mut edges: FxHashMap<(u32, u32), [Option<(usize, bool)>; 2]> = FxHashMap::default();
+    for (at, face) in faces.iter().enumerate() {
+        for (from, to) in sides(weld(face)) {
+            let both = edges.entry((from.min(to), from.max(to))).or_default();
+            *both.iter_mut().find(|it| it.is_none())? = Some((at, from < to));
+        }
+    }
+    let mut flips: Vec<Option<bool>> = vec![None; faces.len()];
+    let mut corners = Vec::with_capacity(faces.len());
+    for start in 0..faces.len() {
+        if flips[start].is_some() {
+            continue;
+        }
+        flips[start] = Some(false);
+        let first = corners.len();
+        let mut open = vec![(start, false)];
+        while let Some((at, flip)) = open.pop() {
+            let [a, b, c] = faces[at];
+            corners.push(if flip { [a, c, b] } else { [a, b, c] });
+            for (from, to) in sides(weld(&faces[at])) {
+                let [Some(one), Some(other)] = edges[&(from.min(to), from.max(to))] else {
+                    return None;
+                };
+                let next = if one.0 == at { other.0 } else { one.0 };
+                let wanted = flip ^ (one.1 == other.1);
+                match flips[next] {
+                    None => {
+                        flips[next] = Some(wanted);
+                        open.push((next, wanted));
+                    }
+                    Some(there) if there != wanted => return None,
+                    Some(_) => {}
+                }
+            }
+        }
+        if mesh.volume_of(&corners[first..]) < 0.0 {
+            for face in &mut corners[first..] {
+                face.swap(1, 2);
+            }
+        }
+    }
+    Some(Triangles {
+        vertices: mesh.vertices.clone(),
+        corners,
+        origin: mesh.origin,
+    })
+}
+
+/// Returns the edges of a triangle in its direction.
+fn sides([a, b, c]: [u32; 3]) -> [(u32, u32); 3] {
+    [(a, b), (b, c), (c, a)]
+}
+
 /// Returns the vector from `other` to `one`.
 pub(super) fn minus(one: Vector, other: Vector) -> Vector {
     [one[0] - other[0], one[1] - other[1], one[2] - other[2]]
@@ -276,6 +355,26 @@ mod tests {
         assert_eq!(boundary(&tetrahedron(&[[2, 0, 3]])), closed);
         assert_eq!(boundary(&tetrahedron(&[[0, 2, 3]])), Boundary::Turned);
         assert_eq!(boundary(&tetrahedron(&[])), Boundary::Open);
+    }
+
+    #[test]
+    fn faces_that_look_the_wrong_way_are_turned() {
+        let volume = |mesh: &Triangles| mesh.volume_of(&mesh.corners);
+        for last in [[0, 2, 3], [2, 0, 3]] {
+            let mesh = turned(&tetrahedron(&[last])).unwrap();
+            assert_eq!(boundary(&mesh), Boundary::Closed { simple: true });
+            assert!((volume(&mesh) - 1.0 / 6.0).abs() < 1e-12);
+        }
+        // A second solid beside it, inside out: both count.
+        let mut two = tetrahedron(&[[0, 2, 3]]);
+        let beside = two.vertices.iter().map(|[x, y, z]| [x + 5.0, *y, *z]);
+        two.vertices.extend(beside.collect::<Vec<_>>());
+        two.corners
+            .extend([[5, 6, 7], [5, 8, 6], [6, 8, 7], [7, 8, 5]]);
+        assert_eq!(boundary(&two), Boundary::Turned);
+        assert!((volume(&turned(&two).unwrap()) - 2.0 / 6.0).abs() < 1e-12);
+        assert!(turned(&tetrahedron(&[])).is_none());
+        assert!(turned(&tetrahedron(&[[0, 2, 3], [2, 0, 3]])).is_none());
     }
 
     #[test]

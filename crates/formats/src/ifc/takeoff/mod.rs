@@ -108,6 +108,9 @@ impl Shape {
 /// How little of the box around it a solid may fill: a thin-walled tube fills about a hundredth.
 const HOLLOW: f64 = 0.01;
 
+/// An area that is this close to that of all faces is theirs.
+const ALL: f64 = 0.01;
+
 /// How much of a wall openings may take away.
 const OPEN: f64 = 0.1;
 
@@ -214,6 +217,8 @@ impl Claims<'_> {
         // Of a curved wall, the faces that look to one side are less than one face.
         let half = measured.side_area.map(|it| it / 2.0);
         let half = half.filter(|_| matches!(seen, Some((AreaKind::NetSide, _))));
+        // The area of all faces, if that is much more than the area of the side.
+        let all_faces = |area: f64| measured.surface.filter(|all| *all > area * FACTOR);
         let kind_of = |figure: &Figure| match (self.kind(shape, figure), seen) {
             (AreaKind::NotStated, Some((kind, area))) => {
                 let is_of = |it: f64| same(figure.value, it);
@@ -221,6 +226,12 @@ impl Claims<'_> {
                 (is_of(area) || half.is_some_and(is_of)).then_some(kind)
             }
             (AreaKind::Surface, Some(_)) => None,
+            // Some tools state the area of all faces as that of the side.
+            (AreaKind::NetSide | AreaKind::GrossSide, Some((_, area)))
+                if all_faces(area).is_some_and(|all| (figure.value - all).abs() <= ALL * all) =>
+            {
+                None
+            }
             (kind, _) => Some(kind),
         };
         let known = |figure: &Option<Figure>| {
@@ -231,26 +242,48 @@ impl Claims<'_> {
         let property = known(&self.properties.area);
         let kind = stated.as_ref().or(property.as_ref()).map(|it| it.0);
         let kind = kind.or(seen.map(|it| it.0))?;
+        let seen = seen.map(|it| it.1);
+        let judge = self.area_judge(kind, seen, half, measured);
         let surface = measured.surface.filter(|_| kind == AreaKind::Surface);
-        let judge = surface.or(seen.map(|it| it.1)).and_then(|area| {
-            let gross = matches!(kind, AreaKind::GrossSide | AreaKind::GrossFootprint);
-            let most =
-                area.max(half.unwrap_or_default()) * if gross { FACTOR / OPEN } else { FACTOR };
-            Judge::new(area / FACTOR, most, "the geometry says", area, "m²")
-        });
         let amount = Amount {
             quantity: "area",
             unit: "m²",
             stated: stated.map(|it| it.1),
             property: property.filter(|it| it.0 == kind).map(|it| (it.1, it.2)),
-            geometry: surface.or(seen.map(|it| it.1)),
+            geometry: surface.or(seen),
             confirmed: seen
-                .is_some_and(|(_, area)| self.quantities.areas.iter().any(|it| same(*it, area))),
+                .is_some_and(|area| confirms(&self.quantities.area, &self.quantities.areas, area)),
             confused: AREA_UNITS,
             judge,
         };
         let (area, from) = amount.settle(implausible)?;
         Some((kind, (area, from)))
+    }
+
+    /// What judges an area: what is seen of the element, else all its faces. `half` is half of all sides of what is upright.
+    fn area_judge(
+        &self,
+        kind: AreaKind,
+        seen: Option<f64>,
+        half: Option<f64>,
+        measured: &Measured,
+    ) -> Option<Judge> {
+        if kind == AreaKind::NotStated && seen.is_none() {
+            let all = measured.surface?;
+            let most = all * (1.0 + SAME);
+            return Judge::new(0.0, most, "all faces of the geometry have", all, "m²");
+        }
+        let surface = measured.surface.filter(|_| kind == AreaKind::Surface);
+        let area = surface.or(seen)?;
+        let is_gross = matches!(kind, AreaKind::GrossSide | AreaKind::GrossFootprint);
+        let more = if is_gross { FACTOR / OPEN } else { FACTOR };
+        // The sides of several leaves are more than the side of the wall, which is its volume over its width.
+        let is_wall = self.ifc_type.starts_with("IfcWall");
+        let width = self.quantities.width.or(self.thickness);
+        let one_leaf = measured.volume.zip(width.filter(|it| is_wall && *it > 0.0));
+        let one_leaf = one_leaf.map_or(area, |(volume, width)| volume / width);
+        let (least, most) = (area.min(one_leaf), area.max(half.unwrap_or_default()));
+        Judge::new(least / FACTOR, most * more, "the geometry says", area, "m²")
     }
 
     /// The length that the geometry measures, and what judges a length.
@@ -299,6 +332,12 @@ impl Claims<'_> {
     }
 }
 
+/// Whether one of the other stated figures is that of the geometry, and the best is more: no net figure is more than the gross one.
+fn confirms(best: &Option<Figure>, others: &[f64], measured: f64) -> bool {
+    let best = best.as_ref().map_or(0.0, |it| it.value);
+    others.iter().any(|it| *it < best && same(*it, measured))
+}
+
 /// Whether two figures are of the same amount.
 fn same(one: f64, other: f64) -> bool {
     (one - other).abs() <= SAME * other
@@ -311,17 +350,21 @@ pub(super) fn of(claims: &Claims, measured: Option<&Measured>) -> Takeoff {
     let value = |figure: &Option<Figure>| figure.as_ref().map(|it| it.value);
     let mut implausible = Vec::new();
     let own = claims.dimensions();
-    let confirms = |it: &f64| measured.volume.is_some_and(|volume| same(*it, volume));
     let volume = Amount {
         quantity: "volume",
         unit: "m³",
         stated: value(&claims.quantities.volume),
         property: property(&claims.properties.volume),
         geometry: measured.volume,
-        confirmed: claims.quantities.volumes.iter().any(confirms)
-            || own
-                .zip(measured.volume)
-                .is_some_and(|(own, volume)| own.agrees(volume)),
+        confirmed: measured.volume.is_some_and(|volume| {
+            confirms(
+                &claims.quantities.volume,
+                &claims.quantities.volumes,
+                volume,
+            )
+        }) || own
+            .zip(measured.volume)
+            .is_some_and(|(own, volume)| own.agrees(volume)),
         confused: VOLUME_UNITS,
         judge: claims.volume_judge(&measured),
     };

@@ -397,3 +397,75 @@ fn the_property_of_a_window_is_not_the_area_of_its_opening() {
         [&json!(1.75), &json!("net side"), &json!([])]
     );
 }
+
+/// A wall of three leaves, of which openings take more than half.
+#[test]
+fn leaves_of_a_wall_are_one_side() {
+    let leaves = Measured {
+        volume: Some(7.93),
+        top_area: Some(10.7),
+        main_side_area: Some(88.0),
+        side_area: Some(179.0),
+        surface: Some(200.5),
+        height: Some(3.05),
+        length: Some(21.4),
+        plan: Some([21.4, 0.3]),
+    };
+    let area = |net: f64| {
+        let quantities = [
+            ("Width", 0.27),
+            ("GrossSideArea", 64.8),
+            ("NetSideArea", net),
+        ];
+        let found = counted("IfcWall", &quantities, &[], Some(leaves));
+        (
+            found["area_m2"].clone(),
+            found["implausible"].as_array().unwrap().len(),
+        )
+    };
+    assert_eq!(area(30.3), (json!(30.3), 0));
+    assert_eq!(area(3.03), (Value::Null, 1));
+}
+
+/// A tool states the area of all faces as the gross side area of a wall, and an area of a column that is more than all its faces.
+#[test]
+fn an_area_is_compared_with_all_faces() {
+    let wall = counted(
+        "IfcWall",
+        &[("GrossSideArea", 33.2)],
+        &[("Area", 14.9)],
+        Some(WALL),
+    );
+    let column = counted(
+        "IfcColumn",
+        &[],
+        &[("Area", 20.1)],
+        Some(Measured {
+            surface: Some(4.5),
+            ..WALL
+        }),
+    );
+    assert_eq!(
+        [
+            &wall["area_m2"],
+            &wall["area_kind"],
+            &wall["area_from"],
+            &wall["implausible"]
+        ],
+        [
+            &json!(14.9),
+            &json!("net side"),
+            &json!("property set: Dimensions.Area"),
+            &json!([])
+        ]
+    );
+    assert_eq!(
+        [&column["area_m2"], &column["implausible"][0]["reason"]],
+        [
+            &Value::Null,
+            &json!(
+                "the property set: Dimensions.Area says 20.10 m², all faces of the geometry have 4.50 m²; no value is used"
+            )
+        ]
+    );
+}
