@@ -353,11 +353,11 @@ fn the_text_says_what_is_known_and_what_is_not() {
          | Volume of parts, left out of the total | 1.50 | m³ |\n\
          | Area of parts, left out of the total: Kind of area not stated | 75.00 | m² |\n",
         "| Material named in the model | 180 | 60.0 % |",
-        "| **Total** | **300** | **653.22** | | **120** | **1.50** |\n\n### Areas by element type",
+        "| **Total** | **300** | **653.22** | **120** | **1.50** |\n\n### Areas by element type",
         "| Structural slab | – | 2\u{a0}190.00 | – |",
         "| Structural slab | -1 Tiefgarage | Concrete | 7 | 127.75 |",
         "| -1 Tiefgarage | −3.20 | 69 | 152.39 | 28 |",
-        "| Furniture | 32 | – | – | 32 | – |",
+        "| Furniture | 32 | – | 32 | – |",
         "| 02 Dach \\| Technik | 7.00 | 80 | 174.19 | 32 |",
         "**1 of 301 elements of the model have no record:**",
         "**GlobalIds that the model has more than once: 1** (`2O2Fr$t4X7Zf8NOew3F007`).",
@@ -405,6 +405,9 @@ fn a_model_without_elements_and_one_of_unknown_values_have_reports_too() {
         "material_primary": null, "volume_m3": null, "confidence": 0.1, "data_quality": "none"});
     let made = make(&[bare], scope);
     assert_eq!(made.report["missing"], 0);
+    let said = "**No element has a volume or an area.** The model states none, and its geometry gives none.";
+    assert!(made.markdown.contains(said), "{}", made.markdown);
+    assert!(made.markdown.contains("| Element type | Count |\n|---|---:|\n| Not classified | 1 |\n"));
     let sheets = xlsx::sheets(&made.xlsx);
     assert_eq!(
         lines(sheet(&sheets, "By storey"))[1],

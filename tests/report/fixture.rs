@@ -165,7 +165,7 @@ fn record(number: usize) -> Value {
 /// What the templates see beside the records.
 pub fn scope() -> Map<String, Value> {
     let scope = json!({
-        "params": {"model": "inputs/büro.ifc", "batch_size": 50, "review_below": 0.5, "language": "en"},
+        "params": {"model": "inputs/büro.ifc", "batch_size": 50, "review_below": 0.5, "language": "en", "geometry": "all"},
         "labels": labels(),
         "digests": {"model": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},
         "agents": {"classifier": "rules rules/elements.toml sha256:ab12cd34"},
