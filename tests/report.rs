@@ -407,7 +407,10 @@ fn a_model_without_elements_and_one_of_unknown_values_have_reports_too() {
     assert_eq!(made.report["missing"], 0);
     let said = "**No element has a volume or an area.** The model states none, and its geometry gives none.";
     assert!(made.markdown.contains(said), "{}", made.markdown);
-    assert!(made.markdown.contains("| Element type | Count |\n|---|---:|\n| Not classified | 1 |\n"));
+    assert!(
+        made.markdown
+            .contains("| Element type | Count |\n|---|---:|\n| Not classified | 1 |\n")
+    );
     let sheets = xlsx::sheets(&made.xlsx);
     assert_eq!(
         lines(sheet(&sheets, "By storey"))[1],
