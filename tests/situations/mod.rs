@@ -20,6 +20,7 @@ mod letters;
 mod limits;
 pub mod mounted;
 mod packed;
+mod pdf;
 mod pdf_text;
 mod picked;
 mod policies;

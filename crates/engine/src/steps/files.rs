@@ -136,10 +136,21 @@ pub(crate) fn document(ctx: &mut BatchContext<'_>, out: &str, input: &str) -> St
     };
     let set = ctx
         .cancel
-        .run_on_thread(move || pdf::markdown_to_pdf(&text, &info))?;
-    let bytes = set.map_err(parse_failure)?;
-    put(ctx, out, &bytes)?;
-    Ok(StepReport::default())
+        .run_on_thread(move || pdf::set_markdown(&text, &info))?;
+    let document = set.map_err(parse_failure)?;
+    put(ctx, out, &document.bytes)?;
+    let mut report = StepReport::default();
+    match document.missing {
+        0 => {}
+        1 => report.warnings.push(
+            "1 character could not be drawn, and is shown as \u{FFFD}: no font of the PDF has it"
+                .to_owned(),
+        ),
+        count => report.warnings.push(format!(
+            "{count} different characters could not be drawn, and are shown as \u{FFFD}: no font of the PDF has them"
+        )),
+    }
+    Ok(report)
 }
 
 /// Writes an output or `out`.

@@ -38,6 +38,23 @@ pub use info::{ChartError, DrawingError, PdfError, PdfInfo};
 /// # Errors
 /// When a chart block does not hold a chart, or a drawing block no drawing. The other errors mean that the program itself is damaged.
 pub fn markdown_to_pdf(markdown: &str, info: &PdfInfo) -> Result<Vec<u8>, PdfError> {
+    set_markdown(markdown, info).map(|document| document.bytes)
+}
+
+/// A PDF, and what it does not show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PdfDocument {
+    /// The file.
+    pub bytes: Vec<u8>,
+    /// The number of different characters that no embedded font has: U+FFFD stands for them.
+    pub missing: usize,
+}
+
+/// Sets Markdown on A4 pages as [`markdown_to_pdf`] does, and counts the characters that it cannot show.
+///
+/// # Errors
+/// Those of [`markdown_to_pdf`].
+pub fn set_markdown(markdown: &str, info: &PdfInfo) -> Result<PdfDocument, PdfError> {
     let mut fonts = font::Fonts::load()?;
     let blocks = markdown::blocks(markdown);
     let mut info = info.clone();
@@ -45,7 +62,10 @@ pub fn markdown_to_pdf(markdown: &str, info: &PdfInfo) -> Result<Vec<u8>, PdfErr
         info.title = first_heading(&blocks);
     }
     let document = layout::lay_out(&blocks, &mut fonts, &info.title)?;
-    page::write(document, &mut fonts, &info)
+    Ok(PdfDocument {
+        bytes: page::write(document, &mut fonts, &info)?,
+        missing: fonts.missing(),
+    })
 }
 
 fn first_heading(blocks: &[markdown::MarkdownBlock]) -> String {
@@ -182,6 +202,8 @@ mod tests {
             note("Стена Außenwand größe τοίχος"),
             "Стена Außenwand größe τοίχος"
         );
+        let document = set_markdown("外壁 wall", &PdfInfo::default()).unwrap();
+        assert_eq!(document.missing, 2);
         assert_eq!(
             pages("外壁 wall")[0][..2],
             [
