@@ -251,8 +251,9 @@ impl Claims<'_> {
             stated: stated.map(|it| it.1),
             property: property.filter(|it| it.0 == kind).map(|it| (it.1, it.2)),
             geometry: surface.or(seen),
-            confirmed: seen
-                .is_some_and(|area| confirms(&self.quantities.area, &self.quantities.areas, area)),
+            confirmed: seen.is_some_and(|area| {
+                confirms(self.quantities.area.as_ref(), &self.quantities.areas, area)
+            }),
             confused: AREA_UNITS,
             judge,
         };
@@ -333,8 +334,8 @@ impl Claims<'_> {
 }
 
 /// Whether one of the other stated figures is that of the geometry, and the best is more: no net figure is more than the gross one.
-fn confirms(best: &Option<Figure>, others: &[f64], measured: f64) -> bool {
-    let best = best.as_ref().map_or(0.0, |it| it.value);
+fn confirms(best: Option<&Figure>, others: &[f64], measured: f64) -> bool {
+    let best = best.map_or(0.0, |it| it.value);
     others.iter().any(|it| *it < best && same(*it, measured))
 }
 
@@ -358,7 +359,7 @@ pub(super) fn of(claims: &Claims, measured: Option<&Measured>) -> Takeoff {
         geometry: measured.volume,
         confirmed: measured.volume.is_some_and(|volume| {
             confirms(
-                &claims.quantities.volume,
+                claims.quantities.volume.as_ref(),
                 &claims.quantities.volumes,
                 volume,
             )
