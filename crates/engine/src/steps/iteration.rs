@@ -15,7 +15,7 @@ use milepost_core::model::step::{
     Outputs, PROGRAM_TIMEOUT, Step, StepKind, TemplateChoice, TemplateFile, WAIT_TIMEOUT,
 };
 use serde_json::Value;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The time limit of a program whose step declares no `timeout`.
 const COMMAND_TIMEOUT: Duration = Duration::from_mins(10);
@@ -50,9 +50,8 @@ pub(crate) fn run_steps(ctx: &mut BatchContext<'_>, number: u32) -> Result<StepR
                 ctx.scope.absent(name);
             }
         }
-        let started = Instant::now();
         report.add(run_with_retries(ctx, step, index)?);
-        tracing::debug!(step = step.kind.name(), out = step.out, took = ?started.elapsed());
+        tracing::debug!(step = step.kind.name(), out = step.out, "done");
         if made_by_program(step) {
             let written = written_by(stage, step);
             for output in &stage.outputs {
