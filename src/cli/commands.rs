@@ -58,7 +58,11 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
         } else {
             Vec::new()
         };
+        let names = flags.values.set.iter();
+        let names = names.filter_map(|setting| Some(setting.split_once('=')?.0.to_owned()));
+        let set = names.collect();
         let invocation = settings::invocation(&cli.everywhere, environment, again);
+        let invocation = Invocation { set, ..invocation };
         let dry_run = flags.dry_run;
         if flags.manifest.is_some() {
             printer.warning(

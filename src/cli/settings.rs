@@ -89,6 +89,7 @@ pub(crate) fn invocation(
     Invocation {
         milepost: words.join(" "),
         flags,
+        set: Vec::new(),
         folder: environment.folder.clone(),
     }
 }

@@ -95,6 +95,7 @@ fn details(record: &Record) -> &[String] {
             &outcome.details
         }
         Event::AnswersRefused { violations, .. } => violations,
+        Event::CorrectionsImported { corrections, .. } => corrections,
         _ => &[],
     }
 }

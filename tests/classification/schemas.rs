@@ -236,8 +236,7 @@ fn corrections_are_checked_row_by_row_or_as_a_list() {
         ("function", "none", "AB", "/0/value"),
         ("location", "outside", "AB", "/0/value"),
         ("volume_m3", "much", "AB", "/0/value"),
-        // Refused by the step, which says how to write it.
-        ("volume_m3", "1,5", "AB", ""),
+        ("volume_m3", "1,5", "AB", "/0/value"),
         ("area_m2", "-1", "AB", "/0/value"),
         ("global_id", "2", "AB", "/0/field"),
         ("name", "W1", "AB", "/0/field"),

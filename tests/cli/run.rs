@@ -109,6 +109,15 @@ next     milepost log copy/person_2  show what happened
          milepost run                rerun the failed batches, then continue
 ",
     );
+    let (code, text) = project.milepost(&["run", "--set", "greeting=Ho"]);
+    assert_eq!(code, 1);
+    assert!(
+        text.contains(
+            "\n         milepost run --unset greeting  run with the default of greeting\n"
+        ),
+        "{text}"
+    );
+    project.milepost(&["params", "--unset", "greeting"]);
     project.write("workspace/inputs/person_2.json", "{\"name\": \"Bo\"}");
     expect(
         project.output("run --failed"),

@@ -98,6 +98,7 @@ macro_rules! cases {
 cases!(
     agents
     columns
+    defaults
     keys
     types
     missing

@@ -70,13 +70,18 @@ impl Sample {
 fn samples(name: &str, kind: ValueKind) -> Vec<Sample> {
     let mention = |text: &str| Sample::mention(name, text);
     match kind {
+        // It accepts three words, and is checked with the default of its parameter.
+        _ if name == "geometry" => vec![Sample {
+            other: "\"all\"".to_owned(),
+            ..mention(r#""{{ PARAM }}""#)
+        }],
         ValueKind::Command => vec![mention(r#"["run", "{{ PARAM }}", "TEXT"]"#)],
         ValueKind::Text => vec![mention(r#""http://localhost/{{ PARAM }}/TEXT""#)],
         ValueKind::Path => vec![mention(r#""outbox/{{ PARAM }}/TEXT.pdf""#)],
         ValueKind::Strings => vec![mention(r#"{ x-name = "{{ PARAM }} TEXT" }"#)],
         ValueKind::Select => vec![mention(r#"".PARAM.TEXT[]""#)],
         ValueKind::Count => vec![Sample {
-            other: format!("\"{{{{ params.{name} + 1 }}}}\""),
+            other: format!("\"{{{{ params.{name} | int + 1 }}}}\""),
             ..mention(r#""{{ PARAM }}""#)
         }],
         ValueKind::Jq => vec![
@@ -165,7 +170,8 @@ impl Declared {
             .filter(|name| !of_kinds.contains(name.as_str()));
         let mut params = String::new();
         for name in published() {
-            params.push_str(&format!("{name} = \"1\"\n"));
+            let default = if name == "geometry" { "off" } else { "1" };
+            params.push_str(&format!("{name} = \"{default}\"\n"));
         }
         let mut declared = Self {
             kind,

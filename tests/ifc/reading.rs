@@ -329,7 +329,7 @@ fn areas_and_volumes_without_a_unit_follow_the_length_unit() {
             "property_area_m2",
         ];
         (
-            keys.map(|key| element[key].as_f64().unwrap()),
+            keys.map(|key| element[key].as_f64().unwrap()).to_vec(),
             summary.warnings,
         )
     };
@@ -353,13 +353,13 @@ fn areas_and_volumes_without_a_unit_follow_the_length_unit() {
     let (figures, warnings) = read("(#3,#4,#5)", ".LENGTHUNIT.,.MILLI.");
     assert_eq!(
         figures,
-        [8.5, 9_570_000_000.0, 9.9, 23_925_000.0, 24_000_000.0]
+        vec![8.5, 9_570_000_000.0, 9.9, 23_925_000.0, 24_000_000.0]
     );
     assert_eq!(warnings, none);
     let (figures, warnings) = read("(#3)", ".LENGTHUNIT.,$");
     assert_eq!(
         figures,
-        [8500.0, 9_570_000_000.0, 9.9, 23_925_000.0, 24_000_000.0]
+        vec![8500.0, 9_570_000_000.0, 9.9, 23_925_000.0, 24_000_000.0]
     );
     assert_eq!(warnings, none);
 }

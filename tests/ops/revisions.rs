@@ -213,7 +213,11 @@ fn what_cannot_be_compared_is_an_error_with_its_place() {
     );
     let (code, text) = project.milepost(&["diff", "nowhere"]);
     assert_eq!(code, 2);
-    assert!(text.contains("is not a workspace with a run"), "{text}");
+    let expected = format!(
+        "error: there is no file or folder `{}`: name a file of records, or the folder of a workspace, which contains `.milepost`\n",
+        project.at("nowhere").display()
+    );
+    assert_eq!(text, expected);
     let plain = Project::names();
     plain.write("records.json", "[]");
     let (code, text) = plain.milepost(&["diff", "records.json"]);

@@ -10,6 +10,7 @@ fn shown(project: &Project) -> (Status, String) {
     let call = view::text::invocation::Invocation {
         milepost: "milepost".into(),
         flags: Vec::new(),
+        set: Vec::new(),
         folder: project.at(""),
     };
     let mut text = view::status::status(&found, &call);

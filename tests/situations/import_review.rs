@@ -111,7 +111,15 @@ fn values_become_corrections_once_and_the_next_run_applies_them() {
     let project = project("id;field;value;who;why\r\n2;size;3;Bo;\"a; b\"\r\n");
     let ann = ann();
     let rows = [
-        json!(["heard", "Cy", null, "anna the first", "Ann", null, ann]),
+        json!([
+            "heard",
+            "Cy",
+            null,
+            "anna\u{a0}the  First",
+            "Ann",
+            null,
+            ann
+        ]),
         json!([null, null, 0.25, null, "Ann", "3", ann]),
         json!([null, null, null, null, "Bo", null, "0123456789ab"]),
         json!(["seen", "", "3", "", "", "2", ""]),
@@ -131,8 +139,30 @@ fn values_become_corrections_once_and_the_next_run_applies_them() {
         "id;field;value;who;why;question\r\n2;size;3;Bo;\"a; b\";\r\n;word;anna;Cy;heard;{ann}\r\n3;size;0.25;ada;measured;\r\n"
     );
     assert_eq!(project.read(FIXES), table);
+    let lines = [
+        format!("Review!D2: word of question {ann} is `anna` (Cy: heard)"),
+        "Review!C3: size of id 3 is `0.25` (ada: measured)".to_owned(),
+    ];
+    let (_, log) = project.milepost(&["log"]);
+    assert!(
+        log.contains(
+            "imported 2 corrections from edited.xlsx, sheet Review, into inputs/fixes.csv\n"
+        ) && log.contains(&format!("    {}\n    {}\n", lines[0], lines[1])),
+        "{log}"
+    );
+    let records = project.records();
+    let kind = |record: &&Value| record["kind"] == "corrections_imported";
+    let event = records.iter().rfind(kind).unwrap();
+    assert_eq!(
+        event["data"],
+        json!({
+            "file": "edited.xlsx", "into": "inputs/fixes.csv", "added": 2, "corrections": lines,
+            "from": Digest::of("id;field;value;who;why\r\n2;size;3;Bo;\"a; b\"\r\n"), "to": Digest::of(&table),
+        })
+    );
     let (code, text) = import(&project, &["--why", "measured"]);
     assert_eq!(code, 0);
+    assert_eq!(project.records().iter().filter(kind).count(), 1);
     assert!(
         text.starts_with("skipped  3 corrections already in inputs/fixes.csv\n"),
         "{text}"

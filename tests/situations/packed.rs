@@ -300,7 +300,7 @@ fn a_correction_of_nothing_is_a_warning_and_a_wrong_one_an_error() {
     project
         .run(&[])
         .expect(1, &["generate"])
-        .says("inputs/corrections.csv:3: `volume_m3` is a number, and `12,5` is none: write 12.5");
+        .says("inputs/corrections.csv:3: value: \"12,5\" does not match ^([0-9]+(\\.[0-9]+)?)?$: write 12.5");
     assert_eq!(
         project.read("workspace/intermediate/classified_all.json"),
         before

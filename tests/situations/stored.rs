@@ -370,3 +370,28 @@ fn params_says_that_a_project_declares_none() {
         )
     );
 }
+
+#[test]
+fn values_that_a_declaration_does_not_take_are_refused_while_everything_is_up_to_date() {
+    let project = Project::letters();
+    assert_eq!(project.run(&["--set", "greeting=Hi"]).code, 0);
+    project.edit("milepost.toml", "\"Hello\"", "\"60s\"");
+    let join = project.read("stages/2_join.toml");
+    let limited = format!("{join}\n[policy]\ntimeout = \"{{{{ params.greeting }}}}\"\n");
+    project.write("stages/2_join.toml", limited);
+    let (code, said) = project.milepost(&["plan"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(
+        said.starts_with("error: `greeting=Hi`, which this workspace stores (`--unset greeting` restores the default): `Hi` is not a duration: "),
+        "{said}"
+    );
+    assert_eq!(project.milepost(&["run", "--unset", "greeting"]).0, 0);
+    project.edit("milepost.toml", "\"60s\"", "\"soon\"");
+    let (code, said) = project.milepost(&["plan"]);
+    assert_eq!(code, 4, "{said}");
+    assert!(
+        said.contains("`soon` is not a duration")
+            && said.contains("with the default of `greeting`"),
+        "{said}"
+    );
+}

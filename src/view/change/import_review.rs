@@ -46,9 +46,5 @@ fn counted(corrections: usize) -> String {
 }
 
 fn line(one: &Correction) -> String {
-    let text = format!(
-        "{}: {} of {} {} is `{}` ({}: {})",
-        one.cell, one.field, one.column, one.target, one.value, one.who, one.why
-    );
-    format!("         {}\n", visible(&text))
+    format!("         {}\n", visible(&one.to_string()))
 }

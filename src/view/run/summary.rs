@@ -315,6 +315,12 @@ fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {
         if failures().any(|stage| stage.left > 0) {
             run(&["-k"], "the same, and continue after a failure");
         }
+        for name in &invocation.set {
+            run(
+                &["--unset", name],
+                &format!("run with the default of {name}"),
+            );
+        }
     } else if is(StageStatus::Failed).is_some() {
         // The line of the stage says what to do.
     } else if let Some(stage) = is(StageStatus::Held).filter(|stage| stage.awaits.is_some()) {

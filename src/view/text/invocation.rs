@@ -10,6 +10,8 @@ pub struct Invocation {
     pub milepost: String,
     /// The flags that a suggested run repeats, such as `--agent classifier=claude`.
     pub flags: Vec<String>,
+    /// The parameters that `--set` gave values.
+    pub set: Vec<String>,
     /// The working folder.
     pub folder: PathBuf,
 }
@@ -51,6 +53,7 @@ mod tests {
         let invocation = Invocation {
             milepost: "milepost -C house".to_owned(),
             flags: vec!["--agent".to_owned(), "a=b".to_owned()],
+            set: Vec::new(),
             folder: PathBuf::from("/home/ada"),
         };
         assert_eq!(

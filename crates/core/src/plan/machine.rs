@@ -93,7 +93,7 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             // The run began in an earlier segment of the journal, perhaps: this one says which it is.
             state.open_run = Some(run_id.to_owned());
         }
-        Event::Handoff { .. } => {}
+        Event::Handoff { .. } | Event::CorrectionsImported { .. } => {}
         Event::AttemptStarted {
             stage,
             batch,

@@ -37,5 +37,5 @@ mod writer;
 pub use layout::{
     ChartLayout, ChartStyle, ColumnLayout, ColumnRef, Condition, SheetLayout, SumLayout,
 };
-pub use read::{CellValue, SheetColumns, XlsxReadError, read_columns};
+pub use read::{CellValue, SheetColumns, XlsxReadError, folded, read_columns};
 pub use writer::{SheetWriter, XlsxError, XlsxInfo, XlsxWriter};

@@ -100,7 +100,8 @@ pub enum XlsxReadError {
     },
 }
 
-/// Reads the columns of a sheet that have these headers, wherever they are. The headers are in one of the first 20 rows.
+/// Reads the columns of a sheet that have these headers, wherever they are. The headers are in one of the first 20 rows; case, line
+/// breaks and repeated blanks do not matter.
 ///
 /// # Errors
 /// When the file is no workbook, or the sheet is missing, damaged or too large, lacks a column, or has merged cells in the columns.
@@ -258,7 +259,11 @@ impl<'a> Reading<'a> {
         let CellValue::Text(text) = value else {
             return Ok(());
         };
-        let at = self.headers.iter().position(|header| *header == text);
+        let exact = self.headers.iter().position(|header| *header == text);
+        let at = exact.or_else(|| {
+            let is_same = |header: &String| folded(header) == folded(&text);
+            self.headers.iter().position(is_same)
+        });
         if self.header.is_none() {
             if row >= HEADER_ROWS {
                 return Ok(());
@@ -303,6 +308,12 @@ impl<'a> Reading<'a> {
             rows: self.rows,
         })
     }
+}
+
+/// Returns a text in lower case with single blanks, as headers and labels are compared.
+pub fn folded(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").to_lowercase()
 }
 
 /// Returns the name of a cell, such as `M12`, from its row and column, from 0.

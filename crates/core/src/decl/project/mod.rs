@@ -16,6 +16,7 @@ use crate::decl::values::reader::ValueReader;
 use crate::expr::place::nearest;
 use crate::model::agent::Agent;
 use crate::model::money::NanoUsd;
+use crate::model::param::ParamType;
 use crate::model::pipeline::{Limits, Manifest, Param, Service};
 use agent::agent;
 use params::param;
@@ -85,8 +86,14 @@ pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile) -> Project {
     if let Some(params) = top.get("params").and_then(TomlNode::table) {
         for (key, node) in &params.entries {
             project.names.params.push(key.name.clone());
-            if check_name(file, &mut reader.report, key) {
-                project.params.extend(param(reader, file, key, node));
+            if check_name(file, &mut reader.report, key)
+                && let Some(param) = param(reader, file, key, node)
+            {
+                if !param.has_template() && param.kind != ParamType::Date {
+                    let default = param.default.clone();
+                    project.names.defaults.insert(key.name.clone(), default);
+                }
+                project.params.push(param);
             }
         }
     }

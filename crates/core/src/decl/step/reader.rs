@@ -99,7 +99,12 @@ impl StepReader<'_, '_> {
         };
         if spot.text.contains("{{") {
             let template = self.reader.template(&spot, self.names, Sees::Batch)?;
-            return Some(Some(Templated::Template(template)));
+            let template = Templated::Template(template);
+            let evaluate = Templated::<Geometry>::geometry;
+            let checked = self
+                .reader
+                .checked_by_defaults(&spot, self.names, template, evaluate);
+            return checked.map(Some);
         }
         let Some(geometry) = Geometry::named(spot.text) else {
             let message = format!("`geometry` is \"{}\"", spot.text);

@@ -362,7 +362,14 @@ impl ValueReader<'_> {
         sees: Sees,
     ) -> Option<Templated<Duration>> {
         if spot.text.contains("{{") {
-            return self.template(spot, names, sees).map(Templated::Template);
+            let template = self.template(spot, names, sees)?;
+            let template = Templated::Template(template);
+            return self.checked_by_defaults(
+                spot,
+                names,
+                template,
+                Templated::<Duration>::duration,
+            );
         }
         match parse_duration(spot.text) {
             Ok(duration) => Some(Templated::Fixed(duration)),
@@ -391,7 +398,8 @@ impl ValueReader<'_> {
                     text,
                     span: node.span.clone(),
                 };
-                self.template(&spot, names, sees).map(Templated::Template)
+                let template = Templated::Template(self.template(&spot, names, sees)?);
+                self.checked_by_defaults(&spot, names, template, Templated::<u64>::number)
             }
             _ => None,
         }

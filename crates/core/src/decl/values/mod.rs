@@ -1,6 +1,7 @@
 //! The values of keys: files of the project, expressions and the names that they may use.
 
 mod command_paths;
+mod defaults;
 mod expression;
 pub(crate) mod names;
 pub(crate) mod reader;

@@ -4,6 +4,8 @@ use crate::decl::problem::{Report, SourceFile};
 use crate::decl::tables::tree::TomlKey;
 use crate::expr::place::{listed, nearest};
 use crate::model::stage::{FIXED_NAMES, OVERRIDES, ROUND_NAMES, RUN};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The names that an expression can use.
@@ -30,6 +32,8 @@ pub(crate) enum Sees {
 pub(crate) struct ProjectNames {
     /// Of `[params]`.
     pub(crate) params: Vec<String>,
+    /// The defaults of parameters that are the same in every workspace, on every day.
+    pub(crate) defaults: BTreeMap<String, Value>,
     /// Of `[env]`.
     pub(crate) env: Vec<String>,
     /// Of `[agents]`.

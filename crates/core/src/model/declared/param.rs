@@ -278,6 +278,14 @@ impl Param {
     }
 }
 
+/// Returns `NAME=VALUE`, as `--set` accepts it.
+pub fn shown_setting(name: &str, value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{name}={text}"),
+        other => format!("{name}={other}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

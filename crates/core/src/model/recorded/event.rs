@@ -370,6 +370,22 @@ pub enum Event {
         /// The person and the reason.
         pin: Pin,
     },
+    /// A person's corrections in a workbook were added to a table, by `milepost import-review`.
+    CorrectionsImported {
+        /// The name of the workbook.
+        file: String,
+        /// The table.
+        into: String,
+        /// The digest of the table before; `None` if there was none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<Digest>,
+        /// The digest of the table after.
+        to: Digest,
+        /// The number of corrections.
+        added: u64,
+        /// The first corrections, each with its cell, its person and its reason.
+        corrections: Vec<String>,
+    },
     /// A stage is complete or partial, and its checkpoint says so.
     CheckpointWritten {
         /// The stage.
@@ -440,6 +456,7 @@ impl Event {
             | Self::ServiceStarted { .. }
             | Self::ServiceEnded { .. }
             | Self::Barrier
+            | Self::CorrectionsImported { .. }
             | Self::RunFinished { .. } => None,
         }
     }

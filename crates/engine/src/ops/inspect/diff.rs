@@ -136,6 +136,12 @@ pub fn diff(request: &Request, options: &DiffOptions) -> Result<Diff, OpsError> 
         let found = declared.with_file(&opened, &old, (&are.state, options.limit))?;
         return Ok(Diff::of_revision(old.display().to_string(), new, found));
     }
+    if let Some(named) = options.other.as_ref().filter(|_| !old.exists()) {
+        return Err(OpsError::Usage(format!(
+            "there is no file or folder `{}`: name a file of records, or the folder of a workspace, which contains `.milepost`",
+            named.display()
+        )));
+    }
     let old = Workspace::open(&old, opened.clock.now())?;
     if !old.is_made {
         let other = options

@@ -1,22 +1,20 @@
-//! Parameters used as counts, durations and words: checks the values that `--set` gives them.
+//! Parameters used as counts, durations and words: checks the values of `--set` and of the workspace. Defaults are checked with the
+//! declarations.
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
+use milepost_core::model::param::shown_setting;
 use milepost_core::model::policy::Concurrency;
 use milepost_core::model::stage::{EachSource, ExpressionError, Stage, Templated};
 use milepost_core::model::step::Part;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Checks the set parameters that declarations use as a count, a duration or a word.
+/// Checks the parameters with another value than the default that declarations use as a count, a duration or a word.
 ///
 /// # Errors
 /// When a value is no count, duration or known word.
 pub(crate) fn check(opened: &OpenProject) -> Result<(), OpsError> {
-    if opened.set.is_empty() {
-        return Ok(());
-    }
     let scope = opened.settings.scope(&opened.pipeline);
     for stage in &opened.pipeline.stages {
         for count in counts(stage) {
@@ -63,7 +61,7 @@ fn times(stage: &Stage) -> impl Iterator<Item = &Templated<Duration>> {
     steps.chain(&stage.policy.timeout)
 }
 
-/// Returns the error of a value that depends only on `--set`.
+/// Returns the error of a value that depends on `--set` or on a stored value, and on nothing that is known later.
 fn refuse<T>(
     opened: &OpenProject,
     value: &Templated<T>,
@@ -78,18 +76,22 @@ fn refuse<T>(
         let first = name.split('.').next().unwrap_or_default();
         ["params", "env", "workspace"].contains(&first)
     };
-    let set: BTreeSet<&str> = names
-        .iter()
-        .filter_map(|name| name.strip_prefix("params.")?.split('.').next())
-        .filter(|name| opened.set.contains_key(*name))
-        .collect();
-    if set.is_empty() || !names.iter().all(known) {
+    let stored = &opened.workspace.identity.params;
+    let setting = |name: &String| {
+        let name = name.strip_prefix("params.")?.split('.').next()?;
+        if let Some(value) = opened.set.get(name) {
+            return Some(format!("`--set {}`", shown_setting(name, value)));
+        }
+        let value = stored.get(name).filter(|_| !opened.unset.contains(name))?;
+        let value = shown_setting(name, value);
+        Some(format!(
+            "`{value}`, which this workspace stores (`--unset {name}` restores the default)"
+        ))
+    };
+    let settings: BTreeSet<String> = names.iter().filter_map(setting).collect();
+    if settings.is_empty() || !names.iter().all(known) {
         return Ok(());
     }
-    let shown = |name: &&str| match opened.set.get(*name) {
-        Some(Value::String(text)) => format!("`--set {name}={text}`"),
-        other => format!("`--set {name}={}`", other.unwrap_or(&Value::Null)),
-    };
-    let settings: Vec<String> = set.iter().map(shown).collect();
+    let settings: Vec<String> = settings.into_iter().collect();
     Err(OpsError::Usage(format!("{}: {why}", settings.join(", "))))
 }

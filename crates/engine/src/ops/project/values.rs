@@ -11,7 +11,7 @@ use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::expr::place::nearest;
 use milepost_core::expr::template::Template;
 use milepost_core::model::agent::Provider;
-use milepost_core::model::param::Param;
+use milepost_core::model::param::{Param, shown_setting};
 use milepost_core::plan::selection::did_you_mean;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -248,14 +248,6 @@ fn stored(param: &Param, value: &Value) -> Result<Value, OpsError> {
             param.name
         ))
     })
-}
-
-/// Returns `NAME=VALUE`, as `--set` accepts it.
-fn shown_setting(name: &str, value: &Value) -> String {
-    match value {
-        Value::String(text) => format!("{name}={text}"),
-        other => format!("{name}={other}"),
-    }
 }
 
 /// Returns the declared default. A template is rendered, and the result checked.

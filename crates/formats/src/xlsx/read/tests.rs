@@ -9,7 +9,12 @@ const MAIN: &str = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
 
 /// A workbook with a sheet `Review` of this content.
 fn workbook(sheet: &str) -> Vec<u8> {
-    let files = [
+    archive(&files(sheet))
+}
+
+/// Its files.
+fn files(sheet: &str) -> Vec<(&'static str, String)> {
+    vec![
         (
             "[Content_Types].xml",
             "<Types xmlns=\"http://schemas.openxmlformats.org/package/2006/content-types\"/>"
@@ -37,11 +42,14 @@ fn workbook(sheet: &str) -> Vec<u8> {
             "xl/worksheets/sheet1.xml",
             format!("<worksheet xmlns=\"{MAIN}\">{sheet}</worksheet>"),
         ),
-    ];
+    ]
+}
+
+fn archive(files: &[(&str, String)]) -> Vec<u8> {
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, content) in files {
         archive
-            .start_file(name, SimpleFileOptions::default())
+            .start_file(*name, SimpleFileOptions::default())
             .unwrap();
         archive.write_all(content.as_bytes()).unwrap();
     }
@@ -87,6 +95,50 @@ fn columns_are_found_by_their_headers_wherever_they_are() {
         BTreeMap::from([
             (4, vec![text("a"), text("beam")]),
             (9, vec![text("b"), CellValue::Empty]),
+        ])
+    );
+}
+
+#[test]
+fn headers_are_found_in_any_case_and_with_other_blanks() {
+    let rows = row(1, &["ID", "Correct\n element\u{a0}type"]) + &row(2, &["a", "beam"]);
+    let found = read(
+        &format!("<sheetData>{rows}</sheetData>"),
+        &["Correct element type", "Id"],
+    );
+    assert_eq!(found.unwrap().rows[&2], [text("beam"), text("a")]);
+    // A header that is written exactly so comes first.
+    let rows = row(1, &["id", "Id"]) + &row(2, &["a", "b"]);
+    let found = read(&format!("<sheetData>{rows}</sheetData>"), &["Id", "id"]);
+    assert_eq!(found.unwrap().rows[&2], [text("b"), text("a")]);
+}
+
+#[test]
+fn shared_strings_hidden_rows_and_cached_values_are_read_as_other_programs_save_them() {
+    let shared = format!(
+        "<sst xmlns=\"{MAIN}\"><si><t>Id</t></si><si><t>Type</t></si><si><r><t>be</t></r><r><rPr><b/></rPr><t>am</t></r></si><si><t xml:space=\"preserve\"> a </t></si></sst>"
+    );
+    let sheet = "<cols><col min=\"1\" max=\"1\" hidden=\"1\"/></cols><sheetData>\
+        <row r=\"1\"><c r=\"A1\" t=\"s\"><v>0</v></c><c r=\"B1\" t=\"s\"><v>1</v></c></row>\
+        <row r=\"2\" hidden=\"1\"><c r=\"A2\" t=\"s\"><v>3</v></c><c r=\"B2\" t=\"s\"><v>2</v></c></row>\
+        <row r=\"3\"><c r=\"A3\" t=\"str\"><f>A2</f><v>a</v></c><c r=\"B3\" s=\"7\"><f>1+1</f><v>2</v></c></row></sheetData>";
+    let relation = format!(
+        "<Relationship Id=\"r2\" Type=\"{RELATIONS}/sharedStrings\" Target=\"sharedStrings.xml\"/></Relationships>"
+    );
+    let mut files = files(sheet);
+    let relations = files
+        .iter_mut()
+        .find(|(name, _)| *name == "xl/_rels/workbook.xml.rels")
+        .unwrap();
+    relations.1 = relations.1.replace("</Relationships>", &relation);
+    files.push(("xl/sharedStrings.xml", shared));
+    let headers = ["Id".to_owned(), "Type".to_owned()];
+    let found = read_columns(Cursor::new(archive(&files)), "Review", &headers).unwrap();
+    assert_eq!(
+        found.rows,
+        BTreeMap::from([
+            (2, vec![text("a"), text("beam")]),
+            (3, vec![text("a"), CellValue::Number(2.0)]),
         ])
     );
 }

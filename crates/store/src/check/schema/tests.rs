@@ -82,6 +82,12 @@ fn speaks_to_people() {
         one(json!({"pattern": "^a"}), json!("b")),
         "\"b\" does not match ^a"
     );
+    let number = |pattern: &str| one(json!({"pattern": pattern}), json!("12,5"));
+    assert_eq!(
+        number(r"^[0-9]+(\.[0-9]+)?$"),
+        r#""12,5" does not match ^[0-9]+(\.[0-9]+)?$: write 12.5"#
+    );
+    assert_eq!(number("^a"), r#""12,5" does not match ^a"#);
     assert_eq!(
         one(json!({"format": "date"}), json!("2026-02-30")),
         "\"2026-02-30\" is not a date"

@@ -2,12 +2,20 @@
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, ValidationError};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use milepost_core::expr::place::excerpt;
 
 /// Characters of a value that are shown.
 const SHOWN: usize = 120;
+
+/// Returns the number of a text with a decimal comma, if the pattern accepts it with a decimal point.
+fn with_point(pattern: &str, value: &Value) -> Option<String> {
+    let text = value.as_str().filter(|text| text.contains(','))?;
+    let number = text.replace(',', ".");
+    number.parse::<f64>().ok()?;
+    jsonschema::is_valid(&json!({ "pattern": pattern }), &json!(number)).then_some(number)
+}
 
 /// Returns the beginning of a value.
 pub(crate) fn shown(value: &Value) -> String {
@@ -102,7 +110,11 @@ pub(crate) fn message(error: &ValidationError<'_>, base: &str) -> String {
             format!("{}, at most {limit} are allowed", count(error.instance()))
         }
         Kind::UniqueItems => "two items are equal".to_owned(),
-        Kind::Pattern { pattern } => format!("{value} does not match {}", excerpt(pattern, SHOWN)),
+        Kind::Pattern { pattern } => {
+            let hint = with_point(pattern, error.instance());
+            let hint = hint.map_or_else(String::new, |number| format!(": write {number}"));
+            format!("{value} does not match {}{hint}", excerpt(pattern, SHOWN))
+        }
         Kind::Format { format } => format!("{value} is not a {format}"),
         Kind::PropertyNames { error } => format!("a key is not allowed: {}", message(error, "")),
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {

@@ -3,11 +3,11 @@
 use super::{Correction, Defaults};
 use crate::run::ReviewSheet;
 use milepost_core::expr::place::nearest;
-use milepost_formats::xlsx::{CellValue, SheetColumns};
+use milepost_formats::xlsx::{CellValue, SheetColumns, folded};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The values of a field by their labels, in lower case.
+/// The values of a field by their labels, folded.
 #[derive(Debug, Default)]
 pub(super) struct Labels {
     values: BTreeMap<String, BTreeSet<String>>,
@@ -34,14 +34,14 @@ impl Labels {
     }
 
     fn add(&mut self, label: &str, value: &str) {
-        let values = self.values.entry(label.to_lowercase()).or_default();
+        let values = self.values.entry(folded(label)).or_default();
         values.insert(value.to_owned());
         self.known.push(label.to_owned());
     }
 
     /// Returns the value that a label or value means.
     fn value(&self, text: &str, field: &str) -> Result<String, String> {
-        let values = self.values.get(&text.to_lowercase());
+        let values = self.values.get(&folded(text));
         let values: Vec<&str> = values.into_iter().flatten().map(String::as_str).collect();
         match values.as_slice() {
             [one] => Ok((*one).to_owned()),

@@ -4,15 +4,19 @@ mod cells;
 mod table;
 
 use crate::ops::project::error::OpsError;
-use crate::ops::project::lock::lock;
+use crate::ops::project::lock::lock_and_read;
 use crate::ops::project::open::open;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
+use crate::run::record::recorder::{Recorder, counted};
+use crate::run::record::recover;
 use crate::run::{ReviewSheet, read_review, review_sheets};
 use cells::{Labels, Targets, corrections};
+use milepost_core::base::digest::Digest;
 use milepost_core::base::path::FilePath;
 use milepost_core::expr::scope::{Format, parse};
 use milepost_core::expr::select::{PathStep, Select};
+use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::stage::{Input, InputSource, PathTemplate, Stage};
 use milepost_core::model::step::StepKind;
 use milepost_core::plan::paths;
@@ -20,7 +24,9 @@ use milepost_formats::xlsx::{SheetColumns, XlsxReadError};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use table::Table;
 
 /// The workbook to import, and what its rows may leave out.
@@ -75,6 +81,28 @@ pub struct Correction {
     pub why: String,
 }
 
+impl fmt::Display for Correction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            cell,
+            column,
+            target,
+            field,
+            value,
+            who,
+            why,
+            ..
+        } = self;
+        write!(
+            f,
+            "{cell}: {field} of {column} {target} is `{value}` ({who}: {why})"
+        )
+    }
+}
+
+/// The most corrections that the journal lists; the table has all.
+const RECORDED: usize = 100;
+
 /// What rows take that do not say it.
 struct Defaults<'a> {
     who: &'a str,
@@ -111,7 +139,7 @@ pub fn import_review(request: &Request, options: &ImportOptions) -> Result<Impor
         who: &who,
         why: options.why.as_deref(),
     };
-    let lock = lock(&mut opened, &request.command)?;
+    let locked = lock_and_read(&mut opened, &request.command)?;
     let table = Table::read(&opened, input, path)?;
     let targets = Targets {
         key: table.key()?,
@@ -123,8 +151,20 @@ pub fn import_review(request: &Request, options: &ImportOptions) -> Result<Impor
     if !problems.is_empty() {
         return Err(OpsError::NotImported(problems));
     }
-    table.add(&opened, &added)?;
-    drop(lock);
+    if !added.is_empty() {
+        let mut recorder = Recorder::new(
+            opened.context(),
+            locked.state,
+            locked.journal,
+            &request.command,
+        );
+        recover::recover(&mut recorder, Duration::from_secs(5))?;
+        let to = table.add(&opened, &added)?;
+        let name = options.file.file_name().unwrap_or_default();
+        let name = name.to_string_lossy();
+        record(&mut recorder, &name, &sheet.name, &table, to, &added)?;
+    }
+    drop(locked.lock);
     let file = std::fs::canonicalize(&options.file).unwrap_or_else(|_| options.file.clone());
     Ok(Imported {
         output_of: written_by(&opened, &file, &scope),
@@ -134,6 +174,47 @@ pub fn import_review(request: &Request, options: &ImportOptions) -> Result<Impor
         added,
         known,
     })
+}
+
+/// Records the corrections that were added.
+fn record(
+    recorder: &mut Recorder<'_>,
+    file: &str,
+    sheet: &str,
+    table: &Table<'_>,
+    to: Digest,
+    added: &[Correction],
+) -> Result<(), OpsError> {
+    let into = table.path.to_string();
+    let count = counted(added.len() as u64, "correction", "corrections");
+    let summary = format!("imported {count} from {file}, sheet {sheet}, into {into}");
+    let event = Event::CorrectionsImported {
+        file: file.to_owned(),
+        into: into.clone(),
+        from: table.digest(),
+        to,
+        added: added.len() as u64,
+        corrections: added
+            .iter()
+            .take(RECORDED)
+            .map(ToString::to_string)
+            .collect(),
+    };
+    recorder.record(EventType::Review, "milepost", event, summary, vec![into])?;
+    let event = Event::RunFinished {
+        status: "imported".to_owned(),
+        ran: 0,
+        reused: 0,
+        failed: 0,
+    };
+    recorder.record(
+        EventType::Complete,
+        "milepost",
+        event,
+        "imported",
+        Vec::new(),
+    )?;
+    Ok(recorder.flush()?)
 }
 
 /// Reads the first declared sheet that the workbook has.

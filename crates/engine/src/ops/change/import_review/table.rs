@@ -3,6 +3,7 @@
 use super::Correction;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
+use milepost_core::base::digest::Digest;
 use milepost_core::base::path::FilePath;
 use milepost_core::expr::scope::{append_rows, header, lines, parse};
 use milepost_core::model::stage::Input;
@@ -194,14 +195,20 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// Adds rows at the end of the file.
+    /// Returns the digest of the file; `None` if there is no file.
+    pub(super) fn digest(&self) -> Option<Digest> {
+        (!self.text.is_empty()).then(|| Digest::of(&self.text))
+    }
+
+    /// Adds rows at the end of the file, and returns its digest.
     ///
     /// # Errors
     /// When the disk fails.
-    pub(super) fn add(&self, opened: &OpenProject, added: &[Correction]) -> Result<(), OpsError> {
-        if added.is_empty() {
-            return Ok(());
-        }
+    pub(super) fn add(
+        &self,
+        opened: &OpenProject,
+        added: &[Correction],
+    ) -> Result<Digest, OpsError> {
         let columns: Vec<&str> = self.columns.iter().map(String::as_str).collect();
         let rows: Vec<BTreeMap<&str, String>> = added.iter().map(cells_of).collect();
         let text = append_rows(&self.text, &columns, &rows);
@@ -215,7 +222,8 @@ impl<'a> Table<'a> {
         if let Some(folder) = place.parent() {
             opened.disk.create_dir_all(folder)?;
         }
-        Ok(opened.disk.write_atomic(&place, text.as_bytes())?)
+        opened.disk.write_atomic(&place, text.as_bytes())?;
+        Ok(Digest::of(&text))
     }
 }
 
