@@ -378,6 +378,15 @@ mod tests {
     }
 
     #[test]
+    fn an_error_shows_the_list_that_was_taken_for_an_object() {
+        let jq = Jq::compile("p", "$v.a", &["v"]).unwrap();
+        let noted = Noted::default();
+        let limited = jq.limited(&[json!([1, 2])], &noted).unwrap();
+        let error = limited.one(&Value::Null).unwrap_err();
+        assert!(error.message.contains("[1,2]"), "{}", error.message);
+    }
+
+    #[test]
     fn many_records_are_asked_for_at_once() {
         let noted = Noted::default();
         let jq = Jq::compile("p", "[range(.)] + [$v]", &["v"]).unwrap();

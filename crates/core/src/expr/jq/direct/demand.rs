@@ -58,9 +58,10 @@ impl Demand {
         self.fields.get(name).or(self.items.as_deref())
     }
 
-    /// Returns what is needed of the items of a list; `None` if they are not needed.
+    /// Returns what is needed of the items of a list; `None` if they are not needed. A list has no fields: the error of a program that
+    /// reads some shows all of it.
     pub(crate) fn items(&self) -> Option<&Demand> {
-        if self.whole {
+        if self.whole || (self.items.is_none() && !self.fields.is_empty()) {
             return Some(&WHOLE);
         }
         self.items.as_deref()
