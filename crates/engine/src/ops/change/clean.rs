@@ -92,14 +92,8 @@ pub fn clean(request: &Request, options: &CleanOptions) -> Result<Cleaned, OpsEr
     }
     done.quarantined = std::mem::take(&mut recorder.kept);
     if recorder.has_begun() {
-        let event = Event::RunFinished {
-            status: "cleaned".to_owned(),
-            ran: 0,
-            reused: 0,
-            failed: 0,
-        };
         let summary = format!("cleaned: {} files removed", done.removed.len());
-        recorder.record(EventType::Complete, "milepost", event, summary, Vec::new())?;
+        recorder.end_without_stages("cleaned", &summary)?;
         recorder.seal()?;
     }
     drop(locked.lock);

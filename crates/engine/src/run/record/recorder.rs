@@ -115,6 +115,24 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
+    /// Records the end of a run in which no stage ran.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub(crate) fn end_without_stages(
+        &mut self,
+        status: &str,
+        summary: &str,
+    ) -> Result<(), RunError> {
+        let event = Event::RunFinished {
+            status: status.to_owned(),
+            ran: 0,
+            reused: 0,
+            failed: 0,
+        };
+        self.record(EventType::Complete, "milepost", event, summary, Vec::new())
+    }
+
     /// Returns true if a checkpoint records another number for its stage than the manifest may have.
     fn renumbers(&self, event: &Event) -> bool {
         match event {

@@ -16,7 +16,6 @@ use crate::run::record::recorder::Recorder;
 use crate::run::record::recover;
 use choose::{choose, scan};
 use kinds::kinds;
-use milepost_core::model::event::{Event, EventType};
 use milepost_core::plan::decide::RebuildPolicy;
 use milepost_core::plan::selection::Target;
 use record::{keep_content, record, rewrite_checkpoint};
@@ -88,16 +87,8 @@ pub fn accept(request: &Request, options: &AcceptOptions) -> Result<Accepted, Op
         rewrite_checkpoint(&mut recorder, stage, &mut done)?;
     }
     if recorder.has_begun() {
-        let event = Event::RunFinished {
-            status: "accepted".to_owned(),
-            ran: 0,
-            reused: 0,
-            failed: 0,
-        };
-        let summary = "accepted".to_owned();
-        recorder
-            .record(EventType::Complete, "milepost", event, summary, Vec::new())
-            .and_then(|()| recorder.flush())?;
+        recorder.end_without_stages("accepted", "accepted")?;
+        recorder.flush()?;
     }
     done.quarantined = std::mem::take(&mut recorder.kept);
     // Only a cache.

@@ -201,19 +201,7 @@ fn record(
             .collect(),
     };
     recorder.record(EventType::Review, "milepost", event, summary, vec![into])?;
-    let event = Event::RunFinished {
-        status: "imported".to_owned(),
-        ran: 0,
-        reused: 0,
-        failed: 0,
-    };
-    recorder.record(
-        EventType::Complete,
-        "milepost",
-        event,
-        "imported",
-        Vec::new(),
-    )?;
+    recorder.end_without_stages("imported", "imported")?;
     Ok(recorder.flush()?)
 }
 
