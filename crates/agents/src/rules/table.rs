@@ -26,7 +26,7 @@ pub(super) struct RulesFile {
     /// Words in the name of a part that make its material the primary one, such as `frame` for a window with parts.
     #[serde(default)]
     pub(super) leading_parts: Vec<String>,
-    /// Lists of words that several rules use: `@inside` in a rule stands for the words of the list `inside`.
+    /// Named lists of words: `@inside` in a rule inserts the words of the list `inside`.
     #[serde(default)]
     pub(super) words: BTreeMap<String, Vec<String>>,
     /// The words that answers consist of, in the place of the default ones.

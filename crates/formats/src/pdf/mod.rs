@@ -46,7 +46,7 @@ pub fn markdown_to_pdf(markdown: &str, info: &PdfInfo) -> Result<Vec<u8>, PdfErr
 pub struct PdfDocument {
     /// The file.
     pub bytes: Vec<u8>,
-    /// The number of different characters that no embedded font has: U+FFFD stands for them.
+    /// The number of distinct characters that no embedded font has; U+FFFD is drawn instead.
     pub missing: usize,
 }
 
