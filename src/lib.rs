@@ -1,4 +1,4 @@
-//! The faces of Milepost: command line, MCP server, watch. Everything else is in the packages under `crates/`.
+//! The faces of Milepost: command line, MCP server, watch, web page. Everything else is in the packages under `crates/`.
 
 #![warn(unreachable_pub)]
 #![cfg_attr(
@@ -12,5 +12,7 @@
 
 pub mod cli;
 pub(crate) mod mcp;
+pub(crate) mod page;
 pub mod view;
 pub(crate) mod watch;
+pub(crate) mod web;

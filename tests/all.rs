@@ -29,4 +29,5 @@ mod situations;
 mod store;
 mod support;
 mod watch;
+mod web;
 mod workspaces;

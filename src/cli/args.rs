@@ -27,7 +27,8 @@ Examples:
   milepost run --force generate      rerun a stage that is up to date; modified outputs go to quarantine
   milepost run --until-paid          run everything that is free, and show what the rest would cost
   milepost run -j 4 -k               run four batches at a time, and continue after a failure
-  milepost run --workspaces all.json run each workspace that the file lists";
+  milepost run --workspaces all.json run each workspace that the file lists
+  milepost run -v classify           show the commands that run, and what they print";
 
 const PLAN_EXAMPLES: &str = "\
 Examples:
@@ -35,6 +36,7 @@ Examples:
   milepost plan classify             plan one stage
   milepost plan --set batch_size=25  plan with another parameter
   milepost plan --show-request classify/batch_3   show the request that an agent would receive
+  milepost plan -v classify          show the commands and prompts of the batches that would run
   milepost plan --json               print the plan as JSON";
 
 const WATCH_EXAMPLES: &str = "\
@@ -55,6 +57,14 @@ Examples:
   milepost why classify/batch_3      show what a batch depends on, and what changed
   milepost why outputs/report.xlsx   trace a file back to the inputs";
 
+const TRACE_EXAMPLES: &str = "\
+Examples:
+  milepost trace '2dlbQle3KLHU3pax$SELYb'                    follow an element back to the line of the input
+  milepost trace outputs/report.xlsx --cell 'Elements!T12'   follow a figure of a workbook
+  milepost trace outputs/report.xlsx --element '2dlbQle3KLHU3pax$SELYb' --field volume_m3
+  milepost trace intermediate/classified_all.json --pointer /elements/12/volume_m3
+  milepost trace outputs/results.tap                         follow a file: batches, prompts, answers, inputs";
+
 const PARAMS_EXAMPLES: &str = "\
 Examples:
   milepost params                    list parameters and agents
@@ -69,6 +79,11 @@ Examples:
   milepost accept classify/batch_3 --why \"checked by M. Lang\"
   milepost accept classify --change file --why \"a comment in the prompt\"";
 
+const APPROVE_EXAMPLES: &str = "\
+Examples:
+  milepost approve classify --why \"list checked\"
+  milepost approve classify report --why \"seen\" --who \"M. Lang\"";
+
 const IMPORT_EXAMPLES: &str = "\
 Examples:
   milepost import-review ~/Downloads/report.xlsx
@@ -79,13 +94,44 @@ Examples:
   milepost log                       show the latest events
   milepost log classify/batch_3      show one batch, with the output of its programs
   milepost log ask/batch_3 --calls   show the requests to an agent, and its responses
-  milepost log --errors --last 0     show every error on record";
+  milepost log --errors --last 0     show every error on record
+  milepost log -f classify           print the records of a stage as runs write them";
+
+const GRAPH_EXAMPLES: &str = "\
+Examples:
+  milepost graph                             list the stages with their files
+  milepost graph --format svg > graph.svg    draw the stages, for a browser or a document
+  milepost graph --format mermaid            print a flowchart for a README or a wiki
+  milepost graph --format dot | dot -Tpdf    lay the stages out with Graphviz";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  echo 'source <(milepost completions bash)' >> ~/.bashrc
+  echo 'source <(milepost completions zsh)' >> ~/.zshrc
+  echo 'milepost completions fish | source' >> ~/.config/fish/config.fish
+
+Commands, options, stages, recorded batches, parameters, agents and templates are completed.";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  milepost man ~/.local/share/man/man1   write the pages where `man` finds them
+  man milepost-run                       read the page of `milepost run`";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  milepost report                            write report.html in the current folder
+  milepost report --out ~/house.html         write it to another place";
 
 const MCP_EXAMPLES: &str = "\
 Examples:
   claude mcp add milepost -- milepost mcp          add the server to Claude Code (in the project folder)
   milepost -C house mcp --http 8765                serve clients at http://127.0.0.1:8765/
                                                    (prints the token that they need)";
+
+const UI_EXAMPLES: &str = "\
+Examples:
+  milepost ui                        open the page of this project's workspace
+  milepost ui --port 8080 --no-open  print the URL only, for a browser elsewhere (ssh -L 8080:127.0.0.1:8080)";
 
 /// Run a pipeline of declared stages over files, skipping everything that is up to date
 #[derive(Debug, Parser)]
@@ -142,6 +188,20 @@ pub(crate) enum When {
     Never,
 }
 
+/// How `graph` prints the graph.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphFormat {
+    /// A list for people
+    #[default]
+    Text,
+    /// A drawing
+    Svg,
+    /// The language of Graphviz
+    Dot,
+    /// A Mermaid flowchart
+    Mermaid,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run every stage that is out of date
@@ -162,6 +222,9 @@ pub(crate) enum Command {
         /// Show the first request that this batch would send to an agent
         #[arg(long, value_name = "STAGE/BATCH", conflicts_with = "targets")]
         show_request: Option<String>,
+        /// Show the command, or the beginning of the prompt, of the first 20 batches of each stage
+        #[arg(short, long, conflicts_with_all = ["quiet", "show_request"])]
+        verbose: bool,
         #[command(flatten)]
         select: SelectFlags,
         #[command(flatten)]
@@ -198,6 +261,30 @@ pub(crate) enum Command {
         #[command(flatten)]
         values: ValueFlags,
     },
+    /// Follow a value back to the input: each file, batch, prompt and answer on its way
+    #[command(after_help = TRACE_EXAMPLES)]
+    Trace {
+        /// A key of an element, or a file in the workspace
+        #[arg(value_name = "KEY|FILE")]
+        what: String,
+        /// Follow this cell of the workbook, such as `Elements!G12`
+        #[arg(long, value_name = "SHEET!CELL", conflicts_with_all = ["pointer", "element"])]
+        cell: Option<String>,
+        /// Follow the value at this JSON pointer
+        #[arg(long, value_name = "POINTER", conflicts_with = "element")]
+        pointer: Option<String>,
+        /// Follow the element with this key
+        #[arg(long, value_name = "KEY")]
+        element: Option<String>,
+        /// Show this field of the element at each station
+        #[arg(long, value_name = "FIELD", conflicts_with = "pointer")]
+        field: Option<String>,
+        /// Print prompts, answers and records in full
+        #[arg(long)]
+        full: bool,
+        #[command(flatten)]
+        values: ValueFlags,
+    },
     /// Show past events, and what programs printed
     #[command(after_help = LOG_EXAMPLES)]
     Log {
@@ -216,6 +303,9 @@ pub(crate) enum Command {
         /// Show this many of the latest records or calls; 0 shows all
         #[arg(long, value_name = "N", default_value_t = 50)]
         last: usize,
+        /// Also print new records as runs write them, until Ctrl-C; with --json, one record per line
+        #[arg(short, long, conflicts_with = "calls")]
+        follow: bool,
     },
     /// Check outputs, manifests, checkpoints and journal against the record
     Verify {
@@ -241,6 +331,19 @@ pub(crate) enum Command {
         #[arg(long, value_name = "KIND")]
         change: Vec<String>,
     },
+    /// Approve the batches of a stage that waits for approval
+    #[command(after_help = APPROVE_EXAMPLES)]
+    Approve {
+        /// Stages to approve
+        #[arg(value_name = "STAGE", required = true)]
+        stages: Vec<String>,
+        /// Reason, for the journal
+        #[arg(long, value_name = "TEXT")]
+        why: String,
+        /// Name of the person, for the journal [default: the user]
+        #[arg(long, value_name = "NAME", alias = "as")]
+        who: Option<String>,
+    },
     /// Add the corrections that a person typed into a report's workbook to the corrections of the workspace
     #[command(after_help = IMPORT_EXAMPLES)]
     ImportReview {
@@ -255,10 +358,21 @@ pub(crate) enum Command {
         why: Option<String>,
     },
     /// Show the stages, their state, and the files that flow between them
+    #[command(after_help = GRAPH_EXAMPLES)]
     Graph {
-        /// Print a Mermaid flowchart
-        #[arg(long)]
+        /// Print it in this format
+        #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+        format: GraphFormat,
+        /// The name of `--format mermaid` before version 0.2
+        #[arg(long, hide = true, conflicts_with = "format")]
         mermaid: bool,
+    },
+    /// Write a report of the workspace: one HTML file that needs nothing else
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report {
+        /// File to write, outside the workspace
+        #[arg(long, value_name = "FILE", default_value = "report.html")]
+        out: PathBuf,
     },
     /// Compare with another workspace, an earlier revision, or the state before the last run
     Diff {
@@ -311,6 +425,22 @@ pub(crate) enum Command {
         #[arg(long, value_name = "[NAME=]OTHER")]
         agent: Vec<String>,
     },
+    /// Show the workspace in a browser: progress, files, calls, review; start and stop runs
+    #[command(after_help = UI_EXAMPLES)]
+    Ui {
+        /// Listen on this port; 0 picks a free one
+        #[arg(long, value_name = "PORT", default_value_t = 0)]
+        port: u16,
+        /// Listen on this address, so that other machines can connect [default: 127.0.0.1]
+        #[arg(long, value_name = "ADDRESS")]
+        listen: Option<std::net::IpAddr>,
+        /// Print the URL and leave the browser closed
+        #[arg(long)]
+        no_open: bool,
+        /// Replace an agent, or all agents
+        #[arg(long, value_name = "[NAME=]OTHER")]
+        agent: Vec<String>,
+    },
     /// Print a JSON Schema of a file that Milepost reads or writes
     Schema {
         /// Schema to print [default: list all]
@@ -320,12 +450,20 @@ pub(crate) enum Command {
     Help {
         /// Command to describe
         #[arg(value_name = "COMMAND")]
-        command: Option<String>,
+        command: Vec<String>,
     },
-    /// Print a shell completion script
+    /// Print the script that turns on completion in a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
         /// Shell to print it for
         shell: clap_complete::Shell,
+    },
+    /// Write man pages to a folder
+    #[command(after_help = MAN_EXAMPLES)]
+    Man {
+        /// Folder to write to, such as ~/.local/share/man/man1; created if it does not exist
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
     },
 }
 
@@ -338,20 +476,25 @@ impl Command {
             Self::Watch { .. } => "watch",
             Self::Status { .. } => "status",
             Self::Why { .. } => "why",
+            Self::Trace { .. } => "trace",
             Self::Log { .. } => "log",
             Self::Verify { .. } => "verify",
             Self::Params { .. } => "params",
             Self::Accept { .. } => "accept",
+            Self::Approve { .. } => "approve",
             Self::ImportReview { .. } => "import-review",
             Self::Graph { .. } => "graph",
+            Self::Report { .. } => "report",
             Self::Diff { .. } => "diff",
             Self::Init { .. } => "init",
             Self::Clean { .. } => "clean",
             Self::Gc { .. } => "gc",
             Self::Mcp { .. } => "mcp",
+            Self::Ui { .. } => "ui",
             Self::Schema { .. } => "schema",
             Self::Help { .. } => "help",
             Self::Completions { .. } => "completions",
+            Self::Man { .. } => "man",
         }
     }
 }
@@ -366,6 +509,7 @@ impl Command {
                 | Self::Watch { .. }
                 | Self::Status { .. }
                 | Self::Why { .. }
+                | Self::Trace { .. }
                 | Self::Verify { .. }
                 | Self::Params { .. }
         )

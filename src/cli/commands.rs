@@ -1,28 +1,34 @@
 //! Each command: calls `ops`, and prints the result.
 
-use super::args::{Cli, Command, Everywhere};
+use super::args::{Cli, Command, Everywhere, GraphFormat};
 use super::env::Environment;
 use super::failure;
 use super::print::Printer;
-use super::progress::RunProgress;
+use super::run::progress::RunProgress;
+use super::run::{watch, workspaces};
 use super::run_flags::RunFlags;
-use super::{log_file, settings, signals, usage, watch, workspaces};
-use crate::mcp::{self, ServerNotice, Transport};
+use super::{complete, follow, help, log_file, settings, signals, usage};
+use crate::mcp::{self, ServeError, ServerNotice, Transport};
+use crate::page;
 use crate::view;
 use crate::view::text::invocation::Invocation;
-use clap::CommandFactory as _;
-use milepost_core::expr::place::nearest;
+use crate::web::{self, UiOptions};
 use milepost_engine::ops;
 use milepost_engine::ops::change::accept::AcceptOptions;
+use milepost_engine::ops::change::approve::{ApproveOptions, approve};
 use milepost_engine::ops::change::clean::CleanOptions;
 use milepost_engine::ops::change::gc::GcOptions;
 use milepost_engine::ops::change::import_review::{ImportOptions, import_review};
+use milepost_engine::ops::change::man::write_man_pages;
 use milepost_engine::ops::exit_code::{FAILED, MODIFIED, WAITING, exit_code};
 use milepost_engine::ops::inspect::diff::DiffOptions;
 use milepost_engine::ops::inspect::log::LogOptions;
 use milepost_engine::ops::project::{OpsError, Request};
-use milepost_engine::ops::run::{RunOptions, Values, adopt_orphans};
+use milepost_engine::ops::run::{RunOptions, StopFlag, Values, adopt_orphans};
+use milepost_engine::ops::trace::TraceOptions;
 use serde::Serialize;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 /// Carries out the command line, and returns the exit code.
 pub(crate) fn carry_out(cli: Cli, environment: &Environment) -> u8 {
@@ -63,7 +69,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
         let set = names.collect();
         let invocation = settings::invocation(&cli.everywhere, environment, again);
         let invocation = Invocation { set, ..invocation };
-        let dry_run = flags.dry_run;
+        let (dry_run, verbose) = (flags.dry_run, flags.verbose);
         if flags.manifest.is_some() {
             printer.warning(
                 "`--manifest` is now `--workspaces`; the next version removes the old name",
@@ -77,11 +83,19 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             let mut own: Everywhere = cli.everywhere.clone();
             own.workspace = None;
             let invocation = settings::invocation(&own, environment, Vec::new());
-            workspaces::run(printer, &request, &options, &list, dry_run, &invocation)
+            workspaces::run(
+                printer,
+                &request,
+                &options,
+                &list,
+                dry_run,
+                verbose,
+                &invocation,
+            )
         } else if dry_run {
-            plan(printer, &request, &options, &invocation, false)
+            plan(printer, &request, &options, verbose, &invocation, false)
         } else {
-            run(printer, &request, &options, &invocation)
+            run(printer, &request, &options, verbose, &invocation)
         }
     };
     match cli.command {
@@ -99,10 +113,12 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
         Some(Command::Plan {
             targets,
             show_request: None,
+            verbose,
             select,
             values,
         }) => {
             let later = RunFlags {
+                verbose,
                 select,
                 values,
                 dry_run: true,
@@ -140,12 +156,33 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             let why = ops::why::why(&request(cli.run.values.joined(values).values())?, &what)?;
             tell(printer, &why, view::why::why)
         }
+        Some(Command::Trace {
+            what,
+            cell,
+            pointer,
+            element,
+            field,
+            full,
+            values,
+        }) => {
+            let options = TraceOptions {
+                what,
+                cell,
+                pointer,
+                element,
+                field,
+            };
+            let request = request(cli.run.values.joined(values).values())?;
+            let traced = ops::trace::trace(&request, &options)?;
+            tell(printer, &traced, |traced| view::trace::trace(traced, full))
+        }
         Some(Command::Log {
             target,
             run,
             errors,
             calls,
             last,
+            follow,
         }) => {
             let options = LogOptions {
                 target,
@@ -153,8 +190,13 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 errors,
                 calls,
                 limit: (last > 0).then_some(last),
+                unchecked: false,
             };
-            let log = ops::inspect::log::log(&request(Values::default())?, &options)?;
+            let request = request(Values::default())?;
+            if follow {
+                return follow::follow(printer, &request, &options);
+            }
+            let log = ops::inspect::log::log(&request, &options)?;
             let code = if log.broken.is_some() { FAILED } else { 0 };
             tell(printer, &log, view::log::log).map(|_| code)
         }
@@ -181,6 +223,14 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             let accepted = ops::change::accept::accept(&request(Values::default())?, &options)?;
             tell(printer, &accepted, view::change::accept::accept)
         }
+        Some(Command::Approve { stages, why, who }) => {
+            let options = ApproveOptions { stages, why, who };
+            let approved = approve(&request(Values::default())?, &options)?;
+            let invocation = settings::invocation(&cli.everywhere, environment, Vec::new());
+            tell(printer, &approved, |approved| {
+                view::change::approve::approve(approved, &invocation)
+            })
+        }
         Some(Command::ImportReview { file, who, why }) => {
             let file = environment.folder.join(file);
             let options = ImportOptions { file, who, why };
@@ -190,14 +240,28 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 view::change::import_review::import_review(imported, &invocation)
             })
         }
-        Some(Command::Graph { mermaid }) => {
+        Some(Command::Graph { format, mermaid }) => {
             let graph = ops::inspect::graph::graph(&request(Values::default())?)?;
-            let text = if mermaid {
-                view::graph::mermaid
+            let format = if mermaid {
+                GraphFormat::Mermaid
             } else {
-                view::graph::graph
+                format
+            };
+            let text = match format {
+                GraphFormat::Text => view::graph::graph,
+                GraphFormat::Svg => page::graph::file,
+                GraphFormat::Dot => view::graph::dot,
+                GraphFormat::Mermaid => view::graph::mermaid,
             };
             tell(printer, &graph, text)
+        }
+        Some(Command::Report { out }) => {
+            let request = request(Values::default())?;
+            let data = ops::inspect::report::report(&request)?;
+            let written = page::report::report(&data);
+            let written = written.map_err(|error| OpsError::World(error.to_string()))?;
+            let saved = ops::inspect::report::save(&request, &written, &out)?;
+            tell(printer, &saved, |saved| format!("written  {}", saved.path))
         }
         Some(Command::Diff {
             other,
@@ -244,9 +308,36 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 agents: agent,
                 ..Values::default()
             };
-            let transport =
-                http.map_or(Transport::Stdio, |port| Transport::Http { port, no_token });
-            Ok(serve(printer, request(values)?, transport))
+            let transport = http.map_or(Transport::Stdio, |port| Transport::Http {
+                address: (Ipv4Addr::LOCALHOST, port).into(),
+                no_token,
+                site: None,
+            });
+            let request = request(values)?;
+            Ok(serve(printer, |stop, say| {
+                mcp::serve(request, transport, stop, say)
+            }))
+        }
+        Some(Command::Ui {
+            port,
+            listen,
+            no_open,
+            agent,
+        }) => {
+            let values = Values {
+                agents: agent,
+                ..Values::default()
+            };
+            let request = request(values)?;
+            let invocation = settings::invocation(&cli.everywhere, environment, Vec::new());
+            let address = listen.unwrap_or(Ipv4Addr::LOCALHOST.into());
+            let options = UiOptions {
+                address: (address, port).into(),
+                opens_browser: !no_open && environment.has_browser(),
+            };
+            Ok(serve(printer, |stop, say| {
+                web::serve(request, &options, invocation, stop, say)
+            }))
         }
         Some(Command::Schema { name }) => {
             match name {
@@ -256,49 +347,42 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             Ok(0)
         }
         Some(Command::Help { command }) => {
-            printer.result(help(command.as_deref())?.trim_end());
+            printer.result(help::help(&command)?.trim_end());
             Ok(0)
         }
         Some(Command::Completions { shell }) => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "milepost", &mut script);
-            printer.result(&String::from_utf8_lossy(&script));
+            let script = complete::script(shell, environment);
+            let script = script.map_err(|error| OpsError::World(error.to_string()))?;
+            printer.result(script.trim());
             Ok(0)
+        }
+        Some(Command::Man { folder }) => {
+            let pages = help::man_pages();
+            let pages = pages.map_err(|error| OpsError::World(error.to_string()))?;
+            let disk = request(Values::default())?.disk;
+            let written = write_man_pages(&disk, &environment.folder.join(folder), &pages)?;
+            tell(printer, &written, view::init::man_pages)
         }
     }
 }
 
-/// Returns the help of a command, or of the program.
-fn help(command: Option<&str>) -> Result<String, OpsError> {
-    let mut cli = Cli::command();
-    cli.build();
-    let Some(name) = command else {
-        return Ok(cli.render_help().to_string());
-    };
-    let names: Vec<String> = cli
-        .get_subcommands()
-        .map(|command| command.get_name().to_owned())
-        .collect();
-    let Some(command) = cli.find_subcommand_mut(name) else {
-        let near = nearest(name, names.iter().map(String::as_str));
-        let meant = near.map_or(String::new(), |near| format!(": did you mean `{near}`?"));
-        return Err(OpsError::Usage(format!(
-            "there is no command `{name}`{meant}"
-        )));
-    };
-    Ok(command.render_help().to_string())
-}
-
-/// Serves agents until they leave, or until Ctrl-C. Standard output is reserved for the protocol.
-fn serve(printer: &Printer, request: Request, transport: Transport) -> u8 {
+/// Serves until the clients leave, or until Ctrl-C. Standard output is reserved for the protocol.
+fn serve(
+    printer: &Printer,
+    served: impl FnOnce(&Arc<StopFlag>, &(dyn Fn(ServerNotice) + Sync)) -> Result<(), ServeError>,
+) -> u8 {
     let stop = signals::stop_flag(printer);
     let say = |notice: ServerNotice| match notice {
         ServerNotice::Warning(text) => printer.warning(text),
+        ServerNotice::Address(url) => {
+            printer.say_with_key(&format!("open {url} in a browser; Ctrl-C ends the server"));
+        }
         ServerNotice::Started(text) if !printer.quiet => printer.say_with_key(&text),
         ServerNotice::Started(_) => {}
     };
-    match mcp::serve(request, transport, &stop, &say) {
+    match served(&stop, &say) {
         Ok(()) => 0,
+        Err(ServeError::Project(error)) => failure::print(printer, &error),
         Err(error) => {
             printer.error(&error.to_string());
             FAILED
@@ -325,11 +409,12 @@ fn run(
     printer: &Printer,
     request: &Request,
     options: &RunOptions,
+    verbose: bool,
     invocation: &Invocation,
 ) -> Result<u8, OpsError> {
     adopt_orphans();
     let stop = signals::stop_flag(printer);
-    let mut progress = RunProgress::new(printer, invocation);
+    let mut progress = RunProgress::new(printer, invocation).verbose(verbose);
     let report = ops::run::run(request, options, &mut progress, &stop);
     progress.end();
     let report = report?;
@@ -338,7 +423,7 @@ fn run(
         // `--until-paid` shows what the rest would cost.
         printer
             .say(view::run::summary::summary(printer.err, &report, invocation, false).trim_end());
-        plan(printer, request, options, invocation, true)?;
+        plan(printer, request, options, verbose, invocation, true)?;
         return Ok(code);
     }
     if printer.json {
@@ -361,10 +446,15 @@ fn plan(
     printer: &Printer,
     request: &Request,
     options: &RunOptions,
+    verbose: bool,
     invocation: &Invocation,
     after_run: bool,
 ) -> Result<u8, OpsError> {
-    let mut plan = ops::plan::plan(request, options)?;
+    let mut plan = if verbose {
+        ops::plan::plan_with_first_actions(request, options)?
+    } else {
+        ops::plan::plan(request, options)?
+    };
     if after_run && !printer.json {
         // The run has printed them.
         plan.stored.clear();

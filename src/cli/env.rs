@@ -72,6 +72,14 @@ impl Environment {
         is_terminal && self.get("TERM").is_none_or(|term| term != "dumb")
     }
 
+    /// Returns true if this session can probably open a browser window: a person started the program, not over SSH, with a display.
+    pub(crate) fn has_browser(&self) -> bool {
+        let has_display = cfg!(target_os = "macos")
+            || self.get("DISPLAY").is_some()
+            || self.get("WAYLAND_DISPLAY").is_some();
+        self.stderr_is_terminal && has_display && self.get("SSH_CONNECTION").is_none()
+    }
+
     /// Returns true if bars may be drawn on standard error. Logs of continuous integration would keep every frame.
     pub(crate) fn may_draw(&self) -> bool {
         self.stderr_is_terminal

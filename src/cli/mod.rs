@@ -2,24 +2,25 @@
 
 mod args;
 mod commands;
+mod complete;
 mod env;
 mod failure;
+mod follow;
 mod guard;
+mod help;
 mod log_file;
 mod print;
-mod progress;
+mod run;
 mod run_flags;
 mod settings;
 mod signals;
 mod usage;
-mod watch;
-mod workspaces;
 
 use args::Cli;
 use clap::Parser as _;
 use env::Environment;
 use milepost_engine::ops::exit_code::FAILED;
-use milepost_engine::ops::run::{self, WORKER, use_workers};
+use milepost_engine::ops::run::{WORKER, serve, use_workers};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
@@ -38,7 +39,11 @@ fn start(environment: &Environment) -> u8 {
         .get(1)
         .is_some_and(|first| first == WORKER)
     {
-        return serve();
+        return work();
+    }
+    if environment.get(complete::VARIABLE).is_some() {
+        complete::complete(environment);
+        return 0;
     }
     use_workers(own_program());
     match Cli::try_parse_from(&environment.arguments) {
@@ -58,12 +63,12 @@ fn own_program() -> PathBuf {
 }
 
 /// Serves the requests of the program that started this worker, and returns the exit code.
-fn serve() -> u8 {
+fn work() -> u8 {
     let served = || -> io::Result<()> {
         let input = io::stdin().as_fd().try_clone_to_owned()?;
         let output = io::stdout().as_fd().try_clone_to_owned()?;
         let errors = io::stderr().as_fd().try_clone_to_owned()?;
-        run::serve(File::from(input), File::from(output), &File::from(errors))
+        serve(File::from(input), File::from(output), &File::from(errors))
     };
     if served().is_ok() { 0 } else { FAILED }
 }

@@ -7,6 +7,7 @@ use indicatif::{MultiProgress, ProgressDrawTarget};
 use milepost_core::base::redact::redact;
 use milepost_core::base::visible::{visible_lines, visible_message};
 use milepost_engine::ops::exit_code::FAILED;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 use std::io::{self, Write};
 use std::sync::{Arc, OnceLock};
@@ -84,6 +85,14 @@ impl Printer {
             }
             _ => {}
         }
+    }
+
+    /// Returns true if nothing reads standard output any more.
+    pub(crate) fn is_closed() -> bool {
+        let out = io::stdout();
+        let mut watched = [PollFd::new(&out, PollFlags::empty())];
+        let polled = poll(&mut watched, Some(&Timespec::default()));
+        polled.is_ok() && watched[0].revents().contains(PollFlags::ERR)
     }
 
     /// Returns the exit code of the program; if results could not be written, says so, and the code is not 0.

@@ -33,6 +33,9 @@ pub(crate) struct RunFlags {
     /// Run everything that is free, and show what calls to paid agents would cost
     #[arg(long, conflicts_with = "budget_usd")]
     pub(crate) until_paid: bool,
+    /// Show the commands of batches, and what they print
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
     /// Run each workspace that this file lists, one after another, and print a summary
     #[arg(long, value_name = "FILE")]
     pub(crate) workspaces: Option<PathBuf>,
@@ -46,6 +49,10 @@ pub(crate) struct RunFlags {
 }
 
 /// Options of `watch`.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line, by its name"
+)]
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct WatchFlags {
     /// Run this many batches at a time in stages that declare no concurrency
@@ -57,6 +64,9 @@ pub(crate) struct WatchFlags {
     /// Stop after this stage
     #[arg(long, value_name = "STAGE")]
     pub(crate) until: Option<String>,
+    /// Show the commands of batches, and what they print
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
     /// Call paid agents, for at most this amount in all runs together, such as 2.50
     #[arg(long, value_name = "DOLLARS")]
     pub(crate) budget_usd: Option<NanoUsd>,
@@ -175,6 +185,7 @@ impl RunFlags {
             until_paid: self.until_paid || later.until_paid,
             workspaces: later.workspaces.or(self.workspaces),
             manifest: later.manifest.or(self.manifest),
+            verbose: self.verbose || later.verbose,
             dry_run: self.dry_run || later.dry_run,
             jobs: later.jobs.or(self.jobs),
             keep_going: self.keep_going || later.keep_going,

@@ -1,9 +1,13 @@
-//! The server over streamable HTTP, on this machine only.
+//! The server over streamable HTTP.
 
 mod connections;
 mod gate;
 mod sessions;
+mod site;
 mod stall;
+
+pub(crate) use gate::{HttpAnswer, is_same};
+pub(crate) use site::{Site, SiteAnswer};
 
 use super::limits::{ANSWER_TIME, DRAIN, HEAD, HEAD_TIME, HEADERS, SESSION_TIME, STALL_TIME};
 use super::server::{ServeError, Server};
@@ -19,7 +23,7 @@ use rustix::io::Errno;
 use stall::StallLimit;
 use std::convert::Infallible;
 use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -29,20 +33,20 @@ use tokio::task::JoinSet;
 /// The origins of pages whose scripts may call the server.
 const ORIGINS: [&str; 3] = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
 
-/// Serves clients of this machine until `stopped` is signalled. `listening` gets the URL once the server listens. A request must
-/// bear the token of this digest; `None` admits every request.
+/// Serves clients until `stopped` is signalled. `listening` gets the address once the server listens. A request of the protocol must
+/// bear the token of this digest; `None` admits every request. A site decides itself which requests it admits.
 ///
 /// # Errors
-/// If it cannot listen at the port.
+/// If it cannot listen at the address.
 pub(super) async fn serve(
     server: Server,
-    port: u16,
+    address: SocketAddr,
     token: Option<Digest>,
+    site: Option<Arc<dyn Site>>,
     mut stopped: Receiver<()>,
-    listening: &(dyn Fn(&str) + Sync),
+    listening: &(dyn Fn(SocketAddr) + Sync),
 ) -> Result<(), ServeError> {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let failed = |source| ServeError::Listen { port, source };
+    let failed = |source| ServeError::Listen { address, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     // A foreign page in a browser has another host or origin, and is rejected.
@@ -61,9 +65,9 @@ pub(super) async fn serve(
         Arc::clone(&sessions),
         config,
     );
-    let gate = Arc::new(Gate::new(token, service, sessions));
+    let gate = Arc::new(Gate::new(token, service, sessions, site.clone()));
     let open = Connections::new();
-    listening(&format!("http://{address}/"));
+    listening(address);
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -110,6 +114,9 @@ pub(super) async fn serve(
         });
     }
     drop(listener);
+    if let Some(site) = site {
+        site.end();
+    }
     calls.stop();
     ending.cancel();
     while connections.join_next().await.is_some() {}

@@ -48,7 +48,7 @@ pub(super) const HEAD_TIME: Duration = Duration::from_secs(30);
 pub(super) const BODY_TIME: Duration = Duration::from_secs(30);
 
 /// The longest time that a client may take to read a part of an answer.
-pub(super) const STALL_TIME: Duration = Duration::from_secs(30);
+pub(crate) const STALL_TIME: Duration = Duration::from_secs(30);
 
 /// The longest time that a session is kept without a message: longer than the longest call that waits for a file.
 pub(super) const SESSION_TIME: Duration = Duration::from_hours(2);

@@ -21,21 +21,27 @@ use milepost_engine::ops::project::Request;
 use milepost_engine::ops::run::{StopFlag, adopt_orphans};
 use milepost_engine::ops::token::{AccessToken, token};
 use serde_json::json;
-use server::{ServeError, Server};
+pub(crate) use server::ServeError;
+use server::Server;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use http::{HttpAnswer, Site, SiteAnswer, is_same};
+pub(crate) use limits::STALL_TIME;
+
 /// How clients reach the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transport {
     /// One client, on standard input and output.
     Stdio,
-    /// Clients on this machine, over HTTP.
+    /// Clients over HTTP.
     Http {
-        /// The port; 0 picks a free one.
-        port: u16,
+        /// The address and port; port 0 picks a free one.
+        address: SocketAddr,
         /// True if requests need no token.
         no_token: bool,
+        /// Pages for a browser on the same port.
+        site: Option<Arc<dyn Site>>,
     },
 }
 
@@ -43,6 +49,8 @@ pub(crate) enum Transport {
 pub(crate) enum ServerNotice {
     /// The address, or what a client needs to know to call it: this may contain the token.
     Started(String),
+    /// The URL of the pages. It contains their token.
+    Address(String),
     Warning(&'static str),
 }
 
@@ -73,10 +81,14 @@ pub(crate) fn serve(
     let served = runtime.block_on(async {
         match transport {
             Transport::Stdio => stdio::serve(server, stopped(stop)).await,
-            Transport::Http { port, .. } => {
+            Transport::Http { address, site, .. } => {
                 let digest = token.as_ref().map(|token| Digest::of(&token.text));
-                let listening = |url: &str| listening(url, token.as_ref(), say);
-                http::serve(server, port, digest, stopped(stop), &listening).await
+                let of_page = site.clone();
+                let listening = |address: SocketAddr| match &of_page {
+                    Some(site) => say(ServerNotice::Address(site.begin(address))),
+                    None => listening(&format!("http://{address}/"), token.as_ref(), say),
+                };
+                http::serve(server, address, digest, site, stopped(stop), &listening).await
             }
         }
     });

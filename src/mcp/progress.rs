@@ -116,6 +116,7 @@ impl Observer for RunProgress<'_> {
                 description,
                 batches,
                 will,
+                ..
             } => {
                 (self.will, self.over) = (will, 0);
                 let about = description.as_deref();

@@ -37,12 +37,15 @@ files, never rebuild their content from memory. If `success` is false, `error`, 
 pub(crate) enum ServeError {
     #[error("cannot start the server: {0}")]
     Begin(#[source] std::io::Error),
-    #[error(
-        "cannot listen at port {port} of this machine: {source}; choose another one with `--http PORT`"
-    )]
-    Listen { port: u16, source: std::io::Error },
+    #[error("cannot listen at {address}: {source}; choose another port, or 0 for a free one")]
+    Listen {
+        address: std::net::SocketAddr,
+        source: std::io::Error,
+    },
     #[error(transparent)]
-    Token(#[from] OpsError),
+    Project(#[from] OpsError),
+    #[error("the pages cannot be made: {0}; this is a bug in Milepost, please report it")]
+    Pages(String),
     #[error("the client on standard input does not speak the Model Context Protocol: {0}")]
     Protocol(String),
 }

@@ -30,6 +30,17 @@ pub(crate) fn spent(spent: &Spent) -> String {
     }
 }
 
+/// Returns the cost alone; empty for calls that cost nothing.
+pub(crate) fn cost(spent: &Spent) -> String {
+    match (spent.unpriced, spent.cost) {
+        (0, NanoUsd::ZERO) => String::new(),
+        (0, cost) if spent.estimated > 0 => format!("{cost} (partly estimated)"),
+        (0, cost) => cost.to_string(),
+        (unknown, _) if unknown == spent.calls => "unknown".to_owned(),
+        (unknown, cost) => format!("{cost}, {} of unknown cost", grouped(unknown)),
+    }
+}
+
 /// Returns `1,200 tokens in (900 of them cached), 80 out`.
 pub(crate) fn tokens(usage: &Usage) -> String {
     let cached = match usage.cache_read {

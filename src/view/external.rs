@@ -1,5 +1,6 @@
 //! Sentences for external clients: why no batch was leased, why an answer was refused, what is wrong with it.
 
+use crate::view::text::words;
 use milepost_core::base::visible::visible;
 use milepost_engine::ops::external::{
     AnswerFile, Expected, Nothing, Refusal, Violation, WhyNothing, WhyRefused,
@@ -74,6 +75,14 @@ pub fn nothing(nothing: &Nothing) -> Advice {
                     until.unwrap_or_default()
                 ),
                 "ask again then",
+            )
+        }
+        WhyNothing::Approval => {
+            let approval = nothing.approval.as_ref();
+            let waits = approval.map_or_else(String::new, words::approval);
+            Advice::new(
+                format!("stage `{stage}` is {waits}"),
+                format!("a person decides: `milepost approve {stage} --why TEXT`; ask again then"),
             )
         }
         WhyNothing::Ready if nothing.ready == 0 => Advice::new(

@@ -1,4 +1,5 @@
-//! `graph` as text and as a Mermaid flowchart (<https://mermaid.js.org/syntax/flowchart.html>).
+//! `graph` as text, as a Mermaid flowchart (<https://mermaid.js.org/syntax/flowchart.html>), and in the DOT language of Graphviz
+//! (<https://graphviz.org/doc/info/lang.html>).
 
 use crate::view::text::words::batches;
 use milepost_core::base::visible::visible;
@@ -85,16 +86,12 @@ pub fn mermaid(data: &Graph) -> String {
             ));
         }
     }
-    let number = |stage: &str| {
-        let node = data.stages.iter().find(|node| node.stage == stage);
-        node.map_or(0, |node| node.number)
-    };
     for edge in &data.edges {
         text.push_str(&format!(
             "  s{} -->|\"{}\"| s{}\n",
-            number(&edge.from),
+            number(data, &edge.from),
             quoted(&edge.paths.join("<br/>")),
-            number(&edge.to)
+            number(data, &edge.to)
         ));
     }
     let ends = data
@@ -111,7 +108,76 @@ pub fn mermaid(data: &Graph) -> String {
     text
 }
 
-fn state(node: &GraphStage) -> String {
+/// Returns the pipeline in the DOT language, for `dot -Tsvg`.
+pub fn dot(data: &Graph) -> String {
+    let mut text = format!(
+        "digraph {} {{\n  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=10];\n",
+        in_dot(&data.project)
+    );
+    for node in &data.stages {
+        let label = format!(
+            "{} {}\n{}\n{}",
+            node.number,
+            node.stage,
+            node.steps.join(", "),
+            state(node)
+        );
+        text.push_str(&format!("  s{} [label={}];\n", node.number, in_dot(&label)));
+    }
+    let mut files: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut of_file = |text: &mut String, path| {
+        let next = files.len() + 1;
+        let number = *files.entry(path).or_insert(next);
+        if number == next {
+            let path = in_dot(path);
+            text.push_str(&format!(
+                "  f{number} [label={path}, shape=note, style=\"\"];\n"
+            ));
+        }
+        number
+    };
+    for node in &data.stages {
+        for input in &node.inputs {
+            let file = of_file(&mut text, input);
+            text.push_str(&format!("  f{file} -> s{};\n", node.number));
+        }
+        for named in &node.named {
+            let file = of_file(&mut text, &named.files);
+            let by = in_dot(&format!("named by {}", named.by));
+            text.push_str(&format!("  f{file} -> s{} [label={by}];\n", node.number));
+        }
+        for end in &node.ends {
+            let file = of_file(&mut text, end);
+            text.push_str(&format!("  s{} -> f{file};\n", node.number));
+        }
+    }
+    for edge in &data.edges {
+        text.push_str(&format!(
+            "  s{} -> s{} [label={}];\n",
+            number(data, &edge.from),
+            number(data, &edge.to),
+            in_dot(&edge.paths.join("\n"))
+        ));
+    }
+    text.push_str("}\n");
+    text
+}
+
+fn number(data: &Graph, stage: &str) -> u32 {
+    let node = data.stages.iter().find(|node| node.stage == stage);
+    node.map_or(0, |node| node.number)
+}
+
+/// Returns a quoted string of DOT, with its line breaks.
+fn in_dot(text: &str) -> String {
+    let lines = text
+        .split('\n')
+        .map(|line| visible(line).replace('\\', "\\\\").replace('"', "\\\""));
+    format!("\"{}\"", lines.collect::<Vec<_>>().join("\\n"))
+}
+
+/// Returns the status in words.
+pub(crate) fn state(node: &GraphStage) -> String {
     let word = crate::view::status::shown(node.status);
     if node.is_due && matches!(word, "complete" | "partial") {
         format!("{word}, out of date")

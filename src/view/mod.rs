@@ -13,5 +13,6 @@ pub(crate) mod request;
 pub(crate) mod run;
 pub mod status;
 pub mod text;
+pub mod trace;
 pub mod verify;
 pub mod why;

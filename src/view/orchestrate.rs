@@ -1,6 +1,6 @@
 //! Sentences for programs that orchestrate agents: what a stage or a file lacks to be complete.
 
-use crate::view::text::words::some_of;
+use crate::view::text::words::{self, some_of};
 use milepost_core::base::visible::visible;
 use milepost_engine::ops::orchestrate::await_file::{Incomplete, WhyIncomplete};
 use milepost_engine::ops::orchestrate::completion::{Completion, Lack};
@@ -42,6 +42,7 @@ fn lines(lack: &Lack) -> Vec<String> {
         ),
         Lack::Unvalidated(batches, total) => of(batches, *total, "must be validated again"),
         Lack::Modified(files) => format!("modified by hand: {}", names(files)),
+        Lack::Unapproved(approval) => words::approval(approval),
         Lack::Waiting(awaits) => format!(
             "{} batches wait for external agents ({})",
             awaits.batches,

@@ -8,7 +8,7 @@ use crate::view::text::next_steps;
 use crate::view::text::overrides;
 use crate::view::text::style::Style;
 use crate::view::text::table::{Side, table, time};
-use crate::view::text::words::{awaits, batches, grouped, place, some_of};
+use crate::view::text::words::{approval, awaits, batches, grouped, place, some_of};
 use milepost_core::base::visible::visible;
 use milepost_engine::ops::inspect::status::{PendingWork, StageOverview, StageProgress, Status};
 
@@ -166,7 +166,8 @@ fn notes(stage: &StageOverview, data: &Status, invocation: &Invocation) -> Strin
     }
 }
 
-fn due_text(
+/// Returns what a run would do about a stage, and what it needs before, a line each.
+pub(crate) fn due_text(
     stage: &StageOverview,
     due: &PendingWork,
     data: &Status,
@@ -214,6 +215,10 @@ fn due_text(
         for line in next_steps::lines(&next_steps, "", &str::to_owned) {
             text.push_str(&format!("    {}\n", line.trim_start()));
         }
+    }
+    if let Some(awaited) = &due.approval {
+        let (command, _) = next_steps::approve(name, invocation);
+        text.push_str(&format!("  {name}: {} (`{command}`)\n", approval(awaited)));
     }
     if let Some(awaited) = &due.awaits {
         let (command, what) = next_steps::outside(invocation);

@@ -30,6 +30,10 @@ pub fn verify(data: &Verified) -> String {
     for one in &data.overrides {
         text.push_str(&format!("modified {}\n", overrides::line(one)));
     }
+    for (stage, approval) in &data.approvals {
+        let line = overrides::approved(approval);
+        text.push_str(&format!("approved {}: {line}\n", visible(stage)));
+    }
     let checked = &data.checked;
     if !text.is_empty() {
         text.push('\n');

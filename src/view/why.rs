@@ -64,9 +64,17 @@ fn of_stage(why: &StageWhy) -> String {
     text
 }
 
+/// Returns the decision on a batch, then a line for each reason.
+pub(crate) fn decision(data: &Verdict) -> String {
+    format!("{}\n{}", verdict(data), lines(data))
+}
+
 fn verdict(verdict: &Verdict) -> Cow<'static, str> {
     let word = match verdict {
         Verdict::Will { .. } => "will run",
+        Verdict::Unapproved { by, .. } => {
+            return format!("waiting for approval by {}", visible(by)).into();
+        }
         Verdict::Waits { agent, .. } => {
             return format!("waits for the external agent {agent}").into();
         }
@@ -82,9 +90,9 @@ fn verdict(verdict: &Verdict) -> Cow<'static, str> {
 /// Returns a line for each reason.
 fn lines(verdict: &Verdict) -> String {
     let list: Vec<String> = match verdict {
-        Verdict::Will { reasons } | Verdict::Waits { reasons, .. } => {
-            reasons.iter().map(reason).collect()
-        }
+        Verdict::Will { reasons }
+        | Verdict::Unapproved { reasons, .. }
+        | Verdict::Waits { reasons, .. } => reasons.iter().map(reason).collect(),
         Verdict::Reused => Vec::new(),
         Verdict::Judge { changes } => changes.iter().map(change).collect(),
         Verdict::May { conditions } => {
@@ -115,10 +123,9 @@ fn lines(verdict: &Verdict) -> String {
 
 fn of_batch(why: &BatchWhy) -> String {
     let mut text = format!(
-        "{} {}\n{}",
+        "{} {}",
         place(&why.stage, &why.batch),
-        verdict(&why.verdict),
-        lines(&why.verdict)
+        decision(&why.verdict)
     );
     match &why.made {
         Some(made) => text.push_str(&made_by(made)),
@@ -182,7 +189,8 @@ fn of_batch(why: &BatchWhy) -> String {
     text
 }
 
-fn made_by(made: &MadeBy) -> String {
+/// Returns when and how a batch was built.
+pub(crate) fn made_by(made: &MadeBy) -> String {
     let when = made
         .when
         .map_or_else(String::new, |when| format!("{} ", time(when)));

@@ -48,6 +48,8 @@ pub(crate) enum PendingKind {
     Problem,
     /// A stage that waits for an earlier one.
     Blocked,
+    /// A stage that waits for approval.
+    Approval,
 }
 
 /// The state of pending work.
@@ -246,6 +248,11 @@ impl Machine {
                 return Decision::CannotPlan;
             }
         };
+        if pending.keys().any(|key| key.kind == PendingKind::Approval) {
+            // An approval changes no file that is watched.
+            let next = now + self.pace.retry.max(took * 4);
+            self.due = Some(self.due.map_or(next, |due| due.min(next)));
+        }
         let had_obstacle = self.obstacle.take().is_some();
         if let Some(after) = self.after.take() {
             return self.scanned_after_run(now, pending, &after);

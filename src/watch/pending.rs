@@ -56,6 +56,10 @@ fn of_stage(stage: &StagePlan) -> Vec<(PendingKey, PendingItem)> {
     if let Some(why) = &stage.blocked {
         add(PendingKind::Blocked, "", why, Remedy::Person);
     }
+    if let Some(approval) = &stage.approval {
+        let facts = approval.batches.to_string();
+        add(PendingKind::Approval, "", &facts, Remedy::Person);
+    }
     let mut batch = |name: &str, facts: &BatchFacts, remedy| {
         let (key, item) = work(
             stage.stage.as_str(),

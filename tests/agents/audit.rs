@@ -14,7 +14,7 @@ fn told(project: &Project, arguments: &[&str]) -> Value {
 }
 
 /// A project of 10 things whose stage goes on after failures, and whose agent leaves out what stands in a file.
-fn going_on(left_out: &str) -> (Project, Served) {
+pub fn going_on(left_out: &str) -> (Project, Served) {
     let file = tempfile::NamedTempFile::new().unwrap();
     let file = file.into_temp_path().keep().unwrap();
     let answering = format!("without:{}", file.display());

@@ -2,7 +2,7 @@
 
 mod aimock;
 mod anthropic;
-mod audit;
+pub mod audit;
 pub mod batch_mode;
 mod batches;
 mod http;

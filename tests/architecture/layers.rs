@@ -34,9 +34,11 @@ const LAYERS: &[Layer] = &[
     layer("crates/engine/src/run", false, &["steps"]),
     layer("crates/engine/src/ops", false, &["run"]),
     layer("src/view", true, &[]),
+    layer("src/page", true, &["view"]),
     layer("src/watch", false, &["view"]),
     layer("src/mcp", false, &["view"]),
-    layer("src/cli", false, &["view", "mcp", "watch"]),
+    layer("src/web", false, &["view", "page", "mcp"]),
+    layer("src/cli", false, &["view", "page", "mcp", "watch", "web"]),
 ];
 
 /// Packages without layers.

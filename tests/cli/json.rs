@@ -46,8 +46,24 @@ fn what_is_printed_as_json_is_of_its_schema() {
     told("why join", "why");
     told("why copy/person_1", "why");
     told("why outputs/page.txt", "why");
+    told("trace outputs/page.txt", "trace");
     told("verify", "verify");
     told("accept join --why better", "accept");
+    project.edit(
+        "stages/1_copy.toml",
+        "[outputs]",
+        "[approve]\nby = \"reviewer\"\n\n[outputs]",
+    );
+    project.write("workspace/inputs/person_2.json", "{\"name\": \"Bea\"}");
+    told("plan", "plan");
+    told("why copy", "why");
+    told("status", "status");
+    told("run copy", "run");
+    told("approve copy --why seen", "approve");
+    told("approve copy --why seen", "approve");
+    told("run copy", "run");
+    told("approve copy --why seen", "approve");
+    told("verify", "verify");
     told("log", "log");
     told("graph", "graph");
     told("diff", "diff");

@@ -1,9 +1,12 @@
 //! The command line as people meet it: whole outputs of the program.
 
+mod complete;
+mod follow;
 mod init;
 mod json;
 mod plan;
 mod run;
 mod tables;
 mod usage;
+mod verbose;
 mod wrong;

@@ -173,6 +173,12 @@ fn help_is_a_command_too() {
         "",
         "error: there is no command `rnu`: did you mean `run`?\n",
     );
+    expect(
+        empty.output("help run now"),
+        2,
+        "",
+        "error: there is no command `run now`: `run` has no commands\n",
+    );
     assert_eq!(empty.output("-V").out, empty.output("--version").out);
 }
 
@@ -216,7 +222,7 @@ fn help_and_completions_are_there_without_a_project() {
     for (arguments, holds) in [
         ("--help", "Examples:\n  milepost  "),
         ("run --help", "Examples:\n  milepost run  "),
-        ("completions bash", "_milepost()"),
+        ("completions bash", "_clap_complete_milepost()"),
         ("completions zsh", "#compdef milepost"),
     ] {
         let said = empty.output(arguments);

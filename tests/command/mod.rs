@@ -119,6 +119,7 @@ impl Trial {
             token: &self.token,
             log,
             log_cap: self.cap,
+            live: &|_| (),
         };
         run_command(spec, stop, started)
     }
@@ -399,6 +400,7 @@ fn its_working_folder_must_be_there() {
         token: &trial.token,
         log: &mut Vec::new(),
         log_cap: 10,
+        live: &|_| (),
     };
     let error = run_command(spec, &Flag::default(), &mut |_| {})
         .unwrap_err()

@@ -1,6 +1,6 @@
 //! A crash while something that a person wrote is accepted, replaced or removed: their bytes are somewhere at every moment.
 
-use super::project::operations;
+use super::project::{assert_same, operations};
 use super::sweep::{at_each, stops};
 use crate::support::Project;
 
@@ -49,6 +49,50 @@ fn survives(base: &Project, words: &[&str], folders: &[&str]) {
 #[test]
 fn an_output_that_is_accepted() {
     survives(&modified(), ACCEPT, &["outputs", ".milepost/accepted"]);
+}
+
+/// A project whose second stage waits for approval.
+fn waiting() -> Project {
+    let project = Project::small();
+    let path = "stages/2_parse.toml";
+    let declared = project.read(path) + "\n[approve]\nby = \"reviewer\"\n";
+    project.write(path, declared);
+    assert_eq!(project.run_on_disk(&["run"], "unflushed").code, 3);
+    project
+}
+
+const APPROVE: &[&str] = &["approve", "parse", "--why", "seen"];
+
+#[test]
+fn a_stage_that_is_approved() {
+    let base = waiting();
+    let whole = base.copy();
+    let approving = operations(&whole, APPROVE);
+    let approved = whole.copy();
+    let running = operations(&whole, &["run"]);
+    let expected = whole.outputs();
+    // The approval is recorded or not.
+    at_each(&approving, &stops(&approving, 24), |stop| {
+        let project = base.copy();
+        project.run_on_disk(APPROVE, &stop.setting);
+        let is_approved = project.state().approvals.contains_key("parse");
+        let code = project.run_on_disk(&["run"], "unflushed").code;
+        assert_eq!(code, if is_approved { 0 } else { 3 });
+        project.complete(APPROVE);
+        project.complete(&["run"]);
+        assert_same(&project.outputs(), &expected);
+        project.assert_verified();
+    });
+    // A run that is killed continues under the same approval.
+    at_each(&running, &stops(&running, 24), |stop| {
+        let project = approved.copy();
+        project.run_on_disk(&["run"], &stop.setting);
+        project.complete(&["run"]);
+        assert_same(&project.outputs(), &expected);
+        project.assert_verified();
+        let open = &project.state().approvals["parse"].open;
+        assert!(open.is_empty(), "{open:?}");
+    });
 }
 
 #[test]

@@ -103,6 +103,8 @@ proptest! {
             prop_assert_eq!(&read.checkpoints, &live.checkpoints);
             // `--force` of a run that did not get to everything survives a seal.
             prop_assert_eq!(&read.forced, &live.forced);
+            // So does an approval.
+            prop_assert_eq!(&read.approvals, &live.approvals);
         }
     }
 }

@@ -182,6 +182,7 @@ pub fn event((kind, stage, batch, attempt, content): Seed) -> Event {
                 batches: BTreeMap::from([(stage, BTreeSet::from([batch]))]),
                 open: BTreeSet::new(),
             }],
+            approvals: BTreeMap::new(),
         },
         22 => Event::StepStarted {
             stage,
@@ -265,6 +266,13 @@ pub fn event((kind, stage, batch, attempt, content): Seed) -> Event {
             stage,
             batches: (attempt > 1).then_some(batch).into_iter().collect(),
         },
+        33 => Event::Approved {
+            stage,
+            by: "reviewer".into(),
+            facts: Digest::of(&content),
+            batches: BTreeMap::from([(batch, content)]),
+            pin: pin(),
+        },
         _ => Event::RunFinished {
             status: if attempt > 1 {
                 "complete"
@@ -280,7 +288,7 @@ pub fn event((kind, stage, batch, attempt, content): Seed) -> Event {
 }
 
 pub fn seeds() -> impl Strategy<Value = Vec<Seed>> {
-    prop::collection::vec((0..34_u8, 0..2_u8, 0..2_u8, 1..4_u32, 0..3_u8), 0..100)
+    prop::collection::vec((0..35_u8, 0..2_u8, 0..2_u8, 1..4_u32, 0..3_u8), 0..100)
 }
 
 /// How often events of a kind were taken, and how often refused.
@@ -299,7 +307,7 @@ fn sequences(cases: u32, mut test: impl FnMut(&[Seed], &mut Counts) -> Result<()
     TestRunner::new(config).run(&seeds(), run).unwrap();
     // A machine that takes nothing, or everything, would hold as well.
     let counts = counts.into_inner();
-    assert_eq!(counts.len(), 30, "{counts:?}");
+    assert_eq!(counts.len(), 31, "{counts:?}");
     for (kind, (taken, refused)) in &counts {
         assert!(*taken > 20, "{kind} is taken {taken} times");
         assert_eq!(

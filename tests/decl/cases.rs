@@ -96,6 +96,7 @@ macro_rules! cases {
     };
 }
 cases!(
+    approve
     agents
     columns
     defaults

@@ -3,6 +3,7 @@
 use super::client::{NOW, Site, agent};
 use jiff::{SignedDuration, Timestamp};
 use milepost::view;
+use milepost_engine::ops::change::approve::{ApproveOptions, approve};
 use milepost_engine::ops::external::{
     LeaseOptions, Refusal, Submission, WhyNothing, next_batch, release_batch, submit_batch,
 };
@@ -74,6 +75,45 @@ fn a_lease_expires_is_given_back_and_is_handed_in_once() {
     site.answer(&leased);
     assert!(site.submit(&leased.lease).accepted);
     assert_eq!(code(&site.submit(&leased.lease)), "already_submitted");
+}
+
+#[test]
+fn nothing_is_leased_before_a_person_has_approved_it() {
+    let site = Site::new();
+    site.run(&[]);
+    let early = site.lease("one");
+    let declared = site.read("stages/3_classify.toml") + "\n[approve]\nby = \"reviewer\"\n";
+    site.write("stages/3_classify.toml", declared);
+    let next = site.next("two");
+    let open = next.left.unwrap().open;
+    let nothing = next.nothing.unwrap();
+    let approval = nothing.approval.as_ref().unwrap();
+    assert_eq!(
+        (nothing.reason, approval.by.as_str(), approval.batches),
+        (WhyNothing::Approval, "reviewer", open)
+    );
+    let advice = view::external::nothing(&nothing);
+    assert_eq!(
+        advice.message,
+        format!("stage `classify` is waiting for approval by reviewer: {open} batches")
+    );
+    // An answer to an earlier lease is kept, and its batch waits.
+    site.answer(&early);
+    let told = site.submit(&early.lease);
+    assert_eq!((told.accepted, code(&told)), (false, "blocked"));
+    let options = ApproveOptions {
+        stages: vec!["classify".to_owned()],
+        why: "seen".to_owned(),
+        who: Some("Ada".to_owned()),
+    };
+    let approved = approve(&site.request(), &options).unwrap();
+    assert_eq!(approved.approved["classify"].batches, open + 1);
+    let report = site.run(&["classify"]);
+    assert_eq!(
+        (report.stages[0].ran, &report.stages[0].approval),
+        (1, &None)
+    );
+    assert_eq!(site.lease("two").batch, "batch_2");
 }
 
 #[test]

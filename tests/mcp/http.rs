@@ -80,9 +80,8 @@ fn a_port_that_is_taken_is_named() {
     let said = project.output(&format!("mcp --http {port}"));
     assert_eq!((said.code, said.out.as_str()), (1, ""));
     assert!(
-        said.err.starts_with(&format!(
-            "error: cannot listen at port {port} of this machine: "
-        )),
+        said.err
+            .starts_with(&format!("error: cannot listen at 127.0.0.1:{port}: ")),
         "{}",
         said.err
     );

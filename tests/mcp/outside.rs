@@ -154,3 +154,36 @@ fn an_agent_that_lies_is_refused_every_time_with_what_is_wrong() {
     assert_eq!(fault["code"], "already_submitted");
     assert_eq!(client.leave(), well());
 }
+
+#[test]
+fn a_client_sees_what_waits_for_approval_and_cannot_approve_it() {
+    let site = Site::new();
+    let declared = site.read("stages/3_classify.toml") + "\n[approve]\nby = \"reviewer\"\n";
+    site.write("stages/3_classify.toml", declared);
+    let mut client = server(&site);
+    let ran = client.call("run", json!({}));
+    let approval = ran["stages"][2]["approval"].clone();
+    assert_eq!(
+        (&ran["success"], &ran["status"]),
+        (&json!(false), &json!("held"))
+    );
+    assert_eq!(approval["by"], "reviewer");
+    assert!(approval["batches"].as_u64() > Some(1), "{approval}");
+    let planned = client.call("plan", json!({}));
+    assert_eq!(planned["stages"][2]["approval"], approval);
+    let status = client.call("status", json!({}));
+    assert_eq!(status["stages"][2]["due"]["approval"], approval);
+    let next = client.call("next_batch", json!({"stage": "classify"}));
+    let nothing = &next["nothing"];
+    assert_eq!(
+        (&nothing["reason"], &nothing["approval"]),
+        (&json!("approval"), &approval)
+    );
+    assert_eq!(
+        nothing["hint"],
+        "a person decides: `milepost approve classify --why TEXT`; ask again then"
+    );
+    let refused = client.ask("tools/call", json!({"name": "approve", "arguments": {}}));
+    assert_eq!(refused["error"]["code"], -32602, "{refused:#}");
+    client.leave();
+}

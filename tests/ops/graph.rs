@@ -38,6 +38,21 @@ fn shows_what_flows_and_how_far_it_is() {
   s2 --> o1[("outputs/total.json")]
 "#
     );
+    assert_eq!(
+        view::graph::dot(&found),
+        r#"digraph "names" {
+  node [shape=box, style=rounded, fontname="sans-serif"];
+  edge [fontname="sans-serif", fontsize=10];
+  s1 [label="1 sort\njq\ncomplete, out of date"];
+  s2 [label="2 count\njq\ncomplete, out of date"];
+  f1 [label="inputs/list_*.json", shape=note, style=""];
+  f1 -> s1;
+  f2 [label="outputs/total.json", shape=note, style=""];
+  s2 -> f2;
+  s1 -> s2 [label="intermediate/*.json"];
+}
+"#
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::support::Project;
 use milepost_engine::ops::inspect::log::{LogOptions, log};
 use milepost_engine::ops::run::RunOptions;
 use milepost_engine::ops::schema::{FOLDER, NAMES, schema, schemas, text, write};
+use milepost_engine::ops::trace::{TraceOptions, trace};
 use milepost_store::store::disk::Disk;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -52,7 +53,7 @@ fn they_are_written_once() {
     assert_eq!(schema("stage.schema.json").unwrap(), schemas()["stage"]);
     let error = schema("stages").unwrap_err().to_string();
     assert!(
-        error.starts_with("there is no schema `stages`: there are accept, checkpoint, "),
+        error.starts_with("there is no schema `stages`: there are accept, approve, checkpoint, "),
         "{error}"
     );
 }
@@ -111,4 +112,9 @@ fn everything_that_is_written_and_told_is_of_its_schema() {
             &json!(milepost_engine::ops::why::why(&request, what).unwrap()),
         );
     }
+    let options = TraceOptions {
+        what: "outputs/total.json".to_owned(),
+        ..TraceOptions::default()
+    };
+    assert_is("trace", &json!(trace(&request, &options).unwrap()));
 }

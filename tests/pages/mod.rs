@@ -189,6 +189,11 @@ fn the_page_on_corrections_holds() {
 }
 
 #[test]
+fn the_page_on_approvals_holds() {
+    follow("docs/how-to/approve-a-stage.md");
+}
+
+#[test]
 fn the_page_on_revisions_holds() {
     follow("docs/how-to/compare-revisions.md");
 }
@@ -214,6 +219,24 @@ fn the_page_on_coding_agents_holds() {
 #[test]
 fn the_page_on_audits_holds() {
     follow("docs/how-to/audit.md");
+}
+
+#[test]
+fn the_page_on_traces_holds() {
+    // The report shows the day of the run, so its digest changes with it.
+    follow_in("docs/how-to/trace-a-value.md", |session| {
+        session.variable("SOURCE_DATE_EPOCH", "1795478400");
+    });
+}
+
+#[test]
+fn the_page_on_reports_holds() {
+    follow("docs/how-to/report.md");
+}
+
+#[test]
+fn the_page_on_browsers_holds() {
+    follow("docs/how-to/watch-in-a-browser.md");
 }
 
 #[test]

@@ -43,7 +43,7 @@ const HEADER: [&str; 7] = [
 ];
 
 /// A project that ran, with a workbook to fill in.
-fn project(fixes: &str) -> Project {
+pub fn project(fixes: &str) -> Project {
     let mut project = merged(fixes);
     project.env("USER", "ada");
     project.edit(
@@ -95,7 +95,7 @@ fn workbook(project: &Project, header: &[&str], rows: &[Value]) {
     workbook.save(file).unwrap();
 }
 
-fn ann() -> String {
+pub fn ann() -> String {
     Digest::of(r#"{"name":"Ann"}"#).short()
 }
 

@@ -1,6 +1,7 @@
 //! Situations that a project gets into, end to end through the binary: what runs, what is said, what lies on the disk.
 
 mod altered;
+mod approve;
 mod bad;
 mod by_hand;
 mod corrections;
@@ -11,10 +12,10 @@ mod facts;
 mod failures;
 mod forced;
 mod freshness;
-mod gated;
+pub mod gated;
 mod glance;
 mod http;
-mod import_review;
+pub mod import_review;
 mod language;
 mod letters;
 mod limits;
@@ -26,9 +27,10 @@ mod picked;
 mod policies;
 mod progress;
 mod promises;
-mod question_ids;
+pub mod question_ids;
 mod refine;
 mod require;
+mod review;
 mod round_trip;
 mod running;
 mod services;

@@ -42,7 +42,9 @@ fn child() {
                 append(&mut journal, at);
             }
             journal.flush().unwrap();
-            journal.seal(BTreeMap::new(), Vec::new()).unwrap();
+            journal
+                .seal(BTreeMap::new(), Vec::new(), BTreeMap::new())
+                .unwrap();
             append(&mut journal, 3);
             journal.flush().unwrap();
         }

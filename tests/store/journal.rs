@@ -55,7 +55,9 @@ fn two_segments(layout: &Layout) {
         },
     );
     let checkpoints = BTreeMap::from([("parse".to_owned(), Digest::of("x"))]);
-    journal.seal(checkpoints, Vec::new()).unwrap();
+    journal
+        .seal(checkpoints, Vec::new(), BTreeMap::new())
+        .unwrap();
     append(&mut journal, Event::Barrier);
     append(&mut journal, started("batch_3"));
     journal.flush().unwrap();
@@ -271,7 +273,9 @@ fn lines_of_megabytes_are_read() {
         stage: "x".repeat(3_000_000),
     };
     append(&mut journal, large.clone());
-    journal.seal(BTreeMap::new(), Vec::new()).unwrap();
+    journal
+        .seal(BTreeMap::new(), Vec::new(), BTreeMap::new())
+        .unwrap();
     assert_eq!(all(&place.layout).unwrap()[0].event, large);
     assert_eq!(read_last_segment(&place.layout).unwrap().0.len(), 1);
 }

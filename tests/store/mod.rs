@@ -2,6 +2,7 @@
 
 mod crash;
 mod files;
+mod follow;
 mod journal;
 mod manifest;
 mod publish;

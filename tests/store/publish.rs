@@ -207,6 +207,7 @@ fn sample() -> Checkpoint {
         failed: BTreeMap::new(),
         verdict: None,
         overrides: Vec::new(),
+        approval: None,
         batches: 1,
         fingerprint: BTreeMap::new(),
         inputs: BTreeMap::new(),

@@ -79,6 +79,13 @@ fn event(kind: u8, batch: &str, attempt: u32, content: &str) -> Event {
             batches: BTreeMap::from([(batch, facts("item", content))]),
             pin: pin(),
         },
+        12 => Event::Approved {
+            stage,
+            by: "reviewer".into(),
+            facts: shared_digest(content),
+            batches: BTreeMap::from([(batch, content.to_owned())]),
+            pin: pin(),
+        },
         _ => Event::RunStarted {
             command: "run".into(),
             version: "0".into(),
@@ -151,8 +158,8 @@ proptest! {
 
     #[test]
     fn any_mixture_of_old_and_new_batches_becomes_the_new(
-        before in prop::collection::vec((0..13_u8, 0..3_u8, 1..3_u32, 0..3_u8), 0..20),
-        segment in prop::collection::vec((0..13_u8, 0..3_u8, 1..3_u32, 0..3_u8), 0..20),
+        before in prop::collection::vec((0..14_u8, 0..3_u8, 1..3_u32, 0..3_u8), 0..20),
+        segment in prop::collection::vec((0..14_u8, 0..3_u8, 1..3_u32, 0..3_u8), 0..20),
         is_new in prop::collection::vec(any::<bool>(), 3),
     ) {
         let mut live = State::default();

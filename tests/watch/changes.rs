@@ -52,6 +52,23 @@ fn tries(outside: &tempfile::TempDir) -> Vec<String> {
 }
 
 #[test]
+fn it_continues_when_a_stage_is_approved() {
+    let project = Project::letters();
+    let declared = project.read("stages/2_join.toml") + "\n[approve]\nby = \"reviewer\"\n";
+    project.write("stages/2_join.toml", declared);
+    let watch = Session::start(&project, "");
+    let said = watch.waits();
+    let line = "join  waiting   did not run, waiting for approval by reviewer: 1 batch";
+    assert_eq!(count(&said, line), 1, "{said:#?}");
+    let (code, text) = project.milepost(&["approve", "join", "--why", "seen"]);
+    assert_eq!(code, 0, "{text}");
+    watch.until("complete in");
+    watch.waits();
+    assert_eq!(project.read(PAGE), "Hello Ann\nHello Bo\nHello Cy");
+    assert_eq!(watch.end(), (Some(130), vec![]));
+}
+
+#[test]
 fn it_runs_shows_why_and_ends_with_ctrl_c() {
     let project = Project::letters();
     let watch = Session::start(&project, "");

@@ -2,4 +2,4 @@
 
 mod changes;
 mod hindrances;
-mod session;
+pub mod session;

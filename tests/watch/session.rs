@@ -2,9 +2,9 @@
 
 use crate::support::{Project, pipe};
 use std::fs::OpenOptions;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -27,15 +27,30 @@ impl Session {
             .into_iter()
             .chain(arguments.split_whitespace())
             .collect();
-        let mut child = project
-            .command(&words)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        Session::of(project.spawn(&words))
+    }
+
+    /// Reads a program that was started with both its streams piped.
+    pub fn of(mut child: Child) -> Session {
+        let out = child.stdout.take().unwrap();
+        let err = child.stderr.take().unwrap();
+        Session::reads(child, out, err)
+    }
+
+    /// Reads what such a program prints on standard error.
+    pub fn of_errors(mut child: Child) -> Session {
+        let out = child.stdout.take().unwrap();
+        let err = child.stderr.take().unwrap();
+        Session::reads(child, err, out)
+    }
+
+    fn reads(
+        child: Child,
+        shown: impl Read + Send + 'static,
+        other: impl Read + Send + 'static,
+    ) -> Session {
         let (sender, lines) = channel();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        let err = BufReader::new(child.stderr.take().unwrap());
+        let (out, err) = (BufReader::new(shown), BufReader::new(other));
         std::thread::spawn(move || {
             for line in out.lines().map_while(Result::ok) {
                 let _ = sender.send(line);

@@ -2,6 +2,7 @@
 
 use super::connections::Connection;
 use super::sessions::{Room, Sessions};
+use super::site::Site;
 use crate::mcp::clients::Client;
 use crate::mcp::limits::{BODY, BODY_TIME};
 use crate::mcp::server::{SESSION, Server};
@@ -18,13 +19,14 @@ use serde::de::IgnoredAny;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
+pub(crate) type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
 
 /// The checks of a request before the protocol reads it.
 pub(super) struct Gate {
     token: Option<Digest>,
     service: StreamableHttpService<Server, LocalSessionManager>,
     sessions: Sessions,
+    site: Option<Arc<dyn Site>>,
 }
 
 impl Gate {
@@ -32,11 +34,13 @@ impl Gate {
         token: Option<Digest>,
         service: StreamableHttpService<Server, LocalSessionManager>,
         sessions: Arc<LocalSessionManager>,
+        site: Option<Arc<dyn Site>>,
     ) -> Self {
         Self {
             token,
             service,
             sessions: Sessions::new(sessions),
+            site,
         }
     }
 
@@ -47,6 +51,11 @@ impl Gate {
         connection: &Connection,
         client: Arc<Client>,
     ) -> HttpAnswer {
+        let site = self.site.as_ref();
+        if let Some(site) = site.filter(|site| site.serves(request.uri().path())) {
+            let answer = self.answer_page(site.as_ref(), request, connection).await;
+            return answer.unwrap_or_else(Refusal::answer);
+        }
         match self.admit(request, connection).await {
             Ok(Admitted {
                 mut request,
@@ -71,6 +80,23 @@ impl Gate {
             }
             Err(refused) => refused.answer(),
         }
+    }
+
+    /// Answers a request for a page of the site.
+    async fn answer_page(
+        &self,
+        site: &dyn Site,
+        request: Request<Incoming>,
+        connection: &Connection,
+    ) -> Result<HttpAnswer, Refusal> {
+        let (parts, body) = request.into_parts();
+        if let Err((status, why)) = site.admit(&parts) {
+            return Err(refusal(status, why));
+        }
+        connection.admitted();
+        let _in_progress = connection.begin();
+        let body = read_body(body).await?;
+        Ok(site.answer(Request::from_parts(parts, body)).await)
     }
 
     /// Reads a request completely, unless it is refused.
@@ -109,21 +135,7 @@ impl Gate {
             None
         };
         let (parts, body) = request.into_parts();
-        let read = Limited::new(body, BODY).collect();
-        let body = match tokio::time::timeout(BODY_TIME, read).await {
-            Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                return Err(refusal(
-                    StatusCode::PAYLOAD_TOO_LARGE,
-                    &format!("the body is longer than {BODY} bytes"),
-                ));
-            }
-            Ok(Err(_)) => return Err(refusal(StatusCode::BAD_REQUEST, "the body ended early")),
-            Err(_) => {
-                let why = format!("the body did not arrive within {} s", BODY_TIME.as_secs());
-                return Err(refusal(StatusCode::REQUEST_TIMEOUT, &why));
-            }
-        };
+        let body = read_body(body).await?;
         // A text that is no JSON is refused by the protocol.
         if let Err(error) = json::parse_bytes(&body)
             && serde_json::from_slice::<IgnoredAny>(&body).is_ok()
@@ -155,8 +167,25 @@ impl Gate {
     }
 }
 
+/// Reads a body, up to its limits of size and time.
+async fn read_body(body: Incoming) -> Result<Bytes, Refusal> {
+    let read = Limited::new(body, BODY).collect();
+    match tokio::time::timeout(BODY_TIME, read).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(refusal(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            &format!("the body is longer than {BODY} bytes"),
+        )),
+        Ok(Err(_)) => Err(refusal(StatusCode::BAD_REQUEST, "the body ended early")),
+        Err(_) => {
+            let why = format!("the body did not arrive within {} s", BODY_TIME.as_secs());
+            Err(refusal(StatusCode::REQUEST_TIMEOUT, &why))
+        }
+    }
+}
+
 /// Compares in a time that does not depend on the digests.
-fn is_same(one: &Digest, other: &Digest) -> bool {
+pub(crate) fn is_same(one: &Digest, other: &Digest) -> bool {
     let (one, other) = (one.hex(), other.hex());
     let pairs = one.bytes().zip(other.bytes());
     pairs.fold(0, |differs, (one, other)| differs | (one ^ other)) == 0

@@ -101,7 +101,9 @@ impl ExplainedNothing {
 /// Returns true if waiting or running does not help.
 fn is_wrong(reason: WhyNothing) -> bool {
     match reason {
-        WhyNothing::Complete | WhyNothing::Leased | WhyNothing::Ready => false,
+        WhyNothing::Complete | WhyNothing::Leased | WhyNothing::Approval | WhyNothing::Ready => {
+            false
+        }
         WhyNothing::Blocked
         | WhyNothing::Failed
         | WhyNothing::Altered
@@ -113,6 +115,7 @@ fn code(reason: WhyNothing) -> &'static str {
     match reason {
         WhyNothing::Complete => "complete",
         WhyNothing::Leased => "leased",
+        WhyNothing::Approval => "approval",
         WhyNothing::Ready => "ready",
         WhyNothing::Blocked => "not_complete",
         WhyNothing::Failed => "failed",

@@ -1,4 +1,4 @@
-//! Tools that only read: `plan`, `status`, `why`, `log` and `verify`.
+//! Tools that only read: `plan`, `status`, `why`, `trace`, `log` and `verify`.
 
 use super::entry::{ToolCall, ToolEntry, schemas_of};
 use super::run::RunArguments;
@@ -10,6 +10,7 @@ use milepost_engine::ops::inspect::log::{Log, LogOptions, Printed};
 use milepost_engine::ops::inspect::status::Status;
 use milepost_engine::ops::inspect::verify::Verified;
 use milepost_engine::ops::plan::Plan;
+use milepost_engine::ops::trace::{Trace, TraceOptions};
 use milepost_engine::ops::why::Why;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -70,6 +71,56 @@ pub(super) const WHY: ToolEntry = ToolEntry {
 struct WhyArguments {
     /// Stage (`classify`), batch (`classify/batch_3`), or file of the workspace
     what: String,
+}
+
+pub(super) const TRACE: ToolEntry = ToolEntry {
+    name: "trace",
+    title: "Follow a value back to the input",
+    about: "Follows an element, a cell, a value or a file back to the input: each file with its digest, corrections by hand, batches, \
+            prompts and answers of agents, and the line of the input. Writes nothing.",
+    reads: true,
+    schemas: schemas_of::<TraceArguments, Trace>,
+    call: ToolCall::Once(|call| {
+        let TraceArguments {
+            what,
+            cell,
+            pointer,
+            element,
+            field,
+        } = call.arguments()?;
+        let options = TraceOptions {
+            what,
+            cell,
+            pointer,
+            element,
+            field,
+        };
+        let traced = ops::trace::trace(&call.request, &options)?;
+        done(
+            &traced,
+            &format!("`milepost trace {} --json`", options.what),
+        )
+    }),
+};
+
+#[derive(Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+struct TraceArguments {
+    /// Key of an element, or file of the workspace
+    what: String,
+    /// Cell of the workbook, such as `Elements!G12`
+    #[serde(default)]
+    cell: Option<String>,
+    /// JSON pointer of a value in the file
+    #[serde(default)]
+    pointer: Option<String>,
+    /// Key of an element in the file
+    #[serde(default)]
+    element: Option<String>,
+    /// Field of the element to show at each station
+    #[serde(default)]
+    field: Option<String>,
 }
 
 pub(super) const LOG: ToolEntry = ToolEntry {
@@ -143,6 +194,7 @@ fn log(call: &Call) -> Result<Value, ToolError> {
         errors: arguments.errors,
         calls: false,
         limit: Some(last),
+        unchecked: false,
     };
     let Log {
         records,

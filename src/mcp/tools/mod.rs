@@ -27,6 +27,7 @@ const TOOLS: &[ToolEntry] = &[
     inspect::PLAN,
     inspect::STATUS,
     inspect::WHY,
+    inspect::TRACE,
     inspect::LOG,
     inspect::VERIFY,
 ];

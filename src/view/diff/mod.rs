@@ -122,7 +122,8 @@ fn field(change: &FieldChange) -> String {
     )
 }
 
-fn value(value: Option<&Value>) -> String {
+/// Returns the beginning of a value; `nothing` if it is absent.
+pub(crate) fn value(value: Option<&Value>) -> String {
     let Some(value) = value else {
         return "nothing".to_owned();
     };

@@ -6,7 +6,11 @@ use milepost_engine::ops::plan::{Asks, Basis, StagePlan};
 
 pub(crate) fn asks(stage: &StagePlan) -> Vec<String> {
     let mut lines = Vec::new();
-    for (asks, lead) in [(&stage.asks, "asks"), (&stage.may_ask, "may ask")] {
+    for (asks, lead) in [
+        (&stage.asks, "asks"),
+        (&stage.unapproved_ask, "would ask"),
+        (&stage.may_ask, "may ask"),
+    ] {
         let Some(asks) = asks else { continue };
         let who = asks.agents.join(", ");
         let kept = match asks.kept {

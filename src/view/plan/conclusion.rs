@@ -27,9 +27,17 @@ pub(crate) fn conclusion(
         usize::from(stage.problem.is_some()) + stage.altered.len() + stage.missing.len()
     });
     let waits = stages.iter().any(|stage| stage.awaits.is_some());
+    let unapproved = stages.iter().find(|stage| stage.approval.is_some());
     let blocked = stages.iter().any(|stage| stage.blocked.is_some());
     let checkpoints = sum(&|stage| usize::from(stage.checkpoint));
     let nothing = checkpoints + will + may + judge + retire + wrong + forgotten == 0;
+    if nothing && let Some(stage) = unapproved {
+        let code = |text: &str| style.code(text);
+        let mut lines = vec!["nothing can run until these batches are approved".to_owned()];
+        let next = next_steps::approve(&stage.stage, invocation);
+        lines.extend(next_steps::lines(&[next], "next", &code));
+        return lines.join("\n");
+    }
     if nothing && waits {
         let code = |text: &str| style.code(text);
         let mut lines = vec!["nothing can run until these questions are answered".to_owned()];

@@ -4,13 +4,14 @@ mod agents;
 mod conclusion;
 
 use crate::view::change::params::notes;
+use crate::view::run::notice;
 use crate::view::text::collisions;
 use crate::view::text::invocation::Invocation;
 use crate::view::text::next_steps;
 use crate::view::text::reason::{change, condition, reason};
 use crate::view::text::reason_groups::{Class, Groups, class};
 use crate::view::text::style::Style;
-use crate::view::text::words::{NAMED, awaits, batches, count, grouped, some_of};
+use crate::view::text::words::{NAMED, awaits, batches, count, grouped, needs_approval, some_of};
 use agents::asks;
 use conclusion::conclusion;
 use milepost_core::base::visible::visible;
@@ -60,6 +61,7 @@ pub(crate) fn changes(style: Style, plan: &Plan, invocation: &Invocation) -> Str
             && (!stage.is_idle()
                 || stage.checkpoint
                 || !stage.altered.is_empty()
+                || stage.approval.is_some()
                 || stage.blocked.is_some())
     };
     let stages: Vec<&StagePlan> = plan.stages.iter().filter(says).collect();
@@ -114,6 +116,7 @@ fn stage_lines(
         let below = reasons(style, stage)
             .into_iter()
             .chain(asks(stage))
+            .chain(first_actions(style, stage))
             .chain(ways_on(style, plan, stage, invocation));
         lines.extend(below.map(|line| format!("    {:width$}  {line}", "")));
     }
@@ -188,7 +191,11 @@ fn headline(style: Style, stage: &StagePlan) -> String {
             style.good(format!("{} up to date", grouped(stage.reused)))
         });
     }
-    let waits = stage.awaits.as_ref().map_or(0, |awaits| awaits.batches);
+    let unapproved = stage.unapproved.len() as u64;
+    let waits = unapproved + stage.awaits.as_ref().map_or(0, |awaits| awaits.batches);
+    if let Some(awaited) = &stage.approval {
+        parts.push(style.warn(needs_approval(awaited)));
+    }
     if let Some(awaited) = &stage.awaits {
         parts.push(style.warn(awaits(awaited)));
     }
@@ -207,11 +214,10 @@ fn headline(style: Style, stage: &StagePlan) -> String {
     if stage.checkpoint {
         parts.push(style.warn("the checkpoint is written"));
     }
+    let says = |batches: Option<u64>| batches == Some(0);
     if !stage.certain
-        && stage
-            .awaits
-            .as_ref()
-            .is_none_or(|awaits| awaits.batches > 0)
+        && !says(stage.awaits.as_ref().map(|awaits| awaits.batches))
+        && !says(stage.approval.as_ref().map(|approval| approval.batches))
     {
         parts.push("more depend on the outputs of earlier stages".to_owned());
     }
@@ -221,7 +227,7 @@ fn headline(style: Style, stage: &StagePlan) -> String {
 /// Returns the lines below a headline: reasons, with their batches.
 fn reasons(style: Style, stage: &StagePlan) -> Vec<String> {
     let mut groups = Groups::default();
-    for will in &stage.will {
+    for will in stage.will.iter().chain(&stage.unapproved) {
         for why in &will.reasons {
             groups.add(&will.batch, class(why), reason(why));
         }
@@ -334,6 +340,26 @@ fn files(paths: &[&str]) -> String {
             }
         }
     }
+}
+
+/// Returns what batches would start, or ask an agent, first.
+fn first_actions(style: Style, stage: &StagePlan) -> Vec<String> {
+    let mut lines = Vec::new();
+    for first in &stage.first {
+        let text = match (&first.program, &first.agent, &first.prompt) {
+            (Some(program), ..) => notice::command(style, &stage.stage, &first.batch, program),
+            (None, Some(agent), Some(prompt)) => {
+                notice::asks(style, &stage.stage, &first.batch, agent, prompt)
+            }
+            _ => continue,
+        };
+        lines.extend(text.lines().map(str::to_owned));
+    }
+    let more = stage.will.len().saturating_sub(stage.first.len());
+    if more > 0 && !lines.is_empty() {
+        lines.push(format!("… and {more} more"));
+    }
+    lines
 }
 
 fn ways_on(style: Style, plan: &Plan, stage: &StagePlan, invocation: &Invocation) -> Vec<String> {

@@ -1,5 +1,6 @@
 //! What `run` and `watch` print: progress line by line, and the summary.
 
+pub(crate) mod bars;
 pub(crate) mod notice;
 pub(crate) mod summary;
 pub(crate) mod watch;

@@ -1,7 +1,7 @@
 //! Events of a run as lines, for logs, pipes and terminals.
 
 use crate::view::text::style::Style;
-use crate::view::text::words::{batches, count, place, seconds};
+use crate::view::text::words::{batches, count, place, seconds, shell_command};
 use milepost_core::base::visible::visible;
 use milepost_core::model::call::{Estimated, Spent};
 use milepost_core::model::money::NanoUsd;
@@ -50,6 +50,60 @@ pub(crate) fn open_folders(folders: &[PathBuf]) -> String {
 /// A service starts.
 pub(crate) fn service_started(style: Style, service: &str) -> String {
     format!("{} starts, a service", style.strong(service))
+}
+
+/// A program starts, as a shell would show it.
+pub(crate) fn command(style: Style, stage: &str, batch: &str, program: &[String]) -> String {
+    let place = if stage.is_empty() {
+        visible(batch).into_owned()
+    } else {
+        place(stage, batch)
+    };
+    let text = shell_command(program);
+    let lines = text
+        .lines()
+        .zip(std::iter::once("$").chain(std::iter::repeat(">")));
+    let lines = lines.map(|(line, sign)| {
+        format!(
+            "{} {} {}",
+            style.strong(&place),
+            style.dim(sign),
+            style.code(visible(line))
+        )
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The most lines of a prompt that are shown.
+const PROMPT: usize = 3;
+
+/// An agent is asked: the beginning of its prompt.
+pub(crate) fn asks(style: Style, stage: &str, batch: &str, agent: &str, prompt: &str) -> String {
+    let place = place(stage, batch);
+    let mut lines = vec![format!("{} asks {}:", style.strong(&place), visible(agent))];
+    let shown = prompt.lines().filter(|line| !line.trim().is_empty());
+    let margin = style.dim(format!("{place} |"));
+    lines.extend(
+        shown
+            .take(PROMPT)
+            .map(|line| format!("{margin} {}", visible(line))),
+    );
+    lines.join("\n")
+}
+
+/// A program printed lines.
+pub(crate) fn printed(style: Style, stage: &str, batch: &str, text: &str) -> String {
+    let place = style.dim(format!("{} |", place(stage, batch)));
+    // Programs that redraw a line return to its start.
+    let lines = text.lines().map(|line| {
+        let shown = line
+            .trim_end_matches('\r')
+            .rsplit('\r')
+            .next()
+            .unwrap_or_default();
+        format!("{place} {}", visible(shown)).trim_end().to_owned()
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A service does not answer.

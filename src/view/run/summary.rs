@@ -5,7 +5,7 @@ use crate::view::run::notice::{self, status};
 use crate::view::text::invocation::Invocation;
 use crate::view::text::next_steps;
 use crate::view::text::style::Style;
-use crate::view::text::words::{awaits, batches, count, grouped, seconds, target};
+use crate::view::text::words::{approval, awaits, batches, count, grouped, seconds, target};
 use milepost_core::base::visible::visible;
 use milepost_engine::ops::exit_code::exit_code;
 use milepost_engine::ops::run::{KeptFile, Report, StageReport, StageStatus};
@@ -223,6 +223,9 @@ fn what(stage: &StageReport) -> String {
     if let Some(why) = &stage.held {
         parts.push(why.clone());
     }
+    if let Some(awaited) = &stage.approval {
+        parts.push(approval(awaited));
+    }
     if let Some(waits) = &stage.awaits {
         parts.push(awaits(waits));
     }
@@ -232,10 +235,16 @@ fn what(stage: &StageReport) -> String {
     visible(&parts.join(", ")).into_owned()
 }
 
-/// Returns the number of batches that wait for an external agent.
+/// Returns the number of batches that wait for approval or for an external agent.
 fn waits(stage: &StageReport) -> u64 {
+    let unapproved = stage.approval.as_ref().map_or(0, |awaited| awaited.batches);
     let waits = stage.awaits.as_ref().map_or(0, |awaits| awaits.batches);
-    waits.min(stage.left)
+    (unapproved + waits).min(stage.left)
+}
+
+/// Returns true if batches wait for approval or for an external agent.
+fn waits_for_others(stage: &StageReport) -> bool {
+    stage.approval.is_some() || stage.awaits.is_some()
 }
 
 /// Returns the paths of the outputs.
@@ -323,8 +332,13 @@ fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {
         }
     } else if is(StageStatus::Failed).is_some() {
         // The line of the stage says what to do.
-    } else if let Some(stage) = is(StageStatus::Held).filter(|stage| stage.awaits.is_some()) {
-        next.push(next_steps::outside(invocation));
+    } else if let Some(stage) = is(StageStatus::Held).filter(|stage| waits_for_others(stage)) {
+        let held = report.stages.iter();
+        let unapproved = held.filter(|stage| stage.approval.is_some());
+        next.extend(unapproved.map(|stage| next_steps::approve(&stage.stage, invocation)));
+        if report.stages.iter().any(|stage| stage.awaits.is_some()) {
+            next.push(next_steps::outside(invocation));
+        }
         if stage.left > waits(stage) {
             let rest = stage.left - waits(stage);
             let what = format!("run the rest: {} of {}", batches(rest), stage.stage);

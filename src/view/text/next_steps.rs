@@ -70,6 +70,12 @@ pub(crate) fn outside(invocation: &Invocation) -> (String, String) {
     (invocation.line(&["mcp"]), what)
 }
 
+/// Returns the command that approves a stage.
+pub(crate) fn approve(stage: &str, invocation: &Invocation) -> (String, String) {
+    let what = "approve these batches, then run again".to_owned();
+    (invocation.line(&["approve", stage, "--why", "TEXT"]), what)
+}
+
 /// Returns a line for each command and its description; the first line starts with `label`.
 pub(crate) fn lines(
     next_steps: &[(String, String)],

@@ -1,8 +1,10 @@
 //! Accepted modifications by hand as text: by whom, when, why, and the digests before and after.
 
 use crate::view::text::table::time;
+use crate::view::text::words::batches;
 use crate::view::text::words::place;
 use milepost_core::base::visible::visible;
+use milepost_core::model::approval::Approval;
 use milepost_core::model::record::Override;
 
 /// Returns `accepted by Ada on 2026-11-23 10:00:00Z: why; 0123456789ab… → 456789abcdef…`.
@@ -16,6 +18,16 @@ pub(crate) fn accepted(one: &Override) -> String {
         _ => String::new(),
     };
     let text = format!("accepted by {}{when}: {}{digests}", one.by, one.why);
+    visible(&text).into_owned()
+}
+
+/// Returns `12 batches by Ada as reviewer on 2026-11-23 10:00:00Z: why`.
+pub(crate) fn approved(one: &Approval) -> String {
+    let when = one
+        .at
+        .map_or_else(String::new, |at| format!(" on {}", time(at)));
+    let many = batches(one.batches);
+    let text = format!("{many} by {} as {}{when}: {}", one.by, one.role, one.why);
     visible(&text).into_owned()
 }
 

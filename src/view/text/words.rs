@@ -2,7 +2,7 @@
 
 use milepost_core::base::duration::show_duration;
 use milepost_core::base::visible::visible;
-use milepost_engine::ops::plan::Awaits;
+use milepost_engine::ops::plan::{AwaitedApproval, Awaits};
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -53,6 +53,24 @@ pub(crate) fn awaits(awaits: &Awaits) -> String {
             let questions = count(many, "question", "questions");
             format!("{waits} for {who} to answer {questions}")
         }
+    }
+}
+
+/// Returns `waiting for approval by reviewer: 12 batches`.
+pub(crate) fn approval(approval: &AwaitedApproval) -> String {
+    approval_of("waiting for", approval)
+}
+
+/// Returns `needs approval by reviewer: 12 batches`.
+pub(crate) fn needs_approval(approval: &AwaitedApproval) -> String {
+    approval_of("needs", approval)
+}
+
+fn approval_of(lead: &str, approval: &AwaitedApproval) -> String {
+    let by = visible(&approval.by);
+    match approval.batches {
+        0 => format!("{lead} approval by {by}, once earlier stages are complete"),
+        many => format!("{lead} approval by {by}: {}", batches(many)),
     }
 }
 
@@ -120,6 +138,18 @@ pub fn shell_word(text: &str) -> String {
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
+}
+
+/// Returns program and arguments as a line for a shell; of `sh -c SCRIPT`, the script.
+pub(crate) fn shell_command(program: &[String]) -> String {
+    if let [shell, option, script] = program
+        && shell == "sh"
+        && option == "-c"
+    {
+        return script.clone();
+    }
+    let words = program.iter().map(|word| shell_word(word));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Indents each line by this many spaces.

@@ -125,6 +125,23 @@ fn what_failed_waits_for_a_change_and_what_people_do_meanwhile_runs() {
 }
 
 #[test]
+fn while_a_stage_waits_for_approval_it_looks_again_and_again() {
+    let mut machine = resting();
+    let waits = || {
+        let (key, item) = batch("", "3", Remedy::Person);
+        let kind = PendingKind::Approval;
+        pending([(PendingKey { kind, ..key }, item)])
+    };
+    machine.changed(ms(2000));
+    assert_eq!(look(&mut machine, 2200, waits()), Decision::NeedsPerson);
+    assert_eq!(machine.next(ms(2200)), Next::Wait(Some(ms(2700))));
+    assert_eq!(look(&mut machine, 2700, waits()), Decision::Quiet);
+    assert_eq!(machine.next(ms(2700)), Next::Wait(Some(ms(3200))));
+    let approved = pending([batch("a", "1", Remedy::Run)]);
+    assert_eq!(look(&mut machine, 3200, approved), Decision::Run);
+}
+
+#[test]
 fn what_others_left_failed_is_left() {
     let mut machine = resting();
     machine.changed(ms(2000));

@@ -8,7 +8,8 @@ mod step;
 pub(crate) use agent::AGENT;
 pub(crate) use project::{LIMITS, PARAM, PARAM_FILE, PROJECT, SERVICE, WORKSPACES};
 pub(crate) use stage::{
-    CHECK, CONSERVE, EACH, ESTIMATE, INPUT, OUTPUT, POLICY, REFINE, REQUIRE, STAGE, STAGE_LIMITS,
+    APPROVE, CHECK, CONSERVE, EACH, ESTIMATE, INPUT, OUTPUT, POLICY, REFINE, REQUIRE, STAGE,
+    STAGE_LIMITS,
 };
 pub(crate) use step::STEP;
 
@@ -27,7 +28,7 @@ pub(crate) const OUTCOMES: &[&str] = &[
 ];
 
 /// All tables of a stage file, with those of names and lists.
-pub(crate) fn stage_tables() -> [&'static TableSpec; 12] {
+pub(crate) fn stage_tables() -> [&'static TableSpec; 13] {
     [
         &STAGE,
         &EACH,
@@ -35,6 +36,7 @@ pub(crate) fn stage_tables() -> [&'static TableSpec; 12] {
         &OUTPUT,
         &STEP,
         &REFINE,
+        &APPROVE,
         &CONSERVE,
         &REQUIRE,
         &CHECK,

@@ -264,7 +264,7 @@ impl<R: Read> Json<R> {
     ///
     /// # Errors
     /// If the text is no JSON or cannot be read.
-    pub(crate) fn skip(&mut self) -> Result<(), Fault> {
+    pub fn skip(&mut self) -> Result<(), Fault> {
         let depth = self.open.len();
         loop {
             match self.peek()? {

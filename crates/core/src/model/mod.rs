@@ -13,4 +13,4 @@ pub mod retry;
 pub mod schema;
 
 pub use declared::{agent, keys, param, pipeline, policy, stage, step};
-pub use recorded::{batched, call, checkpoint, event, forced, pin, record, state, usage};
+pub use recorded::{approval, batched, call, checkpoint, event, forced, pin, record, state, usage};

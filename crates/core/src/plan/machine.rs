@@ -1,5 +1,7 @@
 //! The state machine: only `apply` changes the state of a workspace, live and in recovery.
 
+use crate::model::approval::{Approval, ApprovedStage};
+use crate::model::checkpoint::Status;
 use crate::model::event::Event;
 use crate::model::fingerprint::Facts;
 use crate::model::forced::Forced;
@@ -61,10 +63,12 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
         Event::Sealed {
             checkpoints,
             forced,
+            approvals,
             ..
         } => {
             state.checkpoints.clone_from(checkpoints);
             state.forced.clone_from(forced);
+            state.approvals.clone_from(approvals);
         }
         Event::Forced {
             stage,
@@ -73,10 +77,9 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             open,
         } => force(state, run_id, stage, batches, (*fresh, *open)),
         Event::ForceDropped { stage, batches } => {
-            release(state, stage, |batch| {
-                batches.is_empty() || batches.contains(batch)
-            });
+            release(state, stage, batches);
             if batches.is_empty() {
+                release_all(state, stage);
                 close(state, stage);
             }
         }
@@ -200,7 +203,7 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             state.retiring.extend(retired.clone());
             // A batch that failed in part is not rebuilt: the next run tries it again.
             if record.failure().is_none() {
-                release(state, stage, |batch| batch == record.key);
+                release(state, stage, [&record.key]);
             }
         }
         Event::Barrier => {
@@ -226,8 +229,9 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
         } => {
             state.retiring.extend(files.clone());
             if *gone {
-                release(state, stage, |other| other == batch);
+                release(state, stage, [batch]);
             }
+            carry_approval(state, stage, batch, *gone);
             if let Some(stage) = state.stages.get_mut(stage) {
                 let before = stage.batches.remove(batch).map(|batch| batch.phase);
                 // A failed batch that the stage still has stays failed: only its earlier outputs are retired.
@@ -280,7 +284,7 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
                 record.pin = (!pin.is_void()).then(|| Box::new(pin.clone()));
             }
             // To keep an output as it is takes `--force` back.
-            release(state, stage, |other| other == batch);
+            release(state, stage, [batch]);
         }
         Event::ChangeAccepted {
             stage,
@@ -302,6 +306,20 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
                 }
             }
         }
+        Event::Approved {
+            stage,
+            by,
+            facts,
+            batches,
+            pin,
+        } => {
+            let approval = Approval::of(by, pin, batches, *facts);
+            let earlier = state.approvals.remove(stage);
+            let mut open = earlier.map(|earlier| earlier.open).unwrap_or_default();
+            open.extend(batches.clone());
+            let approved = ApprovedStage { approval, open };
+            state.approvals.insert(stage.clone(), approved);
+        }
         Event::CheckpointWritten {
             stage,
             number,
@@ -310,6 +328,12 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
         } => {
             state.checkpoints.insert(stage.clone(), *digest);
             close(state, stage);
+            if *status == Status::Complete
+                && let Some(approved) = state.approvals.get_mut(stage)
+            {
+                // Every batch is recorded with its facts, and needs no approval as long as they are the same.
+                approved.open.clear();
+            }
             let stage = state.stages.entry(stage.clone()).or_default();
             stage.status = Some(*status);
             stage.number = *number;
@@ -323,7 +347,8 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
         Event::StageForgotten { stage } => {
             state.stages.remove(stage);
             state.checkpoints.remove(stage);
-            release(state, stage, |_| true);
+            state.approvals.remove(stage);
+            release_all(state, stage);
             close(state, stage);
         }
     }
@@ -338,7 +363,7 @@ fn force(
     batches: &BTreeSet<String>,
     (fresh, open): (bool, bool),
 ) {
-    release(state, stage, |batch| batches.contains(batch));
+    release(state, stage, batches);
     let at = state.forced.iter().position(|forced| forced.run == run);
     let at = at.unwrap_or_else(|| {
         state.forced.push(Forced {
@@ -360,10 +385,40 @@ fn force(
     state.forced.retain(|forced| !forced.is_empty());
 }
 
+/// Keeps the approval of a batch whose record is removed because it failed; forgets that of a batch that the stage no longer has.
+fn carry_approval(state: &mut State, stage: &str, batch: &str, gone: bool) {
+    let Some(approved) = state.approvals.get_mut(stage) else {
+        return;
+    };
+    if gone {
+        approved.open.remove(batch);
+        return;
+    }
+    let known = state.stages.get(stage);
+    let record = known.and_then(|known| known.batches.get(batch)?.record.as_ref());
+    if let Some((known, record)) = known.zip(record) {
+        let facts = || known.facts_id(record);
+        approved.open.entry(batch.to_owned()).or_insert_with(facts);
+    }
+}
+
 /// Notes that batches of a stage are no longer forced.
-fn release(state: &mut State, stage: &str, batches: impl Fn(&str) -> bool) {
+fn release<'a>(state: &mut State, stage: &str, batches: impl IntoIterator<Item = &'a String>) {
+    if state.forced.is_empty() {
+        return;
+    }
+    for batch in batches {
+        for forced in &mut state.forced {
+            forced.remove(stage, batch);
+        }
+    }
+    state.forced.retain(|forced| !forced.is_empty());
+}
+
+/// Notes that no batch of a stage is forced any more.
+fn release_all(state: &mut State, stage: &str) {
     for forced in &mut state.forced {
-        forced.remove(stage, &batches);
+        forced.batches.remove(stage);
     }
     state.forced.retain(|forced| !forced.is_empty());
 }

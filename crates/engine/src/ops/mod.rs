@@ -11,4 +11,5 @@ pub mod project;
 pub mod run;
 pub mod schema;
 pub mod token;
+pub mod trace;
 pub mod why;

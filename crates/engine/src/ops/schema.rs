@@ -32,9 +32,9 @@ macro_rules! published {
 }
 
 published! {
-    "accept" "checkpoint" "clean" "diff" "error" "gc" "graph" "init" "log" "manifest" "params"
+    "accept" "approve" "checkpoint" "clean" "diff" "error" "gc" "graph" "init" "log" "manifest" "params"
     "plan" "prices" "progress" "project" "record" "request" "rules" "run" "stage" "status"
-    "verify" "why" "workbook" "workspace"
+    "trace" "verify" "why" "workbook" "workspace"
 }
 
 /// Returns all schemas by name, as JSON Schema 2020-12.

@@ -46,7 +46,7 @@ pub fn token(request: &Request) -> Result<AccessToken, OpsError> {
         return Ok(AccessToken { text, file: None });
     }
     let Ok(project) = find_project(&request.folder) else {
-        let text = new_token()?;
+        let text = random_token()?;
         return Ok(AccessToken { text, file: None });
     };
     let workspace = Workspace::open(&workspace_of(request, &project), request.now())?;
@@ -65,7 +65,7 @@ pub fn token(request: &Request) -> Result<AccessToken, OpsError> {
     let text = match kept(&file) {
         Some(text) => text,
         None => {
-            let text = new_token()?;
+            let text = random_token()?;
             disk.write_atomic(&file, format!("{text}\n").as_bytes())?;
             text
         }
@@ -94,7 +94,11 @@ fn kept(file: &Path) -> Option<String> {
     is_token.then(|| text.to_owned())
 }
 
-fn new_token() -> Result<String, OpsError> {
+/// Returns a random token of 64 hexadecimal digits.
+///
+/// # Errors
+/// When the system has no random numbers.
+pub fn random_token() -> Result<String, OpsError> {
     let bytes = random_bytes::<BYTES>();
     let bytes = bytes.map_err(|error| OpsError::World(format!("no random numbers: {error}")))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())

@@ -5,12 +5,14 @@ use crate::run::agents::estimate::CostEstimator;
 use crate::run::agents::project_agents::of_stage;
 use crate::run::batch::dispatch::dispatch;
 use crate::run::batch::iterations;
+use crate::run::batch::live::WaitingOutput;
 use crate::run::batch::stage_context::StageContext;
 use crate::run::batch::workers::{Order, at_once, threads};
 use crate::run::check::preconditions;
 use crate::run::check::revalidate;
 use crate::run::context::Context;
 use crate::run::error::RunError;
+use crate::run::expected;
 use crate::run::notice::{Notice, Observer};
 use crate::run::observe::Observations;
 use crate::run::record::begin;
@@ -94,6 +96,9 @@ pub(crate) fn run(
         services: Services::new(options.timing, stop),
         reports: Vec::new(),
     };
+    engine.observer.notice(Notice::RunStarted {
+        stages: expected::stages(&ctx, &engine.recorder.state, selection, options),
+    });
     let result = engine.stages();
     let ended = engine.services.end(&mut engine.recorder);
     let interrupted = stop.stopping();
@@ -290,6 +295,7 @@ impl Engine<'_, '_> {
         iterations::tidy(&ctx, stage, &found, &batches.open)?;
         report.reused = batches.count(&[Action::UpToDate]);
         report.left = batches.count(&[Action::Left, Action::Wait, Action::May]);
+        report.approval.clone_from(&batches.approval);
         report.awaits.clone_from(&batches.awaits);
         let will = batches.places(&[Action::Run, Action::Fail]);
         let mut unavailable = None;
@@ -324,6 +330,7 @@ impl Engine<'_, '_> {
             description: stage.description.clone(),
             batches: found.batches.len() as u64,
             will: will.len() as u64,
+            up_to_date: report.reused,
         });
         // No service is started for batches that fail before they start.
         let begins = will.iter().any(|&at| found.batches[at].decision.is_ok());
@@ -381,6 +388,8 @@ impl Engine<'_, '_> {
             run_id: &run_id,
             this_run: [run_id.clone()],
             spares: ScratchPool::default(),
+            live: self.observer.wants_output(),
+            waiting_output: WaitingOutput::default(),
             lacks: unavailable,
         };
         let previous = previous_files(&self.recorder.state, &stage.name);

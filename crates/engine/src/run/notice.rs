@@ -1,5 +1,6 @@
 //! Notices of a run while it continues, for the observer that shows them.
 
+use crate::run::expected::ExpectedStage;
 pub use crate::steps::calls::ProviderBatchUpdate;
 use milepost_core::model::call::{Estimated, Spent};
 use milepost_core::model::choice::StoredNote;
@@ -39,6 +40,11 @@ pub enum Notice {
         /// The names.
         collisions: Collisions,
     },
+    /// The run begins, after repairs.
+    RunStarted {
+        /// Its stages, in order.
+        stages: Vec<ExpectedStage>,
+    },
     /// A stage starts.
     StageStarted {
         /// Its name.
@@ -49,11 +55,15 @@ pub enum Notice {
         batches: u64,
         /// Batches that will run.
         will: u64,
+        /// Batches that are up to date.
+        up_to_date: u64,
     },
     /// A service starts.
     ServiceStarted {
         /// Its name.
         service: String,
+        /// Program and arguments, without keys.
+        program: Vec<String>,
     },
     /// A service that was started does not answer.
     ServiceFailed {
@@ -70,6 +80,24 @@ pub enum Notice {
         stage: String,
         /// The batch; empty for the only one.
         batch: String,
+    },
+    /// A program was started for a batch. Only observers that want output receive it.
+    CommandStarted {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// Program and arguments, without keys.
+        program: Vec<String>,
+    },
+    /// A program of a batch printed lines. Only observers that want output receive it.
+    Printed {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// The lines, without keys.
+        text: String,
     },
     /// A batch called an agent.
     Called {
@@ -176,6 +204,11 @@ pub enum Repair {
 pub trait Observer {
     /// A notice of a run.
     fn notice(&mut self, notice: Notice);
+
+    /// Returns true if the observer shows the programs of batches and what they print.
+    fn wants_output(&self) -> bool {
+        false
+    }
 }
 
 /// An observer that ignores all notices.

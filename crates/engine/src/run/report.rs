@@ -7,7 +7,7 @@ use milepost_core::model::outcome::Outcome;
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::decide::Alteration;
 use milepost_core::plan::schedule::Blocker;
-pub use milepost_core::plan::schedule::{Awaits, StageStatus};
+pub use milepost_core::plan::schedule::{AwaitedApproval, Awaits, StageStatus};
 use serde::{Deserialize, Serialize};
 
 /// The report of a stage.
@@ -44,6 +44,9 @@ pub struct StageReport {
     /// Why batches wait for budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
+    /// The approval that batches wait for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<AwaitedApproval>,
     /// Batches that wait for external agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaits: Option<Awaits>,
@@ -71,7 +74,8 @@ pub struct StageReport {
 /// The reports of a run and its stages.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    pub(crate) run_id: String,
+    /// The id of the run.
+    pub run_id: String,
     /// The folder of the workspace.
     pub workspace: String,
     /// Stages that are no longer declared, whose outputs went to quarantine.
@@ -130,6 +134,7 @@ impl StageReport {
             left: 0,
             spent: Spent::default(),
             held: None,
+            approval: None,
             awaits: None,
             retired: 0,
             seconds: 0.0,

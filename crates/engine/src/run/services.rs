@@ -138,6 +138,8 @@ impl<'a> Services<'a> {
             }
         }
         let token = format!("{}/.services/{name}", recorder.run_id());
+        let shown = program.iter().map(|word| ctx.redactor.text(word).into());
+        let shown = shown.collect();
         let started = Service::start(ServiceSpec {
             program,
             folder,
@@ -163,6 +165,7 @@ impl<'a> Services<'a> {
         self.running.insert(name.clone(), running);
         observer.notice(Notice::ServiceStarted {
             service: name.clone(),
+            program: shown,
         });
         Ok(Ok(()))
     }

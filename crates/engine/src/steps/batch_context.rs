@@ -109,7 +109,18 @@ pub(crate) enum StepEvent<'a> {
 /// Receives what happens during an attempt.
 pub(crate) trait AttemptObserver {
     fn event(&self, event: StepEvent<'_>);
-    fn started(&self, child: &StartedProcess);
+    /// A program was started.
+    fn started(&self, child: &StartedProcess, program: &[String]);
+    /// Returns true if a dry run shows the program that the batch would start.
+    fn wants_plan(&self) -> bool {
+        false
+    }
+    /// The batch would start this program.
+    fn would_start(&self, _program: Vec<String>) {}
+    /// A program printed something.
+    fn printed(&self, _bytes: &[u8]) {}
+    /// The program that printed has ended.
+    fn printed_all(&self) {}
     fn called(&self, number: u64, sent: &Sent, heard: &Heard);
     /// A step failed and is retried after the wait.
     fn trying_again(&self, failed: u32, outcome: &Outcome, wait: Duration);

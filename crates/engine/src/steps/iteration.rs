@@ -207,6 +207,12 @@ fn run_step(
     timeout: Duration,
 ) -> Result<StepReport, Outcome> {
     if ctx.is_dry_run && !step.kind.info().computes {
+        if let StepKind::Command(kind) = &step.kind
+            && ctx.observer.wants_plan()
+            && let Ok(program) = process::planned(ctx, kind)
+        {
+            ctx.observer.would_start(program);
+        }
         let why = format!("it depends on the output of `{}`", step.kind.name());
         return Err(Outcome::new(OutcomeKind::Cancelled, why).for_good());
     }

@@ -32,11 +32,7 @@ pub(crate) fn command(
     step: &CommandStep,
     timeout: Duration,
 ) -> StepResult {
-    let arguments = step.arguments.as_slice();
-    let scope = scope(ctx, arguments)?;
-    let outs = ctx.outputs;
-    let mut write = |name: &str, bytes: &[u8]| outs.write_helper(name, bytes);
-    let program = program(arguments, step.shell, &scope, ctx.project, &mut write)?;
+    let program = planned(ctx, step)?;
     let mut environment: BTreeMap<String, String> = ctx.environment.clone();
     for name in &step.env {
         if let Some(value) = ctx.declared_env.get(name) {
@@ -70,10 +66,12 @@ pub(crate) fn command(
             token: ctx.token,
             log: &mut kept,
             log_cap: ctx.limits.log_cap,
+            live: &|bytes| observer.printed(bytes),
         },
         ctx.stop,
-        &mut |child: &StartedProcess| observer.started(child),
+        &mut |child: &StartedProcess| observer.started(child, &program),
     );
+    observer.printed_all();
     let details = without_folder(kept.lines(), ctx.folder);
     // The message leaves out the arguments: they contain paths of this attempt and would differ each time.
     let name = program.first().map_or("", String::as_str);
@@ -108,6 +106,21 @@ pub(crate) fn command(
         }
     };
     Err(failure.with_details(details))
+}
+
+/// Returns program and arguments as the step would start them, with the files of lists where `OutputDir` has them.
+///
+/// # Errors
+/// When a name is missing, or a value stands where it cannot be quoted.
+pub(crate) fn planned(
+    ctx: &mut BatchContext<'_>,
+    step: &CommandStep,
+) -> Result<Vec<String>, Outcome> {
+    let arguments = step.arguments.as_slice();
+    let scope = scope(ctx, arguments)?;
+    let outs = ctx.outputs;
+    let mut write = |name: &str, bytes: &[u8]| outs.write_helper(name, bytes);
+    program(arguments, step.shell, &scope, ctx.project, &mut write)
 }
 
 /// Returns the message of a step that timed out. `default` is the limit of a step without `timeout`.

@@ -61,6 +61,7 @@ impl Service {
                         log: &mut log,
                         // It may run for days, and only the end of its output is kept.
                         log_cap: u64::MAX,
+                        live: &|_| (),
                     },
                     &*stop_request,
                     // The starting thread waits for this.

@@ -31,6 +31,16 @@ pub(super) fn content(value: &Value) -> (CellContent, Option<&str>) {
     (plain(value), None)
 }
 
+/// Returns the text that a cell shows for a value, without a number format; `None` if the cell is empty.
+pub fn cell_text(value: &Value) -> Option<String> {
+    match content(value).0 {
+        CellContent::Empty => None,
+        CellContent::Number(number) => Some(number.to_string()),
+        CellContent::Bool(is) => Some(is.to_string()),
+        CellContent::Text(text) => Some(text),
+    }
+}
+
 fn plain(value: &Value) -> CellContent {
     match value {
         Value::Null => CellContent::Empty,

@@ -34,8 +34,11 @@ mod read;
 mod sheet;
 mod writer;
 
+pub use cell::cell_text;
 pub use layout::{
     ChartLayout, ChartStyle, ColumnLayout, ColumnRef, Condition, SheetLayout, SumLayout,
 };
-pub use read::{CellValue, SheetColumns, XlsxReadError, folded, read_columns};
+pub use read::{
+    CellValue, SheetColumns, SheetRow, XlsxReadError, folded, parse_cell, read_columns, read_row,
+};
 pub use writer::{SheetWriter, XlsxError, XlsxInfo, XlsxWriter};

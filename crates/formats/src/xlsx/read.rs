@@ -2,10 +2,13 @@
 //!
 //! The workbook is a foreign file: read it in a process with limits of memory and time.
 
+mod row;
+
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 
 use calamine::{DataRef, Reader as _, Xlsx, XlsxError as CalamineError};
+pub use row::{SheetRow, parse_cell, read_row};
 use serde::{Deserialize, Serialize};
 
 /// The most bytes of all files in a workbook together, unpacked.

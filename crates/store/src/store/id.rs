@@ -25,8 +25,8 @@ pub fn new_id(now: Timestamp) -> std::io::Result<String> {
     Ok(Ulid::from_parts(millis, u128::from_le_bytes(bytes)).to_string())
 }
 
-/// When an id was made; none for a text that is no id.
-pub(crate) fn made_at(id: &str) -> Option<Timestamp> {
+/// Returns the time at which an id was made; `None` for a text that is no id.
+pub fn made_at(id: &str) -> Option<Timestamp> {
     let id = Ulid::from_string(id).ok()?;
     let millis = i64::try_from(id.timestamp_ms()).ok()?;
     Timestamp::from_millisecond(millis).ok()

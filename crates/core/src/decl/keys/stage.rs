@@ -99,6 +99,13 @@ pub(crate) static STAGE: TableSpec = TableSpec {
             "Repeats the steps until a condition holds.",
         ),
         key(
+            "approve",
+            ValueKind::Table(&APPROVE),
+            Optional,
+            "none",
+            "A person approves the batches before they run.",
+        ),
+        key(
             "outputs",
             Named(&OUTPUT),
             Optional,
@@ -155,6 +162,20 @@ pub(crate) static STAGE: TableSpec = TableSpec {
             "The tokens that a batch is expected to use, for `plan`.",
         ),
     ],
+};
+
+/// `[approve]`.
+pub(crate) static APPROVE: TableSpec = TableSpec {
+    what: "approval",
+    header: "[approve]",
+    short: None,
+    keys: &[key(
+        "by",
+        Text,
+        Required,
+        "",
+        "The role of the person who approves, such as `reviewer`. It is shown while the stage waits, and recorded.",
+    )],
 };
 
 /// `[estimate]`.

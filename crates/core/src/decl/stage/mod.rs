@@ -9,7 +9,7 @@ mod refine;
 use crate::base::path::RelPath;
 use crate::decl::cross_checks::{Draft, Read, Written};
 use crate::decl::keys;
-use crate::decl::keys::{CHECK, CONSERVE, EACH, INPUT, OUTPUT, REQUIRE, STAGE};
+use crate::decl::keys::{APPROVE, CHECK, CONSERVE, EACH, INPUT, OUTPUT, REQUIRE, STAGE};
 use crate::decl::problem::SourceFile;
 use crate::decl::project::services;
 use crate::decl::project::{Project, errors};
@@ -59,6 +59,7 @@ pub(crate) fn read(
     let mut policy = part.policy(&top);
     let (memory, timeout) = part.limits(&top);
     policy.memory = memory;
+    let approve = part.approve(&top);
     let estimate = part.estimate(&top);
     let summary = part.jq(&top, "summary", Sees::All);
     let verdict = part.jq(&top, "verdict", Sees::All);
@@ -124,6 +125,7 @@ pub(crate) fn read(
         requires,
         checks,
         policy,
+        approve,
         estimate,
         errors: all_errors,
         parts: std::collections::BTreeMap::new(),
@@ -416,6 +418,20 @@ impl StageReader<'_, '_, '_> {
             }));
         }
         checks
+    }
+
+    /// Returns the role of the person who approves.
+    fn approve(&mut self, top: &Fields<'_>) -> Option<String> {
+        let node = top.get("approve")?;
+        let fields = fields::check(
+            self.file,
+            &mut self.reader.report,
+            &APPROVE,
+            "[approve]",
+            node.span.clone(),
+            node.table()?,
+        );
+        fields.text("by").map(|(role, _)| role.to_owned())
     }
 
     fn conserve(&mut self, top: &Fields<'_>) -> Option<Conserve> {

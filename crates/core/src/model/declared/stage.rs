@@ -57,6 +57,8 @@ pub struct Stage {
     pub checks: Vec<Check>,
     /// Concurrency, time limit and failures.
     pub policy: Policy,
+    /// The role of the person who approves the batches before they run; `None` if they need no approval.
+    pub approve: Option<String>,
     /// The declared estimate for a batch.
     pub estimate: Option<Estimate>,
     /// Names for outcomes: the stage's own, then the project's.

@@ -1,5 +1,6 @@
 //! The checkpoint `stage_N_complete.json` and the progress file of a stage.
 
+use super::approval::Approval;
 use super::call::Spent;
 use super::record::Override;
 use crate::base::digest::Digest;
@@ -70,6 +71,9 @@ pub struct Checkpoint {
     /// Outputs that a person modified by hand and accepted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Override>,
+    /// The approval under which batches ran, if the stage declares `[approve]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
     /// The number of batches.
     pub batches: u64,
     /// The fingerprint of the outputs, without the inputs.

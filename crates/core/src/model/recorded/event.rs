@@ -1,5 +1,6 @@
 //! What happens in a workspace, as the journal records it.
 
+use super::approval::ApprovedStage;
 use super::forced::Forced;
 use super::record::{BatchRecord, FailedKeys, Made, Opinion, Pin};
 use super::usage::Usage;
@@ -79,6 +80,9 @@ pub enum Event {
         /// Batches of runs with `--force` that are not rebuilt yet.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         forced: Vec<Forced>,
+        /// The last approvals, by stage, with the batches that may run under them.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        approvals: BTreeMap<String, ApprovedStage>,
     },
     /// A run with `--force` selected these batches: each stays forced until it is rebuilt.
     Forced {
@@ -370,6 +374,19 @@ pub enum Event {
         /// The person and the reason.
         pin: Pin,
     },
+    /// A person approved batches of a stage that declares `[approve]`: they may run as they are.
+    Approved {
+        /// The stage.
+        stage: String,
+        /// The role that the stage declares.
+        by: String,
+        /// The digest of the batches with their fingerprints.
+        facts: Digest,
+        /// The id of the facts of each approved batch.
+        batches: BTreeMap<String, String>,
+        /// The person and the reason.
+        pin: Pin,
+    },
     /// A person's corrections in a workbook were added to a table, by `milepost import-review`.
     CorrectionsImported {
         /// The name of the workbook.
@@ -446,6 +463,7 @@ impl Event {
             | Self::Judged { stage, .. }
             | Self::Accepted { stage, .. }
             | Self::ChangeAccepted { stage, .. }
+            | Self::Approved { stage, .. }
             | Self::CheckpointWritten { stage, .. }
             | Self::CheckpointRemoved { stage, .. }
             | Self::Forced { stage, .. }
@@ -482,6 +500,7 @@ impl Event {
             Self::Published { record, .. } => record.key == key,
             Self::Judged { batches, .. } => batches.iter().any(|batch| batch == key),
             Self::ChangeAccepted { batches, .. } => batches.contains_key(key),
+            Self::Approved { batches, .. } => batches.contains_key(key),
             Self::Forced { batches, .. } | Self::ForceDropped { batches, .. } => {
                 batches.contains(key)
             }

@@ -29,10 +29,10 @@ impl Forced {
         batches.is_some_and(|batches| batches.contains(batch))
     }
 
-    /// Removes the batches of a stage for which `gone` holds.
-    pub(crate) fn remove(&mut self, stage: &str, gone: impl Fn(&str) -> bool) {
+    /// Removes one batch of a stage.
+    pub(crate) fn remove(&mut self, stage: &str, batch: &str) {
         if let Some(batches) = self.batches.get_mut(stage) {
-            batches.retain(|batch| !gone(batch));
+            batches.remove(batch);
             if batches.is_empty() {
                 self.batches.remove(stage);
             }

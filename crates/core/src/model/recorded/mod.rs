@@ -1,5 +1,6 @@
 //! What is on disk: the journal's events, records of batches, checkpoints, calls of agents.
 
+pub mod approval;
 pub mod batched;
 pub mod call;
 pub mod checkpoint;

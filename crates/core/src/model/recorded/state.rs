@@ -1,5 +1,6 @@
 //! The state of a workspace: the sum of its manifests and its journal.
 
+use super::approval::ApprovedStage;
 use super::checkpoint::Status;
 use super::event::{Child, Publish};
 use super::forced::Forced;
@@ -28,9 +29,19 @@ pub struct State {
     pub checkpoints: BTreeMap<String, Digest>,
     /// Batches of runs with `--force` that are not rebuilt yet, by run. A batch belongs to at most one of them.
     pub forced: Vec<Forced>,
+    /// The last approval of each stage that was approved.
+    pub approvals: BTreeMap<String, ApprovedStage>,
 }
 
 impl State {
+    /// Returns true if a person approved this batch of the stage with these facts, and the stage is not complete yet.
+    pub fn is_approved(&self, stage: &str, batch: &str, facts: &str) -> bool {
+        let approved = self.approvals.get(stage);
+        approved
+            .and_then(|approved| approved.open.get(batch))
+            .is_some_and(|known| known == facts)
+    }
+
     /// Returns the run with `--force` that selected this batch, if it is not rebuilt yet.
     pub fn forced(&self, stage: &str, batch: &str) -> Option<&Forced> {
         self.forced.iter().find(|forced| forced.has(stage, batch))
@@ -140,6 +151,11 @@ impl StageState {
     /// Returns the files that its batches made.
     pub(crate) fn files(&self) -> impl Iterator<Item = &RelPath> {
         self.batches.values().flat_map(BatchState::files)
+    }
+
+    /// Returns the id of all facts of a record.
+    pub fn facts_id(&self, record: &BatchRecord) -> String {
+        format!("{}{}", record.shared, record.facts.id())
     }
 
     /// Returns the facts that a record shares with others of its stage.

@@ -2,7 +2,7 @@
 
 use super::Schedule;
 use super::observe::{Observe, ObserveError};
-use super::outcome::Awaits;
+use super::outcome::{AwaitedApproval, Awaits};
 use crate::model::policy::OnAltered;
 use crate::model::reason::Reason;
 use crate::model::stage::Stage;
@@ -25,7 +25,7 @@ pub enum Action {
     Fail,
     /// It runs if what an earlier stage makes differs. Only in a plan.
     May,
-    /// It waits for an external agent.
+    /// It waits for approval, or for an external agent.
     Wait,
     /// It is out of date and does not run: it is not selected, exceeds the limit, or was not reached.
     Left,
@@ -49,6 +49,10 @@ pub struct BatchSchedule {
     pub open: Vec<usize>,
     /// What the stage waits for from external agents.
     pub awaits: Option<Awaits>,
+    /// The approval that the stage waits for.
+    pub approval: Option<AwaitedApproval>,
+    /// The places of the batches that wait for it.
+    pub unapproved: BTreeSet<usize>,
     /// The external agents that batches wait for, by the places of the batches.
     pub waiting: BTreeMap<usize, String>,
     /// Outputs that were modified by hand and accepted, of batches that would have to run: the run stops here, and there are no
@@ -106,6 +110,7 @@ impl Schedule<'_> {
             .filter(|(_, action)| is_open(action))
             .map(|(index, _)| index)
             .collect();
+        let unapproved = self.set_unapproved(stage, state, found, &mut actions);
         let (awaits, waiting) = self.set_waiting(stage, found, &mut actions, disk)?;
         for (action, batch) in actions.iter_mut().zip(&found.batches) {
             if is_open(action) && !self.selects(stage, state, found, batch) {
@@ -115,6 +120,8 @@ impl Schedule<'_> {
         Ok(BatchSchedule {
             actions,
             open,
+            approval: Self::awaited_approval(stage, found, &unapproved),
+            unapproved,
             awaits,
             waiting,
             modified: Vec::new(),

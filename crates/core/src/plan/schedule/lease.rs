@@ -44,6 +44,8 @@ pub struct Candidate<'a, R> {
 pub struct NotLeased {
     /// Leased to another client, until then.
     pub leased: BTreeMap<String, Timestamp>,
+    /// Wait for a person's approval.
+    pub unapproved: Vec<String>,
     /// Completely answered: a run can build them.
     pub ready: Vec<String>,
     /// Cannot be built, with the reason.
@@ -52,7 +54,7 @@ pub struct NotLeased {
 
 /// Decides which batch is leased next: the first that asks an external agent and is not leased; then a batch that failed although
 /// it was answered, as if nothing had been. `lease_of` returns the lease of a batch as it stands; `ask` returns what a batch asks,
-/// with `true` as if nothing had been answered. Returns also why the batches before it are not leased.
+/// with `true` as if nothing had been answered; `waits` returns true for a batch that waits for approval. Returns also why the batches before it are not leased.
 ///
 /// # Errors
 /// If `ask` fails.
@@ -60,6 +62,7 @@ pub fn next_lease<'a, R>(
     found: &'a StageScan,
     now: Timestamp,
     lease_of: &dyn Fn(&BatchScan) -> Option<HeldLease>,
+    waits: &dyn Fn(&BatchScan) -> bool,
     ask: &mut dyn FnMut(&BatchScan, bool) -> Result<LeaseRequest<R>, ObserveError>,
 ) -> Result<(NotLeased, Option<Candidate<'a, R>>), ObserveError> {
     let mut not = NotLeased::default();
@@ -82,6 +85,10 @@ pub fn next_lease<'a, R>(
             Ok(_) => continue,
         };
         if not.leased.contains_key(key) {
+            continue;
+        }
+        if waits(batch) {
+            not.unapproved.push(key.clone());
             continue;
         }
         match ask(batch, false)? {

@@ -4,6 +4,7 @@
 //! its batches run, and the caller reports the outcome: a run with [`Schedule::ended`] as it happened, a plan with
 //! [`Schedule::expect`] as it is expected.
 
+mod approve;
 mod batches;
 mod blocker;
 mod facts;
@@ -16,12 +17,13 @@ mod planned;
 #[cfg(test)]
 mod tests;
 
+pub use approve::needs_approval;
 pub use batches::{Action, BatchSchedule, Revalidated};
 pub use blocker::{Blocker, Precondition, only_failed};
 pub use facts::BatchFacts;
 pub use lease::{Candidate, HeldLease, LeaseRequest, NotLeased, next_lease};
 pub use observe::{Observe, ObserveError, PolicyOf};
-pub use outcome::{Awaits, StageStatus, StageTotals};
+pub use outcome::{AwaitedApproval, Awaits, StageStatus, StageTotals};
 pub use planned::PlannedState;
 
 use crate::model::pipeline::Pipeline;

@@ -15,7 +15,7 @@ pub enum StageStatus {
     Partial,
     /// A batch failed, and the stage stopped.
     Failed,
-    /// Some batches did not run: they were not selected, wait for an agent or the budget, or the run was interrupted.
+    /// Some batches did not run: they were not selected, wait for approval, an agent or the budget, or the run was interrupted.
     Held,
     /// An earlier stage is not complete.
     Blocked,
@@ -69,6 +69,16 @@ impl StageTotals {
             None => StageStatus::Held,
         }
     }
+}
+
+/// The approval that a stage waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+pub struct AwaitedApproval {
+    /// The role that the stage declares.
+    pub by: String,
+    /// Batches that wait for it; 0 while earlier stages decide which batches there are.
+    pub batches: u64,
 }
 
 /// What a stage waits for from external agents.

@@ -141,12 +141,15 @@ impl Schedule<'_> {
         let count = |actions: &[Action]| batches.map_or(0, |batches| batches.count(actions));
         let fails = count(&[Action::Fail]) > 0;
         let waits = batches.is_some_and(|batches| batches.awaits.is_some());
+        let unapproved = waits_for_approval(decision, batches);
         let status = match decision {
             StageDecision::Skipped => return,
             StageDecision::Modified(..) => StageStatus::Altered,
             StageDecision::Stopped(_) | StageDecision::Blocked(_) => StageStatus::Blocked,
             _ if problem || fails && !tolerates => StageStatus::Failed,
-            _ if waits || count(&[Action::Left, Action::Wait]) > 0 => StageStatus::Held,
+            _ if waits || unapproved || count(&[Action::Left, Action::Wait]) > 0 => {
+                StageStatus::Held
+            }
             _ if fails => StageStatus::Partial,
             _ => StageStatus::Complete,
         };
@@ -160,4 +163,10 @@ impl Schedule<'_> {
         };
         self.ended(stage, status, problem || changes);
     }
+}
+
+/// Returns true if a stage waits for approval of batches that are not known yet. One that has batches may turn out to be unchanged.
+fn waits_for_approval(decision: &StageDecision, batches: Option<&BatchSchedule>) -> bool {
+    batches.is_some_and(|batches| batches.approval.is_some())
+        && matches!(decision, StageDecision::Ready(found) if found.batches.is_empty())
 }

@@ -458,7 +458,7 @@ fn the_first_batch_that_asks_and_is_not_leased_is_leased_next() {
                 _ => LeaseRequest::Nothing,
             })
         };
-        let (not, chosen) = next_lease(&found, now, &lease_of, &mut ask).unwrap();
+        let (not, chosen) = next_lease(&found, now, &lease_of, &|_| false, &mut ask).unwrap();
         let leased: Vec<String> = not.leased.into_keys().collect();
         (chosen.map(|chosen| chosen.request), leased, not.ready)
     };

@@ -1,6 +1,7 @@
 //! Work for external agents: a client leases a batch, answers its questions, and submits the answers.
 
 mod next_batch;
+mod open_lease;
 mod owner;
 mod refusals;
 mod release_batch;
@@ -9,6 +10,7 @@ mod submit_batch;
 mod workspace;
 
 pub use next_batch::{LeaseOptions, next_batch};
+pub use open_lease::{LeasedQuestion, LeasedWork, OpenLease, leased_work, open_leases};
 pub use owner::LeaseClient;
 pub use release_batch::release_batch;
 pub use results::{

@@ -20,7 +20,8 @@ use milepost_core::plan::decide::Decision;
 use milepost_core::plan::pending::Pending;
 use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_core::plan::schedule::{
-    Candidate, HeldLease, LeaseRequest, NotLeased, Schedule, StageDecision, next_lease,
+    AwaitedApproval, Candidate, HeldLease, LeaseRequest, NotLeased, Schedule, StageDecision,
+    needs_approval, next_lease,
 };
 use milepost_core::plan::selection::Selection;
 use milepost_store::store::leases::{Lease, LeaseState, Leases};
@@ -177,7 +178,7 @@ impl Search<'_> {
         stage: &Stage,
         found: &StageScan,
     ) -> Result<NextBatch, OpsError> {
-        let (not_leased, chosen) = self.choose(stage, found)?;
+        let (not_leased, chosen) = self.choose(recorder, stage, found)?;
         let is_open = |batch: &&BatchScan| matches!(batch.decision, Ok(Decision::Will(_)) | Err(_));
         let open = found.batches.iter().filter(is_open).count() as u64;
         let leased = not_leased.leased.len() as u64 + u64::from(chosen.is_some());
@@ -202,6 +203,7 @@ impl Search<'_> {
     /// Asks the schedule for the batch to lease.
     fn choose<'f>(
         &self,
+        recorder: &Recorder<'_>,
         stage: &Stage,
         found: &'f StageScan,
     ) -> Result<(NotLeased, Option<Chosen<'f>>), OpsError> {
@@ -231,7 +233,11 @@ impl Search<'_> {
                 )),
             })
         };
-        let (not, chosen) = next_lease(found, self.now, &lease_of, &mut ask)
+        let state = &recorder.state;
+        let waits = |batch: &BatchScan| {
+            stage.approve.is_some() && needs_approval(stage, state, found, batch)
+        };
+        let (not, chosen) = next_lease(found, self.now, &lease_of, &waits, &mut ask)
             .map_err(|why| OpsError::World(why.0))?;
         Ok((not, chosen))
     }
@@ -345,11 +351,21 @@ impl Search<'_> {
 fn why_not(stage: &Stage, not_leased: NotLeased, has_checkpoint: bool) -> Nothing {
     let NotLeased {
         leased,
+        unapproved,
         ready,
         failed,
     } = not_leased;
     let nothing = |reason| Nothing::new(reason, Some(&stage.name));
-    if let Some(until) = leased.values().min() {
+    if let Some(by) = stage.approve.as_ref().filter(|_| !unapproved.is_empty()) {
+        Nothing {
+            approval: Some(AwaitedApproval {
+                by: by.clone(),
+                batches: unapproved.len() as u64,
+            }),
+            batches: unapproved.into_iter().take(NAMED).collect(),
+            ..nothing(WhyNothing::Approval)
+        }
+    } else if let Some(until) = leased.values().min() {
         Nothing {
             until: Some(*until),
             batches: leased.keys().take(NAMED).cloned().collect(),

@@ -2,7 +2,7 @@
 //!
 //! The sentences for these are written in `view::external`.
 
-use crate::ops::plan::Blocker;
+use crate::ops::plan::{AwaitedApproval, Blocker};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -72,6 +72,8 @@ pub struct Nothing {
     pub until: Option<Timestamp>,
     /// The earlier stage that blocks this one.
     pub missing: Option<Blocker>,
+    /// The approval that the stage waits for.
+    pub approval: Option<AwaitedApproval>,
     /// The batches concerned; of many the first ones.
     pub batches: Vec<String>,
     /// Why the stage, or the first of `batches`, cannot run.
@@ -93,6 +95,7 @@ impl Nothing {
             stage: stage.map(str::to_owned),
             until: None,
             missing: None,
+            approval: None,
             batches: Vec::new(),
             problem: None,
             modified: Vec::new(),
@@ -112,6 +115,8 @@ pub enum WhyNothing {
     Leased,
     /// An earlier stage is not complete.
     Blocked,
+    /// A person must approve the open batches first.
+    Approval,
     /// Every question is answered: a run builds the open batches.
     Ready,
     /// The stage or a batch cannot run, and an answer would not help.

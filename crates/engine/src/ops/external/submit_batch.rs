@@ -282,6 +282,14 @@ fn add_result(
         submitted.violations = refusals::of_outcome(outcome);
         return Ok(());
     }
+    if let Some(approval) = &stage.approval
+        && stage.ran == 0
+    {
+        let problem = format!("the stage is waiting for approval by {}", approval.by);
+        let why = WhyRefused::Blocked { problem };
+        submitted.refused = Some(refusals::refusal(lease, why));
+        return Ok(());
+    }
     if stage.awaits.is_some() {
         submitted.accepted = true;
         submitted.more = true;

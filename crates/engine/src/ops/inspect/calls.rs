@@ -1,5 +1,8 @@
 //! Calls of agents: those of a batch, their cost, and their requests and answers.
 
+pub(crate) mod cache;
+pub mod pages;
+
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
 use jiff::Timestamp;
@@ -138,7 +141,13 @@ pub struct Limit {
 }
 
 impl CallSummary {
-    fn of(call: CallRecord) -> Self {
+    /// Returns the provider's id of the request, if it names one.
+    pub fn request_id(&self) -> Option<&str> {
+        self.request_id.as_deref()
+    }
+
+    /// Describes a recorded call.
+    pub(crate) fn of(call: CallRecord) -> Self {
         let CallRecord {
             run,
             number,
@@ -230,8 +239,19 @@ pub(crate) fn batch_calls(
 
 /// Returns calls with their requests and answers.
 pub(crate) fn exchanges(opened: &OpenProject, calls: Vec<CallRecord>) -> Vec<Exchange> {
+    exchanges_with(opened, calls, &refused(&opened.workspace.layout))
+}
+
+/// The violations in answers, by run and number of the call.
+pub(crate) type Refused = BTreeMap<(String, u64), Vec<String>>;
+
+/// Returns calls with their requests and answers, and the violations among these.
+pub(crate) fn exchanges_with(
+    opened: &OpenProject,
+    calls: Vec<CallRecord>,
+    refused: &Refused,
+) -> Vec<Exchange> {
     let layout = &opened.workspace.layout;
-    let mut refused = refused(layout);
     let mut all = Vec::with_capacity(calls.len());
     for call in calls {
         let answered = call.heard.as_ref().and_then(|heard| heard.text.clone());
@@ -247,7 +267,8 @@ pub(crate) fn exchanges(opened: &OpenProject, calls: Vec<CallRecord>) -> Vec<Exc
             prompt: bytes.map(|bytes| prompt(&bytes, &opened.redactor)),
             text: text.map(hide),
             wrong: refused
-                .remove(&(summary.run.clone(), summary.number))
+                .get(&(summary.run.clone(), summary.number))
+                .cloned()
                 .unwrap_or_default(),
             call: summary,
         });
@@ -255,10 +276,11 @@ pub(crate) fn exchanges(opened: &OpenProject, calls: Vec<CallRecord>) -> Vec<Exc
     all
 }
 
-/// Returns the violations in the answers of calls, by run and number. Of a broken journal, the part before the break is read.
-fn refused(layout: &Layout) -> BTreeMap<(String, u64), Vec<String>> {
+/// Returns the violations in the answers of calls. A journal that cannot be read has none.
+pub(crate) fn refused(layout: &Layout) -> Refused {
     let mut all = BTreeMap::new();
-    let _ = journal::read_all(layout, &mut |_, record: Record| {
+    let kind = [r#""kind":"answers_refused""#.to_owned()];
+    let _ = journal::read_with(layout, &kind, &mut |record: Record| {
         if let Event::AnswersRefused {
             number, violations, ..
         } = record.event
@@ -300,23 +322,35 @@ fn add_texts(value: &Value, texts: &mut Vec<String>) {
     }
 }
 
-/// Returns the spending of the workspace, and of each stage by name; `None` if no agent was called and no limit is declared.
-pub(crate) fn spending(
-    opened: &OpenProject,
-) -> Result<Option<(Spending, BTreeMap<String, Spent>)>, OpsError> {
+/// The spending of a workspace, and of each stage by name.
+pub(crate) type SpentByStage = (Spending, BTreeMap<String, Spent>);
+
+/// Returns the spending of the workspace and its stages; `None` if no agent was called and no limit is declared.
+pub(crate) fn spending(opened: &OpenProject) -> Result<Option<SpentByStage>, OpsError> {
     let layout = &opened.workspace.layout;
     let stages = calls::spent_by_stage(layout);
     let (stages, unreadable) = stages.map_err(OpsError::unreadable(&layout.calls().display()))?;
+    let unreadable = unreadable.iter().map(ToString::to_string).collect();
+    let money = spending_of(opened, stages.values(), unreadable);
+    Ok(money.map(|money| (money, stages)))
+}
+
+/// Returns the spending of the workspace by the cost of its stages; `None` if no agent was called and no limit is declared.
+pub(crate) fn spending_of<'a>(
+    opened: &OpenProject,
+    stages: impl Iterator<Item = &'a Spent>,
+    unreadable: Vec<String>,
+) -> Option<Spending> {
+    let mut spent = Spent::default();
+    for one in stages {
+        spent += *one;
+    }
     let limits = &opened.pipeline.limits;
     let time = limits.time.map(|time| time.as_millis() as u64);
     let is_limited = limits.usd.is_some() || limits.tokens.is_some() || limits.calls.is_some();
     let is_limited = is_limited || time.is_some();
-    if stages.is_empty() && unreadable.is_empty() && !is_limited {
-        return Ok(None);
-    }
-    let mut spent = Spent::default();
-    for one in stages.values() {
-        spent += *one;
+    if spent.calls == 0 && unreadable.is_empty() && !is_limited {
+        return None;
     }
     let left = |limit: Option<u64>, used: u64| {
         limit.map(|limit| Limit {
@@ -324,15 +358,14 @@ pub(crate) fn spending(
             left: limit.saturating_sub(used),
         })
     };
-    let money = Spending {
+    Some(Spending {
         usd: left(limits.usd.map(|usd| usd.0), spent.cost.0),
         tokens: left(limits.tokens, spent.usage.total()),
         calls: left(limits.calls, spent.calls),
         time: left(time, spent.took_ms),
-        unreadable: unreadable.iter().map(ToString::to_string).collect(),
+        unreadable,
         spent,
-    };
-    Ok(Some((money, stages)))
+    })
 }
 
 #[cfg(test)]

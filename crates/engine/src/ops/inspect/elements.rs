@@ -192,16 +192,10 @@ pub(crate) fn differing(
     match (old, new) {
         (Some(Value::Object(old)), Some(Value::Object(new))) => {
             for (key, value) in old {
-                let place = format!("{pointer}/{}", escaped(key));
-                differing(&place, Some(value), new.get(key), found);
+                differing(&push_key(pointer, key), Some(value), new.get(key), found);
             }
             for (key, value) in new.iter().filter(|(key, _)| !old.contains_key(*key)) {
-                differing(
-                    &format!("{pointer}/{}", escaped(key)),
-                    None,
-                    Some(value),
-                    found,
-                );
+                differing(&push_key(pointer, key), None, Some(value), found);
             }
         }
         (Some(Value::Array(old)), Some(Value::Array(new))) if old.len() == new.len() => {
@@ -216,6 +210,11 @@ pub(crate) fn differing(
             new: new.cloned(),
         }),
     }
+}
+
+/// Returns a JSON pointer with one more step.
+pub(crate) fn push_key(pointer: &str, key: &str) -> String {
+    format!("{pointer}/{}", escaped(key))
 }
 
 /// Escapes a key for a JSON pointer (RFC 6901).

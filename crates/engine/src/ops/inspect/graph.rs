@@ -1,12 +1,13 @@
 //! The pipeline as a graph: stages, the files that flow between them, inputs, outputs, and the status of each stage.
 
-use crate::ops::inspect::status::{StageProgress, status};
+use crate::ops::inspect::status::{StageProgress, Status, status};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use milepost_core::base::glob::may_meet;
 use milepost_core::base::path::Root;
+use milepost_core::model::call::Spent;
 use milepost_core::model::stage::{Input, InputSource, PathTemplate, Stage};
 use milepost_core::plan::lineage;
 use serde::Serialize;
@@ -40,6 +41,18 @@ pub struct GraphStage {
     pub is_due: bool,
     /// The number of batches, as far as it is known; `None` for a stage without `each`.
     pub batches: Option<u64>,
+    /// Batches that are recorded without a failure.
+    pub done: u64,
+    /// The number of failed batches.
+    pub failed: u64,
+    /// The number of batches that a run builds now.
+    pub running: u64,
+    /// The cost of its calls in all runs; `None` if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
+    /// The sum of the durations of its batches in seconds; `None` without a checkpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
     /// What its steps do, in order.
     pub steps: Vec<String>,
     /// The inputs of the workspace that it reads: paths and patterns.
@@ -79,8 +92,11 @@ pub struct Edge {
 /// # Errors
 /// When there is no project, its declarations are wrong, or the workspace cannot be read.
 pub fn graph(request: &Request) -> Result<Graph, OpsError> {
-    let opened = open(request)?;
-    let known = status(request)?;
+    Ok(graph_of(&open(request)?, &status(request)?))
+}
+
+/// Returns the graph of an open project with a status that is known.
+pub(crate) fn graph_of(opened: &OpenProject, known: &Status) -> Graph {
     let pipeline = &opened.pipeline;
     let mut edges = Vec::new();
     let mut read: BTreeSet<(String, String)> = BTreeSet::new();
@@ -109,7 +125,7 @@ pub fn graph(request: &Request) -> Result<Graph, OpsError> {
         let mut inputs: Vec<String> = lineage::reads(stage)
             .into_iter()
             .filter(|path| !written(path))
-            .map(|path| as_set(&opened, path))
+            .map(|path| as_set(opened, path))
             .collect();
         inputs.dedup();
         GraphStage {
@@ -121,6 +137,11 @@ pub fn graph(request: &Request) -> Result<Graph, OpsError> {
             batches: line
                 .filter(|_| !stage.each.is_empty())
                 .and_then(|line| line.batches),
+            done: line.map_or(0, |line| line.done),
+            failed: line.map_or(0, |line| line.failed.len() as u64),
+            running: line.map_or(0, |line| line.running.len() as u64),
+            spent: line.and_then(|line| line.spent),
+            seconds: line.and_then(|line| line.seconds),
             steps: stage
                 .steps
                 .iter()
@@ -130,7 +151,7 @@ pub fn graph(request: &Request) -> Result<Graph, OpsError> {
             named: stage
                 .inputs
                 .iter()
-                .filter_map(|input| named(&opened, input))
+                .filter_map(|input| named(opened, input))
                 .collect(),
             ends: outputs
                 .iter()
@@ -140,11 +161,11 @@ pub fn graph(request: &Request) -> Result<Graph, OpsError> {
             outputs,
         }
     });
-    Ok(Graph {
+    Graph {
         project: pipeline.name.clone(),
         stages: stages.collect(),
         edges,
-    })
+    }
 }
 
 /// Returns the outputs of a stage that another stage reads.

@@ -1,10 +1,12 @@
 //! Reads what happened in a workspace: records of the journal, calls of agents, and what programs printed.
 
 use crate::ops::inspect::calls::{self, Exchange};
+use crate::ops::inspect::follow::{Follower, Position};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
+use crate::ops::why::naming;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::event::{Event, EventType, Record};
 use milepost_core::plan::expand::batch_name;
@@ -35,6 +37,8 @@ pub struct LogOptions {
     pub calls: bool,
     /// The most records to return: the latest.
     pub limit: Option<usize>,
+    /// True to read only the lines that name the target, without a check that the journal is whole.
+    pub unchecked: bool,
 }
 
 /// The history of a workspace.
@@ -71,28 +75,99 @@ pub struct Printed {
 /// When there is no project, its declarations are wrong, a stage is not declared, or the journal cannot be read.
 pub fn log(request: &Request, options: &LogOptions) -> Result<Log, OpsError> {
     let opened = open(request)?;
-    let target = target(&opened, options)?;
+    let filter = Filter::new(&opened, options)?;
     if options.calls {
-        return calls(&opened, options, target.as_ref());
+        return calls(&opened, options, filter.target.as_ref());
     }
+    Ok(records(&opened, options, &filter)?.0)
+}
+
+/// Returns records as [`log`] does, and a follower that returns those written later; none if the journal is broken.
+///
+/// # Errors
+/// As [`log`].
+pub fn follow_log(
+    request: &Request,
+    options: &LogOptions,
+) -> Result<(Log, Option<LogFollower>), OpsError> {
+    let opened = open(request)?;
+    let filter = Filter::new(&opened, options)?;
+    let (log, end) = records(&opened, options, &filter)?;
+    let follower = end.map(|end| Follower::after(request, end)).transpose()?;
+    let follower = follower.map(|follower| LogFollower { follower, filter });
+    Ok((log, follower))
+}
+
+/// Returns the selected records as runs append them.
+pub struct LogFollower {
+    follower: Follower,
+    filter: Filter,
+}
+
+impl LogFollower {
+    /// Returns the selected records that were written since the last call.
+    ///
+    /// # Errors
+    /// As [`Follower::read`].
+    pub fn read(&mut self) -> Result<Vec<Record>, OpsError> {
+        let records = self.follower.read()?.into_iter();
+        let records = records.map(|(_, record)| record);
+        Ok(records
+            .filter(|record| self.filter.is_about(record) && self.filter.is_shown(record))
+            .collect())
+    }
+}
+
+/// Selects records.
+struct Filter {
+    target: Option<Target>,
+    run: Option<String>,
+    errors: bool,
+}
+
+impl Filter {
+    fn new(opened: &OpenProject, options: &LogOptions) -> Result<Self, OpsError> {
+        Ok(Self {
+            target: target(opened, options)?,
+            run: options.run.clone(),
+            errors: options.errors,
+        })
+    }
+
+    /// Returns true if the record is of the target and of the run.
+    fn is_about(&self, record: &Record) -> bool {
+        let of_run = self
+            .run
+            .as_ref()
+            .is_none_or(|run| record.run_id.starts_with(run.as_str()));
+        of_run && is_wanted(record, self.target.as_ref())
+    }
+
+    fn is_shown(&self, record: &Record) -> bool {
+        !self.errors || record.event_type == EventType::Error
+    }
+}
+
+/// Returns the selected records, and the end of the journal if it was checked and is whole.
+fn records(
+    opened: &OpenProject,
+    options: &LogOptions,
+    filter: &Filter,
+) -> Result<(Log, Option<Position>), OpsError> {
     let limit = options.limit.unwrap_or(usize::MAX);
     let mut records = VecDeque::new();
     let mut left_out = 0;
     let mut runs = BTreeSet::new();
     let mut folders = BTreeSet::new();
     let mut take = |record: Record| {
-        let of_run = options
-            .run
-            .as_ref()
-            .is_none_or(|run| record.run_id.starts_with(run.as_str()));
-        if !of_run || !is_wanted(&record, target.as_ref()) {
+        if !filter.is_about(&record) {
             return;
         }
         runs.insert(record.run_id.clone());
         if let Event::BatchFailed { quarantine, .. } = &record.event {
             folders.extend(quarantine.clone());
         }
-        if options.errors && record.event_type != EventType::Error {
+        if !filter.is_shown(&record) {
             return;
         }
         if records.len() == limit {
@@ -104,25 +179,33 @@ pub fn log(request: &Request, options: &LogOptions) -> Result<Log, OpsError> {
         }
     };
     let layout = &opened.workspace.layout;
-    let broken = match journal::read_all(layout, &mut |_, record| take(record)) {
-        Ok(_) => None,
-        Err(error @ journal::JournalError::Read { .. }) => return Err(error.into()),
-        Err(error) => Some(error.to_string()),
+    let target = filter.target.as_ref().filter(|_| options.unchecked);
+    let (end, broken) = if let Some(target) = target {
+        let texts = naming(&target.stage, target.batch.as_deref().unwrap_or_default());
+        journal::read_with(layout, &texts, &mut take)?;
+        (None, None)
+    } else {
+        match journal::read_all(layout, &mut |_, record| take(record)) {
+            Ok(tail) => (Some(tail.end()), None),
+            Err(error @ journal::JournalError::Read { .. }) => return Err(error.into()),
+            Err(error) => (None, Some(error.to_string())),
+        }
     };
-    let printed = match &target {
+    let printed = match &filter.target {
         Some(Target {
             stage,
             batch: Some(batch),
-        }) => printed(&opened, &batch_name(stage, batch), &runs, &folders)?,
+        }) => printed(opened, &batch_name(stage, batch), &runs, &folders)?,
         _ => Vec::new(),
     };
-    Ok(Log {
+    let log = Log {
         records: records.into(),
         calls: Vec::new(),
         left_out,
         printed,
         broken,
-    })
+    };
+    Ok((log, end))
 }
 
 /// Returns the selected calls.

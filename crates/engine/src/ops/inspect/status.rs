@@ -1,14 +1,14 @@
 //! The status of a workspace, by stage. Nothing is written, and a run in progress is not disturbed.
 
 use crate::ops::change::params::{AgentLine, agents};
-use crate::ops::inspect::calls::{self, Spending};
+use crate::ops::inspect::calls::{self, Spending, SpentByStage};
 use crate::ops::plan::simulation::Simulation;
-use crate::ops::plan::{Awaits, StagePlan};
+use crate::ops::plan::{AwaitedApproval, Awaits, StagePlan};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
-use crate::ops::project::snapshot::{LastRun, Runner, Snapshot, last_run, runner};
+use crate::ops::project::snapshot::{BROKEN_OFF, LastRun, Runner, Snapshot, last_run, runner};
 use crate::ops::project::stored_values::notes;
 use crate::ops::run::up_to_date;
 use crate::run::agents::estimate::CostEstimator;
@@ -21,7 +21,7 @@ use milepost_core::model::event::{Event, Record};
 use milepost_core::model::reason::Reason;
 use milepost_core::model::record::Override;
 use milepost_core::model::stage::Stage;
-use milepost_core::model::state::{Phase, StageState};
+use milepost_core::model::state::{Phase, StageState, State};
 use milepost_core::plan::overrides;
 use milepost_core::plan::scan::Collisions;
 use milepost_core::plan::selection::Selection;
@@ -29,6 +29,7 @@ use milepost_store::store::checkpoint as stored;
 use milepost_store::store::journal;
 use milepost_store::store::layout::{self, Layout};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The most reasons why batches fail before they begin that are listed for a stage.
 const REASONS: usize = 20;
@@ -66,7 +67,7 @@ pub struct StageOverview {
     /// The stage's name.
     pub stage: String,
     /// The stage's description.
-    pub(crate) description: Option<String>,
+    pub description: Option<String>,
     /// The status in one word.
     pub status: StageProgress,
     /// What a run would do; `None` if it would do nothing, or a run is in progress.
@@ -96,6 +97,9 @@ pub struct StageOverview {
     pub when: Option<Timestamp>,
     /// The path of its checkpoint, if there is one.
     pub checkpoint: Option<String>,
+    /// The sum of the durations of its batches in seconds; `None` without a checkpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
 }
 
 /// The status of a stage in one word.
@@ -164,6 +168,8 @@ pub struct PendingWork {
     pub altered: Vec<String>,
     /// True if a run only writes the missing checkpoint.
     pub checkpoint: bool,
+    /// The approval that the stage waits for.
+    pub approval: Option<AwaitedApproval>,
     /// What the stage waits for from external agents.
     pub awaits: Option<Awaits>,
     /// Why the stage or a batch cannot run.
@@ -181,7 +187,9 @@ pub fn status(request: &Request) -> Result<Status, OpsError> {
         && let Some(stages) = untouched(&opened, &stages)
     {
         let (records, _) = journal::read_last_segment(&opened.workspace.layout)?;
-        return of_workspace(&opened, last_run(&records, None), None, stages);
+        let spent = calls::spending(&opened)?;
+        let last_run = last_run(&records, None);
+        return Ok(of_workspace(&opened, last_run, None, stages, spent));
     }
     let layout = &opened.workspace.layout;
     let present = Snapshot::read(layout)?;
@@ -193,13 +201,83 @@ pub fn status(request: &Request) -> Result<Status, OpsError> {
     } else {
         Vec::new()
     };
+    let mut seen = SeenRecords::default();
+    present.records.iter().for_each(|record| seen.add(record));
     let stages = opened.pipeline.stages.iter().map(|stage| {
         let plan = plans.iter().find(|plan| plan.stage == stage.name);
-        line(stage, &present, plan, checkpoint_of(layout, stage))
+        let is_running = present.runner.is_some();
+        line(
+            stage,
+            &present.state,
+            &seen,
+            is_running,
+            plan,
+            checkpoint_of(layout, stage),
+        )
     });
     let stages = stages.collect();
     let last_run = last_run(&present.records, present.runner.as_ref());
-    of_workspace(&opened, last_run, present.runner, stages)
+    let spent = calls::spending(&opened)?;
+    let runner = present.runner;
+    Ok(of_workspace(&opened, last_run, runner, stages, spent))
+}
+
+/// What the records of a segment of the journal tell about stages.
+#[derive(Debug, Default)]
+pub(crate) struct SeenRecords {
+    last_run: Option<LastRun>,
+    /// The number of batches with which each stage started last.
+    begun: BTreeMap<String, u64>,
+    /// The time of the last record of each stage.
+    last: BTreeMap<String, Timestamp>,
+}
+
+impl SeenRecords {
+    /// Adds the next record.
+    pub(crate) fn add(&mut self, record: &Record) {
+        self.last_run = last_run(std::slice::from_ref(record), None);
+        let Some(stage) = record.event.stage() else {
+            return;
+        };
+        match self.last.get_mut(stage) {
+            Some(last) => *last = record.timestamp,
+            None => drop(self.last.insert(stage.to_owned(), record.timestamp)),
+        }
+        if let Event::StageStarted { batches, .. } = &record.event {
+            self.begun.insert(stage.to_owned(), *batches);
+        }
+    }
+}
+
+/// Returns the status by a state and spending that are known, without planning what a run would do.
+pub(crate) fn of_state(
+    opened: &OpenProject,
+    state: &State,
+    seen: &SeenRecords,
+    runner: Option<Runner>,
+    spent: Option<SpentByStage>,
+) -> Status {
+    let layout = &opened.workspace.layout;
+    let stages = opened.pipeline.stages.iter().map(|stage| {
+        line(
+            stage,
+            state,
+            seen,
+            runner.is_some(),
+            None,
+            checkpoint_of(layout, stage),
+        )
+    });
+    let stages = stages.collect();
+    let is_of = |run: &LastRun, runner: &Runner| run.run_id == runner.run_id;
+    let last_run = seen.last_run.clone().map(|run| match &runner {
+        Some(runner) if is_of(&run, runner) && run.status == BROKEN_OFF => LastRun {
+            status: "running".to_owned(),
+            ..run
+        },
+        _ => run,
+    });
+    of_workspace(opened, last_run, runner, stages, spent)
 }
 
 fn of_workspace(
@@ -207,8 +285,9 @@ fn of_workspace(
     last_run: Option<LastRun>,
     runner: Option<Runner>,
     mut stages: Vec<StageOverview>,
-) -> Result<Status, OpsError> {
-    let money = calls::spending(opened)?.map(|(money, spent)| {
+    spent: Option<SpentByStage>,
+) -> Status {
+    let money = spent.map(|(money, spent)| {
         for line in &mut stages {
             line.spent = spent.get(&line.stage).copied();
         }
@@ -217,7 +296,7 @@ fn of_workspace(
     let identity = &opened.workspace.identity;
     let replaced = agents(opened).into_iter();
     let replaced = replaced.filter(|line| line.agent != line.name);
-    Ok(Status {
+    Status {
         project: opened.pipeline.name.clone(),
         workspace: opened.workspace.layout.root().display().to_string(),
         session_id: (!identity.session_id.is_empty()).then(|| identity.session_id.clone()),
@@ -227,7 +306,7 @@ fn of_workspace(
         money,
         agents: replaced.collect(),
         stored: notes(opened),
-    })
+    }
 }
 
 fn checkpoint_of(layout: &Layout, stage: &Stage) -> Option<Checkpoint> {
@@ -257,6 +336,7 @@ fn untouched(opened: &OpenProject, reports: &[StageReport]) -> Option<Vec<StageO
             collisions: Collisions::default(),
             when: Some(checkpoint.timestamp),
             checkpoint: Some(layout::checkpoint(stage.number).to_string()),
+            seconds: Some(checkpoint.duration_s),
         })
     };
     opened.pipeline.stages.iter().map(line).collect()
@@ -264,12 +344,14 @@ fn untouched(opened: &OpenProject, reports: &[StageReport]) -> Option<Vec<StageO
 
 fn line(
     stage: &Stage,
-    present: &Snapshot,
+    state: &State,
+    seen: &SeenRecords,
+    is_running: bool,
     plan: Option<&StagePlan>,
     checkpoint: Option<Checkpoint>,
 ) -> StageOverview {
     let nothing = StageState::default();
-    let known = present.state.stages.get(&stage.name).unwrap_or(&nothing);
+    let known = state.stages.get(&stage.name).unwrap_or(&nothing);
     let mut done = 0;
     let mut failed = Vec::new();
     let mut running = Vec::new();
@@ -286,7 +368,7 @@ fn line(
                     outcome,
                 });
             }
-            (Phase::Running { .. } | Phase::Backoff { .. }, _) if present.runner.is_some() => {
+            (Phase::Running { .. } | Phase::Backoff { .. }, _) if is_running => {
                 running.push(key.clone());
             }
             _ if batch.record.is_some() => done += 1,
@@ -324,7 +406,7 @@ fn line(
         description: stage.description.clone(),
         status,
         due,
-        batches: batches(stage, present, plan, checkpoint.as_ref()),
+        batches: batches(stage, seen, plan, checkpoint.as_ref()),
         done,
         failed,
         running,
@@ -337,7 +419,8 @@ fn line(
             .reduce(|a, b| a && b),
         overrides: overrides::of_stage(&stage.name, known),
         collisions: plan.map(|plan| plan.collisions.clone()).unwrap_or_default(),
-        when: when.or_else(|| last_of(&present.records, &stage.name)),
+        when: when.or_else(|| seen.last.get(&stage.name).copied()),
+        seconds: checkpoint.as_ref().map(|found| found.duration_s),
         checkpoint: checkpoint.map(|_| layout::checkpoint(stage.number).to_string()),
     }
 }
@@ -345,7 +428,7 @@ fn line(
 /// Returns the number of batches by the plan, otherwise by the journal or the checkpoint.
 fn batches(
     stage: &Stage,
-    present: &Snapshot,
+    seen: &SeenRecords,
     plan: Option<&StagePlan>,
     checkpoint: Option<&Checkpoint>,
 ) -> Option<u64> {
@@ -354,27 +437,8 @@ fn batches(
     if let Some(plan) = plan.filter(is_told) {
         return Some(plan.batches());
     }
-    let begun = present
-        .records
-        .iter()
-        .rev()
-        .find_map(|record| match &record.event {
-            Event::StageStarted {
-                stage: name,
-                batches,
-                ..
-            } if *name == stage.name => Some(*batches),
-            _ => None,
-        });
+    let begun = seen.begun.get(&stage.name).copied();
     begun.or(checkpoint.map(|checkpoint| checkpoint.batches))
-}
-
-fn last_of(records: &[Record], stage: &str) -> Option<Timestamp> {
-    let mut of_stage = records
-        .iter()
-        .rev()
-        .filter(|record| record.event.stage() == Some(stage));
-    of_stage.next().map(|record| record.timestamp)
 }
 
 /// Returns why batches fail before they begin, each reason once; `None` if none does.
@@ -412,6 +476,7 @@ fn due(plan: &StagePlan) -> Option<PendingWork> {
         retire: plan.retire.len() as u64,
         altered: plan.altered.iter().map(|file| file.path.clone()).collect(),
         checkpoint: plan.checkpoint,
+        approval: plan.approval.clone(),
         awaits: plan.awaits.clone(),
         problem: plan.problem.clone().or_else(|| refusals(plan)),
     };

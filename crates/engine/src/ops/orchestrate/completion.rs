@@ -1,7 +1,7 @@
 //! Checks whether a stage is complete: recorded, up to date, and with unmodified outputs. Nothing is written.
 
 use crate::ops::plan::simulation::Simulation;
-use crate::ops::plan::{Awaits, StagePlan};
+use crate::ops::plan::{AwaitedApproval, Awaits, StagePlan};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::open_project::OpenProject;
@@ -57,6 +57,8 @@ pub enum Lack {
     Unvalidated(Vec<String>, u64),
     /// Outputs that were modified by hand.
     Modified(Vec<String>),
+    /// Batches wait for approval.
+    Unapproved(AwaitedApproval),
     /// Batches wait for external agents.
     Waiting(Awaits),
     /// Recorded batches that no longer exist.
@@ -170,6 +172,7 @@ fn undone(plan: &StagePlan) -> Vec<Lack> {
         Lack::Unvalidated(judge.collect(), total),
         Lack::Modified(modified.collect()),
     ]);
+    lacks.extend(plan.approval.clone().map(Lack::Unapproved));
     lacks.extend(plan.awaits.clone().map(Lack::Waiting));
     lacks.push(Lack::Gone(plan.retire.clone()));
     lacks.retain(|lack| !lack.is_empty());

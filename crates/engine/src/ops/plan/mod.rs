@@ -3,8 +3,8 @@
 mod planned;
 pub(crate) mod simulation;
 
-pub use crate::run::agents::estimate::Asks;
-pub use crate::run::report::Awaits;
+pub use crate::run::agents::estimate::{Asks, FirstAction};
+pub use crate::run::report::{AwaitedApproval, Awaits};
 pub use milepost_core::plan::estimate::Basis;
 pub use milepost_core::plan::schedule::{BatchFacts, Blocker, Precondition};
 pub use planned::{
@@ -34,7 +34,15 @@ const LOOKS: usize = 20;
 /// # Errors
 /// When there is no project, its declarations are wrong, or the workspace cannot be read.
 pub fn plan(request: &Request, options: &RunOptions) -> Result<Plan, OpsError> {
-    plan_of(&mut open(request)?, request, options)
+    plan_of(&mut open(request)?, request, options, false)
+}
+
+/// Returns a plan as [`plan`] does, with what the first batches of each stage would start or ask first.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_with_first_actions(request: &Request, options: &RunOptions) -> Result<Plan, OpsError> {
+    plan_of(&mut open(request)?, request, options, true)
 }
 
 /// Plans an open project.
@@ -42,6 +50,7 @@ pub(super) fn plan_of(
     opened: &mut OpenProject,
     request: &Request,
     options: &RunOptions,
+    with_first: bool,
 ) -> Result<Plan, OpsError> {
     let selection = selection(opened, options)?;
     if options.covers_everything()
@@ -55,7 +64,8 @@ pub(super) fn plan_of(
     let look = |known: &State| {
         let estimator =
             CostEstimator::new(opened.context(), &opened.project, &agents, options.fresh);
-        Simulation::new(opened, known, &selection, Some(estimator)).plan_with_estimates()
+        let simulation = Simulation::new(opened, known, &selection, Some(estimator));
+        simulation.plan_with_estimates(with_first)
     };
     let mut stages = look(&known);
     // Files that a concurrent run writes look modified to a state that was read before.

@@ -1,7 +1,7 @@
 //! The result of a plan.
 
-use crate::run::agents::estimate::Asks;
-use crate::run::report::Awaits;
+use crate::run::agents::estimate::{Asks, FirstAction};
+use crate::run::report::{AwaitedApproval, Awaits};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::choice::StoredNote;
 use milepost_core::model::fingerprint::Change;
@@ -85,6 +85,15 @@ pub struct StagePlan {
     pub asks: Option<Asks>,
     /// What the batches in `may` and `judge` would ask of agents that cost something.
     pub may_ask: Option<Asks>,
+    /// The approval that the stage needs; its batches are counted in `left`.
+    pub approval: Option<AwaitedApproval>,
+    /// The batches that run once they are approved, with reasons.
+    pub unapproved: Vec<RunningBatch>,
+    /// What these batches would ask of agents that cost something.
+    pub unapproved_ask: Option<Asks>,
+    /// What the first batches in `will` would start or ask first, if requested (`plan --verbose`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub first: Vec<FirstAction>,
     /// What the stage waits for from external agents; its batches are counted in `left`.
     pub awaits: Option<Awaits>,
 }
@@ -221,6 +230,7 @@ impl Plan {
             stage.is_idle()
                 && stage.altered.is_empty()
                 && stage.blocked.is_none()
+                && stage.approval.is_none()
                 && stage.awaits.is_none()
                 && !stage.checkpoint
         };

@@ -29,7 +29,12 @@ pub(crate) struct Simulation<'a> {
     estimator: Option<CostEstimator<'a>>,
     /// True if the plan estimates what agents would be asked.
     estimates: bool,
+    /// True if the plan shows what batches would start or ask first.
+    with_first: bool,
 }
+
+/// The batches of a stage whose first action is shown.
+const FIRST: usize = 20;
 
 impl<'a> Simulation<'a> {
     /// Starts before the first stage.
@@ -46,6 +51,7 @@ impl<'a> Simulation<'a> {
             planned: PlannedState::new(&opened.pipeline, selection, known),
             estimator,
             estimates: false,
+            with_first: false,
         }
     }
 
@@ -56,8 +62,9 @@ impl<'a> Simulation<'a> {
     }
 
     /// Plans all stages, and estimates what agents would be asked.
-    pub(crate) fn plan_with_estimates(mut self) -> Vec<StagePlan> {
+    pub(crate) fn plan_with_estimates(mut self, with_first: bool) -> Vec<StagePlan> {
         self.estimates = true;
+        self.with_first = with_first;
         self.plan()
     }
 
@@ -158,6 +165,7 @@ impl<'a> Simulation<'a> {
                 return None;
             }
         };
+        line.approval.clone_from(&batches.approval);
         line.awaits.clone_from(&batches.awaits);
         let scope_of = |index: usize| {
             let batch: &BatchScan = &found.batches[index];
@@ -176,6 +184,16 @@ impl<'a> Simulation<'a> {
         line.retire.clone_from(&found.gone);
         for (batch, action) in found.batches.iter().zip(&batches.actions) {
             self.list(stage, found, batch, *action, line);
+        }
+        for &index in &batches.unapproved {
+            let batch = &found.batches[index];
+            if let Ok(Decision::Will(reasons)) = &batch.decision {
+                line.unapproved.push(RunningBatch {
+                    batch: batch.batch.key.clone(),
+                    reasons: reasons.clone(),
+                    facts: BatchFacts::default(),
+                });
+            }
         }
         line.checkpoint = !has_checkpoint && line.is_idle() && line.left == 0;
         Some(batches)
@@ -255,19 +273,28 @@ impl<'a> Simulation<'a> {
             places.map(|index| &found.batches[index]).collect()
         };
         let will = those(&[Action::Run]);
+        let unapproved = batches.unapproved.iter();
+        let unapproved: Vec<&BatchScan> = unapproved.map(|&index| &found.batches[index]).collect();
         let may = those(&[Action::May, Action::Revalidate]);
         let upstream = lineage::upstream(&self.opened.pipeline, stage);
         let settled = found.certain
             && upstream
                 .iter()
                 .all(|earlier| !self.schedule.has_changed(&earlier.name));
-        let asks = estimator.asks(stage, &will, settled);
-        match asks.and_then(|asks| Ok((asks, estimator.asks(stage, &may, settled)?))) {
-            Ok((asks, may_ask)) => {
+        let mut asks = |batches: &[&BatchScan]| estimator.asks(stage, batches, settled);
+        match asks(&will).and_then(|sure| Ok((sure, asks(&unapproved)?, asks(&may)?))) {
+            Ok((asks, unapproved_ask, may_ask)) => {
                 line.asks = asks;
+                line.unapproved_ask = unapproved_ask;
                 line.may_ask = may_ask;
             }
             Err(why) => line.problem = Some(why),
+        }
+        if self.with_first {
+            let first = will.iter().take(FIRST);
+            // An agent that is unavailable is the problem above.
+            let first = first.filter_map(|batch| estimator.first(stage, batch).ok().flatten());
+            line.first = first.collect();
         }
     }
 }

@@ -46,6 +46,9 @@ pub enum OpsError {
     /// Outputs cannot be accepted: one reason a line.
     #[error("nothing was accepted:\n  {}", .0.join("\n  "))]
     NotAccepted(Vec<String>),
+    /// Stages cannot be approved: one reason a line.
+    #[error("nothing was approved:\n  {}", .0.join("\n  "))]
+    NotApproved(Vec<String>),
     /// Cells of a workbook cannot be imported: one reason a line.
     #[error("nothing was imported:\n  {}", .0.join("\n  "))]
     NotImported(Vec<String>),
@@ -89,6 +92,7 @@ impl OpsError {
             Self::Outside(_) => "path",
             Self::Declarations(_) => "declaration",
             Self::NotAccepted(_) | Self::NotStored(_) => "not_accepted",
+            Self::NotApproved(_) => "not_approved",
             Self::NotImported(_) => "not_imported",
             Self::Lock(_) => "in_use",
             Self::Journal(_) => "journal",
@@ -125,6 +129,7 @@ impl OpsError {
                 "ask a person to check the workspace: `milepost verify` shows what is wrong"
             }
             Self::NotAccepted(_)
+            | Self::NotApproved(_)
             | Self::NotImported(_)
             | Self::NotStored(_)
             | Self::Run(_)

@@ -23,6 +23,9 @@ pub(crate) struct Snapshot {
     pub(crate) runner: Option<Runner>,
 }
 
+/// The status of a run that neither recorded its end nor is in progress.
+pub(crate) const BROKEN_OFF: &str = "broken off";
+
 /// A run in progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
@@ -89,7 +92,7 @@ pub(crate) fn last_run(records: &[Record], runner: Option<&Runner>) -> Option<La
     let status = match &last.event {
         Event::RunFinished { status, .. } => status.as_str(),
         _ if at_work => "running",
-        _ => "broken off",
+        _ => BROKEN_OFF,
     };
     Some(LastRun {
         run_id: last.run_id.clone(),

@@ -65,7 +65,7 @@ pub fn look(request: &Request, grounds: &Grounds, options: &RunOptions) -> Resul
     }
     let mut opened = open(request)?;
     let sources = sources(&opened);
-    let plan = plan_of(&mut opened, request, options)?;
+    let plan = plan_of(&mut opened, request, options, false)?;
     Ok(Look::Plan(Box::new(plan), sources))
 }
 

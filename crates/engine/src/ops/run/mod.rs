@@ -15,6 +15,7 @@ use crate::run::agents::project_agents::{Purpose, agents};
 use crate::run::engine;
 use milepost_core::plan::selection::{Selection, Target};
 
+pub use crate::run::expected::ExpectedStage;
 pub use crate::run::notice::{Notice, Observer, ProviderBatchUpdate, Repair, Silent};
 pub use crate::run::record::quarantined::{Content, KeptFile, Removal};
 pub use crate::run::report::{Report, StageReport, StageStatus};

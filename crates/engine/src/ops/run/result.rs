@@ -1,7 +1,7 @@
 //! The result of a run, and the error of any command, as `--json` prints them.
 
 use crate::ops::exit_code::exit_code;
-use crate::ops::plan::{Awaits, Blocker, ModifiedOutput};
+use crate::ops::plan::{AwaitedApproval, Awaits, Blocker, ModifiedOutput};
 use crate::ops::run::{Report, StageReport, StageStatus};
 use crate::run::record::quarantined::KeptFile;
 use milepost_core::model::choice::StoredNote;
@@ -66,6 +66,8 @@ pub(crate) struct StageResult {
     pub(crate) checkpoint_rewritten: bool,
     /// Batches that did not run.
     pub(crate) left: u64,
+    /// The approval that the stage waits for; its batches are counted in `left`.
+    pub(crate) approval: Option<AwaitedApproval>,
     /// What the stage waits for from external agents; its batches are counted in `left`.
     pub(crate) awaits: Option<Awaits>,
     /// The failed batches.
@@ -155,6 +157,7 @@ impl StageResult {
             retired: stage.retired,
             checkpoint_rewritten: stage.checkpoint_rewritten,
             left: stage.left,
+            approval: stage.approval.clone(),
             awaits: stage.awaits.clone(),
             failed: failed.collect(),
             altered: stage

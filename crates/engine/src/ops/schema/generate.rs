@@ -1,6 +1,7 @@
 //! Generates the schemas from the types, in debug builds only.
 
 use crate::ops::change::accept::Accepted;
+use crate::ops::change::approve::Approved;
 use crate::ops::change::clean::Cleaned;
 use crate::ops::change::gc::Collected;
 use crate::ops::change::params::Params;
@@ -14,6 +15,7 @@ use crate::ops::inspect::verify::Verified;
 use crate::ops::plan::Plan;
 use crate::ops::run::result::{CommandError, RunResult};
 use crate::ops::run::workspaces::WorkspacesResult;
+use crate::ops::trace::Trace;
 use crate::ops::why::Why;
 use crate::run::workbook_schema;
 use milepost_agents::prices::prices_schema;
@@ -65,9 +67,15 @@ pub(super) fn schemas() -> BTreeMap<&'static str, Value> {
         ("params", "milepost params --json", of::<Params>("params")),
         ("status", "milepost status --json", of::<Status>("status")),
         ("why", "milepost why --json", of::<Why>("why")),
+        ("trace", "milepost trace --json", of::<Trace>("trace")),
         ("log", "milepost log --json", of::<Log>("log")),
         ("verify", "milepost verify --json", of::<Verified>("verify")),
         ("accept", "milepost accept --json", of::<Accepted>("accept")),
+        (
+            "approve",
+            "milepost approve --json",
+            of::<Approved>("approve"),
+        ),
         ("diff", "milepost diff --json", of::<Diff>("diff")),
         ("graph", "milepost graph --json", of::<Graph>("graph")),
         ("clean", "milepost clean --json", of::<Cleaned>("clean")),

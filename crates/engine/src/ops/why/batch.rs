@@ -20,6 +20,7 @@ use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_core::plan::schedule::BatchSchedule;
 use milepost_core::plan::world::World;
 use milepost_store::store::journal;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Explains what happens to the batches of a stage.
@@ -30,7 +31,7 @@ pub(super) fn stage_why(stage: &Stage, found: &StageScan, batches: &BatchSchedul
         ..StageWhy::of(stage)
     };
     for (place, batch) in found.batches.iter().enumerate() {
-        match verdict(batch, batches.waiting.get(&place)) {
+        match verdict(stage, batch, batches, place) {
             Verdict::Reused => why.reused += 1,
             verdict => why.others.push(BatchVerdict {
                 batch: batch.batch.key.clone(),
@@ -41,12 +42,16 @@ pub(super) fn stage_why(stage: &Stage, found: &StageScan, batches: &BatchSchedul
     why
 }
 
-/// Returns what happens to a batch. `agent`: the external agent that it waits for.
-fn verdict(found: &BatchScan, agent: Option<&String>) -> Verdict {
+/// Returns what happens to a batch at this place.
+fn verdict(stage: &Stage, found: &BatchScan, batches: &BatchSchedule, place: usize) -> Verdict {
+    let agent = batches.waiting.get(&place).cloned();
+    let role = stage.approve.clone();
+    let role = role.filter(|_| batches.unapproved.contains(&place));
     match found.decision.clone() {
-        Ok(Decision::Will(reasons)) => match agent.cloned() {
-            Some(agent) => Verdict::Waits { agent, reasons },
-            None => Verdict::Will { reasons },
+        Ok(Decision::Will(reasons)) => match (role, agent) {
+            (Some(by), _) => Verdict::Unapproved { by, reasons },
+            (None, Some(agent)) => Verdict::Waits { agent, reasons },
+            (None, None) => Verdict::Will { reasons },
         },
         Ok(Decision::Reused) => Verdict::Reused,
         Ok(Decision::Judge(changes)) => Verdict::Judge { changes },
@@ -92,7 +97,7 @@ pub(super) fn batch_why(
     Ok(Why::Batch(Box::new(BatchWhy {
         stage: stage.name.clone(),
         batch: key.clone(),
-        verdict: verdict(batch, batches.waiting.get(&place)),
+        verdict: verdict(stage, batch, batches, place),
         made,
         failed: record.map_or_else(Vec::new, |record| record.failed.clone()),
         quarantine,
@@ -117,31 +122,44 @@ fn made_by(when: Option<Timestamp>, record: &BatchRecord) -> MadeBy {
     }
 }
 
-/// Returns when a batch was last published, and where the partial output of its last failure is since then, both from the journal.
+/// Returns when a batch was last published, and where the partial output of its last failure is since then, both from the journal. Only
+/// lines that name the batch are read; `verify` checks the chain.
 pub(crate) fn journalled(
     opened: &OpenProject,
     stage: &str,
     batch: &str,
 ) -> Result<(Option<Timestamp>, Option<String>), OpsError> {
     let (mut when, mut kept) = (None, None);
-    journal::read_all(&opened.workspace.layout, &mut |_, record| {
-        if record.event.stage() != Some(stage) || !record.event.is_about(batch) {
-            return;
-        }
-        match record.event {
-            Event::Published { record: made, .. } => {
-                when = Some(record.timestamp);
-                if made.failure().is_none() {
-                    kept = None;
+    journal::read_with(
+        &opened.workspace.layout,
+        &naming(stage, batch),
+        &mut |record| {
+            if record.event.stage() != Some(stage) || !record.event.is_about(batch) {
+                return;
+            }
+            match record.event {
+                Event::Published { record: made, .. } => {
+                    when = Some(record.timestamp);
+                    if made.failure().is_none() {
+                        kept = None;
+                    }
                 }
+                Event::BatchFailed { quarantine, .. }
+                | Event::ElementsFailed { quarantine, .. } => {
+                    kept = quarantine;
+                }
+                _ => {}
             }
-            Event::BatchFailed { quarantine, .. } | Event::ElementsFailed { quarantine, .. } => {
-                kept = quarantine;
-            }
-            _ => {}
-        }
-    })?;
+        },
+    )?;
     Ok((when, kept))
+}
+
+/// Returns the texts of which the line of each record about a batch has one.
+pub(crate) fn naming(stage: &str, batch: &str) -> [String; 1] {
+    // The only batch of a stage has no name.
+    let name = if batch.is_empty() { stage } else { batch };
+    [Value::from(name).to_string()]
 }
 
 fn inputs(state: &State, recorded: Option<&Facts>, present: &Facts) -> Vec<InputFile> {

@@ -69,6 +69,13 @@ pub enum Verdict {
         /// The reasons.
         reasons: Vec<Reason>,
     },
+    /// It waits for approval.
+    Unapproved {
+        /// The role of the person who approves.
+        by: String,
+        /// Why the batch is out of date.
+        reasons: Vec<Reason>,
+    },
     /// It waits for an external agent.
     Waits {
         /// The agent's name.

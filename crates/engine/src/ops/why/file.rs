@@ -96,7 +96,7 @@ pub(crate) fn file_why(
 }
 
 /// Finds the file that a text names, by its declared path or by its path on this machine, with its present digest.
-fn place(
+pub(crate) fn place(
     opened: &OpenProject,
     folder: &Path,
     makers: &Makers<'_>,

@@ -2,7 +2,7 @@
 
 mod batch;
 mod explanation;
-mod file;
+pub(crate) mod file;
 pub(crate) mod makers;
 mod suggestions;
 
@@ -19,6 +19,7 @@ use crate::ops::project::snapshot::Snapshot;
 use crate::ops::run::up_to_date;
 use crate::run::agents::estimate::CostEstimator;
 use crate::run::check::scan::Keep;
+pub(crate) use batch::naming;
 use batch::{batch_why, stage_why};
 use milepost_core::plan::selection::{Selection, Target};
 

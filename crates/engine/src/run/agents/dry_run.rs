@@ -27,6 +27,7 @@ use milepost_core::plan::scan::BatchScan;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::answers::Answers;
 use serde_json::Value;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::rc::Rc;
@@ -51,6 +52,8 @@ pub(crate) struct DryRunResult {
     pub(crate) asked: Vec<Digest>,
     /// How many kept answers it would use.
     pub(crate) kept: u64,
+    /// The program that it would start first, if requested.
+    pub(crate) program: Option<Vec<String>>,
     /// The request in parts, if requested.
     pub(crate) parts: Option<RequestParts>,
     /// Why it is unknown what it would ask.
@@ -64,6 +67,10 @@ pub(crate) struct DryRunResult {
 }
 
 /// A dry run of batches of one stage.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each selects one thing that a dry run returns or counts"
+)]
 pub(crate) struct DryRun<'a> {
     pub(crate) ctx: Context<'a>,
     pub(crate) stage: &'a Stage,
@@ -77,6 +84,8 @@ pub(crate) struct DryRun<'a> {
     pub(crate) anew: bool,
     /// True if the request is returned in parts too.
     pub(crate) in_parts: bool,
+    /// True if the program that a batch would start first is returned.
+    pub(crate) with_program: bool,
 }
 
 impl DryRun<'_> {
@@ -124,7 +133,12 @@ impl DryRun<'_> {
         let moment = self.ctx.moment();
         let scope = scopes::of_inputs(&self.ctx, self.stage, found, moment, &cancel)?;
         let name = batch_name(&self.stage.name, &found.batch.key);
-        let outputs = MemoryOutputDir::new(self.stage);
+        let root = self.ctx.layout.root();
+        let outputs = MemoryOutputDir::new(self.stage, root, &found.targets);
+        let observer = ProgramObserver {
+            is_wanted: self.with_program,
+            program: RefCell::default(),
+        };
         let environment = BTreeMap::new();
         let nowhere = Path::new("");
         let mut batch_ctx = BatchContext {
@@ -140,7 +154,7 @@ impl DryRun<'_> {
             cancel: &cancel,
             jq: Rc::new(JqWorkers::new(self.stage, &cancel)),
             left: &|| None,
-            observer: &NoObserver,
+            observer: &observer,
             schemas: self.schemas,
             agents: self.agents,
             calls,
@@ -173,6 +187,7 @@ impl DryRun<'_> {
             None => Some(1),
         };
         let ended = attempt(&mut batch_ctx).map(drop);
+        simulated.program = observer.program.take();
         let answers_questions =
             |step: &Step| step.kind.agent().is_some_and(|asked| asked.questions);
         if ended.is_err() && self.stage.steps.iter().any(answers_questions) {
@@ -210,10 +225,24 @@ impl StopSignal for NoObserver {
     fn wait(&self, _most: Duration) {}
 }
 
-impl AttemptObserver for NoObserver {
+/// Keeps the first program that would be started, and ignores all other events.
+struct ProgramObserver {
+    is_wanted: bool,
+    program: RefCell<Option<Vec<String>>>,
+}
+
+impl AttemptObserver for ProgramObserver {
+    fn wants_plan(&self) -> bool {
+        self.is_wanted
+    }
+
+    fn would_start(&self, program: Vec<String>) {
+        self.program.borrow_mut().get_or_insert(program);
+    }
+
     fn event(&self, _event: StepEvent<'_>) {}
 
-    fn started(&self, _child: &StartedProcess) {}
+    fn started(&self, _child: &StartedProcess, _program: &[String]) {}
 
     fn called(&self, _number: u64, _sent: &Sent, _heard: &Heard) {}
 

@@ -51,6 +51,26 @@ pub struct Asks {
     pub reserved: Option<NanoUsd>,
 }
 
+/// The characters of a prompt that are shown.
+const PROMPT: usize = 400;
+
+/// What a batch would start or ask first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+pub struct FirstAction {
+    /// The batch's key.
+    pub batch: String,
+    /// Program and arguments without keys. Outputs have the paths that they are moved to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<Vec<String>>,
+    /// The agent that is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The beginning of its prompt, without keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+}
+
 /// Estimates what a run would ask.
 pub(crate) struct CostEstimator<'a> {
     ctx: Context<'a>,
@@ -131,6 +151,47 @@ impl<'a> CostEstimator<'a> {
         })
     }
 
+    /// Returns the program that a batch would start first, or the agent that it would ask first, with its prompt; `None` if it
+    /// does neither or it is unknown.
+    ///
+    /// # Errors
+    /// When an agent is unavailable.
+    pub(crate) fn first(
+        &self,
+        stage: &Stage,
+        batch: &BatchScan,
+    ) -> Result<Option<FirstAction>, String> {
+        let agents = of_stage(&self.ctx, stage, self.agents)?;
+        let schemas = Schemas::default();
+        let dry_run = DryRun {
+            in_parts: true,
+            with_program: true,
+            ..self.dry_run(stage, &schemas, &agents)
+        };
+        let simulated = dry_run.of(batch, &HashSet::new());
+        let redactor = self.ctx.redactor;
+        let batch = batch.batch.key.clone();
+        if let Some(program) = simulated.program {
+            let words = program.iter().map(|word| redactor.text(word).into_owned());
+            return Ok(Some(FirstAction {
+                batch,
+                program: Some(words.collect()),
+                ..FirstAction::default()
+            }));
+        }
+        let asked = simulated.request.zip(simulated.parts);
+        Ok(asked.map(|(request, parts)| {
+            let prompt = parts.prompt();
+            let start: String = prompt.trim_start().chars().take(PROMPT).collect();
+            FirstAction {
+                batch,
+                program: None,
+                agent: Some(request.sent.agent),
+                prompt: Some(redactor.text(&start).into_owned()),
+            }
+        }))
+    }
+
     /// Returns the names of the external agents of a stage.
     pub(crate) fn outside(&self, stage: &Stage) -> Vec<String> {
         let asked = called(&self.ctx, stage).into_iter();
@@ -207,6 +268,7 @@ impl<'a> CostEstimator<'a> {
             fresh: self.fresh,
             anew: false,
             in_parts: false,
+            with_program: false,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Runs the batches of a stage on threads, records their events, and commits them in groups.
 
+use crate::run::batch::live::WaitingOutput;
 use crate::run::batch::set_aside::{Refused, set_aside};
 use crate::run::batch::stage_context::{AttemptResult, StageContext};
 use crate::run::batch::workers::{AtOnce, Message, Order, Queue, close, work};
@@ -110,6 +111,7 @@ pub(crate) fn dispatch(
             ready: &ready,
             stop: stage_ctx.stop,
             spares: &stage_ctx.spares,
+            waiting_output: &stage_ctx.waiting_output,
             group: Vec::new(),
             tries: BTreeMap::new(),
             spent: BTreeMap::new(),
@@ -142,6 +144,7 @@ pub(crate) struct Dispatcher<'a, 'k> {
     pub(crate) ready: &'a Condvar,
     pub(crate) stop: &'a dyn StopSignal,
     pub(crate) spares: &'a ScratchPool,
+    pub(crate) waiting_output: &'a WaitingOutput,
     pub(crate) group: Vec<Finished>,
     pub(crate) tries: BTreeMap<usize, u32>,
     /// The cost of the calls of each batch.
@@ -210,7 +213,17 @@ impl Dispatcher<'_, '_> {
                 index,
                 child,
                 token,
-            } => self.started(index, &child, token),
+                program,
+            } => self.started(index, &child, token, program),
+            Message::Printed { index, text } => {
+                self.waiting_output.shown(text.len());
+                self.observer.notice(Notice::Printed {
+                    stage: self.stage.name.clone(),
+                    batch: self.key(index),
+                    text,
+                });
+                Ok(())
+            }
             Message::Called {
                 index,
                 role,
@@ -283,8 +296,16 @@ impl Dispatcher<'_, '_> {
         index: usize,
         child: &StartedProcess,
         token: String,
+        program: Option<Vec<String>>,
     ) -> Result<(), RunError> {
         let batch = self.key(index);
+        if let Some(program) = program {
+            self.observer.notice(Notice::CommandStarted {
+                stage: self.stage.name.clone(),
+                batch: batch.clone(),
+                program,
+            });
+        }
         let summary = format!(
             "{} started process {}",
             batch_name(&self.stage.name, &batch),

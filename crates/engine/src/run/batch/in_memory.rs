@@ -1,6 +1,7 @@
 //! The files of a dry run, which exist in memory only.
 
 use crate::steps::batch_context::OutputDir;
+use milepost_core::base::path::RelPath;
 use milepost_core::base::source::{Sink, Source};
 use milepost_core::model::stage::Stage;
 use std::cell::Cell;
@@ -15,14 +16,21 @@ type Made = BTreeMap<String, Vec<(String, Arc<[u8]>)>>;
 /// The files of an attempt in memory.
 pub(crate) struct MemoryOutputDir<'a> {
     stage: &'a Stage,
+    /// The folder and the paths in it that programs are shown. Nothing is written there.
+    shown: (&'a Path, &'a BTreeMap<String, RelPath>),
     made: Arc<Mutex<Made>>,
     iteration: Cell<u32>,
 }
 
 impl<'a> MemoryOutputDir<'a> {
-    pub(crate) fn new(stage: &'a Stage) -> Self {
+    pub(crate) fn new(
+        stage: &'a Stage,
+        root: &'a Path,
+        targets: &'a BTreeMap<String, RelPath>,
+    ) -> Self {
         Self {
             stage,
+            shown: (root, targets),
             made: Arc::default(),
             iteration: Cell::new(1),
         }
@@ -48,13 +56,6 @@ impl<'a> MemoryOutputDir<'a> {
     }
 }
 
-fn nowhere(what: &str) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::Unsupported,
-        format!("`{what}` lies in memory"),
-    )
-}
-
 impl OutputDir for MemoryOutputDir<'_> {
     fn create(&self, out: &str, star: Option<&str>) -> io::Result<Box<dyn Sink>> {
         Ok(Box::new(MemorySink {
@@ -66,11 +67,13 @@ impl OutputDir for MemoryOutputDir<'_> {
     }
 
     fn program_path(&self, out: &str) -> io::Result<PathBuf> {
-        Err(nowhere(out))
+        let (root, targets) = self.shown;
+        let target = targets.get(out).map(|path| root.join(path.as_str()));
+        Ok(target.unwrap_or_else(|| PathBuf::from(out)))
     }
 
     fn write_helper(&self, name: &str, _bytes: &[u8]) -> io::Result<PathBuf> {
-        Err(nowhere(name))
+        Ok(PathBuf::from(name))
     }
 
     fn set_iteration(&self, number: u32) {

@@ -5,6 +5,7 @@ pub(crate) mod attempt_log;
 pub(crate) mod dispatch;
 pub(crate) mod in_memory;
 pub(crate) mod iterations;
+pub(crate) mod live;
 pub(crate) mod outcomes;
 pub(crate) mod output_dir;
 pub(crate) mod placeholder;

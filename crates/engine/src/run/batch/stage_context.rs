@@ -1,5 +1,6 @@
 //! The context of attempts in one stage, and the result of an attempt.
 
+use crate::run::batch::live::WaitingOutput;
 use crate::run::check::scan::MARKER;
 use crate::run::context::Context;
 use crate::steps::agent::StageAgents;
@@ -71,6 +72,9 @@ pub(crate) struct StageContext<'a> {
     pub(crate) this_run: [String; 1],
     /// Folders of finished attempts, for reuse.
     pub(crate) spares: ScratchPool,
+    /// True if the observer shows the programs of batches and what they print.
+    pub(crate) live: bool,
+    pub(crate) waiting_output: WaitingOutput,
     /// The outcome of every batch if a service of the stage is unavailable.
     pub(crate) lacks: Option<Outcome>,
 }

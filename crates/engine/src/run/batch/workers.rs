@@ -1,6 +1,7 @@
 //! The threads that run batches: selects the next batch, and reports its events.
 
 use crate::run::batch::attempt::{run, token};
+use crate::run::batch::live::LiveOutput;
 use crate::run::batch::stage_context::{AttemptResult, StageContext};
 use crate::steps::batch_context::{AttemptObserver, StepEvent};
 use crate::steps::calls::ProviderBatchUpdate;
@@ -42,7 +43,11 @@ pub(crate) enum Message {
         child: StartedProcess,
         /// `MILEPOST_ATTEMPT` in its environment.
         token: String,
+        /// Program and arguments without keys, if they are shown.
+        program: Option<Vec<String>>,
     },
+    /// A program printed lines, which are shown.
+    Printed { index: usize, text: String },
     Called {
         index: usize,
         /// The role of the step.
@@ -93,6 +98,21 @@ struct EventSender<'a> {
     sender: &'a Sender<Message>,
     queue: &'a Mutex<Queue>,
     workers: usize,
+    /// What programs print, if it is shown.
+    live: Option<RefCell<LiveOutput<'a>>>,
+}
+
+impl<'a> EventSender<'a> {
+    fn show(&self, take: impl FnOnce(&mut LiveOutput<'a>) -> Option<String>) {
+        let text = self
+            .live
+            .as_ref()
+            .and_then(|live| take(&mut live.borrow_mut()));
+        if let Some(text) = text {
+            let index = self.index;
+            let _ = self.sender.send(Message::Printed { index, text });
+        }
+    }
 }
 
 impl AttemptObserver for EventSender<'_> {
@@ -174,11 +194,26 @@ impl AttemptObserver for EventSender<'_> {
         let _ = self.sender.send(message);
     }
 
-    fn started(&self, child: &StartedProcess) {
+    fn printed(&self, bytes: &[u8]) {
+        self.show(|live| live.push(bytes));
+    }
+
+    fn printed_all(&self) {
+        self.show(LiveOutput::rest);
+    }
+
+    fn started(&self, child: &StartedProcess, program: &[String]) {
+        let shown = || {
+            let words = program.iter();
+            words
+                .map(|word| self.redactor.text(word).into_owned())
+                .collect()
+        };
         let message = Message::ProcessStarted {
             index: self.index,
             child: child.clone(),
             token: self.token.clone(),
+            program: self.live.as_ref().map(|_| shown()),
         };
         // The dispatcher outlives its workers, so the message arrives.
         let _ = self.sender.send(message);
@@ -282,6 +317,12 @@ pub(crate) fn work(
             sender,
             queue,
             workers,
+            live: stage_ctx.live.then(|| {
+                RefCell::new(LiveOutput::new(
+                    stage_ctx.ctx.redactor,
+                    &stage_ctx.waiting_output,
+                ))
+            }),
         };
         let previous = (order.previous)(&found.batch.key);
         let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

@@ -4,6 +4,7 @@ use crate::run::error::RunError;
 use crate::run::record::protect;
 use crate::run::record::recorder::{Recorder, agent, counted};
 use milepost_core::base::digest::{Digest, Hasher};
+use milepost_core::model::approval::Approval;
 use milepost_core::model::call::Spent;
 use milepost_core::model::checkpoint::{
     Checkpoint, Checksums, FORMAT, Progress, ProgressStatus, Status,
@@ -131,6 +132,7 @@ pub(crate) fn checkpoint(
             .filter_map(|record| record.verdict)
             .reduce(|a, b| a && b),
         overrides: overrides::of_stage(&stage.name, known),
+        approval: approval(recorder, stage),
         batches: survey.batches.len() as u64,
         fingerprint: of_kind(&|kind| !kind.is_judged() && kind != FactKind::Detail),
         inputs: inputs
@@ -167,6 +169,13 @@ pub(crate) fn checkpoint(
         vec![layout::checkpoint(stage.number).to_string()],
     )?;
     recorder.seal()
+}
+
+/// Returns the last approval of a stage that declares `[approve]`.
+fn approval(recorder: &Recorder<'_>, stage: &Stage) -> Option<Approval> {
+    stage.approve.as_ref()?;
+    let approved = recorder.state.approvals.get(&stage.name)?;
+    Some(approved.approval.clone())
 }
 
 fn declared_outputs(stage: &Stage) -> Vec<String> {

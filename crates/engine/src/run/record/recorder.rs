@@ -223,8 +223,12 @@ impl<'a> Recorder<'a> {
                 None => manifest::remove(self.ctx.disk, self.ctx.layout, &stage)?,
             }
         }
-        let (checkpoints, forced) = (&self.state.checkpoints, &self.state.forced);
-        self.journal.seal(checkpoints.clone(), forced.clone())?;
+        let (state, journal) = (&self.state, &mut self.journal);
+        journal.seal(
+            state.checkpoints.clone(),
+            state.forced.clone(),
+            state.approvals.clone(),
+        )?;
         Ok(())
     }
 }

@@ -430,7 +430,7 @@ fn run(
     let program: Vec<String> = ["sh", "-c", "exec \"$@\" > \"$MILEPOST_ANSWER\"", "sh"]
         .into_iter()
         .map(str::to_owned)
-        .chain(invocation.argv)
+        .chain(invocation.argv.iter().cloned())
         .collect();
     let mut environment: BTreeMap<String, String> = invocation.env.into_iter().collect();
     environment.extend(ctx.environment.clone());
@@ -449,10 +449,12 @@ fn run(
             token: ctx.token,
             log: &mut complaints,
             log_cap: ctx.limits.log_cap,
+            live: &|bytes| observer.printed(bytes),
         },
         ctx.stop,
-        &mut |child| observer.started(child),
+        &mut |child| observer.started(child, &invocation.argv),
     );
+    observer.printed_all();
     let _ = ctx.log.write_all(&complaints);
     let stdout = read_capped(&answer).unwrap_or_default();
     // The file may go to quarantine.

@@ -15,6 +15,7 @@ use std::time::Duration;
 pub(in crate::steps) use spawn::{SpawnedWorker, start_worker};
 pub use spawn::{adopt_orphans, nothing_strayed};
 pub use spawn_error::SpawnError;
+pub(crate) use spec::ATTEMPT_VARIABLE;
 pub use spec::{CommandSpec, Exit, StartedProcess};
 pub use stop::{Deadline, StopSignal};
 pub use survivors::end_survivors;
@@ -51,12 +52,12 @@ pub fn run_command(
     let mut tree = ProcessTree::new(leader, spec.token);
     started(tree.started());
     let mut output =
-        OutputReader::read(pipe, tree.started().pid, spec.log, spec.log_cap).map_err(|source| {
-            SpawnError::Other {
+        OutputReader::read(pipe, tree.started().pid, spec.log, spec.log_cap, spec.live).map_err(
+            |source| SpawnError::Other {
                 program: program.to_owned(),
                 source,
-            }
-        })?;
+            },
+        )?;
 
     let ended_by_us = watch(&mut tree, &mut output, &deadline, stop);
     if ended_by_us.is_some() || tree.lives() {

@@ -35,6 +35,7 @@ pub(super) struct OutputReader<'a> {
     messages: Receiver<Message>,
     closed: bool,
     log: Capped<'a>,
+    live: &'a dyn Fn(&[u8]),
 }
 
 impl<'a> OutputReader<'a> {
@@ -44,6 +45,7 @@ impl<'a> OutputReader<'a> {
         leader: u32,
         log: &'a mut dyn Write,
         cap: u64,
+        live: &'a dyn Fn(&[u8]),
     ) -> io::Result<OutputReader<'a>> {
         let (sender, messages) = sync_channel(16);
         std::thread::Builder::new()
@@ -54,6 +56,7 @@ impl<'a> OutputReader<'a> {
             messages,
             closed: false,
             log: Capped::new(log, cap),
+            live,
         })
     }
 
@@ -62,6 +65,7 @@ impl<'a> OutputReader<'a> {
         match self.messages.recv_timeout(time) {
             Ok(Message::Output(bytes)) => {
                 self.log.write(&bytes);
+                (self.live)(&bytes);
                 OutputEvent::Output
             }
             Ok(Message::Closed) => {

@@ -29,6 +29,8 @@ pub struct CommandSpec<'a> {
     pub log: &'a mut dyn Write,
     /// The most bytes that `log` receives: the first and the last half, and between them a line with the size of the rest.
     pub log_cap: u64,
+    /// Is called with all output as it arrives.
+    pub live: &'a dyn Fn(&[u8]),
 }
 
 /// A started process, as it is recorded so that the next run can end it.

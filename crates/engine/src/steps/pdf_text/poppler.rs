@@ -85,10 +85,11 @@ fn run(
             token: ctx.token,
             log: &mut said,
             log_cap: MOST,
+            live: &|_| (),
         },
         ctx.stop,
         &mut |child: &StartedProcess| {
-            observer.started(child);
+            observer.started(child, &program);
             worker::limit_memory(child.pid, memory);
         },
     );

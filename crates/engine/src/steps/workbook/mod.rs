@@ -1,9 +1,11 @@
 //! Step `xlsx`: a workbook file over the scope of a stage, written as an Excel workbook.
 
+mod chunks;
 mod declared;
 mod figures;
 mod review;
 mod rows;
+mod sheet_rows;
 mod write;
 
 use std::io;
@@ -19,7 +21,10 @@ use super::files;
 #[cfg(debug_assertions)]
 pub use declared::workbook_schema;
 pub use declared::{Workbook, WorkbookError};
-pub(crate) use review::{ReviewSheet, read_review, review_sheets};
+pub(crate) use review::{
+    ReviewSheet, declared_columns, read_review, read_workbook_row, review_sheets,
+};
+pub(crate) use sheet_rows::SheetRows;
 pub use write::{WrittenSheet, file_feed, write_workbook};
 
 /// Writes the workbook that a workbook file describes.

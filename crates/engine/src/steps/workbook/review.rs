@@ -8,7 +8,7 @@ use milepost_core::model::outcome::Outcome;
 use milepost_core::model::pipeline::Pipeline;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::step::{PROGRAM_TIMEOUT, StepKind};
-use milepost_formats::xlsx::{SheetColumns, XlsxReadError};
+use milepost_formats::xlsx::{SheetColumns, SheetRow, XlsxReadError};
 use serde::Deserialize;
 
 use super::declared::{Sheet, Workbook, WorkbookError};
@@ -41,24 +41,29 @@ pub(crate) struct Review {
 /// A field that a column corrects.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-#[serde(untagged, expecting = "expected a field, or `{ field, labels }`")]
+#[serde(untagged, expecting = "expected a field, or `{ field, labels, now }`")]
 pub(crate) enum ReviewField {
     /// Its name; dots lead into objects.
     Name(String),
-    /// Its name, and where the labels of its values are.
-    Labelled(LabelledField),
+    /// Its name, where the labels of its values are, and which column shows its value.
+    Described(DescribedField),
 }
 
-/// A field whose values have labels.
+/// A field whose values have labels, or whose value a column shows.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub(crate) struct LabelledField {
+pub(crate) struct DescribedField {
     /// Its name.
     field: String,
     /// Plain path over the inputs of the stage to an object that has, for each value, a label or an object of labels. A cell may
     /// contain a label or the value itself.
-    labels: String,
+    #[serde(default)]
+    labels: Option<String>,
+    /// Header of the column that shows the value of the field, or its label; by default, the review page shows the field of the
+    /// row.
+    #[serde(default)]
+    now: Option<String>,
 }
 
 impl ReviewField {
@@ -66,7 +71,7 @@ impl ReviewField {
     pub(crate) fn field(&self) -> &str {
         match self {
             Self::Name(field) => field,
-            Self::Labelled(labelled) => &labelled.field,
+            Self::Described(described) => &described.field,
         }
     }
 
@@ -74,7 +79,15 @@ impl ReviewField {
     pub(crate) fn labels(&self) -> Option<&str> {
         match self {
             Self::Name(_) => None,
-            Self::Labelled(labelled) => Some(&labelled.labels),
+            Self::Described(described) => described.labels.as_deref(),
+        }
+    }
+
+    /// Returns the header of the column that shows the value.
+    pub(crate) fn now(&self) -> Option<&str> {
+        match self {
+            Self::Name(_) => None,
+            Self::Described(described) => described.now.as_deref(),
         }
     }
 }
@@ -102,7 +115,10 @@ impl Review {
         }
         let columns = sheet.columns.iter().flatten();
         let has = |header: &String| columns.clone().any(|column| column.header == *header);
-        match self.headers().iter().find(|header| !has(header)) {
+        let now = self.fields.values().filter_map(ReviewField::now);
+        let mut headers = self.headers();
+        headers.extend(now.map(str::to_owned));
+        match headers.iter().find(|header| !has(header)) {
             Some(header) => Err(format!(
                 "its review refers to the missing column `{header}`"
             )),
@@ -121,6 +137,34 @@ pub(crate) struct ReviewSheet<'a> {
     pub(crate) name: String,
     /// Its columns.
     pub(crate) review: Review,
+    /// The workbook.
+    pub(crate) workbook: Workbook,
+}
+
+impl ReviewSheet<'_> {
+    /// Returns the sheet and the header of the column whose cells a column offers as choices.
+    pub(crate) fn choices(&self, header: &str) -> Option<(&str, &str)> {
+        let sheets = self.workbook.sheets.iter();
+        let mut columns = sheets
+            .filter(|sheet| sheet.name == self.name)
+            .flat_map(|sheet| sheet.columns.iter().flatten());
+        let column = columns.find(|column| column.header == header)?;
+        let choices = column.options.choices.as_ref()?;
+        Some((&choices.sheet, &choices.column))
+    }
+
+    /// Returns the headers of its columns that a person reads.
+    pub(crate) fn shown(&self) -> Vec<&str> {
+        let named = self.review.headers();
+        let sheets = self.workbook.sheets.iter();
+        let columns = sheets
+            .filter(|sheet| sheet.name == self.name)
+            .flat_map(|sheet| sheet.columns.iter().flatten());
+        columns
+            .map(|column| column.header.as_str())
+            .filter(|header| !named.iter().any(|other| other == header))
+            .collect()
+    }
 }
 
 /// Returns the sheets with columns to fill in that a project declares.
@@ -135,20 +179,68 @@ pub(crate) fn review_sheets(pipeline: &Pipeline) -> Result<Vec<ReviewSheet<'_>>,
                 continue;
             };
             let file = step.workbook.path.as_str();
-            for sheet in Workbook::parse(file, &step.workbook.text)?.sheets {
-                if let Some(review) = sheet.review {
-                    let name = sheet.name;
+            let workbook = Workbook::parse(file, &step.workbook.text)?;
+            for sheet in &workbook.sheets {
+                if let Some(review) = &sheet.review {
                     found.push(ReviewSheet {
                         stage,
                         file,
-                        name,
-                        review,
+                        name: sheet.name.clone(),
+                        review: review.clone(),
+                        workbook: workbook.clone(),
                     });
                 }
             }
         }
     }
     Ok(found)
+}
+
+/// Reads a row of a workbook in a worker. `name` is what people know the file by.
+///
+/// # Errors
+/// As [`read_review`].
+pub(crate) fn read_workbook_row(
+    path: &Path,
+    name: &str,
+    sheet: &str,
+    row: u32,
+) -> Result<Result<SheetRow, XlsxReadError>, Outcome> {
+    let work = Work::XlsxRow {
+        path: path.as_os_str().to_owned(),
+        name: name.to_owned(),
+        sheet: sheet.to_owned(),
+        row,
+    };
+    let cancel = Arc::new(CancelToken::default()).or_within(PROGRAM_TIMEOUT);
+    perform(work, None, &cancel, "", &mut std::io::sink())
+}
+
+/// A column of a sheet as a workbook file declares it.
+pub(crate) struct DeclaredColumn {
+    /// The header.
+    pub(crate) header: String,
+    /// The jq program of a cell.
+    pub(crate) program: String,
+}
+
+/// Returns the columns of a sheet that the workbook of a stage declares; empty if none has such a sheet.
+pub(crate) fn declared_columns(stage: &Stage, sheet: &str) -> Vec<DeclaredColumn> {
+    let workbooks = stage.steps.iter().filter_map(|step| match &step.kind {
+        StepKind::Xlsx(step) => {
+            Workbook::parse(step.workbook.path.as_str(), &step.workbook.text).ok()
+        }
+        _ => None,
+    });
+    let sheets = workbooks.flat_map(|workbook| workbook.sheets);
+    let columns = sheets
+        .filter(|it| it.name == sheet)
+        .filter_map(|it| it.columns);
+    let columns = columns.flatten().map(|column| DeclaredColumn {
+        header: column.header,
+        program: column.cell,
+    });
+    columns.collect()
 }
 
 /// Reads the columns of a sheet from a workbook that a person edited, in a worker. `name` is what people know the file by.

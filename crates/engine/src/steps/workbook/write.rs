@@ -2,26 +2,14 @@
 
 use std::io::{Read, Seek, Write};
 
-use milepost_core::base::in_order::in_order;
-use milepost_core::base::texts::Texts;
-use milepost_core::expr::jq::{EvaluationInput, Evaluator};
+use milepost_core::expr::jq::Evaluator;
 use milepost_core::expr::select::{ReadError, Select};
 use milepost_formats::xlsx::{XlsxError, XlsxInfo, XlsxWriter};
 use serde_json::Value;
 
+use super::chunks::{Feed, RowSources};
 use super::declared::WorkbookError;
-use super::rows::{CompiledWorkbook, ROW, Rows};
-use crate::steps::records::CHUNK;
-
-/// The rows whose cells are computed before they are written, if more need not be.
-const AT_ONCE: usize = 256;
-
-/// Receives the JSON text of one record.
-pub(crate) type EachRecord<'a> = dyn FnMut(&str) -> Result<(), WorkbookError> + 'a;
-
-/// Reads the records that a plain path (second argument) selects from the input or output of a name (first argument), in order.
-pub(crate) type Feed<'a> =
-    dyn FnMut(&str, &str, &mut EachRecord<'_>) -> Result<(), WorkbookError> + 'a;
+use super::rows::CompiledWorkbook;
 
 /// Returns a feed over files; `open` opens the file of an input or output.
 pub fn file_feed<'a, R: Read + 'a>(
@@ -81,8 +69,6 @@ pub fn write_workbook<W: Write + Seek + Send>(
     let mut written = Vec::new();
     for (position, (declared, programs)) in order {
         let name = &declared.name;
-        let bind = || Rows::bind(file, declared, programs, scope, evaluator);
-        let bound = bind()?;
         let refused = |error: XlsxError| match error {
             XlsxError::Sheet { sheet, reason } => WorkbookError::Sheet {
                 file: file.clone(),
@@ -95,7 +81,6 @@ pub fn write_workbook<W: Write + Seek + Send>(
             .sheet_at(position, declared.layout(formulas))
             .map_err(refused)?;
         let figures = declared.named_figures();
-        let (record_bytes, row_count) = bound.at_once();
         let mut number = 0;
         let mut write = |lists: Result<Vec<Vec<Value>>, WorkbookError>| {
             for cells in lists.map_err(|error| error.after(number))? {
@@ -113,43 +98,15 @@ pub fn write_workbook<W: Write + Seek + Send>(
             }
             Ok(())
         };
-        if let (Some(input), Some(stream)) = (&declared.input, &declared.stream) {
-            let enough = record_bytes.max(row_count * ROW).max(CHUNK);
-            in_order(
-                threads,
-                &|| {
-                    let mut bound = bind();
-                    Box::new(move |records: Texts| match &mut bound {
-                        Ok(bound) => {
-                            let inputs: Vec<EvaluationInput<'_>> =
-                                records.iter().map(Into::into).collect();
-                            let rows = bound.of_records(&inputs)?;
-                            bound.cells(rows)
-                        }
-                        Err(error) => Err(error.clone().into()),
-                    })
-                },
-                |give| {
-                    let mut records = Texts::default();
-                    feed(input, stream, &mut |record| {
-                        records.add(record);
-                        if records.length() < enough {
-                            return Ok(());
-                        }
-                        give(std::mem::take(&mut records))
-                    })?;
-                    give(records)
-                },
-                &mut write,
-            )?;
-        } else {
-            let mut bound = bound;
-            let mut rows = programs.rows(scope, evaluator)?.into_iter();
-            while rows.len() > 0 {
-                let some = rows.by_ref().take(row_count.max(AT_ONCE));
-                write(bound.cells(some.collect()))?;
-            }
-        }
+        let sources = RowSources {
+            file,
+            declared,
+            programs,
+            scope,
+            evaluator,
+            threads,
+        };
+        sources.each_chunk(feed, &|rows, found| rows.cells(found), &mut write)?;
         let rows = sheet.finish().map_err(refused)?;
         let sheet = name.clone();
         written.push((position, WrittenSheet { sheet, rows }));

@@ -45,6 +45,13 @@ pub(crate) enum Work {
         sheet: String,
         headers: Vec<String>,
     },
+    /// Reads a row of a workbook: `Result<SheetRow, XlsxReadError>`.
+    XlsxRow {
+        path: OsString,
+        name: String,
+        sheet: String,
+        row: u32,
+    },
     /// Runs a jq program for each input: `Vec<Result<Vec<Value>, String>>`. The values are read apart from the request, each
     /// with the depth that JSON may have.
     Jq {
@@ -119,7 +126,7 @@ impl Work {
                 format!("`pdf_text` of `{name}`")
             }
             Self::Ifc { name, .. } => format!("`ifc` of `{name}`"),
-            Self::Xlsx { name, .. } => format!("reading `{name}`"),
+            Self::Xlsx { name, .. } | Self::XlsxRow { name, .. } => format!("reading `{name}`"),
             Self::Jq { program, .. } | Self::JqStream { program, .. } => {
                 format!("the jq program `{}`", program.name)
             }
@@ -130,7 +137,7 @@ impl Work {
     pub(super) fn default_memory(&self) -> u64 {
         match self {
             Self::PdfCheck { .. } | Self::PdfText { .. } => PDF_MEMORY,
-            Self::Xlsx { .. } => XLSX_MEMORY,
+            Self::Xlsx { .. } | Self::XlsxRow { .. } => XLSX_MEMORY,
             Self::Ifc { .. } | Self::Jq { .. } | Self::JqStream { .. } => 4 << 30,
         }
     }
@@ -145,7 +152,8 @@ impl Work {
             | Self::PdfText { .. }
             | Self::Jq { .. }
             | Self::JqStream { .. }
-            | Self::Xlsx { .. } => 1,
+            | Self::Xlsx { .. }
+            | Self::XlsxRow { .. } => 1,
         }
     }
 
@@ -189,6 +197,16 @@ impl Work {
                 let file = milepost_store::store::read::open(path);
                 let file = file.map_err(|error| input_failure(name, error))?;
                 serde_json::to_string(&xlsx::read_columns(BufReader::new(file), sheet, headers))
+            }
+            Self::XlsxRow {
+                path,
+                name,
+                sheet,
+                row,
+            } => {
+                let file = milepost_store::store::read::open(path);
+                let file = file.map_err(|error| input_failure(name, error))?;
+                serde_json::to_string(&xlsx::read_row(BufReader::new(file), sheet, *row))
             }
             Self::Jq {
                 program,

@@ -13,6 +13,7 @@ use milepost_core::model::call::{Heard, Sent, Spent};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// A line of the file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -223,11 +224,63 @@ pub fn read_all(
     folder: &Path,
     wanted: &dyn Fn(&Sent) -> bool,
 ) -> std::io::Result<(BTreeMap<CallId, CallRecord>, Vec<UnreadableCall>)> {
+    read_files(files(folder)?, wanted, true)
+}
+
+/// The state of a file of calls, to see whether it changed: path, size and time of change.
+pub type CallFileStamp = (PathBuf, u64, SystemTime);
+
+/// Returns the state of the files of calls in a folder.
+///
+/// # Errors
+/// Fails if one cannot be read.
+pub fn stamps(folder: &Path) -> std::io::Result<Vec<CallFileStamp>> {
+    let stamp = |path: PathBuf| {
+        let found = path.metadata()?;
+        Ok((path, found.len(), found.modified()?))
+    };
+    files(folder)?.into_iter().map(stamp).collect()
+}
+
+/// Returns all calls in a folder without the texts of their answers, in the order of runs and numbers, and the records that cannot
+/// be read.
+///
+/// # Errors
+/// Fails if a file cannot be read.
+pub fn read_without_text(folder: &Path) -> std::io::Result<(Vec<CallRecord>, Vec<UnreadableCall>)> {
+    let (all, unreadable) = read_files(files(folder)?, &|_| true, false)?;
+    let all = all.into_values();
+    let calls = all.filter(|call| call.taken_over.is_none()).collect();
+    Ok((calls, unreadable))
+}
+
+/// Returns the calls of a run, without what later runs recorded of them.
+///
+/// # Errors
+/// Fails if the file cannot be read.
+pub fn read_run(folder: &Path, run: &str) -> std::io::Result<Vec<CallRecord>> {
+    let mut paths = files(folder)?;
+    paths.retain(|path| path.file_stem().is_some_and(|stem| stem == run));
+    let (calls, _) = read_files(paths, &|_| true, true)?;
+    Ok(calls.into_values().collect())
+}
+
+fn read_files(
+    paths: Vec<PathBuf>,
+    wanted: &dyn Fn(&Sent) -> bool,
+    keeps_text: bool,
+) -> std::io::Result<(BTreeMap<CallId, CallRecord>, Vec<UnreadableCall>)> {
+    let kept = |mut heard: Box<Heard>| {
+        if !keeps_text {
+            (heard.text, heard.structured) = (None, None);
+        }
+        *heard
+    };
     let mut calls: BTreeMap<CallId, CallRecord> = BTreeMap::new();
     let mut unreadable = Vec::new();
     // A later run's name may stand before an earlier one's, if the clock was set: what runs say of others comes last.
     let (mut taken, mut late) = (Vec::new(), Vec::new());
-    for path in files(folder)? {
+    for path in paths {
         let run = path.file_stem().unwrap_or_default();
         let run = run.to_string_lossy().into_owned();
         let which = |number| CallId {
@@ -255,12 +308,12 @@ pub fn read_all(
                 }
                 Ok(CallLine::Heard(number, _, heard)) => {
                     if let Some(call) = calls.get_mut(&which(number)) {
-                        call.heard = Some(*heard);
+                        call.heard = Some(kept(heard));
                     }
                     continue;
                 }
                 Ok(CallLine::HeardLate(earlier, _, heard)) => {
-                    late.push((earlier, *heard));
+                    late.push((earlier, kept(heard)));
                     continue;
                 }
                 Ok(CallLine::Used(number)) => {
@@ -327,13 +380,12 @@ pub enum SpentError {
 pub fn spent(layout: &Layout, but: &str) -> Result<Spent, SpentError> {
     let folder = layout.calls();
     let (calls, unreadable) =
-        read_all(&folder, &|_| true).map_err(|source| SpentError::Read { folder, source })?;
+        read_without_text(&folder).map_err(|source| SpentError::Read { folder, source })?;
     if let Some(first) = unreadable.into_iter().next() {
         return Err(SpentError::Unreadable(first));
     }
-    let counts = |call: &&CallRecord| call.taken_over.is_none() && call.run != but;
     let mut spent = Spent::default();
-    for call in calls.values().filter(counts) {
+    for call in calls.iter().filter(|call| call.run != but) {
         spent += Spent::of(&call.sent, call.heard.as_ref());
     }
     Ok(spent)
@@ -347,13 +399,18 @@ pub fn spent(layout: &Layout, but: &str) -> Result<Spent, SpentError> {
 pub fn spent_by_stage(
     layout: &Layout,
 ) -> std::io::Result<(BTreeMap<String, Spent>, Vec<UnreadableCall>)> {
+    let (calls, unreadable) = read_without_text(&layout.calls())?;
+    Ok((by_stage(&calls), unreadable))
+}
+
+/// Returns the cost of calls by stage. A call without a response counts with the reserved amount.
+pub fn by_stage(calls: &[CallRecord]) -> BTreeMap<String, Spent> {
     let mut stages: BTreeMap<String, Spent> = BTreeMap::new();
-    let (calls, unreadable) = read_all(&layout.calls(), &|_| true)?;
-    for call in calls.values().filter(|call| call.taken_over.is_none()) {
+    for call in calls {
         *stages.entry(call.sent.stage.clone()).or_default() +=
             Spent::of(&call.sent, call.heard.as_ref());
     }
-    Ok((stages, unreadable))
+    stages
 }
 
 #[cfg(test)]

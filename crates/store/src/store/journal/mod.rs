@@ -1,11 +1,15 @@
 //! The journal: JSON lines in segments, each line with the digest of the line before.
 
+mod filter;
+mod follow;
 mod head;
 mod read;
 mod write;
 
+pub use filter::read_with;
+pub use follow::{Cursor, NoPosition, Position};
 pub use head::{HeadFile, JournalHead, read_head};
-pub use read::{JournalPlace, Tail, read_all, read_last_segment, segments};
+pub use read::{JournalPlace, Tail, latest, read_all, read_last_segment, segments};
 pub use write::{Journal, OpenedJournal, TornTail};
 
 use super::disk::DiskError;
@@ -45,6 +49,17 @@ pub enum JournalError {
     Missing {
         /// The segment.
         path: PathBuf,
+    },
+    /// No record ends at the place that a reader continues from.
+    #[error(
+        "no record of {path} ends at {position}: the journal was moved away or replaced in the meantime. \
+         Start again at its end"
+    )]
+    Gone {
+        /// The segment.
+        path: PathBuf,
+        /// The place.
+        position: Position,
     },
     /// A record has a kind that this program does not know.
     #[error("{place}: `{kind}` is written by a newer Milepost: update milepost")]

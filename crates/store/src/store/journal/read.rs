@@ -1,11 +1,12 @@
 //! Reads the journal and checks the chain of its digests. Nothing is changed.
 
-use super::JournalError;
+use super::{JournalError, Position};
 use crate::store::layout::Layout;
 use crate::store::read;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::event::{Event, Record};
 use serde::Deserialize;
+use std::collections::VecDeque;
 use std::fmt;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -46,6 +47,16 @@ pub struct Tail {
     pub last: Option<Digest>,
 }
 
+impl Tail {
+    /// Returns the place after the last complete line.
+    pub fn end(&self) -> Position {
+        Position {
+            segment: self.segment.max(1),
+            offset: self.size,
+        }
+    }
+}
+
 /// Returns the numbers of the segments in order.
 pub fn segments(layout: &Layout) -> Result<Vec<u64>, JournalError> {
     let folder = layout.journal();
@@ -83,7 +94,7 @@ pub fn read_last_segment(layout: &Layout) -> Result<(Vec<Record>, Tail), Journal
     let prev = if last > 1 {
         let path = layout.segment(last - 1);
         match last_line(&path) {
-            Ok(line) => line,
+            Ok(digest) => digest,
             Err(cause) if cause.kind() == ErrorKind::NotFound => {
                 return Err(JournalError::Missing { path });
             }
@@ -96,6 +107,39 @@ pub fn read_last_segment(layout: &Layout) -> Result<(Vec<Record>, Tail), Journal
         records.push(record);
     })?;
     Ok((records, tail))
+}
+
+/// The bytes of a segment that are searched for its latest records.
+const LATEST_BYTES: u64 = 1 << 20;
+
+/// Returns the latest records over all segments, oldest first, without checking their chain. Of each segment, only the end is read, so
+/// there may be fewer than `most`. A line that cannot be read is skipped.
+pub fn latest(layout: &Layout, most: usize) -> Result<Vec<Record>, JournalError> {
+    let mut latest = VecDeque::new();
+    for number in segments(layout)?.into_iter().rev() {
+        let path = layout.segment(number);
+        let end = end_of(&path, LATEST_BYTES);
+        let end = end.map_err(|source| JournalError::Read { path, source })?;
+        for line in end.split(|byte| *byte == b'\n').rev() {
+            if latest.len() == most {
+                return Ok(latest.into());
+            }
+            if let Ok(record) = serde_json::from_slice(line) {
+                latest.push_front(record);
+            }
+        }
+    }
+    Ok(latest.into())
+}
+
+/// Returns the last bytes of a file.
+fn end_of(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    let mut file = read::open(path)?;
+    let start = file.metadata()?.len().saturating_sub(most);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Passes every record to the caller in order, and checks the chain through all segments. Records before a break are passed too.
@@ -228,7 +272,12 @@ fn tail(
 }
 
 /// Why a record cannot stand where it does.
-fn misfit(record: &Record, segment: u64, line: u64, last: Option<&Digest>) -> Option<String> {
+pub(super) fn misfit(
+    record: &Record,
+    segment: u64,
+    line: u64,
+    last: Option<&Digest>,
+) -> Option<String> {
     if record.prev.as_ref() != last {
         let show = |digest: Option<&Digest>| digest.map_or("nothing".to_owned(), Digest::short);
         return Some(format!(
@@ -249,12 +298,13 @@ fn misfit(record: &Record, segment: u64, line: u64, last: Option<&Digest>) -> Op
     }
 }
 
-enum Unread {
+/// Why a line is not a record.
+pub(super) enum Unread {
     NoRecord(String),
     Newer(String),
 }
 
-fn record(text: &[u8]) -> Result<Record, Unread> {
+pub(super) fn record(text: &[u8]) -> Result<Record, Unread> {
     serde_json::from_slice(text).map_err(|problem| match unknown_kind(text) {
         Some(kind) => Unread::Newer(kind),
         None => Unread::NoRecord(format!("no record of Milepost: {problem}")),
@@ -275,22 +325,31 @@ fn unknown_kind(text: &[u8]) -> Option<String> {
 
 /// The digest of the last line of a whole segment, read from its end.
 fn last_line(path: &Path) -> std::io::Result<Option<Digest>> {
+    let size = read::open(path)?.metadata()?.len();
+    let line = line_before(path, size)?;
+    Ok(line.map(|line| Digest::of(line.strip_suffix(b"\n").unwrap_or(&line))))
+}
+
+/// Returns the line that ends at an offset, with its line break if it has one; `None` if nothing but a line break is before the offset.
+///
+/// # Errors
+/// `UnexpectedEof` if the file is shorter.
+pub(super) fn line_before(path: &Path, end: u64) -> std::io::Result<Option<Vec<u8>>> {
     let mut file = read::open(path)?;
-    let size = file.metadata()?.len();
     let mut chunk = 1_u64 << 16;
     loop {
-        chunk = chunk.min(size);
-        file.seek(SeekFrom::Start(size - chunk))?;
-        let mut bytes = Vec::new();
-        (&mut file).take(chunk).read_to_end(&mut bytes)?;
+        chunk = chunk.min(end);
+        file.seek(SeekFrom::Start(end - chunk))?;
+        let mut bytes = vec![0; usize::try_from(chunk).unwrap_or(usize::MAX)];
+        file.read_exact(&mut bytes)?;
         let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
         if text.is_empty() {
             return Ok(None);
         }
         match text.iter().rposition(|byte| *byte == b'\n') {
-            Some(end) => return Ok(Some(Digest::of(&text[end + 1..]))),
-            None if chunk == size => return Ok(Some(Digest::of(text))),
-            None => chunk *= 4,
+            Some(before) => return Ok(Some(bytes.split_off(before + 1))),
+            None if chunk == end => return Ok(Some(bytes)),
+            None => chunk = chunk.saturating_mul(4),
         }
     }
 }

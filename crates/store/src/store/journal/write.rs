@@ -7,6 +7,7 @@ use crate::store::disk::{Disk, DiskFile};
 use crate::store::layout::Layout;
 use milepost_core::base::clock::Clock;
 use milepost_core::base::digest::Digest;
+use milepost_core::model::approval::ApprovedStage;
 use milepost_core::model::event::{Event, EventType, Record};
 use milepost_core::model::forced::Forced;
 use std::collections::{BTreeMap, BTreeSet};
@@ -235,12 +236,14 @@ impl Journal {
         &mut self,
         checkpoints: BTreeMap<String, Digest>,
         forced: Vec<Forced>,
+        approvals: BTreeMap<String, ApprovedStage>,
     ) -> Result<(), JournalError> {
         self.flush()?;
         let event = Event::Sealed {
             segment: self.segment,
             checkpoints,
             forced,
+            approvals,
         };
         let summary = format!("segment {} is sealed", self.segment);
         let record = self.record(EventType::Complete, "milepost", event, summary, Vec::new());

@@ -3,10 +3,12 @@
 //! A page has at most 1,000 outputs, in natural order of the keys of batches. Pages keep their bounds, so that one change rewrites
 //! one page. The digest of a manifest is that of its pages together: `cat manifests/STAGE/page_*.sha256 | sha256sum`.
 
+mod keys;
 mod page;
 mod paging;
 mod text;
 
+pub use keys::keys;
 pub use text::{ManifestError, PAGE_LINES};
 
 use super::disk::Disk;

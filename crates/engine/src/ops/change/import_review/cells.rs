@@ -1,71 +1,14 @@
 //! Turns the cells that a person filled in into rows of corrections, and refuses what they cannot be.
 
-use super::{Correction, Defaults};
+use crate::ops::change::corrections::{Correction, Labels, Targets, value_of};
 use crate::run::ReviewSheet;
-use milepost_core::expr::place::nearest;
-use milepost_formats::xlsx::{CellValue, SheetColumns, folded};
-use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use milepost_formats::xlsx::{CellValue, SheetColumns};
+use std::collections::BTreeMap;
 
-/// The values of a field by their labels, folded.
-#[derive(Debug, Default)]
-pub(super) struct Labels {
-    values: BTreeMap<String, BTreeSet<String>>,
-    /// Labels and values as they are written.
-    known: Vec<String>,
-}
-
-impl Labels {
-    /// Collects the labels of an object: each value has a label or an object of labels.
-    pub(super) fn of(declared: &Value) -> Self {
-        let mut found = Self::default();
-        for (value, labels) in declared.as_object().into_iter().flatten() {
-            found.add(value, value);
-            match labels {
-                Value::String(label) => found.add(label, value),
-                Value::Object(labels) => {
-                    let labels = labels.values().filter_map(Value::as_str);
-                    labels.for_each(|label| found.add(label, value));
-                }
-                _ => {}
-            }
-        }
-        found
-    }
-
-    fn add(&mut self, label: &str, value: &str) {
-        let values = self.values.entry(folded(label)).or_default();
-        values.insert(value.to_owned());
-        self.known.push(label.to_owned());
-    }
-
-    /// Returns the value that a label or value means.
-    fn value(&self, text: &str, field: &str) -> Result<String, String> {
-        let values = self.values.get(&folded(text));
-        let values: Vec<&str> = values.into_iter().flatten().map(String::as_str).collect();
-        match values.as_slice() {
-            [one] => Ok((*one).to_owned()),
-            [] => {
-                let near = nearest(text, self.known.iter().map(String::as_str));
-                let hint =
-                    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-                Err(format!(
-                    "expected a value of `{field}`, found `{text}`{hint}"
-                ))
-            }
-            _ if values.contains(&text) => Ok(text.to_owned()),
-            many => Err(format!(
-                "`{text}` is the label of {}: write one of them",
-                many.join(" and ")
-            )),
-        }
-    }
-}
-
-/// The columns of the table of corrections that name records.
-pub(super) struct Targets {
-    pub(super) key: String,
-    pub(super) shared_key: Option<String>,
+/// What rows take that do not say it.
+pub(super) struct Defaults<'a> {
+    pub(super) who: &'a str,
+    pub(super) why: Option<&'a str>,
 }
 
 /// Returns the corrections in a sheet, and what is wrong with its cells. `labels` are those of fields by their headers.
@@ -178,11 +121,7 @@ impl Row<'_> {
             let Some(text) = self.text(Some(header), &mut problems) else {
                 continue;
             };
-            let value = match labels.get(header) {
-                Some(labels) => labels.value(&text, field),
-                None => number_with_point(text),
-            };
-            match value {
+            match value_of(labels.get(header), text, field) {
                 Ok(value) => values.push((cell, field.to_owned(), value)),
                 Err(why) => problems.push(format!("{cell}: {why}")),
             }
@@ -222,15 +161,4 @@ fn text_of(cell: &CellValue) -> Result<Option<String>, String> {
             );
         }
     }))
-}
-
-/// Refuses a number that is written as text with a comma: it can be a decimal or a thousands separator.
-fn number_with_point(text: String) -> Result<String, String> {
-    let is_number = |text: &str| text.parse::<f64>().is_ok();
-    if text.contains(',') && is_number(&text.replace(',', "")) {
-        return Err(format!(
-            "expected a number, found the text `{text}`: write it with a decimal point"
-        ));
-    }
-    Ok(text)
 }

@@ -4,7 +4,9 @@ use super::findings::{Checked, Finding, Severity, Verified};
 use crate::ops::project::open_project::OpenProject;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
+use milepost_core::model::approval::Approval;
 use milepost_core::model::record::Override;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// An audit in progress.
@@ -13,6 +15,7 @@ pub(super) struct Audit<'a> {
     pub(super) findings: Vec<Finding>,
     pub(super) checked: Checked,
     pub(super) overrides: Vec<Override>,
+    pub(super) approvals: BTreeMap<String, Approval>,
     pub(super) head: Option<Digest>,
 }
 
@@ -52,6 +55,7 @@ impl Audit<'_> {
             findings: self.findings,
             checked: self.checked,
             overrides: self.overrides,
+            approvals: self.approvals,
             head: self.head,
             deep,
         }

@@ -1,8 +1,10 @@
 //! The result of an audit: what was found, and what was checked.
 
 use milepost_core::base::digest::Digest;
+use milepost_core::model::approval::Approval;
 use milepost_core::model::record::Override;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The result of an audit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -15,6 +17,9 @@ pub struct Verified {
     /// Outputs that were modified by hand and accepted: their digests match the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Override>,
+    /// The last approval of each stage that a person approved, as the journal records it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub approvals: BTreeMap<String, Approval>,
     /// The digest of the last record of the journal. Kept elsewhere, it shows later that nothing before it was rewritten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Digest>,

@@ -6,6 +6,7 @@ use super::findings::Severity;
 use crate::ops::project::error::OpsError;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
+use milepost_core::model::approval::Approval;
 use milepost_core::model::batched::CallId;
 use milepost_core::model::event::Event;
 use milepost_core::model::state::{StageState, State};
@@ -22,6 +23,8 @@ pub(super) struct Journaled {
     pub(super) calls: Vec<JournaledCall>,
     /// The stages that the last segment mentions, as they were when it began: as their manifests say.
     sealed: BTreeMap<String, StageState>,
+    /// Approvals that do not match their own digests: the stage and the message.
+    untrue: Vec<(String, String)>,
     /// True if the last record is the end of a run.
     is_ended: bool,
     /// True if it cannot be read to its end, or its records contradict each other.
@@ -58,6 +61,17 @@ impl Audit<'_> {
                     read.sealed = unsealed.iter().filter_map(known).collect();
                 }
                 return;
+            }
+            if let Event::Approved {
+                stage,
+                facts,
+                batches,
+                ..
+            } = &record.event
+                && *facts != Approval::digest(batches)
+            {
+                let message = format!("{place}: the digest of the approved batches is wrong");
+                read.untrue.push((stage.clone(), message));
             }
             if let Event::Called {
                 number,
@@ -132,6 +146,24 @@ impl Audit<'_> {
                 None,
                 "the last record of the journal is incomplete, because the run was killed while writing it: the next run removes it".to_owned(),
             );
+        }
+    }
+
+    /// Lists the approvals, and compares those that a new segment of the journal begins with to the records of the segments before.
+    pub(super) fn approvals(&mut self, recorded: &Journaled, present: &State) {
+        for (stage, message) in &recorded.untrue {
+            let message = message.clone();
+            self.add(Severity::Altered, Some(stage), None, None, message);
+        }
+        for (stage, approved) in &present.approvals {
+            let journaled = recorded.state.approvals.get(stage);
+            let is_same = journaled.is_some_and(|one| one.approval == approved.approval);
+            if !is_same && !recorded.is_broken {
+                let message = "its approval is not the one that the journal records".to_owned();
+                self.add(Severity::Altered, Some(stage), None, None, message);
+            }
+            let approval = approved.approval.clone();
+            self.approvals.insert(stage.clone(), approval);
         }
     }
 

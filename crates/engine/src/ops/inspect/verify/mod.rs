@@ -15,6 +15,7 @@ use crate::ops::project::open::open;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
 use audit::Audit;
+use std::collections::BTreeMap;
 
 /// Compares all files with their records; with `deep`, checks all outputs again. Nothing is written.
 ///
@@ -27,6 +28,7 @@ pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
         findings: Vec::new(),
         checked: Checked::default(),
         overrides: Vec::new(),
+        approvals: BTreeMap::new(),
         head: None,
     };
     let recorded = audit.journal()?;
@@ -52,6 +54,7 @@ pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
         audit.note(None, None, message);
     }
     audit.manifests(&recorded, &present.state)?;
+    audit.approvals(&recorded, &present.state);
     for (name, known) in &present.state.stages {
         audit.accepted(name, known);
         audit.files(name, known);

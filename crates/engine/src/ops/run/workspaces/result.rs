@@ -210,6 +210,9 @@ fn reason(report: &Report) -> Option<String> {
         if let Some(why) = &stage.held {
             return Some(format!("{name}: {why}"));
         }
+        if let Some(approval) = &stage.approval {
+            return Some(format!("{name}: waiting for approval by {}", approval.by));
+        }
         if let Some(awaits) = &stage.awaits {
             let agents = awaits.agents.join("`, `");
             return Some(format!("{name}: waiting for agent `{agents}`"));

@@ -127,7 +127,10 @@ pub fn again(path: &Path, key: Digest, files: &Files, cache: &StatCache) -> Opti
         drop(sender);
         is_whole
     });
-    let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    // The threads name files in any order.
+    all.touched.sort_unstable();
+    all.differing.sort_unstable();
     (is_whole && !differs.into_inner()).then_some(all)
 }
 

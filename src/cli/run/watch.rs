@@ -1,10 +1,10 @@
 //! `watch`: prints the events of a watch, and runs when it is due, until Ctrl-C.
 
-use super::failure;
-use super::print::Printer;
 use super::progress::RunProgress;
-use super::run_flags::WatchFlags;
-use super::signals::{self, INTERRUPTED, STOPPING};
+use crate::cli::failure;
+use crate::cli::print::Printer;
+use crate::cli::run_flags::WatchFlags;
+use crate::cli::signals::{self, INTERRUPTED, STOPPING};
 use crate::view;
 use crate::view::text::invocation::Invocation;
 use crate::watch::{Notify, Pace, Unresolved, WatchAction, WatchEvent, WatchSettings, Watcher};
@@ -54,6 +54,7 @@ pub(crate) fn watch(
         stop: Arc::new(StopFlag::new()),
         is_running: Arc::default(),
         only_free,
+        verbose: flags.verbose,
         noted: RefCell::default(),
     };
     watch.hear_signals(notify);
@@ -69,6 +70,8 @@ struct WatchPrinter<'a> {
     is_running: Arc<AtomicBool>,
     /// True if paid agents are not called.
     only_free: bool,
+    /// True if commands and their output are shown.
+    verbose: bool,
     /// Notes about stored values that were printed.
     noted: RefCell<Vec<StoredNote>>,
 }
@@ -113,8 +116,8 @@ impl WatchPrinter<'_> {
 
     /// Runs what is due, and returns the exit code that the run alone would have.
     fn run(&self, watcher: &mut Watcher) -> Option<u8> {
-        let mut progress =
-            RunProgress::new(self.printer, self.invocation).without(self.noted.take());
+        let progress = RunProgress::new(self.printer, self.invocation).without(self.noted.take());
+        let mut progress = progress.verbose(self.verbose);
         self.is_running.store(true, Ordering::Relaxed);
         let ended = watcher.run(&mut progress, &self.stop);
         self.is_running.store(false, Ordering::Relaxed);

@@ -1,8 +1,8 @@
 //! `run --workspaces`: runs one workspace after another, and prints a summary.
 
-use super::print::Printer;
 use super::progress::RunProgress;
-use super::signals;
+use crate::cli::print::Printer;
+use crate::cli::signals;
 use crate::view;
 use crate::view::text::invocation::Invocation;
 use crate::view::text::words::shell_word;
@@ -22,6 +22,7 @@ pub(crate) fn run(
     options: &RunOptions,
     file: &Path,
     dry: bool,
+    verbose: bool,
     invocation: &Invocation,
 ) -> Result<u8, OpsError> {
     let entries = entries(request, file)?;
@@ -43,7 +44,7 @@ pub(crate) fn run(
             milepost: format!("{} --workspace {workspace}", invocation.milepost),
             ..invocation.clone()
         };
-        let mut progress = RunProgress::new(printer, &of_entry);
+        let mut progress = RunProgress::new(printer, &of_entry).verbose(verbose);
         // The budget is for all entries together.
         let own = RunOptions {
             budget_usd: options.budget_usd.map(|budget| budget.less(spent)),

@@ -1,12 +1,13 @@
 //! The table of corrections: what it has already, what it may have, and adding rows to it.
 
-use super::Correction;
+use super::{Correction, Destination};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::FilePath;
 use milepost_core::expr::scope::{append_rows, header, lines, parse};
 use milepost_core::model::stage::Input;
+use milepost_store::check::schema::Violation;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::read;
 use serde_json::{Map, Value};
@@ -15,10 +16,23 @@ use std::collections::BTreeMap;
 /// The columns beside those that name records.
 const COLUMNS: [&str; 4] = ["field", "value", "who", "why"];
 
+/// The most bytes that are hashed to find out which rows are new.
+const HASHED: usize = 64 << 20;
+
+/// The cells of a row.
+pub(crate) struct TableCells<'a>(&'a Row);
+
+impl TableCells<'_> {
+    /// Returns the text in a column; empty if there is none.
+    pub(crate) fn text(&self, column: &str) -> String {
+        self.0.text(column)
+    }
+}
+
 /// The table of corrections.
-pub(super) struct Table<'a> {
+pub(crate) struct Table<'a> {
     /// The path, as people know it.
-    pub(super) path: FilePath,
+    pub(crate) path: FilePath,
     input: &'a Input,
     /// The content; empty if there is no file.
     text: String,
@@ -37,11 +51,11 @@ impl<'a> Table<'a> {
     ///
     /// # Errors
     /// When the file cannot be read, or is not what is declared.
-    pub(super) fn read(
+    pub(crate) fn read(
         opened: &OpenProject,
-        input: &'a Input,
-        path: FilePath,
+        destination: &Destination<'a>,
     ) -> Result<Self, OpsError> {
+        let (input, path) = (destination.input, destination.path.clone());
         let reading = input.reading(&path);
         let declared = input.columns.as_ref();
         let declared = declared.map(|columns| columns.names().map(str::to_owned).collect());
@@ -94,7 +108,7 @@ impl<'a> Table<'a> {
     ///
     /// # Errors
     /// When neither the declaration nor the file names columns, or one is missing.
-    pub(super) fn key(&self) -> Result<String, OpsError> {
+    pub(crate) fn key(&self) -> Result<String, OpsError> {
         let has_all = COLUMNS
             .iter()
             .all(|name| self.columns.iter().any(|column| column == name));
@@ -110,7 +124,7 @@ impl<'a> Table<'a> {
 
     /// Returns the corrections that are new, and those that the table has. Those that contradict the table or each other are
     /// problems.
-    pub(super) fn sort(
+    pub(crate) fn sort(
         &self,
         corrections: Vec<Correction>,
         problems: &mut Vec<String>,
@@ -155,28 +169,13 @@ impl<'a> Table<'a> {
     ///
     /// # Errors
     /// When the schema is wrong.
-    pub(super) fn check(
+    pub(crate) fn check(
         &self,
         added: &[Correction],
         problems: &mut Vec<String>,
     ) -> Result<(), OpsError> {
-        let Some(schema) = &self.input.schema else {
-            return Ok(());
-        };
-        let schema = Schemas::default().get(schema);
-        let schema = schema.map_err(|error| OpsError::World(error.to_string()))?;
         for correction in added {
-            let cells = cells_of(correction);
-            let value = |column: &String| match cells.get(column.as_str()) {
-                Some(cell) if !cell.is_empty() => Value::from(cell.as_str()),
-                _ => Value::Null,
-            };
-            let row = self
-                .columns
-                .iter()
-                .map(|column| (column.clone(), value(column)));
-            let row = Value::Object(row.collect());
-            for violation in schema.violations(&row, "", 5) {
+            for violation in self.violations(&cells_of(correction))? {
                 let column = violation.pointer.trim_start_matches('/');
                 let cell = if column == correction.column {
                     &correction.target_cell
@@ -195,8 +194,81 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
+    /// Returns true if a row that names records by this column may correct the field.
+    ///
+    /// # Errors
+    /// When the schema is wrong.
+    pub(crate) fn takes(&self, field: &str, column: &str) -> Result<bool, OpsError> {
+        let cells = [(column, "-"), ("field", field), ("who", "-"), ("why", "-")];
+        let cells = cells.map(|(column, cell)| (column, cell.to_owned()));
+        let violations = self.violations(&BTreeMap::from(cells))?;
+        Ok(violations.iter().all(|found| found.pointer != "/field"))
+    }
+
+    /// Returns what the schema of the table forbids in a row.
+    fn violations(&self, cells: &BTreeMap<&str, String>) -> Result<Vec<Violation>, OpsError> {
+        let Some(schema) = &self.input.schema else {
+            return Ok(Vec::new());
+        };
+        let schema = Schemas::default().get(schema);
+        let schema = schema.map_err(|error| OpsError::World(error.to_string()))?;
+        let value = |column: &String| match cells.get(column.as_str()) {
+            Some(cell) if !cell.is_empty() => Value::from(cell.as_str()),
+            _ => Value::Null,
+        };
+        let row = self
+            .columns
+            .iter()
+            .map(|column| (column.clone(), value(column)));
+        Ok(schema.violations(&Value::Object(row.collect()), "", 5))
+    }
+
+    /// Passes each row to `take`: its line, the column that names records with its value, and its cells by their columns.
+    pub(crate) fn each_row(&self, take: &mut dyn FnMut(u64, (&str, String), &TableCells<'_>)) {
+        for row in &self.rows {
+            let cells = TableCells(row);
+            let names = self.columns.iter().map(String::as_str);
+            let names = names.filter(|column| !COLUMNS.contains(column));
+            for column in names {
+                let target = cells.text(column);
+                if !target.is_empty() {
+                    take(row.line, (column, target), &cells);
+                }
+            }
+        }
+    }
+
+    /// Returns how many rows the file has more than when it had this digest; `None` if its earlier rows are not the same. Without a
+    /// digest, there was no file.
+    pub(crate) fn rows_since(&self, digest: Option<Digest>) -> Option<u64> {
+        let Some(digest) = digest else {
+            return Some(self.rows.len() as u64);
+        };
+        let mut starts = vec![0];
+        starts.extend(self.text.match_indices('\n').map(|(at, _)| at + 1));
+        let ends = self.rows.iter().filter_map(|row| {
+            let line = usize::try_from(row.line).ok()?;
+            starts.get(line.checked_sub(1)?).copied()
+        });
+        let mut ends: Vec<usize> = ends.collect();
+        ends.push(self.text.len());
+        let mut hashed = 0;
+        for (since, end) in ends.into_iter().rev().enumerate() {
+            let text = &self.text[..end];
+            let bare = text.trim_end_matches(['\r', '\n']);
+            if Digest::of(text) == digest || Digest::of(bare) == digest {
+                return Some(since as u64);
+            }
+            hashed += end;
+            if hashed > HASHED {
+                break;
+            }
+        }
+        None
+    }
+
     /// Returns the digest of the file; `None` if there is no file.
-    pub(super) fn digest(&self) -> Option<Digest> {
+    pub(crate) fn digest(&self) -> Option<Digest> {
         (!self.text.is_empty()).then(|| Digest::of(&self.text))
     }
 
@@ -204,7 +276,7 @@ impl<'a> Table<'a> {
     ///
     /// # Errors
     /// When the disk fails.
-    pub(super) fn add(
+    pub(crate) fn add(
         &self,
         opened: &OpenProject,
         added: &[Correction],

@@ -1,17 +1,16 @@
 //! Prints the progress of a run: bars on a terminal, lines elsewhere, only problems with `--quiet`.
 
-use super::print::Printer;
+use crate::cli::print::Printer;
 use crate::view;
+use crate::view::run::bars::{RunBar, StageBar};
 use crate::view::run::notice;
 use crate::view::text::collisions;
 use crate::view::text::invocation::Invocation;
-use crate::view::text::words::{seconds, some_of};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
-use milepost_core::base::visible::visible;
-use milepost_core::model::call::Spent;
 use milepost_core::model::choice::StoredNote;
-use milepost_engine::ops::run::{Notice, Observer, Stopwatch};
+use milepost_engine::ops::run::{ExpectedStage, Notice, Observer, Stopwatch};
 use std::fmt::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The shortest time between two progress lines of a stage.
@@ -22,17 +21,26 @@ pub(crate) struct RunProgress {
     printer: Printer,
     invocation: Invocation,
     noted: Vec<StoredNote>,
+    /// True if commands and their output are shown.
+    verbose: bool,
+    run: Drawn<RunBar>,
+    since: Stopwatch,
+    /// The bar of the whole run.
+    total: Option<ProgressBar>,
     stage: Option<StageProgress>,
+    /// The current stage with the time since it started, for the bar of the run.
+    current: Drawn<Option<CurrentStage>>,
 }
+
+/// What a bar shows. Its terminal draws it again and again.
+type Drawn<T> = Arc<Mutex<T>>;
+
+/// The bar of the current stage, with its start.
+type CurrentStage = (Drawn<StageBar>, Stopwatch);
 
 /// The current stage.
 struct StageProgress {
-    name: String,
-    will: u64,
-    done: u64,
-    failed: u64,
-    spent: Spent,
-    running: Vec<String>,
+    shown: Drawn<StageBar>,
     since: Stopwatch,
     said: Stopwatch,
     bar: Option<ProgressBar>,
@@ -45,8 +53,19 @@ impl RunProgress {
             printer: printer.clone(),
             invocation: invocation.clone(),
             noted: Vec::new(),
+            verbose: false,
+            run: Drawn::default(),
+            since: Stopwatch::start(),
+            total: None,
             stage: None,
+            current: Drawn::default(),
         }
+    }
+
+    /// Also shows the commands of batches, and what they print.
+    pub(crate) fn verbose(mut self, verbose: bool) -> Self {
+        self.verbose = verbose;
+        self
     }
 
     /// Leaves out notes about stored values that were printed before.
@@ -63,6 +82,7 @@ impl RunProgress {
     /// Removes the bars: the summary repeats what they showed.
     pub(crate) fn end(&mut self) {
         self.stage = None;
+        self.total = None;
         if let Some(bars) = self.printer.screen.bars() {
             // Nothing is lost if the terminal cannot be cleared.
             let _ = bars.clear();
@@ -75,89 +95,110 @@ impl RunProgress {
         }
     }
 
-    fn begin(&mut self, name: String, batches: u64, will: u64, about: Option<&str>) {
+    /// Draws the bar of the whole run, below those of its stages.
+    fn begin_run(&mut self, stages: Vec<ExpectedStage>) {
+        let is_drawn = stages.len() > 1;
+        *lock(&self.run) = RunBar { stages, ended: 0 };
+        if let Some(bars) = self.printer.screen.bars().filter(|_| is_drawn) {
+            let (style, since) = (self.printer.err, self.since);
+            let (run, current) = (Arc::clone(&self.run), Arc::clone(&self.current));
+            let line = move |_: usize| {
+                let current = lock(&current).clone();
+                let stage = current.map(|(shown, since)| (lock(&shown).clone(), since.elapsed()));
+                let stage = stage.as_ref().map(|(shown, elapsed)| (shown, *elapsed));
+                lock(&run).line(style, columns(), since.elapsed(), stage)
+            };
+            self.total = Some(drawn(bars.add(ProgressBar::new_spinner()), line));
+        }
+    }
+
+    fn begin(&mut self, bar: StageBar, batches: u64) {
         let bars = self.printer.screen.bars().cloned();
         if bars.is_none() {
+            let about = Some(bar.about.as_str()).filter(|about| !about.is_empty());
             self.line(&notice::started(
                 self.printer.err,
-                &name,
+                &bar.name,
                 batches,
-                will,
+                bar.will,
                 about,
             ));
         }
+        let since = Stopwatch::start();
+        let shown = Arc::new(Mutex::new(bar));
+        *lock(&self.current) = Some((Arc::clone(&shown), since));
         let bar = bars.map(|bars| {
-            let bar = bars.add(bar(will, self.printer.err.on));
-            bar.set_prefix(name.clone());
-            bar.set_message(visible(about.unwrap_or_default()).into_owned());
-            bar.enable_steady_tick(Duration::from_millis(100));
-            bar
+            let (style, of_line) = (self.printer.err, Arc::clone(&shown));
+            let line = move |tick: usize| {
+                let spinner = SPINNER[tick % SPINNER.len()];
+                lock(&of_line).line(style, columns(), since.elapsed(), spinner)
+            };
+            let bar = ProgressBar::new_spinner();
+            let bar = match &self.total {
+                Some(total) => bars.insert_before(total, bar),
+                None => bars.add(bar),
+            };
+            drawn(bar, line)
         });
         self.stage = Some(StageProgress {
-            name,
-            will,
-            done: 0,
-            failed: 0,
-            spent: Spent::default(),
-            running: Vec::new(),
-            since: Stopwatch::start(),
-            said: Stopwatch::start(),
+            shown,
+            since,
+            said: since,
             bar,
         });
+    }
+
+    /// Changes what is shown of the current stage.
+    fn change(&self, change: impl FnOnce(&mut StageBar)) {
+        if let Some(stage) = &self.stage {
+            change(&mut lock(&stage.shown));
+        }
     }
 
     /// Counts a batch of the current stage that ended.
     fn over(&mut self, batch: &str, failed: bool) {
         let err = self.printer.err;
+        let elapsed = self.stage.as_ref().map(|stage| stage.since.elapsed());
+        self.change(|shown| {
+            shown.done += 1;
+            shown.last = elapsed.unwrap_or_default();
+            shown.failed += u64::from(failed);
+            shown.running.retain(|running| running != batch);
+        });
         let Some(stage) = &mut self.stage else { return };
-        stage.done += 1;
-        stage.failed += u64::from(failed);
-        stage.running.retain(|running| running != batch);
-        stage.draw();
-        if stage.bar.is_none() && stage.said.elapsed() >= BETWEEN_LINES && stage.done < stage.will {
+        let shown = lock(&stage.shown);
+        if stage.bar.is_none() && stage.said.elapsed() >= BETWEEN_LINES && shown.done < shown.will {
             stage.said = Stopwatch::start();
-            let each = stage.since.elapsed().as_secs_f64() / stage.done as f64;
             let halfway = notice::Halfway {
-                stage: &stage.name,
-                done: stage.done,
-                will: stage.will,
-                failed: stage.failed,
-                spent: stage.spent,
-                left: Duration::try_from_secs_f64(each * (stage.will - stage.done) as f64).ok(),
+                stage: &shown.name,
+                done: shown.done,
+                will: shown.will,
+                failed: shown.failed,
+                spent: shown.spent,
+                left: shown.left(stage.since.elapsed()),
             };
             let text = notice::halfway(err, &halfway);
+            drop(shown);
             self.line(&text);
         }
     }
 }
 
 impl StageProgress {
-    fn draw(&self) {
-        let Some(bar) = &self.bar else { return };
-        bar.set_position(self.done);
-        let names = self.running.iter().map(String::as_str);
-        let names = some_of(names.filter(|name| !name.is_empty()), 2);
-        let failed = match self.failed {
-            0 => String::new(),
-            some => format!("{some} failed  "),
-        };
-        let spent = notice::spent(&self.spent, self.done, self.will);
-        let spent = spent.map_or_else(String::new, |spent| format!("{spent}  "));
-        if self.will > 1 || self.spent.calls > 0 {
-            bar.set_message(format!("{failed}{spent}{names}"));
-        }
-    }
-
     /// Replaces the bar by a line.
     fn end(self, line: &str) {
         if let Some(bar) = self.bar {
-            bar.set_style(style("{msg}"));
+            bar.set_style(style("{wide_msg}"));
             bar.finish_with_message(line.to_owned());
         }
     }
 }
 
 impl Observer for RunProgress {
+    fn wants_output(&self) -> bool {
+        self.verbose
+    }
+
     fn notice(&mut self, notice: Notice) {
         let err = self.printer.err;
         tracing::info!(?notice);
@@ -191,16 +232,36 @@ impl Observer for RunProgress {
                     self.line(&notice::repaired(err, repair));
                 }
             }
+            Notice::RunStarted { stages } => self.begin_run(stages),
             Notice::StageStarted {
                 stage,
                 description,
                 batches,
                 will,
+                up_to_date,
             } => {
-                self.begin(stage, batches, will, description.as_deref());
+                let bar = StageBar {
+                    name: stage,
+                    about: description.unwrap_or_default(),
+                    up_to_date,
+                    will,
+                    ..StageBar::default()
+                };
+                self.begin(bar, batches);
             }
-            Notice::ServiceStarted { service } => {
+            Notice::ServiceStarted { service, program } => {
                 self.line(&notice::service_started(err, &service));
+                if self.verbose {
+                    self.line(&notice::command(err, "", &service, &program));
+                }
+            }
+            Notice::CommandStarted {
+                stage,
+                batch,
+                program,
+            } => self.line(&notice::command(err, &stage, &batch, &program)),
+            Notice::Printed { stage, batch, text } => {
+                self.line(&notice::printed(err, &stage, &batch, &text));
             }
             Notice::ServiceFailed {
                 service,
@@ -211,16 +272,10 @@ impl Observer for RunProgress {
                     .say(&notice::service_failed(err, &service, &why, &printed));
             }
             Notice::BatchStarted { batch, .. } => {
-                if let Some(stage) = &mut self.stage {
-                    stage.running.push(batch);
-                    stage.draw();
-                }
+                self.change(|shown| shown.running.push(batch));
             }
             Notice::Called { spent, .. } => {
-                if let Some(stage) = &mut self.stage {
-                    stage.spent += spent;
-                    stage.draw();
-                }
+                self.change(|shown| shown.spent += spent);
             }
             Notice::UnexpectedUsage {
                 agent,
@@ -277,7 +332,9 @@ impl Observer for RunProgress {
                 }
             }
             Notice::StageEnded(report) => {
-                let ours = |stage: &mut StageProgress| stage.name == report.stage;
+                lock(&self.run).ended += 1;
+                *lock(&self.current) = None;
+                let ours = |stage: &mut StageProgress| lock(&stage.shown).name == report.stage;
                 if let Some(stage) = self.stage.take_if(ours) {
                     let line = notice::ended(err, &report);
                     match stage.bar {
@@ -290,38 +347,39 @@ impl Observer for RunProgress {
     }
 }
 
-/// Returns a bar for several batches, or a spinner for one.
-fn bar(will: u64, colour: bool) -> ProgressBar {
-    let template = match (will > 1, colour) {
-        (true, true) => {
-            "{prefix:.bold} {bar:24.green/dim} {pos}/{len}  {rate}{left}{wide_msg:.dim}"
-        }
-        (true, false) => "{prefix} {bar:24} {pos}/{len}  {rate}{left}{wide_msg}",
-        (false, true) => "{prefix:.bold} {spinner:.green} {elapsed}  {wide_msg:.dim}",
-        (false, false) => "{prefix} {spinner} {elapsed}  {wide_msg}",
+/// The frames of a spinner.
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// The time between two drawings of a bar.
+const FRAME: Duration = Duration::from_millis(100);
+
+/// Draws a bar as the line that `line` returns for the number of the frame.
+fn drawn(
+    bar: ProgressBar,
+    line: impl Fn(usize) -> String + Clone + Send + Sync + 'static,
+) -> ProgressBar {
+    let line = move |state: &ProgressState, to: &mut dyn Write| {
+        let frame = state.elapsed().as_millis() / FRAME.as_millis();
+        // There is nowhere to report an error of drawing.
+        let _ = write!(to, "{}", line(frame as usize));
     };
-    let bar = ProgressBar::new(will);
-    bar.set_style(style(template).progress_chars("━╸─"));
+    bar.set_style(style("{line}").with_key("line", line));
+    bar.enable_steady_tick(FRAME);
     bar
 }
 
 fn style(template: &str) -> ProgressStyle {
     let style = ProgressStyle::with_template(template);
-    style
-        .unwrap_or_else(|_| ProgressStyle::default_bar())
-        .with_key("rate", |state: &ProgressState, to: &mut dyn Write| {
-            let rate = state.per_sec();
-            // There is nowhere to report an error of drawing.
-            let _ = match state.pos() {
-                0 => Ok(()),
-                _ if rate >= 1.0 => write!(to, "{rate:.1}/s  "),
-                _ => write!(to, "{} each  ", seconds(1.0 / rate.max(1e-9))),
-            };
-        })
-        .with_key("left", |state: &ProgressState, to: &mut dyn Write| {
-            let _ = match state.pos() {
-                done if done == 0 || Some(done) == state.len() => Ok(()),
-                _ => write!(to, "{} left  ", seconds(state.eta().as_secs_f64())),
-            };
-        })
+    style.unwrap_or_else(|_| ProgressStyle::default_spinner())
+}
+
+/// Returns the width of the terminal that bars are drawn on.
+fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr());
+    let width = size.map_or(0, |size| usize::from(size.ws_col));
+    if width == 0 { 80 } else { width }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

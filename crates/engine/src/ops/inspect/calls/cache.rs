@@ -1,0 +1,86 @@
+//! The recorded calls of a workspace without their texts, kept in memory until a file of them changes.
+
+use crate::ops::inspect::calls::{SpentByStage, spending_of};
+use crate::ops::project::error::OpsError;
+use crate::ops::project::open_project::OpenProject;
+use milepost_core::model::call::Spent;
+use milepost_store::store::calls::{self, CallFileStamp, CallRecord};
+use milepost_store::store::clock::Stopwatch;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How much rarer than its own time reading the calls for their cost is repeated: a run appends to their file all the time.
+const PAUSE: u32 = 100;
+
+/// Calls that were read.
+#[derive(Default)]
+pub(crate) struct CallCache(Mutex<Option<Kept>>);
+
+struct Kept {
+    stamps: Vec<CallFileStamp>,
+    calls: Arc<KnownCalls>,
+    age: Stopwatch,
+    took: Duration,
+}
+
+/// All calls of a workspace.
+pub(crate) struct KnownCalls {
+    /// The calls without the texts of their answers, the newest first.
+    pub(crate) calls: Vec<CallRecord>,
+    /// The records that cannot be read.
+    pub(crate) unreadable: Vec<String>,
+    /// The cost by stage.
+    pub(crate) stages: BTreeMap<String, Spent>,
+}
+
+impl CallCache {
+    /// Returns the calls in a folder.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(crate) fn read(&self, folder: &Path) -> io::Result<Arc<KnownCalls>> {
+        self.read_since(folder, 0)
+    }
+
+    /// Returns the spending of the workspace and its stages as it was a short time ago; `None` if no agent was called and no limit is
+    /// declared.
+    ///
+    /// # Errors
+    /// When the calls cannot be read.
+    pub(crate) fn spending(&self, opened: &OpenProject) -> Result<Option<SpentByStage>, OpsError> {
+        let folder = opened.workspace.layout.calls();
+        let known = self.read_since(&folder, PAUSE);
+        let known = known.map_err(OpsError::unreadable(&folder.display()))?;
+        let money = spending_of(opened, known.stages.values(), known.unreadable.clone());
+        Ok(money.map(|money| (money, known.stages.clone())))
+    }
+
+    /// Returns the calls in a folder as they are, or as they were read not longer ago than `pause` times what that took.
+    fn read_since(&self, folder: &Path, pause: u32) -> io::Result<Arc<KnownCalls>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamps = calls::stamps(folder)?;
+        let is_recent =
+            |kept: &&Kept| kept.stamps == stamps || kept.age.elapsed() < kept.took * pause;
+        if let Some(kept) = kept.as_ref().filter(is_recent) {
+            return Ok(Arc::clone(&kept.calls));
+        }
+        let watch = Stopwatch::start();
+        let (mut calls, unreadable) = calls::read_without_text(folder)?;
+        calls.sort_by(|a, b| (b.when, &b.run, b.number).cmp(&(a.when, &a.run, a.number)));
+        let calls = Arc::new(KnownCalls {
+            stages: calls::by_stage(&calls),
+            calls,
+            unreadable: unreadable.iter().map(ToString::to_string).collect(),
+        });
+        *kept = Some(Kept {
+            stamps,
+            calls: Arc::clone(&calls),
+            age: Stopwatch::start(),
+            took: watch.elapsed(),
+        });
+        Ok(calls)
+    }
+}

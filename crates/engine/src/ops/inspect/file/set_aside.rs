@@ -1,0 +1,160 @@
+//! Files of a batch that runs set aside in quarantine: partial outputs of a failure, and earlier versions of its outputs.
+
+use crate::ops::inspect::elements::{FieldChange, differing};
+use crate::ops::inspect::live::Live;
+use crate::ops::project::error::OpsError;
+use jiff::Timestamp;
+use milepost_core::base::path::RelPath;
+use milepost_store::store::id::made_at;
+use milepost_store::store::layout::{Layout, OWN};
+use milepost_store::store::quarantine::WHY;
+use milepost_store::store::read;
+use serde::Serialize;
+use serde_json::Value;
+use std::fs::{DirEntry, FileType};
+use std::io::Read as _;
+use std::path::Path;
+
+/// The most folders of quarantine that are searched: the newest.
+const FOLDERS: usize = 2_000;
+
+/// The most files of a failure that are listed.
+const FILES: usize = 50;
+
+/// The largest JSON documents that are compared, in bytes.
+const COMPARED: u64 = 1 << 20;
+
+/// The most differences that are listed of a file.
+const CHANGES: usize = 50;
+
+/// How much of a reason is read, in bytes.
+const REASON: u64 = 4_096;
+
+/// A file in quarantine.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SetAsideFile {
+    /// The path in the workspace.
+    pub path: String,
+    /// The path that it had, if it is an output of the batch.
+    pub output: Option<String>,
+    /// The start of the run that set it aside, in UTC.
+    pub when: Option<Timestamp>,
+    /// The beginning of the reason.
+    pub why: Option<String>,
+    /// How the present output differs from it; `None` if they cannot be compared.
+    pub changes: Option<Vec<FieldChange>>,
+    /// The number of differences that `changes` leaves out.
+    pub more: u64,
+}
+
+impl Live {
+    /// Returns files in quarantine: those in `folder`, which a failure left, and the newest earlier version of each output.
+    ///
+    /// # Errors
+    /// When the declarations are wrong, or the workspace cannot be read.
+    pub fn set_aside(
+        &self,
+        outputs: &[&str],
+        folder: Option<&str>,
+    ) -> Result<Vec<SetAsideFile>, OpsError> {
+        let layout = self.with_state(|opened, _, _| opened.workspace.layout.clone())?;
+        let quarantine = RelPath::of_parts([OWN, "quarantine"]);
+        let mut found = Vec::new();
+        let of_failure = folder.and_then(|folder| RelPath::parse(folder).ok());
+        if let Some(folder) =
+            of_failure.filter(|folder| folder.as_str().starts_with(quarantine.as_str()))
+        {
+            let files = walkdir::WalkDir::new(layout.at(&folder)).sort_by_file_name();
+            let files = files.into_iter().flatten();
+            for entry in files
+                .filter(|entry| entry.file_type().is_file())
+                .take(FILES)
+            {
+                let inside = entry.path().strip_prefix(layout.at(&folder)).ok();
+                let Some(inside) = inside.and_then(Path::to_str) else {
+                    continue;
+                };
+                let output = outputs.iter().find(|output| **output == inside);
+                found.extend(file(&layout, &folder, inside, output.copied()));
+            }
+        }
+        let folders = newest_folders(&layout, &quarantine);
+        for output in outputs {
+            let is_listed = |one: &SetAsideFile| one.output.as_deref() == Some(output);
+            if found.iter().any(is_listed) {
+                continue;
+            }
+            let mut versions = folders.iter().filter_map(|folder| {
+                let path = RelPath::parse(&format!("{folder}/{output}")).ok()?;
+                let there = std::fs::symlink_metadata(layout.at(&path));
+                let is_file = there.is_ok_and(|there| there.is_file());
+                is_file.then(|| file(&layout, folder, output, Some(output)))?
+            });
+            found.extend(versions.next());
+        }
+        Ok(found)
+    }
+}
+
+/// Returns the folders of quarantine, the newest first.
+fn newest_folders(layout: &Layout, quarantine: &RelPath) -> Vec<RelPath> {
+    let entries = std::fs::read_dir(layout.at(quarantine));
+    let is_folder = |entry: &DirEntry| entry.file_type().is_ok_and(|kind: FileType| kind.is_dir());
+    let names = entries.into_iter().flatten().flatten();
+    let names = names.filter(is_folder).map(|entry| entry.file_name());
+    let mut names: Vec<String> = names.filter_map(|name| name.into_string().ok()).collect();
+    names.sort_unstable_by(|a, b| b.cmp(a));
+    let folders = names.iter().take(FOLDERS);
+    folders
+        .map(|name| quarantine.with(&RelPath::of_parts([name.as_str()])))
+        .collect()
+}
+
+/// Describes a file in a folder of quarantine.
+fn file(
+    layout: &Layout,
+    folder: &RelPath,
+    inside: &str,
+    output: Option<&str>,
+) -> Option<SetAsideFile> {
+    let path = RelPath::parse(&format!("{folder}/{inside}")).ok()?;
+    let name = folder.as_str().rsplit('/').next().unwrap_or_default();
+    let run = name.split('-').next().unwrap_or_default();
+    let present = output.and_then(|output| RelPath::parse(output).ok());
+    let changes = present.and_then(|present| {
+        let (old, new) = (small(&layout.at(&path))?, small(&layout.at(&present))?);
+        let mut changes = Vec::new();
+        differing("", Some(&old), Some(&new), &mut changes);
+        Some(changes)
+    });
+    let more = changes
+        .as_ref()
+        .map_or(0, |changes| changes.len().saturating_sub(CHANGES));
+    let changes = changes.map(|mut changes| {
+        changes.truncate(CHANGES);
+        changes
+    });
+    Some(SetAsideFile {
+        path: path.to_string(),
+        output: output.map(str::to_owned),
+        when: made_at(run),
+        why: reason(&layout.at(folder).join(WHY)),
+        changes,
+        more: more as u64,
+    })
+}
+
+fn small(place: &Path) -> Option<Value> {
+    let open = read::open(place).ok()?;
+    let is_small = open.metadata().is_ok_and(|found| found.len() <= COMPARED);
+    is_small.then(|| serde_json::from_reader(std::io::BufReader::new(open)).ok())?
+}
+
+fn reason(place: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    let open = read::open(place).ok()?;
+    open.take(REASON).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let first = text.lines().next().unwrap_or_default();
+    (!first.is_empty()).then(|| first.to_owned())
+}

@@ -1,0 +1,504 @@
+//! A workspace that is watched: its state is kept in memory and follows the journal, so that showing it costs what changed.
+
+use crate::ops::change::review::{ReviewOptions, review_list};
+use crate::ops::inspect::calls::cache::CallCache;
+use crate::ops::inspect::follow::{Follower, Position};
+use crate::ops::inspect::graph::{Graph, graph_of};
+use crate::ops::inspect::history::timeline::{Timeline, Window};
+use crate::ops::inspect::history::{History, Run};
+use crate::ops::inspect::status::{SeenRecords, Status, of_state, status};
+use crate::ops::project::error::OpsError;
+use crate::ops::project::open::open;
+use crate::ops::project::open_project::{OpenProject, replay};
+use crate::ops::project::request::Request;
+use crate::ops::project::snapshot::runner;
+use milepost_core::model::event::{Event, Record};
+use milepost_core::model::state::State;
+use milepost_core::plan::machine::apply;
+use milepost_store::store::clock::Stopwatch;
+use milepost_store::store::journal;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The latest records that are kept, and the most that one answer to [`Live::changes`] has.
+const LATEST: usize = 40;
+
+/// How long declarations and an up-to-date check count as present.
+const FRESH: Duration = Duration::from_secs(2);
+
+/// How much rarer than its own time an up-to-date check is repeated.
+const PAUSE: u32 = 20;
+
+/// How often the workspace may be unreadable in a row, because a run writes it.
+const FAILURES: u32 = 10;
+
+/// A watched workspace. Clones share its state.
+#[derive(Clone)]
+pub struct Live(Arc<LiveState>);
+
+struct LiveState {
+    request: Request,
+    inner: Mutex<Inner>,
+    calls: CallCache,
+    /// What ran when, once it was requested.
+    history: Mutex<Option<FollowedHistory>>,
+}
+
+/// What ran when, and the journal after it.
+struct FollowedHistory {
+    history: History,
+    follower: Follower,
+}
+
+struct Inner {
+    opened: Arc<OpenProject>,
+    opened_at: Stopwatch,
+    known: Known,
+    /// The last up-to-date check.
+    checked: Option<Checked>,
+    is_checking: bool,
+    /// Grows when something changes that the journal does not record.
+    version: u64,
+    /// How often in a row the workspace could not be read; the last state is shown meanwhile.
+    failures: u32,
+}
+
+/// What the manifests and the journal say.
+struct Known {
+    state: State,
+    seen: SeenRecords,
+    /// The latest records with their numbers, oldest first.
+    latest: VecDeque<(u64, Record)>,
+    /// The number of the last record: records are counted since the workspace is watched.
+    written: u64,
+    follower: Follower,
+}
+
+struct Checked {
+    status: Arc<Status>,
+    review: Option<OpenReview>,
+    /// Where the journal was then.
+    at: Position,
+    age: Stopwatch,
+    took: Duration,
+}
+
+/// What waits for a review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenReview {
+    /// The items without a correction.
+    pub items: u64,
+    /// True if there are corrections that no run has applied yet.
+    pub is_unapplied: bool,
+}
+
+/// The names of a project and its workspace.
+#[derive(Debug, Clone)]
+pub struct ProjectNames {
+    /// The name of the project.
+    pub name: String,
+    /// The path of the workspace.
+    pub workspace: String,
+}
+
+/// The state of a workspace at a moment.
+pub struct Overview {
+    /// The stages.
+    pub status: Arc<Status>,
+    /// The stages as a graph.
+    pub graph: Graph,
+    /// True if `status` says what a run would do; false while a run is in progress, or until the up-to-date check is done.
+    pub is_checked: bool,
+    /// What waits for a review, as the last check found it; `None` if the project declares no review sheet.
+    pub review: Option<OpenReview>,
+    /// The latest records of the journal, oldest first.
+    pub latest: Vec<Record>,
+    /// Identifies this state for [`Live::changes`].
+    pub at: String,
+}
+
+/// A part of the history of a workspace.
+pub struct SeenTimeline {
+    /// The part.
+    pub timeline: Timeline,
+    /// The run that it shows; `None` for all.
+    pub run: Option<String>,
+    /// All runs, oldest first.
+    pub runs: Vec<Run>,
+    /// Identifies the state for [`Live::changes`].
+    pub at: String,
+}
+
+/// What changed since a state.
+pub struct Changes {
+    /// The new records, oldest first; the last ones of many.
+    pub records: Vec<Record>,
+    /// The number of earlier new records that are left out.
+    pub left_out: u64,
+    /// True if a run is in progress.
+    pub running: bool,
+    /// True if anything changed.
+    pub is_new: bool,
+    /// Identifies the state now.
+    pub at: String,
+}
+
+impl Changes {
+    /// Returns no change since a state, because the workspace cannot be read.
+    pub fn unknown(since: Option<&str>) -> Self {
+        Self {
+            records: Vec::new(),
+            left_out: 0,
+            running: false,
+            is_new: false,
+            at: since.unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+impl Live {
+    /// Opens a workspace, and begins to check in the background what a run would do.
+    ///
+    /// # Errors
+    /// When there is no project, its declarations are wrong, or the workspace cannot be read.
+    pub fn open(request: &Request) -> Result<Self, OpsError> {
+        let opened = open(request)?;
+        let known = Known::read(request, &opened, 0)?;
+        let live = Self(Arc::new(LiveState {
+            request: request.clone(),
+            calls: CallCache::default(),
+            inner: Mutex::new(Inner {
+                opened: Arc::new(opened),
+                opened_at: Stopwatch::start(),
+                known,
+                checked: None,
+                is_checking: false,
+                version: 0,
+                failures: 0,
+            }),
+            history: Mutex::new(None),
+        }));
+        live.check(&mut live.inner());
+        let reader = live.clone();
+        let thread = std::thread::Builder::new().name("history".to_owned());
+        // The first request of the timeline reads the journal if this does not.
+        let _ = thread.spawn(move || reader.timeline(Window::default(), true).map(drop));
+        Ok(live)
+    }
+
+    /// Returns the names of the project and the workspace.
+    pub fn project(&self) -> ProjectNames {
+        let opened = Arc::clone(&self.inner().opened);
+        ProjectNames {
+            name: opened.pipeline.name.clone(),
+            workspace: opened.workspace.layout.root().display().to_string(),
+        }
+    }
+
+    /// Returns the state of the workspace. What a run would do is as the last check found it; a new check begins in the background if
+    /// that may have changed.
+    ///
+    /// # Errors
+    /// When the declarations are wrong, or the workspace cannot be read.
+    pub fn overview(&self) -> Result<Overview, OpsError> {
+        let mut inner = self.inner();
+        inner.refresh(&self.0.request)?;
+        let opened = Arc::clone(&inner.opened);
+        let position = inner.known.follower.position();
+        let runner = runner(&opened.workspace.layout);
+        let checked = inner
+            .checked
+            .as_ref()
+            .filter(|checked| checked.at == position);
+        let is_checked = runner.is_none() && checked.is_some();
+        let is_fresh =
+            checked.is_some_and(|checked| checked.age.elapsed() < FRESH.max(checked.took * PAUSE));
+        let status = match checked {
+            Some(checked) if is_checked => Arc::clone(&checked.status),
+            _ => Arc::new(of_state(
+                &opened,
+                &inner.known.state,
+                &inner.known.seen,
+                runner.clone(),
+                self.0.calls.spending(&opened)?,
+            )),
+        };
+        if runner.is_none() && !is_fresh {
+            self.check(&mut inner);
+        }
+        Ok(Overview {
+            graph: graph_of(&opened, &status),
+            status,
+            is_checked,
+            review: inner.checked.as_ref().and_then(|checked| checked.review),
+            latest: inner
+                .known
+                .latest
+                .iter()
+                .map(|(_, record)| record.clone())
+                .collect(),
+            at: inner.at(),
+        })
+    }
+
+    /// Returns what changed since a state that was returned; `None` for now.
+    ///
+    /// # Errors
+    /// When the workspace cannot be read.
+    pub fn changes(&self, since: Option<&str>) -> Result<Changes, OpsError> {
+        let mut inner = self.inner();
+        inner.refresh(&self.0.request)?;
+        let at = inner.at();
+        let is_new = since.is_some_and(|since| since != at);
+        let known = &inner.known;
+        // What was before a journal that was replaced is not told: the page shows the new state.
+        let last = since.and_then(written_at);
+        let last = last.filter(|last| is_new && *last <= known.written);
+        let last = last.unwrap_or(known.written);
+        let new = known.latest.iter().filter(|(number, _)| *number > last);
+        let records: Vec<Record> = new.map(|(_, record)| record.clone()).collect();
+        Ok(Changes {
+            left_out: known.written - last - records.len() as u64,
+            records,
+            running: runner(&inner.opened.workspace.layout).is_some(),
+            is_new,
+            at,
+        })
+    }
+
+    /// Calls `read` with the declarations and the state of the workspace as they are now, and whether a run is in progress.
+    ///
+    /// # Errors
+    /// When the declarations are wrong, or the workspace cannot be read.
+    pub(crate) fn with_state<T>(
+        &self,
+        read: impl FnOnce(&Arc<OpenProject>, &State, bool) -> T,
+    ) -> Result<T, OpsError> {
+        let mut inner = self.inner();
+        inner.refresh(&self.0.request)?;
+        let is_running = runner(&inner.opened.workspace.layout).is_some();
+        Ok(read(&inner.opened, &inner.known.state, is_running))
+    }
+
+    /// Returns the calls that are kept in memory.
+    pub(crate) fn call_cache(&self) -> &CallCache {
+        &self.0.calls
+    }
+
+    /// Returns a part of the history, by default of the last run in which a batch ran. The first call reads the whole journal, later
+    /// ones what was appended.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn timeline(&self, window: Window, of_last_run: bool) -> Result<SeenTimeline, OpsError> {
+        let request = &self.0.request;
+        let at = {
+            let mut inner = self.inner();
+            inner.refresh(request)?;
+            inner.at()
+        };
+        let mut followed = lock(&self.0.history);
+        let known = followed
+            .take()
+            .and_then(|mut known| known.follow().ok().map(|()| known));
+        let known = match known {
+            Some(known) => known,
+            // The first call, or the journal was replaced.
+            None => FollowedHistory::read(request)?,
+        };
+        let history = &followed.insert(known).history;
+        let last = || {
+            let mut runs = history.runs().iter().rev();
+            runs.find(|run| run.batches > 0).map(|run| run.run.clone())
+        };
+        let run = window.run.or_else(|| of_last_run.then(last).flatten());
+        let window = Window {
+            run: run.clone(),
+            now: request.clock.now().as_millisecond(),
+            ..window
+        };
+        Ok(SeenTimeline {
+            timeline: history.view(&window),
+            run,
+            runs: history.runs().to_vec(),
+            at,
+        })
+    }
+
+    /// Checks on another thread what a run would do.
+    fn check(&self, inner: &mut Inner) {
+        if inner.is_checking {
+            return;
+        }
+        inner.is_checking = true;
+        let at = inner.known.follower.position();
+        let live = self.clone();
+        let check = move || {
+            let watch = Stopwatch::start();
+            let found = status(&live.0.request);
+            let review = open_review(&live.0.request);
+            let took = watch.elapsed();
+            let mut inner = live.inner();
+            inner.is_checking = false;
+            // A page that needs it opens the project itself, and reports the error.
+            let Ok(found) = found else {
+                return;
+            };
+            // Pages that were shown before the check say so, even if it finds what the last one found.
+            let present = inner.known.follower.position();
+            let is_new = inner.checked.as_ref().is_none_or(|checked| {
+                checked.at != present || *checked.status != found || checked.review != review
+            });
+            inner.version += u64::from(is_new);
+            inner.checked = Some(Checked {
+                status: Arc::new(found),
+                review,
+                at,
+                age: Stopwatch::start(),
+                took,
+            });
+        };
+        let thread = std::thread::Builder::new().name("check".to_owned());
+        if thread.spawn(check).is_err() {
+            inner.is_checking = false;
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        lock(&self.0.inner)
+    }
+}
+
+impl FollowedHistory {
+    fn read(request: &Request) -> Result<Self, OpsError> {
+        let mut read = Self {
+            history: History::default(),
+            follower: Follower::after(request, Position::START)?,
+        };
+        read.follow()?;
+        Ok(read)
+    }
+
+    /// Adds the records that were written since.
+    fn follow(&mut self) -> Result<(), OpsError> {
+        loop {
+            let records = self.follower.read()?;
+            if records.is_empty() {
+                return Ok(());
+            }
+            for (_, record) in &records {
+                self.history.add(record);
+            }
+        }
+    }
+}
+
+/// Returns what waits for a review; `None` if nothing does, or that is not known.
+fn open_review(request: &Request) -> Option<OpenReview> {
+    // The page of the review says what is wrong.
+    let list = review_list(request, &ReviewOptions::default()).ok()??;
+    list.has_run.then_some(OpenReview {
+        items: list.open,
+        is_unapplied: list.unapplied != Some(0),
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Inner {
+    /// Reads the declarations again if they may have changed, and the new records of the journal.
+    fn refresh(&mut self, request: &Request) -> Result<(), OpsError> {
+        if self.opened_at.elapsed() > FRESH {
+            let opened = open(request)?;
+            self.version += u64::from(opened.declared != self.opened.declared);
+            self.opened = Arc::new(opened);
+            self.opened_at = Stopwatch::start();
+        }
+        if self.known.follow().is_ok() {
+            return Ok(());
+        }
+        // The journal was replaced, or a record does not follow: the manifests tell. A run may write both meanwhile.
+        match Known::read(request, &self.opened, self.known.written + 1) {
+            Ok(known) => {
+                self.known = known;
+                self.version += 1;
+                self.failures = 0;
+            }
+            Err(_) if self.failures < FAILURES => self.failures += 1,
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn at(&self) -> String {
+        let Known {
+            follower, written, ..
+        } = &self.known;
+        format!("{}.{}.{written}", follower.position(), self.version)
+    }
+}
+
+/// Returns the number of the last record at a state that [`Inner::at`] identified; `None` for any other text.
+fn written_at(at: &str) -> Option<u64> {
+    let mut parts = at.split('.');
+    let (_, _, written) = (parts.next()?, parts.next()?, parts.next()?);
+    written.parse().ok()
+}
+
+impl Known {
+    /// Reads what the manifests and the journal say. Records that are written later have numbers after `written`.
+    fn read(request: &Request, opened: &OpenProject, written: u64) -> Result<Self, OpsError> {
+        let layout = &opened.workspace.layout;
+        // Records that are written while this reads are applied again by `follow`, which may fail and read again.
+        let (records, tail) = journal::read_last_segment(layout)?;
+        let position = match tail.segment {
+            0 => Position::START,
+            segment => Position {
+                segment,
+                offset: tail.size,
+            },
+        };
+        let state = replay(layout, &records)?;
+        let mut seen = SeenRecords::default();
+        for record in &records {
+            seen.add(record);
+        }
+        Ok(Self {
+            state,
+            seen,
+            latest: journal::latest(layout, LATEST)?
+                .into_iter()
+                .map(|record| (written, record))
+                .collect(),
+            written,
+            follower: Follower::after(request, position)?,
+        })
+    }
+
+    /// Applies the records that were written since.
+    fn follow(&mut self) -> Result<(), OpsError> {
+        loop {
+            let records = self.follower.read()?;
+            if records.is_empty() {
+                return Ok(());
+            }
+            for (_, record) in records {
+                apply(&mut self.state, &record.run_id, &record.event)
+                    .map_err(crate::run::error::RunError::from)?;
+                self.seen.add(&record);
+                // Each batch has several such records; the last ones of the stages tell as much.
+                let is_minor = matches!(record.event, Event::ChildStarted(_) | Event::Barrier);
+                if !is_minor {
+                    if self.latest.len() == LATEST {
+                        self.latest.pop_front();
+                    }
+                    self.written += 1;
+                    self.latest.push_back((self.written, record));
+                }
+            }
+        }
+    }
+}

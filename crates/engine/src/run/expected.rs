@@ -1,0 +1,52 @@
+//! What a run expects of its stages before it starts, by the record of earlier runs.
+
+use crate::run::batch::workers::{AtOnce, at_once};
+use crate::run::context::Context;
+use milepost_core::model::state::State;
+use milepost_core::plan::options::RunOptions;
+use milepost_core::plan::selection::Selection;
+
+/// A stage of a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ExpectedStage {
+    /// Its name.
+    pub stage: String,
+    /// The number of its batches on record.
+    pub batches: u64,
+    /// The seconds that all of them take, as many at once as this run allows; `None` without a record.
+    pub seconds: Option<f64>,
+}
+
+/// Returns the stages of a run, in order.
+pub(crate) fn stages(
+    ctx: &Context<'_>,
+    state: &State,
+    selection: &Selection,
+    options: &RunOptions,
+) -> Vec<ExpectedStage> {
+    let pipeline = ctx.pipeline;
+    let base = ctx.settings.scope(pipeline);
+    let jobs = options.jobs.map(|jobs| usize::from(jobs.get()));
+    let stages = pipeline.stages.iter();
+    let stages = stages.filter(|stage| selection.wants_stage(pipeline, stage));
+    let expected = stages.map(|stage| {
+        let known = state.stages.get(&stage.name);
+        let known = known.into_iter().flat_map(|known| known.batches.values());
+        let took = known.filter_map(|batch| Some(batch.record.as_ref()?.duration_ms));
+        let (batches, took_ms) = took.fold((0_u64, 0_u64), |(batches, sum), took| {
+            (batches + 1, sum.saturating_add(took))
+        });
+        let at_once = match at_once(stage, &base, jobs, false) {
+            Ok(AtOnce::Batches(count)) => count as u64,
+            // The stage reports the error when it starts.
+            Ok(AtOnce::Values(..)) | Err(_) => 1,
+        };
+        let seconds = took_ms as f64 / 1000.0 / at_once.clamp(1, batches.max(1)) as f64;
+        ExpectedStage {
+            stage: stage.name.clone(),
+            batches,
+            seconds: (batches > 0).then_some(seconds),
+        }
+    });
+    expected.collect()
+}

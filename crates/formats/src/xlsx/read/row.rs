@@ -1,0 +1,89 @@
+//! Reads one row of a sheet, with the headers above it.
+
+use super::{CalamineError, CellValue, HEADER_ROWS, XlsxReadError, check_size, letters, value_of};
+use calamine::{Reader as _, Xlsx};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::{Read, Seek};
+
+/// A row of a sheet.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SheetRow {
+    /// The headers by the letters of their columns. The first row with texts in two columns has the headers.
+    pub headers: BTreeMap<String, String>,
+    /// The cells of the row that are not empty, by the letters of their columns.
+    pub cells: BTreeMap<String, CellValue>,
+}
+
+/// Reads a row, by its number in the sheet from 1. Rows after it are not read.
+///
+/// # Errors
+/// When the file is no workbook, or the sheet is missing, damaged or too large.
+pub fn read_row<R: Read + Seek>(
+    mut file: R,
+    sheet: &str,
+    row: u32,
+) -> Result<SheetRow, XlsxReadError> {
+    check_size(&mut file)?;
+    let mut workbook = Xlsx::new(file).map_err(|error| match error {
+        CalamineError::Password => XlsxReadError::Password,
+        other => XlsxReadError::NoWorkbook(other.to_string()),
+    })?;
+    let found = workbook.sheet_names();
+    if !found.iter().any(|name| name == sheet) {
+        let sheet = sheet.to_owned();
+        return Err(XlsxReadError::NoSheet { sheet, found });
+    }
+    let broken = |error: CalamineError| XlsxReadError::Broken {
+        sheet: sheet.to_owned(),
+        reason: error.to_string(),
+    };
+    let mut above: BTreeMap<u32, BTreeMap<String, String>> = BTreeMap::new();
+    let mut read = SheetRow::default();
+    let mut cells = workbook.worksheet_cells_reader(sheet).map_err(broken)?;
+    while let Some(cell) = cells.next_cell_with_formula_metadata().map_err(broken)? {
+        let (at, column) = cell.pos;
+        if at >= row {
+            break;
+        }
+        let is_row = at + 1 == row;
+        if !is_row && at >= HEADER_ROWS {
+            continue;
+        }
+        let value = value_of(cell.value, cell.formula.is_some(), sheet, cell.pos)?;
+        match value {
+            CellValue::Empty => {}
+            value if is_row => {
+                read.cells.insert(letters(column), value);
+            }
+            CellValue::Text(text) => {
+                above.entry(at).or_default().insert(letters(column), text);
+            }
+            _ => {}
+        }
+    }
+    let mut rows = above.into_values();
+    read.headers = rows.find(|row| row.len() > 1).unwrap_or_default();
+    Ok(read)
+}
+
+/// Splits a name such as `Elements!G12` or `'Element types'!A1` into sheet, letters of the column and number of the row; `None` if it
+/// is no name of a cell.
+pub fn parse_cell(text: &str) -> Option<(String, String, u32)> {
+    let (sheet, cell) = text.rsplit_once('!')?;
+    let sheet = match sheet
+        .strip_prefix('\'')
+        .and_then(|it| it.strip_suffix('\''))
+    {
+        Some(quoted) => quoted.replace("''", "'"),
+        None => sheet.to_owned(),
+    };
+    let cell = cell.replace('$', "").to_ascii_uppercase();
+    let digits = cell.find(|char: char| char.is_ascii_digit())?;
+    let (column, row) = cell.split_at(digits);
+    let row: u32 = row.parse().ok()?;
+    let is_column =
+        (1..=3).contains(&column.len()) && column.bytes().all(|byte| byte.is_ascii_uppercase());
+    let is_cell = is_column && (1..=1_048_576).contains(&row) && !sheet.is_empty();
+    is_cell.then(|| (sheet, column.to_owned(), row))
+}

@@ -1,0 +1,508 @@
+//! The history of a workspace as a drawing: a lane for each stage of a run, with bars on a common axis of time.
+
+use super::svg::{Drawing, escaped, shortened};
+use crate::view::run::summary::shown as ending;
+use crate::view::text::words::{batches, count, grouped, seconds};
+use milepost_engine::ops::inspect::history::timeline::{
+    BarKind, Timeline, TimelineBar, TimelineLane, TimelineMark,
+};
+use milepost_engine::ops::inspect::history::{BarResult, MarkKind, PartKind, Run, timestamp};
+use std::fmt::Write as _;
+
+/// The width of the names of the lanes.
+pub(crate) const LABELS: i32 = 176;
+
+/// The space at the right side, where marks and the last time may reach.
+const RIGHT: i32 = 40;
+
+/// The height of a bar.
+const BAR: i32 = 14;
+
+/// The height of a part of a bar, such as a call.
+const PART: i32 = 5;
+
+/// The space between two rows.
+const SPACE: i32 = 4;
+
+/// The height of the marks of a lane, above its bars.
+const MARKS: i32 = 14;
+
+/// The most times on the axis.
+const TICKS: i64 = 8;
+
+/// The distances between times on the axis, in milliseconds.
+const STEPS: [i64; 25] = [
+    100,
+    200,
+    500,
+    1_000,
+    2_000,
+    5_000,
+    10_000,
+    15_000,
+    30_000,
+    60_000,
+    120_000,
+    300_000,
+    600_000,
+    900_000,
+    1_800_000,
+    3_600_000,
+    7_200_000,
+    10_800_000,
+    21_600_000,
+    43_200_000,
+    86_400_000,
+    172_800_000,
+    604_800_000,
+    2_592_000_000,
+    31_536_000_000,
+];
+
+/// Returns a timeline as an element of a page with [`super::STYLE`]. `id` distinguishes the drawings of a page. `link` returns the
+/// address of a batch.
+pub(crate) fn element(
+    data: &Timeline,
+    id: &str,
+    link: Option<&dyn Fn(&str, &str) -> String>,
+) -> String {
+    let canvas = Canvas { data, link };
+    canvas.drawing(id).element()
+}
+
+struct Canvas<'a> {
+    data: &'a Timeline,
+    link: Option<&'a dyn Fn(&str, &str) -> String>,
+}
+
+impl Canvas<'_> {
+    fn drawing(&self, id: &str) -> Drawing {
+        let mut lanes = String::new();
+        let mut y = 24;
+        let mut run = None;
+        for lane in &self.data.lanes {
+            if run != Some(&lane.run) {
+                run = Some(&lane.run);
+                let known = self.data.runs.iter().find(|known| known.run == lane.run);
+                y += 8;
+                let title = escaped(&shortened(&known.map(run_title).unwrap_or_default(), 130));
+                let _ = writeln!(
+                    lanes,
+                    "<text class=\"d-muted\" x=\"0\" y=\"{}\">{title}</text>",
+                    y + 12
+                );
+                y += 22;
+            }
+            let height = height(lane);
+            let _ = writeln!(lanes, "<g transform=\"translate(0 {y})\">");
+            lanes.push_str(&self.lane(lane, height));
+            lanes.push_str("</g>\n");
+            y += height + 6;
+        }
+        let mut content = self.axis(y);
+        content.push_str(&lanes);
+        let _ = writeln!(
+            content,
+            "<g transform=\"translate(0 {})\">\n{}</g>",
+            y + 6,
+            legend(self.data)
+        );
+        let between = format!(
+            "{} to {}",
+            moment(self.data.from, 1000),
+            moment(self.data.to, 1000)
+        );
+        Drawing {
+            id: id.to_owned(),
+            width: LABELS + self.data.width as i32 + RIGHT,
+            height: y + 32,
+            title: "Timeline".to_owned(),
+            description: format!(
+                "{} from {between}: {}",
+                count(self.data.lanes.len() as u64, "lane", "lanes"),
+                self.data
+                    .lanes
+                    .iter()
+                    .map(spoken)
+                    .collect::<Vec<_>>()
+                    .join("; ")
+            ),
+            is_linked: self.link.is_some(),
+            content,
+        }
+    }
+
+    /// Returns the place of a time, in tenths of a pixel, inside the drawing.
+    fn x(&self, at: i64) -> i64 {
+        let all = (self.data.to - self.data.from).max(1);
+        let at = (at - self.data.from).clamp(0, all);
+        let tenths = i128::from(at) * i128::from(self.data.width) * 10 / i128::from(all);
+        tenths as i64 + i64::from(LABELS) * 10
+    }
+
+    fn axis(&self, bottom: i32) -> String {
+        let all = self.data.to - self.data.from;
+        let step = STEPS.into_iter().find(|step| all / step <= TICKS);
+        let step =
+            step.unwrap_or(STEPS[STEPS.len() - 1] * (all / STEPS[STEPS.len() - 1] / TICKS + 1));
+        let mut at = self.data.from - self.data.from.rem_euclid(step);
+        let mut svg = String::new();
+        while at <= self.data.to {
+            if at >= self.data.from {
+                let x = tenths(self.x(at));
+                let _ = writeln!(svg, "<path class=\"d-tick\" d=\"M{x} 20V{bottom}\"/>");
+                let _ = writeln!(
+                    svg,
+                    "<text class=\"d-muted d-time\" x=\"{x}\" y=\"14\">{}</text>",
+                    tick(at, step)
+                );
+            }
+            at += step;
+        }
+        svg.push_str(&format!(
+            "<text class=\"d-muted\" x=\"0\" y=\"14\">{} UTC</text>\n",
+            timestamp(self.data.from).strftime("%F")
+        ));
+        svg
+    }
+
+    fn lane(&self, lane: &TimelineLane, height: i32) -> String {
+        let mut svg = format!(
+            "<path class=\"d-tick\" d=\"M0 -3H{}\"/>\n",
+            LABELS + self.data.width as i32
+        );
+        let _ = writeln!(
+            svg,
+            "<text class=\"d-lane\" x=\"0\" y=\"{}\">{}<title>{}</title></text>",
+            MARKS + 11,
+            escaped(&shortened(&lane.stage, 24)),
+            escaped(&spoken(lane))
+        );
+        let who: Vec<&str> = lane
+            .agents
+            .iter()
+            .map(String::as_str)
+            .filter(|who| *who != lane.stage)
+            .collect();
+        let about = if who.is_empty() {
+            batches(lane.batches)
+        } else {
+            who.join(", ")
+        };
+        if height >= MARKS + 2 * BAR {
+            let _ = writeln!(
+                svg,
+                "<text class=\"d-muted d-small\" x=\"0\" y=\"{}\">{}</text>",
+                MARKS + 25,
+                escaped(&shortened(&about, 30))
+            );
+        }
+        let parts = parts(lane);
+        for bar in &lane.bars {
+            svg.push_str(&self.bar(lane, bar, &parts));
+        }
+        for mark in &lane.marks {
+            svg.push_str(&self.mark(mark));
+        }
+        svg
+    }
+
+    fn bar(&self, lane: &TimelineLane, bar: &TimelineBar, parts: &[PartKind]) -> String {
+        let from = self.x(bar.from);
+        let width = (self.x(bar.to) - from).max(10);
+        let row = MARKS + bar.row as i32 * row_height(parts);
+        let (y, height, class) = match bar.kind {
+            BarKind::Batch => (row, BAR, "d-bar"),
+            BarKind::Part(kind) => {
+                let place = parts.iter().position(|known| *known == kind).unwrap_or(0) as i32;
+                (row + BAR + 1 + place * (PART + 1), PART, part_class(kind))
+            }
+        };
+        let (x, wide) = (tenths(from), tenths(width));
+        let title = escaped(&bar_title(lane, bar));
+        let mut svg = format!(
+            "<rect class=\"{class} {}\" x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{height}\"><title>{title}</title></rect>\n",
+            result_class(bar.result)
+        );
+        if bar.kind == BarKind::Batch {
+            if bar.failed > 0 && width >= 40 {
+                let end = tenths(from + width);
+                let _ = writeln!(
+                    svg,
+                    "<path class=\"d-cross\" d=\"M{x} {}L{end} {y}\"/>",
+                    y + height
+                );
+            }
+            let label = if bar.count > 1 {
+                grouped(bar.count)
+            } else {
+                bar.name.clone()
+            };
+            let room = (width / 10 - 8) / 7;
+            if room >= 3 && !label.is_empty() && (bar.count == 1 || label.len() as i64 <= room) {
+                let _ = writeln!(
+                    svg,
+                    "<text class=\"d-small\" x=\"{}\" y=\"{}\">{}</text>",
+                    tenths(from + 40),
+                    y + 11,
+                    escaped(&shortened(&label, room as usize))
+                );
+            }
+        }
+        match (self.link, bar.kind) {
+            (Some(link), BarKind::Batch) if bar.count == 1 => {
+                let href = escaped(&link(&lane.stage, &bar.name));
+                format!("<a href=\"{href}\">{svg}</a>")
+            }
+            _ => svg,
+        }
+    }
+
+    fn mark(&self, mark: &TimelineMark) -> String {
+        let many = if mark.count > 1 {
+            format!(" (and {} more)", grouped(mark.count - 1))
+        } else {
+            String::new()
+        };
+        let when = moment(mark.at, 100);
+        let what = if mark.text.is_empty() {
+            mark_word(mark.kind)
+        } else {
+            &mark.text
+        };
+        let title = escaped(&format!("{when} {what}{many}"));
+        let (class, path) = sign(mark.kind);
+        format!(
+            "<path class=\"d-mark {class}\" transform=\"translate({} 1)\" d=\"{path}\"><title>{title}</title></path>\n",
+            tenths(self.x(mark.at) - 50)
+        )
+    }
+}
+
+/// Returns `run 01M8… · milepost run · complete · 18 batches`.
+fn run_title(run: &Run) -> String {
+    let end = run.status.as_deref().map_or("no end recorded", ending);
+    let command = if run.command.is_empty() {
+        String::new()
+    } else {
+        format!(" · {}", run.command)
+    };
+    format!(
+        "Run {}{command} · {end} · {}",
+        run.run,
+        batches(run.batches)
+    )
+}
+
+/// Returns a lane in words.
+fn spoken(lane: &TimelineLane) -> String {
+    let who = lane.agents.iter().filter(|who| **who != lane.stage);
+    let who: Vec<&str> = who.map(String::as_str).collect();
+    let by = if who.is_empty() {
+        String::new()
+    } else {
+        format!(" by {}", who.join(", "))
+    };
+    format!("{}: {}{by}", lane.stage, batches(lane.batches))
+}
+
+/// Returns the kinds of parts that a lane has, in the order in which they are drawn.
+fn parts(lane: &TimelineLane) -> Vec<PartKind> {
+    let has = |kind: &PartKind| lane.bars.iter().any(|bar| bar.kind == BarKind::Part(*kind));
+    [PartKind::Iteration, PartKind::Step, PartKind::Call]
+        .into_iter()
+        .filter(has)
+        .collect()
+}
+
+fn row_height(parts: &[PartKind]) -> i32 {
+    BAR + SPACE + parts.len() as i32 * (PART + 1)
+}
+
+fn height(lane: &TimelineLane) -> i32 {
+    let rows = lane.rows.max(1) as i32 * row_height(&parts(lane));
+    MARKS + rows.max(BAR + SPACE)
+}
+
+/// Returns a number of tenths as SVG writes it: `12.3`, or `12`.
+fn tenths(number: i64) -> String {
+    match number % 10 {
+        0 => (number / 10).to_string(),
+        part => format!("{}.{}", number / 10, part.abs()),
+    }
+}
+
+/// Returns a time on the axis.
+fn tick(at: i64, step: i64) -> String {
+    let format = match step {
+        ..1_000 => "%H:%M:%S%.1f",
+        1_000..60_000 => "%H:%M:%S",
+        60_000..86_400_000 => "%H:%M",
+        _ => "%b %-d",
+    };
+    timestamp(at).strftime(format).to_string()
+}
+
+/// Returns a moment in UTC, to the second or to a tenth of it.
+fn moment(at: i64, step: i64) -> String {
+    let format = if step < 1000 {
+        "%F %H:%M:%S%.1fZ"
+    } else {
+        "%F %H:%M:%SZ"
+    };
+    timestamp(at).strftime(format).to_string()
+}
+
+fn bar_title(lane: &TimelineLane, bar: &TimelineBar) -> String {
+    let lasted = seconds((bar.to - bar.from) as f64 / 1000.0);
+    let from = moment(bar.from, 100);
+    let what = match (bar.kind, bar.count) {
+        (BarKind::Batch, 1) if bar.name.is_empty() => lane.stage.clone(),
+        (BarKind::Batch, 1) => format!("{}/{}", lane.stage, bar.name),
+        (BarKind::Batch, many) => format!("{}: {}", lane.stage, batches(many)),
+        (BarKind::Part(PartKind::Iteration), 1) => format!("iteration {}", bar.name),
+        (BarKind::Part(PartKind::Iteration), many) => count(many, "iteration", "iterations"),
+        (BarKind::Part(PartKind::Step), 1) => bar.name.clone(),
+        (BarKind::Part(PartKind::Step), many) => count(many, "step", "steps"),
+        (BarKind::Part(PartKind::Call), 1) => format!("call of {}", bar.name),
+        (BarKind::Part(PartKind::Call), many) => count(many, "call", "calls"),
+    };
+    let ended = match (bar.count, bar.failed) {
+        (1, _) => result_word(bar.kind, bar.result).to_owned(),
+        (_, 0) => "none failed".to_owned(),
+        (_, failed) => format!("{} failed", grouped(failed)),
+    };
+    let attempts = match bar.attempts {
+        0 | 1 => String::new(),
+        many => format!(", {many} attempts"),
+    };
+    format!("{what}, {ended}{attempts}, {lasted} from {from}")
+}
+
+fn result_word(kind: BarKind, result: BarResult) -> &'static str {
+    match (kind, result) {
+        (BarKind::Part(PartKind::Call), BarResult::Built) => "answered",
+        (BarKind::Part(PartKind::Iteration), BarResult::Built) => "satisfied",
+        (_, BarResult::Built) => "complete",
+        (_, BarResult::Repeated) => "not satisfied",
+        (_, BarResult::Cancelled) => "cancelled",
+        (_, BarResult::Interrupted) => "interrupted",
+        (_, BarResult::Running) => "running",
+        (_, BarResult::Failed) => "failed",
+    }
+}
+
+fn result_class(result: BarResult) -> &'static str {
+    match result {
+        BarResult::Built => "d-built",
+        BarResult::Repeated => "d-repeated",
+        BarResult::Cancelled | BarResult::Interrupted => "d-broken",
+        BarResult::Running => "d-busy",
+        BarResult::Failed => "d-bad",
+    }
+}
+
+fn part_class(kind: PartKind) -> &'static str {
+    match kind {
+        PartKind::Iteration => "d-iteration",
+        PartKind::Step => "d-step",
+        PartKind::Call => "d-call",
+    }
+}
+
+fn mark_word(kind: MarkKind) -> &'static str {
+    match kind {
+        MarkKind::Handoff => "hand-off",
+        MarkKind::Positive => "positive verdict",
+        MarkKind::Negative => "negative verdict",
+        MarkKind::Failure => "failure",
+        MarkKind::Approved => "approval",
+        MarkKind::Accepted => "acceptance",
+    }
+}
+
+/// Returns the class and the sign of a mark, 10 by 10.
+fn sign(kind: MarkKind) -> (&'static str, &'static str) {
+    match kind {
+        MarkKind::Handoff => ("d-handoff", "M1 1H9L5 9Z"),
+        MarkKind::Positive => ("d-good-mark", "M1 5.5L4 8.5L9 2"),
+        MarkKind::Negative => ("d-bad-mark", "M1 5H9"),
+        MarkKind::Failure => ("d-bad-mark", "M1.5 1.5L8.5 8.5M8.5 1.5L1.5 8.5"),
+        MarkKind::Approved => ("d-person", "M5 0.5L9.5 5L5 9.5L0.5 5Z"),
+        MarkKind::Accepted => ("d-person", "M1 9L1.8 6L7 0.8L9.2 3L4 8.2Z"),
+    }
+}
+
+/// Returns the meaning of the bars and marks that a timeline has.
+fn legend(data: &Timeline) -> String {
+    let bars = || data.lanes.iter().flat_map(|lane| &lane.bars);
+    let mut entries: Vec<(String, String)> = Vec::new();
+    let results = [
+        (BarResult::Built, "complete"),
+        (BarResult::Failed, "failed"),
+        (BarResult::Running, "running"),
+        (BarResult::Interrupted, "interrupted"),
+    ];
+    for (result, word) in results {
+        let class = result_class(result);
+        if bars().any(|bar| bar.kind == BarKind::Batch && result_class(bar.result) == class) {
+            entries.push((
+                format!("<rect class=\"d-bar {class}\" y=\"1\" width=\"16\" height=\"10\"/>"),
+                word.to_owned(),
+            ));
+        }
+    }
+    for (kind, word) in [
+        (PartKind::Iteration, "iteration"),
+        (PartKind::Step, "step"),
+        (PartKind::Call, "call"),
+    ] {
+        if bars().any(|bar| bar.kind == BarKind::Part(kind)) {
+            let class = part_class(kind);
+            entries.push((
+                format!("<rect class=\"{class} d-built\" y=\"4\" width=\"16\" height=\"{PART}\"/>"),
+                word.to_owned(),
+            ));
+        }
+    }
+    let marks = [
+        MarkKind::Handoff,
+        MarkKind::Positive,
+        MarkKind::Negative,
+        MarkKind::Failure,
+        MarkKind::Approved,
+        MarkKind::Accepted,
+    ];
+    for kind in marks {
+        if data
+            .lanes
+            .iter()
+            .flat_map(|lane| &lane.marks)
+            .any(|mark| mark.kind == kind)
+        {
+            let (class, path) = sign(kind);
+            entries.push((
+                format!(
+                    "<path class=\"d-mark {class}\" transform=\"translate(3 1)\" d=\"{path}\"/>"
+                ),
+                mark_word(kind).to_owned(),
+            ));
+        }
+    }
+    if bars().any(|bar| bar.count > 1) {
+        entries.push((
+            String::new(),
+            "number: batches merged into one block".to_owned(),
+        ));
+    }
+    let mut svg = String::new();
+    let mut x = 0;
+    for (drawn, word) in entries {
+        let _ = writeln!(
+            svg,
+            "<g transform=\"translate({x} 0)\">{drawn}<text class=\"d-muted d-small\" x=\"21\" y=\"10\">{word}</text></g>"
+        );
+        x += 36 + word.len() as i32 * 6;
+    }
+    svg
+}

@@ -1,0 +1,274 @@
+//! A batch: why it is in its state, its files, violations, calls, iterations and log, and what can be done about it.
+
+use crate::page::value;
+use crate::view;
+use crate::view::text::words::{place, target};
+use crate::web::calls::lines;
+use crate::web::request::PageRequest;
+use crate::web::response::{PageResponse, WebError};
+use crate::web::site::Site;
+use jiff::Timestamp;
+use milepost_core::model::event::{Event, Round};
+use milepost_engine::ops;
+use milepost_engine::ops::inspect::batches::{BatchQuery, BatchRow};
+use milepost_engine::ops::inspect::file::{FileViolation, SetAsideFile};
+use milepost_engine::ops::inspect::log::{Log, LogOptions};
+use milepost_engine::ops::project::OpsError;
+use milepost_engine::ops::why::{BatchWhy, FileState, InputFile, OutputFile, Verdict, Why};
+use minijinja::{Value, context};
+use serde::Serialize;
+
+/// The most records of the log that are shown.
+const RECORDS: usize = 200;
+
+/// The most files of a kind that are listed.
+const FILES: usize = 200;
+
+/// The most files that are validated, and their size in bytes.
+const VALIDATED: (usize, u64) = (10, 1 << 20);
+
+/// An input or output in a table.
+#[derive(Serialize)]
+struct FileLine {
+    path: String,
+    href: String,
+    digest: Option<String>,
+    size: Option<u64>,
+    /// The class of its mark.
+    kind: &'static str,
+    word: &'static str,
+    /// The batch that built an input, as `STAGE/BATCH`.
+    made_by: Option<String>,
+}
+
+/// Violations of one file.
+#[derive(Serialize)]
+struct Invalid {
+    path: String,
+    href: String,
+    schema: String,
+    violations: Vec<FileViolation>,
+}
+
+/// A file in quarantine.
+#[derive(Serialize)]
+struct EarlierFile<'a> {
+    #[serde(flatten)]
+    file: &'a SetAsideFile,
+    href: String,
+    /// Each difference: the pointer, the value there, and the present one.
+    differences: Option<Vec<(&'a str, String, String)>>,
+}
+
+/// An iteration of `[refine]`.
+#[derive(Serialize)]
+struct Iteration<'a> {
+    run: &'a str,
+    when: Timestamp,
+    #[serde(flatten)]
+    round: &'a Round,
+    summary_text: Option<String>,
+}
+
+/// Shows a batch.
+pub(in crate::web) fn batch(site: &Site, request: &PageRequest) -> Result<PageResponse, WebError> {
+    let stage = request.required("stage")?;
+    let key = request.query("batch").unwrap_or_default();
+    let name = target(stage, key);
+    let row = row(site, stage, key)?;
+    let now = site.live.changes(None)?;
+    let (why, problem) = match ops::why::why(&site.request, &name) {
+        Ok(Why::Batch(why)) => (Some(*why), None),
+        Ok(_) => return Err(WebError::Wrong(format!("there is no batch `{name}`"))),
+        Err(OpsError::Usage(problem)) if row.is_some() => (None, Some(problem)),
+        Err(error) => return Err(error.into()),
+    };
+    let options = LogOptions {
+        target: Some(name.clone()),
+        limit: Some(RECORDS),
+        unchecked: true,
+        ..LogOptions::default()
+    };
+    let log = ops::inspect::log::log(&site.request, &options)?;
+    let outputs: Vec<&str> = why
+        .iter()
+        .flat_map(|why| &why.outputs)
+        .map(|output| output.path.as_str())
+        .collect();
+    let quarantine = why.as_ref().and_then(|why| why.quarantine.as_deref());
+    let set_aside = site.live.set_aside(&outputs, quarantine)?;
+    let files = outputs
+        .iter()
+        .copied()
+        .chain(set_aside.iter().map(|file| file.path.as_str()));
+    let data = context! {
+        stage,
+        batch => key,
+        name => place(stage, key),
+        target => name,
+        row => value(&row),
+        problem,
+        is_running => now.running,
+        iterations => value(iterations(&log)),
+        printed => log.printed.len(),
+        log => view::log::log(&log),
+        invalid => value(invalid(site, files)),
+        set_aside => value(set_aside.iter().map(|file| kept(site, file)).collect::<Vec<_>>()),
+        why => why.map(|why| shown(site, &why)),
+        at => now.at,
+    };
+    Ok(site.page("batch.html", "stages", &place(stage, key), data)?)
+}
+
+/// Accepts the modified outputs of a batch.
+pub(in crate::web) fn accept(site: &Site, request: &PageRequest) -> Result<PageResponse, WebError> {
+    let lacks = |name: &str| WebError::Wrong(format!("the form lacks the field `{name}`"));
+    let stage = request.form("stage").ok_or_else(|| lacks("stage"))?;
+    let key = request.form("batch").unwrap_or_default();
+    let name = target(stage, key);
+    let mut by = site.request.clone();
+    by.command = format!("milepost accept {name} (page)");
+    let options = ops::change::accept::AcceptOptions {
+        targets: vec![name],
+        why: request.form("why").unwrap_or_default().to_owned(),
+        who: request.form("who").map(str::to_owned),
+        changes: Vec::new(),
+    };
+    ops::change::accept::accept(&by, &options)?;
+    Ok(PageResponse::see(
+        &site.url("batch", &[("stage", stage), ("batch", key)]),
+    ))
+}
+
+/// Returns the batch as the table of its stage shows it; `None` if no run has begun it.
+fn row(site: &Site, stage: &str, key: &str) -> Result<Option<BatchRow>, WebError> {
+    let query = BatchQuery {
+        name: Some(key.to_owned()),
+        ..BatchQuery::default()
+    };
+    let page = site.live.batches(stage, &query)?;
+    Ok(page.rows.into_iter().next())
+}
+
+fn kept<'a>(site: &Site, file: &'a SetAsideFile) -> EarlierFile<'a> {
+    let changes = file.changes.as_ref().map(|changes| changes.iter());
+    let text = view::diff::value;
+    EarlierFile {
+        href: site.url("file", &[("path", &file.path)]),
+        differences: changes.map(|changes| {
+            changes
+                .map(|one| {
+                    (
+                        one.field.as_str(),
+                        text(one.old.as_ref()),
+                        text(one.new.as_ref()),
+                    )
+                })
+                .collect()
+        }),
+        file,
+    }
+}
+
+fn iterations(log: &Log) -> Vec<Iteration<'_>> {
+    let records = log.records.iter();
+    let judged = records.filter_map(|record| match &record.event {
+        Event::RoundJudged { round, .. } => Some(Iteration {
+            run: &record.run_id,
+            when: record.timestamp,
+            round,
+            summary_text: round.summary.as_ref().map(ToString::to_string),
+        }),
+        _ => None,
+    });
+    judged.collect()
+}
+
+/// Validates the first small files.
+fn invalid<'a>(site: &Site, files: impl Iterator<Item = &'a str>) -> Vec<Invalid> {
+    let (most, size) = VALIDATED;
+    let found = files.take(most).filter_map(|path| {
+        // A file that cannot be read says so on its own page.
+        let check = site.live.file_check(path, size).ok().flatten()?;
+        (!check.violations.is_empty()).then(|| Invalid {
+            path: path.to_owned(),
+            href: site.url("file", &[("path", path)]),
+            schema: check.schema,
+            violations: check.violations,
+        })
+    });
+    found.collect()
+}
+
+fn shown(site: &Site, why: &BatchWhy) -> Value {
+    let outputs: Vec<FileLine> = why
+        .outputs
+        .iter()
+        .take(FILES)
+        .map(|file| output(site, file))
+        .collect();
+    let inputs: Vec<FileLine> = why
+        .inputs
+        .iter()
+        .take(FILES)
+        .map(|file| input(site, file, why.made.is_some()))
+        .collect();
+    let is_modified = matches!(why.verdict, Verdict::Altered { .. })
+        || why
+            .outputs
+            .iter()
+            .any(|file| file.state == FileState::Altered);
+    context! {
+        decision => view::why::decision(&why.verdict),
+        made => why.made.as_ref().map(|made| view::why::made_by(made).trim_start().to_owned()),
+        failed => value(&why.failed),
+        quarantine => why.quarantine.clone(),
+        asked => value(&why.asked),
+        spent => why.asked.as_ref().map(|asked| view::calls::spent(&asked.spent)),
+        calls => why.asked.as_ref().map(|asked| value(lines(&asked.calls))),
+        inputs => value(inputs),
+        more_inputs => why.inputs.len().saturating_sub(FILES),
+        outputs => value(outputs),
+        more_outputs => why.outputs.len().saturating_sub(FILES),
+        made_from => value(&why.made_from),
+        judged_by => value(&why.judged_by),
+        is_modified,
+    }
+}
+
+fn output(site: &Site, file: &OutputFile) -> FileLine {
+    let (kind, word) = match file.state {
+        FileState::AsMade => ("matches", "matches"),
+        FileState::Accepted => ("modified", "modified by hand, accepted"),
+        FileState::Altered => ("modified", "modified"),
+        FileState::Deleted => ("failed", "deleted"),
+    };
+    FileLine {
+        path: file.path.clone(),
+        href: site.url("file", &[("path", &file.path)]),
+        digest: Some(file.digest.to_string()),
+        size: Some(file.size),
+        kind,
+        word,
+        made_by: None,
+    }
+}
+
+fn input(site: &Site, file: &InputFile, is_made: bool) -> FileLine {
+    let (kind, word) = match (&file.recorded, &file.present) {
+        (Some(recorded), Some(present)) if recorded == present => ("matches", "matches"),
+        (Some(_), Some(_)) => ("modified", "changed"),
+        (None, Some(_)) if !is_made => ("idle", "present"),
+        (None, Some(_)) => ("modified", "not read before"),
+        (_, None) => ("waits", "no longer read"),
+    };
+    FileLine {
+        path: file.path.clone(),
+        href: site.url("file", &[("path", &file.path)]),
+        digest: file.present.clone().or_else(|| file.recorded.clone()),
+        size: None,
+        kind,
+        word,
+        made_by: file.made_by.clone(),
+    }
+}

@@ -1,0 +1,85 @@
+//! The pages of calls: the table with its sums and filters, and one call with its prompt and its answer.
+
+use super::server::Ui;
+use crate::agents::pipeline::{Served, speller};
+
+#[test]
+fn calls_are_listed_with_sums_and_shown_whole() {
+    let served = Served::new("well");
+    let project = speller(served.port, "well");
+    project.run(&["--agent", "speller=chat"]);
+    let records = project.records();
+    let run = records[0]["run_id"].as_str().unwrap();
+    let ui = Ui::start(&project);
+    let all = ui.get("calls").body;
+    for text in [
+        "2 calls",
+        "<th scope=\"row\"><a href=\"",
+        "agent=chat",
+        &format!("call?run={run}&amp;number=2"),
+        "<option>ask</option>",
+        "answered",
+    ] {
+        assert!(all.contains(text), "no {text:?} in {all}");
+    }
+    let newest = all.find("number=2").unwrap();
+    assert!(
+        newest < all.find("number=1\"").unwrap(),
+        "the newest is first"
+    );
+    let one = ui.get("calls?batch=batch_2&stage=ask").body;
+    assert!(one.contains("Selected: 1 call"), "{one}");
+    for none in [
+        "agent=nobody",
+        "day=1999-01-01",
+        "outcome=auth",
+        "stage=split",
+    ] {
+        let page = ui.get(&format!("calls?{none}"));
+        assert_eq!(page.status, 200);
+        assert!(
+            page.body.contains("No call matches."),
+            "{none}: {}",
+            page.body
+        );
+    }
+
+    let call = ui.get(&format!("call?run={run}&number=1")).body;
+    for text in [
+        "Write each name in capitals.",
+        "<dt>Requested model</dt><dd>gpt-5.1</dd>",
+        "NAME 0",
+        "batch_1",
+        &format!(".milepost/calls/{run}/000001.request"),
+    ] {
+        assert!(call.contains(text), "no {text:?} in {call}");
+    }
+    assert!(!call.contains("Bearer"), "{call}");
+    for wrong in [
+        "call",
+        "call?run=x&number=1",
+        "call?run=../x&number=1",
+        "call?run=x&number=y",
+    ] {
+        assert_eq!(ui.get(wrong).status, 400, "{wrong}");
+    }
+    let batch = ui.get("batch?stage=ask&batch=batch_1").body;
+    assert!(
+        batch.contains(&format!("call?run={run}&amp;number=1")),
+        "{batch}"
+    );
+}
+
+#[test]
+fn without_calls_and_limits_the_page_says_so() {
+    let project = crate::support::Project::letters();
+    let ui = Ui::start(&project);
+    let page = ui.get("calls");
+    assert_eq!(page.status, 200);
+    assert!(
+        page.body
+            .contains("No agent was called, and no limit is declared."),
+        "{}",
+        page.body
+    );
+}

@@ -1,0 +1,12 @@
+//! `milepost ui`: the pages over HTTP, as a browser requests them.
+
+mod admission;
+mod calls;
+mod elements;
+mod review;
+mod runs;
+mod server;
+mod stages;
+mod streams;
+mod timeline;
+mod viewer;

@@ -1,0 +1,95 @@
+//! Runs that are started on a page: after the plan, exactly the plan, and stopped with the server.
+
+use super::server::Ui;
+use crate::support::{Project, pipe};
+
+/// The value of a hidden field of a page.
+fn hidden<'a>(page: &'a str, name: &str) -> &'a str {
+    let start = format!("name=\"{name}\" value=\"");
+    page.split(&start)
+        .nth(1)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap()
+}
+
+#[test]
+fn a_run_does_the_plan_that_was_shown() {
+    let project = Project::letters();
+    let ui = Ui::start(&project);
+    let shown = ui.get("plan").body;
+    assert!(shown.contains("Run exactly this"), "{shown}");
+    let plan = hidden(&shown, "plan");
+    assert!(plan.starts_with("sha256:"), "{plan}");
+
+    // Between the plan and the button, an input appears: the new plan is shown, and nothing runs.
+    project.write("workspace/inputs/person_zoe.json", r#"{"name": "Zoe"}"#);
+    let refused = ui.post("run", &[("plan", plan)]);
+    assert_eq!(refused.status, 200);
+    assert!(
+        refused
+            .body
+            .contains("The plan has changed since it was shown."),
+        "{}",
+        refused.body
+    );
+    assert!(project.records().is_empty());
+
+    let started = ui.post("run", &[("plan", hidden(&refused.body, "plan"))]);
+    assert_eq!(
+        (started.status, started.header("location")),
+        (303, Some(format!("{}/", ui.root).as_str()))
+    );
+    ui.wait_for("", "complete.");
+    assert!(project.read("workspace/outputs/page.txt").contains("Zoe"));
+    let records = project.records();
+    let command = &records[0]["data"]["command"];
+    assert_eq!(command, "milepost run (page)");
+    assert!(ui.get("plan").body.contains("There is nothing to run."));
+}
+
+#[test]
+fn without_the_plan_nothing_runs() {
+    let project = Project::letters();
+    let ui = Ui::start(&project);
+    for fields in [
+        &[][..],
+        &[("plan", "")],
+        &[("plan", "0000")],
+        &[("force", "1")],
+    ] {
+        let reply = ui.post("run", fields);
+        assert_eq!(reply.status, 200);
+        assert!(
+            reply.body.contains("The plan has changed"),
+            "{}",
+            reply.body
+        );
+    }
+    assert_eq!(ui.post("run", &[("target", "nothing")]).status, 400);
+    assert_eq!(ui.post("stop", &[]).status, 400);
+    assert!(project.records().is_empty());
+}
+
+#[test]
+fn a_run_ends_with_its_server() {
+    let project = Project::new(&[("milepost.toml", "name = \"slow\"\n")]);
+    let gate = project.at("gate");
+    pipe(&gate);
+    // The program waits for a writer of the pipe, and none comes.
+    let stage = format!(
+        "[step]\ncommand = [\"sh\", \"-c\", 'cat \"$0\" > \"$1\"', \"{}\", \"{{{{ paths.out }}}}\"]\n\n[outputs]\nout = {{ path = \"outputs/out.txt\" }}\n",
+        gate.display()
+    );
+    project.write("stages/1_wait.toml", stage);
+    let ui = Ui::start(&project);
+    let shown = ui.get("plan").body;
+    ui.post("run", &[("plan", hidden(&shown, "plan"))]);
+    ui.wait_for("", ">Stop<");
+    let second = ui.post("run", &[("plan", hidden(&ui.get("plan").body, "plan"))]);
+    assert_ne!(second.status, 303, "one run at a time");
+    assert_eq!(ui.end(), Some(0));
+    let records = project.records();
+    assert_eq!(records.last().unwrap()["data"]["status"], "interrupted");
+}
