@@ -117,6 +117,7 @@ cases!(
     quotes
     unfinished
     filters
+    include
     order
     files
     relative

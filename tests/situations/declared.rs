@@ -53,6 +53,33 @@ fn a_filter_changed_runs_what_uses_it() {
 }
 
 #[test]
+fn an_included_filter_is_a_file_of_what_includes_it() {
+    let project = completed();
+    let shout = "# What names are written in.\ndef shout: ascii_upcase; # capitals";
+    project.write("filters/shared/shout.jq", shout);
+    project.write("filters/names.jq", "include \"shared/shout\";");
+    project.edit("filters/clean.jq", "ascii_upcase", "shout");
+    let own = project.read("filters/clean.jq");
+    project.write("filters/clean.jq", format!("include \"names\";\n{own}"));
+    project.run(&[]).expect(0, &CLEANED);
+    project.run(&[]).expect(0, &[]);
+    project.edit("filters/shared/shout.jq", "ascii_upcase", "ascii_downcase");
+    let why = project.milepost(&["why", "clean"]).1;
+    assert!(why.contains("filters/shared/shout.jq changed"), "{why}");
+    let why = project
+        .milepost(&["why", "project:filters/shared/shout.jq"])
+        .1;
+    assert!(why.contains("clean"), "{why}");
+    project
+        .run(&[])
+        .expect(0, &[&CLEANED[..], &GREETED[..]].concat());
+    assert_eq!(
+        project.read("workspace/outputs/page.md"),
+        PAGE.to_lowercase().replace("dear", "Dear")
+    );
+}
+
+#[test]
 fn a_filter_that_gives_the_same_runs_and_stops_there() {
     let project = completed();
     project.edit(

@@ -35,43 +35,36 @@ impl ValueReader<'_> {
         } else {
             None
         };
-        let source: Arc<str> = asset
-            .as_ref()
-            .map_or_else(|| spot.text.into(), |asset| asset.text.clone());
+        let whole = self.whole_program(spot, asset.as_ref())?;
+        let source = Arc::clone(&whole.text);
         let vars = names.vars(sees);
         let name = asset.as_ref().map_or_else(
             || format!("{}: {}", spot.file.name, spot.key),
             |asset| asset.path.to_string(),
         );
         let refs: Vec<&str> = vars.iter().map(String::as_str).collect();
-        let own = asset
-            .as_ref()
-            .map(|asset| SourceFile::new(asset.path.as_str(), asset.text.clone()));
-        let place = |place: Option<&Place>, message: String| match (&own, place) {
-            (None, Some(place)) => spot.problem_at(&place.range, message),
-            (None, None) => spot.problem(message),
-            (Some(file), place) => {
-                let range = place.map_or(0..source.len().min(1), |place| place.range.clone());
-                file.problem(range, message)
-                    .also(spot.file, spot.span.clone(), "used here")
-            }
-        };
         match Jq::compile(&name, &source, &refs) {
             Ok(jq) => {
                 for (range, wrong) in names.wrong_in_jq(&source) {
                     let at = Place::of(&source, range);
-                    self.report
-                        .add(place(Some(&at), wrong.message).maybe_help(wrong.help));
+                    self.report.add(
+                        whole
+                            .problem(Some(&at), wrong.message)
+                            .maybe_help(wrong.help),
+                    );
                 }
                 for dotted in jq.mentions().dotted() {
                     if let Some((name, help)) = StageNames::deprecated(dotted) {
                         let at = Place::of(&source, find_name(&source, name));
                         let message = format!("`{name}` is deprecated");
-                        self.report.warn(place(Some(&at), message).help(help));
+                        self.report
+                            .warn(whole.problem(Some(&at), message).help(help));
                     }
                 }
+                let included = whole.included.into();
                 Some(Program {
                     asset,
+                    included,
                     source,
                     vars: vars.into(),
                     jq: Arc::new(jq),
@@ -86,8 +79,11 @@ impl ValueReader<'_> {
                         (asset.is_none() && spot.is_escaped()).then(|| SINGLE_QUOTES.to_owned())
                     });
                 let message = format!("`{}`: {}", spot.key, error.message);
-                self.report
-                    .add(place(error.place.as_ref(), message).maybe_help(hint));
+                self.report.add(
+                    whole
+                        .problem(error.place.as_ref(), message)
+                        .maybe_help(hint),
+                );
                 None
             }
         }

@@ -3,6 +3,7 @@
 mod command_paths;
 mod defaults;
 mod expression;
+mod includes;
 pub(crate) mod names;
 pub(crate) mod reader;
 mod schema_refs;

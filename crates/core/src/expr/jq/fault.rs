@@ -206,12 +206,12 @@ impl ProgramText<'_> {
             _ if self.before(at).ends_with('?') && found.is_some() => {
                 Some("jq writes `if … then … else … end`".to_owned())
             }
-            _ => self
-                .source
-                .split_whitespace()
-                .next()
-                .and_then(library::refusal)
-                .map(str::to_owned),
+            _ => {
+                let before = self.before(at).split_whitespace().next_back();
+                let first = self.source.split_whitespace().next();
+                let words = [before, first].into_iter().flatten();
+                words.filter_map(library::refusal).next().map(str::to_owned)
+            }
         });
         self.fault(at, message, hint)
     }

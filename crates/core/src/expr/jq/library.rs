@@ -30,15 +30,16 @@ const REFUSED: &[(&str, &str)] = &[
     ("input_line_number", FILES),
     ("get_search_list", FILES),
     ("modulemeta", FILES),
-    ("include", FILES),
-    ("import", FILES),
-    ("module", FILES),
+    ("include", INCLUDE),
+    ("import", INCLUDE),
+    ("module", INCLUDE),
 ];
 const CLOCK: &str =
     "steps have no clock and no time zone: the date is `$run.date`, the time `$run.time`";
 const ENVIRONMENT: &str = "steps have no environment: name the variable under [env] in milepost.toml and write `$env.NAME`, or use `$params`";
 const HALT: &str = "a program cannot end the run: raise `error(\"…\")`";
 const TERMINAL: &str = "steps have no terminal: put what you want to see into the result";
+const INCLUDE: &str = "write `include \"name\";` before everything else in a program of a stage or a `.jq` file: it takes the definitions of `name.jq`";
 const FILES: &str = "a program opens no files: it reads the names of its stage";
 
 /// jq's filters that jaq has not, `escape_formula`, which jq has not either, `del` so that it keeps the order of keys, `join` so that it

@@ -236,9 +236,10 @@ fn refuses_what_is_not_pure() {
         "include \"x\"; .",
         "import \"x\" as x; .",
         "import \"x\" as $x; .",
+        "def f: 1; include \"x\"; .",
     ] {
         assert!(
-            fails(source).contains("opens no files"),
+            fails(source).contains("(write `include \"name\";` before everything else"),
             "{}",
             fails(source)
         );

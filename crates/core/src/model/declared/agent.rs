@@ -122,7 +122,10 @@ impl Agent {
         match &self.provider {
             Provider::Rules(asset) => format!("{} ({})", self.label(), asset.digest),
             Provider::Jq(program) => match &program.asset {
-                Some(asset) => format!("{} ({})", self.label(), asset.digest),
+                Some(_) => {
+                    let digest = Digest::of(program.source.as_bytes());
+                    format!("{} ({digest})", self.label())
+                }
                 None => format!("jq {}", Digest::of(program.source.as_bytes())),
             },
             _ => self.label(),

@@ -20,7 +20,9 @@ use std::time::Duration;
 pub struct Program {
     /// The file, if the program is not inline.
     pub asset: Option<Asset>,
-    /// The text.
+    /// The files that it includes.
+    pub included: Arc<[Asset]>,
+    /// The text, with that of the included files.
     pub source: Arc<str>,
     /// The variables that it was compiled with, in order: the names of the stage's scope, and those given besides.
     pub vars: Arc<[String]>,
@@ -81,6 +83,11 @@ impl Program {
 }
 
 impl Program {
+    /// Returns its file, if it is not inline, and those that it includes.
+    pub fn files(&self) -> impl Iterator<Item = &Asset> {
+        self.asset.iter().chain(self.included.iter())
+    }
+
     /// Returns the dotted names that it mentions.
     pub(crate) fn names(&self) -> BTreeSet<String> {
         self.jq.mentions().dotted().clone()

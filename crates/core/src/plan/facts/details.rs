@@ -3,6 +3,7 @@
 use crate::base::digest::Digest;
 use crate::model::agent::{Agent, Cli, CliCommand, Provider};
 use crate::model::fingerprint::{FactKind, FactValue, Facts};
+use crate::model::pipeline::Asset;
 use serde_json::{Value, json};
 
 /// The value of a fact is kept up to this length, else its digest.
@@ -127,7 +128,12 @@ pub(crate) fn add_agent(facts: &mut Facts, name: &str, agent: &Agent) {
             None
         }
     };
-    if let Some((asset, digest)) = file {
+    let included: &[Asset] = match &agent.provider {
+        Provider::Jq(program) => &program.included,
+        _ => &[],
+    };
+    let included = included.iter().map(|asset| (asset, asset.digest));
+    for (asset, digest) in file.into_iter().chain(included) {
         facts.add_detail(of, (FactKind::File, asset.path.as_str()), digest);
     }
 }

@@ -50,7 +50,7 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
     }
     let mut judged = Facts::default();
     for program in judging(stage) {
-        if let Some(asset) = &program.asset {
+        for asset in program.files() {
             facts.add(FactKind::Check, asset.path.as_str(), asset.digest);
         }
         for name in program.jq.mentions().dotted() {
@@ -411,7 +411,7 @@ fn add_asked_agent(facts: &mut Facts, name: &str, pipeline: &Pipeline, settings:
 }
 
 fn add_program_file(facts: &mut Facts, program: &Program) {
-    if let Some(asset) = &program.asset {
+    for asset in program.files() {
         facts.add(FactKind::File, asset.path.as_str(), asset.digest);
     }
 }

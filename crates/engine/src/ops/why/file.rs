@@ -11,6 +11,7 @@ use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::model::agent::{Cli, CliCommand, Provider};
 use milepost_core::model::fingerprint::FactKind;
+use milepost_core::model::pipeline::Asset;
 use milepost_core::model::record::BatchRecord;
 use milepost_core::model::state::State;
 use milepost_core::plan::expand::batch_name;
@@ -178,16 +179,16 @@ fn readers(opened: &OpenProject, state: &State, file: &FilePath) -> Vec<String> 
         FactKind::Agent => {
             file.root == Root::Project
                 && opened.pipeline.agents.get(name).is_some_and(|agent| {
-                    let asset = match &agent.provider {
-                        Provider::Rules(asset) => Some(asset),
-                        Provider::Jq(program) => program.asset.as_ref(),
+                    let is_it = |asset: &Asset| asset.path == file.path;
+                    match &agent.provider {
+                        Provider::Rules(asset) => is_it(asset),
+                        Provider::Jq(program) => program.files().any(is_it),
                         Provider::Cli(Cli {
                             command: CliCommand::Registry { file, .. },
                             ..
-                        }) => Some(file),
-                        _ => None,
-                    };
-                    asset.is_some_and(|asset| asset.path == file.path)
+                        }) => is_it(file),
+                        _ => false,
+                    }
                 })
         }
         _ => false,
