@@ -65,6 +65,16 @@ Examples:
   milepost trace intermediate/classified_all.json --pointer /elements/12/volume_m3
   milepost trace outputs/results.tap                         follow a file: batches, prompts, answers, inputs";
 
+const EVAL_EXAMPLES: &str = "\
+Examples:
+  milepost eval filters/summary.jq --input result.json              print what the filter returns
+  milepost eval '.lines | length' --input invoice.json              try a program
+  milepost eval filters/score.jq --input criteria=criteria.toml --input answers=answers.json
+  milepost eval filters/record.jq --input answer.json --arg element='{\"id\": 7}' --set language=de
+
+`.` is the file of `--input FILE`; without one, the object of all names, as in a stage. `$params` has the
+defaults of milepost.toml and the values of `--set`. Stages and workspaces are not read.";
+
 const PARAMS_EXAMPLES: &str = "\
 Examples:
   milepost params                    list parameters and agents
@@ -251,6 +261,22 @@ pub(crate) enum Command {
     Params {
         #[command(flatten)]
         values: ValueFlags,
+    },
+    /// Evaluate one jq filter on files, and print what it returns; changes nothing
+    #[command(after_help = EVAL_EXAMPLES)]
+    Eval {
+        /// A `.jq` file of the project, or a program
+        #[arg(value_name = "FILTER")]
+        filter: String,
+        /// Read the input of the program, or the value of a name, from this JSON, NDJSON, CSV, TOML or text file
+        #[arg(long, value_name = "[NAME=]FILE")]
+        input: Vec<String>,
+        /// Give a name this value: JSON, or else a text
+        #[arg(long, value_name = "NAME=VALUE")]
+        arg: Vec<String>,
+        /// Use this value of a parameter
+        #[arg(long, value_name = "NAME=VALUE")]
+        set: Vec<String>,
     },
     /// Explain why a stage, a batch or a file is out of date or not, and where it came from
     #[command(after_help = WHY_EXAMPLES)]
@@ -476,6 +502,7 @@ impl Command {
             Self::Watch { .. } => "watch",
             Self::Status { .. } => "status",
             Self::Why { .. } => "why",
+            Self::Eval { .. } => "eval",
             Self::Trace { .. } => "trace",
             Self::Log { .. } => "log",
             Self::Verify { .. } => "verify",

@@ -20,6 +20,7 @@ use milepost_engine::ops::change::clean::CleanOptions;
 use milepost_engine::ops::change::gc::GcOptions;
 use milepost_engine::ops::change::import_review::{ImportOptions, import_review};
 use milepost_engine::ops::change::man::write_man_pages;
+use milepost_engine::ops::eval::EvalOptions;
 use milepost_engine::ops::exit_code::{FAILED, MODIFIED, WAITING, exit_code};
 use milepost_engine::ops::inspect::diff::DiffOptions;
 use milepost_engine::ops::inspect::log::LogOptions;
@@ -151,6 +152,25 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             tell(printer, &found, |found| {
                 view::change::params::params(printer.out, found, &invocation)
             })
+        }
+        Some(Command::Eval {
+            filter,
+            input,
+            arg,
+            set,
+        }) => {
+            let values = Values {
+                set,
+                ..Values::default()
+            };
+            let options = EvalOptions {
+                filter,
+                folder: environment.folder.clone(),
+                inputs: input,
+                args: arg,
+            };
+            let found = ops::eval::eval(&request(values)?, &options)?;
+            tell(printer, &found, view::eval::eval)
         }
         Some(Command::Why { what, values }) => {
             let why = ops::why::why(&request(cli.run.values.joined(values).values())?, &what)?;

@@ -3,6 +3,7 @@
 pub(crate) mod calls;
 pub mod change;
 pub mod diff;
+pub(crate) mod eval;
 pub mod external;
 pub mod graph;
 pub mod init;

@@ -1,6 +1,7 @@
 //! The command line as people meet it: whole outputs of the program.
 
 mod complete;
+mod eval;
 mod follow;
 mod init;
 mod json;

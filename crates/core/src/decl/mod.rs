@@ -2,6 +2,7 @@
 
 mod cross_checks;
 mod editor_schema;
+mod filter;
 mod keys;
 mod problem;
 mod project;
@@ -13,6 +14,7 @@ mod tables;
 mod values;
 
 pub use editor_schema::{project_schema, stage_schema};
+pub use filter::{Filter, filter};
 pub use problem::{Mark, Problem, Problems, Warning};
 pub use project_files::{PROJECT_FILE, ProjectFiles, STAGES};
 pub use stage_file_names::stage_names;

@@ -1,6 +1,7 @@
 //! The operations of Milepost, one function for each command. They return data and print nothing.
 
 pub mod change;
+pub mod eval;
 pub mod exit_code;
 pub mod external;
 pub mod inspect;

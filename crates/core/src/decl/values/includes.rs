@@ -24,11 +24,11 @@ pub(crate) struct WholeProgram<'a> {
     /// The included files, each once.
     pub(crate) included: Vec<Asset>,
     /// The parts of the text, in order.
-    pieces: Vec<Piece>,
+    pieces: Vec<FilePart>,
 }
 
 /// A part of the text, up to the next one.
-struct Piece {
+struct FilePart {
     start: usize,
     /// The included file that it comes from; `None` for the program itself.
     file: Option<usize>,
@@ -181,7 +181,7 @@ fn add_piece(
     part: Range<usize>,
 ) {
     let (start, offset) = (text.len(), part.start);
-    whole.pieces.push(Piece {
+    whole.pieces.push(FilePart {
         start,
         file,
         offset,

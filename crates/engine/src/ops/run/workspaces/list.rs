@@ -37,7 +37,7 @@ pub struct WorkspaceEntry {
 }
 
 /// A file outside project and workspace.
-struct Outside(PathBuf);
+pub(crate) struct Outside(pub(crate) PathBuf);
 
 impl Source for Outside {
     fn name(&self) -> String {

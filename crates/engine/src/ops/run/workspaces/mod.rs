@@ -3,6 +3,7 @@
 mod list;
 mod result;
 
+pub(crate) use list::Outside;
 pub use list::{WorkspaceEntry, WorkspaceList, entries};
 pub use result::{AgentUsage, EntryError, EntryResult, Estimate, WorkspacesResult, worst_code};
 
@@ -11,7 +12,7 @@ use crate::ops::plan::plan;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::request::Request;
 use crate::ops::run::run;
-use crate::ops::run::{Observer, RunOptions, StopFlag, Stopwatch};
+use crate::ops::run::{Observer, RunOptions, StageStatus, StopFlag, Stopwatch};
 use crate::run::JqWorkers;
 use milepost_core::base::redact::redact;
 use milepost_core::model::pipeline::Manifest;
@@ -77,6 +78,10 @@ impl WorkspaceList {
             }
             Ok(())
         });
+        // A dry run that stops where it was told to stop is no failure.
+        if options.until_paid && ended.status == StageStatus::Held.word() {
+            ended.exit_code = exit_code::OK;
+        }
         if let Err(error) = planned {
             ended.status = "error";
             ended.exit_code = exit_code::FAILED;
