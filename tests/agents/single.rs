@@ -71,6 +71,44 @@ fn runs_of_one_prompt_are_calls_of_their_own_and_none_is_sent_twice() {
 }
 
 #[test]
+fn a_dry_run_of_a_list_shows_calls_and_cost_of_each_workspace_and_of_all() {
+    let served = Served::new("well");
+    let project = tells(served.port, "result = '{said, run: $run}'");
+    project.write("list.json", r#"[{"workspace": "a"}, {"workspace": "b"}]"#);
+    for name in ["a", "b"] {
+        project.write(&format!("workspaces/{name}/inputs/topic.txt"), "walls");
+    }
+    let list = ["run", "--workspaces", "list.json", "--agent", "speller=api"];
+    let dry = |more: &str| {
+        let output = project.output_of(project.command(&list).arg(more));
+        (output.code, output.out)
+    };
+    let each = "3 calls to make, at most 54 with every retry, $0.05";
+    let all = "2 workspaces, 6 calls to make, at most 108 with every retry, $0.09\n";
+    assert_eq!(
+        dry("-n"),
+        (
+            0,
+            format!("a  planned  …  {each}\nb  planned  …  {each}\n\n{all}")
+        )
+    );
+    let (code, text) = dry("--until-paid");
+    assert_eq!((code, text.ends_with(all)), (0, true), "{text}");
+    assert_eq!(calls(&project), answered(&[]));
+
+    // What an earlier stage decides is not known before it ran.
+    project.edit(
+        "stages/1_tell.toml",
+        "values = [1, 2, 3]",
+        "from = \"runs.json\"\nselect = \".[]\"",
+    );
+    project.write("stages/0_runs.toml", "[inputs]\ntopic = \"inputs/topic.txt\"\n[step]\njq = '[1, 2]'\n[outputs]\nruns = { path = \"runs.json\", schema = false }\n");
+    let (code, text) = dry("-n");
+    let all = "2 workspaces, number of calls not known yet\n";
+    assert_eq!((code, text.ends_with(all)), (0, true), "{text}");
+}
+
+#[test]
 fn a_plan_of_a_loop_names_the_calls_of_the_first_iteration_and_those_at_most() {
     let served = Served::new("well");
     let project = tells(served.port, "result = '{said, run: $run}'");
@@ -92,6 +130,14 @@ fn a_plan_of_a_loop_names_the_calls_of_the_first_iteration_and_those_at_most() {
     let (_, text) = project.milepost(&["plan", "--agent", "speller=api"]);
     let range = "3 calls in the first iteration, at most 216 in 4 iterations with every retry";
     assert!(text.contains(range), "{text}");
+    // The cost is a range, from one iteration to the last.
+    let cost = |key: &str| asks[key].as_f64().unwrap();
+    assert!(cost("cost") > 0.0, "{asks:#}");
+    assert!(
+        (cost("most_cost") / cost("cost") - 4.0).abs() < 1e-6,
+        "{asks:#}"
+    );
+    assert!(text.contains(" for 1 to 4 iterations; a budget"), "{text}");
     assert_eq!(text.matches("at most").count(), 1, "{text}");
     let ran = project.run(&agent);
     assert_eq!((ran.code, calls(&project).len()), (0, 6), "{}", ran.output);

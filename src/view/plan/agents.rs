@@ -59,13 +59,25 @@ fn money(asks: &Asks) -> String {
         Some(_) => " in the first iteration",
         None => "",
     };
-    match (asks.cost, asks.reserved) {
+    let these = match asks.iterations {
+        Some(_) => "the calls of the first iteration",
+        None => "these calls",
+    };
+    let cost = asks
+        .cost
+        .map(|cost| match (asks.most_cost, asks.iterations) {
+            (Some(most), Some(iterations)) if most > cost => {
+                format!("{cost} to {most} for 1 to {iterations} iterations")
+            }
+            _ => cost.to_string(),
+        });
+    match (cost, asks.reserved) {
         (None, None) => format!("{tokens}{of_first}, cost unknown"),
         (None, Some(reserved)) => {
-            format!("{tokens}{of_first}; a budget reserves {reserved} for these calls")
+            format!("{tokens}{of_first}; a budget reserves {reserved} for {these}")
         }
-        (Some(cost), Some(reserved)) if reserved > cost => {
-            format!("{tokens}{of_first}, {cost}; a budget reserves {reserved} for these calls")
+        (Some(cost), Some(reserved)) if asks.cost < Some(reserved) => {
+            format!("{tokens}{of_first}, {cost}; a budget reserves {reserved} for {these}")
         }
         (Some(cost), _) => format!("{tokens}{of_first}, {cost}"),
     }

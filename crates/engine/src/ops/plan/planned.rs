@@ -85,6 +85,9 @@ pub struct StagePlan {
     pub asks: Option<Asks>,
     /// What the batches in `may` and `judge` would ask of agents that cost something.
     pub may_ask: Option<Asks>,
+    /// True if earlier stages decide what else the stage asks of agents that cost something.
+    #[serde(skip)]
+    pub asks_more: bool,
     /// The approval that the stage needs; its batches are counted in `left`.
     pub approval: Option<AwaitedApproval>,
     /// The batches that run once they are approved, with reasons.

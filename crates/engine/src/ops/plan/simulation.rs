@@ -268,6 +268,7 @@ impl<'a> Simulation<'a> {
         let Some(estimator) = self.estimator.as_mut().filter(|_| self.estimates) else {
             return;
         };
+        line.asks_more = !found.certain && estimator.is_paid(stage);
         let those = |wanted: &[Action]| -> Vec<&BatchScan> {
             let places = batches.places(wanted).into_iter();
             places.map(|index| &found.batches[index]).collect()

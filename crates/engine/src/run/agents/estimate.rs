@@ -47,6 +47,9 @@ pub struct Asks {
     pub basis: Basis,
     /// What it is expected to cost; none: no price is known.
     pub cost: Option<NanoUsd>,
+    /// What it is expected to cost if each batch needs all iterations of `[refine]`, each at the cost of the first; none: the stage
+    /// has no loop, or no price is known.
+    pub most_cost: Option<NanoUsd>,
     /// What a budget reserves for `calls`; none: no price is known. Retries and later calls are not in it.
     pub reserved: Option<NanoUsd>,
 }
@@ -115,6 +118,8 @@ impl<'a> CostEstimator<'a> {
         let mut asks = self.sum(stage, &agents, &asked, &simulated)?;
         if stage.refine.is_some() {
             asks.iterations = simulated.iter().filter_map(|batch| batch.iterations).max();
+            let all = asks.iterations.zip(asks.cost);
+            asks.most_cost = all.map(|(count, cost)| NanoUsd(cost.0.saturating_mul(count)));
         }
         if settled {
             asks.most_calls = simulated
@@ -123,6 +128,12 @@ impl<'a> CostEstimator<'a> {
                 .try_fold(0_u64, |sum, one| Some(sum.saturating_add(one?)));
         }
         Ok(Some(asks))
+    }
+
+    /// Returns true if the stage asks agents that cost something.
+    pub(crate) fn is_paid(&self, stage: &Stage) -> bool {
+        let called = called(&self.ctx, stage);
+        called.values().any(|called| !called.is_external)
     }
 
     /// Returns the first request that a batch would send, or why there is none.
@@ -350,6 +361,7 @@ impl<'a> CostEstimator<'a> {
             output_tokens: 0,
             basis: Basis::Assumed(0),
             cost: Some(NanoUsd::ZERO),
+            most_cost: None,
             reserved: None,
         };
         for batch in simulated {

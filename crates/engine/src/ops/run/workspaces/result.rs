@@ -82,6 +82,8 @@ pub struct Estimate {
     pub(crate) tokens: u64,
     /// Expected cost in dollars; `None` without a known price, or if the calls are not known.
     pub cost_usd: Option<f64>,
+    /// Expected cost in dollars if all iterations of `[refine]` are needed; `None` as for `cost_usd`.
+    pub most_cost_usd: Option<f64>,
 }
 
 /// What agents used.
@@ -97,6 +99,29 @@ pub struct AgentUsage {
     /// The known part of the cost, which counts towards a budget.
     #[serde(skip)]
     pub known: NanoUsd,
+}
+
+impl WorkspacesResult {
+    /// Returns the sum of the estimates; `None` if nothing was planned. A part that is not known for one workspace is not known.
+    pub fn total(&self) -> Option<Estimate> {
+        let estimates = self
+            .entries
+            .iter()
+            .filter_map(|entry| entry.estimate.as_ref());
+        estimates.cloned().reduce(|sum, one| {
+            let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+            let cost = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
+            Estimate {
+                calls: add(sum.calls, one.calls),
+                most_calls: add(sum.most_calls, one.most_calls),
+                input_tokens: sum.input_tokens + one.input_tokens,
+                output_tokens: sum.output_tokens + one.output_tokens,
+                tokens: sum.tokens + one.tokens,
+                cost_usd: cost(sum.cost_usd, one.cost_usd),
+                most_cost_usd: cost(sum.most_cost_usd, one.most_cost_usd),
+            }
+        })
+    }
 }
 
 impl EntryResult {
@@ -174,6 +199,7 @@ impl EntryResult {
         let mut sum = Estimate::default();
         let mut calls = Some(0);
         let mut cost = Some(NanoUsd::ZERO);
+        let mut most_cost = Some(NanoUsd::ZERO);
         let mut most = Some(0_u64);
         for asks in plan.stages.iter().flat_map(|stage| &stage.asks) {
             let is_known = asks.unknown == 0;
@@ -186,6 +212,11 @@ impl EntryResult {
             let expected = asks.cost;
             let expected = expected.filter(|_| is_known || asks.basis == Basis::Declared);
             cost = cost.zip(expected).map(|(sum, one)| sum + one);
+            let dearest = expected.map(|expected| asks.most_cost.unwrap_or(expected));
+            most_cost = most_cost.zip(dearest).map(|(sum, one)| sum + one);
+        }
+        if plan.stages.iter().any(|stage| stage.asks_more) {
+            (calls, cost, most_cost) = (None, None, None);
         }
         // Stages that may ask agents depending on earlier stages have no bound.
         let is_open = |stage: &StagePlan| stage.may_ask.is_some() || !stage.certain;
@@ -193,6 +224,7 @@ impl EntryResult {
         sum.calls = calls;
         sum.tokens = sum.input_tokens + sum.output_tokens;
         sum.cost_usd = cost.map(NanoUsd::dollars);
+        sum.most_cost_usd = most_cost.map(NanoUsd::dollars);
         self.estimate = Some(sum);
     }
 }
