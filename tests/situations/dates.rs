@@ -78,14 +78,55 @@ fn a_file_bears_the_date_of_the_run_that_wrote_it() {
         "created": "2026-11-22T09:30:15Z",
     });
     assert_eq!(project.json("workspace/outputs/moment.json"), moment);
+    // The report of the day before stays, because its path names the run.
     assert_eq!(
         project.list("outputs"),
-        ["2026-11-23-report.md", "moment.json", "report.pdf"]
+        [
+            "2026-11-22-report.md",
+            "2026-11-23-report.md",
+            "moment.json",
+            "report.pdf"
+        ]
     );
     assert_ne!(
         project.output_digests()["outputs/report.pdf"],
         before["outputs/report.pdf"]
     );
+}
+
+#[test]
+fn results_named_by_the_run_are_a_history() {
+    let mut project = Project::new(&[
+        ("milepost.toml", "name = \"history\"\n"),
+        (
+            "stages/1_test.toml",
+            "[inputs]\ntext = \"inputs/text.json\"\n[[step]]\njq = '.text | if . == \"bad\" then error(\"bad\") else . end'\nout = \"result\"\n[outputs]\nresult = { path = \"results/{{ run.date }}.json\", schema = false }\n",
+        ),
+        (
+            "stages/2_trend.toml",
+            "[inputs]\nall = \"results/*.json\"\n[step]\njq = '.all'\n[outputs]\ntrend = { path = \"trend.json\", schema = false }\n",
+        ),
+        ("workspace/inputs/text.json", "1"),
+    ]);
+    project.env("SOURCE_DATE_EPOCH", MOMENTS[0]);
+    project.run(&[]).expect(0, &["test", "trend"]);
+    project.env("SOURCE_DATE_EPOCH", MOMENTS[1]);
+    project.run(&[]).expect(0, &[]);
+    project.write("workspace/inputs/text.json", "2");
+    project.run(&[]).expect(0, &["test", "trend"]);
+    assert_eq!(project.json("workspace/trend.json"), json!([2]));
+    // A rerun on the same day replaces the file, and one that fails takes none away.
+    project.run(&["--force", "test"]).expect(0, &["test"]);
+    project.write("workspace/inputs/text.json", "\"bad\"");
+    project.run(&[]).expect(1, &["test"]);
+    assert_eq!(
+        project.list("results"),
+        ["2026-11-22.json", "2026-11-23.json"]
+    );
+    assert_eq!(project.quarantine(), Vec::<String>::new());
+    let (_, status) = project.milepost(&["status"]);
+    assert!(!status.contains("untracked"), "{status}");
+    assert_eq!(project.milepost(&["verify"]).0, 0);
 }
 
 #[test]

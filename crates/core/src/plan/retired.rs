@@ -35,6 +35,7 @@ pub(crate) fn of_batch<'a>(
     let skipped = skipped(stage, scope);
     let leaves = |made: &&Made| match targets.get(&made.name) {
         None => true,
+        Some(_) if stage.keeps_former(&made.name) => false,
         Some(_) if skipped.contains(made.name.as_str()) => true,
         Some(target) => !is_pattern(target.as_str()) && *target != made.path,
     };

@@ -82,6 +82,13 @@ impl Stage {
         self.outputs.iter().find(|output| output.name == name)
     }
 
+    /// Returns true if earlier files of an output stay when a batch is rerun: its path names the run.
+    pub fn keeps_former(&self, name: &str) -> bool {
+        let output = self.output(name).filter(|_| !self.declares(RUN));
+        let names = output.map(|output| output.path.template.names());
+        names.is_some_and(|names| names.iter().any(|name| name.split('.').next() == Some(RUN)))
+    }
+
     /// Returns the input of this name.
     pub fn input(&self, name: &str) -> Option<&Input> {
         self.inputs.iter().find(|input| input.name == name)

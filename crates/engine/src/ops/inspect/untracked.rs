@@ -2,6 +2,7 @@
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
+use milepost_core::base::glob::Glob;
 use milepost_core::base::natural::natural;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::state::State;
@@ -21,7 +22,11 @@ pub(crate) fn untracked(opened: &OpenProject, state: &State) -> Result<Vec<RelPa
         .collect();
     let mut own: BTreeSet<&str> = BTreeSet::new();
     let mut folders: BTreeSet<String> = BTreeSet::new();
+    let mut former: Vec<Glob> = Vec::new();
     for stage in &opened.pipeline.stages {
+        let kept = stage.outputs.iter();
+        let kept = kept.filter(|output| stage.keeps_former(&output.name));
+        former.extend(kept.filter_map(|output| Glob::parse(&output.path.pattern()).ok()));
         own.insert(stage.progress.as_str());
         let paths = stage.outputs.iter().map(|output| &output.path);
         for path in paths.chain(&stage.marker) {
@@ -62,6 +67,7 @@ pub(crate) fn untracked(opened: &OpenProject, state: &State) -> Result<Vec<RelPa
             };
             let is_ours = recorded.contains(path.as_str())
                 || own.contains(path.as_str())
+                || former.iter().any(|glob| glob.matches(&path))
                 || layout::own_name(&path).is_some()
                 || path.as_str().starts_with("inputs/");
             if !is_ours {

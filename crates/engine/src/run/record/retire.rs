@@ -8,6 +8,7 @@ use crate::run::record::recorder::Recorder;
 use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::record::Made;
+use milepost_core::model::stage::Stage;
 use milepost_core::model::state::{BatchState, Phase};
 use milepost_core::plan::lineage;
 use milepost_core::plan::world::World as _;
@@ -45,7 +46,10 @@ pub(crate) fn batches(
         let Some(batch) = known.and_then(|known| known.batches.get(key)) else {
             continue;
         };
-        let paths = files_of(batch).filter(|path| !live.contains(path));
+        let declared = recorder.ctx.pipeline.stages.iter();
+        let declared = declared.filter(|other| cause == Cause::Failed && other.name == stage);
+        let kept: BTreeSet<&RelPath> = declared.flat_map(|stage| former(stage, batch)).collect();
+        let paths = files_of(batch).filter(|path| !live.contains(path) && !kept.contains(path));
         let files = aside(recorder, paths.cloned());
         let markers = markers_of(batch);
         let count = files.len() as u64;
@@ -111,26 +115,34 @@ fn files_of(batch: &BatchState) -> impl Iterator<Item = &RelPath> {
     batch.remains.keys().chain(made.map(|made| &made.path))
 }
 
+/// Returns the files of outputs whose earlier files stay.
+fn former<'a>(stage: &Stage, batch: &'a BatchState) -> BTreeSet<&'a RelPath> {
+    let made = batch.record.iter().flat_map(|record| &record.outputs);
+    let kept = made.filter(|made| stage.keeps_former(&made.name));
+    kept.map(|made| &made.path).collect()
+}
+
 /// Returns files that a batch made before and does not make now, with their paths in quarantine.
 pub(crate) fn dropped(
     recorder: &Recorder<'_>,
-    stage: &str,
+    stage: &Stage,
     key: &str,
     made: &[Made],
 ) -> BTreeMap<RelPath, RelPath> {
-    let known = recorder.state.stages.get(stage);
+    let known = recorder.state.stages.get(&stage.name);
     let Some(batch) = known.and_then(|known| known.batches.get(key)) else {
         return BTreeMap::new();
     };
     let made: BTreeSet<&RelPath> = made.iter().map(|made| &made.path).collect();
+    let kept = former(stage, batch);
     let before: Vec<RelPath> = files_of(batch)
-        .filter(|path| !made.contains(path))
+        .filter(|path| !made.contains(path) && !kept.contains(path))
         .cloned()
         .collect();
     if before.is_empty() {
         return BTreeMap::new();
     }
-    let live = live_outputs(recorder, &|name, other| name != stage || other != key);
+    let live = live_outputs(recorder, &|name, other| name != stage.name || other != key);
     let before = before.into_iter().filter(|path| !live.contains(path));
     aside(recorder, before)
 }
