@@ -2,5 +2,6 @@
 
 mod diagrams;
 mod grading;
+mod params;
 mod prompt_tests;
 mod study_plan;

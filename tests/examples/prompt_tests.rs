@@ -409,11 +409,11 @@ fn settings_that_cannot_be_are_refused() {
     for (set, why) in [
         (
             "runs=0",
-            "error: --set runs=0: expected a whole number of at least 1\n",
+            "error: --set runs=0: expected a whole number from 1 to 1000\n",
         ),
         (
             "concurrency=0",
-            "error: --set concurrency=0: expected a whole number of at least 1\n",
+            "error: --set concurrency=0: expected a whole number from 1 to 64\n",
         ),
         (
             "threshold=101",

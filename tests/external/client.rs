@@ -46,7 +46,7 @@ impl Site {
         let site = Self::bare();
         site.take(&MAIN_PIPELINE);
         site.take(&["workspace/inputs"]);
-        site.edit("milepost.toml", "batch_size = 50", "batch_size = 15");
+        site.edit("milepost.toml", "default = 50", "default = 15");
         // The reports name the agent: nothing else differs.
         for (path, line) in [
             ("templates/report.md", "Classified by"),

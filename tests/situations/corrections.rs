@@ -23,8 +23,8 @@ fn main_project_measured(geometry: &str) -> Project {
         "prompts",
         "workspace/inputs",
     ]);
-    let param = format!("geometry = \"{geometry}\"");
-    project.edit("milepost.toml", "geometry = \"all\"", &param);
+    let param = format!("geometry = {{ default = \"{geometry}\"");
+    project.edit("milepost.toml", "geometry = { default = \"all\"", &param);
     project.run(&[]).expect(
         0,
         &[

@@ -321,7 +321,7 @@ fn one_job_and_two_give_the_same_bytes() {
             "templates",
             "workspace/inputs/sample.ifc",
         ]);
-        project.edit("milepost.toml", "batch_size = 50", "batch_size = 4");
+        project.edit("milepost.toml", "default = 50", "default = 4");
         let ran = project.run_unplanned(&["--jobs", jobs]);
         assert_eq!(ran.code, 0, "{}", ran.output);
         let mut contents = project.digests();
