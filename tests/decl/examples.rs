@@ -81,7 +81,7 @@ fn the_study_plan_loads() {
         ("dispatch", 1),
         ("plan", 6),
         ("approve", 1),
-        ("export", 4),
+        ("export", 5),
     ];
     assert_stages("examples/study-plan", &stages);
 }

@@ -1,60 +1,125 @@
-# The embedded planner. Every day each course gets its share of what is left until its midterm, the nearest midterm first; within a course the
-# topics come in the order of the syllabus. Where not everything can be done, priority decides what is left out.
-def day: "\(.)T00:00:00Z" | fromdateiso8601 / 86400 | floor;
-def date: . * 86400 | todateiso8601 | .[:10];
-def quarters: (. / 15 | ceil) * 15;
+# The embedded planner. It spreads the work over the days as evenly as the deadlines allow, in sessions of 25 to 90
+# minutes.
+# A course gets a share of each day by the work left for the days left. Topics keep the order of the syllabus. If not
+# everything fits, high priorities come first, and low ones are left out.
+include "lib";
+def fives: (. / 5 | round) * 5;
 {high: 0, medium: 1, low: 2} as $rank
 | $to_planner as $in
 | $in.planning_rules as $rules
 | $rules.minutes_per_day as $limit
+# After a draft with an uneven load, courses with a near midterm get whole days earlier.
+| (if any($rules.requested_changes[]; startswith("balance:")) then 0.6 else 0.8 end) as $share
+| ([90, $limit] | min) as $longest
 | ($rules.start_date | day) as $first
-| [$in.courses[] | . + {due: ((.midterm_date | day) - $first)}] | sort_by(.due)
-| . as $courses
+| [$rules.revision_sessions[] | . + {at: ((.date | day) - $first)}] as $revision
+# `due` is the first day without new topics: the first revision day of the course, else its midterm.
+| [ $in.courses[] | .course_id as $id | . + {midterm: ((.midterm_date | day) - $first)}
+    | . + {due: ([.midterm, ($revision[] | select(.course_id == $id) | .at)] | min)} ]
+| sort_by(.due) as $courses
 | ([$courses[] | {key: .course_id, value: .due}] | from_entries) as $due
 | ([$courses[].due] | unique) as $deadlines
-| [foreach ($in.topic_estimates[] | select($due[.course_id] != null)) as $t (0; . + 1; $t + {at: ., due: $due[$t.course_id]})]
-# By priority, a topic gets the minutes for which those before it leave room: up to every deadline no more than its days hold.
+| ([$courses[].midterm] | max) as $last
+| [range(0; $last + 1) as $at | [$revision[] | select(.at == $at)] | total(.minutes)] as $revised
+# By priority, a topic gets the minutes that the topics before it leave free before its deadline.
+| [foreach ($in.topic_estimates[] | select($due[.course_id] != null)) as $t (0; . + 1;
+    $t + {at: ., due: $due[$t.course_id]})]
+| . as $all_topics
 | reduce sort_by($rank[.priority], .due, .at)[] as $t ([];
     . as $taken
-    | ([$deadlines[] | select(. >= $t.due) | . as $d | $d * $limit - ([$taken[] | select(.due <= $d) | .minutes] | add // 0)] | min) as $room
-    | . + [$t + {minutes: ([$room, $t.estimated_minutes] | min)}])
-| map(select(.minutes > 0)) | sort_by(.at)
-| . as $topics
-# The lowest daily load with which all of that is done in time.
-| ([$deadlines[] | . as $d | ([$topics[] | select(.due <= $d) | .minutes] | add // 0) / $d] | max // 0) as $needed
-| (if any($rules.requested_changes[]; startswith("balance:")) then ([($needed | quarters) + 30, $limit] | min) else $limit end) as $level
-# Minutes of each course on each day, as the stretch [from, to) of all its minutes.
-| reduce range(0; $deadlines | max) as $at ({done: {}, stretches: []};
-    reduce $courses[] as $c (. + {free: $level};
-      ([$topics[] | select(.course_id == $c.course_id) | .minutes] | add // 0) as $all
-      | (.done[$c.course_id] // 0) as $from
-      | (if $c.due > $at then [(($all - $from) / ($c.due - $at) | quarters), $all - $from, .free] | min else 0 end) as $minutes
-      | if $minutes <= 0 then . else
-          .done[$c.course_id] = $from + $minutes
-          | .free -= $minutes
-          | .stretches += [{at: $at, course_id: $c.course_id, from: $from, to: ($from + $minutes)}]
-        end))
-| .stretches as $stretches
-# The same stretches by topic.
-| [ $courses[] | . as $c
-    | foreach ($topics[] | select(.course_id == $c.course_id)) as $t ({to: 0}; {from: .to, to: (.to + $t.minutes)};
-        . as $own
-        | [$stretches[] | select(.course_id == $c.course_id and .from < $own.to and .to > $own.from)]
-        | length as $parts
-        | range(0; $parts) as $n
-        | {at: .[$n].at, part: ($n + 1), parts: $parts, course: $c.course_name, topic: $t,
-           minutes: (([.[$n].to, $own.to] | min) - ([.[$n].from, $own.from] | max))}) ]
+    | ([ $deadlines[] | select(. >= $t.due) | . as $d
+         | $d * $limit - ($revised[:$d] | add // 0) - ([$taken[] | select(.due <= $d)] | total(.left)) ] | min) as $room
+    | . + [$t + {left: ([$room, $t.estimated_minutes] | min)}])
+| map(select(.left >= 25 or (.left > 0 and .left == .estimated_minutes)))
+| any(.[]; .left < .estimated_minutes) as $limited
+| (if $limited then sort_by($rank[.priority], .at) else sort_by(.at) end) as $topics
+
+# The length of a topic's next session, of about $wish minutes and at most $free. It leaves no rest below 25.
+# 0: none fits.
+| def session($wish; $free):
+    ([$longest, $free] | min) as $most
+    | ([[$wish, 25] | max | fives, $most] | min) as $size
+    | if .left <= $most and .left - $size < 25 then .left
+      elif $size < 25 then 0
+      elif .left - $size >= 25 then $size
+      elif .left - 25 >= 25 then [.left - 25, $most] | min
+      else 0 end;
+# Fills one day: the course with the most credit first, and another course after it if there is one.
+def fill($at; $goal; $ids):
+    ($limit - $revised[$at] - .today) as $free
+    | ($goal - .today) as $wish
+    | if $wish < (if .today + $revised[$at] == 0 then 12 else 25 end) then .
+      else ($wish / ([$wish / 65 | round, 1] | max)) as $size
+        | . as $state
+        | [ $ids[] | . as $id
+            | [ $state.topics[] | select(.course_id == $id and .left > 0)
+                | . + {size: session($size; $free)} | select(.size > 0) ][0]
+            | select(. != null) | . + {credit: ($state.credit[$id] - 1000 * ($state.used[$id] // 0))} ]
+        | max_by(.credit) as $next
+        | $state
+        | if $next == null then .
+          else .today += $next.size
+            | .used[$next.course_id] += 1
+            | .credit[$next.course_id] -= $next.size
+            | .topics |= map(if .at == $next.at then .left -= $next.size else . end)
+            | .sessions += [{at: $at, topic: $next.at, minutes: $next.size}]
+            | fill($at; $goal; $ids)
+          end
+      end;
+reduce range(0; $last) as $at ({topics: $topics, sessions: [], credit: ($due | map_values(0))};
+    . as $state
+    # The daily load that each deadline needs from here on. The highest of them is the load of this day.
+    | [ $deadlines[] | select(. > $at) | . as $d
+        | {until: $d, load: ((($revised[$at:$d] | add // 0)
+                              + ([$state.topics[] | select(.due <= $d)] | total(.left))) / ($d - $at))} ]
+    | . as $loads
+    | (max_by(.load) // {until: 0, load: 0}) as $need
+    # The first deadline that needs about as much: only courses up to it get sessions.
+    | ([$loads[] | select(.load >= $share * $need.load) | .until][0] // 0) as $until
+    | [ $courses[] | select(.due > $at and .due <= $until) | . as $c
+        | {key: $c.course_id,
+           value: (([$state.topics[] | select(.course_id == $c.course_id)] | total(.left)) / ($c.due - $at))}
+        | select(.value > 0) ] as $rates
+    | ([([$need.load, $limit] | min) - $revised[$at], 0] | max) as $goal
+    | $state
+    | reduce $rates[] as $r (.; .credit[$r.key] += $goal * $r.value / ($rates | total(.value)))
+    | . + {today: 0, used: {}}
+    | [$rates[].key] as $ids
+    | [$ids[] | select($due[.] == $at + 1)] as $urgent
+    | fill($at; $goal; $urgent) | fill($at; $goal; $ids) | fill($at; $limit - $revised[$at]; $urgent))
+# What is left of days goes to the topics that are still short, by priority.
+| .sessions
+| reduce ($all_topics | sort_by($rank[.priority], .due, .at)[]) as $t (.;
+    reduce range(0; $t.due) as $at (.;
+      ($limit - $revised[$at] - ([.[] | select(.at == $at)] | total(.minutes))) as $free
+      | ($t.estimated_minutes - ([.[] | select(.topic == $t.at)] | total(.minutes))) as $missing
+      | ([$free, $missing, $longest] | min) as $size
+      | if $size >= 25 or ($size > 0 and $size == $t.estimated_minutes)
+        then . + [{$at, topic: $t.at, minutes: $size}] else . end))
+# Two sessions of a topic on one day are one, unless that is too long.
+| group_by([.at, .topic])
+| map(if (total(.minutes)) <= $longest then [.[0] + {minutes: total(.minutes)}] else . end | .[])
 | . as $sessions
+| [ $all_topics[] as $t | [$sessions[] | select(.topic == $t.at)] | to_entries[] as $s
+    | {at: $s.value.at, part: ($s.key + 1), parts: length, minutes: $s.value.minutes, topic: $t} ] as $study
+| ([$courses[] | {key: .course_id, value: .course_name}] | from_entries) as $names
 | { rows: [
-      range(0; ($deadlines | max) + 1) as $at
+      range(0; $last + 1) as $at
       | ($first + $at | date) as $date
-      | [$courses[] | select(.due == $at)] as $midterms
-      | [$sessions[] | select(.at == $at)] as $today
-      | ( ( $midterms[] | {date: $date, course: .course_name, topic: "Midterm", task_description: "Midterm of \(.course_id)", estimated_minutes: 0,
-              priority: "high", source_files: [], status: "planned"} ),
-          ( $today[] | {date: $date, course, topic: .topic.topic,
-              task_description: "Study \(.topic.topic)\(if .parts > 1 then ", part \(.part) of \(.parts)" else "" end)",
-              estimated_minutes: .minutes, priority: .topic.priority, source_files: .topic.source_files,
-              status: (if .topic.confidence < 0.5 then "review" else "planned" end)} ),
-          ( if $today == [] and $midterms == [] then {date: $date, course: "", topic: "", task_description: "Free day", estimated_minutes: 0,
-              priority: "low", source_files: [], status: "planned"} else empty end ) ) ] }
+      | [ ( $courses[] | select(.midterm == $at)
+            | {date: $date, course: .course_name, topic: "Midterm", task_description: "Midterm of \(.course_id)",
+               estimated_minutes: 0, priority: "high", source_files: [], status: "planned"} ),
+          ( $revision[] | select(.at == $at) | . as $r
+            | [$in.topic_estimates[] | select(.course_id == $r.course_id and ([.topic] - $r.topics == []))] as $own
+            | {date: $date, course: $names[.course_id], topic: "Revision",
+               task_description: "Revise \(.topics | join("; "))", estimated_minutes: .minutes, priority: "high",
+               source_files: ([$own[].source_files[]] | unique), status: "planned"} ),
+          ( $courses[] | .course_id as $id | $study[] | select(.at == $at and .topic.course_id == $id)
+            | {date: $date, course: $names[$id], topic: .topic.topic,
+               task_description: "Study \(.topic.topic)\(
+                 if .parts > 1 then ", part \(.part) of \(.parts)" else "" end)",
+               estimated_minutes: .minutes, priority: .topic.priority, source_files: .topic.source_files,
+               status: (if .topic.confidence < 0.5 then "review" else "planned" end)} ) ]
+      | if . != [] then .[]
+        else {date: $date, course: "", topic: "", task_description: "Free day", estimated_minutes: 0,
+              priority: "low", source_files: [], status: "planned"} end ] }

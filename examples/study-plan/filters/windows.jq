@@ -1,8 +1,9 @@
 # Page windows of each file, in the order of the request. A file that could not be read is not among the texts.
-# `headings_before` is what a window is told of the pages before it: it may begin in the middle of a topic.
+# `headings_before` are the headings of the pages before a window, which may begin in the middle of a topic.
 .to_ingestion as $h
 | $h.ingestion_config.max_pages_per_chunk as $size
-| [range(.texts | length) as $at | {key: ($paths.texts[$at] | split("/")[-1] | rtrimstr(".json")), value: .texts[$at]}] | from_entries
+| [range(.texts | length) as $at | {key: ($paths.texts[$at] | split("/")[-1] | rtrimstr(".json")), value: .texts[$at]}]
+| from_entries
 | . as $read
 | [$h.courses[].file_ids[], $h.shared_file_ids[]]
 | reduce .[] as $file ([]; if index([$file]) then . else . + [$file] end)
@@ -14,7 +15,8 @@
       | [$courses[].course_id] as $ids
       | [ $all[] | .number as $page | .text | split("\n")[] | sub("^\\s+"; "") | sub("\\s+$"; "")
           | select(length < 80 and (endswith(".") | not))
-          | select(test("^(Week|Unit|Lecture|Chapter|Module|Topic|Midterm)\\b") or (. as $line | any($ids[]; . as $id | $line | startswith($id))))
+          | select(test("^(Week|Unit|Lecture|Chapter|Module|Topic|Midterm)\\b")
+                   or (. as $line | any($ids[]; . as $id | $line | startswith($id))))
           | {page: $page, line: .} ] as $headings
       | range(0; $all | length; $size) as $at
       | $all[$at:$at + $size] as $window

@@ -1,8 +1,15 @@
 //! Killed at any moment, a run of `examples/study-plan` goes on, and ends with the same plan.
 
-use super::{example, rounds};
+use super::rounds;
 use crate::support::Project;
 use std::collections::BTreeMap;
+
+/// The example, run at a fixed time: the calendar says when it was written.
+fn example() -> Project {
+    let mut project = super::example();
+    project.env("SOURCE_DATE_EPOCH", "1772355600");
+    project
+}
 
 /// What was made, as text without the session's id.
 fn made(project: &Project) -> BTreeMap<String, String> {
