@@ -209,8 +209,8 @@ impl ProgramText<'_> {
             _ => {
                 let before = self.before(at).split_whitespace().next_back();
                 let first = self.source.split_whitespace().next();
-                let words = [before, first].into_iter().flatten();
-                words.filter_map(library::refusal).next().map(str::to_owned)
+                let mut words = [before, first].into_iter().flatten();
+                words.find_map(library::refusal).map(str::to_owned)
             }
         });
         self.fault(at, message, hint)

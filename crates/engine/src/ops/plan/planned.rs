@@ -35,6 +35,10 @@ pub struct Plan {
 }
 
 /// What a run would do about a stage.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and a key of the plan"
+)]
 #[derive(Debug, Default, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct StagePlan {
