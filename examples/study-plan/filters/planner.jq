@@ -1,13 +1,15 @@
 # The embedded planner. It spreads the work over the days as evenly as the deadlines allow, in sessions of 25 to 90
 # minutes.
 # A course gets a share of each day by the work left for the days left. Topics keep the order of the syllabus. If not
-# everything fits, high priorities come first, and low ones are left out.
+# everything fits, priority decides what is left out.
 include "lib";
 def fives: (. / 5 | round) * 5;
 {high: 0, medium: 1, low: 2} as $rank
 | $to_planner as $in
 | $in.planning_rules as $rules
 | $rules.minutes_per_day as $limit
+# After a draft that left out the wrong topics, those of high priority come first.
+| any($rules.requested_changes[]; startswith("coverage:")) as $by_priority
 # After a draft with an uneven load, courses with a near midterm get whole days earlier.
 | (if any($rules.requested_changes[]; startswith("balance:")) then 0.6 else 0.8 end) as $share
 | ([90, $limit] | min) as $longest
@@ -31,8 +33,7 @@ def fives: (. / 5 | round) * 5;
          | $d * $limit - ($revised[:$d] | add // 0) - ([$taken[] | select(.due <= $d)] | total(.left)) ] | min) as $room
     | . + [$t + {left: ([$room, $t.estimated_minutes] | min)}])
 | map(select(.left >= 25 or (.left > 0 and .left == .estimated_minutes)))
-| any(.[]; .left < .estimated_minutes) as $limited
-| (if $limited then sort_by($rank[.priority], .at) else sort_by(.at) end) as $topics
+| sort_by((if $by_priority then $rank[.priority] else 0 end), .at) as $topics
 
 # The length of a topic's next session, of about $wish minutes and at most $free. It leaves no rest below 25.
 # 0: none fits.
