@@ -336,6 +336,19 @@ fn every_agent_is_seen_at_work() {
             "collect": {"status": "complete", "topics": 20, "warnings": []},
         })
     );
+    let words: Vec<_> = ran
+        .records
+        .iter()
+        .filter(|record| record["event_type"] == "handoff")
+        .map(|record| record["summary"].as_str().unwrap())
+        .filter(|summary| summary.starts_with("dispatch "))
+        .collect();
+    assert_eq!(
+        words,
+        [
+            "dispatch takes over 3 files from intake, collect; collect: status complete, 20 topics, no warnings; intake: 3 courses (MATH-201; BIO-110; ECON-120), 5 files, 1 shared (midterm-notice.pdf)"
+        ]
+    );
     // The coordinator approves before anything is exported.
     let at = |kind: &str, stage: &str| {
         let found = ran

@@ -3,7 +3,6 @@
 use super::{EVIDENCE, FINAL, REQUEST, asking, check_plan, example, minutes, rounds, strings};
 use crate::support::Project;
 use serde_json::json;
-use std::collections::BTreeSet;
 use std::path::Path;
 
 const NO_PDF: &str = "%PDF-1.7\nnothing follows\n";
