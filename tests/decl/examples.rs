@@ -51,7 +51,7 @@ fn grading_loads() {
     let stages = [
         ("validate", 1),
         ("parse", 2),
-        ("evaluate", 2),
+        ("evaluate", 3),
         ("score", 1),
         ("report", 5),
     ];

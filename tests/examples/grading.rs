@@ -5,7 +5,7 @@ mod model;
 mod ungraded;
 
 use crate::support::Project;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -76,18 +76,19 @@ fn check_graded(project: &Project, id: &str) -> f64 {
                 .split_whitespace()
                 .collect::<Vec<_>>()
                 .join(" ");
-            let Some((_, quoted)) = said.split_once('“') else {
+            let Some((before, quoted)) = said.split_once('“') else {
                 assert!(said.contains(" lines of "), "{line}");
                 continue;
             };
-            if said.starts_with("section ") {
+            if before.ends_with("section ") {
                 continue; // the title of a bookmark may lack the number that stands on the page
             }
-            let quoted = quoted.trim_end_matches('”').trim_end_matches(" …").trim();
+            let quoted = quoted.trim_end_matches('”');
             assert!(
-                text.contains(quoted),
+                text.contains(&quoted.replace(" | ", " ")),
                 "{criterion}: {line} is not on that page"
             );
+            check_prose(&document, criterion, before, quoted);
         }
         let (score, weight) = (
             found["score"].as_f64().unwrap(),
@@ -108,6 +109,29 @@ fn check_graded(project: &Project, id: &str) -> f64 {
     let expected = (sum / weights).max(0.0);
     near(&result["final_score"], expected);
     expected
+}
+
+/// A quotation is a whole sentence, or a row of a table, and nothing of the submission's code.
+#[track_caller]
+fn check_prose(document: &Value, criterion: &str, before: &str, quoted: &str) {
+    for block in document["code_blocks"].as_array().unwrap() {
+        let code = block["content"].as_str().unwrap();
+        assert!(!code.contains(quoted), "{criterion}: {quoted} is code");
+    }
+    if before.ends_with("table row ") {
+        assert!(quoted.contains(" | "), "{criterion}: {quoted}");
+        return;
+    }
+    if before.ends_with("list item ") {
+        return;
+    }
+    let first = quoted.chars().next().unwrap();
+    assert!(
+        first.is_uppercase() || first.is_ascii_digit() || "“\"(".contains(first),
+        "{criterion}: {quoted}"
+    );
+    let end = quoted.trim_end_matches(['"', ')', '”', '’']);
+    assert!(end.ends_with(['.', '!', '?', ':']), "{criterion}: {quoted}");
 }
 
 #[test]
@@ -145,13 +169,31 @@ fn a_submission_is_graded_whole_and_only_once() {
         "| Own grade | 85 |",
         "| Criticism multiplier | 1.2 |",
         "| Criteria | 17 of 17 evaluated |",
-        "| Graded by | jq filters/evaluator.jq |",
+        "| Graded by | offline evaluator: rules of criteria.toml, no model |",
+        "| Cost | 0 tokens, 0.0000 US dollars |",
         "| Date | 2026-03-01 |",
-        "## Prd Quality",
-        "## Version Control",
+        "| Fallbacks | none |",
+        "## PRD Quality: score 100, strength",
+        "## CI/CD: ",
+        "## Version Control: ",
     ] {
         assert!(report.contains(part), "no {part:?} in\n{report}");
     }
+    let result = project.json("workspace/outputs/larder_result.json");
+    assert_eq!(
+        result["graded_by"],
+        json!({ "agent": "offline evaluator", "model": null, "date": "2026-03-01", "fallbacks": [] })
+    );
+    assert_eq!(
+        project.json("workspace/stage_5_complete.json")["summary"],
+        json!({
+            "report_paths": {
+                "markdown": "outputs/larder_report.md", "pdf": "outputs/larder_report.pdf",
+                "json": "outputs/larder_result.json", "csv": "outputs/larder_criteria.csv"
+            },
+            "formats_generated": ["markdown", "pdf", "json", "csv"]
+        })
+    );
     let csv = project.read("workspace/outputs/larder_criteria.csv");
     assert_eq!(csv.lines().count(), 18);
     assert!(csv.starts_with("\"criterion\",\"category\",\"weight\",\"score\",\"severity\",\"severity_factor\",\"penalty\",\"bonus\",\"adjusted_score\",\"tokens_used\",\"cost_usd\",\"error\"\n\"prd_quality\",\"documents\",0.08,"), "{csv}");
@@ -390,4 +432,29 @@ fn a_manifest_grades_each_by_itself_and_sums_up() {
         "{error}"
     );
     assert!(!project.exists("workspaces/overrated/outputs"));
+    let results = summary["results"].as_array().unwrap();
+    for result in results {
+        assert!(result["execution_time"].as_f64().unwrap() > 0.0);
+        assert_eq!(result["metadata"]["total_cost"], 0.0);
+    }
+    assert_eq!(
+        (
+            &results[0]["success"],
+            &results[0]["output"],
+            &results[0]["error"]
+        ),
+        (
+            &json!(true),
+            &json!("outputs/larder_result.json"),
+            &json!(null)
+        )
+    );
+    assert_eq!(
+        (
+            &results[2]["success"],
+            &results[2]["output"],
+            &results[2]["error"]
+        ),
+        (&json!(false), &json!(null), &refused[0]["error"])
+    );
 }

@@ -1,5 +1,6 @@
 # The grade. Every number of it stands in criteria.toml.
-# A criterion without an evaluation does not have 0 points: while one is missing there is no grade; `not_graded` says why.
+# A criterion without an evaluation does not have 0 points: while one is missing there is no grade; `not_graded` says
+# why, and `graded_by` who evaluated the criteria, and what took the place of something else.
 def round2: . * 100 | round / 100;
 def shown: if . == floor then floor else . end;
 # A sum of which a part is unknown is unknown.
@@ -7,6 +8,8 @@ def total(f): map(f) | if any(.[]; . == null) then null else add // 0 end;
 
 .criteria as $table
 | .request.criticism_multiplier as $m
+| .document.engine as $engine
+| (.agents.evaluator | split(" (")[0] | split(" ")) as $who
 | ([$table.criteria[] | {key: .criterion, value: .category}] | from_entries) as $category
 | ([$table.criteria[].criterion]) as $order
 | (.evaluations | sort_by(.criterion_id as $id | $order | index($id))) as $all
@@ -17,8 +20,9 @@ def total(f): map(f) | if any(.[]; . == null) then null else add // 0 end;
     | $table.severity_factors[.severity] as $factor
     | (if $m > 1 and .score < 100 then (100 - .score) * ($m - 1) * $table.scoring.penalty else 0 end) as $penalty
     | (if $m < 1 and .score < 100 then (100 - .score) * (1 - $m) * $table.scoring.bonus else 0 end) as $bonus
-    | { criterion_id, category: $category[.criterion_id], weight, score, severity, severity_factor: $factor,
-        penalty: $penalty, bonus: $bonus, adjusted_score: (.score * $factor - $penalty + $bonus) } ] as $counted
+    | { criterion_id, criterion_name, category: $category[.criterion_id], weight, score, severity,
+        severity_factor: $factor, penalty: $penalty, bonus: $bonus,
+        adjusted_score: (.score * $factor - $penalty + $bonus) } ] as $counted
 
 # of the adjusted scores by weight, over as many criteria as there are; null if one of them was not evaluated
 | def mean($of):
@@ -55,4 +59,13 @@ def total(f): map(f) | if any(.[]; . == null) then null else add // 0 end;
           | .penalty |= round2 | .bonus |= round2 | .adjusted_score |= round2 ]),
     evaluations: [$all[] | .category = $category[.criterion_id]],
     failed: [$failed[].criterion_id],
-    usage: { tokens: ($all | total(.tokens_used)), cost_usd: ($all | total(.cost) | if . == null then null else . * 1e9 | round / 1e9 end) } }
+    graded_by: {
+      agent: ($who[0] | if . == "jq" then "offline evaluator" else . end),
+      model: (if $who[0] == "jq" then null else $who[1:] | join(" ") end),
+      date: .run.date,
+      fallbacks: [
+        ($engine | select(. != "builtin") | "text of the PDF by \(.)"),
+        ($failed[] | "placeholder for \(.criterion_name)") ] },
+    usage: {
+      tokens: ($all | total(.tokens_used)),
+      cost_usd: ($all | total(.cost) | if . == null then null else . * 1e9 | round / 1e9 end) } }

@@ -58,7 +58,11 @@ fn evaluation(criterion: &str, weight: f64, score: f64, severity: &str) -> Value
 
 /// The result of these evaluations.
 fn scored(self_grade: i64, evaluations: &[Value]) -> Value {
-    let scope = json!({ "request": multiplier(self_grade), "evaluations": evaluations, "criteria": table() });
+    let scope = json!({
+        "request": multiplier(self_grade), "evaluations": evaluations, "criteria": table(),
+        "document": { "engine": "builtin" }, "agents": { "evaluator": "anthropic claude-sonnet-4-20250514" },
+        "run": { "date": "2026-03-01" }
+    });
     filter("scoring", &[]).one(scope, &[]).unwrap()
 }
 
@@ -130,12 +134,19 @@ fn the_grade_is_the_mean_by_weight() {
         .collect();
     assert_eq!(order, ["prd_quality", "architecture_doc", "code_structure"]);
     assert_eq!(result["usage"], json!({ "tokens": 300, "cost_usd": 0.75 }));
+    assert_eq!(
+        result["graded_by"],
+        json!({
+            "agent": "anthropic", "model": "claude-sonnet-4-20250514", "date": "2026-03-01", "fallbacks": []
+        })
+    );
 }
 
 /// The record of a criterion whose evaluator failed so.
 fn failed(criterion: &str, error: &str) -> Value {
-    let row = json!({ "criterion": criterion, "weight": 0.08 });
-    let failure = json!({ "outcome": "status", "error_code": "APIError", "message": error });
+    let row = json!({ "criterion": criterion, "name": format!("The {criterion}"), "weight": 0.08 });
+    let failure =
+        json!({ "outcome": "status", "error_code": "Claude API failed", "message": error });
     filter("placeholder", &["criterion"])
         .one(failure, &[row])
         .unwrap()
@@ -144,7 +155,7 @@ fn failed(criterion: &str, error: &str) -> Value {
 #[test]
 fn without_every_evaluation_there_is_no_grade() {
     let result = scored(75, &[failed("unit_tests", "no connection")]);
-    let reason = "no evaluation for 1 of 1 criteria: APIError: no connection";
+    let reason = "no evaluation for 1 of 1 criteria: Claude API failed: no connection";
     assert_eq!(
         (&result["final_score"], &result["not_graded"]),
         (&json!(null), &json!(reason))
@@ -171,7 +182,9 @@ fn without_every_evaluation_there_is_no_grade() {
         (&result["final_score"], &result["not_graded"]),
         (
             &json!(null),
-            &json!("no evaluation for 2 of 3 criteria: APIError: late; APIError: no connection")
+            &json!(
+                "no evaluation for 2 of 3 criteria: Claude API failed: late; Claude API failed: no connection"
+            )
         )
     );
     assert_eq!(
@@ -183,6 +196,13 @@ fn without_every_evaluation_there_is_no_grade() {
     );
     assert_eq!(result["adjustments"][0]["lost"], json!(null));
     assert_eq!(result["failed"], json!(["unit_tests", "coverage"]));
+    assert_eq!(
+        result["graded_by"]["fallbacks"],
+        json!([
+            "placeholder for The unit_tests",
+            "placeholder for The coverage"
+        ])
+    );
     assert_eq!(result["usage"], json!({ "tokens": null, "cost_usd": null }));
 }
 
@@ -222,6 +242,15 @@ fn the_table_holds_the_criteria_and_weights_of_the_document() {
         })
         .collect();
     assert_eq!(weights.len(), 17);
+    let names: BTreeSet<_> = criteria
+        .iter()
+        .map(|it| it["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names.len(), 17);
+    assert!(
+        names.contains("PRD Quality") && names.contains("CI/CD"),
+        "{names:?}"
+    );
     assert!((weights["prd_quality"] - 0.08).abs() < 1e-9);
     assert!((weights["architecture_doc"] - 0.07).abs() < 1e-9);
     assert!(weights.contains_key("code_structure") && weights.contains_key("unit_tests"));
@@ -294,5 +323,73 @@ fn code_is_told_from_prose_with_brackets() {
     assert_eq!(
         document["structure"]["sections"],
         json!([{ "title": "Parsing notes", "page": 1, "level": 2 }])
+    );
+}
+
+/// A document of two pages, as `pdf_text` reads it with fonts, whose code says the same as its prose would.
+fn two_pages() -> Value {
+    let first = "Atlas, a report  page 1 of 3\n\n1 Tests\n\nThe unit tests run with pytest. They take e.g. Two seconds\nat most.\n\n\
+        assert pick(\"An image is released on every push.\")\n\nPart  Lines  Branches\n\n• alarm has tests of its own. It has no mock.\n\nThis one is cut by the";
+    let second = "Atlas, a report  page 2 of 3\n\nend of a page. But this one stands.\n\n1.1 What is left\n\nNothing is left, so to say.";
+    let code = json!([{ "content": "assert pick(\"An image is released on every push.\")", "line_count": 1 }]);
+    let page = |number: u32, text: &str, code: Value| json!({ "number": number, "text": text, "code": code });
+    let heading = |title: &str, page: u32, level: u32| json!({ "title": title, "page": page, "level": level });
+    json!({
+        "request": { "pdf_path": "inputs/x.pdf" },
+        "text": {
+            "engine": "test", "total_pages": 3, "outline": [], "warnings": [],
+            "pages": [page(1, first, code), page(2, second, json!([])), page(3, "Atlas, a report  page 3 of 3", json!([]))],
+            "headings": [heading("1 Tests", 1, 1), heading("1.1 What is left", 2, 2), heading("Appendix", 3, 1)]
+        }
+    })
+}
+
+#[test]
+fn passages_are_whole_sentences_and_no_code() {
+    let document = filter("document", &[]).one(two_pages(), &[]).unwrap();
+    let passages: Vec<_> = document["passages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| {
+            (
+                it["page"].as_i64().unwrap(),
+                it["section"].as_array().unwrap().len(),
+                it["text"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        passages,
+        [
+            (1, 1, "The unit tests run with pytest."),
+            (1, 1, "They take e.g. Two seconds at most."),
+            (1, 1, "Part | Lines | Branches"),
+            (1, 1, "alarm has tests of its own."),
+            (1, 1, "It has no mock."),
+            (2, 1, "But this one stands."),
+            (2, 2, "Nothing is left, so to say."),
+        ]
+    );
+}
+
+#[test]
+fn what_only_code_says_gives_no_points() {
+    let document = filter("document", &[]).one(two_pages(), &[]).unwrap();
+    let criterion = json!({
+        "criterion": "ci_cd", "keywords": ["push"],
+        "points": { "release": ["release"], "push": ["push"] }
+    });
+    let scope = json!({ "criterion": criterion, "document": document });
+    let found = filter("evaluator", &["document"])
+        .one(scope, &[document.clone()])
+        .unwrap();
+    assert_eq!(
+        found,
+        json!({
+            "score": 0, "severity": "critical", "evidence": [], "strengths": [],
+            "weaknesses": ["No sentence speaks of it", "Has no section of its own"],
+            "suggestions": ["Add what the report lacks: release; push", "Give it a section, with “push” in the title"]
+        })
     );
 }

@@ -100,16 +100,24 @@ fn a_failing_evaluator_leaves_a_placeholder_and_is_asked_again_by_the_next_run()
     let reason = result["not_graded"].as_str().unwrap();
     assert_eq!(
         reason,
-        "no evaluation for 1 of 17 criteria: APIError: agent `claude`: HTTP 400: no"
+        "no evaluation for 1 of 17 criteria: Claude API failed: agent `claude`: HTTP 400: no"
     );
     assert_eq!(
         project.json("workspace/stage_3_complete.json")["status"],
         "partial"
     );
+    let name = placeholder["criterion_name"].as_str().unwrap();
+    assert_eq!(
+        result["graded_by"],
+        json!({
+            "agent": "anthropic", "model": "claude-sonnet-4-20250514", "date": "2026-03-01",
+            "fallbacks": [format!("placeholder for {name}")]
+        })
+    );
     assert!(
         project
             .read("workspace/outputs/larder_report.md")
-            .contains(&format!("**Not evaluated:** {criterion}. Run again"))
+            .contains(&format!("**Not evaluated:** {name}. Run again"))
     );
 
     let ran = project.run(&CLAUDE);
@@ -196,21 +204,47 @@ fn tokens_and_cost_of_each_call_are_in_the_result() {
 
 #[test]
 fn answers_that_are_none_are_asked_for_three_times() {
-    let server = always(51, &good(130));
+    let retry = ["--set", "retry_failed_evaluations=true"];
+    for (more, calls, requests) in [(&retry[..], 51, "3 requests"), (&[], 17, "one request")] {
+        let server = always(calls, &good(130));
+        let project = with_claude(&server);
+        let ran = project.run(&[&CLAUDE[..], more].concat());
+        assert_eq!(ran.code, 3, "{}", ran.output);
+        assert_eq!(asked(&server).len(), calls);
+        let result = project.json("workspace/outputs/larder_result.json");
+        assert_eq!(result["failed"].as_array().unwrap().len(), 17);
+        let error = format!(
+            "Invalid JSON response from Claude: agent `claude` gave no valid answer in {requests}"
+        );
+        assert_eq!(
+            result["comparison_message"],
+            format!("Not graded: no evaluation for 17 of 17 criteria: {error}")
+        );
+        let one = project.json("workspace/intermediate/evaluations/coverage.json");
+        assert_eq!(one["error"], error);
+    }
+}
+
+#[test]
+fn a_retry_asks_only_for_failed_evaluations() {
+    // One of 17 answers is none; with the parameter, the next run asks for that criterion alone.
+    let mut script = vec![taken()];
+    script.extend((0..16).map(|_| says(&good(80))));
+    script.push(says("I would give it 80 points."));
+    script.extend([taken(), says("80 of 100"), says(&good(80))]);
+    let server = Server::new(script);
     let project = with_claude(&server);
-    let ran = project.run(&CLAUDE);
-    assert_eq!(ran.code, 3, "{}", ran.output);
-    assert_eq!(asked(&server).len(), 51);
+    assert_eq!(project.run(&CLAUDE).code, 3);
+    let ran =
+        project.run_unplanned(&[&CLAUDE[..], &["--set", "retry_failed_evaluations=true"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    assert_eq!(asked(&server).len(), 19);
     let result = project.json("workspace/outputs/larder_result.json");
-    assert_eq!(result["failed"].as_array().unwrap().len(), 17);
+    near(&result["final_score"], 75.2);
+    // What the answer that was none cost in this run counts as well.
     assert_eq!(
-        result["comparison_message"],
-        "Not graded: no evaluation for 17 of 17 criteria: ValueError: agent `claude` gave no valid answer in 3 requests"
-    );
-    let one = project.json("workspace/intermediate/evaluations/coverage.json");
-    assert_eq!(
-        one["error"],
-        "ValueError: agent `claude` gave no valid answer in 3 requests"
+        result["usage"],
+        json!({ "tokens": 18 * 1200, "cost_usd": 0.108 })
     );
 }
 
@@ -222,6 +256,8 @@ fn a_call_that_meets_no_answer_is_tried_three_times() {
     let claude = ["--agent", "evaluator=claude"];
     project.run(&["--until", "parse"]);
     let ran = project.run(&["evaluate/prd_quality", claude[0], claude[1]]);
-    ran.says("evaluate/prd_quality failed: APIError: agent `claude`: the connection broke");
+    ran.says(
+        "evaluate/prd_quality failed: Claude API failed: agent `claude`: the connection broke",
+    );
     assert_eq!(asked(&server).len(), 3, "{}", ran.output);
 }

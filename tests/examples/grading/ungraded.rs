@@ -29,7 +29,12 @@ fn grade_three(project: &Project, more: &[&str]) -> (Option<i32>, Value, String)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let summary = serde_json::from_slice(&output.stdout).unwrap();
+    let mut summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // How long it took differs.
+    for result in summary["results"].as_array_mut().unwrap() {
+        let time = result["execution_time"].take();
+        assert!(time.as_f64().unwrap() >= 0.0, "{time}");
+    }
     (output.status.code(), summary, said)
 }
 
@@ -78,7 +83,7 @@ fn check_nothing_reported(project: &Project, id: &str, error: &str) {
         "{report}"
     );
     assert!(
-        report.contains("\n| Evaluator | anthropic claude-sonnet-4-20250514 |\n")
+        report.contains("\n| Evaluator | anthropic, model claude-sonnet-4-20250514 |\n")
             && !report.contains("Graded by"),
         "{report}"
     );
@@ -90,9 +95,20 @@ fn check_nothing_reported(project: &Project, id: &str, error: &str) {
 /// What the summary reports of three submissions none of which was graded.
 fn none_graded(reason: &str) -> Value {
     let row = |id: &str| json!({ "workspace": id, "status": "partial", "error": reason });
+    let result = |id: &str| {
+        let paths = json!({
+            "markdown": format!("outputs/{id}_report.md"), "pdf": format!("outputs/{id}_report.pdf"),
+            "json": format!("outputs/{id}_result.json"), "csv": format!("outputs/{id}_criteria.csv")
+        });
+        json!({
+            "workspace": id, "success": false, "output": null, "error": reason,
+            "metadata": { "report_paths": paths, "total_cost": 0.0 }, "execution_time": null
+        })
+    };
     json!({
         "dry_run": false, "submissions": 3, "grades": [],
         "not_graded": [row("larder"), row("shiftly"), row("tern")],
+        "results": [result("larder"), result("shiftly"), result("tern")],
         "calls_to_come": null, "cost_to_come_usd": null, "cost_usd": 0.0
     })
 }
@@ -102,7 +118,7 @@ fn a_refused_key_grades_nobody() {
     let server = Server::new((0..3).map(|_| refused()).collect());
     let project = with_claude(&server);
     let (code, summary, said) = grade_three(&project, &[]);
-    let error = "APIError: agent `claude`: HTTP 401: invalid x-api-key";
+    let error = "Claude API failed: agent `claude`: HTTP 401: invalid x-api-key";
     let reason = format!("no evaluation for 17 of 17 criteria: {error}");
     assert_eq!((code, summary), (Some(3), none_graded(&reason)), "{said}");
     for id in ["larder", "shiftly", "tern"] {
@@ -126,7 +142,7 @@ fn a_service_that_never_answers_grades_nobody() {
     let project = with_claude(&server);
     project.edit("milepost.toml", "tries = 3", "tries = 1");
     let (code, summary, said) = grade_three(&project, &[]);
-    let error = "APIError: agent `claude`: HTTP 429: slow";
+    let error = "Claude API failed: agent `claude`: HTTP 429: slow";
     let reason = format!("no evaluation for 17 of 17 criteria: {error}");
     assert_eq!((code, summary), (Some(3), none_graded(&reason)), "{said}");
     check_nothing_reported(&project, "tern", error);
@@ -153,8 +169,7 @@ fn a_provider_that_is_gone_grades_nobody() {
     assert_eq!(rows.len(), 3, "{summary:#}");
     for row in rows {
         let error = row["error"].as_str().unwrap();
-        let start =
-            "no evaluation for 17 of 17 criteria: APIError: agent `claude`: could not connect";
+        let start = "no evaluation for 17 of 17 criteria: Claude API failed: agent `claude`: could not connect";
         assert!(error.starts_with(start), "{error}");
     }
     let error = project.json("workspaces/tern/intermediate/evaluations/coverage.json");
@@ -201,7 +216,7 @@ fn a_key_that_is_revoked_midway_grades_whom_it_paid_for() {
     let server = Server::new(script);
     let project = with_claude(&server);
     let (code, summary, said) = grade_three(&project, &[]);
-    let error = "APIError: agent `claude`: HTTP 401: invalid x-api-key";
+    let error = "Claude API failed: agent `claude`: HTTP 401: invalid x-api-key";
     let reason = |lost: u32| format!("no evaluation for {lost} of 17 criteria: {error}");
     assert_eq!(code, Some(3), "{said}");
     assert_eq!(
@@ -291,7 +306,7 @@ fn tokens_that_a_server_does_not_report_are_not_zero() {
     assert_eq!(result["usage"], json!({ "tokens": null, "cost_usd": null }));
     let report = project.read("workspace/outputs/larder_report.md");
     assert!(
-        report.contains("| Evaluation | tokens not known, cost not known |"),
+        report.contains("| Cost | tokens not known, cost not known |"),
         "{report}"
     );
     let csv = project.read("workspace/outputs/larder_criteria.csv");
