@@ -205,12 +205,12 @@ fn tokens_and_cost_of_each_call_are_in_the_result() {
 #[test]
 fn answers_that_are_none_are_asked_for_three_times() {
     let retry = ["--set", "retry_failed_evaluations=true"];
-    for (more, calls, requests) in [(&retry[..], 51, "3 requests"), (&[], 17, "one request")] {
-        let server = always(calls, &good(130));
+    for (more, calls, requests) in [(&retry[..], 51_u8, "3 requests"), (&[], 17, "one request")] {
+        let server = always(calls.into(), &good(130));
         let project = with_claude(&server);
         let ran = project.run(&[&CLAUDE[..], more].concat());
         assert_eq!(ran.code, 3, "{}", ran.output);
-        assert_eq!(asked(&server).len(), calls);
+        assert_eq!(asked(&server).len(), usize::from(calls));
         let result = project.json("workspace/outputs/larder_result.json");
         assert_eq!(result["failed"].as_array().unwrap().len(), 17);
         let error = format!(
@@ -222,6 +222,10 @@ fn answers_that_are_none_are_asked_for_three_times() {
         );
         let one = project.json("workspace/intermediate/evaluations/coverage.json");
         assert_eq!(one["error"], error);
+        // Every answer was paid for.
+        let (_, status) = project.milepost(&["status"]);
+        let paid = format!("{calls} calls for ${:.4}", f64::from(calls) * 0.006);
+        assert!(status.contains(&paid), "no {paid:?} in\n{status}");
     }
 }
 
