@@ -185,6 +185,13 @@ fn a_submission_is_graded_whole_and_only_once() {
         json!({ "agent": "offline evaluator", "model": null, "date": "2026-03-01", "fallbacks": [] })
     );
     assert_eq!(
+        project.json("workspace/stage_2_complete.json")["summary"],
+        json!({
+            "output_path": "intermediate/parsed_document.json", "engine": "builtin", "pages": 12,
+            "code_blocks": 15, "sections": 41, "warnings": []
+        })
+    );
+    assert_eq!(
         project.json("workspace/stage_5_complete.json")["summary"],
         json!({
             "report_paths": {
