@@ -88,6 +88,6 @@ fn the_study_plan_loads() {
 
 #[test]
 fn diagrams_load() {
-    let stages = [("cards", 2), ("patterns", 1), ("author", 8), ("collect", 1)];
+    let stages = [("cards", 2), ("patterns", 1), ("author", 9), ("collect", 3)];
     assert_stages("examples/diagrams", &stages);
 }

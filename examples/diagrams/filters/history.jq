@@ -1,3 +1,4 @@
-# One line for each round; feedback is what the critic said of it.
+# One critique for each iteration.
 { card_id: $card.card_id,
-  critiques: ((.previous.history.critiques // []) + [{iteration: $iteration, score: .critique.score, feedback: .critique.feedback}]) }
+  critiques: ((.previous.history.critiques // [])
+    + [{iteration: $iteration, score: .critique.score, feedback: .critique.feedback}]) }

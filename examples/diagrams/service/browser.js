@@ -18,15 +18,16 @@ function found() {
   const library = path.join(__dirname, 'node_modules/jsxgraph/distrib/jsxgraphcore.js');
   const missing = [];
   if (!chromium) missing.push(process.env.CHROMIUM ? `CHROMIUM names ${process.env.CHROMIUM}, which is not there` : 'Chromium is not on the PATH (Debian: apt install chromium)');
-  if (!fs.existsSync(library)) missing.push(`JSXGraph is not installed (npm install --prefix ${__dirname})`);
+  if (!fs.existsSync(library)) missing.push(`JSXGraph is not installed (npm install --prefix service)`);
   return { chromium, library, missing };
 }
 
 function page(library, given) {
+  const { width, height, board } = given;
   const data = JSON.stringify(given).replaceAll('<', '\\u003c');
   const code = fs.readFileSync(path.join(__dirname, 'page.js'), 'utf8');
-  return `<!doctype html><html><head><meta charset="utf-8"><title></title><style>body{margin:0;background:#fff}#box{width:${given.width}px;height:${given.height}px}text{font-family:sans-serif}</style>
-<script src="${pathToFileURL(library)}"></script></head><body><div id="box"></div><script type="application/json" id="given">${data}</script><script>${code}</script></body></html>`;
+  return `<!doctype html><html><head><meta charset="utf-8"><title></title><style>body{margin:0;background:#fff}#box{width:${width}px;height:${height - board.strip}px}#title{display:flex;align-items:center;justify-content:center;height:${board.strip}px;font:600 18px sans-serif;white-space:nowrap}text{font-family:sans-serif}</style>
+<script src="${pathToFileURL(library)}"></script></head><body><div id="title"></div><div id="box"></div><script type="application/json" id="given">${data}</script><script>${code}</script></body></html>`;
 }
 
 /** Draws a diagram. Gives the PNG, and where labels and points are in it, in pixels from the top left. */
@@ -42,11 +43,11 @@ async function draw(given) {
     // Chromium's sandbox refuses to work for root.
     if (process.getuid?.() === 0) options.push('--no-sandbox');
     const printed = await run(chromium, [...options, String(pathToFileURL(html))]);
-    const told = /<title>([A-Za-z0-9+/=]+)<\/title>/.exec(printed);
-    if (!told || !fs.existsSync(image)) throw new Refused('Chromium made no picture', 'RENDER_FAILED', 500);
-    const { error, labels, points } = JSON.parse(Buffer.from(told[1], 'base64').toString('utf8'));
+    const title = /<title>([A-Za-z0-9+/=]+)<\/title>/.exec(printed);
+    if (!title || !fs.existsSync(image)) throw new Refused('Chromium made no picture', 'RENDER_FAILED', 500);
+    const { error, ...told } = JSON.parse(Buffer.from(title[1], 'base64').toString('utf8'));
     if (error) throw new Refused(`JSXGraph: ${error}`);
-    return { png: fs.readFileSync(image), labels, points };
+    return { png: fs.readFileSync(image), ...told };
   } finally {
     fs.rmSync(folder, { recursive: true, force: true });
   }

@@ -19,6 +19,8 @@ const FITTING = {
   offset: (value) => Array.isArray(value) && value.length === 2 && value.every(isNumber),
   visible: isFlag, withLabel: isFlag, dash: isNumber, fillOpacity: isNumber, strokeWidth: isNumber, size: isNumber, fontSize: isNumber, radius: isNumber,
 };
+/** The height of the line above the board that shows `board.title`, in pixels. */
+const TITLE = 40;
 /** More elements than a picture of this size can show. */
 const MOST = 200;
 /** A point lies at most so many boards away from the board. */
@@ -68,8 +70,11 @@ function read(body) {
   });
   const { width = 600, height = 600 } = body.options ?? {};
   for (const side of [width, height]) if (!Number.isInteger(side) || side < 100 || side > 2000) throw new Refused('options.width and options.height must be 100 to 2000');
+  const title = board.title ?? '';
+  if (typeof title !== 'string' || title.length > 100) throw new Refused('diagram.board.title must be a text of at most 100 letters');
+  const strip = title.trim() ? TITLE : 0;
   const flags = Object.fromEntries(['axis', 'grid', 'keepaspectratio'].map((flag) => [flag, board[flag] === true]));
-  return { board: { boundingbox: box, ...flags }, elements: read, width, height, ignored: [...ignored].sort() };
+  return { board: { title, strip, boundingbox: box, ...flags }, elements: read, width, height, ignored: [...ignored].sort() };
 }
 
 function chosen(given, known, where, ignored) {

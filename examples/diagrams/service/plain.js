@@ -14,9 +14,10 @@ function color(value, otherwise) {
 /** Draws a diagram. Gives the PNG, and where labels and points are in it, in pixels from the top left. */
 function draw({ board, elements, width, height }) {
   const picture = new Picture(width, height);
-  const { left, top, ux, uy, right, bottom } = frame(board, width, height);
-  const at = ([x, y]) => [(x - left) * ux, (top - y) * uy];
-  const [labels, points, texts, lines] = [[], [], [], []];
+  const { title, strip } = board;
+  const { left, top, ux, uy, right, bottom } = frame(board, width, height - strip);
+  const at = ([x, y]) => [(x - left) * ux, strip + (top - y) * uy];
+  const [labels, points, ticks, texts, lines] = [[], [], [], [], []];
   const known = new Map();
   const place = (parent) => (typeof parent === 'string' ? known.get(parent) : parent);
   let current;
@@ -32,7 +33,7 @@ function draw({ board, elements, width, height }) {
     labels.push({ text, x: round(start), y: round(y - 0.6 * size), width: round(long), height: round(1.2 * size) });
     texts.push(() => { for (const part of strokes(text, start, y, size)) picture.stroke(part, color(attributes.strokeColor, '#000000'), size / 9); });
   };
-  if (board.grid || board.axis) axes(picture, board, { left, top, right, bottom, at });
+  if (board.grid || board.axis) axes(picture, board, { left, top, right, bottom, at }, ticks);
   for (const { type, name, parents, attributes } of elements) {
     current = name || type;
     if (type === 'point') known.set(name, parents);
@@ -41,7 +42,11 @@ function draw({ board, elements, width, height }) {
     if (type === 'point') {
       const [x, y] = at(parents);
       points.push({ name, x: round(x), y: round(y) });
-      texts.push(() => picture.stroke([[x, y]], color(attributes.fillColor ?? attributes.strokeColor, '#d32f2f'), 2 * (attributes.size ?? 3)));
+      const { fillColor, strokeColor, size = 3 } = attributes;
+      texts.push(() => {
+        if (fillColor && strokeColor && fillColor !== strokeColor) picture.stroke([[x, y]], color(strokeColor), 2 * size + 3);
+        picture.stroke([[x, y]], color(fillColor ?? strokeColor, '#d32f2f'), 2 * size);
+      });
       const { offset = [10, 10], anchorX, ...look } = attributes.label ?? {};
       if (name && attributes.withLabel !== false) write(name, x + offset[0], y - offset[1], anchorX, look);
     } else if (type === 'text') {
@@ -78,9 +83,19 @@ function draw({ board, elements, width, height }) {
       angle(picture, where, type, attributes, at, line);
     }
   }
+  if (strip) {
+    // Nothing of the board reaches into the line of the title.
+    picture.fill([[0, 0], [width, 0], [width, strip], [0, strip]], '#ffffff', 1);
+    write(title, width / 2, strip / 2, 'middle', { fontSize: titleSize(title, width) });
+  }
   for (const text of texts) text();
-  for (const label of labels) label.crossed_by = [...new Set(lines.filter(({ list }) => crosses(list, label)).map(({ name }) => name))];
-  return { png: picture.png(), labels, points };
+  for (const label of labels) label.crossed_by = [...new Set(lines.filter(({ list }) => label.y >= strip && crosses(list, label)).map(({ name }) => name))];
+  return { png: picture.png(), labels, points, ticks };
+}
+
+/** The size of a title that fits into the width of the picture. */
+function titleSize(title, width) {
+  return Math.min(18, Math.floor((18 * (width - 20)) / textWidth(title, 18)));
 }
 
 /** Whether a line passes through a box, or a pixel beside it. */
@@ -106,7 +121,7 @@ function frame({ boundingbox: [left, top, right, bottom], keepaspectratio }, wid
   return { left: x - width / ux / 2, right: x + width / ux / 2, top: y + height / uy / 2, bottom: y - height / uy / 2, ux, uy };
 }
 
-function axes(picture, { axis, grid }, { left, top, right, bottom, at }) {
+function axes(picture, { axis, grid }, { left, top, right, bottom, at }, ticks) {
   const step = (span) => {
     const ten = 10 ** Math.floor(Math.log10(span / 8));
     return [1, 2, 5, 10].map((n) => n * ten).find((n) => span / n <= 12);
@@ -120,11 +135,11 @@ function axes(picture, { axis, grid }, { left, top, right, bottom, at }) {
   };
   for (const x of marks(left, right)) {
     if (grid) picture.stroke([at([x, top]), at([x, bottom])], FRAME.grid, 1);
-    if (axis && x !== 0) number(picture, x, at([x, 0]), 0, 12);
+    if (axis && x !== 0) ticks.push(number(picture, x, at([x, 0]), 0, 12));
   }
   for (const y of marks(bottom, top)) {
     if (grid) picture.stroke([at([left, y]), at([right, y])], FRAME.grid, 1);
-    if (axis && y !== 0) number(picture, y, at([0, y]), -12, 0);
+    if (axis && y !== 0) ticks.push(number(picture, y, at([0, y]), -12, 0));
   }
   if (!axis) return;
   for (const ends of [[[left, 0], [right, 0]], [[0, bottom], [0, top]]]) {
@@ -134,11 +149,13 @@ function axes(picture, { axis, grid }, { left, top, right, bottom, at }) {
   }
 }
 
+/** Writes a number beside an axis; returns its box. */
 function number(picture, value, [x, y], dx, dy) {
   const text = String(value);
   picture.stroke(dx ? [[x - 3, y], [x + 3, y]] : [[x, y - 3], [x, y + 3]], FRAME.axis, 1);
   const start = dx ? x + dx / 2 - 2 - textWidth(text, 11) : x - textWidth(text, 11) / 2;
   for (const part of strokes(text, start, y + dy, 11)) picture.stroke(part, FRAME.axis, 1.1);
+  return { text, x: round(start), y: round(y + dy - 5), width: round(textWidth(text, 11)), height: 10 };
 }
 
 function fill(picture, ring, { fillColor, fillOpacity }, otherwise) {

@@ -1,5 +1,6 @@
 // The render service: POST /api/v1/render with {"diagram": {board, elements}, "options": {renderer, width, height}}
-// answers {"success": true, "image": base64 of a PNG, "metadata": {…}}, or {"success": false, "error", "error_code"}; GET /health says what it can draw with.
+// answers {"success": true, "image": base64 of a PNG, "metadata": {…}}, or {"success": false, "error", "error_code"};
+// GET /health says what it can draw with.
 'use strict';
 const http = require('node:http');
 const browser = require('./browser.js');
@@ -7,10 +8,10 @@ const plain = require('./plain.js');
 const { read, Refused } = require('./diagram.js');
 
 const LARGEST = 1 << 20;
-const RENDERERS = {
-  plain: { draw: plain.draw, note: 'drawn by the service itself: neither a browser nor JSXGraph had a part in it' },
-  jsxgraph: { draw: browser.draw, note: 'drawn by JSXGraph in Chromium' },
-};
+const RENDERERS = ['auto', 'jsxgraph', 'plain'];
+const NOTES = { plain: 'drawn by the service itself, without a browser and without JSXGraph', jsxgraph: 'drawn by JSXGraph in Chromium' };
+/** Faults of the browser, not of the diagram: `auto` draws such a picture with the renderer `plain`. */
+const FAULTS = ['RENDERER_MISSING', 'RENDER_FAILED', 'TIMEOUT'];
 
 const url = new URL(process.env.DIAGRAM_SCREENSHOT_URL || 'http://localhost:3001');
 if (!['localhost', '127.0.0.1', '[::1]'].includes(url.hostname)) {
@@ -28,15 +29,27 @@ async function render(body) {
   } catch (error) {
     throw new Refused(`the request is no JSON: ${error.message}`);
   }
-  const renderer = asked?.options?.renderer ?? 'plain';
-  if (!Object.hasOwn(RENDERERS, renderer)) throw new Refused(`options.renderer is ${JSON.stringify(renderer)}; known are ${Object.keys(RENDERERS).join(' and ')}`);
+  const renderer = asked?.options?.renderer ?? 'auto';
+  if (!RENDERERS.includes(renderer)) throw new Refused(`options.renderer is ${JSON.stringify(renderer)}; known are ${RENDERERS.join(', ')}`);
   const given = read(asked);
-  const { draw, note } = RENDERERS[renderer];
-  const drawn = last.then(() => draw(given));
+  const drawn = last.then(() => draw(given, renderer));
   last = drawn.catch(() => {});
-  const { png, labels, points } = await drawn;
-  const { width, height, ignored } = given;
-  return { success: true, image: png.toString('base64'), metadata: { renderer, note, format: 'png', width, height, labels, points, ignored } };
+  const { png, labels, points, ticks, by, fallback } = await drawn;
+  const { width, height, ignored, board: { strip } } = given;
+  const board = { width, height: height - strip };
+  const metadata = { renderer: by, fallback, note: NOTES[by], format: 'png', width, height, board, labels, points, ticks, ignored };
+  return { success: true, image: png.toString('base64'), metadata };
+}
+
+/** Draws with JSXGraph where it can, unless `plain` is asked for; `fallback` says why it could not. */
+async function draw(given, renderer) {
+  if (renderer === 'plain') return { ...plain.draw(given), by: 'plain', fallback: null };
+  try {
+    return { ...(await browser.draw(given)), by: 'jsxgraph', fallback: null };
+  } catch (error) {
+    if (renderer === 'jsxgraph' || !FAULTS.includes(error.code)) throw error;
+    return { ...plain.draw(given), by: 'plain', fallback: error.message };
+  }
 }
 
 async function bodyOf(request) {
@@ -63,8 +76,9 @@ const server = http.createServer(async (request, response) => {
   try {
     body = await answer(request);
   } catch (error) {
-    status = error instanceof Refused ? error.status : 500;
-    body = { success: false, error: error.message, error_code: error instanceof Refused ? error.code : 'RENDER_FAILED' };
+    const { status: found = 500, code = 'RENDER_FAILED', message } = error instanceof Refused ? error : { message: error.message };
+    status = found;
+    body = { success: false, error: status < 500 ? message : `Diagram rendering failed: ${message}`, error_code: code };
   }
   const text = JSON.stringify(body);
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });

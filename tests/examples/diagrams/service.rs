@@ -1,10 +1,11 @@
 //! The render service of `examples/diagrams`: what it draws, what it refuses, and what its errors are called.
 
-use super::{example, folder, free_port};
+use super::{NO_CHROMIUM, PATTERNS, example, folder, free_port};
 use crate::agents::server::{Play, Server};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 #[test]
@@ -43,7 +44,12 @@ fn errors_of_the_render_service_have_names() {
         assert_eq!(lines, ["GET /health", "POST /api/v1/render"], "asked once");
     }
     let Some(project) = example() else { return };
+    project
+        .run_unplanned(&["--set", "renderer=jsxgraph"])
+        .says("author/card_001 failed: HTTP_ERROR: POST http://")
+        .says("\"error\":\"Diagram rendering failed: the renderer jsxgraph is not here");
     project.edit("milepost.toml", "service/server.js", "milepost.toml");
+    project.run_unplanned(&["--unset", "renderer", "--until", "patterns"]);
     project
         .run_unplanned(&[])
         .says("author/card_001 failed: CONNECTION_ERROR: the service `screenshot`: it ended");
@@ -62,11 +68,15 @@ struct Service {
 
 impl Service {
     fn start() -> Service {
+        Service::start_in(&folder().join("service"), Path::new(NO_CHROMIUM))
+    }
+
+    fn start_in(service: &Path, chromium: &Path) -> Service {
         let port = free_port();
         let child = Command::new("node")
-            .arg(folder().join("service/server.js"))
+            .arg(service.join("server.js"))
             .env("DIAGRAM_SCREENSHOT_URL", format!("http://127.0.0.1:{port}"))
-            .env("CHROMIUM", "/nowhere/chromium")
+            .env("CHROMIUM", chromium)
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
@@ -121,13 +131,18 @@ fn the_render_service_draws_and_refuses() {
         (200, &json!(true)),
         "{answer}"
     );
+    let fallback = answer["metadata"]["fallback"].as_str().unwrap();
+    assert!(fallback.starts_with(
+        "the renderer jsxgraph is not here: CHROMIUM names /nowhere/chromium, which is not there"
+    ));
     assert_eq!(
         answer["metadata"],
         json!({
-            "renderer": "plain", "note": "drawn by the service itself: neither a browser nor JSXGraph had a part in it",
-            "format": "png", "width": 600, "height": 600,
+            "renderer": "plain", "fallback": fallback,
+            "note": "drawn by the service itself, without a browser and without JSXGraph",
+            "format": "png", "width": 600, "height": 600, "board": {"width": 600, "height": 600},
             "labels": [{"text": "A", "x": 310, "y": 281.6, "width": 6.5, "height": 16.8, "crossed_by": []}],
-            "points": [{"name": "A", "x": 300, "y": 300}],
+            "points": [{"name": "A", "x": 300, "y": 300}], "ticks": [],
             "ignored": ["attributes.face"],
         })
     );
@@ -182,7 +197,7 @@ fn the_render_service_draws_and_refuses() {
             jsxgraph,
             503,
             "RENDERER_MISSING",
-            "CHROMIUM names /nowhere/chromium, which is not there",
+            "Diagram rendering failed: the renderer jsxgraph is not here: CHROMIUM names /nowhere/chromium",
         ),
         (
             "GET",
@@ -212,4 +227,199 @@ fn the_render_service_draws_and_refuses() {
             "{answer}"
         );
     }
+}
+
+/// Every pattern is a diagram that the service draws: with a title, nothing ignored, and no line through a label.
+#[test]
+fn every_pattern_can_be_drawn() {
+    if example().is_none() {
+        return;
+    }
+    let service = Service::start();
+    let mut drawn = 0;
+    for name in PATTERNS
+        .iter()
+        .filter(|name| name.ends_with("_patterns.json"))
+    {
+        let file = folder().join("data/jsxgraph_patterns").join(name);
+        let library: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+        for pattern in library["patterns"].as_array().unwrap() {
+            let (status, answer) = service.ask("POST", "/api/v1/render", &pattern.to_string());
+            assert_eq!(status, 200, "{name}: {answer}");
+            let metadata = &answer["metadata"];
+            assert_eq!(metadata["ignored"], json!([]), "{name}: {pattern}");
+            let labels = metadata["labels"].as_array().unwrap();
+            let title = &pattern["diagram"]["board"]["title"];
+            assert!(
+                labels.iter().any(|label| label["text"] == *title),
+                "{name}: {title}"
+            );
+            let crossed: Vec<&Value> = labels
+                .iter()
+                .filter(|label| label["crossed_by"] != json!([]))
+                .collect();
+            assert_eq!(crossed, [&json!(0); 0], "{name}: {title}");
+            drawn += 1;
+        }
+    }
+    assert_eq!(drawn, 14);
+}
+
+/// A program in the place of Chromium: prints a page whose title is what `page.js` reports, or fails.
+fn fake_chromium(folder: &Path, fails: bool) -> std::path::PathBuf {
+    use std::os::unix::fs::PermissionsExt as _;
+    let program = folder.join("chromium");
+    let told = json!({"labels": [], "points": [], "ticks": []}).to_string();
+    let title = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, told);
+    let text = if fails {
+        "#!/bin/sh\nexit 7\n".to_owned()
+    } else {
+        format!(
+            "#!/bin/sh\nfor part; do case $part in --screenshot=*) printf picture > \"${{part#*=}}\";; esac; done\n\
+             echo '<title>{title}</title>'\n"
+        )
+    };
+    std::fs::write(&program, text).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    program
+}
+
+/// JSXGraph in Chromium draws wherever both are there; if Chromium fails, the service draws, and says why.
+#[test]
+fn jsxgraph_draws_where_it_is_there() {
+    let Some(project) = example() else { return };
+    project.write("service/node_modules/jsxgraph/distrib/jsxgraphcore.js", "");
+    let board = json!({"boundingbox": [-1, 1, 1, -1]});
+    let body = json!({"diagram": {"board": board, "elements": []}});
+    for (fails, renderer, fallback) in [
+        (false, "jsxgraph", json!(null)),
+        (true, "plain", json!("Chromium ended with exit code 7")),
+    ] {
+        let chromium = fake_chromium(&project.at(""), fails);
+        let service = Service::start_in(&project.at("service"), &chromium);
+        let (status, answer) = service.ask("POST", "/api/v1/render", &body.to_string());
+        assert_eq!(status, 200, "{answer}");
+        let metadata = &answer["metadata"];
+        assert_eq!(
+            (&metadata["renderer"], &metadata["fallback"]),
+            (&json!(renderer), &fallback)
+        );
+        if fails {
+            let body = json!({"diagram": body["diagram"], "options": {"renderer": "jsxgraph"}});
+            let (status, answer) = service.ask("POST", "/api/v1/render", &body.to_string());
+            assert_eq!(
+                (status, &answer["error_code"]),
+                (500, &json!("RENDER_FAILED"))
+            );
+        } else {
+            assert_eq!(answer["image"], "cGljdHVyZQ==");
+        }
+    }
+}
+
+/// What the MCP server answers, in the order of the answers' ids.
+fn mcp(url: &str, messages: &[Value]) -> Vec<Value> {
+    let mut child = Command::new("node")
+        .arg(folder().join("service/mcp.js"))
+        .env("DIAGRAM_SCREENSHOT_URL", url)
+        .env("RENDER_TIMEOUT", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    for message in messages {
+        writeln!(input, "{message}").unwrap();
+    }
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut answers: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    answers.sort_by_key(|answer| answer["id"].as_u64());
+    answers
+}
+
+/// The tool of the document: its name, its argument, its answers and its errors.
+#[test]
+fn the_tool_render_diagram_is_offered_over_mcp() {
+    if example().is_none() {
+        return;
+    }
+    let call = |id: u32, text: &str| {
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": {"name": "render_diagram", "arguments": {"jsxgraph_json": text}}})
+    };
+    let diagram =
+        json!({"diagram": {"board": {"boundingbox": [-1, 1, 1, -1]}, "elements": []}}).to_string();
+    let said = |answer: &Value| -> (Value, Value) {
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        (
+            serde_json::from_str(text).unwrap(),
+            answer["result"]["isError"].clone(),
+        )
+    };
+
+    let service = Service::start();
+    let url = format!("http://127.0.0.1:{}", service.port);
+    let start = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}});
+    let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
+    let answers = mcp(
+        &url,
+        &[
+            start,
+            list,
+            call(3, &diagram),
+            call(4, "{}"),
+            call(5, r#"{"diagram": 1}"#),
+        ],
+    );
+    assert_eq!(
+        answers[0]["result"]["serverInfo"]["name"],
+        "diagram-screenshot"
+    );
+    assert_eq!(answers[1]["result"]["tools"][0]["name"], "render_diagram");
+    let (drawn, is_error) = said(&answers[2]);
+    assert_eq!((&drawn["success"], &is_error), (&json!(true), &json!(null)));
+    assert_eq!(answers[2]["result"]["content"][1]["data"], drawn["image"]);
+    assert_eq!(
+        said(&answers[3]),
+        (
+            json!({"success": false, "error": "Missing 'diagram' key in JSON", "error_code": "INVALID_STRUCTURE"}),
+            json!(true)
+        )
+    );
+    let (refused, is_error) = said(&answers[4]);
+    assert_eq!(
+        (&refused["error_code"], is_error),
+        (&json!("HTTP_ERROR"), json!(true))
+    );
+    assert!(
+        refused["error"]
+            .as_str()
+            .unwrap()
+            .starts_with("HTTP 400: diagram.board.boundingbox must be")
+    );
+    drop(service);
+
+    let error = |error: String, code: &str| {
+        (
+            json!({"success": false, "error": error, "error_code": code}),
+            json!(true),
+        )
+    };
+    assert_eq!(
+        said(&mcp(&url, &[call(1, &diagram)])[0]),
+        error(
+            format!("Cannot connect to DiagramScreenshot service at {url}"),
+            "CONNECTION_ERROR"
+        )
+    );
+    let silent = Server::new(vec![Play::Stalls]);
+    assert_eq!(
+        said(&mcp(&silent.url, &[call(1, &diagram)])[0]),
+        error("Rendering timeout after 1 seconds".to_owned(), "TIMEOUT")
+    );
 }
