@@ -61,9 +61,10 @@ fn grading_loads() {
 #[test]
 fn prompt_tests_load() {
     let stages = [
-        ("extract", 1),
+        ("auth", 2),
+        ("extract", 3),
         ("context", 1),
-        ("answer", 1),
+        ("answer", 3),
         ("judge", 1),
         ("report", 2),
     ];

@@ -1,5 +1,7 @@
 //! `examples/prompt-tests`: what it makes, what its numbers are, what it refuses, and that it goes on after a kill.
 
+mod reports;
+
 use crate::support::Project;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -9,7 +11,7 @@ use std::time::Duration;
 
 /// The TAP file of the example as it is, with its embedded agents.
 const TAP: &str = include_str!("meeting-actions.tap");
-const TAP_FILE: &str = "2026-11-22-meeting-actions-workspace.tap";
+const TAP_FILE: &str = "2026-11-22T000000-meeting-actions-workspace.tap";
 /// 22 November 2026, as `SOURCE_DATE_EPOCH`: reports bear it.
 const TODAY: &str = "1795305600";
 
@@ -87,7 +89,9 @@ fn points(tap: &str) -> Vec<&str> {
 }
 
 fn all_batches() -> Vec<String> {
-    let mut batches: Vec<String> = ["context", "extract", "report"].map(str::to_owned).into();
+    let mut batches: Vec<String> = ["auth", "context", "extract", "report"]
+        .map(str::to_owned)
+        .into();
     for run in 1..=4 {
         batches.push(format!("answer/{run}"));
         batches.extend((1..=5).map(|assertion| format!("judge/{run},{assertion}")));
@@ -129,7 +133,7 @@ fn the_example_runs_whole_and_once() {
     );
     assert_eq!(
         project.json("workspace/intermediate/judgments/run_2_assertion_5.json"),
-        json!({"run": 2, "assertion": 5, "passed": true, "actual": "none of it", "expected": "no \"Brightwater\"", "score": 100})
+        json!({"run": 2, "assertion": 5, "passed": true, "actual": "none of it", "expected": "no \"Brightwater\"", "score": 100, "cost_usd": 0.0})
     );
     let checkpoint = project.json("workspace/stage_5_complete.json");
     assert_eq!(
@@ -233,7 +237,11 @@ fn the_threshold_decides_and_the_tap_file_stays() {
 /// N assertions and R runs make 1 + R × (1 + N) calls, in whatever envelope the answers come.
 #[test]
 fn as_many_calls_as_the_formula_says() {
-    for (envelope, runs) in [("text", 1), ("json", 2), ("ndjson", 4)] {
+    for (envelope, runs, cost) in [
+        ("text", 1, json!(null)),
+        ("json", 2, json!(0.001)),
+        ("ndjson", 4, json!(0.001)),
+    ] {
         let (project, folder) = fixture_with_fake(envelope, "");
         let set = format!("runs={runs}");
         let ran = project.run_unplanned(&["--agent", "fake", "--set", &set]);
@@ -254,7 +262,7 @@ fn as_many_calls_as_the_formula_says() {
         let judgment = project.json("workspace/intermediate/judgments/run_1_assertion_1.json");
         assert_eq!(
             judgment,
-            json!({"run": 1, "assertion": 1, "passed": true, "actual": "begins with: - Ana: send the test", "expected": "Ana is named", "score": 90})
+            json!({"run": 1, "assertion": 1, "passed": true, "actual": "begins with: - Ana: send the test", "expected": "Ana is named", "score": 90, "cost_usd": cost})
         );
         // Nothing is asked twice.
         assert_eq!(project.run_unplanned(&["--agent", "fake"]).code, 0);
@@ -343,8 +351,8 @@ fn wrong_tests_are_refused_by_name() {
         ran.says(&format!("context failed: {error}: "));
         // A file that is not there is found out before the batch is tried.
         let tried: &[&str] = match name {
-            "missing-import" => &["extract"],
-            _ => &["context", "extract"],
+            "missing-import" => &["auth", "extract"],
+            _ => &["auth", "context", "extract"],
         };
         assert_eq!(ran.tried(), tried, "{name}");
         assert_eq!(project.list("outputs"), [""; 0], "{name}");
@@ -545,7 +553,7 @@ fn another_test_makes_a_file_of_its_own_name() {
     assert_eq!(ran.code, 0, "{}", ran.output);
     assert_eq!(
         project.list("outputs"),
-        ["2026-11-22-no-actions-workspace.tap"]
+        ["2026-11-22T000000-no-actions-workspace.tap"]
     );
     let context = project.json("workspace/intermediate/context.json");
     assert_eq!(

@@ -308,6 +308,7 @@ pub(super) const TEMPLATES: &[Template] = &[
         files: repository!["/examples/prompt-tests":
             "README.md",
             "filters/context.jq",
+            "filters/duties.jq",
             "filters/extractor.jq",
             "filters/hasty.jq",
             "filters/judge.jq",
@@ -323,6 +324,8 @@ pub(super) const TEMPLATES: &[Template] = &[
             "schemas/judge-answer.schema.json",
             "schemas/judgment.schema.json",
             "schemas/results.schema.json",
+            "schemas/usage.schema.json",
+            "stages/0_auth.toml",
             "stages/1_extract.toml",
             "stages/2_context.toml",
             "stages/3_answer.toml",

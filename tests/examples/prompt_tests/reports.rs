@@ -1,0 +1,122 @@
+//! Files of runs, what they say of who made them, and the check of the login.
+
+use super::{TAP_FILE, fixture, fixture_with_fake};
+use serde_json::json;
+use std::os::unix::fs::PermissionsExt as _;
+
+/// The lines of a TAP file before its first point.
+fn head(tap: &str) -> Vec<&str> {
+    let lines = tap.lines();
+    lines.take_while(|line| !line.contains("ok ")).collect()
+}
+
+#[test]
+fn each_run_has_a_file_of_its_own() {
+    let mut project = fixture();
+    assert_eq!(project.run(&[]).code, 0);
+    let first = project.read(&format!("workspace/outputs/{TAP_FILE}"));
+    // An hour later; a run that has nothing to do writes nothing.
+    project.env("SOURCE_DATE_EPOCH", "1795309200");
+    project.run(&[]).expect(0, &[]);
+    assert_eq!(project.list("outputs"), [TAP_FILE]);
+    let ran = project.run_unplanned(&["--set", "threshold=50"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    let later = "2026-11-22T010000-meeting-actions-workspace.tap";
+    ran.says(&format!("outputs  workspace/outputs/{later}"));
+    assert_eq!(project.list("outputs"), [TAP_FILE, later]);
+    assert_eq!(
+        project.read(&format!("workspace/outputs/{TAP_FILE}")),
+        first
+    );
+}
+
+#[test]
+fn a_report_says_who_made_it() {
+    let (project, _) = fixture_with_fake("json", "no-score");
+    let ran = project.run_unplanned(&["--agent", "judge=fake", "--set", "runs=1"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    let tap = project.read(&format!("workspace/outputs/{TAP_FILE}"));
+    let judge = head(&tap)[3].split(", judged by ").nth(1).unwrap();
+    assert!(judge.starts_with("cli python3 "), "{judge}");
+    assert!(judge.ends_with(", extracted by jq filters/extractor.jq"));
+    assert_eq!(
+        head(&tap)[4..],
+        [
+            "# made on 2026-11-22T00:00:00Z; cost: $0.0050",
+            "# fallbacks: 5 judgments without a score"
+        ]
+    );
+    assert_eq!(
+        project.json("workspace/intermediate/usage/run_1.json"),
+        json!({"call": "run 1", "cost_usd": 0.0})
+    );
+}
+
+/// `actual` and `expected` of an assertion are those of a judgment that agrees with its verdict.
+#[test]
+fn each_assertion_says_what_was_found_and_expected() {
+    let project = fixture();
+    let ran = project.run(&["--agent", "result=hasty", "--set", "threshold=100"]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
+    let results = project.json("workspace/intermediate/results.json");
+    let second = &results["assertions"][1];
+    assert_eq!(
+        json!([
+            second["passed"],
+            second["passes"],
+            second["actual"],
+            second["expected"]
+        ]),
+        json!([false, 3, "2 lines", "exactly 4 lines"])
+    );
+    let tap = project.read(&format!("workspace/outputs/{TAP_FILE}"));
+    let point = tap
+        .lines()
+        .skip_while(|line| !line.starts_with("not ok 2 "));
+    let lines: Vec<&str> = point.skip(1).take(7).collect();
+    assert_eq!(
+        lines,
+        [
+            "  ---",
+            "  passes: 3",
+            "  runs: 4",
+            "  required: 4",
+            lines[4],
+            "  actual: \"2 lines\"",
+            "  expected: \"exactly 4 lines\"",
+        ]
+    );
+}
+
+/// Claude Code is asked whether it is logged in, and nothing else if it is not.
+#[test]
+fn the_login_is_checked_before_any_call() {
+    let mut project = fixture();
+    let program = project.at("bin/claude");
+    let text = format!(
+        "#!/bin/sh\necho \"$1 $2\" >> {0}/calls\nif [ \"$1\" = auth ]; then exit $(cat {0}/code); fi\ncat > /dev/null\n\
+         echo '{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"No actions.\",\"session_id\":\"s\"}}'\n",
+        project.at("").display()
+    );
+    project.write("bin/claude", text);
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    project.env("PATH", &format!("{}:{path}", project.at("bin").display()));
+    let arguments = ["--agent", "result=claude", "--set", "runs=1"];
+
+    project.write("code", "1");
+    let ran = project.run_unplanned(&arguments);
+    assert_eq!(ran.code, 1, "{}", ran.output);
+    ran.says("auth failed: AuthenticationError: `claude` ended with exit code 1");
+    assert_eq!(project.read("calls"), "auth status\n");
+    // Without the check, the first call decides.
+    let unchecked = [&arguments[..], &["--set", "auth_check=false"]].concat();
+    project.run_unplanned(&unchecked);
+    assert_eq!(project.read("calls"), "auth status\n-p --output-format\n");
+    project.write("code", "0");
+    project.run_unplanned(&["--unset", "auth_check"]);
+    assert_eq!(
+        project.json("workspace/intermediate/auth.json"),
+        json!({"checked": ["cli claude-code"]})
+    );
+}
