@@ -70,9 +70,9 @@ fn each_report_is_followed_to_the_inputs() {
     let study_inputs = [&pdfs[..1], &["inputs/courses.json".to_owned()], &pdfs[1..]].concat();
     let study_inputs: Vec<&str> = study_inputs.iter().map(String::as_str).collect();
     let patterns = "project:data/jsxgraph_patterns";
-    let (algebra, palette) = (
-        format!("{patterns}/algebra_patterns.json"),
+    let (palette, straight_lines) = (
         format!("{patterns}/scottish_color_palette.json"),
+        format!("{patterns}/straight_lines_patterns.json"),
     );
     let systems: [(&str, &str, &[&str], &[&str], &[&str]); 5] = [
         (
@@ -112,12 +112,12 @@ fn each_report_is_followed_to_the_inputs() {
             "results/card_001.json",
             &["author", "cards", "patterns"],
             &["diagram_author", "visual_critic"],
-            &["inputs/n5_maths_12.json", &algebra, &palette],
+            &["inputs/n5_maths_12.json", &palette, &straight_lines],
         ),
         (
             "prompt-tests",
-            "outputs/2026-11-22-meeting-actions-workspace.tap",
-            &["answer", "context", "extract", "judge", "report"],
+            "outputs/2026-11-22T000000-meeting-actions-workspace.tap",
+            &["answer", "auth", "context", "extract", "judge", "report"],
             &["extractor", "judge", "result"],
             &[
                 "inputs/meeting-actions.md",
