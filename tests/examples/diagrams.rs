@@ -426,6 +426,14 @@ fn a_course_runs_lesson_after_lesson() {
     let Some(mut project) = example() else { return };
     project.env("ANTHROPIC_API_KEY", "nobody-is-asked");
     let lesson = |name: &str, order: u32, cards: u32| json!({"lesson_template_id": name, "sow_order": order, "eligible_cards": cards});
+    // Nothing is written, so the lessons are not read: what is not known is null.
+    assert_eq!(
+        course(&project, &["--agent", "claude", "-n"], 0),
+        json!({
+            "dry_run": true, "courseId": "course_n5_maths", "total_lessons": 3, "lessons_needing_diagrams": null,
+            "total_eligible_cards": null, "estimated_tokens": null, "estimated_cost_usd": null, "lessons_details": [],
+        })
+    );
     assert_eq!(
         course(&project, &["--agent", "claude", "--until-paid"], 0),
         json!({

@@ -188,6 +188,15 @@ fn a_vision_model_sees_the_picture() {
         image["source"],
         json!({"type": "base64", "media_type": "image/png", "data": png})
     );
+    let prompt = parts.iter().find(|part| part["type"] == "text").unwrap();
+    let prompt = prompt["text"].as_str().unwrap();
+    for text in [
+        "\"boundingbox\"",
+        "This is iteration 1 of 3",
+        "Earlier critiques:\nnone",
+    ] {
+        assert!(prompt.contains(text), "{text}\n{prompt}");
+    }
     let made_by = &project.json("workspace/results/a.json")["made_by"];
     assert_eq!(
         json!([made_by["author"], made_by["critic"], made_by["cost_usd"]]),

@@ -258,7 +258,7 @@ fn every_pattern_can_be_drawn() {
                 .iter()
                 .filter(|label| label["crossed_by"] != json!([]))
                 .collect();
-            assert_eq!(crossed, [&json!(0); 0], "{name}: {title}");
+            assert!(crossed.is_empty(), "{name}: {title}: {crossed:?}");
             drawn += 1;
         }
     }
