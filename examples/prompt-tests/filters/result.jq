@@ -1,7 +1,8 @@
 include "duties";
-# The embedded result agent finds the actions in a note, and writes them as the prompt under test says. Of its instructions
-# it understands: Begin each line with "X" · the owner first · Instead of "X" write "Y" · At most N lines · answer "X" if
-# there is none. What the prompt does not say, it does not do: a prompt without its rules gives another result.
+# The embedded result agent finds the actions in a note, and writes them as the prompt under test says. Of its
+# instructions it understands: Begin each line with "X" · the owner first · Instead of "X" write "Y" · At most N
+# lines · answer "X" if there is none. What the prompt does not say, it does not do: a prompt without its rules
+# gives another result.
 .context.promptUnderTest as $prompt
 | ([$prompt | capture("[Bb]egin each line with \"(?<x>[^\"]+)\"").x] | first // "") as $start
 | ($prompt | test("owner first")) as $owner_first

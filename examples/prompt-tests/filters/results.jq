@@ -1,5 +1,5 @@
-# Each assertion held against the threshold. `actual` and `expected` of an assertion are those of the first judgment that agrees
-# with its verdict.
+# Each assertion held against the threshold. `actual` and `expected` of an assertion are those of the first judgment
+# that agrees with its verdict.
 ($params.runs * $params.threshold / 100 | ceil) as $required
 | { runs: $params.runs, threshold: $params.threshold, required: $required,
     cost_usd: ([$usage[].cost_usd, $judgments[].cost_usd] | if any(.[]; . == null) then null else add end),

@@ -120,3 +120,45 @@ fn the_login_is_checked_before_any_call() {
         json!({"checked": ["cli claude-code"]})
     );
 }
+
+#[test]
+fn what_a_judge_leaves_out_has_a_default_and_a_warning() {
+    let (project, _) = fixture_with_fake("text", "no-score");
+    let ran = project.run_unplanned(&["--agent", "judge=fake", "--set", "runs=1"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    ran.says("judge/1,3 warning: no score was given");
+    let judgment = project.json("workspace/intermediate/judgments/run_1_assertion_3.json");
+    assert_eq!(
+        (&judgment["passed"], &judgment["score"]),
+        (&json!(true), &json!(null))
+    );
+    let results = project.json("workspace/intermediate/results.json");
+    assert_eq!(results["assertions"][2]["averageScore"], json!(null));
+    let tap = project.list("outputs").remove(0);
+    assert!(
+        project
+            .read(&format!("workspace/outputs/{tap}"))
+            .contains("\n  score: null\n")
+    );
+}
+
+/// The user prompt may stand in a file of its own.
+#[test]
+fn another_test_makes_a_file_of_its_own_name() {
+    let project = fixture();
+    let ran = project.run(&["--set", "test=tests/no-actions.md"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    assert_eq!(
+        project.list("outputs"),
+        ["2026-11-22T000000-no-actions-workspace.tap"]
+    );
+    let context = project.json("workspace/intermediate/context.json");
+    assert_eq!(
+        context["userPrompt"],
+        project.read("tests/quiet-note.md").trim()
+    );
+    assert_eq!(
+        project.read("workspace/intermediate/runs/run_1.txt"),
+        "No actions."
+    );
+}
