@@ -12,6 +12,7 @@ use milepost_store::check::schemas::Schemas;
 use milepost_store::store::read;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 
 /// The columns beside those that name records.
 const COLUMNS: [&str; 4] = ["field", "value", "who", "why"];
@@ -73,6 +74,8 @@ impl<'a> Table<'a> {
             });
         }
         let wrong = |error: String| OpsError::World(error);
+        // Read first: if a person modifies the file before its rows are read, `check_unmodified` refuses it.
+        let text = read::text(&place).map_err(OpsError::unreadable(&path))?;
         let source = opened
             .files
             .source(&path)
@@ -96,7 +99,7 @@ impl<'a> Table<'a> {
                 _ => None,
             });
         Ok(Self {
-            text: read::text(&place).map_err(OpsError::unreadable(&path))?,
+            text,
             rows: rows.collect(),
             path,
             input,
@@ -272,30 +275,51 @@ impl<'a> Table<'a> {
         (!self.text.is_empty()).then(|| Digest::of(&self.text))
     }
 
-    /// Adds rows at the end of the file, and returns its digest.
+    /// Returns the content of the file with more rows at its end.
     ///
     /// # Errors
-    /// When the disk fails.
-    pub(crate) fn add(
-        &self,
-        opened: &OpenProject,
-        added: &[Correction],
-    ) -> Result<Digest, OpsError> {
+    /// When the file is no CSV file.
+    pub(crate) fn with_rows(&self, added: &[Correction]) -> Result<String, OpsError> {
         let columns: Vec<&str> = self.columns.iter().map(String::as_str).collect();
         let rows: Vec<BTreeMap<&str, String>> = added.iter().map(cells_of).collect();
-        let text = append_rows(&self.text, &columns, &rows);
-        let text = text.map_err(OpsError::unreadable(&self.path))?;
-        let place = opened
-            .files
-            .resolve(&self.path)
-            .map_err(OpsError::unreadable(&self.path))?;
+        append_rows(&self.text, &columns, &rows).map_err(OpsError::unreadable(&self.path))
+    }
+
+    /// Refuses a table that a person has modified since it was read.
+    ///
+    /// # Errors
+    /// When it was modified, or cannot be read.
+    pub(crate) fn check_unmodified(&self, opened: &OpenProject) -> Result<(), OpsError> {
+        let place = opened.files.resolve(&self.path);
+        let place = place.map_err(OpsError::unreadable(&self.path))?;
+        let text = match read::text(&place) {
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            text => text.map_err(OpsError::unreadable(&self.path))?,
+        };
+        if text != self.text {
+            return Err(OpsError::World(format!(
+                "{} was modified while corrections were added: nothing was added; try again",
+                self.path
+            )));
+        }
+        Ok(())
+    }
+
+    /// Replaces the content of the file.
+    ///
+    /// # Errors
+    /// When a person has modified the file since it was read, or the disk fails.
+    pub(crate) fn write(&self, opened: &OpenProject, text: &str) -> Result<(), OpsError> {
+        let place = opened.files.resolve(&self.path);
+        let place = place.map_err(OpsError::unreadable(&self.path))?;
         // A link stays one: its target is replaced.
         let place = std::fs::canonicalize(&place).unwrap_or(place);
         if let Some(folder) = place.parent() {
             opened.disk.create_dir_all(folder)?;
         }
+        self.check_unmodified(opened)?;
         opened.disk.write_atomic(&place, text.as_bytes())?;
-        Ok(Digest::of(&text))
+        Ok(())
     }
 }
 
