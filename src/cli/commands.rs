@@ -171,6 +171,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 pointer,
                 element,
                 field,
+                confined: false,
             };
             let request = request(cli.run.values.joined(values).values())?;
             let traced = ops::trace::trace(&request, &options)?;

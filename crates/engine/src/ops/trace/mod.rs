@@ -19,6 +19,7 @@ pub use station::{
     TracedCell, TracedCorrection, TracedFile, TracedImport, TracedRecord, TracedRule, TracedSource,
 };
 
+use crate::ops::inspect::file::check_shown;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::request::Request;
@@ -52,17 +53,21 @@ pub struct TraceOptions {
     pub element: Option<String>,
     /// The field of the element.
     pub field: Option<String>,
+    /// True if only files that a page shows are traced, as for a request that is confined.
+    pub confined: bool,
 }
 
 /// Follows a value back to the inputs. Nothing is written.
 ///
 /// # Errors
-/// When there is no project, its declarations are wrong, the workspace cannot be read, or there is no such value.
+/// When there is no project, its declarations are wrong, the workspace cannot be read, there is no such value, or its file is not
+/// shown to this client.
 pub fn trace(request: &Request, options: &TraceOptions) -> Result<Trace, OpsError> {
     let opened = open(request)?;
     let present = Snapshot::read(&opened.workspace.layout)?;
     let makers = Makers::of(&present.state);
-    let mut tracer = Tracer::new(&opened, &present.state, &makers);
+    let confined = request.confined || options.confined;
+    let mut tracer = Tracer::new(&opened, &present.state, &makers, confined);
     let mut question = TraceQuestion {
         what: options.what.clone(),
         field: options.field.clone(),
@@ -88,6 +93,9 @@ pub fn trace(request: &Request, options: &TraceOptions) -> Result<Trace, OpsErro
     let place = place.or(options.element.as_ref().map(|_| "--element"));
     match (file, place) {
         (Some(file), _) => {
+            if confined {
+                check_shown(&opened, &present.state, &file)?;
+            }
             question.file = Some(file.to_string());
             tracer.of_file(&file, options, &mut question)?;
         }
