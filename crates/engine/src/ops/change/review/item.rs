@@ -149,22 +149,23 @@ fn mentions(texts: &BTreeMap<String, String>, choice: &LabelledValue) -> usize {
     words.iter().filter(is_mentioned).count()
 }
 
-/// Returns the values of the labels that a column offers, in their order.
+/// Returns the values of the labels that a column offers, in their order. Of a label that several values have, it returns each.
 fn offered_choices(offered: &[String], labels: &Labels, field: &str) -> Vec<LabelledValue> {
-    let choices = offered
-        .iter()
-        .map(|label| match labels.value(label, field) {
-            Ok(value) => LabelledValue {
-                value,
-                label: label.clone(),
-            },
-            // Several values have this label, which only the value tells apart.
-            Err(_) => LabelledValue {
-                value: label.clone(),
-                label: label.clone(),
-            },
-        });
-    choices.collect()
+    let mut choices = Vec::new();
+    let mut known = BTreeSet::new();
+    for label in offered {
+        let values = match labels.value(label, field) {
+            Ok(value) => vec![value],
+            Err(_) => labels.values(label).map(str::to_owned).collect(),
+        };
+        for value in values {
+            if known.insert(value.clone()) {
+                let label = label.clone();
+                choices.push(LabelledValue { value, label });
+            }
+        }
+    }
+    choices
 }
 
 /// Returns a field of a row; dots lead into objects.
