@@ -52,6 +52,24 @@ pub struct CutList<T> {
     pub left_out: u64,
 }
 
+impl<T> Default for CutList<T> {
+    fn default() -> Self {
+        Self::of(Vec::new())
+    }
+}
+
+impl<T> CutList<T> {
+    /// Cuts a list after the most entries that a report lists.
+    pub fn of(mut all: Vec<T>) -> Self {
+        let left_out = all.len().saturating_sub(LISTED) as u64;
+        all.truncate(LISTED);
+        Self {
+            shown: all,
+            left_out,
+        }
+    }
+}
+
 /// Everything that a report shows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WorkspaceReport {
@@ -125,7 +143,7 @@ pub struct PersonalDecision {
     /// What happened, in one line.
     pub what: String,
     /// The reasons.
-    pub why: Vec<String>,
+    pub why: CutList<String>,
 }
 
 /// A checkpoint with its digests.
@@ -194,7 +212,7 @@ pub fn report(request: &Request) -> Result<WorkspaceReport, OpsError> {
     let timelines = timelines(&seen.history, opened.clock.now());
     let mut runs = seen.history.runs().to_vec();
     runs.reverse();
-    seen.decisions.reverse();
+    seen.decisions.shown.reverse();
     let failures = failures(&status, &mut seen.failed);
     let (checkpoints, inputs, files) = checkpoints(&opened);
     let mut declarations = declared(&opened);
@@ -203,14 +221,14 @@ pub fn report(request: &Request) -> Result<WorkspaceReport, OpsError> {
         written: request.now(),
         version: request.version.clone(),
         graph: graph_of(&opened, &status),
-        runs: cut(runs),
+        runs: CutList::of(runs),
         timelines,
         failures,
         costs: costs(&opened)?,
-        decisions: cut(seen.decisions),
+        decisions: seen.decisions,
         checkpoints,
-        inputs: cut(inputs),
-        declarations: cut(declarations),
+        inputs: CutList::of(inputs),
+        declarations: CutList::of(declarations),
         journal: seen.journal,
         status,
     })
@@ -267,7 +285,8 @@ pub fn save(request: &Request, report: &str, path: &Path) -> Result<SavedReport,
 #[derive(Default)]
 struct Seen {
     history: History,
-    decisions: Vec<PersonalDecision>,
+    /// The last decisions, the last one at the end.
+    decisions: CutList<PersonalDecision>,
     /// Failed batches that were not built since, by stage and batch.
     failed: BTreeMap<(String, String), FailedRecord>,
     journal: JournalFacts,
@@ -288,7 +307,7 @@ impl Seen {
             kind: kind.to_owned(),
             who: who.cloned(),
             what: record.summary.clone(),
-            why,
+            why: CutList::of(why),
         };
         match &record.event {
             Event::BatchFailed {
@@ -318,28 +337,29 @@ impl Seen {
                 self.failed.remove(&(stage.clone(), built.key.clone()));
             }
             Event::Accepted { pin, .. } | Event::ChangeAccepted { pin, .. } => {
-                self.decisions
-                    .push(decision("accepted", Some(&pin.who), vec![pin.why.clone()]));
+                self.decide(decision("accepted", Some(&pin.who), vec![pin.why.clone()]));
             }
             Event::Approved { pin, .. } => {
-                self.decisions
-                    .push(decision("approved", Some(&pin.who), vec![pin.why.clone()]));
+                self.decide(decision("approved", Some(&pin.who), vec![pin.why.clone()]));
             }
-            Event::CorrectionsImported { corrections, .. } => {
-                self.decisions
-                    .push(decision("corrected", None, corrections.clone()));
+            Event::CorrectionsImported {
+                corrections, added, ..
+            } => {
+                let mut imported = decision("corrected", None, corrections.clone());
+                imported.why.left_out += added.saturating_sub(corrections.len() as u64);
+                self.decide(imported);
             }
             _ => {}
         }
     }
-}
 
-fn cut<T>(mut all: Vec<T>) -> CutList<T> {
-    let left_out = all.len().saturating_sub(LISTED) as u64;
-    all.truncate(LISTED);
-    CutList {
-        shown: all,
-        left_out,
+    /// Keeps a decision in the place of the first one, if there are too many.
+    fn decide(&mut self, decision: PersonalDecision) {
+        if self.decisions.shown.len() == LISTED {
+            self.decisions.shown.remove(0);
+            self.decisions.left_out += 1;
+        }
+        self.decisions.shown.push(decision);
     }
 }
 
@@ -421,7 +441,7 @@ fn costs(opened: &OpenProject) -> Result<CutList<CostLine>, OpsError> {
             model,
             spent,
         });
-    Ok(cut(lines.collect()))
+    Ok(CutList::of(lines.collect()))
 }
 
 /// Returns the checkpoints, the inputs that they list, and the files of the project that the outputs were made by.
