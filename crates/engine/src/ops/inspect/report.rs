@@ -1,6 +1,5 @@
 //! Everything that a report of a workspace shows, for people who do not have Milepost.
 
-use crate::ops::inspect::calls;
 use crate::ops::inspect::graph::{Graph, graph_of};
 use crate::ops::inspect::history::timeline::{Timeline, Window};
 use crate::ops::inspect::history::{History, Run};
@@ -16,6 +15,7 @@ use milepost_core::decl::PROJECT_FILE;
 use milepost_core::model::call::Spent;
 use milepost_core::model::event::{Event, Record};
 use milepost_core::plan::expand::batch_name;
+use milepost_store::store::calls;
 use milepost_store::store::checkpoint as stored;
 use milepost_store::store::files::digest_of;
 use milepost_store::store::journal::{self, JournalError};
@@ -425,7 +425,10 @@ fn failures(
 /// Returns the cost of each agent and model on each day, the last day first.
 fn costs(opened: &OpenProject) -> Result<CutList<CostLine>, OpsError> {
     let mut lines: BTreeMap<(String, String, Option<String>), Spent> = BTreeMap::new();
-    for call in calls::calls(opened, None, None)? {
+    let folder = opened.workspace.layout.calls();
+    let read = calls::read_without_text(&folder);
+    let (calls, _) = read.map_err(OpsError::unreadable(&folder.display()))?;
+    for call in calls {
         let served = call.heard.as_ref().and_then(|heard| heard.served.clone());
         let asked = (!call.sent.model.is_empty()).then(|| call.sent.model.clone());
         let day = call.when.strftime("%F").to_string();

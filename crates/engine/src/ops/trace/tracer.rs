@@ -1,6 +1,6 @@
 //! Collects the stations of a way: checks each file, and notes batches, modifications and gaps.
 
-use super::calls::CallRecords;
+use super::calls::Violations;
 use super::key_paths::KeyPaths;
 use super::records::haystack;
 use super::search::Haystack;
@@ -41,7 +41,7 @@ pub(super) struct Tracer<'a> {
     pub(super) state: &'a State,
     pub(super) makers: &'a Makers<'a>,
     pub(super) keys: KeyPaths<'a>,
-    pub(super) calls: CallRecords,
+    pub(super) violations: Violations,
     pub(super) stations: Vec<Station>,
     pub(super) gaps: Vec<Gap>,
     /// True if a link to a file of Milepost's own is not followed.
@@ -62,7 +62,7 @@ impl<'a> Tracer<'a> {
             state,
             makers,
             keys: KeyPaths::of(opened),
-            calls: CallRecords::default(),
+            violations: Violations::default(),
             stations: Vec::new(),
             gaps: Vec::new(),
             confined,
