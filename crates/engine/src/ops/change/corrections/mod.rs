@@ -115,7 +115,7 @@ pub(crate) fn save(
     };
     let (found, mut problems) = find(&targets);
     let (added, known) = table.sort(found, &mut problems);
-    table.check(&added, &mut problems)?;
+    table.check(&added, &mut problems);
     if !problems.is_empty() {
         return Err(OpsError::NotImported(problems));
     }

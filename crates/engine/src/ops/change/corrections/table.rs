@@ -6,13 +6,13 @@ use crate::ops::project::open_project::OpenProject;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::FilePath;
 use milepost_core::expr::scope::{append_rows, header, lines, parse};
-use milepost_core::model::stage::Input;
-use milepost_store::check::schema::Violation;
+use milepost_store::check::schema::{Schema, Violation};
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::read;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::ErrorKind;
+use std::sync::Arc;
 
 /// The columns beside those that name records.
 const COLUMNS: [&str; 4] = ["field", "value", "who", "why"];
@@ -31,10 +31,11 @@ impl TableCells<'_> {
 }
 
 /// The table of corrections.
-pub(crate) struct Table<'a> {
+pub(crate) struct Table {
     /// The path, as people know it.
     pub(crate) path: FilePath,
-    input: &'a Input,
+    /// The schema of a row.
+    schema: Option<Arc<Schema>>,
     /// The content; empty if there is no file.
     text: String,
     /// The columns, in the order of the declaration or the header.
@@ -47,17 +48,23 @@ struct Row {
     cells: Map<String, Value>,
 }
 
-impl<'a> Table<'a> {
+impl Table {
     /// Reads the table, which may not exist yet.
     ///
     /// # Errors
-    /// When the file cannot be read, or is not what is declared.
+    /// When the file cannot be read or is not what is declared, or the schema is wrong.
     pub(crate) fn read(
         opened: &OpenProject,
-        destination: &Destination<'a>,
+        destination: &Destination<'_>,
     ) -> Result<Self, OpsError> {
+        let wrong = |error: String| OpsError::World(error);
         let (input, path) = (destination.input, destination.path.clone());
         let reading = input.reading(&path);
+        let schema = input.schema.as_ref();
+        let schema = schema.map(|schema| Schemas::default().get(schema));
+        let schema = schema
+            .transpose()
+            .map_err(|error| wrong(error.to_string()))?;
         let declared = input.columns.as_ref();
         let declared = declared.map(|columns| columns.names().map(str::to_owned).collect());
         let place = opened
@@ -68,12 +75,11 @@ impl<'a> Table<'a> {
             return Ok(Self {
                 columns: declared.unwrap_or_default(),
                 path,
-                input,
+                schema,
                 text: String::new(),
                 rows: Vec::new(),
             });
         }
-        let wrong = |error: String| OpsError::World(error);
         // Read first: if a person modifies the file before its rows are read, `check_unmodified` refuses it.
         let text = read::text(&place).map_err(OpsError::unreadable(&path))?;
         let source = opened
@@ -102,7 +108,7 @@ impl<'a> Table<'a> {
             text,
             rows: rows.collect(),
             path,
-            input,
+            schema,
             columns,
         })
     }
@@ -132,7 +138,13 @@ impl<'a> Table<'a> {
         corrections: Vec<Correction>,
         problems: &mut Vec<String>,
     ) -> (Vec<Correction>, Vec<Correction>) {
+        let mut rows = HashMap::new();
+        self.each_row(&mut |line, (column, target), cells| {
+            let name = (column.to_owned(), target, cells.text("field"));
+            rows.entry(name).or_insert((line, cells.text("value")));
+        });
         let (mut added, mut known) = (Vec::<Correction>::new(), Vec::new());
+        let mut before = HashMap::new();
         for correction in corrections {
             let Correction {
                 cell,
@@ -142,22 +154,18 @@ impl<'a> Table<'a> {
                 value,
                 ..
             } = &correction;
-            let row = self
-                .rows
-                .iter()
-                .find(|row| row.text(column) == *target && row.text("field") == *field);
-            let before = added.iter().find(|other| {
-                other.column == *column && other.target == *target && other.field == *field
-            });
-            let (old, place) = match (row, before) {
-                (Some(row), _) => (row.text("value"), format!("{}:{}", self.path, row.line)),
-                (None, Some(before)) => (before.value.clone(), before.cell.clone()),
+            let name = (column.clone(), target.clone(), field.clone());
+            let row = rows.get(&name);
+            let (old, place) = match (row, before.get(&name)) {
+                (Some((line, old)), _) => (old, format!("{}:{line}", self.path)),
+                (None, Some((cell, old))) => (old, String::clone(cell)),
                 (None, None) => {
+                    before.insert(name, (cell.clone(), value.clone()));
                     added.push(correction);
                     continue;
                 }
             };
-            if !is_same(&old, value) {
+            if !is_same(old, value) {
                 problems.push(format!(
                     "{cell}: `{field}` of `{target}` is `{value}`, but {place} sets `{old}`: change or remove one of them"
                 ));
@@ -169,16 +177,9 @@ impl<'a> Table<'a> {
     }
 
     /// Checks rows by the schema of the table.
-    ///
-    /// # Errors
-    /// When the schema is wrong.
-    pub(crate) fn check(
-        &self,
-        added: &[Correction],
-        problems: &mut Vec<String>,
-    ) -> Result<(), OpsError> {
+    pub(crate) fn check(&self, added: &[Correction], problems: &mut Vec<String>) {
         for correction in added {
-            for violation in self.violations(&cells_of(correction))? {
+            for violation in self.violations(&cells_of(correction)) {
                 let column = violation.pointer.trim_start_matches('/');
                 let cell = if column == correction.column {
                     &correction.target_cell
@@ -194,27 +195,21 @@ impl<'a> Table<'a> {
                 });
             }
         }
-        Ok(())
     }
 
     /// Returns true if a row that names records by this column may correct the field.
-    ///
-    /// # Errors
-    /// When the schema is wrong.
-    pub(crate) fn takes(&self, field: &str, column: &str) -> Result<bool, OpsError> {
+    pub(crate) fn takes(&self, field: &str, column: &str) -> bool {
         let cells = [(column, "-"), ("field", field), ("who", "-"), ("why", "-")];
         let cells = cells.map(|(column, cell)| (column, cell.to_owned()));
-        let violations = self.violations(&BTreeMap::from(cells))?;
-        Ok(violations.iter().all(|found| found.pointer != "/field"))
+        let violations = self.violations(&BTreeMap::from(cells));
+        violations.iter().all(|found| found.pointer != "/field")
     }
 
     /// Returns what the schema of the table forbids in a row.
-    fn violations(&self, cells: &BTreeMap<&str, String>) -> Result<Vec<Violation>, OpsError> {
-        let Some(schema) = &self.input.schema else {
-            return Ok(Vec::new());
+    fn violations(&self, cells: &BTreeMap<&str, String>) -> Vec<Violation> {
+        let Some(schema) = &self.schema else {
+            return Vec::new();
         };
-        let schema = Schemas::default().get(schema);
-        let schema = schema.map_err(|error| OpsError::World(error.to_string()))?;
         let value = |column: &String| match cells.get(column.as_str()) {
             Some(cell) if !cell.is_empty() => Value::from(cell.as_str()),
             _ => Value::Null,
@@ -223,7 +218,7 @@ impl<'a> Table<'a> {
             .columns
             .iter()
             .map(|column| (column.clone(), value(column)));
-        Ok(schema.violations(&Value::Object(row.collect()), "", 5))
+        schema.violations(&Value::Object(row.collect()), "", 5)
     }
 
     /// Passes each row to `take`: its line, the column that names records with its value, and its cells by their columns.

@@ -69,7 +69,7 @@ pub fn correct(request: &Request, decision: &ReviewDecision) -> Result<Corrected
             "the sheet {sheet} has no item `{name}`: it may have been settled by a run; reload the list"
         )));
     };
-    let fields = ItemMaker::new(&review, &found).item(row)?.fields;
+    let fields = ItemMaker::new(&review, &found).item(row).fields;
     let who = request.person(decision.who.as_deref());
     let find = |targets: &Targets| corrections(decision, &review, sheet, &fields, &who, targets);
     let (added, known) = save(
