@@ -220,12 +220,18 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 why,
                 who,
                 changes: change,
+                expected: None,
             };
             let accepted = ops::change::accept::accept(&request(Values::default())?, &options)?;
             tell(printer, &accepted, view::change::accept::accept)
         }
         Some(Command::Approve { stages, why, who }) => {
-            let options = ApproveOptions { stages, why, who };
+            let options = ApproveOptions {
+                stages,
+                why,
+                who,
+                expected: None,
+            };
             let approved = approve(&request(Values::default())?, &options)?;
             let invocation = settings::invocation(&cli.everywhere, environment, Vec::new());
             tell(printer, &approved, |approved| {

@@ -16,9 +16,9 @@ const SHOWN: usize = 15;
 
 /// A thing that needs a person.
 #[derive(Serialize)]
-struct Need {
+pub(super) struct Need {
     /// The class of its mark.
-    kind: &'static str,
+    pub(super) kind: &'static str,
     word: &'static str,
     place: String,
     text: String,
@@ -78,7 +78,7 @@ fn reviews(site: &Site, review: OpenReview) -> Vec<Need> {
 }
 
 /// Returns what needs a person in a stage.
-fn needs(site: &Site, stage: &StageOverview) -> Vec<Need> {
+pub(super) fn needs(site: &Site, stage: &StageOverview) -> Vec<Need> {
     let name = stage.stage.as_str();
     let of_stage = |kind, word, text: String| Need {
         kind,

@@ -162,7 +162,8 @@ impl WebError {
                 OpsError::Usage(_)
                 | OpsError::Outside(_)
                 | OpsError::NotAccepted(_)
-                | OpsError::NotApproved(_),
+                | OpsError::NotApproved(_)
+                | OpsError::NotAsShown(_),
             ) => StatusCode::BAD_REQUEST,
             Self::NotPosted => StatusCode::METHOD_NOT_ALLOWED,
             Self::Ops(_) | Self::Render(_) => StatusCode::INTERNAL_SERVER_ERROR,

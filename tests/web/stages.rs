@@ -1,5 +1,6 @@
 //! The pages of stages and batches: content, filters, pages, hostile values, and what can be done there.
 
+use super::runs::hidden;
 use super::server::Ui;
 use crate::support::Project;
 
@@ -154,10 +155,12 @@ fn a_modified_output_is_accepted_with_reason_and_name() {
         shown.contains("<span class=\"state modified\">modified</span>"),
         "{shown}"
     );
+    let digest = hidden(&shown, "shown");
     let of = |why, who| {
         [
             ("stage", "copy"),
             ("batch", "person_2"),
+            ("shown", digest),
             ("why", why),
             ("who", who),
         ]
@@ -165,8 +168,28 @@ fn a_modified_output_is_accepted_with_reason_and_name() {
     let without = ui.post("accept", &of("  ", "Ann"));
     assert_eq!(without.status, 400, "{}", without.body);
     assert!(without.body.contains("give a reason"), "{}", without.body);
+    // Between the page and the button, the file is modified again: nothing is accepted.
+    project.write("workspace/intermediate/person_2.json", r#"{"age": 4}"#);
+    let changed = ui.post("accept", &of("checked", "Ann"));
+    let location = format!("{}/{page}&changed=1", ui.root);
+    assert_eq!(
+        (changed.status, changed.header("location")),
+        (303, Some(location.as_str()))
+    );
+    let again = ui.get(&format!("{page}&changed=1")).body;
+    assert!(again.contains("Nothing was accepted: "), "{again}");
+    assert_eq!(
+        ui.post("accept", &of("checked", "Ann")[..2]).status,
+        400,
+        "nothing was shown"
+    );
+    project.write("workspace/intermediate/person_2.json", r#"{"age": 3}"#);
     let accepted = ui.post("accept", &of("checked <b>", "Ann"));
-    assert_eq!(accepted.status, 303, "{}", accepted.body);
+    let location = format!("{}/{page}", ui.root);
+    assert_eq!(
+        (accepted.status, accepted.header("location")),
+        (303, Some(location.as_str()))
+    );
     let shown = ui.get(page).body;
     assert!(shown.contains("modified by hand, accepted"), "{shown}");
     assert!(
@@ -205,10 +228,33 @@ fn a_stage_that_waits_for_a_person_is_approved() {
         shown.contains("waiting for approval by reviewer: 1 batch"),
         "{shown}"
     );
-    assert_eq!(ui.post("approve", &[("stage", "join")]).status, 400);
-    let fields = [("stage", "join"), ("why", "read them"), ("who", "Ann")];
-    let approved = ui.post("approve", &fields);
-    assert_eq!(approved.status, 303, "{}", approved.body);
+    // The plan of the stage is beside the form.
+    assert!(
+        shown.contains("needs approval by reviewer: 1 batch"),
+        "{shown}"
+    );
+    let approve = |digest: &str| {
+        let stage = [("stage", "join"), ("shown", digest)];
+        let person = [("why", "read them"), ("who", "Ann")];
+        let approved = ui.post("approve", &[stage, person].concat());
+        let location = approved.header("location").map(str::to_owned);
+        (approved.status, location)
+    };
+    let join = |more: &str| Some(format!("{}/stage?stage=join{more}", ui.root));
+    assert_eq!(approve("").0, 400, "nothing was shown");
+    // Between the page and the button, an input changes: nothing is approved.
+    project.write("workspace/inputs/person_1.json", r#"{"name": "Di"}"#);
+    assert_eq!(project.run(&[]).code, 3);
+    assert_eq!(approve(hidden(&shown, "shown")), (303, join("&changed=1")));
+    let changed = ui.wait_for("stage?stage=join&changed=1", ">Approve<");
+    assert!(changed.contains("Nothing was approved: "), "{changed}");
+    // The page for review has the same form.
+    let review = ui.get("approvals").body;
+    let digest = hidden(&review, "shown");
+    assert_eq!(digest, hidden(&changed, "shown"));
+    assert!(review.contains(">Approve<"), "{review}");
+    assert_eq!(approve(digest), (303, join("")));
+    assert!(!ui.get("approvals").body.contains(">Approve<"));
     assert!(!ui.get("stage?stage=join").body.contains(">Approve<"));
     project.run(&[]).expect(0, &["join"]);
     let records = project.records();

@@ -2,10 +2,10 @@
 
 use crate::page::value;
 use crate::view;
-use crate::view::text::words::approval;
 use crate::web::request::PageRequest;
 use crate::web::response::{PageResponse, WebError};
 use crate::web::site::Site;
+use crate::web::stages::approve;
 use crate::web::tables::{Columns, Pages};
 use milepost_engine::ops;
 use milepost_engine::ops::inspect::batches::{BatchOrder, BatchQuery, BatchStatus};
@@ -70,7 +70,8 @@ pub(in crate::web) fn stage(site: &Site, request: &PageRequest) -> Result<PageRe
         declared => value(declared),
         edges => value(now.graph.edges.iter().filter(|edge| edge.to == name).collect::<Vec<_>>()),
         due => due.map(|due| view::status::due_text(stage, due, &now.status, &site.invocation)),
-        approval => due.and_then(|due| due.approval.as_ref()).map(approval),
+        approval => value(approve::form(site, stage)?),
+        has_changed => request.query("changed").is_some(),
         why => why(site, &now, name)?,
         is_running => now.status.runner.is_some(),
         is_checked => now.is_checked,
