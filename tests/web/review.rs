@@ -41,7 +41,7 @@ fn items_are_decided_one_after_the_other() {
         &[
             "Item 1 of 3 that need a person",
             "Word Ann",
-            &format!("Question {ann} The decision applies to all records with it."),
+            &format!("Question {ann} Trace The decision applies to all records with it."),
             "Correct word now Ann 0 Keep this value 1 Anna die Erste",
         ],
     );
