@@ -64,7 +64,11 @@ pub(super) fn file(site: &Site, request: &PageRequest) -> Result<PageResponse, W
         problem => content.problem.clone(),
         check => value(&file.check),
     };
-    Ok(site.page("file.html", "", path, data)?)
+    let page = site.page("file.html", "", path, data)?;
+    Ok(match content.kind {
+        FileKind::Pdf => page.with_frames(),
+        _ => page,
+    })
 }
 
 /// Sends the bytes of a file.

@@ -42,6 +42,8 @@ pub(super) fn overview(site: &Site) -> Result<PageResponse, WebError> {
         needs => value(needs),
         graph => page::graph::element(&now.graph, &|stage| site.url("stage", &[("stage", stage)])),
         is_checked => now.is_checked,
+        running => value(&now.running),
+        more_running => now.more_running,
         latest => value(now.latest.iter().rev().filter(|record| !is_internal(record)).take(SHOWN).collect::<Vec<_>>()),
         at => now.at,
     };

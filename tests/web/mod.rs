@@ -4,6 +4,7 @@ mod admission;
 mod browser;
 mod calls;
 mod elements;
+mod overview;
 mod review;
 mod runs;
 mod server;

@@ -261,3 +261,61 @@ fn a_stage_that_waits_for_a_person_is_approved() {
     let approvals = records.iter().filter(|record| record["kind"] == "approved");
     assert_eq!(approvals.count(), 1);
 }
+
+#[test]
+fn batches_that_no_run_has_started_are_listed_with_their_reasons() {
+    let project = project();
+    let ui = Ui::start(&project);
+    let due = |body: &str| {
+        let rows = body.split("<a class=\"due\" href=\"").skip(1);
+        let names = rows.map(|row| row.split_once('>').unwrap().1.split('<').next().unwrap());
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let shown = ui.wait_for("stage?stage=copy", "Batches that are not up to date");
+    assert!(shown.contains("No run has started a batch."), "{shown}");
+    assert!(
+        shown.contains("120 batches; the first 100 are listed"),
+        "{shown}"
+    );
+    assert_eq!(due(&shown).len(), 100);
+    let some = ui.get("stage?stage=copy&text=ERSON_11").body;
+    assert!(some.contains("120 batches, 11 with this name"), "{some}");
+    let expected: Vec<String> = [11]
+        .into_iter()
+        .chain(110..120)
+        .map(|n| format!("person_{n}"))
+        .collect();
+    assert_eq!(due(&some), expected);
+    assert!(some.contains("<td><pre>will run\n  "), "{some}");
+}
+
+#[test]
+fn a_batch_shows_what_the_last_run_changed_in_each_output() {
+    let project = project();
+    project.run(&["--keep-going"]);
+    let ui = Ui::start(&project);
+    let page = "batch?stage=copy&batch=person_1";
+    let change = |word: &str, before: &str, after: usize| {
+        (
+            format!(">{word}</span>"),
+            format!("<td class=\"number\">{before}</td>"),
+            format!("<td class=\"number\">{after}</td>"),
+        )
+    };
+    let has = |(word, before, after): (String, String, String)| {
+        let body = ui.get(page).body;
+        let start = body.find("id=\"difference\"").unwrap();
+        let section = body[start..].split("</section>").next().unwrap();
+        assert!(
+            section.contains(&word) && section.contains(&before) && section.contains(&after),
+            "{section}"
+        );
+        assert!(section.contains("A rerun replaces the bytes"), "{section}");
+    };
+    has(change("new", "", 10));
+    project.run_unplanned(&["--force", "copy/person_1"]);
+    has(change("same bytes", "10", 10));
+    project.write("workspace/inputs/person_1.json", r#"{"age": 1000}"#);
+    project.run(&["copy/person_1"]);
+    has(change("changed", "10", 13));
+}

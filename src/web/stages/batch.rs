@@ -1,5 +1,6 @@
 //! A batch: why it is in its state, its files, violations, calls, iterations and log, and what can be done about it.
 
+use super::versions::LastVersion;
 use crate::page::value;
 use crate::view;
 use crate::view::text::words::{place, target};
@@ -112,6 +113,7 @@ pub(in crate::web) fn batch(site: &Site, request: &PageRequest) -> Result<PageRe
         problem,
         is_running => now.running,
         iterations => value(iterations(&log)),
+        version => value(LastVersion::of(&log.records)),
         printed => log.printed.len(),
         log => view::log::log(&log),
         invalid => value(invalid(site, files)),
