@@ -44,10 +44,9 @@ impl LastVersion {
                 files,
                 ..
             } = &record.event
+                && let Some((_, outputs, _)) = last.replace((record, &built.outputs, files))
             {
-                if let Some((_, outputs, _)) = last.replace((record, &built.outputs, files)) {
-                    earlier.extend(outputs);
-                }
+                earlier.extend(outputs);
             }
         }
         let (record, outputs, files) = last?;
