@@ -73,7 +73,10 @@ fn records_after_one_that_does_not_follow_are_not_skipped() {
         .append(EventType::Invoke, "agent", event, "tried", Vec::new())
         .unwrap();
     drop(journal);
-    // While a run writes, the workspace may be unreadable for a moment; after that, the error is reported.
+    // While a run writes, the workspace may be unreadable for a moment: ten readings, here and by the thread that reads the history,
+    // may fail. After that, the error is reported.
     let found: Vec<bool> = (0..12).map(|_| live.changes(None).is_ok()).collect();
-    assert_eq!(found, [[true; 10].as_slice(), &[false; 2]].concat());
+    let tolerated = found.iter().take_while(|is_ok| **is_ok).count();
+    assert!(tolerated <= 10, "{found:?}");
+    assert_eq!(found[tolerated..], [false; 12][tolerated..]);
 }
