@@ -26,5 +26,9 @@ export async function report(browser, label, project) {
   await page.setViewportSize({ width: 375, height: 800 });
   await fits(page, `${at}, phone`);
   await picture(page, `${label}-report-phone`);
+  // A sheet of A4 at 96 pixels an inch.
+  await page.emulateMedia({ media: "print", colorScheme: "light" });
+  await page.setViewportSize({ width: 794, height: 1123 });
+  await fits(page, `${at}, on paper`);
   await context.close();
 }

@@ -62,7 +62,7 @@ impl<'a> Tracer<'a> {
             return Ok(());
         }
         let folder = self.opened.workspace.layout.calls();
-        let mut known = calls_of(self.opened, batch)?;
+        let mut known = calls_of(self.opened, batch.record)?;
         let (mut found, mut others) = (Vec::new(), Vec::new());
         for from in &batch.record.answers {
             let (run, call) = (from.run.clone(), from.call);

@@ -1,10 +1,10 @@
 //! The recorded calls that a way needs. Those of a workspace may have answers of gigabytes, so no others are read.
 
-use super::tracer::BatchRef;
 use crate::ops::inspect::calls::{Refused, refused};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
 use milepost_core::model::batched::CallId;
+use milepost_core::model::record::BatchRecord;
 use milepost_store::store::calls::CallRecord;
 use milepost_store::store::named_calls::read_calls;
 use std::collections::BTreeMap;
@@ -27,9 +27,9 @@ impl Violations {
 /// When the records cannot be read.
 pub(super) fn calls_of(
     opened: &OpenProject,
-    batch: BatchRef<'_>,
+    record: &BatchRecord,
 ) -> Result<BTreeMap<CallId, CallRecord>, OpsError> {
-    let ids = batch.record.answers.iter().map(|from| CallId {
+    let ids = record.answers.iter().map(|from| CallId {
         run: from.run.clone(),
         number: from.call,
     });

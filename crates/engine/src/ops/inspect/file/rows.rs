@@ -1,5 +1,6 @@
 //! Rows of a file: of a CSV file, or of a list of objects in JSON.
 
+use milepost_core::expr::pointer;
 use milepost_core::expr::select::{PathStep, Select};
 use milepost_store::store::read;
 use serde::Serialize;
@@ -92,7 +93,7 @@ pub(super) fn rows_of(document: &Value, page: u64) -> Option<FileTable> {
     let (pointer, list) = match document {
         Value::Object(object) => {
             let (name, list) = object.iter().find(|(_, value)| is_list(value))?;
-            (format!("/{}", escaped(name)), list)
+            (pointer::below("", name), list)
         }
         list if is_list(list) => (String::new(), list),
         _ => return None,
@@ -135,15 +136,11 @@ fn pointer_of(select: &Select) -> Option<String> {
     let mut pointer = String::new();
     for step in steps {
         match step {
-            PathStep::Field(name) => pointer.push_str(&format!("/{}", escaped(name))),
+            PathStep::Field(name) => pointer::push(&mut pointer, name),
             PathStep::Each => return None,
         }
     }
     (*last == PathStep::Each).then_some(pointer)
-}
-
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }
 
 /// Returns the items of a page, whether items follow, and whether the file was read only in part.
