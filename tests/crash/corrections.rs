@@ -38,14 +38,14 @@ fn corrections_that_are_imported_have_a_record() {
     let operations = operations(&whole, IMPORT);
     let expected = whole.read(FIXES);
     let digest = json!(Digest::of(&expected));
-    assert_eq!(recorded(&whole), [digest.clone()]);
+    assert_eq!(recorded(&whole), std::slice::from_ref(&digest));
     at_each(&operations, &stops(&operations, 24), |stop| {
         let project = base.copy();
         project.run_on_disk(IMPORT, &stop.setting);
         let table = project.read(FIXES);
         assert!(table == EMPTY || table == expected, "{table}");
         if table == expected {
-            assert_eq!(recorded(&project), [digest.clone()]);
+            assert_eq!(recorded(&project), std::slice::from_ref(&digest));
         }
         project.complete(IMPORT);
         assert_eq!(project.read(FIXES), expected);
