@@ -61,7 +61,7 @@ for (const system of ["ifc", "grading", "study-plan", "diagrams", "prompt-tests"
     await serving(system, async (ui) => {
       ui.label = `${system}-failed`;
       await crawl(browser, ui, { each: 1, most: 14 });
-      if (system === "study-plan") await decide(browser, ui, folder(system));
+      if (system === "study-plan") await decide(browser, ui);
     });
   });
 }
@@ -87,8 +87,7 @@ check(`${BATCHES} batches`, async () => {
   const ran = await milepost(folder("many"), "run", "--quiet");
   console.log(`         ran ${BATCHES} batches in ${ran.seconds.toFixed(1)} s`);
   await serving("many", async (ui) => {
-    await firstPaint(browser, ui, ["", "stages", "stage?stage=copy", "stage?stage=copy&find=099", "batch?stage=copy&batch=f000099", "timeline", "review", "plan"]);
-    await crawl(browser, ui, { each: 1 });
+    await firstPaint(browser, ui, ["", "stage?stage=copy", "timeline"]);
   });
   many(folder("some"), 2000);
   await costOfAPage(browser, folder("some"), 2);

@@ -73,29 +73,11 @@ async function form(page, ui, at, name) {
   await page.setViewportSize({ width: 1280, height: 900 });
 }
 
-/// Answers a batch, approves a stage and accepts a modified output, as a person does.
-export async function decide(browser, ui, project) {
+/// Answers a batch as a person does.
+export async function decide(browser, ui) {
   const context = await watched(browser, ui);
   const page = await context.newPage();
   await answer(page, context, ui);
-
-  await succeed(3, project, "run", "--quiet");
-  await page.goto(`${ui.url}stage?stage=gate`);
-  await page.getByRole("button", { name: "Approve" }).waitFor({ timeout: 10000 });
-  await form(page, ui, `${ui.label}/stage (approval)`, "approval");
-  await page.getByLabel("Reason").fill("looks right");
-  await page.getByLabel("Your name").fill("Ada");
-  await page.getByRole("button", { name: "Approve" }).click();
-  await page.getByText(/approved .*by Ada/).first().waitFor({ timeout: 10000 });
-  await succeed(3, project, "run", "--quiet");
-
-  appendFileSync(join(project, "workspace/outputs/approved.json"), "\n");
-  await page.goto(`${ui.url}batch?stage=gate&batch=`);
-  await form(page, ui, `${ui.label}/batch (modified)`, "modified");
-  await page.getByLabel("Reason").fill("one more line");
-  await page.getByLabel("Your name").fill("Ada");
-  await page.getByRole("button", { name: "Accept" }).click();
-  await page.getByText("modified by hand, accepted").first().waitFor({ timeout: 10000 });
   await context.close();
 }
 
