@@ -304,7 +304,7 @@ mod tests {
             [
                 "classify  ━━━━━━━━━━━━━━━━╸───────  700/1,000  50 s  2 min 30 s left  2 failed  100 calls for $1.5000 of about $6.0000",
                 "classify  ━━━━━━━━━━━━━━━━╸───────  700/1,000  50 s  2 min 30 s left  2 failed",
-                "classify  700/1,000  50 s  2 min 30 s left  2 failed",
+                "classify  700/1,000  2.0/s  50 s  2 min 30 s left  2 failed",
                 "classify  700/1,000  2 min 30 s left",
                 "classify  700/1,000",
             ]
