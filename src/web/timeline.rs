@@ -107,8 +107,9 @@ fn steps(site: &Site, run: Option<&str>, shown: &Timeline) -> Vec<ZoomLink> {
     };
     let (half, quarter) = (span / 2, (span / 4).max(SHORTEST / 2));
     let (after, before) = (i64::saturating_add, i64::saturating_sub);
+    let middle = after(from, to.saturating_sub(from) / 2);
     vec![
-        step("Zoom in", after(from, quarter), before(to, quarter)),
+        step("Zoom in", before(middle, quarter), after(middle, quarter)),
         step("Zoom out", before(from, half), after(to, half)),
         step("Earlier", before(from, half), before(to, half)),
         step("Later", after(from, half), after(to, half)),
