@@ -58,6 +58,21 @@ fuzz TARGET SECONDS="600":
     bash fuzz/seeds.sh {{TARGET}}
     cargo +nightly fuzz run {{TARGET}} -- -max_total_time={{SECONDS}}
 
+# Opens every page of `milepost ui` in Chromium, and saves pictures of the pages. Needs Node.js; `PARTS=ifc,live just pages` runs some parts only.
+pages PICTURES="target/pages":
+    #!/usr/bin/env bash
+    set -euo pipefail
+    folder=$(mktemp -d)
+    trap 'rm -rf "$folder"' EXIT
+    cargo build --release
+    .ci/browser target/release/milepost "$folder" {{PICTURES}}
+
+# Draws the pictures of pages in the README and the docs. Needs Node.js, Chromium and ImageMagick.
+page-pictures:
+    PARTS=study-plan just pages target/pages
+    convert target/pages/study-plan-overview.png -crop 1280x860+0+0 +repage assets/overview.png
+    convert target/pages/study-plan-timeline.png -crop 1280x860+0+0 +repage assets/timeline.png
+
 # Draws the first page of the report, for the README. Needs pdftoppm.
 picture:
     #!/usr/bin/env bash

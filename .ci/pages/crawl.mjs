@@ -11,20 +11,21 @@ function kind(url) {
   return [pathname.split("/").pop(), ...new Set(searchParams.keys())].sort().join(" ");
 }
 
-/// Checks pages of a site that can be reached by links, so many of `each` kind, and `seeds`, which no link leads to. Returns the text of each page by its URL.
-export async function crawl(browser, ui, { each, seeds = [] } = {}) {
+/// Checks pages of a site that can be reached by links, so many of `each` kind and `most` in all, and `seeds`, which no link leads to. `isMoving` is
+/// true during a run: two readings of a page differ then. Returns the text of each page by its URL.
+export async function crawl(browser, ui, { each, seeds = [], most = MOST, isMoving = false } = {}) {
   const context = await watched(browser, ui);
   const plain = await watched(browser, ui, { javaScriptEnabled: false });
   const page = await context.newPage();
   const reader = await plain.newPage();
   await page.goto(ui.url);
-  await page.getByText("Checking what a run would do").waitFor({ state: "detached" });
+  if (!isMoving) await page.getByText("Checking what a run would do").waitFor({ state: "detached" });
   const queue = [ui.url, ...seeds.map((seed) => ui.url + seed)];
   const known = new Set(queue);
   const kinds = new Map();
   const seen = (url) => kinds.get(kind(url)) ?? 0;
   const pages = new Map();
-  while (queue.length && pages.size < MOST) {
+  while (queue.length && pages.size < most) {
     // Kinds that were seen least come first.
     queue.sort((one, other) => seen(one) - seen(other));
     const url = queue.shift();
@@ -43,7 +44,7 @@ export async function crawl(browser, ui, { each, seeds = [] } = {}) {
     }
     pages.set(url, await texts(page));
     const isFirst = count === 0;
-    if (isFirst) await sameWithoutScript(page, reader, url, ui);
+    if (isFirst && !isMoving) await sameWithoutScript(page, reader, url, ui);
     if (isFirst) await looks(page, name(url, ui), `${ui.label}-${shown.replaceAll(" ", "+") || "overview"}`);
   }
   await context.close();

@@ -2,6 +2,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, picture, sleep } from "./tools.mjs";
+import { crawl } from "./crawl.mjs";
 import { watched } from "./page.mjs";
 import { succeed, Ui } from "./server.mjs";
 
@@ -110,6 +111,23 @@ export async function runOnPage(browser, project) {
   for (const page of [actor, follower]) await shows(page, /no connection/, "live (end)");
   await one.close();
   await other.close();
+}
+
+/// Opens every page while runs are under way in a terminal.
+export async function duringARun(browser, project) {
+  let isOver = false;
+  const runs = (async () => {
+    while (!isOver) await succeed(0, project, "run", "--force", "--quiet");
+  })();
+  const ui = await Ui.start(project);
+  ui.label = "running";
+  try {
+    await crawl(browser, ui, { each: 1, isMoving: true });
+  } finally {
+    isOver = true;
+    await runs;
+    await ui.end();
+  }
 }
 
 /// A server that crashes and is started again at the same port has another token: pages say what to do, and keep what they show.

@@ -1,18 +1,23 @@
 // Checks the pages of `milepost ui` in a browser. `.ci/browser` installs what it needs and starts it.
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { BATCHES, CHROMIUM, chromium, exitCode, part, SCRATCH } from "./tools.mjs";
 import { crawl } from "./crawl.mjs";
 import { costOfAPage, firstPaint, many } from "./figures.mjs";
 import { FILES, hostile, visible } from "./hostile.mjs";
 import { walk } from "./keyboard.mjs";
-import { lostConnection, manyTabs, runOnPage, slow } from "./live.mjs";
+import { duringARun, lostConnection, manyTabs, runOnPage, slow } from "./live.mjs";
 import { watched } from "./page.mjs";
+import { decide, needsPeople } from "./person.mjs";
 import { report } from "./report.mjs";
 import { review } from "./review.mjs";
 import { milepost, succeed, Ui } from "./server.mjs";
 
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
-const folder = (name) => join(SCRATCH, name);
+// Projects of many files are made and removed faster in memory.
+const memory = existsSync("/dev/shm") ? mkdtempSync("/dev/shm/milepost-pages-") : SCRATCH;
+process.on("exit", () => memory !== SCRATCH && rmSync(memory, { recursive: true, force: true }));
+const folder = (name) => join(["many", "some"].includes(name) ? memory : SCRATCH, name);
 const parts = [];
 const check = (name, body) => parts.push([name, body]);
 
@@ -52,6 +57,12 @@ for (const system of ["ifc", "grading", "study-plan", "diagrams", "prompt-tests"
       await byKeyboard(ui);
       await review(browser, ui, folder(system), 3);
     });
+    await needsPeople(folder(system));
+    await serving(system, async (ui) => {
+      ui.label = `${system}-failed`;
+      await crawl(browser, ui, { each: 1, most: 14 });
+      if (system === "study-plan") await decide(browser, ui);
+    });
   });
 }
 
@@ -66,6 +77,7 @@ check("hostile values", async () => {
 check("live", async () => {
   slow(folder("live"));
   await runOnPage(browser, folder("live"));
+  await duringARun(browser, folder("live"));
   await lostConnection(browser, folder("live"));
   await manyTabs(browser, folder("live"));
 });
@@ -74,7 +86,9 @@ check(`${BATCHES} batches`, async () => {
   many(folder("many"), BATCHES);
   const ran = await milepost(folder("many"), "run", "--quiet");
   console.log(`         ran ${BATCHES} batches in ${ran.seconds.toFixed(1)} s`);
-  await serving("many", (ui) => firstPaint(browser, ui, ["", "stage?stage=copy", "timeline"]));
+  await serving("many", async (ui) => {
+    await firstPaint(browser, ui, ["", "stage?stage=copy", "timeline"]);
+  });
   many(folder("some"), 2000);
   await costOfAPage(browser, folder("some"), 2);
 });

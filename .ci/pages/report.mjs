@@ -26,5 +26,10 @@ export async function report(browser, label, project) {
   await page.setViewportSize({ width: 375, height: 800 });
   await fits(page, `${at}, phone`);
   await picture(page, `${label}-report-phone`);
+  // A sheet of A4 at 96 pixels an inch, without its margins of 14 mm.
+  await page.emulateMedia({ media: "print", colorScheme: "light" });
+  await page.setViewportSize({ width: 688, height: 1002 });
+  await fits(page, `${at}, on paper`);
+  await picture(page, `${label}-report-paper`);
   await context.close();
 }

@@ -36,7 +36,7 @@ Examples:
   milepost plan classify             plan one stage
   milepost plan --set batch_size=25  plan with another parameter
   milepost plan --show-request classify/batch_3   show the request that an agent would receive
-  milepost plan -v classify          show the commands and prompts of the batches that would run
+  milepost plan -v classify          show the commands and prompts of the first 20 batches that would run
   milepost plan --json               print the plan as JSON";
 
 const WATCH_EXAMPLES: &str = "\
@@ -232,9 +232,9 @@ pub(crate) enum Command {
         /// Show the first request that this batch would send to an agent
         #[arg(long, value_name = "STAGE/BATCH", conflicts_with = "targets")]
         show_request: Option<String>,
-        /// Show the command, or the beginning of the prompt, of the first 20 batches of each stage
-        #[arg(short, long, conflicts_with_all = ["quiet", "show_request"])]
-        verbose: bool,
+        /// Show the command, or the beginning of the prompt, of the first 20 batches of each stage; with `-vv`, of all
+        #[arg(short, long, action = ArgAction::Count, conflicts_with_all = ["quiet", "show_request"])]
+        verbose: u8,
         #[command(flatten)]
         select: SelectFlags,
         #[command(flatten)]

@@ -90,7 +90,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 &options,
                 &list,
                 dry_run,
-                verbose,
+                verbose > 0,
                 &invocation,
             )
         } else if dry_run {
@@ -191,6 +191,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 pointer,
                 element,
                 field,
+                confined: false,
             };
             let request = request(cli.run.values.joined(values).values())?;
             let traced = ops::trace::trace(&request, &options)?;
@@ -239,12 +240,18 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 why,
                 who,
                 changes: change,
+                expected: None,
             };
             let accepted = ops::change::accept::accept(&request(Values::default())?, &options)?;
             tell(printer, &accepted, view::change::accept::accept)
         }
         Some(Command::Approve { stages, why, who }) => {
-            let options = ApproveOptions { stages, why, who };
+            let options = ApproveOptions {
+                stages,
+                why,
+                who,
+                expected: None,
+            };
             let approved = approve(&request(Values::default())?, &options)?;
             let invocation = settings::invocation(&cli.everywhere, environment, Vec::new());
             tell(printer, &approved, |approved| {
@@ -429,12 +436,12 @@ fn run(
     printer: &Printer,
     request: &Request,
     options: &RunOptions,
-    verbose: bool,
+    verbose: u8,
     invocation: &Invocation,
 ) -> Result<u8, OpsError> {
     adopt_orphans();
     let stop = signals::stop_flag(printer);
-    let mut progress = RunProgress::new(printer, invocation).verbose(verbose);
+    let mut progress = RunProgress::new(printer, invocation).verbose(verbose > 0);
     let report = ops::run::run(request, options, &mut progress, &stop);
     progress.end();
     let report = report?;
@@ -462,19 +469,23 @@ fn run(
     Ok(code)
 }
 
+/// The batches of a stage whose first action `plan -v` shows.
+const FIRST: usize = 20;
+
 fn plan(
     printer: &Printer,
     request: &Request,
     options: &RunOptions,
-    verbose: bool,
+    verbose: u8,
     invocation: &Invocation,
     after_run: bool,
 ) -> Result<u8, OpsError> {
-    let mut plan = if verbose {
-        ops::plan::plan_with_first_actions(request, options)?
-    } else {
-        ops::plan::plan(request, options)?
+    let first = match verbose {
+        0 => 0,
+        1 => FIRST,
+        _ => usize::MAX,
     };
+    let mut plan = ops::plan::plan_with_first_actions(request, options, first)?;
     if after_run && !printer.json {
         // The run has printed them.
         plan.stored.clear();

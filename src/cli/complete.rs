@@ -12,7 +12,9 @@ use clap_complete::engine::{
 use clap_complete::env::{CompleteEnv, Shells};
 use milepost_core::base::visible::visible;
 use milepost_engine::ops::change::init::templates;
-use milepost_engine::ops::inspect::names::{DeclaredNames, batch_names, project_names};
+use milepost_engine::ops::inspect::names::{
+    DeclaredNames, batch_names, output_names, project_names,
+};
 use milepost_engine::ops::project::{Request, stage_names};
 use milepost_engine::ops::run::Values;
 use milepost_engine::ops::schema;
@@ -24,7 +26,7 @@ use std::sync::Arc;
 /// The variable that the registered scripts set to the name of their shell.
 pub(crate) const VARIABLE: &str = "MILEPOST_COMPLETE";
 
-/// The most batches that are offered.
+/// The most batches or outputs that are offered.
 const BATCHES: usize = 100;
 
 /// Returns the script that registers completion in a shell.
@@ -81,6 +83,7 @@ fn completed(arg: Arg, command: &str, context: &Arc<Context>) -> Arg {
         match (command, arg.get_id().as_str(), kind.as_deref()) {
             (_, _, Some("STAGE[/BATCH]" | "STAGE/BATCH" | "STAGE[/BATCH]|PATH")) => Context::target,
             (_, _, Some("STAGE")) => Context::stage,
+            (_, _, Some("KEY|FILE")) => Context::output,
             (_, _, Some("NAME=VALUE")) => Context::setting,
             (_, "unset", _) => Context::param,
             (_, _, Some("[NAME=]OTHER")) => Context::agent,
@@ -172,6 +175,15 @@ impl Context {
         let batches = batch_names(request, stage, start, BATCHES).unwrap_or_default();
         let batches = batches.iter().filter(|batch| !batch.is_empty());
         let words = batches.filter_map(|batch| self.candidate(&format!("{stage}/{batch}"), None));
+        words.collect()
+    }
+
+    fn output(&self, start: &str) -> Vec<CompletionCandidate> {
+        let Some(request) = &self.request else {
+            return Vec::new();
+        };
+        let names = output_names(request, start, BATCHES).unwrap_or_default();
+        let words = names.iter().filter_map(|name| self.candidate(name, None));
         words.collect()
     }
 

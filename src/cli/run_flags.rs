@@ -1,6 +1,6 @@
 //! The flags of `run`, `plan` and `watch`, and how they become the options of a run.
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use milepost_core::base::duration::parse_duration;
 use milepost_core::model::money::NanoUsd;
 use milepost_engine::ops::run::{RunOptions, Values};
@@ -34,8 +34,8 @@ pub(crate) struct RunFlags {
     #[arg(long, conflicts_with = "budget_usd")]
     pub(crate) until_paid: bool,
     /// Show the commands of batches, and what they print
-    #[arg(short, long, conflicts_with = "quiet")]
-    pub(crate) verbose: bool,
+    #[arg(short, long, action = ArgAction::Count, conflicts_with = "quiet")]
+    pub(crate) verbose: u8,
     /// Run each workspace that this file lists, one after another, and print a summary
     #[arg(long, value_name = "FILE")]
     pub(crate) workspaces: Option<PathBuf>,
@@ -185,7 +185,7 @@ impl RunFlags {
             until_paid: self.until_paid || later.until_paid,
             workspaces: later.workspaces.or(self.workspaces),
             manifest: later.manifest.or(self.manifest),
-            verbose: self.verbose || later.verbose,
+            verbose: self.verbose.max(later.verbose),
             dry_run: self.dry_run || later.dry_run,
             jobs: later.jobs.or(self.jobs),
             keep_going: self.keep_going || later.keep_going,

@@ -98,7 +98,7 @@ pub(crate) fn misplaced(cli: &Cli) -> Option<(&'static str, &'static str)> {
         Some(other) => {
             let values = flags.values.first().filter(|_| !other.takes_values());
             let found = flags.only_of_run().or(flags.select.first());
-            let verbose = flags.verbose.then_some("--verbose");
+            let verbose = (flags.verbose > 0).then_some("--verbose");
             (other.name(), found.or(values).or(verbose))
         }
     };

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The calls in flight.
 #[derive(Default)]
-pub(super) struct InFlight {
+pub(crate) struct InFlight {
     calls: Mutex<Calls>,
     changed: Condvar,
 }
@@ -19,16 +19,16 @@ struct Calls {
 }
 
 /// A call, in flight until this is dropped.
-pub(super) struct InFlightCall {
+pub(crate) struct InFlightCall {
     all: Arc<InFlight>,
     number: u64,
     /// Set when the call is cancelled.
-    pub(super) stop: Arc<StopFlag>,
+    pub(crate) stop: Arc<StopFlag>,
 }
 
 impl InFlight {
     /// Adds a call. If the server is ending, the call is cancelled at once.
-    pub(super) fn begin(self: &Arc<Self>) -> InFlightCall {
+    pub(crate) fn begin(self: &Arc<Self>) -> InFlightCall {
         let stop = Arc::new(StopFlag::new());
         let mut calls = self.calls();
         calls.last += 1;
@@ -45,14 +45,14 @@ impl InFlight {
     }
 
     /// Cancels all calls.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         let mut calls = self.calls();
         calls.ending = true;
         calls.open.values().for_each(|stop| stop.set());
     }
 
     /// Cancels all calls, and waits until they have ended.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.stop();
         let calls = self.calls();
         let waited = self

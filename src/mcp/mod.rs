@@ -15,7 +15,7 @@ mod stdio;
 mod tool_error;
 mod tools;
 
-use in_flight::InFlight;
+pub(crate) use in_flight::{InFlight, InFlightCall};
 use milepost_core::base::digest::Digest;
 use milepost_engine::ops::project::Request;
 use milepost_engine::ops::run::{StopFlag, adopt_orphans};

@@ -1,5 +1,6 @@
 //! Shortens results for agents: long lists, tables and texts are truncated, and each truncation is listed.
 
+use milepost_core::expr::pointer;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -79,8 +80,7 @@ fn shorten(value: &mut Value, name: &str, at: &mut String, cuts: &mut Vec<Shorte
 fn shorten_entries(entries: &mut Map<String, Value>, at: &mut String, cuts: &mut Vec<Shortened>) {
     for (key, value) in entries {
         let length = at.len();
-        at.push('/');
-        at.push_str(&key.replace('~', "~0").replace('/', "~1"));
+        pointer::push(at, key);
         shorten(value, key, at, cuts);
         at.truncate(length);
     }

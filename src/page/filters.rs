@@ -3,9 +3,9 @@
 use crate::view::text::table;
 use crate::view::text::words;
 use milepost_core::model::money::NanoUsd;
-use minijinja::{Environment, Error, ErrorKind};
+use minijinja::{Environment, Error, ErrorKind, HtmlEscape, Value};
 
-/// Adds the filters: `grouped`, `usd`, `time`, `seconds`, `batches`, `short`, `cut` and `q`.
+/// Adds the filters: `grouped`, `usd`, `time`, `seconds`, `batches`, `short`, `cut`, `field` and `q`.
 pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_filter("grouped", words::grouped);
     environment.add_filter("usd", |nano: u64| NanoUsd(nano).to_string());
@@ -16,6 +16,7 @@ pub(super) fn add(environment: &mut Environment<'_>) {
         digest.chars().take(12).collect::<String>()
     });
     environment.add_filter("cut", |text: String, most: usize| cut(&text, most));
+    environment.add_filter("field", field);
     environment.add_filter("q", |text: String| {
         form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>()
     });
@@ -32,6 +33,14 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
         &text[..end],
         words::grouped(left as u64)
     )
+}
+
+/// Escapes a value of a form for HTML only: the browser sends it back, so nothing in it may be shown as an escape.
+fn field(value: &Value) -> Value {
+    let text = value.to_string();
+    let text = HtmlEscape(&text).to_string();
+    // A browser reads a CR in HTML as the end of a line.
+    Value::from_safe_string(text.replace('\r', "&#13;"))
 }
 
 /// Formats a timestamp as tables of the terminal do.

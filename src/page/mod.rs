@@ -1,8 +1,9 @@
 //! HTML pages: templates, the style, the script, and drawings. Nothing is read or written here.
 //!
 //! A template is rendered from data that serializes: the results of `ops` as they are, beside texts of [`crate::view`]. Values are
-//! escaped, because the names of the templates end in `.html`; control characters and marks of direction are shown as escapes. Pages have neither inline styles nor inline scripts, because the
-//! Content-Security-Policy of the server forbids them.
+//! escaped, because the names of the templates end in `.html`; control characters and marks of direction are shown as escapes, except in
+//! values of forms (the filter `field`). Pages have neither inline styles nor inline scripts, because the Content-Security-Policy of the
+//! server forbids them.
 
 mod filters;
 pub(crate) mod graph;
@@ -45,6 +46,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("base.html", include_str!("templates/base.html")),
     ("macros.html", include_str!("templates/macros.html")),
     ("elements.html", include_str!("templates/elements.html")),
+    ("open.html", include_str!("templates/open.html")),
     ("error.html", include_str!("templates/error.html")),
     ("overview.html", include_str!("templates/overview.html")),
     ("timeline.html", include_str!("templates/timeline.html")),
@@ -53,6 +55,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("review.html", include_str!("templates/review.html")),
     ("answer.html", include_str!("templates/answer.html")),
     ("answers.html", include_str!("templates/answers.html")),
+    ("approvals.html", include_str!("templates/approvals.html")),
     ("stages.html", include_str!("templates/stages.html")),
     ("stage.html", include_str!("templates/stage.html")),
     ("batch.html", include_str!("templates/batch.html")),

@@ -11,8 +11,8 @@ use milepost_core::base::digest::Digest;
 use milepost_core::base::visible::visible;
 use milepost_engine::ops::inspect::history::timeline::Timeline;
 use milepost_engine::ops::inspect::history::{Run, timestamp};
-use milepost_engine::ops::inspect::report::{BEGINNING, FileDigest, WorkspaceReport};
-use minijinja::context;
+use milepost_engine::ops::inspect::report::{BEGINNING, CutList, FileDigest, WorkspaceReport};
+use minijinja::{Value, context};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -21,6 +21,12 @@ const REPORT_STYLE: &str = include_str!("assets/report.css");
 
 /// The most characters of a message or a reason.
 const MESSAGE: usize = 2000;
+
+/// The most bytes of the entries of a list, so that the report stays small whatever they contain.
+const ENTRIES: usize = 150_000;
+
+/// The bytes of a character that is escaped, at most.
+const ESCAPED: usize = 8;
 
 /// A run as the table of runs shows it.
 #[derive(Serialize)]
@@ -56,14 +62,22 @@ pub(crate) fn report(data: &WorkspaceReport) -> Result<String, RenderError> {
         let drawing = timeline::element(one, &format!("timeline-{}", at + 1), None);
         context! { drawing, notes => notes(one) }
     });
-    let failures = data.failures.shown.iter().map(|failure| {
-        let outcome = beginning(&failure.outcome);
-        context! { outcome, ..value(failure) }
+    let failures = listed(&data.failures, |failure, room| {
+        context! { outcome => beginning(&failure.outcome, room), ..value(failure) }
     });
-    let decisions = data.decisions.shown.iter().map(|decision| {
-        let why: Vec<String> = decision.why.iter().map(|why| beginning(why)).collect();
-        context! { why, ..value(decision) }
+    let decisions = listed(&data.decisions, |decision, room| {
+        let what = beginning(&decision.what, room);
+        context! { what, why => reasons(&decision.why, room), ..value(decision) }
     });
+    let modified = listed(&CutList::of(modified(data)), |one, room| {
+        let accepted = one.accepted.as_ref().map(|text| beginning(text, room));
+        context! { accepted, ..value(one) }
+    });
+    let runs = listed(&data.runs, |one, room| {
+        context! { command => beginning(&one.command, room), ..value(run(one)) }
+    });
+    let whole = |file: &FileDigest, _| value(file);
+    let inputs = listed(&data.inputs, whole);
     let page = context! {
         style,
         hash,
@@ -71,16 +85,19 @@ pub(crate) fn report(data: &WorkspaceReport) -> Result<String, RenderError> {
         headline => headline(data),
         graph => graph::element(&data.graph, &|stage| format!("#stage-{stage}")),
         timelines => drawn.collect::<Vec<_>>(),
-        runs => value(data.runs.shown.iter().map(run).collect::<Vec<_>>()),
-        failures => failures.collect::<Vec<_>>(),
-        decisions => decisions.collect::<Vec<_>>(),
-        modified => value(modified(data)),
+        runs,
+        failures,
+        costs => listed(&data.costs, |line, _| value(line)),
+        decisions,
+        modified,
+        input_list => input_list(data, &inputs),
+        inputs,
+        declarations => listed(&data.declarations, whole),
         total => data.status.money.as_ref().map(|money| value(money.spent)),
         last => data.status.last_run.as_ref().map(|run| context! {
             word => shown(&run.status), ..value(run)
         }),
         checkpoint_list => checkpoint_list(data),
-        input_list => input_list(data),
         data => value(data),
     };
     let rendered = Templates::new()?.render("report.html", page)?;
@@ -159,9 +176,10 @@ fn checkpoint_list(data: &WorkspaceReport) -> String {
     lines(&files.collect::<Vec<_>>())
 }
 
-/// Returns the digests of the inputs in the workspace as `sha256sum` reads them.
-fn input_list(data: &WorkspaceReport) -> String {
-    let inputs = data.inputs.shown.iter();
+/// Returns the digests of the listed inputs in the workspace as `sha256sum` reads them.
+fn input_list(data: &WorkspaceReport, listed: &Value) -> String {
+    let listed = listed.get_attr("shown").ok().and_then(|shown| shown.len());
+    let inputs = data.inputs.shown.iter().take(listed.unwrap_or(0));
     let inputs = inputs.filter(|input| !input.path.starts_with("project:"));
     lines(&inputs.cloned().collect::<Vec<_>>())
 }
@@ -175,11 +193,62 @@ fn lines(files: &[FileDigest]) -> String {
     files.iter().map(line).collect()
 }
 
-/// Returns the beginning of a long text.
-fn beginning(text: &str) -> String {
-    let mut chars = text.chars();
-    let beginning: String = chars.by_ref().take(MESSAGE).collect();
-    match chars.count() {
+/// Returns the first entries of a list and the number of the others. `show` returns an entry with texts that fit into its room.
+fn listed<T>(list: &CutList<T>, show: impl Fn(&T, usize) -> Value) -> Value {
+    let room = ENTRIES / 3 / list.shown.len().max(1);
+    let mut left = ENTRIES;
+    let shown = list.shown.iter().map(|entry| show(entry, room));
+    let fits = |entry: &Value| {
+        let text = serde_json::to_string(entry).unwrap_or_default();
+        let fits = left.checked_sub(size(&text));
+        left = fits.unwrap_or(0);
+        fits.is_some()
+    };
+    let shown: Vec<Value> = shown.take_while(fits).collect();
+    let left_out = list.left_out + (list.shown.len() - shown.len()) as u64;
+    context! { shown, left_out }
+}
+
+/// Returns the most bytes that a text has on the page.
+fn size(text: &str) -> usize {
+    text.chars().map(size_of).sum()
+}
+
+/// Returns the most bytes that a character has on the page. A quotation mark in a text has a backslash before it in JSON, which counts.
+fn size_of(char: char) -> usize {
+    let is_plain = char.is_alphanumeric() || " .,:;-_/\"{}[]".contains(char);
+    if is_plain { char.len_utf8() } else { ESCAPED }
+}
+
+/// Returns the reasons that fit, and how many do not.
+fn reasons(why: &CutList<String>, room: usize) -> Vec<String> {
+    let mut shown = Vec::new();
+    let mut left = room;
+    for one in &why.shown {
+        let text = beginning(one, room);
+        let Some(rest) = left.checked_sub(size(&text)) else {
+            break;
+        };
+        left = rest;
+        shown.push(text);
+    }
+    match why.left_out + (why.shown.len() - shown.len()) as u64 {
+        0 => {}
+        more => shown.push(format!("and {} more", grouped(more))),
+    }
+    shown
+}
+
+/// Returns the beginning of a long text that has so much room.
+fn beginning(text: &str, mut room: usize) -> String {
+    let mut fits = |char: &char| {
+        let left = room.checked_sub(size_of(*char));
+        room = left.unwrap_or(0);
+        left.is_some()
+    };
+    let chars = text.chars().take(MESSAGE);
+    let beginning: String = chars.take_while(|char| fits(char)).collect();
+    match text[beginning.len()..].chars().count() {
         0 => beginning,
         more => format!("{beginning}… ({} more characters)", grouped(more as u64)),
     }

@@ -134,18 +134,19 @@ impl Canvas<'_> {
 
     /// Returns the place of a time, in tenths of a pixel, inside the drawing.
     fn x(&self, at: i64) -> i64 {
-        let all = (self.data.to - self.data.from).max(1);
-        let at = (at - self.data.from).clamp(0, all);
+        let all = self.data.to.saturating_sub(self.data.from).max(1);
+        let at = at.saturating_sub(self.data.from).clamp(0, all);
         let tenths = i128::from(at) * i128::from(self.data.width) * 10 / i128::from(all);
         tenths as i64 + i64::from(LABELS) * 10
     }
 
     fn axis(&self, bottom: i32) -> String {
-        let all = self.data.to - self.data.from;
+        let all = self.data.to.saturating_sub(self.data.from);
         let step = STEPS.into_iter().find(|step| all / step <= TICKS);
         let step =
             step.unwrap_or(STEPS[STEPS.len() - 1] * (all / STEPS[STEPS.len() - 1] / TICKS + 1));
-        let mut at = self.data.from - self.data.from.rem_euclid(step);
+        let from = self.data.from;
+        let mut at = from.saturating_sub(from.rem_euclid(step));
         let mut svg = String::new();
         while at <= self.data.to {
             if at >= self.data.from {
@@ -157,7 +158,10 @@ impl Canvas<'_> {
                     tick(at, step)
                 );
             }
-            at += step;
+            let Some(next) = at.checked_add(step) else {
+                break;
+            };
+            at = next;
         }
         svg.push_str(&format!(
             "<text class=\"d-muted\" x=\"0\" y=\"14\">{} UTC</text>\n",
@@ -354,7 +358,7 @@ fn moment(at: i64, step: i64) -> String {
 }
 
 fn bar_title(lane: &TimelineLane, bar: &TimelineBar) -> String {
-    let lasted = seconds((bar.to - bar.from) as f64 / 1000.0);
+    let lasted = seconds(bar.to.saturating_sub(bar.from) as f64 / 1000.0);
     let from = moment(bar.from, 100);
     let what = match (bar.kind, bar.count) {
         (BarKind::Batch, 1) if bar.name.is_empty() => lane.stage.clone(),

@@ -1,6 +1,7 @@
 //! A JSON document as a tree that opens and closes, with violations beside their values.
 
 use milepost_core::base::visible::visible_lines;
+use milepost_core::expr::pointer::below;
 use milepost_engine::ops::inspect::file::FileViolation;
 use minijinja::{HtmlEscape, Value as Template};
 use serde_json::Value;
@@ -88,8 +89,7 @@ impl TreeDrawing<'_> {
         );
         self.html.push_str(&start);
         for (name, child) in children {
-            let below = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
-            self.value(Some(&name), child, &below, depth + 1);
+            self.value(Some(&name), child, &below(pointer, &name), depth + 1);
         }
         self.html.push_str("</details>");
     }

@@ -47,10 +47,19 @@ pub struct ShownStation {
 pub fn trace(data: &Trace, full: bool) -> String {
     let question = &data.question;
     let mut text = match (&question.key, &question.field) {
-        (Some(key), Some(field)) => format!("{} of {}\n", visible(field), visible(key)),
-        (Some(key), None) => format!("{}\n", visible(key)),
-        (None, _) => format!("{}\n", visible(&question.what)),
+        (Some(key), Some(field)) => format!("{} of {}", visible(field), visible(key)),
+        (Some(key), None) => visible(key).into_owned(),
+        (None, _) => visible(&question.what).into_owned(),
     };
+    if let Some(file) = &question.file
+        && file
+            .rsplit_once('/')
+            .is_some_and(|(_, name)| name == question.what)
+    {
+        // It was found by its name.
+        text.push_str(&format!(", in {}", visible(file)));
+    }
+    text.push('\n');
     let mut is_cut = false;
     for (number, station) in stations(data).into_iter().enumerate() {
         let to = match station.to {

@@ -12,7 +12,7 @@ pub(crate) struct Pace {
     pub(crate) longest: Duration,
     /// The interval between scans, if the watch polls.
     pub(crate) poll: Option<Duration>,
-    /// The interval between checks whether another run has ended, or a missing folder is back.
+    /// The interval between checks whether another run has ended, a missing folder is back, or an approval was recorded.
     pub(crate) retry: Duration,
 }
 
@@ -92,6 +92,8 @@ pub(crate) enum Observation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     Scan,
+    /// Check whether something was recorded in the journal.
+    CheckJournal,
     /// Wait for a change, at most until this time.
     Wait(Option<Duration>),
 }
@@ -134,6 +136,8 @@ pub(crate) struct Machine {
     changed: Option<(Duration, Duration)>,
     /// Time of the next scan, even without a change.
     due: Option<Duration>,
+    /// Time of the next check of the journal, while a stage waits for approval.
+    journal_due: Option<Duration>,
     /// Time before which no scan leads to a run.
     not_before: Option<Duration>,
     /// Work that stays until something about it changes; `None` before the first successful scan.
@@ -161,6 +165,7 @@ impl Machine {
             pace,
             changed: None,
             due: Some(Duration::ZERO),
+            journal_due: None,
             not_before: None,
             known: None,
             last_seen: None,
@@ -193,7 +198,16 @@ impl Machine {
         let at = settled.into_iter().chain(self.due).min();
         match at.map(|at| at.max(self.not_before.unwrap_or_default())) {
             Some(at) if at <= now => Next::Scan,
-            at => Next::Wait(at),
+            _ if self.journal_due.is_some_and(|at| at <= now) => Next::CheckJournal,
+            at => Next::Wait(at.into_iter().chain(self.journal_due).min()),
+        }
+    }
+
+    /// Takes the result of a check of the journal: a record may be an approval, which changes no file that is watched.
+    pub(crate) fn checked_journal(&mut self, now: Duration, has_moved: bool) {
+        self.journal_due = (!has_moved).then_some(now + self.pace.retry);
+        if has_moved {
+            self.due = Some(now);
         }
     }
 
@@ -222,6 +236,7 @@ impl Machine {
         self.began = now;
         self.changed = None;
         self.due = None;
+        self.journal_due = None;
         self.not_before = None;
     }
 
@@ -249,9 +264,7 @@ impl Machine {
             }
         };
         if pending.keys().any(|key| key.kind == PendingKind::Approval) {
-            // An approval changes no file that is watched.
-            let next = now + self.pace.retry.max(took * 4);
-            self.due = Some(self.due.map_or(next, |due| due.min(next)));
+            self.journal_due = Some(now + self.pace.retry);
         }
         let had_obstacle = self.obstacle.take().is_some();
         if let Some(after) = self.after.take() {

@@ -8,7 +8,9 @@ use milepost_core::model::money::NanoUsd;
 use milepost_engine::ops::plan::Plan;
 use milepost_engine::ops::project::snapshot::Runner;
 use milepost_engine::ops::project::{OpsError, Request};
-use milepost_engine::ops::run::look::{Grounds, Look, Sources, grounds, look};
+use milepost_engine::ops::run::look::{
+    Grounds, Look, Position, Sources, grounds, journal_end, look,
+};
 use milepost_engine::ops::run::{
     Observer, Report, RunOptions, StageStatus, StopFlag, Stopwatch, run,
 };
@@ -75,6 +77,8 @@ pub(crate) struct Watcher {
     folders: Option<Folders>,
     /// Folders of inputs, as of the last plan.
     sources: Sources,
+    /// The end of the journal, as of the last scan.
+    journal: Option<Position>,
     since: Stopwatch,
     spent: NanoUsd,
     /// Events to report later.
@@ -101,6 +105,7 @@ impl Watcher {
             notify,
             folders: None,
             sources: Sources::new(),
+            journal: None,
             since: Stopwatch::start(),
             spent: NanoUsd::ZERO,
             later: Vec::new(),
@@ -139,6 +144,11 @@ impl Watcher {
                     if self.notify.wait(most) {
                         self.machine.changed(self.since.elapsed());
                     }
+                }
+                Next::CheckJournal => {
+                    let has_moved = journal_end(&self.grounds) != self.journal;
+                    self.machine
+                        .checked_journal(self.since.elapsed(), has_moved);
                 }
                 Next::Scan => {
                     if let Some(due) = self.scan()? {
@@ -193,6 +203,7 @@ impl Watcher {
 
     fn scan(&mut self) -> Result<Option<WatchAction>, OpsError> {
         self.machine.begin_scan(self.since.elapsed());
+        self.journal = journal_end(&self.grounds);
         let moved = self.notify.take();
         if let Some(folders) = &mut self.folders
             && let Err(error) = folders.follow(&moved)

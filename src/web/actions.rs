@@ -36,12 +36,8 @@ pub(super) fn run(site: &Site, request: &PageRequest) -> Result<PageResponse, We
     words.insert(0, "milepost run".to_owned());
     let mut request = site.request.clone();
     request.command = format!("{} (page)", words.join(" "));
-    if !site.runs.start(&request, options, &site.invocation) {
-        return Err(WebError::Wrong(
-            "a run started from these pages is still running: stop it, or wait until it ends"
-                .to_owned(),
-        ));
-    }
+    let started = site.runs.start(&request, options, &site.invocation);
+    started.map_err(|error| WebError::Wrong(error.to_string()))?;
     Ok(PageResponse::see(&site.url("", &[])))
 }
 

@@ -47,6 +47,7 @@ fn found(site: &Site, what: &str, field: &str, request: &PageRequest) -> Result<
         pointer: given("pointer"),
         element: given("element"),
         field: (!field.is_empty()).then(|| field.to_owned()),
+        confined: true,
     };
     let error = match trace(&site.request, &options) {
         Ok(traced) => return Ok(way(site, &traced)),

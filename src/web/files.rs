@@ -6,6 +6,7 @@ use super::site::Site;
 use crate::page::markdown::markdown;
 use crate::page::tree::tree;
 use crate::page::value;
+use milepost_core::expr::pointer;
 use milepost_engine::ops::inspect::file::{FileKind, FileTable, FileView, FileViolation, TableRow};
 use minijinja::context;
 use serde::Serialize;
@@ -64,7 +65,11 @@ pub(super) fn file(site: &Site, request: &PageRequest) -> Result<PageResponse, W
         problem => content.problem.clone(),
         check => value(&file.check),
     };
-    Ok(site.page("file.html", "", path, data)?)
+    let page = site.page("file.html", "", path, data)?;
+    Ok(match content.kind {
+        FileKind::Pdf => page.with_frames(),
+        _ => page,
+    })
 }
 
 /// Sends the bytes of a file.
@@ -119,8 +124,7 @@ fn rows(table: &FileTable, violations: &[FileViolation]) -> Vec<ShownRow> {
             .iter()
             .zip(&table.columns)
             .map(|(cell, column)| {
-                let column = column.replace('~', "~0").replace('/', "~1");
-                let pointer = format!("{}/{column}", row.pointer);
+                let pointer = pointer::below(&row.pointer, column);
                 let mut wrong = Vec::new();
                 if !row.pointer.is_empty() && !violations.is_empty() {
                     wrong.extend(at(&pointer));

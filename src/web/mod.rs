@@ -22,11 +22,12 @@ mod timeline;
 use crate::mcp::{self, ServeError, ServerNotice, Transport};
 use crate::view::text::invocation::Invocation;
 use http::server::SiteServer;
+use milepost_engine::ops::browser_file::BrowserFile;
 use milepost_engine::ops::project::Request;
 use milepost_engine::ops::run::StopFlag;
 use site::Site;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a person chose for the server of the pages.
 pub(crate) struct UiOptions {
@@ -54,10 +55,14 @@ pub(crate) fn serve(
         ));
     }
     let opens_browser = options.opens_browser;
-    let listening = move |url: &str| {
-        if opens_browser {
-            // The URL is printed too.
-            let _ = open::that_detached(url);
+    let opened: Mutex<Option<BrowserFile>> = Mutex::default();
+    let open_browser = |url: &str| {
+        // Without a browser, the printed URL can be opened by hand.
+        let html = site.opening(url).ok();
+        let file = html.and_then(|html| BrowserFile::write(&site.request, &html).ok());
+        if let Some(file) = file {
+            let _ = open::that_detached(file.path());
+            *opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
         }
     };
     let transport = Transport::Http {
@@ -66,8 +71,10 @@ pub(crate) fn serve(
         site: Some(Arc::new(SiteServer(site.clone()))),
     };
     let say_all = |notice: ServerNotice| {
-        if let ServerNotice::Address(url) = &notice {
-            listening(url);
+        if let ServerNotice::Address(url) = &notice
+            && opens_browser
+        {
+            open_browser(url);
         }
         say(notice);
     };

@@ -16,9 +16,9 @@ const SHOWN: usize = 15;
 
 /// A thing that needs a person.
 #[derive(Serialize)]
-struct Need {
+pub(super) struct Need {
     /// The class of its mark.
-    kind: &'static str,
+    pub(super) kind: &'static str,
     word: &'static str,
     place: String,
     text: String,
@@ -42,6 +42,8 @@ pub(super) fn overview(site: &Site) -> Result<PageResponse, WebError> {
         needs => value(needs),
         graph => page::graph::element(&now.graph, &|stage| site.url("stage", &[("stage", stage)])),
         is_checked => now.is_checked,
+        running => value(&now.running),
+        more_running => now.more_running,
         latest => value(now.latest.iter().rev().filter(|record| !is_internal(record)).take(SHOWN).collect::<Vec<_>>()),
         at => now.at,
     };
@@ -78,7 +80,7 @@ fn reviews(site: &Site, review: OpenReview) -> Vec<Need> {
 }
 
 /// Returns what needs a person in a stage.
-fn needs(site: &Site, stage: &StageOverview) -> Vec<Need> {
+pub(super) fn needs(site: &Site, stage: &StageOverview) -> Vec<Need> {
     let name = stage.stage.as_str();
     let of_stage = |kind, word, text: String| Need {
         kind,

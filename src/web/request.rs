@@ -27,16 +27,22 @@ impl PageRequest {
         headers: HeaderMap,
         body: &[u8],
     ) -> Self {
-        let pairs = |text: &[u8]| form_urlencoded::parse(text).into_owned().collect();
         Self {
             form: if method == Method::POST {
-                pairs(body)
+                // A browser sends every end of a line as CR and LF.
+                let unix = |text: std::borrow::Cow<'_, str>| text.replace("\r\n", "\n");
+                let fields = form_urlencoded::parse(body);
+                fields
+                    .map(|(name, value)| (unix(name), unix(value)))
+                    .collect()
             } else {
                 Vec::new()
             },
             method,
             path: path.to_owned(),
-            query: pairs(query.as_bytes()),
+            query: form_urlencoded::parse(query.as_bytes())
+                .into_owned()
+                .collect(),
             headers,
         }
     }

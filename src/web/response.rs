@@ -16,6 +16,13 @@ use std::convert::Infallible;
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
+/// What the page of a PDF may do: also show the PDF in a frame.
+const FRAMES_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; \
+                             frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// What a PDF may do: be shown in a frame of a page.
+const PDF_POLICY: &str = "default-src 'none'; frame-ancestors 'self'";
+
 /// What a file of the workspace may do if it is opened by itself: a picture may style itself, and nothing runs.
 const FILE_POLICY: &str =
     "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; sandbox";
@@ -50,7 +57,7 @@ impl PageResponse {
         let mut response = Self::of(content_type, bytes);
         response.policy = match content_type {
             // The viewer of a browser does not open a PDF in a sandbox, and runs nothing of it with the rights of the page.
-            "application/pdf" => NO_DOCUMENT,
+            "application/pdf" => PDF_POLICY,
             _ => FILE_POLICY,
         };
         let way = if is_saved { "attachment" } else { "inline" };
@@ -78,6 +85,14 @@ impl PageResponse {
         Self { status, ..self }
     }
 
+    /// Lets the page show files of the workspace in frames.
+    pub(super) fn with_frames(self) -> Self {
+        Self {
+            policy: FRAMES_POLICY,
+            ..self
+        }
+    }
+
     /// Lets the browser keep a cookie; its text has only ASCII characters.
     pub(super) fn with_cookie(mut self, cookie: &str) -> Self {
         if let Ok(cookie) = HeaderValue::from_str(cookie) {
@@ -103,6 +118,9 @@ impl PageResponse {
         *answer.status_mut() = self.status;
         protect(&mut answer, self.policy);
         let headers = answer.headers_mut();
+        if self.policy == PDF_POLICY {
+            headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("SAMEORIGIN"));
+        }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
         headers.extend(self.headers);
         answer
@@ -162,7 +180,8 @@ impl WebError {
                 OpsError::Usage(_)
                 | OpsError::Outside(_)
                 | OpsError::NotAccepted(_)
-                | OpsError::NotApproved(_),
+                | OpsError::NotApproved(_)
+                | OpsError::NotAsShown(_),
             ) => StatusCode::BAD_REQUEST,
             Self::NotPosted => StatusCode::METHOD_NOT_ALLOWED,
             Self::Ops(_) | Self::Render(_) => StatusCode::INTERNAL_SERVER_ERROR,

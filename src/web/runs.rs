@@ -1,5 +1,6 @@
-//! The run that was started on a page: one at a time, stopped with the server.
+//! The run that was started on a page, one at a time, and the answers that are being built. All are stopped with the server.
 
+use crate::mcp::{InFlight, InFlightCall};
 use crate::view::run::summary::{overall, summary};
 use crate::view::text::invocation::Invocation;
 use crate::view::text::style::Style;
@@ -10,9 +11,30 @@ use serde::Serialize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// The last run that was started on a page.
+/// The last run that was started on a page, and the answers that are being built.
 #[derive(Default)]
-pub(super) struct Runs(Mutex<Option<Started>>);
+pub(super) struct Runs {
+    current: Mutex<Current>,
+    answers: Arc<InFlight>,
+}
+
+#[derive(Default)]
+struct Current {
+    last: Option<Started>,
+    /// True when the server ends: no run starts any more.
+    ending: bool,
+}
+
+/// Why a run was not started.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotStarted {
+    #[error("a run started from these pages is still running: stop it, or wait until it ends")]
+    Running,
+    #[error("the server is ending: start it again with `milepost ui`")]
+    Ending,
+    #[error("the system cannot start a thread for the run: {0}")]
+    Thread(#[from] std::io::Error),
+}
 
 struct Started {
     command: String,
@@ -43,16 +65,22 @@ pub(super) struct RunState {
 }
 
 impl Runs {
-    /// Starts a run; the request has the command for the journal. Returns false if one is running.
+    /// Starts a run; the request has the command for the journal.
+    ///
+    /// # Errors
+    /// If one is running, the server is ending, or the system has no thread for it.
     pub(super) fn start(
         &self,
         request: &Request,
         options: RunOptions,
         invocation: &Invocation,
-    ) -> bool {
-        let mut current = lock(&self.0);
-        if current.as_ref().is_some_and(Started::is_running) {
-            return false;
+    ) -> Result<(), NotStarted> {
+        let mut current = lock(&self.current);
+        if current.ending {
+            return Err(NotStarted::Ending);
+        }
+        if current.last.as_ref().is_some_and(Started::is_running) {
+            return Err(NotStarted::Running);
         }
         let stop = Arc::new(StopFlag::new());
         let ended = Arc::default();
@@ -79,45 +107,64 @@ impl Runs {
         };
         let thread = std::thread::Builder::new()
             .name("run".to_owned())
-            .spawn(run);
-        let is_started = thread.is_ok();
-        *current = thread.ok().map(|thread| Started {
+            .spawn(run)?;
+        current.last = Some(Started {
             command,
             stop,
             thread: Some(thread),
             ended,
         });
-        is_started
+        Ok(())
+    }
+
+    /// Adds an answer that is being built; it is stopped with the server.
+    pub(super) fn answer(&self) -> InFlightCall {
+        self.answers.begin()
     }
 
     /// Stops the run as Ctrl-C does. Returns false if none is running.
     pub(super) fn stop(&self) -> bool {
-        let current = lock(&self.0);
-        let running = current.as_ref().filter(|started| started.is_running());
-        running.inspect(|started| started.stop.set()).is_some()
+        lock(&self.current).stop()
     }
 
-    /// Stops the run, and waits for its end.
+    /// Stops the run and the answers that are being built; nothing starts any more.
+    pub(super) fn begin_end(&self) {
+        let mut current = lock(&self.current);
+        current.ending = true;
+        current.stop();
+        self.answers.stop();
+    }
+
+    /// Stops all, and waits for their end.
     pub(super) fn end(&self) {
-        self.stop();
-        let thread = lock(&self.0)
+        self.begin_end();
+        let thread = lock(&self.current)
+            .last
             .as_mut()
             .and_then(|started| started.thread.take());
         if let Some(thread) = thread {
             // A panic was printed, and the workspace recovers at the next run.
             let _ = thread.join();
         }
+        self.answers.end();
     }
 
     /// Returns the last run; `None` if no page started one.
     pub(super) fn state(&self) -> Option<RunState> {
-        let current = lock(&self.0);
-        current.as_ref().map(|started| RunState {
+        let current = lock(&self.current);
+        current.last.as_ref().map(|started| RunState {
             command: started.command.clone(),
             is_running: started.is_running(),
             is_stopping: started.is_running() && started.stop.is_set(),
             ended: lock(&started.ended).clone(),
         })
+    }
+}
+
+impl Current {
+    fn stop(&self) -> bool {
+        let running = self.last.as_ref().filter(|started| started.is_running());
+        running.inspect(|started| started.stop.set()).is_some()
     }
 }
 
@@ -131,4 +178,31 @@ impl Started {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn nothing_starts_once_the_server_ends() {
+        let runs = Runs::default();
+        let early = runs.answer();
+        assert!(!early.stop.is_set());
+        runs.begin_end();
+        assert!(early.stop.is_set() && runs.answer().stop.is_set());
+        drop(early);
+        runs.end();
+        let request = Request::new("nothing".into(), BTreeMap::new());
+        let invocation = Invocation {
+            milepost: "milepost".to_owned(),
+            flags: Vec::new(),
+            set: Vec::new(),
+            folder: "nothing".into(),
+        };
+        let started = runs.start(&request, RunOptions::default(), &invocation);
+        assert!(matches!(started, Err(NotStarted::Ending)), "{started:?}");
+        assert!(runs.state().is_none());
+    }
 }

@@ -104,6 +104,11 @@ impl Site {
         format!("{}/{path}{mark}{}", self.root(), query.finish())
     }
 
+    /// Renders the file that leads a browser to a URL of the pages.
+    pub(super) fn opening(&self, url: &str) -> Result<String, RenderError> {
+        self.templates.render("open.html", context! { url })
+    }
+
     /// Returns the address that the server listens at.
     pub(super) fn address(&self) -> SocketAddr {
         let nothing = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));

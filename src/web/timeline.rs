@@ -96,7 +96,7 @@ fn choice(run: &Run, selected: Option<&str>) -> RunChoice {
 /// Returns links to parts of the timeline beside the present one.
 fn steps(site: &Site, run: Option<&str>, shown: &Timeline) -> Vec<ZoomLink> {
     let (from, to) = (shown.from, shown.to);
-    let span = (to - from).max(SHORTEST);
+    let span = to.saturating_sub(from).max(SHORTEST);
     let step = |name: &'static str, from: i64, to: i64| {
         let (from, to) = (from.to_string(), to.to_string());
         let parameters = [("run", run.unwrap_or("all")), ("from", &from), ("to", &to)];
@@ -105,12 +105,14 @@ fn steps(site: &Site, run: Option<&str>, shown: &Timeline) -> Vec<ZoomLink> {
             href: site.url("timeline", &parameters),
         }
     };
-    let quarter = (span / 4).max(SHORTEST / 2);
+    let (half, quarter) = (span / 2, (span / 4).max(SHORTEST / 2));
+    let (after, before) = (i64::saturating_add, i64::saturating_sub);
+    let middle = after(from, to.saturating_sub(from) / 2);
     vec![
-        step("Zoom in", from + quarter, to - quarter),
-        step("Zoom out", from - span / 2, to + span / 2),
-        step("Earlier", from - span / 2, to - span / 2),
-        step("Later", from + span / 2, to + span / 2),
+        step("Zoom in", before(middle, quarter), after(middle, quarter)),
+        step("Zoom out", before(from, half), after(to, half)),
+        step("Earlier", before(from, half), before(to, half)),
+        step("Later", after(from, half), after(to, half)),
         ZoomLink {
             name: "Whole run",
             href: site.url("timeline", &[("run", run.unwrap_or("all"))]),

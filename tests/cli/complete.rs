@@ -41,6 +41,12 @@ fn names_of_the_project_are_completed() {
         (&["log", "copy/person_2"], "copy/person_2"),
         (&["run", "nothing/"], ""),
         (&["run", "--until", "j"], "join"),
+        (&["trace", "i"], "intermediate/"),
+        (
+            &["trace", "intermediate/person_1"],
+            "intermediate/person_1.json\nintermediate/person_10.json",
+        ),
+        (&["trace", "outputs/"], "outputs/page.txt"),
         (&["--set", "gr"], "grade=\ngreeting="),
         (&["params", "--unset", "gre"], "greeting"),
         (&["run", "--agent", "fa"], "fast\nfast="),

@@ -137,3 +137,34 @@ fn a_plan_shows_the_commands_that_would_run() {
     assert_eq!(plan["stages"][0]["first"][1]["batch"], "b");
     assert_eq!(plan["stages"][0]["first"][1]["program"][0], "sh");
 }
+
+#[test]
+fn a_plan_shows_all_commands_if_asked_twice() {
+    let project = Project::new(&[
+        ("milepost.toml", "name = \"many\"\n"),
+        (
+            "stages/1_many.toml",
+            r#"[each.n]
+count = 25
+
+[step]
+command = ["true", "{{ n }}"]
+
+[outputs]
+nothing = { path = "outputs/{{ n }}.txt", schema = false }
+"#,
+        ),
+    ]);
+    let shown = |arguments: &str| {
+        let text = project.output(arguments).out;
+        let commands = text.lines().filter(|line| line.contains(" $ true "));
+        let more = text.lines().filter(|line| line.contains("… and"));
+        let more: Vec<String> = more.map(|line| line.trim().to_owned()).collect();
+        (commands.count(), more)
+    };
+    let more = vec!["… and 5 more (`-vv` shows all)".to_owned()];
+    assert_eq!(shown("plan -v"), (20, more.clone()));
+    assert_eq!(shown("run --dry-run -v"), (20, more));
+    assert_eq!(shown("plan -vv"), (25, vec![]));
+    assert_eq!(shown("plan"), (0, vec![]));
+}

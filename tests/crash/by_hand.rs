@@ -3,6 +3,7 @@
 use super::project::{assert_same, operations};
 use super::sweep::{at_each, stops};
 use crate::support::Project;
+use milepost_core::model::event::Event;
 
 const PATH: &str = "workspace/outputs/count.json";
 const MINE: &str = "{\"external_wall\": 8, \"note\": \"counted on site\"}\n";
@@ -93,6 +94,29 @@ fn a_stage_that_is_approved() {
         let open = &project.state().approvals["parse"].open;
         assert!(open.is_empty(), "{open:?}");
     });
+}
+
+#[test]
+fn an_approved_batch_that_is_rebuilt_and_lost() {
+    let project = waiting();
+    project.complete(APPROVE);
+    project.complete(&["run"]);
+    let expected = project.outputs();
+    project.remove("workspace/intermediate/parsed.json");
+    let operations = operations(&project.copy(), &["run"]);
+    let is_it =
+        |one: &String| one.starts_with("rename") && one.ends_with("intermediate/parsed.json");
+    let at = operations.iter().position(is_it).unwrap() + 1;
+    project.run_on_disk(&["run"], &format!("{at},unflushed"));
+    // The power fails: what was written is gone.
+    std::fs::remove_dir_all(project.at("workspace/.milepost/scratch")).unwrap();
+    project.complete(&["run"]);
+    assert_same(&project.outputs(), &expected);
+    let journal = project.journal();
+    let lost = journal
+        .iter()
+        .filter(|record| matches!(record.event, Event::Lost { .. }));
+    assert_eq!(lost.count(), 1);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod agents;
 mod by_hand;
 mod changes;
+mod corrections;
 mod every;
 mod forced;
 mod glance;

@@ -105,6 +105,7 @@ fn nothing_is_leased_before_a_person_has_approved_it() {
         stages: vec!["classify".to_owned()],
         why: "seen".to_owned(),
         who: Some("Ada".to_owned()),
+        expected: None,
     };
     let approved = approve(&site.request(), &options).unwrap();
     assert_eq!(approved.approved["classify"].batches, open + 1);

@@ -48,6 +48,44 @@ fn no_path_of_a_client_leads_out_of_the_project() {
 }
 
 #[test]
+fn a_trace_shows_no_file_that_is_not_of_the_pipeline() {
+    let project = Project::letters();
+    assert_eq!(project.run(&[]).code, 0);
+    project.write("creds.json", r#"{"secret": "hunter2"}"#);
+    project.write("workspace/notes.json", r#"{"secret": "hunter2"}"#);
+    let mut client = Client::of(&project);
+    for (what, pointer) in [
+        ("project:creds.json", "/secret"),
+        ("creds.json", "/secret"),
+        ("notes.json", "/secret"),
+        (".milepost/workspace.json", "/id"),
+    ] {
+        let fault = client.fault("trace", json!({"what": what, "pointer": pointer}));
+        assert_eq!(fault["code"], "path", "{what}: {fault:#}");
+        assert!(!fault.to_string().contains("hunter2"), "{fault:#}");
+    }
+    let traced = client.call(
+        "trace",
+        json!({"what": "intermediate/person_1.json", "pointer": "/name"}),
+    );
+    let stations = traced["stations"].as_array().unwrap();
+    let way: Vec<_> = stations
+        .iter()
+        .map(|station| (&station["station"], &station["file"]["path"]))
+        .collect();
+    assert_eq!(
+        json!(way),
+        json!([
+            ["record", "intermediate/person_1.json"],
+            ["batch", null],
+            ["file", "inputs/person_1.json"],
+        ])
+    );
+    assert_eq!(stations[0]["value"], "Ann");
+    assert_eq!(client.leave(), well());
+}
+
+#[test]
 fn a_parameter_names_no_file_outside_of_the_project() {
     let project = Project::new(&[
         (

@@ -15,6 +15,7 @@ fn wanted(target: &str, changes: &[&str]) -> AcceptOptions {
         why: "seen on site".into(),
         who: Some("Ada".into()),
         changes: changes.iter().map(|&change| change.to_owned()).collect(),
+        expected: None,
     }
 }
 

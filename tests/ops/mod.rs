@@ -7,6 +7,7 @@ mod diff;
 mod follow;
 mod graph;
 mod init;
+mod live;
 mod log;
 mod names;
 mod report;

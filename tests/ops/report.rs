@@ -2,7 +2,7 @@
 
 use crate::support::Project;
 use milepost_core::base::digest::Digest;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What a name or a message tries.
 const HOSTILE: &str = "<script>alert(1)</script>";
@@ -135,24 +135,48 @@ fn only_a_report_is_replaced() {
     assert!(project.read("report.html").contains("No batch ran yet."));
 }
 
-/// Appends records of 10,000 failed batches to the journal.
-fn fail_many(project: &Project) {
+/// Appends records of 10,000 failed batches and of 200 large imports to the journal.
+fn record_many(project: &Project) {
     let segments = project.list(".milepost/journal");
     let path = |name: &String| format!("workspace/.milepost/journal/{name}");
     let first = project.read(&path(&segments[0]));
     let path = path(segments.last().unwrap());
     let mut text = project.read(&path);
     let failed = first.lines().find(|line| line.contains("\"batch_failed\""));
-    let mut record: Value = serde_json::from_str(failed.unwrap()).unwrap();
+    let failed: Value = serde_json::from_str(failed.unwrap()).unwrap();
+    let mut last = Digest::of(text.lines().next_back().unwrap());
+    let mut append = |mut record: Value| {
+        record["prev"] = last.to_string().into();
+        let line = record.to_string();
+        last = Digest::of(&line);
+        text.push_str(&line);
+        text.push('\n');
+    };
+    let mut record = failed.clone();
     record["data"]["outcome"]["message"] = "long ".repeat(2_000).into();
     for number in 0..10_000 {
         record["data"]["batch"] = format!("batch_{number:05}{HOSTILE}").into();
         record["summary"] = format!("batch_{number:05} failed").into();
-        record["prev"] = Digest::of(text.lines().next_back().unwrap())
-            .to_string()
-            .into();
-        text.push_str(&record.to_string());
-        text.push('\n');
+        append(record.clone());
+    }
+    let correction = format!("{}<&>'\"", "long ".repeat(400));
+    for number in 0..200 {
+        append(json!({
+            "kind": "corrections_imported",
+            "event_type": "review",
+            "data": {
+                "file": "review.xlsx",
+                "into": "inputs/corrections.csv",
+                "to": Digest::of("table").to_string(),
+                "added": 1_000,
+                "corrections": vec![&correction; 100],
+            },
+            "summary": format!("import {number}"),
+            "timestamp": failed["timestamp"],
+            "session_id": failed["session_id"],
+            "run_id": failed["run_id"],
+            "agent_name": "milepost",
+        }));
     }
     project.write(&path, text);
 }
@@ -160,13 +184,35 @@ fn fail_many(project: &Project) {
 #[test]
 fn a_report_of_ten_thousand_batches_is_small() {
     let project = hostile();
+    project.write(
+        "stages/2_list.toml",
+        r#"[step]
+command = ["sh", "-c", "for i in $(seq 10000); do echo $i > $0/$1_$i.json; done", "{{ paths.part | replace('/*.json', '') }}", "LONG"]
+
+[outputs]
+part = { path = "outputs/parts/*.json", schema = false }
+"#
+        .replace("LONG", &"part&".repeat(40)),
+    );
     project.milepost(&["run", "-k"]);
-    fail_many(&project);
+    let parts = project.list("outputs/parts");
+    assert_eq!(parts.len(), 10_000);
+    for part in &parts {
+        project.write(&format!("workspace/outputs/parts/{part}"), "\"modified\"");
+    }
+    record_many(&project);
     let (code, text) = project.milepost(&["report"]);
     assert_eq!((code, text.as_str()), (0, "written  report.html\n"));
     let report = project.read("report.html");
     assert!(report.len() < 2_000_000, "{} bytes", report.len());
-    assert!(report.contains("9,801 more failures are left out of this report."));
-    assert!(report.contains("more characters)"));
+    for text in [
+        "9,801 more failures are left out of this report.",
+        "<dt>Modified by hand</dt><dd>10,000 outputs</dd>",
+        "more outputs are left out of this report.",
+        "more characters)",
+        "and 1,000 more</td>",
+    ] {
+        assert!(report.contains(text), "{text}");
+    }
     assert_harmless(&report);
 }

@@ -32,7 +32,8 @@ annie = "The other"
 bob = "The other"
 "#;
 
-const HEADER: [&str; 7] = [
+/// The headers that an import needs.
+pub const HEADER: [&str; 7] = [
     "Why",
     "Who",
     "Correct size",
@@ -75,7 +76,7 @@ pub fn project(fixes: &str) -> Project {
 }
 
 /// Writes a workbook with these rows below the headers.
-fn workbook(project: &Project, header: &[&str], rows: &[Value]) {
+pub fn workbook(project: &Project, header: &[&str], rows: &[Value]) {
     let mut workbook = XlsxWriter::new(&XlsxInfo::default()).unwrap();
     let column = |header: &&str| ColumnLayout {
         header: (*header).to_owned(),

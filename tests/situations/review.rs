@@ -228,6 +228,59 @@ fn a_refused_decision_changes_nothing_and_names_its_fields() {
 }
 
 #[test]
+fn a_label_of_several_values_is_not_kept_and_each_value_is_offered() {
+    let project = project("id,question,field,value,who,why\n");
+    project.edit(
+        "templates/book.xlsx.toml",
+        r#"["Correct word", "null"]"#,
+        r#"["Correct word", "null", { choices = { sheet = "Words", column = "Label" } }]"#,
+    );
+    let book = project.read("templates/book.xlsx.toml");
+    let words = "[[sheet]]\nname = \"Words\"\nrows = '\"The other\", \"Anna the First\", \"The other\"'\ncolumns = [[\"Label\", \".\"]]\n";
+    project.write("templates/book.xlsx.toml", format!("{book}\n{words}"));
+    let item = &list(&project, &all()).items[0];
+    let field = item.fields.iter().find(|field| field.field == "word");
+    assert_eq!(
+        serde_json::to_value(&field.unwrap().choices).unwrap(),
+        json!([
+            {"value": "annie", "label": "The other (annie)"},
+            {"value": "bob", "label": "The other (bob)"},
+            {"value": "anna", "label": "Anna the First"},
+        ])
+    );
+    let now = r#"labels = ".labels.word", now = "Word""#;
+    project.edit(
+        "templates/book.xlsx.toml",
+        r#"labels = ".labels.word""#,
+        now,
+    );
+    let shown = |label: &str| {
+        let column = format!("[\"Word\", \"\\\"{label}\\\"\"]");
+        let book = project.read("templates/book.xlsx.toml");
+        let from = book.find("[\"Word\"").unwrap();
+        let to = from + book[from..].find(']').unwrap() + 1;
+        let book = format!("{}{column}{}", &book[..from], &book[to..]);
+        project.write("templates/book.xlsx.toml", book);
+    };
+    let question = ItemName::SharedKey(ann());
+    let keep = [("Correct word", FieldDecision::Keep)];
+    for (label, problem) in [
+        (
+            "The other",
+            "`The other` is the label of annie and bob: write one of them",
+        ),
+        ("Nobody", "expected a value of `word`, found `Nobody`"),
+    ] {
+        shown(label);
+        let refused = decide(&project, &question, &keep, "seen").unwrap_err();
+        assert_eq!(refused, [format!("Correct word: {problem}")]);
+    }
+    shown("Anna the First");
+    let kept = decide(&project, &question, &keep, "seen").unwrap();
+    assert_eq!(kept.added[0].value, "anna");
+}
+
+#[test]
 fn there_is_no_list_before_the_stage_ran_and_none_without_a_sheet() {
     let project = project("id,question,field,value,who,why\n").without_results();
     let found = list(&project, &all());

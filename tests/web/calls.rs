@@ -17,7 +17,7 @@ fn calls_are_listed_with_sums_and_shown_whole() {
         "<th scope=\"row\"><a href=\"",
         "agent=chat",
         &format!("call?run={run}&amp;number=2"),
-        "<option>ask</option>",
+        "<option value=\"ask\">ask</option>",
         "answered",
     ] {
         assert!(all.contains(text), "no {text:?} in {all}");
@@ -68,6 +68,28 @@ fn calls_are_listed_with_sums_and_shown_whole() {
         batch.contains(&format!("call?run={run}&amp;number=1")),
         "{batch}"
     );
+}
+
+#[test]
+fn the_page_shows_what_is_left_of_each_limit() {
+    let served = Served::new("well");
+    let project = speller(served.port, "well");
+    let declared = project.read("milepost.toml");
+    let limits = "[limits]\nusd = 1\ntokens = 100000\ncalls = 10\n";
+    project.write("milepost.toml", format!("{declared}\n{limits}"));
+    let ui = Ui::start(&project);
+    let none = ui.get("calls").body;
+    let whole = "no agent was called yet; left: $1.0000 of $1.0000, 100,000 of 100,000 tokens, 10 of 10 calls";
+    assert!(none.contains(whole), "{none}");
+    project.run(&["--agent", "speller=chat"]);
+    let status = project.command(&["status", "--json"]).output().unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
+    let left = &told["money"]["tokens"]["left"];
+    let shown = ui.get("calls").body;
+    assert!(shown.contains("8 of 10 calls"), "{shown}");
+    let left = left.as_u64().unwrap();
+    let tokens = format!("{},{:03} of 100,000 tokens", left / 1000, left % 1000);
+    assert!(shown.contains(&tokens), "no {tokens:?} in {shown}");
 }
 
 #[test]

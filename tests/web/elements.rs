@@ -2,6 +2,7 @@
 
 use super::server::Ui;
 use crate::support::{MAIN_PIPELINE, Project};
+use std::os::unix::fs::symlink;
 
 #[test]
 fn a_text_finds_elements_and_a_key_its_way() {
@@ -47,4 +48,40 @@ fn a_text_finds_elements_and_a_key_its_way() {
         "{none}"
     );
     assert!(none.contains("role=\"alert\""), "{none}");
+}
+
+#[test]
+fn a_file_that_the_viewer_refuses_has_no_way() {
+    let project = Project::letters();
+    assert_eq!(project.run(&[]).code, 0);
+    project.write("creds.json", r#"{"secret": "hunter2"}"#);
+    project.write("workspace/notes.json", r#"{"secret": "hunter2"}"#);
+    symlink(
+        "../.milepost/workspace.json",
+        project.at("workspace/inputs/person_own.json"),
+    )
+    .unwrap();
+    let ui = Ui::start(&project);
+    for what in [
+        "project:creds.json&pointer=/secret",
+        "creds.json&pointer=/secret",
+        "notes.json&pointer=/secret",
+        "notes.json&element=hunter2",
+        "notes.json&cell=A!A1",
+        "notes.json",
+        ".milepost/workspace.json&pointer=/id",
+        "project:workspace/.milepost/workspace.json&pointer=/id",
+        "inputs/person_own.json&pointer=/id",
+    ] {
+        let refused = ui.get(&format!("elements?what={what}"));
+        assert_eq!(refused.status, 400, "{what}: {}", refused.body);
+        assert!(refused.body.contains(" is not shown: "), "{}", refused.body);
+        assert!(!refused.body.contains("hunter2"), "{}", refused.body);
+    }
+    let shown = ui.get("elements?what=inputs/person_1.json&pointer=/name");
+    assert!(
+        shown.status == 200 && shown.body.contains("Ann"),
+        "{}",
+        shown.body
+    );
 }

@@ -1,8 +1,10 @@
 //! `milepost ui`: the pages over HTTP, as a browser requests them.
 
 mod admission;
+mod browser;
 mod calls;
 mod elements;
+mod overview;
 mod review;
 mod runs;
 mod server;

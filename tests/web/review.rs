@@ -5,6 +5,9 @@ use crate::situations::import_review::{ann, project as reviewed};
 use crate::situations::question_ids::merged;
 use crate::support::Project;
 use milepost_core::base::digest::Digest;
+use milepost_store::store::disk::Disk;
+use milepost_store::store::layout::Layout;
+use milepost_store::store::leases::Leases;
 
 const FIXES: &str = "workspace/inputs/fixes.csv";
 const EMPTY: &str = "id,question,field,value,who,why\n";
@@ -38,7 +41,7 @@ fn items_are_decided_one_after_the_other() {
         &[
             "Item 1 of 3 that need a person",
             "Word Ann",
-            &format!("Question {ann} The decision applies to all records with it."),
+            &format!("Question {ann} Trace The decision applies to all records with it."),
             "Correct word now Ann 0 Keep this value 1 Anna die Erste",
         ],
     );
@@ -217,7 +220,12 @@ fn a_person_answers_the_batch_of_an_external_agent() {
             "word (required) As &lt;b&gt;heard&lt;/b&gt;. sure true false more Write JSON.",
         ],
     );
+    // A client that builds its answer holds the lock on the leases: the pages do not wait for it.
+    let workspace = Layout::new(project.at("workspace"));
+    let building = Leases::lock(&Disk::real(), &workspace).unwrap();
     shows(&ui.get("answer"), &["ask/batch_1 Ada"]);
+    shows(&ui.get(&format!("answer?lease={lease}")), &["Spell ["]);
+    drop(building);
     let [word, more, sure] =
         ["word", "more", "sure"].map(|property| format!("answer:q1:{property}"));
     let other = "answer:q2:word".to_owned();
@@ -237,6 +245,11 @@ fn a_person_answers_the_batch_of_an_external_agent() {
         &refused,
         &["Write JSON. expected JSON: EOF while parsing an object at line 1 column 1"],
     );
+    // A form that comes back has what was written, with the ends of lines of a browser read as such.
+    let refused = submit("an\u{200f}na", "{\r\n\t", "Bob");
+    for kept in [" value=\"an\u{200f}na\"", ">\n{\n\t</textarea>"] {
+        assert!(refused.body.contains(kept), "{kept}: {}", refused.body);
+    }
     let refused = submit("anna", "", "");
     assert_eq!(refused.status, 422);
     shows(

@@ -4,7 +4,7 @@ use super::server::Ui;
 use crate::support::{Project, pipe};
 
 /// The value of a hidden field of a page.
-fn hidden<'a>(page: &'a str, name: &str) -> &'a str {
+pub fn hidden<'a>(page: &'a str, name: &str) -> &'a str {
     let start = format!("name=\"{name}\" value=\"");
     page.split(&start)
         .nth(1)

@@ -1,5 +1,6 @@
 //! The pages of stages and batches: content, filters, pages, hostile values, and what can be done there.
 
+use super::runs::hidden;
 use super::server::Ui;
 use crate::support::Project;
 
@@ -154,10 +155,12 @@ fn a_modified_output_is_accepted_with_reason_and_name() {
         shown.contains("<span class=\"state modified\">modified</span>"),
         "{shown}"
     );
+    let digest = hidden(&shown, "shown");
     let of = |why, who| {
         [
             ("stage", "copy"),
             ("batch", "person_2"),
+            ("shown", digest),
             ("why", why),
             ("who", who),
         ]
@@ -165,8 +168,28 @@ fn a_modified_output_is_accepted_with_reason_and_name() {
     let without = ui.post("accept", &of("  ", "Ann"));
     assert_eq!(without.status, 400, "{}", without.body);
     assert!(without.body.contains("give a reason"), "{}", without.body);
+    // Between the page and the button, the file is modified again: nothing is accepted.
+    project.write("workspace/intermediate/person_2.json", r#"{"age": 4}"#);
+    let changed = ui.post("accept", &of("checked", "Ann"));
+    let location = format!("{}/{page}&changed=1", ui.root);
+    assert_eq!(
+        (changed.status, changed.header("location")),
+        (303, Some(location.as_str()))
+    );
+    let again = ui.get(&format!("{page}&changed=1")).body;
+    assert!(again.contains("Nothing was accepted: "), "{again}");
+    assert_eq!(
+        ui.post("accept", &of("checked", "Ann")[..2]).status,
+        400,
+        "nothing was shown"
+    );
+    project.write("workspace/intermediate/person_2.json", r#"{"age": 3}"#);
     let accepted = ui.post("accept", &of("checked <b>", "Ann"));
-    assert_eq!(accepted.status, 303, "{}", accepted.body);
+    let location = format!("{}/{page}", ui.root);
+    assert_eq!(
+        (accepted.status, accepted.header("location")),
+        (303, Some(location.as_str()))
+    );
     let shown = ui.get(page).body;
     assert!(shown.contains("modified by hand, accepted"), "{shown}");
     assert!(
@@ -205,13 +228,94 @@ fn a_stage_that_waits_for_a_person_is_approved() {
         shown.contains("waiting for approval by reviewer: 1 batch"),
         "{shown}"
     );
-    assert_eq!(ui.post("approve", &[("stage", "join")]).status, 400);
-    let fields = [("stage", "join"), ("why", "read them"), ("who", "Ann")];
-    let approved = ui.post("approve", &fields);
-    assert_eq!(approved.status, 303, "{}", approved.body);
+    // The plan of the stage is beside the form.
+    assert!(
+        shown.contains("needs approval by reviewer: 1 batch"),
+        "{shown}"
+    );
+    let approve = |digest: &str| {
+        let stage = [("stage", "join"), ("shown", digest)];
+        let person = [("why", "read them"), ("who", "Ann")];
+        let approved = ui.post("approve", &[stage, person].concat());
+        let location = approved.header("location").map(str::to_owned);
+        (approved.status, location)
+    };
+    let join = |more: &str| Some(format!("{}/stage?stage=join{more}", ui.root));
+    assert_eq!(approve("").0, 400, "nothing was shown");
+    // Between the page and the button, an input changes: nothing is approved.
+    project.write("workspace/inputs/person_1.json", r#"{"name": "Di"}"#);
+    assert_eq!(project.run(&[]).code, 3);
+    assert_eq!(approve(hidden(&shown, "shown")), (303, join("&changed=1")));
+    let changed = ui.wait_for("stage?stage=join&changed=1", ">Approve<");
+    assert!(changed.contains("Nothing was approved: "), "{changed}");
+    // The page for review has the same form.
+    let review = ui.get("approvals").body;
+    let digest = hidden(&review, "shown");
+    assert_eq!(digest, hidden(&changed, "shown"));
+    assert!(review.contains(">Approve<"), "{review}");
+    assert_eq!(approve(digest), (303, join("")));
+    assert!(!ui.get("approvals").body.contains(">Approve<"));
     assert!(!ui.get("stage?stage=join").body.contains(">Approve<"));
     project.run(&[]).expect(0, &["join"]);
     let records = project.records();
     let approvals = records.iter().filter(|record| record["kind"] == "approved");
     assert_eq!(approvals.count(), 1);
+}
+
+#[test]
+fn batches_that_no_run_has_started_are_listed_with_their_reasons() {
+    let project = project();
+    let ui = Ui::start(&project);
+    let due = |body: &str| {
+        let rows = body.split("<a class=\"due\" href=\"").skip(1);
+        let names = rows.map(|row| row.split_once('>').unwrap().1.split('<').next().unwrap());
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let shown = ui.wait_for("stage?stage=copy", "Batches that are not up to date");
+    assert!(shown.contains("No run has started a batch."), "{shown}");
+    assert!(
+        shown.contains("120 batches; the first 100 are listed"),
+        "{shown}"
+    );
+    assert_eq!(due(&shown).len(), 100);
+    let some = ui.get("stage?stage=copy&text=ERSON_11").body;
+    assert!(some.contains("120 batches, 11 with this name"), "{some}");
+    let expected: Vec<String> = [11]
+        .into_iter()
+        .chain(110..120)
+        .map(|n| format!("person_{n}"))
+        .collect();
+    assert_eq!(due(&some), expected);
+    assert!(some.contains("<td><pre>will run\n  "), "{some}");
+}
+
+#[test]
+fn a_batch_shows_what_the_last_run_changed_in_each_output() {
+    let project = project();
+    project.run(&["--keep-going"]);
+    let ui = Ui::start(&project);
+    let page = "batch?stage=copy&batch=person_1";
+    let change = |word: &str, before: &str, after: usize| {
+        (
+            format!(">{word}</span>"),
+            format!("<td class=\"number\">{before}</td>"),
+            format!("<td class=\"number\">{after}</td>"),
+        )
+    };
+    let has = |(word, before, after): (String, String, String)| {
+        let body = ui.get(page).body;
+        let start = body.find("id=\"difference\"").unwrap();
+        let section = body[start..].split("</section>").next().unwrap();
+        assert!(
+            section.contains(&word) && section.contains(&before) && section.contains(&after),
+            "{section}"
+        );
+        assert!(section.contains("A rerun replaces the bytes"), "{section}");
+    };
+    has(change("new", "", 10));
+    project.run_unplanned(&["--force", "copy/person_1"]);
+    has(change("same bytes", "10", 10));
+    project.write("workspace/inputs/person_1.json", r#"{"age": 1000}"#);
+    project.run(&["copy/person_1"]);
+    has(change("changed", "10", 13));
 }

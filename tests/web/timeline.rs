@@ -39,6 +39,13 @@ fn a_run_is_drawn_and_can_be_zoomed() {
     }
     assert_eq!(page.matches("/batch?stage=").count(), 0, "{page}");
     assert_eq!(lanes(&ui.get(&link(&page, "Whole run")).body), (2, 1));
+    // The shortest part cannot be zoomed into another direction.
+    let shortest = ui.get("timeline?from=1795593184995&to=1795593184996").body;
+    let zoomed = link(&shortest, "Zoom in");
+    assert!(
+        zoomed.ends_with("&from=1795593184990&to=1795593185000"),
+        "{zoomed}"
+    );
     // What is no time or no run is not an error.
     for odd in [
         "timeline?from=9223372036854775807&to=-9223372036854775808",

@@ -171,6 +171,35 @@ fn the_bytes_of_a_file_are_sent_so_that_nothing_in_them_runs() {
 }
 
 #[test]
+fn a_pdf_is_shown_in_a_frame_of_its_own_page_only() {
+    let project = project();
+    project.write("workspace/inputs/plan.pdf", "%PDF-1.4\n");
+    let ui = Ui::start(&project);
+    let page = ui.get("file?path=inputs/plan.pdf");
+    let frame = "<iframe class=\"document\" title=\"The PDF inputs/plan.pdf\" src=\"";
+    let raw = format!("{frame}{}/raw?path=inputs%2Fplan.pdf\"></iframe>", ui.root);
+    assert!(page.body.contains(&raw), "{}", page.body);
+    let policy = |reply: &super::server::Reply| {
+        let policy = reply.header("content-security-policy").unwrap().to_owned();
+        (policy, reply.header("x-frame-options").unwrap().to_owned())
+    };
+    let (with_frames, options) = policy(&page);
+    assert!(with_frames.contains("frame-src 'self'"), "{with_frames}");
+    assert!(with_frames.contains("frame-ancestors 'none'"));
+    assert_eq!(options, "deny");
+    let (without, _) = policy(&ui.get("file?path=inputs/a.json"));
+    assert_eq!(with_frames.replace("frame-src 'self'; ", ""), without);
+    let sent = ui.get("raw?path=inputs/plan.pdf");
+    let expected = "default-src 'none'; frame-ancestors 'self'";
+    assert_eq!(
+        policy(&sent),
+        (expected.to_owned(), "sameorigin".to_owned())
+    );
+    assert_eq!(sent.header("content-type"), Some("application/pdf"));
+    assert_eq!(sent.header("x-content-type-options"), Some("nosniff"));
+}
+
+#[test]
 fn files_that_are_not_of_the_pipeline_are_refused() {
     let project = project();
     project.write("secret.txt", "secret");

@@ -94,6 +94,7 @@ pub(super) const TRACE: ToolEntry = ToolEntry {
             pointer,
             element,
             field,
+            confined: true,
         };
         let traced = ops::trace::trace(&call.request, &options)?;
         done(

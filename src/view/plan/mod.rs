@@ -355,9 +355,12 @@ fn first_actions(style: Style, stage: &StagePlan) -> Vec<String> {
         };
         lines.extend(text.lines().map(str::to_owned));
     }
-    let more = stage.will.len().saturating_sub(stage.first.len());
+    let more = stage.will.len().saturating_sub(stage.looked_at);
     if more > 0 && !lines.is_empty() {
-        lines.push(format!("… and {more} more"));
+        lines.push(format!(
+            "… and {} more (`-vv` shows all)",
+            grouped(more as u64)
+        ));
     }
     lines
 }

@@ -87,7 +87,7 @@ impl StageBar {
             line.plain(1, format!("{here}/{}", grouped(all)));
             if let Some(each) = self.each(elapsed) {
                 line.plain(
-                    5,
+                    7,
                     if each < 1.0 {
                         format!("{:.1}/s", 1.0 / each.max(1e-9))
                     } else {
@@ -95,6 +95,7 @@ impl StageBar {
                     },
                 );
             }
+            line.plain(4, seconds(elapsed.as_secs_f64()));
             if let Some(left) = self.left(elapsed).and_then(told) {
                 line.plain(2, format!("{left} left"));
             }
@@ -106,7 +107,7 @@ impl StageBar {
             line.styled(3, format!("{} failed", grouped(self.failed)), Style::bad);
         }
         if let Some(spent) = notice::spent(&self.spent, self.done, self.will) {
-            line.plain(4, spent);
+            line.plain(5, spent);
         }
         let names = self.running.iter().map(String::as_str);
         let names = some_of(names.filter(|name| !name.is_empty()), 2);
@@ -301,9 +302,9 @@ mod tests {
         assert_eq!(
             [120, 80, 60, 40, 20].map(line),
             [
-                "classify  ━━━━━━━━━━━━━━━━╸───────  700/1,000  2.0/s  2 min 30 s left  2 failed  100 calls for $1.5000 of about $6.0000",
-                "classify  ━━━━━━━━━━━━━━━━╸───────  700/1,000  2.0/s  2 min 30 s left  2 failed",
-                "classify  700/1,000  2.0/s  2 min 30 s left  2 failed",
+                "classify  ━━━━━━━━━━━━━━━━╸───────  700/1,000  50 s  2 min 30 s left  2 failed  100 calls for $1.5000 of about $6.0000",
+                "classify  ━━━━━━━━━━━━━━━━╸───────  700/1,000  50 s  2 min 30 s left  2 failed",
+                "classify  700/1,000  2.0/s  50 s  2 min 30 s left  2 failed",
                 "classify  700/1,000  2 min 30 s left",
                 "classify  700/1,000",
             ]
@@ -326,8 +327,8 @@ mod tests {
         assert_eq!(
             [0, 4].map(line),
             [
-                "ask  ━━━━╸───────  1/3  200.0/s",
-                "ask  ━━━━╸───────  1/3  2.0 s each",
+                "ask  ━━━━╸───────  1/3  200.0/s  0.0 s",
+                "ask  ━━━━╸───────  1/3  2.0 s each  4.0 s",
             ]
         );
     }

@@ -125,7 +125,7 @@ fn what_failed_waits_for_a_change_and_what_people_do_meanwhile_runs() {
 }
 
 #[test]
-fn while_a_stage_waits_for_approval_it_looks_again_and_again() {
+fn while_a_stage_waits_for_approval_it_plans_only_if_the_journal_moved() {
     let mut machine = resting();
     let waits = || {
         let (key, item) = batch("", "3", Remedy::Person);
@@ -134,11 +134,23 @@ fn while_a_stage_waits_for_approval_it_looks_again_and_again() {
     };
     machine.changed(ms(2000));
     assert_eq!(look(&mut machine, 2200, waits()), Decision::NeedsPerson);
-    assert_eq!(machine.next(ms(2200)), Next::Wait(Some(ms(2700))));
-    assert_eq!(look(&mut machine, 2700, waits()), Decision::Quiet);
-    assert_eq!(machine.next(ms(2700)), Next::Wait(Some(ms(3200))));
+    for at in [2700, 3200] {
+        assert_eq!(machine.next(ms(at - 1)), Next::Wait(Some(ms(at))));
+        assert_eq!(machine.next(ms(at)), Next::CheckJournal);
+        machine.checked_journal(ms(at), false);
+    }
+    assert_eq!(machine.next(ms(3700)), Next::CheckJournal);
+    machine.checked_journal(ms(3700), true);
+    // Something else was recorded.
+    assert_eq!(look(&mut machine, 3700, waits()), Decision::Quiet);
+    // A change leads to a scan as ever.
+    machine.changed(ms(3800));
+    assert_eq!(machine.next(ms(3900)), Next::Wait(Some(ms(4000))));
+    assert_eq!(look(&mut machine, 4000, waits()), Decision::Quiet);
+    machine.checked_journal(ms(4500), true);
     let approved = pending([batch("a", "1", Remedy::Run)]);
-    assert_eq!(look(&mut machine, 3200, approved), Decision::Run);
+    assert_eq!(look(&mut machine, 4500, approved), Decision::Run);
+    assert_eq!(machine.next(ms(4500)), Next::Wait(None));
 }
 
 #[test]
@@ -280,6 +292,7 @@ fn what_failed_and_was_made_since_is_tried_again_when_it_is_as_it_was() {
     let mut decisions = Vec::new();
     while decisions.last() != Some(&Decision::Run) {
         match machine.next(ms(at)) {
+            Next::CheckJournal => panic!("no stage waits for approval"),
             Next::Scan => decisions.push(look(&mut machine, at, item("bad", Remedy::Run))),
             Next::Wait(until) => {
                 let until = until.unwrap_or_else(|| panic!("forgotten: {decisions:?}"));
@@ -380,6 +393,7 @@ proptest! {
                 break;
             }
             match machine.next(now) {
+                Next::CheckJournal => panic!("no stage waits for approval"),
                 Next::Wait(until) => {
                     let deed = deeds.last().map(|deed| now + ms(deed.0));
                     match (deed, until) {

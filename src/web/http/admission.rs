@@ -67,17 +67,13 @@ pub(super) fn admit(
 /// Returns true for the names of the address that the server listens at. At all addresses, a numeric one is right: only a name can be
 /// made to resolve to another machine.
 fn is_own_host(host: &str, address: SocketAddr) -> bool {
-    let port = address.port();
-    let named = |name: &str| host == format!("{name}:{port}") || (port == 80 && host == name);
-    let numeric = || {
-        let given: Result<SocketAddr, _> = host.parse();
-        given.is_ok_and(|given| given.port() == port)
+    let (ip, port) = (address.ip(), address.port());
+    let is_own = |host: &str| match host.parse::<SocketAddr>() {
+        Ok(given) => given == address || (ip.is_unspecified() && given.port() == port),
+        Err(_) => (ip.is_loopback() || ip.is_unspecified()) && host == format!("localhost:{port}"),
     };
-    let is_local = address.ip().is_loopback() || address.ip().is_unspecified();
-    (is_local && named("localhost"))
-        || named(&address.ip().to_string())
-        || host == address.to_string()
-        || (address.ip().is_unspecified() && numeric())
+    // A browser leaves out the port 80.
+    is_own(host) || (port == 80 && is_own(&format!("{host}:80")))
 }
 
 #[cfg(test)]
@@ -136,6 +132,30 @@ mod tests {
         assert_eq!(admitted(Method::POST, &page, &[host, own]), Ok(()));
         assert_eq!(admitted(Method::POST, &page, &[host]), Err(403));
         assert_eq!(admitted(Method::PUT, &page, &[host, own]), Err(405));
+    }
+
+    #[test]
+    fn a_browser_leaves_out_port_80() {
+        for (host, address, is_own) in [
+            ("127.0.0.1", "127.0.0.1:80", true),
+            ("localhost", "127.0.0.1:80", true),
+            ("[::1]", "[::1]:80", true),
+            ("[::1]:80", "[::1]:80", true),
+            ("localhost", "[::1]:80", true),
+            ("192.168.1.7", "0.0.0.0:80", true),
+            ("evil.example", "127.0.0.1:80", false),
+            ("evil.example", "0.0.0.0:80", false),
+            ("127.0.0.2", "127.0.0.1:80", false),
+            ("::1", "[::1]:80", false),
+            ("192.168.1.7", "0.0.0.0:8080", false),
+            ("[::1]", "[::1]:8080", false),
+        ] {
+            assert_eq!(
+                is_own_host(host, address.parse().unwrap()),
+                is_own,
+                "{host} {address}"
+            );
+        }
     }
 
     #[test]

@@ -38,6 +38,7 @@ impl Pages for SiteServer {
     }
 
     fn end(&self) {
+        self.0.runs.begin_end();
         self.0.ended.send_replace(true);
     }
 }

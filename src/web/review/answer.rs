@@ -13,7 +13,6 @@ use milepost_engine::ops::external::{
     LeaseOptions, LeasedWork, Submission, Submitted, leased_work, next_batch, open_leases,
     release_batch, submit_batch,
 };
-use milepost_engine::ops::run::StopFlag;
 use minijinja::context;
 use serde::Serialize;
 use serde_json::Value;
@@ -97,7 +96,9 @@ pub(in crate::web) fn submit(site: &Site, request: &PageRequest) -> Result<PageR
         owner: None,
         answer: Some(answer),
     };
-    let submitted = submit_batch(&site.request, &submission, &StopFlag::new())?;
+    let building = site.runs.answer();
+    let submitted = submit_batch(&site.request, &submission, &building.stop)?;
+    drop(building);
     if submitted.accepted {
         let (stage, batch) = (work.lease.stage.as_str(), work.lease.batch.as_str());
         let done = place(stage, batch);

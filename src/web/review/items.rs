@@ -188,7 +188,11 @@ fn page(
         parameters.extend(sheet);
         site.url("review", &parameters)
     };
-    let next = if is_settled { place } else { place + 1 };
+    let next = if is_settled {
+        place
+    } else {
+        place.saturating_add(1)
+    };
     // The item that was decided last is open no more: it has a URL of its own.
     let last = ["key", "shared"].into_iter().find_map(|kind| {
         let name = request.query(&format!("last_{kind}"))?;
@@ -198,7 +202,7 @@ fn page(
     });
     let before = place.min(total).checked_sub(1);
     let title = match item {
-        Some(_) if !is_settled => format!("Review {} of {total}", place + 1),
+        Some(_) if !is_settled => format!("Review {} of {total}", place.saturating_add(1)),
         _ => "Review".to_owned(),
     };
     let name = item.map(|item| parameter(&item.name));

@@ -1,5 +1,6 @@
 //! A batch: why it is in its state, its files, violations, calls, iterations and log, and what can be done about it.
 
+use super::versions::LastVersion;
 use crate::page::value;
 use crate::view;
 use crate::view::text::words::{place, target};
@@ -77,6 +78,8 @@ pub(in crate::web) fn batch(site: &Site, request: &PageRequest) -> Result<PageRe
     let name = target(stage, key);
     let row = row(site, stage, key)?;
     let now = site.live.changes(None)?;
+    // If the outputs change after this, the page shows others, and their acceptance is refused.
+    let shown_outputs = ops::change::accept::shown(&site.request, stage, key)?;
     let (why, problem) = match ops::why::why(&site.request, &name) {
         Ok(Why::Batch(why)) => (Some(*why), None),
         Ok(_) => return Err(WebError::Wrong(format!("there is no batch `{name}`"))),
@@ -110,11 +113,14 @@ pub(in crate::web) fn batch(site: &Site, request: &PageRequest) -> Result<PageRe
         problem,
         is_running => now.running,
         iterations => value(iterations(&log)),
+        version => value(LastVersion::of(&log.records)),
         printed => log.printed.len(),
         log => view::log::log(&log),
         invalid => value(invalid(site, files)),
         set_aside => value(set_aside.iter().map(|file| kept(site, file)).collect::<Vec<_>>()),
         why => why.map(|why| shown(site, &why)),
+        shown => value(shown_outputs),
+        has_changed => request.query("changed").is_some(),
         at => now.at,
     };
     Ok(site.page("batch.html", "stages", &place(stage, key), data)?)
@@ -128,16 +134,21 @@ pub(in crate::web) fn accept(site: &Site, request: &PageRequest) -> Result<PageR
     let name = target(stage, key);
     let mut by = site.request.clone();
     by.command = format!("milepost accept {name} (page)");
+    let shown = request.form("shown").and_then(|shown| shown.parse().ok());
     let options = ops::change::accept::AcceptOptions {
         targets: vec![name],
         why: request.form("why").unwrap_or_default().to_owned(),
         who: request.form("who").map(str::to_owned),
         changes: Vec::new(),
+        expected: Some(shown.ok_or_else(|| lacks("shown"))?),
     };
-    ops::change::accept::accept(&by, &options)?;
-    Ok(PageResponse::see(
-        &site.url("batch", &[("stage", stage), ("batch", key)]),
-    ))
+    let mut parameters = vec![("stage", stage), ("batch", key)];
+    match ops::change::accept::accept(&by, &options) {
+        Ok(_) => {}
+        Err(OpsError::NotAsShown(_)) => parameters.push(("changed", "1")),
+        Err(error) => return Err(error.into()),
+    }
+    Ok(PageResponse::see(&site.url("batch", &parameters)))
 }
 
 /// Returns the batch as the table of its stage shows it; `None` if no run has begun it.

@@ -1,15 +1,17 @@
 //! A stage: what it does, its state, what a run would do and why, and the table of its batches.
 
+use super::due::DueBatches;
 use crate::page::value;
 use crate::view;
-use crate::view::text::words::approval;
 use crate::web::request::PageRequest;
 use crate::web::response::{PageResponse, WebError};
 use crate::web::site::Site;
+use crate::web::stages::approve;
 use crate::web::tables::{Columns, Pages};
 use milepost_engine::ops;
 use milepost_engine::ops::inspect::batches::{BatchOrder, BatchQuery, BatchStatus};
 use milepost_engine::ops::inspect::live::Overview;
+use milepost_engine::ops::why::Why;
 use minijinja::{Value, context};
 
 /// The most batches of a stage whose reasons are on its page. Those of more take time, and are a page of their own.
@@ -70,8 +72,9 @@ pub(in crate::web) fn stage(site: &Site, request: &PageRequest) -> Result<PageRe
         declared => value(declared),
         edges => value(now.graph.edges.iter().filter(|edge| edge.to == name).collect::<Vec<_>>()),
         due => due.map(|due| view::status::due_text(stage, due, &now.status, &site.invocation)),
-        approval => due.and_then(|due| due.approval.as_ref()).map(approval),
-        why => why(site, &now, name)?,
+        approval => value(approve::form(site, stage)?),
+        has_changed => request.query("changed").is_some(),
+        why => why(site, &now, name, request.query("text"))?,
         is_running => now.status.runner.is_some(),
         is_checked => now.is_checked,
         totals => value(page.totals),
@@ -89,17 +92,20 @@ pub(in crate::web) fn stage(site: &Site, request: &PageRequest) -> Result<PageRe
 }
 
 /// Returns the text of `why`, if a run would do something and there are not many batches. Otherwise, only whether it has its own page.
-fn why(site: &Site, now: &Overview, name: &str) -> Result<Value, WebError> {
+fn why(site: &Site, now: &Overview, name: &str, contains: Option<&str>) -> Result<Value, WebError> {
     let stage = now.status.stages.iter().find(|stage| stage.stage == name);
     let due = stage.and_then(|stage| stage.due.as_ref());
     let (Some(stage), Some(_), None) = (stage, due, &now.status.runner) else {
-        return Ok(context! { text => (), has_page => false });
+        return Ok(context! { text => (), batches => (), has_page => false });
     };
     let is_short = stage.batches.is_some_and(|batches| batches <= EXPLAINED);
-    let text = if is_short {
-        Some(view::why::why(&ops::why::why(&site.request, name)?))
-    } else {
-        None
+    if !is_short {
+        return Ok(context! { text => (), batches => (), has_page => true });
+    }
+    let why = ops::why::why(&site.request, name)?;
+    let batches = match &why {
+        Why::Stage(stage) => DueBatches::of(stage, contains),
+        Why::Batch(_) | Why::File(_) => None,
     };
-    Ok(context! { text, has_page => !is_short })
+    Ok(context! { text => view::why::why(&why), batches => value(batches), has_page => false })
 }

@@ -139,6 +139,7 @@ fn a_modification_is_reported_before_and_after_it_is_accepted() {
         why: "seen on site".to_owned(),
         who: Some("Ada".to_owned()),
         changes: Vec::new(),
+        expected: None,
     };
     accept(&project.request(), &options).unwrap();
     let data = traced(&project, &element_type());

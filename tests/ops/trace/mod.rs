@@ -94,6 +94,46 @@ fn each_way_to_name_a_value_leads_to_the_same_line() {
 }
 
 #[test]
+fn an_output_is_found_by_its_name() {
+    let stage = |folder: &str| {
+        format!(
+            r#"[step]
+jq = '[{{"id": "first"}}]'
+
+[outputs]
+made = {{ path = "outputs/{folder}/made.json", schema = false }}
+"#
+        )
+    };
+    let project = Project::new(&[
+        ("milepost.toml", "name = \"named\"\n"),
+        ("stages/1_a.toml", &stage("a")),
+    ]);
+    project.run_in_process();
+    let (code, text) = project.milepost(&["trace", "made.json", "--pointer", "/0/id"]);
+    assert_eq!(code, 0, "{text}");
+    let first = text.lines().next().unwrap();
+    assert_eq!(first, "made.json, in outputs/a/made.json");
+    project.write("stages/2_b.toml", stage("b"));
+    project.run_in_process();
+    for (name, error) in [
+        (
+            "made.json",
+            "`made.json` is no file of the workspace: `--pointer` needs one. Outputs with this name: `outputs/a/made.json`, `outputs/b/made.json`",
+        ),
+        (
+            "ade.json",
+            "`ade.json` is no file of the workspace: `--pointer` needs one",
+        ),
+    ] {
+        assert_eq!(
+            project.milepost(&["trace", name, "--pointer", "/0"]),
+            (2, format!("error: {error}\n"))
+        );
+    }
+}
+
+#[test]
 fn of_an_answer_shows_prompt_answer_and_question() {
     let served = Served::new("well");
     let project = speller(served.port, "well");

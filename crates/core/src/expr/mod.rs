@@ -5,6 +5,7 @@ pub mod jq;
 pub mod json;
 pub mod mentions;
 pub mod place;
+pub mod pointer;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod scope;

@@ -1,5 +1,6 @@
 //! The targets of `$ref` in a JSON Schema, and references that form a circle.
 
+use crate::expr::pointer::below;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,16 +89,16 @@ fn walk(schema: &Value, at: &str, each: &mut dyn FnMut(&str, &str)) {
     match schema {
         Value::Object(map) => {
             for (key, inner) in map {
-                let below = || format!("{at}/{}", escaped(key));
+                let here = || below(at, key);
                 match (key.as_str(), inner) {
                     ("$ref" | "$dynamicRef", Value::String(reference)) => each(at, reference),
                     (key, Value::Object(named)) if NAMED.contains(&key) => {
                         for (name, schema) in named {
-                            walk(schema, &format!("{}/{}", below(), escaped(name)), each);
+                            walk(schema, &below(&here(), name), each);
                         }
                     }
                     (key, _) if DATA.contains(&key) => {}
-                    (_, inner) => walk(inner, &below(), each),
+                    (_, inner) => walk(inner, &here(), each),
                 }
             }
         }
@@ -180,16 +181,11 @@ fn in_place(path: &str, at: &str, schema: &Value) -> Vec<(String, String)> {
     }
     if let Some(Value::Object(named)) = schema.get("dependentSchemas") {
         for name in named.keys() {
-            let at = format!("{at}/dependentSchemas/{}", escaped(name));
+            let at = below(&format!("{at}/dependentSchemas"), name);
             found.push((path.to_owned(), at));
         }
     }
     found
-}
-
-/// A name as a JSON pointer (RFC 6901) writes it.
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }
 
 /// Decodes percent-encoded characters such as `%20` (RFC 3986).

@@ -216,6 +216,8 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             remains,
         } => {
             let is_made = |entry: &BatchState| entry.record.is_some();
+            legal(state, "lost", stage, batch, is_made)?;
+            carry_approval(state, stage, batch, false);
             let entry = legal(state, "lost", stage, batch, is_made)?;
             entry.record = None;
             entry.phase = Phase::Waiting;
@@ -385,7 +387,7 @@ fn force(
     state.forced.retain(|forced| !forced.is_empty());
 }
 
-/// Keeps the approval of a batch whose record is removed because it failed; forgets that of a batch that the stage no longer has.
+/// Keeps the approval of a batch whose record is removed because it failed or was lost; forgets that of a batch that the stage no longer has.
 fn carry_approval(state: &mut State, stage: &str, batch: &str, gone: bool) {
     let Some(approved) = state.approvals.get_mut(stage) else {
         return;

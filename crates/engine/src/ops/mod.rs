@@ -1,5 +1,6 @@
 //! The operations of Milepost, one function for each command. They return data and print nothing.
 
+pub mod browser_file;
 pub mod change;
 pub mod eval;
 pub mod exit_code;

@@ -97,6 +97,11 @@ impl Layout {
         self.own().join("mcp-token")
     }
 
+    /// Returns `.milepost/ui.html`, which leads a browser to the pages of a server.
+    pub fn browser_file(&self) -> PathBuf {
+        self.own().join("ui.html")
+    }
+
     /// Returns `.milepost/scratch`, the private folders of attempts, by run.
     pub fn scratch(&self) -> PathBuf {
         self.at(&scratch())

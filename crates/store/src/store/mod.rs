@@ -19,6 +19,6 @@ mod scan;
 pub mod scratch;
 pub mod workspace;
 
-pub use agents::{answers, batches, calls, checksummed, leases};
+pub use agents::{answers, batches, calls, checksummed, leases, named_calls};
 pub use disk::{read, self_checked};
 pub use scan::{files, folder, folders, stamp, statcache, up_to_date};

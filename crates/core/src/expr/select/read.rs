@@ -6,12 +6,7 @@ use serde_json::Value;
 
 use super::steps::{PathStep, ReadError, SelectError};
 use crate::expr::json::{self, Fault, Json, TakeError};
-
-/// Adds a step to a JSON pointer (RFC 6901).
-pub(crate) fn push_key(pointer: &mut String, key: &str) {
-    pointer.push('/');
-    pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
-}
+use crate::expr::pointer;
 
 /// Gives the text and the place (bytes from the beginning) of each value that is selected.
 pub(crate) type Take<'a, E> = dyn FnMut(&str, u64) -> Result<(), TakeError<E>> + 'a;
@@ -157,7 +152,7 @@ fn below<E>(mut error: ReadError<E>, key: &str) -> ReadError<E> {
     ) = &mut error
     {
         let mut whole = String::new();
-        push_key(&mut whole, key);
+        pointer::push(&mut whole, key);
         whole.push_str(pointer);
         *pointer = whole;
     }
@@ -204,7 +199,7 @@ pub(crate) fn select<E>(
     ) -> Result<u64, ReadError<E>> {
         let below = |key: &str| {
             let mut pointer = pointer.to_owned();
-            push_key(&mut pointer, key);
+            pointer::push(&mut pointer, key);
             pointer
         };
         let pointer = || pointer.to_owned();

@@ -4,15 +4,18 @@ use crate::ops::project::error::OpsError;
 use crate::ops::project::lock::lock_and_read;
 use crate::ops::project::open::open;
 use crate::ops::project::request::Request;
-use crate::run::context::ATTEMPT_VARIABLE;
+use crate::ops::project::snapshot::Snapshot;
+use crate::run::context::{ATTEMPT_VARIABLE, Context};
 use crate::run::observe::Observations;
 use crate::run::record::recorder::{Recorder, agent, counted};
 use crate::run::record::recover;
+use milepost_core::base::digest::Digest;
 use milepost_core::model::approval::Approval;
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::pipeline::Pipeline;
 use milepost_core::model::record::Pin;
 use milepost_core::model::stage::Stage;
+use milepost_core::model::state::State;
 use milepost_core::plan::decide::Decision;
 use milepost_core::plan::pending::Pending;
 use milepost_core::plan::scan::{BatchScan, StageScan};
@@ -31,6 +34,8 @@ pub struct ApproveOptions {
     pub why: String,
     /// The person; by default the user of this process.
     pub who: Option<String>,
+    /// The batches that the person was shown, by [`shown`]. If a stage has others by now, nothing is approved.
+    pub expected: Option<Digest>,
 }
 
 /// What was approved.
@@ -96,7 +101,14 @@ pub fn approve(request: &Request, options: &ApproveOptions) -> Result<Approved, 
     let mut events = Vec::new();
     let mut refused = Vec::new();
     for stage in &stages {
-        match choose(&recorder, stage)? {
+        let choice = choose(recorder.ctx, &recorder.state, stage)?;
+        if let Some(expected) = options.expected
+            && !matches!(choice, Choice::Refused(_))
+            && choice.digest() != Some(expected)
+        {
+            return Err(OpsError::NotAsShown("approved"));
+        }
+        match choice {
             Choice::Refused(why) => refused.push(format!("{}: {why}", stage.name)),
             Choice::Unneeded(why) => {
                 done.unneeded.insert(stage.name.clone(), why);
@@ -137,6 +149,20 @@ pub fn approve(request: &Request, options: &ApproveOptions) -> Result<Approved, 
     Ok(done)
 }
 
+/// Returns the digest of the batches of a stage that wait for approval; `None` if none does. Nothing is written.
+///
+/// # Errors
+/// When there is no project or stage, or the workspace cannot be read.
+pub fn shown(request: &Request, stage: &str) -> Result<Option<Digest>, OpsError> {
+    let opened = open(request)?;
+    let present = Snapshot::read(&opened.workspace.layout)?;
+    let mut digest = None;
+    for stage in &stages(&opened.pipeline, &[stage.to_owned()])? {
+        digest = choose(opened.context(), &present.state, stage)?.digest();
+    }
+    Ok(digest)
+}
+
 /// Returns the stages that are named, in their order.
 fn stages(pipeline: &Pipeline, names: &[String]) -> Result<Vec<Stage>, OpsError> {
     let mut named = Vec::new();
@@ -165,14 +191,23 @@ enum Choice {
     Approves(String, BTreeMap<String, String>),
 }
 
-fn choose(recorder: &Recorder<'_>, stage: &Stage) -> Result<Choice, OpsError> {
+impl Choice {
+    fn digest(&self) -> Option<Digest> {
+        match self {
+            Self::Approves(_, batches) => Some(Approval::digest(batches)),
+            Self::Refused(_) | Self::Unneeded(_) => None,
+        }
+    }
+}
+
+fn choose(ctx: Context<'_>, state: &State, stage: &Stage) -> Result<Choice, OpsError> {
     let Some(by) = &stage.approve else {
         return Ok(Choice::Refused(format!(
             "the stage needs no approval: `{}` declares no [approve]",
             stage.file
         )));
     };
-    let (ctx, state, all) = (recorder.ctx, &recorder.state, Selection::default());
+    let all = Selection::default();
     let disk = Observations::new(ctx, None);
     let schedule = Schedule::new(ctx.pipeline, &all);
     let decision = schedule.stage(stage, state, &Pending::default(), &disk);

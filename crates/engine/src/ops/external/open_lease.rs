@@ -4,7 +4,7 @@ use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::request::Request;
 use jiff::Timestamp;
-use milepost_store::store::leases::{Lease, LeaseState, Leases};
+use milepost_store::store::leases::{Lease, LeaseReader, LeaseState};
 use milepost_store::store::read;
 use serde::Serialize;
 use serde_json::Value;
@@ -60,7 +60,7 @@ pub fn open_leases(request: &Request) -> Result<Vec<OpenLease>, OpsError> {
     if !opened.workspace.is_made {
         return Ok(Vec::new());
     }
-    let leases = Leases::lock(&opened.disk, &opened.workspace.layout)?;
+    let leases = LeaseReader::of(&opened.workspace.layout);
     let now = opened.clock.now();
     let all = leases.all()?.into_iter();
     Ok(all.filter(|lease| is_open(lease, now)).map(shown).collect())
@@ -75,7 +75,7 @@ pub fn leased_work(request: &Request, lease: &str) -> Result<Option<LeasedWork>,
     if !opened.workspace.is_made {
         return Ok(None);
     }
-    let leases = Leases::lock(&opened.disk, &opened.workspace.layout)?;
+    let leases = LeaseReader::of(&opened.workspace.layout);
     let now = opened.clock.now();
     let Some(found) = leases.get(lease)?.filter(|lease| is_open(lease, now)) else {
         return Ok(None);

@@ -14,6 +14,9 @@ use std::cmp::Ordering;
 /// The rows of a page.
 pub const PAGE: usize = 100;
 
+/// The rows from which those of the first page are selected at once.
+const CANDIDATES: usize = 4_096;
+
 /// Which batches of a stage to return, and in which order.
 #[derive(Debug, Clone, Default)]
 pub struct BatchQuery {
@@ -147,25 +150,37 @@ impl Live {
 fn page_of(stage: &StageState, is_running: bool, query: &BatchQuery) -> BatchPage {
     let mut totals = BatchTotals::default();
     let text = query.text.as_ref().map(|text| text.to_lowercase());
-    let mut found: Vec<Known<'_>> = Vec::new();
+    let order = |a: &Known<'_>, b: &Known<'_>| compare(*a, *b, query, is_running);
+    let (mut found, mut matching): (Vec<Known<'_>>, usize) = (Vec::new(), 0);
+    // The last row of the first page so far: on that page, rows after it need no place.
+    let mut last: Option<Known<'_>> = None;
     for (key, batch) in &stage.batches {
         let status = status(batch, is_running);
         totals.add(batch, status);
-        let has_text = |text: &String| key.to_lowercase().contains(text.as_str());
+        let has_text = |text: &String| contains(key, text);
         if query.name.as_ref().is_some_and(|name| name != key) {
             continue;
         }
-        if query.status.is_none_or(|wanted| wanted == status) && text.as_ref().is_none_or(has_text)
+        if query.status.is_some_and(|wanted| wanted != status)
+            || !text.as_ref().is_none_or(has_text)
         {
-            found.push((key, batch));
+            continue;
+        }
+        matching += 1;
+        let row = (key.as_str(), batch);
+        if last.is_some_and(|last| order(&row, &last).is_gt()) {
+            continue;
+        }
+        found.push(row);
+        if query.page <= 1 && found.len() == CANDIDATES {
+            last = slice(&mut found, 0, &order).last().copied();
+            found.truncate(PAGE);
         }
     }
-    let matching = found.len();
     let pages = matching.div_ceil(PAGE).max(1);
     let page = usize::try_from(query.page)
         .unwrap_or(usize::MAX)
         .clamp(1, pages);
-    let order = |a: &Known<'_>, b: &Known<'_>| compare(*a, *b, query, is_running);
     let rows = slice(&mut found, (page - 1) * PAGE, &order);
     BatchPage {
         totals,
@@ -177,6 +192,16 @@ fn page_of(stage: &StageState, is_running: bool, query: &BatchQuery) -> BatchPag
             .map(|(key, batch)| row(key, batch, is_running))
             .collect(),
     }
+}
+
+/// Returns true if a name contains a text that is in lower case.
+fn contains(name: &str, text: &str) -> bool {
+    if !name.is_ascii() {
+        return name.to_lowercase().contains(text);
+    }
+    let text = text.as_bytes();
+    let mut parts = name.as_bytes().windows(text.len().max(1));
+    text.is_empty() || parts.any(|part| part.eq_ignore_ascii_case(text))
 }
 
 /// Returns the rows of the page that starts at a position, in order. Rows of other pages are not sorted.
@@ -386,6 +411,38 @@ mod tests {
         assert_eq!((names(&second)[0], second.page), ("batch_101", 2));
         let last = page_of(&stage, true, &query(u64::MAX));
         assert_eq!((names(&last)[0], last.rows.len()), ("batch_201", 50));
+    }
+
+    #[test]
+    fn the_first_page_of_very_many_batches_is_that_of_all_in_order() {
+        let mut stage = StageState::default();
+        for number in 0..20_000_u64 {
+            let name = format!("Maße_{}", number * 7_919 % 20_000);
+            stage.batches.insert(name, made(number * 31 % 1_000, None));
+        }
+        for (order, descending) in [
+            (BatchOrder::Name, false),
+            (BatchOrder::Name, true),
+            (BatchOrder::Duration, true),
+        ] {
+            let query = BatchQuery {
+                order,
+                descending,
+                text: Some("MAßE".to_owned()),
+                ..BatchQuery::default()
+            };
+            let mut all: Vec<Known<'_>> =
+                stage.batches.iter().map(|(k, b)| (k.as_str(), b)).collect();
+            all.sort_by(|a, b| compare(*a, *b, &query, false));
+            let all: Vec<&str> = all.iter().map(|(key, _)| *key).collect();
+            let first = page_of(&stage, false, &query);
+            assert_eq!((first.matching, first.pages), (20_000, 200));
+            assert_eq!(names(&first), all[..100]);
+            let last = BatchQuery { page: 200, ..query };
+            assert_eq!(names(&page_of(&stage, false, &last)), all[19_900..]);
+        }
+        assert!(contains("Batch_7", "") && contains("Batch_7", "ch_7"));
+        assert!(!contains("Batch_7", "batch_77"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! 50 bytes a record) and the differences to show.
 
 use milepost_core::base::digest::Digest;
+use milepost_core::expr::pointer::below;
 use milepost_core::expr::select::{PathStep, Select};
 use milepost_store::store::read;
 use serde::Serialize;
@@ -192,10 +193,10 @@ pub(crate) fn differing(
     match (old, new) {
         (Some(Value::Object(old)), Some(Value::Object(new))) => {
             for (key, value) in old {
-                differing(&push_key(pointer, key), Some(value), new.get(key), found);
+                differing(&below(pointer, key), Some(value), new.get(key), found);
             }
             for (key, value) in new.iter().filter(|(key, _)| !old.contains_key(*key)) {
-                differing(&push_key(pointer, key), None, Some(value), found);
+                differing(&below(pointer, key), None, Some(value), found);
             }
         }
         (Some(Value::Array(old)), Some(Value::Array(new))) if old.len() == new.len() => {
@@ -210,14 +211,4 @@ pub(crate) fn differing(
             new: new.cloned(),
         }),
     }
-}
-
-/// Returns a JSON pointer with one more step.
-pub(crate) fn push_key(pointer: &str, key: &str) -> String {
-    format!("{pointer}/{}", escaped(key))
-}
-
-/// Escapes a key for a JSON pointer (RFC 6901).
-fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }

@@ -1,28 +1,31 @@
 //! A workspace that is watched: its state is kept in memory and follows the journal, so that showing it costs what changed.
 
+mod known;
+mod running;
+
 use crate::ops::change::review::{ReviewOptions, review_list};
 use crate::ops::inspect::calls::cache::CallCache;
 use crate::ops::inspect::follow::{Follower, Position};
 use crate::ops::inspect::graph::{Graph, graph_of};
 use crate::ops::inspect::history::timeline::{Timeline, Window};
 use crate::ops::inspect::history::{History, Run};
-use crate::ops::inspect::status::{SeenRecords, Status, of_state, status};
+use crate::ops::inspect::status::{Status, of_state, status};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::open_project::{OpenProject, replay};
+use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::runner;
-use milepost_core::model::event::{Event, Record};
+use known::Known;
+use milepost_core::model::event::Record;
 use milepost_core::model::state::State;
-use milepost_core::plan::machine::apply;
 use milepost_store::store::clock::Stopwatch;
-use milepost_store::store::journal;
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The latest records that are kept, and the most that one answer to [`Live::changes`] has.
-const LATEST: usize = 40;
+pub use running::RunningBatch;
+
+/// The most running batches that are listed.
+const RUNNING: usize = 20;
 
 /// How long declarations and an up-to-date check count as present.
 const FRESH: Duration = Duration::from_secs(2);
@@ -64,17 +67,6 @@ struct Inner {
     failures: u32,
 }
 
-/// What the manifests and the journal say.
-struct Known {
-    state: State,
-    seen: SeenRecords,
-    /// The latest records with their numbers, oldest first.
-    latest: VecDeque<(u64, Record)>,
-    /// The number of the last record: records are counted since the workspace is watched.
-    written: u64,
-    follower: Follower,
-}
-
 struct Checked {
     status: Arc<Status>,
     review: Option<OpenReview>,
@@ -112,6 +104,10 @@ pub struct Overview {
     pub is_checked: bool,
     /// What waits for a review, as the last check found it; `None` if the project declares no review sheet.
     pub review: Option<OpenReview>,
+    /// The batches that the current run builds now: the first 20, by the time of their start.
+    pub running: Vec<RunningBatch>,
+    /// The number of running batches that `running` leaves out.
+    pub more_running: u64,
     /// The latest records of the journal, oldest first.
     pub latest: Vec<Record>,
     /// Identifies this state for [`Live::changes`].
@@ -202,27 +198,39 @@ impl Live {
     /// # Errors
     /// When the declarations are wrong, or the workspace cannot be read.
     pub fn overview(&self) -> Result<Overview, OpsError> {
-        let mut inner = self.inner();
-        inner.refresh(&self.0.request)?;
+        let mut inner = self.refreshed()?;
+        let mut spending = None;
+        if !inner.is_checked() {
+            let opened = Arc::clone(&inner.opened);
+            drop(inner);
+            // This may read all calls. Other pages do not wait for it.
+            spending = self.0.calls.spending(&opened)?;
+            inner = self.refreshed()?;
+        }
         let opened = Arc::clone(&inner.opened);
-        let position = inner.known.follower.position();
         let runner = runner(&opened.workspace.layout);
-        let checked = inner
-            .checked
-            .as_ref()
-            .filter(|checked| checked.at == position);
+        let checked = inner.present_check();
         let is_checked = runner.is_none() && checked.is_some();
         let is_fresh =
             checked.is_some_and(|checked| checked.age.elapsed() < FRESH.max(checked.took * PAUSE));
         let status = match checked {
             Some(checked) if is_checked => Arc::clone(&checked.status),
-            _ => Arc::new(of_state(
-                &opened,
-                &inner.known.state,
-                &inner.known.seen,
-                runner.clone(),
-                self.0.calls.spending(&opened)?,
-            )),
+            _ => {
+                let known = &inner.known;
+                let runner = runner.clone();
+                Arc::new(of_state(
+                    &opened,
+                    &known.state,
+                    &known.seen,
+                    runner,
+                    spending,
+                ))
+            }
+        };
+        let running = if runner.is_some() {
+            inner.known.running.list()
+        } else {
+            Vec::new()
         };
         if runner.is_none() && !is_fresh {
             self.check(&mut inner);
@@ -232,6 +240,8 @@ impl Live {
             status,
             is_checked,
             review: inner.checked.as_ref().and_then(|checked| checked.review),
+            more_running: running.len().saturating_sub(RUNNING) as u64,
+            running: running.into_iter().take(RUNNING).collect(),
             latest: inner
                 .known
                 .latest
@@ -247,8 +257,7 @@ impl Live {
     /// # Errors
     /// When the workspace cannot be read.
     pub fn changes(&self, since: Option<&str>) -> Result<Changes, OpsError> {
-        let mut inner = self.inner();
-        inner.refresh(&self.0.request)?;
+        let inner = self.refreshed()?;
         let at = inner.at();
         let is_new = since.is_some_and(|since| since != at);
         let known = &inner.known;
@@ -259,7 +268,7 @@ impl Live {
         let new = known.latest.iter().filter(|(number, _)| *number > last);
         let records: Vec<Record> = new.map(|(_, record)| record.clone()).collect();
         Ok(Changes {
-            left_out: known.written - last - records.len() as u64,
+            left_out: (known.written - last).saturating_sub(records.len() as u64),
             records,
             running: runner(&inner.opened.workspace.layout).is_some(),
             is_new,
@@ -275,8 +284,7 @@ impl Live {
         &self,
         read: impl FnOnce(&Arc<OpenProject>, &State, bool) -> T,
     ) -> Result<T, OpsError> {
-        let mut inner = self.inner();
-        inner.refresh(&self.0.request)?;
+        let inner = self.refreshed()?;
         let is_running = runner(&inner.opened.workspace.layout).is_some();
         Ok(read(&inner.opened, &inner.known.state, is_running))
     }
@@ -293,11 +301,7 @@ impl Live {
     /// When the journal cannot be read.
     pub fn timeline(&self, window: Window, of_last_run: bool) -> Result<SeenTimeline, OpsError> {
         let request = &self.0.request;
-        let at = {
-            let mut inner = self.inner();
-            inner.refresh(request)?;
-            inner.at()
-        };
+        let at = { self.refreshed()?.at() };
         let mut followed = lock(&self.0.history);
         let known = followed
             .take()
@@ -368,6 +372,13 @@ impl Live {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         lock(&self.0.inner)
     }
+
+    /// Returns the state as it is now.
+    fn refreshed(&self) -> Result<MutexGuard<'_, Inner>, OpsError> {
+        let mut inner = self.inner();
+        inner.refresh(&self.0.request)?;
+        Ok(inner)
+    }
 }
 
 impl FollowedHistory {
@@ -417,11 +428,11 @@ impl Inner {
             self.opened = Arc::new(opened);
             self.opened_at = Stopwatch::start();
         }
-        if self.known.follow().is_ok() {
+        if self.known.follow() {
             return Ok(());
         }
         // The journal was replaced, or a record does not follow: the manifests tell. A run may write both meanwhile.
-        match Known::read(request, &self.opened, self.known.written + 1) {
+        match Known::read(request, &self.opened, self.known.written) {
             Ok(known) => {
                 self.known = known;
                 self.version += 1;
@@ -431,6 +442,19 @@ impl Inner {
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+
+    /// Returns the last check, if the journal is where it was then.
+    fn present_check(&self) -> Option<&Checked> {
+        let position = self.known.follower.position();
+        self.checked
+            .as_ref()
+            .filter(|checked| checked.at == position)
+    }
+
+    /// Returns true if the last check says what a run would do.
+    fn is_checked(&self) -> bool {
+        runner(&self.opened.workspace.layout).is_none() && self.present_check().is_some()
     }
 
     fn at(&self) -> String {
@@ -446,59 +470,4 @@ fn written_at(at: &str) -> Option<u64> {
     let mut parts = at.split('.');
     let (_, _, written) = (parts.next()?, parts.next()?, parts.next()?);
     written.parse().ok()
-}
-
-impl Known {
-    /// Reads what the manifests and the journal say. Records that are written later have numbers after `written`.
-    fn read(request: &Request, opened: &OpenProject, written: u64) -> Result<Self, OpsError> {
-        let layout = &opened.workspace.layout;
-        // Records that are written while this reads are applied again by `follow`, which may fail and read again.
-        let (records, tail) = journal::read_last_segment(layout)?;
-        let position = match tail.segment {
-            0 => Position::START,
-            segment => Position {
-                segment,
-                offset: tail.size,
-            },
-        };
-        let state = replay(layout, &records)?;
-        let mut seen = SeenRecords::default();
-        for record in &records {
-            seen.add(record);
-        }
-        Ok(Self {
-            state,
-            seen,
-            latest: journal::latest(layout, LATEST)?
-                .into_iter()
-                .map(|record| (written, record))
-                .collect(),
-            written,
-            follower: Follower::after(request, position)?,
-        })
-    }
-
-    /// Applies the records that were written since.
-    fn follow(&mut self) -> Result<(), OpsError> {
-        loop {
-            let records = self.follower.read()?;
-            if records.is_empty() {
-                return Ok(());
-            }
-            for (_, record) in records {
-                apply(&mut self.state, &record.run_id, &record.event)
-                    .map_err(crate::run::error::RunError::from)?;
-                self.seen.add(&record);
-                // Each batch has several such records; the last ones of the stages tell as much.
-                let is_minor = matches!(record.event, Event::ChildStarted(_) | Event::Barrier);
-                if !is_minor {
-                    if self.latest.len() == LATEST {
-                        self.latest.pop_front();
-                    }
-                    self.written += 1;
-                    self.latest.push_back((self.written, record));
-                }
-            }
-        }
-    }
 }

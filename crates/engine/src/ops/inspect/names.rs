@@ -6,6 +6,7 @@ use crate::ops::project::request::Request;
 use crate::ops::project::{declarations, find_project};
 use milepost_store::store::manifest;
 use milepost_store::store::workspace::Workspace;
+use std::collections::BTreeSet;
 
 /// The names that a project declares.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -70,4 +71,31 @@ pub fn batch_names(
         names.len() < most
     })?;
     Ok(names)
+}
+
+/// Returns the first recorded outputs whose paths begin with `start`, at most `most`. A deeper path is cut after its next folder.
+///
+/// # Errors
+/// When there is no project, its declarations are wrong, or a record cannot be read.
+pub fn output_names(request: &Request, start: &str, most: usize) -> Result<Vec<String>, OpsError> {
+    let project = find_project(&request.folder)?;
+    let (pipeline, _) = declarations(&project)?;
+    let workspace = Workspace::open(&workspace_of(request, &project), request.now())?;
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    for stage in &pipeline.stages {
+        manifest::outputs(&workspace.layout, &stage.name, &mut |path| {
+            let Some(rest) = path.strip_prefix(start) else {
+                return;
+            };
+            let folder = rest.find('/').map(|place| start.len() + place + 1);
+            let name = &path[..folder.unwrap_or(path.len())];
+            if !names.contains(name) {
+                names.insert(name.to_owned());
+            }
+            if names.len() > most {
+                names.pop_last();
+            }
+        })?;
+    }
+    Ok(names.into_iter().collect())
 }

@@ -1,6 +1,5 @@
 //! Everything that a report of a workspace shows, for people who do not have Milepost.
 
-use crate::ops::inspect::calls;
 use crate::ops::inspect::graph::{Graph, graph_of};
 use crate::ops::inspect::history::timeline::{Timeline, Window};
 use crate::ops::inspect::history::{History, Run};
@@ -16,6 +15,7 @@ use milepost_core::decl::PROJECT_FILE;
 use milepost_core::model::call::Spent;
 use milepost_core::model::event::{Event, Record};
 use milepost_core::plan::expand::batch_name;
+use milepost_store::store::calls;
 use milepost_store::store::checkpoint as stored;
 use milepost_store::store::files::digest_of;
 use milepost_store::store::journal::{self, JournalError};
@@ -50,6 +50,24 @@ pub struct CutList<T> {
     pub shown: Vec<T>,
     /// The number of further entries.
     pub left_out: u64,
+}
+
+impl<T> Default for CutList<T> {
+    fn default() -> Self {
+        Self::of(Vec::new())
+    }
+}
+
+impl<T> CutList<T> {
+    /// Cuts a list after the most entries that a report lists.
+    pub fn of(mut all: Vec<T>) -> Self {
+        let left_out = all.len().saturating_sub(LISTED) as u64;
+        all.truncate(LISTED);
+        Self {
+            shown: all,
+            left_out,
+        }
+    }
 }
 
 /// Everything that a report shows.
@@ -125,7 +143,7 @@ pub struct PersonalDecision {
     /// What happened, in one line.
     pub what: String,
     /// The reasons.
-    pub why: Vec<String>,
+    pub why: CutList<String>,
 }
 
 /// A checkpoint with its digests.
@@ -194,7 +212,7 @@ pub fn report(request: &Request) -> Result<WorkspaceReport, OpsError> {
     let timelines = timelines(&seen.history, opened.clock.now());
     let mut runs = seen.history.runs().to_vec();
     runs.reverse();
-    seen.decisions.reverse();
+    seen.decisions.shown.reverse();
     let failures = failures(&status, &mut seen.failed);
     let (checkpoints, inputs, files) = checkpoints(&opened);
     let mut declarations = declared(&opened);
@@ -203,14 +221,14 @@ pub fn report(request: &Request) -> Result<WorkspaceReport, OpsError> {
         written: request.now(),
         version: request.version.clone(),
         graph: graph_of(&opened, &status),
-        runs: cut(runs),
+        runs: CutList::of(runs),
         timelines,
         failures,
         costs: costs(&opened)?,
-        decisions: cut(seen.decisions),
+        decisions: seen.decisions,
         checkpoints,
-        inputs: cut(inputs),
-        declarations: cut(declarations),
+        inputs: CutList::of(inputs),
+        declarations: CutList::of(declarations),
         journal: seen.journal,
         status,
     })
@@ -267,7 +285,8 @@ pub fn save(request: &Request, report: &str, path: &Path) -> Result<SavedReport,
 #[derive(Default)]
 struct Seen {
     history: History,
-    decisions: Vec<PersonalDecision>,
+    /// The last decisions, the last one at the end.
+    decisions: CutList<PersonalDecision>,
     /// Failed batches that were not built since, by stage and batch.
     failed: BTreeMap<(String, String), FailedRecord>,
     journal: JournalFacts,
@@ -288,7 +307,7 @@ impl Seen {
             kind: kind.to_owned(),
             who: who.cloned(),
             what: record.summary.clone(),
-            why,
+            why: CutList::of(why),
         };
         match &record.event {
             Event::BatchFailed {
@@ -318,28 +337,29 @@ impl Seen {
                 self.failed.remove(&(stage.clone(), built.key.clone()));
             }
             Event::Accepted { pin, .. } | Event::ChangeAccepted { pin, .. } => {
-                self.decisions
-                    .push(decision("accepted", Some(&pin.who), vec![pin.why.clone()]));
+                self.decide(decision("accepted", Some(&pin.who), vec![pin.why.clone()]));
             }
             Event::Approved { pin, .. } => {
-                self.decisions
-                    .push(decision("approved", Some(&pin.who), vec![pin.why.clone()]));
+                self.decide(decision("approved", Some(&pin.who), vec![pin.why.clone()]));
             }
-            Event::CorrectionsImported { corrections, .. } => {
-                self.decisions
-                    .push(decision("corrected", None, corrections.clone()));
+            Event::CorrectionsImported {
+                corrections, added, ..
+            } => {
+                let mut imported = decision("corrected", None, corrections.clone());
+                imported.why.left_out += added.saturating_sub(corrections.len() as u64);
+                self.decide(imported);
             }
             _ => {}
         }
     }
-}
 
-fn cut<T>(mut all: Vec<T>) -> CutList<T> {
-    let left_out = all.len().saturating_sub(LISTED) as u64;
-    all.truncate(LISTED);
-    CutList {
-        shown: all,
-        left_out,
+    /// Keeps a decision in the place of the first one, if there are too many.
+    fn decide(&mut self, decision: PersonalDecision) {
+        if self.decisions.shown.len() == LISTED {
+            self.decisions.shown.remove(0);
+            self.decisions.left_out += 1;
+        }
+        self.decisions.shown.push(decision);
     }
 }
 
@@ -405,7 +425,10 @@ fn failures(
 /// Returns the cost of each agent and model on each day, the last day first.
 fn costs(opened: &OpenProject) -> Result<CutList<CostLine>, OpsError> {
     let mut lines: BTreeMap<(String, String, Option<String>), Spent> = BTreeMap::new();
-    for call in calls::calls(opened, None, None)? {
+    let folder = opened.workspace.layout.calls();
+    let read = calls::read_without_text(&folder);
+    let (calls, _) = read.map_err(OpsError::unreadable(&folder.display()))?;
+    for call in calls {
         let served = call.heard.as_ref().and_then(|heard| heard.served.clone());
         let asked = (!call.sent.model.is_empty()).then(|| call.sent.model.clone());
         let day = call.when.strftime("%F").to_string();
@@ -421,7 +444,7 @@ fn costs(opened: &OpenProject) -> Result<CutList<CostLine>, OpsError> {
             model,
             spent,
         });
-    Ok(cut(lines.collect()))
+    Ok(CutList::of(lines.collect()))
 }
 
 /// Returns the checkpoints, the inputs that they list, and the files of the project that the outputs were made by.

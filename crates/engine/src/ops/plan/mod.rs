@@ -34,15 +34,19 @@ const LOOKS: usize = 20;
 /// # Errors
 /// When there is no project, its declarations are wrong, or the workspace cannot be read.
 pub fn plan(request: &Request, options: &RunOptions) -> Result<Plan, OpsError> {
-    plan_of(&mut open(request)?, request, options, false)
+    plan_of(&mut open(request)?, request, options, 0)
 }
 
-/// Returns a plan as [`plan`] does, with what the first batches of each stage would start or ask first.
+/// Returns a plan as [`plan`] does, with what at most this many batches of each stage would start or ask first.
 ///
 /// # Errors
 /// As [`plan`].
-pub fn plan_with_first_actions(request: &Request, options: &RunOptions) -> Result<Plan, OpsError> {
-    plan_of(&mut open(request)?, request, options, true)
+pub fn plan_with_first_actions(
+    request: &Request,
+    options: &RunOptions,
+    most: usize,
+) -> Result<Plan, OpsError> {
+    plan_of(&mut open(request)?, request, options, most)
 }
 
 /// Plans an open project.
@@ -50,7 +54,7 @@ pub(super) fn plan_of(
     opened: &mut OpenProject,
     request: &Request,
     options: &RunOptions,
-    with_first: bool,
+    first: usize,
 ) -> Result<Plan, OpsError> {
     let selection = selection(opened, options)?;
     if options.covers_everything()
@@ -65,7 +69,7 @@ pub(super) fn plan_of(
         let estimator =
             CostEstimator::new(opened.context(), &opened.project, &agents, options.fresh);
         let simulation = Simulation::new(opened, known, &selection, Some(estimator));
-        simulation.plan_with_estimates(with_first)
+        simulation.plan_with_estimates(first)
     };
     let mut stages = look(&known);
     // Files that a concurrent run writes look modified to a state that was read before.

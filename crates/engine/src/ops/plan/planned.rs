@@ -101,6 +101,9 @@ pub struct StagePlan {
     /// What the first batches in `will` would start or ask first, if requested (`plan --verbose`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub first: Vec<FirstAction>,
+    /// The number of batches in `will` that `first` is about: some start and ask nothing.
+    #[serde(skip)]
+    pub looked_at: usize,
     /// What the stage waits for from external agents; its batches are counted in `left`.
     pub awaits: Option<Awaits>,
 }

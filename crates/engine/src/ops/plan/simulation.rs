@@ -29,12 +29,9 @@ pub(crate) struct Simulation<'a> {
     estimator: Option<CostEstimator<'a>>,
     /// True if the plan estimates what agents would be asked.
     estimates: bool,
-    /// True if the plan shows what batches would start or ask first.
-    with_first: bool,
+    /// The most batches of a stage that show what they would start or ask first.
+    first: usize,
 }
-
-/// The batches of a stage whose first action is shown.
-const FIRST: usize = 20;
 
 impl<'a> Simulation<'a> {
     /// Starts before the first stage.
@@ -51,7 +48,7 @@ impl<'a> Simulation<'a> {
             planned: PlannedState::new(&opened.pipeline, selection, known),
             estimator,
             estimates: false,
-            with_first: false,
+            first: 0,
         }
     }
 
@@ -62,9 +59,9 @@ impl<'a> Simulation<'a> {
     }
 
     /// Plans all stages, and estimates what agents would be asked.
-    pub(crate) fn plan_with_estimates(mut self, with_first: bool) -> Vec<StagePlan> {
+    pub(crate) fn plan_with_estimates(mut self, first: usize) -> Vec<StagePlan> {
         self.estimates = true;
-        self.with_first = with_first;
+        self.first = first;
         self.plan()
     }
 
@@ -291,8 +288,9 @@ impl<'a> Simulation<'a> {
             }
             Err(why) => line.problem = Some(why),
         }
-        if self.with_first {
-            let first = will.iter().take(FIRST);
+        if self.first > 0 {
+            line.looked_at = will.len().min(self.first);
+            let first = will.iter().take(self.first);
             // An agent that is unavailable is the problem above.
             let first = first.filter_map(|batch| estimator.first(stage, batch).ok().flatten());
             line.first = first.collect();

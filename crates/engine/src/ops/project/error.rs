@@ -49,6 +49,9 @@ pub enum OpsError {
     /// Stages cannot be approved: one reason a line.
     #[error("nothing was approved:\n  {}", .0.join("\n  "))]
     NotApproved(Vec<String>),
+    /// What a person was shown has changed since.
+    #[error("nothing was {0}: it has changed since it was shown")]
+    NotAsShown(&'static str),
     /// Cells of a workbook cannot be imported: one reason a line.
     #[error("nothing was imported:\n  {}", .0.join("\n  "))]
     NotImported(Vec<String>),
@@ -93,6 +96,7 @@ impl OpsError {
             Self::Declarations(_) => "declaration",
             Self::NotAccepted(_) | Self::NotStored(_) => "not_accepted",
             Self::NotApproved(_) => "not_approved",
+            Self::NotAsShown(_) => "changed",
             Self::NotImported(_) => "not_imported",
             Self::Lock(_) => "in_use",
             Self::Journal(_) => "journal",
@@ -130,6 +134,7 @@ impl OpsError {
             }
             Self::NotAccepted(_)
             | Self::NotApproved(_)
+            | Self::NotAsShown(_)
             | Self::NotImported(_)
             | Self::NotStored(_)
             | Self::Run(_)

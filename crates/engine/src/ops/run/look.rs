@@ -13,10 +13,12 @@ use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::decl::STAGES;
 use milepost_core::model::stage::{PathTemplate, Stage};
 use milepost_core::plan::lineage;
+use milepost_store::store::journal::Cursor;
 use milepost_store::store::layout::Layout;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+pub use milepost_store::store::journal::Position;
 pub use milepost_store::store::layout::{MANIFESTS, OWN};
 
 /// The two folders that a run depends on.
@@ -50,6 +52,12 @@ pub fn grounds(request: &Request) -> Result<Grounds, OpsError> {
     Ok(Grounds { project, workspace })
 }
 
+/// Returns the end of the journal of the workspace; `None` if it cannot be read.
+pub fn journal_end(grounds: &Grounds) -> Option<Position> {
+    let cursor = Cursor::at_end(&Layout::new(&grounds.workspace));
+    cursor.ok().map(|cursor| cursor.position())
+}
+
 /// Plans a run, unless another process runs in the workspace. Nothing is written.
 ///
 /// # Errors
@@ -65,7 +73,7 @@ pub fn look(request: &Request, grounds: &Grounds, options: &RunOptions) -> Resul
     }
     let mut opened = open(request)?;
     let sources = sources(&opened);
-    let plan = plan_of(&mut opened, request, options, false)?;
+    let plan = plan_of(&mut opened, request, options, 0)?;
     Ok(Look::Plan(Box::new(plan), sources))
 }
 

@@ -1,14 +1,15 @@
 //! The answers that a batch was built from: their calls with prompt and answer, or the rule that gave them.
 
+use super::calls::calls_of;
 use super::station::{StationKind, TracedAnswer, TracedRule};
 use super::tracer::{BatchRef, Tracer};
-use crate::ops::inspect::calls::{Exchange, exchanges_with};
+use crate::ops::inspect::calls::{Exchange, calls, exchanges_with};
 use crate::ops::project::error::OpsError;
 use milepost_core::model::agent::{Agent, Provider};
+use milepost_core::model::batched::CallId;
 use milepost_core::model::fingerprint::FactKind;
 use milepost_core::model::pipeline::Asset;
 use milepost_core::model::stage::Stage;
-use milepost_store::store::calls::CallRecord;
 use serde_json::Value;
 
 /// The most answers of a batch that are shown.
@@ -61,19 +62,23 @@ impl<'a> Tracer<'a> {
             return Ok(());
         }
         let folder = self.opened.workspace.layout.calls();
-        let known = self.calls.read(self.opened)?;
+        let mut known = calls_of(self.opened, batch.record)?;
         let (mut found, mut others) = (Vec::new(), Vec::new());
         for from in &batch.record.answers {
             let (run, call) = (from.run.clone(), from.call);
-            match known.calls.get(&(run.clone(), call)) {
-                Some(record) => found.push(record.clone()),
+            let id = CallId {
+                run: run.clone(),
+                number: call,
+            };
+            match known.remove(&id) {
+                Some(record) => found.push(record),
                 None if folder.join(format!("{run}.jsonl")).exists() => {
                     others.push(TracedAnswer::Removed { run, call });
                 }
                 None => others.push(TracedAnswer::Elsewhere { run, call }),
             }
         }
-        let exchanges = exchanges_with(self.opened, found, &known.refused);
+        let exchanges = exchanges_with(self.opened, found, self.violations.read(self.opened));
         let mut answers: Vec<TracedAnswer> = exchanges
             .into_iter()
             .map(|exchange| of_call(exchange, element))
@@ -97,12 +102,9 @@ impl<'a> Tracer<'a> {
         element: AskedElement<'_>,
         to: usize,
     ) -> Result<(), OpsError> {
-        let known = self.calls.read(self.opened)?;
-        let is_its = |call: &&CallRecord| {
-            call.sent.stage == batch.stage && call.sent.batch == batch.record.key
-        };
-        let calls: Vec<CallRecord> = known.calls.values().filter(is_its).cloned().collect();
-        let exchanges = exchanges_with(self.opened, calls, &known.refused).into_iter();
+        let calls = calls(self.opened, Some(batch.stage), Some(&batch.record.key))?;
+        let violations = self.violations.read(self.opened);
+        let exchanges = exchanges_with(self.opened, calls, violations).into_iter();
         let answers = exchanges.map(|exchange| of_call(exchange, Some(element)));
         let mut answers: Vec<TracedAnswer> = answers.collect();
         if answers.iter().any(names_it) {

@@ -1,40 +1,38 @@
-//! The recorded calls of the workspace, read once for a way.
+//! The recorded calls that a way needs. Those of a workspace may have answers of gigabytes, so no others are read.
 
-use crate::ops::inspect::calls::{Refused, calls, refused};
+use crate::ops::inspect::calls::{Refused, refused};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
+use milepost_core::model::batched::CallId;
+use milepost_core::model::record::BatchRecord;
 use milepost_store::store::calls::CallRecord;
+use milepost_store::store::named_calls::read_calls;
 use std::collections::BTreeMap;
 
-/// All calls of the workspace, read once.
+/// The violations in answers, read once for a way.
 #[derive(Default)]
-pub(super) struct CallRecords(Option<ReadCalls>);
+pub(super) struct Violations(Option<Refused>);
 
-pub(super) struct ReadCalls {
-    /// The calls by run and number.
-    pub(super) calls: BTreeMap<(String, u64), CallRecord>,
-    /// The violations in their answers.
-    pub(super) refused: Refused,
+impl Violations {
+    /// Returns the violations in the answers of all calls.
+    pub(super) fn read(&mut self, opened: &OpenProject) -> &Refused {
+        self.0
+            .get_or_insert_with(|| refused(&opened.workspace.layout))
+    }
 }
 
-impl CallRecords {
-    /// Returns the calls.
-    ///
-    /// # Errors
-    /// When the records cannot be read.
-    pub(super) fn read(&mut self, opened: &OpenProject) -> Result<&ReadCalls, OpsError> {
-        if self.0.is_none() {
-            let all = calls(opened, None, None)?.into_iter();
-            self.0 = Some(ReadCalls {
-                calls: all
-                    .map(|call| ((call.run.clone(), call.number), call))
-                    .collect(),
-                refused: refused(&opened.workspace.layout),
-            });
-        }
-        // It was set above.
-        self.0
-            .as_ref()
-            .ok_or_else(|| OpsError::World("the calls cannot be read".to_owned()))
-    }
+/// Returns the calls that a batch was built from, as far as they are recorded here.
+///
+/// # Errors
+/// When the records cannot be read.
+pub(super) fn calls_of(
+    opened: &OpenProject,
+    record: &BatchRecord,
+) -> Result<BTreeMap<CallId, CallRecord>, OpsError> {
+    let ids = record.answers.iter().map(|from| CallId {
+        run: from.run.clone(),
+        number: from.call,
+    });
+    let folder = opened.workspace.layout.calls();
+    read_calls(&folder, &ids.collect()).map_err(OpsError::unreadable(&folder.display()))
 }

@@ -336,7 +336,7 @@ fn source_of(
     file: &FilePath,
     element: &Element,
 ) -> io::Result<Option<TracedSource>> {
-    let Some(haystack) = haystack(&tracer.opened.files, file)? else {
+    let Some(haystack) = tracer.input(file)? else {
         tracer.gap(Gap::Missing {
             file: file.to_string(),
         });

@@ -19,6 +19,7 @@ pub use station::{
     TracedCell, TracedCorrection, TracedFile, TracedImport, TracedRecord, TracedRule, TracedSource,
 };
 
+use crate::ops::inspect::file::check_shown;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::request::Request;
@@ -30,14 +31,18 @@ use elements::{Element, Held};
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, stem};
 use milepost_core::expr::place::excerpt;
+use milepost_core::expr::pointer::{below, steps};
 use milepost_core::expr::scope::Format;
 use milepost_core::expr::select::PathStep;
 use milepost_core::model::stage::{Each, EachSource};
 use milepost_core::model::state::Phase;
-use records::{FoundRecord, field_of, haystack, key_of, tokens, value_at};
+use records::{FoundRecord, field_of, haystack, key_of, value_at};
 use search::line_of;
 use serde_json::Value;
 use tracer::{BatchRef, Tracer};
+
+/// The most outputs with the same name that an error lists.
+const NAMED: usize = 10;
 
 /// What to trace.
 #[derive(Debug, Clone, Default)]
@@ -52,17 +57,21 @@ pub struct TraceOptions {
     pub element: Option<String>,
     /// The field of the element.
     pub field: Option<String>,
+    /// True if only files that a page shows are traced, as for a request that is confined.
+    pub confined: bool,
 }
 
 /// Follows a value back to the inputs. Nothing is written.
 ///
 /// # Errors
-/// When there is no project, its declarations are wrong, the workspace cannot be read, or there is no such value.
+/// When there is no project, its declarations are wrong, the workspace cannot be read, there is no such value, or its file is not
+/// shown to this client.
 pub fn trace(request: &Request, options: &TraceOptions) -> Result<Trace, OpsError> {
     let opened = open(request)?;
     let present = Snapshot::read(&opened.workspace.layout)?;
     let makers = Makers::of(&present.state);
-    let mut tracer = Tracer::new(&opened, &present.state, &makers);
+    let confined = request.confined || options.confined;
+    let mut tracer = Tracer::new(&opened, &present.state, &makers, confined);
     let mut question = TraceQuestion {
         what: options.what.clone(),
         field: options.field.clone(),
@@ -86,18 +95,19 @@ pub fn trace(request: &Request, options: &TraceOptions) -> Result<Trace, OpsErro
     let place = options.cell.as_ref().map(|_| "--cell");
     let place = place.or(options.pointer.as_ref().map(|_| "--pointer"));
     let place = place.or(options.element.as_ref().map(|_| "--element"));
-    match (file, place) {
-        (Some(file), _) => {
+    let file = match (file, place) {
+        (None, Some(option)) => Some(only_output(&makers, &options.what, option)?),
+        (file, _) => file,
+    };
+    match file {
+        Some(file) => {
+            if confined {
+                check_shown(&opened, &present.state, &file)?;
+            }
             question.file = Some(file.to_string());
             tracer.of_file(&file, options, &mut question)?;
         }
-        (None, Some(option)) => {
-            return Err(OpsError::Usage(format!(
-                "`{}` is no file of the workspace: `{option}` needs one",
-                options.what
-            )));
-        }
-        (None, None) => tracer.of_key(&options.what, &mut question)?,
+        None => tracer.of_key(&options.what, &mut question)?,
     }
     tracer.finish()?;
     let texts = [&mut question.key, &mut question.field];
@@ -109,6 +119,33 @@ pub fn trace(request: &Request, options: &TraceOptions) -> Result<Trace, OpsErro
         stations: tracer.stations,
         gaps: tracer.gaps,
     })
+}
+
+/// Returns the only recorded output with a file name, for an option that needs a file.
+fn only_output(makers: &Makers<'_>, name: &str, option: &str) -> Result<FilePath, OpsError> {
+    let found = makers.named(name);
+    if let [path] = found[..]
+        && let Ok(file) = path.parse()
+    {
+        return Ok(file);
+    }
+    let found: Vec<String> = found.iter().map(|path| format!("`{path}`")).collect();
+    let several = match found.len() {
+        0 => String::new(),
+        _ => format!(". Outputs with this name: {}", some_of(&found)),
+    };
+    Err(OpsError::Usage(format!(
+        "`{name}` is no file of the workspace: `{option}` needs one{several}"
+    )))
+}
+
+/// Returns the first of several texts, and how many follow.
+fn some_of(texts: &[String]) -> String {
+    let shown = texts.iter().take(NAMED).cloned().collect::<Vec<_>>();
+    match texts.len().saturating_sub(NAMED) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 /// Returns true if a text is short enough for the path of a file.
@@ -260,7 +297,7 @@ impl<'a> Tracer<'a> {
         pointer: &str,
         question: &mut TraceQuestion,
     ) -> Result<(), OpsError> {
-        let all = tokens(pointer).ok_or_else(|| {
+        let all = steps(pointer).ok_or_else(|| {
             OpsError::Usage(format!(
                 "`{pointer}` is no JSON pointer: write one such as `/elements/12`"
             ))
@@ -316,11 +353,9 @@ impl<'a> Tracer<'a> {
             self.add_modifications(file, place);
             return self.follow_maker(file, place);
         };
-        let pointer_of = |tokens: &[String]| -> String {
-            let escaped = tokens
-                .iter()
-                .map(|it| it.replace('~', "~0").replace('/', "~1"));
-            escaped.map(|token| format!("/{token}")).collect()
+        let pointer_of = |names: &[String]| {
+            let names = names.iter();
+            names.fold(String::new(), |to, name| below(&to, name))
         };
         record.pointer = Some(pointer_of(to_record));
         if !to_field.is_empty() {

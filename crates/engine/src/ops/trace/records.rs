@@ -3,9 +3,10 @@
 use super::key_paths::RecordPath;
 use super::search::{Haystack, Spellings, line_around, line_of};
 use super::station::TracedRecord;
-use crate::ops::inspect::elements::{FieldChange, push_key};
+use crate::ops::inspect::elements::FieldChange;
 use milepost_core::base::path::FilePath;
 use milepost_core::expr::json::{self, Json, TakeError};
+use milepost_core::expr::pointer::{self, below};
 use milepost_core::expr::scope::{self, Format};
 use milepost_core::expr::select::{PathStep, ReadError, Select, SelectError};
 use milepost_store::store::files::Files;
@@ -187,7 +188,7 @@ fn records<'v>(
         found.push((pointer, value));
         return;
     };
-    let below = |name: &str| push_key(&pointer, name);
+    let below = |name: &str| pointer::below(&pointer, name);
     match (step, value) {
         (PathStep::Field(name), Value::Object(fields)) => {
             if let Some(inner) = fields.get(name) {
@@ -248,8 +249,8 @@ fn pointer_of(steps: &[PathStep], index: u64) -> Option<String> {
         steps
             .iter()
             .fold(String::new(), |pointer, step| match step {
-                PathStep::Field(name) => push_key(&pointer, name),
-                PathStep::Each => push_key(&pointer, &index),
+                PathStep::Field(name) => below(&pointer, name),
+                PathStep::Each => below(&pointer, &index),
             })
     })
 }
@@ -309,19 +310,6 @@ fn enter_all<R: Read>(text: &mut Json<R>, tokens: &[String]) -> Result<bool, jso
         }
     }
     Ok(true)
-}
-
-/// Returns the tokens of a JSON pointer (RFC 6901); `None` if it does not begin with `/`.
-pub(super) fn tokens(pointer: &str) -> Option<Vec<String>> {
-    if pointer.is_empty() {
-        return Some(Vec::new());
-    }
-    let tokens = pointer.strip_prefix('/')?.split('/');
-    Some(
-        tokens
-            .map(|token| token.replace("~1", "/").replace("~0", "~"))
-            .collect(),
-    )
 }
 
 /// Returns the value of a field: a name, names with dots, or a JSON pointer.
@@ -423,7 +411,7 @@ mod tests {
         let size = text.len() as u64;
         let at = |pointer: &str| {
             let path = path.clone();
-            let tokens = tokens(pointer)?;
+            let tokens = milepost_core::expr::pointer::steps(pointer)?;
             let found = value_at(&Haystack { path, size }, &tokens).unwrap();
             found.map(|(value, offset)| (value.to_string(), offset))
         };

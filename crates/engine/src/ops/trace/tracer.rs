@@ -1,8 +1,11 @@
 //! Collects the stations of a way: checks each file, and notes batches, modifications and gaps.
 
-use super::calls::CallRecords;
+use super::calls::Violations;
 use super::key_paths::KeyPaths;
+use super::records::haystack;
+use super::search::Haystack;
 use super::station::{FileCheck, Gap, Station, StationKind, TracedBatch, TracedFile};
+use crate::ops::inspect::file::is_confined;
 use crate::ops::inspect::graph::as_set;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
@@ -20,6 +23,7 @@ use milepost_core::plan::world::World;
 use milepost_store::store::journal;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 
 /// The most batches whose times are searched by their names. For more, every record of a batch is read.
 const NAMED: usize = 32;
@@ -37,23 +41,31 @@ pub(super) struct Tracer<'a> {
     pub(super) state: &'a State,
     pub(super) makers: &'a Makers<'a>,
     pub(super) keys: KeyPaths<'a>,
-    pub(super) calls: CallRecords,
+    pub(super) violations: Violations,
     pub(super) stations: Vec<Station>,
     pub(super) gaps: Vec<Gap>,
+    /// True if a link to a file of Milepost's own is not followed.
+    confined: bool,
     /// The batches that have a station, and its place.
     batches: BTreeMap<(String, String), usize>,
 }
 
 impl<'a> Tracer<'a> {
-    pub(super) fn new(opened: &'a OpenProject, state: &'a State, makers: &'a Makers<'a>) -> Self {
+    pub(super) fn new(
+        opened: &'a OpenProject,
+        state: &'a State,
+        makers: &'a Makers<'a>,
+        confined: bool,
+    ) -> Self {
         Self {
             opened,
             state,
             makers,
             keys: KeyPaths::of(opened),
-            calls: CallRecords::default(),
+            violations: Violations::default(),
             stations: Vec::new(),
             gaps: Vec::new(),
+            confined,
             batches: BTreeMap::new(),
         }
     }
@@ -74,6 +86,17 @@ impl<'a> Tracer<'a> {
         if !self.gaps.contains(&gap) {
             self.gaps.push(gap);
         }
+    }
+
+    /// Returns an input to search; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// When it may not be read.
+    pub(super) fn input(&self, file: &FilePath) -> io::Result<Option<Haystack>> {
+        if self.confined {
+            is_confined(self.opened, file).map_err(io::Error::other)?;
+        }
+        haystack(&self.opened.files, file)
     }
 
     /// Returns the batch that wrote a file.

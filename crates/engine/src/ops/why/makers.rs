@@ -31,6 +31,15 @@ impl<'a> Makers<'a> {
         self.0.get(path).copied()
     }
 
+    /// Returns the recorded outputs with a file name, in order.
+    pub(crate) fn named(&self, name: &str) -> Vec<&'a str> {
+        let paths = self.0.keys().copied();
+        let has_name = |path: &&str| path.rsplit('/').next() == Some(name);
+        let mut named: Vec<&str> = paths.filter(has_name).collect();
+        named.sort_unstable();
+        named
+    }
+
     /// Returns the batch that built a file, such as `classify/batch_1`.
     pub(crate) fn name(&self, path: &str) -> Option<String> {
         self.get(path)

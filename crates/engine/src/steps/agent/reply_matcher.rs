@@ -2,6 +2,7 @@
 
 use milepost_agents::answer::json::{ExtractedJson, extract_json};
 use milepost_agents::request::Reply;
+use milepost_core::expr::pointer::below;
 use milepost_store::check::schema::Violation;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -218,7 +219,7 @@ fn entries<'a>(value: &'a Value, ids: &[&str]) -> Option<Vec<ReplyEntry<'a>>> {
             if object.keys().any(|key| ids.contains(&key.as_str())) {
                 let entry = |(id, value): (&String, &'a Value)| ReplyEntry {
                     id: Some(id.clone()),
-                    pointer: format!("/{}", escaped(id)),
+                    pointer: below("", id),
                     value,
                 };
                 return Some(object.iter().map(entry).collect());
@@ -227,7 +228,7 @@ fn entries<'a>(value: &'a Value, ids: &[&str]) -> Option<Vec<ReplyEntry<'a>>> {
                 .iter()
                 .filter_map(|(key, value)| Some((key, value.as_array()?)));
             match (lists.next(), lists.next()) {
-                (Some((key, list)), None) => Some(of_list(list, &format!("/{}", escaped(key)))),
+                (Some((key, list)), None) => Some(of_list(list, &below("", key))),
                 // The answer to the only question, without a list.
                 (None, _) if object.contains_key("id") => Some(vec![alone(&object["id"])]),
                 _ if ids.len() == 1 && object.contains_key("id") => {
@@ -238,11 +239,6 @@ fn entries<'a>(value: &'a Value, ids: &[&str]) -> Option<Vec<ReplyEntry<'a>>> {
         }
         _ => None,
     }
-}
-
-/// Escapes a key for a JSON pointer (RFC 6901).
-fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }
 
 fn text(value: &Value) -> Option<String> {

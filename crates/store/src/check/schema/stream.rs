@@ -11,6 +11,7 @@ use milepost_core::base::in_order::in_order;
 use milepost_core::base::texts::Texts;
 use milepost_core::expr::json::{self, Fault, Json, TakeError};
 use milepost_core::expr::place::excerpt;
+use milepost_core::expr::pointer::{self, below};
 use milepost_core::expr::select::{PathStep, Select};
 
 /// Keywords of the list that are true of it when they are true of its items, of its type or of its length.
@@ -104,8 +105,7 @@ impl Streamed {
         }
         let mut pointer = String::new();
         for key in &keys {
-            pointer.push('/');
-            pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+            pointer::push(&mut pointer, key);
         }
         Ok(Self {
             item: items.map(|items| resources.validator(&items)).transpose()?,
@@ -296,8 +296,7 @@ fn inner(
             .is_some()
             && found.is_none()
         {
-            let token = key.replace('~', "~0").replace('/', "~1");
-            found = Some((path, format!("{pointer}/properties/{token}")));
+            found = Some((path, below(&format!("{pointer}/properties"), key)));
         }
     }
     found.ok_or_else(|| format!("the schema has no `properties` with `{key}`"))

@@ -224,7 +224,7 @@ pub fn read_all(
     folder: &Path,
     wanted: &dyn Fn(&Sent) -> bool,
 ) -> std::io::Result<(BTreeMap<CallId, CallRecord>, Vec<UnreadableCall>)> {
-    read_files(files(folder)?, wanted, true)
+    read_files(files(folder)?, &|path| read::bytes(path), wanted, true)
 }
 
 /// The state of a file of calls, to see whether it changed: path, size and time of change.
@@ -248,25 +248,17 @@ pub fn stamps(folder: &Path) -> std::io::Result<Vec<CallFileStamp>> {
 /// # Errors
 /// Fails if a file cannot be read.
 pub fn read_without_text(folder: &Path) -> std::io::Result<(Vec<CallRecord>, Vec<UnreadableCall>)> {
-    let (all, unreadable) = read_files(files(folder)?, &|_| true, false)?;
+    let (all, unreadable) =
+        read_files(files(folder)?, &|path| read::bytes(path), &|_| true, false)?;
     let all = all.into_values();
     let calls = all.filter(|call| call.taken_over.is_none()).collect();
     Ok((calls, unreadable))
 }
 
-/// Returns the calls of a run, without what later runs recorded of them.
-///
-/// # Errors
-/// Fails if the file cannot be read.
-pub fn read_run(folder: &Path, run: &str) -> std::io::Result<Vec<CallRecord>> {
-    let mut paths = files(folder)?;
-    paths.retain(|path| path.file_stem().is_some_and(|stem| stem == run));
-    let (calls, _) = read_files(paths, &|_| true, true)?;
-    Ok(calls.into_values().collect())
-}
-
-fn read_files(
+/// Returns the selected calls in files, also those that continued as others, and the records that cannot be read. `load` reads a file.
+pub(super) fn read_files(
     paths: Vec<PathBuf>,
+    load: &dyn Fn(&Path) -> std::io::Result<Vec<u8>>,
     wanted: &dyn Fn(&Sent) -> bool,
     keeps_text: bool,
 ) -> std::io::Result<(BTreeMap<CallId, CallRecord>, Vec<UnreadableCall>)> {
@@ -287,7 +279,7 @@ fn read_files(
             run: run.clone(),
             number,
         };
-        let bytes = read::bytes(&path)?;
+        let bytes = load(&path)?;
         let at = |line| UnreadableCall {
             path: path.clone(),
             line,
@@ -415,13 +407,13 @@ pub fn by_stage(calls: &[CallRecord]) -> BTreeMap<String, Spent> {
 
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, reason = "tests read what was kept")]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use milepost_core::base::digest::Digest;
     use milepost_core::model::money::NanoUsd;
     use milepost_core::model::usage::Usage;
 
-    fn sent(reserved: u64) -> Sent {
+    pub(crate) fn sent(reserved: u64) -> Sent {
         Sent {
             stage: "ask".to_owned(),
             batch: "batch_1".to_owned(),
@@ -439,7 +431,7 @@ mod tests {
         }
     }
 
-    fn heard(cost: u64) -> Heard {
+    pub(crate) fn heard(cost: u64) -> Heard {
         Heard {
             outcome: "answered".to_owned(),
             message: None,

@@ -7,7 +7,7 @@ use milepost_core::base::digest::Digest;
 use std::path::{Path, PathBuf};
 
 /// Digits of a seal.
-const SEAL: usize = 64;
+pub(super) const SEAL: usize = 64;
 
 /// What a power failure leaves in place of bytes that were not flushed.
 const ZEROS: [u8; 8] = [0; 8];

@@ -97,11 +97,24 @@ impl Lease {
     }
 }
 
+/// The leases of a workspace, to read. This needs no lock: `lease.json` is replaced atomically, and its folder is complete before it.
+pub struct LeaseReader {
+    folder: PathBuf,
+}
+
 /// The leases of a workspace, and the lock on them.
 pub struct Leases {
     disk: Disk,
-    folder: PathBuf,
+    reader: LeaseReader,
     _lock: SharedLock,
+}
+
+impl std::ops::Deref for Leases {
+    type Target = LeaseReader;
+
+    fn deref(&self) -> &LeaseReader {
+        &self.reader
+    }
 }
 
 /// Leases that cannot be read or written.
@@ -131,9 +144,18 @@ impl Leases {
         let lock = SharedLock::wait_alone(&disk, &folder.join("lock"))?;
         Ok(Self {
             disk,
-            folder,
+            reader: LeaseReader { folder },
             _lock: lock,
         })
+    }
+}
+
+impl LeaseReader {
+    /// Returns the leases of a workspace.
+    pub fn of(layout: &Layout) -> Self {
+        Self {
+            folder: layout.leases(),
+        }
     }
 
     /// Returns the folder of a lease.
@@ -163,7 +185,9 @@ impl Leases {
         }
         Ok(all)
     }
+}
 
+impl Leases {
     /// Creates a lease with the named files for its client and the bytes of the request. After a crash the lease exists completely or
     /// not at all.
     ///
@@ -227,7 +251,11 @@ impl Leases {
 fn names(folder: &Path) -> Result<BTreeSet<String>, LeaseError> {
     let failed = |error: io::Error| DiskError::new("read the folder", folder, error);
     let mut names = BTreeSet::new();
-    for entry in std::fs::read_dir(folder).map_err(failed)? {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(names),
+        entries => entries.map_err(failed)?,
+    };
+    for entry in entries {
         let name = entry.map_err(failed)?.file_name();
         let name = name.to_str().unwrap_or_default();
         if ulid::Ulid::from_string(name).is_ok() {

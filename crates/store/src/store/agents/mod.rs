@@ -5,3 +5,4 @@ pub mod batches;
 pub mod calls;
 pub mod checksummed;
 pub mod leases;
+pub mod named_calls;

@@ -216,6 +216,23 @@ impl Cursor {
         }
         file.seek(SeekFrom::Start(offset)).map_err(fail)?;
         let mut lines = BufReader::with_capacity(1 << 16, file);
+        self.read_lines(&path, &mut lines, is_complete, left, found)
+    }
+
+    /// Reads the lines that follow the position in its segment.
+    fn read_lines(
+        &mut self,
+        path: &Path,
+        lines: &mut impl BufRead,
+        is_complete: bool,
+        left: &mut u64,
+        found: &mut Vec<(Position, Record)>,
+    ) -> Result<(), JournalError> {
+        let segment = self.position.segment;
+        let fail = |source| JournalError::Read {
+            path: path.to_owned(),
+            source,
+        };
         let mut line = Vec::new();
         while *left > 0 {
             line.clear();
@@ -225,11 +242,13 @@ impl Cursor {
             }
             let read = match line.strip_suffix(b"\n") {
                 Some(text) => record(text).map(|record| (Digest::of(text), record)),
+                // The rest may be written meanwhile, so the present end of the file proves nothing.
+                None if !is_complete => break,
                 None => Err(Unread::NoRecord("the line is cut off".to_owned())),
             };
             let (digest, record) = match read {
                 Ok(read) => read,
-                // It is being written, or waits for the next run, which cuts it off.
+                // A power failure left it, and the next run cuts it off.
                 Err(Unread::NoRecord(_))
                     if !is_complete
                         && (line.contains(&0) || lines.fill_buf().map_err(fail)?.is_empty()) =>
@@ -237,15 +256,15 @@ impl Cursor {
                     break;
                 }
                 Err(Unread::Newer(kind)) => {
-                    let place = self.place(&path);
+                    let place = self.place(path);
                     return Err(JournalError::Newer { place, kind });
                 }
-                Err(Unread::NoRecord(problem)) => return Err(self.broken(&path, problem)),
+                Err(Unread::NoRecord(problem)) => return Err(self.broken(path, problem)),
             };
             let is_first = self.position.offset == 0;
             let number = if is_first { 1 } else { 2 };
             if let Some(problem) = misfit(&record, segment, number, self.last.as_ref()) {
-                return Err(self.broken(&path, problem));
+                return Err(self.broken(path, problem));
             }
             self.position.offset += size;
             self.last = Some(digest);
@@ -301,6 +320,28 @@ fn chained_line(path: &Path, size: u64) -> std::io::Result<Option<Digest>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A file to which its writer appends a part after each end that was read.
+    struct Growing(std::vec::IntoIter<&'static [u8]>);
+
+    impl Read for Growing {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let part = self.0.next().unwrap_or_default();
+            buffer[..part.len()].copy_from_slice(part);
+            Ok(part.len())
+        }
+    }
+
+    #[test]
+    fn a_line_that_grows_while_it_is_read_waits() {
+        let parts: Vec<&[u8]> = vec![b"{\"half\": ", b"", b"true}\n"];
+        let mut lines = BufReader::new(Growing(parts.into_iter()));
+        let (mut cursor, mut left, mut found) = (Cursor::start(), AT_ONCE, Vec::new());
+        let path = Path::new("000001.jsonl");
+        let read = cursor.read_lines(path, &mut lines, false, &mut left, &mut found);
+        assert_eq!(read.map_err(|error| error.to_string()), Ok(()));
+        assert_eq!((cursor.position(), found), (Position::START, vec![]));
+    }
 
     #[test]
     fn a_position_is_read_as_it_is_written() {

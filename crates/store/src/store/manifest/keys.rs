@@ -13,13 +13,41 @@ pub fn keys(
     stage: &str,
     each: &mut dyn FnMut(&str) -> bool,
 ) -> Result<(), ManifestError> {
+    each_line(layout, stage, &mut |line| {
+        key(line).is_none_or(|key| each(&key))
+    })
+}
+
+/// Passes the path of each recorded output of a stage to `each`, in no order.
+///
+/// # Errors
+/// As [`keys`].
+pub fn outputs(
+    layout: &Layout,
+    stage: &str,
+    each: &mut dyn FnMut(&str),
+) -> Result<(), ManifestError> {
+    each_line(layout, stage, &mut |line| {
+        if let Some((digest, path)) = line.split_once("  ")
+            && digest.len() == 64
+        {
+            each(path);
+        }
+        true
+    })
+}
+
+/// Passes the lines of a stage's manifest to `each` until it returns false.
+fn each_line(
+    layout: &Layout,
+    stage: &str,
+    each: &mut dyn FnMut(&str) -> bool,
+) -> Result<(), ManifestError> {
     let folder = layout.at(&layout::manifest(stage));
     for page in list(&folder)? {
         let path = path(&folder, page.number);
         for (_, line) in text::lines(&path, &bytes(&path)?)? {
-            if let Some(key) = key(line)
-                && !each(&key)
-            {
+            if !each(line) {
                 return Ok(());
             }
         }

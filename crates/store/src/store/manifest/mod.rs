@@ -8,7 +8,7 @@ mod page;
 mod paging;
 mod text;
 
-pub use keys::keys;
+pub use keys::{keys, outputs};
 pub use text::{ManifestError, PAGE_LINES};
 
 use super::disk::Disk;

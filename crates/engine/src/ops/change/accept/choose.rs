@@ -15,6 +15,7 @@ use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::files::digest_of;
+use milepost_store::store::layout::Layout;
 use std::sync::Arc;
 
 pub(super) fn scan(
@@ -88,7 +89,9 @@ pub(super) fn choose(
     let outputs: Vec<Made> = record
         .outputs
         .iter()
-        .map(|made| at_present(recorder, made).map_err(|why| vec![format!("{name}: {why}")]))
+        .map(|made| {
+            at_present(recorder.ctx.layout, made).map_err(|why| vec![format!("{name}: {why}")])
+        })
         .collect::<Result<_, _>>()?;
     let (schemas, never) = (Schemas::default(), Arc::default());
     let failed = record.failed_keys();
@@ -116,8 +119,8 @@ fn altered(reason: &Reason) -> Option<&RelPath> {
     }
 }
 
-fn at_present(recorder: &Recorder<'_>, made: &Made) -> Result<Made, String> {
-    let found = digest_of(&recorder.ctx.layout.at(&made.path));
+pub(super) fn at_present(layout: &Layout, made: &Made) -> Result<Made, String> {
+    let found = digest_of(&layout.at(&made.path));
     let found = found.map_err(|error| format!("cannot read `{}`: {error}", made.path))?;
     let (digest, size) = found.ok_or_else(|| format!("{} is not there", made.path))?;
     Ok(Made {

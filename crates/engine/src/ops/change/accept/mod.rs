@@ -12,10 +12,13 @@ use crate::ops::project::lock::lock_and_read;
 use crate::ops::project::open::open;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
+use crate::ops::project::snapshot::Snapshot;
 use crate::run::record::recorder::Recorder;
 use crate::run::record::recover;
-use choose::{choose, scan};
+use choose::{at_present, choose, scan};
 use kinds::kinds;
+use milepost_core::base::digest::Digest;
+use milepost_core::model::record::Made;
 use milepost_core::plan::decide::RebuildPolicy;
 use milepost_core::plan::selection::Target;
 use record::{keep_content, record, rewrite_checkpoint};
@@ -76,6 +79,12 @@ pub fn accept(request: &Request, options: &AcceptOptions) -> Result<Accepted, Op
     if !refused.is_empty() {
         return Err(OpsError::NotAccepted(refused));
     }
+    let outputs = work.iter().flat_map(|(_, _, chosen)| chosen);
+    if let Some(expected) = options.expected
+        && digest(outputs.flat_map(|(_, outputs)| outputs)) != expected
+    {
+        return Err(OpsError::NotAsShown("accepted"));
+    }
     // The content is copied before the journal says that it is accepted.
     for (stage, _, chosen) in &work {
         for (key, outputs) in chosen.iter().filter(|_| options.changes.is_empty()) {
@@ -95,6 +104,31 @@ pub fn accept(request: &Request, options: &AcceptOptions) -> Result<Accepted, Op
     let _ = opened.cache.save(&opened.disk);
     drop(locked.lock);
     Ok(done)
+}
+
+/// Returns the digest of the present outputs of a batch; `None` if it has no record, or an output cannot be read. Nothing is written.
+///
+/// # Errors
+/// When there is no project, or the workspace cannot be read.
+pub fn shown(request: &Request, stage: &str, batch: &str) -> Result<Option<Digest>, OpsError> {
+    let opened = open(request)?;
+    let layout = &opened.workspace.layout;
+    let present = Snapshot::read(layout)?;
+    let known = present.state.stages.get(stage);
+    let record = known.and_then(|known| known.batches.get(batch)?.record.as_ref());
+    let Some(record) = record else {
+        return Ok(None);
+    };
+    let outputs = record.outputs.iter().map(|made| at_present(layout, made));
+    let outputs: Result<Vec<Made>, String> = outputs.collect();
+    Ok(outputs.ok().map(|outputs| digest(&outputs)))
+}
+
+/// Returns the digest of the paths and contents of outputs.
+fn digest<'a>(outputs: impl IntoIterator<Item = &'a Made>) -> Digest {
+    let outputs = outputs.into_iter();
+    let lines = outputs.map(|made| format!("{} {:?}\n", made.digest, made.path.as_str()));
+    Digest::of(lines.collect::<String>())
 }
 
 fn targets(opened: &OpenProject, options: &AcceptOptions) -> Result<Vec<Target>, OpsError> {

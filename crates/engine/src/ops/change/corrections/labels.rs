@@ -46,13 +46,18 @@ impl Labels {
         &self.first
     }
 
+    /// Returns the values that a label or value may mean.
+    pub(crate) fn values(&self, text: &str) -> impl Iterator<Item = &str> {
+        let values = self.values.get(&folded(text));
+        values.into_iter().flatten().map(String::as_str)
+    }
+
     /// Returns the value that a label or value means.
     ///
     /// # Errors
     /// When no value has this label, or several have it.
     pub(crate) fn value(&self, text: &str, field: &str) -> Result<String, String> {
-        let values = self.values.get(&folded(text));
-        let values: Vec<&str> = values.into_iter().flatten().map(String::as_str).collect();
+        let values: Vec<&str> = self.values(text).collect();
         match values.as_slice() {
             [one] => Ok((*one).to_owned()),
             [] => {

@@ -13,6 +13,7 @@ use crate::ops::project::lock::lock_and_read;
 use crate::ops::project::open_project::OpenProject;
 use crate::run::record::recorder::{Recorder, counted};
 use crate::run::record::recover;
+use milepost_core::base::digest::Digest;
 use milepost_core::model::event::{Event, EventType};
 use serde::Serialize;
 use std::fmt;
@@ -91,10 +92,11 @@ impl Origin<'_> {
 pub(crate) type Sorted = (Vec<Correction>, Vec<Correction>);
 
 /// Adds corrections to the table and records them, with the workspace locked. All are checked first; if one is refused, nothing is
-/// added. `find` returns the corrections, and what is wrong with them.
+/// added. `find` returns the corrections, and what is wrong with them. The record is written before the table: after a crash, no
+/// correction is without a record.
 ///
 /// # Errors
-/// When a correction is refused, another process has locked the workspace, or the disk fails.
+/// When a correction is refused, a person modifies the table meanwhile, another process has locked the workspace, or the disk fails.
 pub(crate) fn save(
     opened: &mut OpenProject,
     command: &str,
@@ -103,6 +105,9 @@ pub(crate) fn save(
     find: impl FnOnce(&Targets) -> (Vec<Correction>, Vec<String>),
 ) -> Result<Sorted, OpsError> {
     let locked = lock_and_read(opened, command)?;
+    let mut recorder = Recorder::new(opened.context(), locked.state, locked.journal, command);
+    // This takes a while, in which a person may save the table.
+    recover::recover(&mut recorder, Duration::from_secs(5))?;
     let table = Table::read(opened, destination)?;
     let targets = Targets {
         key: table.key()?,
@@ -110,14 +115,12 @@ pub(crate) fn save(
     };
     let (found, mut problems) = find(&targets);
     let (added, known) = table.sort(found, &mut problems);
-    table.check(&added, &mut problems)?;
+    table.check(&added, &mut problems);
     if !problems.is_empty() {
         return Err(OpsError::NotImported(problems));
     }
     if !added.is_empty() {
-        let mut recorder = Recorder::new(opened.context(), locked.state, locked.journal, command);
-        recover::recover(&mut recorder, Duration::from_secs(5))?;
-        let to = table.add(opened, &added)?;
+        let text = table.with_rows(&added)?;
         let (from, sheet) = (origin.name(), &destination.sheet.name);
         let into = table.path.to_string();
         let count = counted(added.len() as u64, "correction", "corrections");
@@ -126,7 +129,7 @@ pub(crate) fn save(
             file: from.to_owned(),
             into: into.clone(),
             from: table.digest(),
-            to,
+            to: Digest::of(&text),
             added: added.len() as u64,
             corrections: added
                 .iter()
@@ -134,9 +137,18 @@ pub(crate) fn save(
                 .map(ToString::to_string)
                 .collect(),
         };
+        table.check_unmodified(opened)?;
         recorder.record(EventType::Review, "milepost", event, summary, vec![into])?;
-        recorder.end_without_stages("imported", "imported")?;
         recorder.flush()?;
+        let written = table.write(opened, &text);
+        let status = if written.is_ok() {
+            "imported"
+        } else {
+            "refused"
+        };
+        recorder.end_without_stages(status, status)?;
+        recorder.flush()?;
+        written?;
     }
     drop(locked.lock);
     Ok((added, known))

@@ -6,12 +6,13 @@ use crate::ops::project::open_project::OpenProject;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::FilePath;
 use milepost_core::expr::scope::{append_rows, header, lines, parse};
-use milepost_core::model::stage::Input;
-use milepost_store::check::schema::Violation;
+use milepost_store::check::schema::{Schema, Violation};
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::read;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::io::ErrorKind;
+use std::sync::Arc;
 
 /// The columns beside those that name records.
 const COLUMNS: [&str; 4] = ["field", "value", "who", "why"];
@@ -30,10 +31,11 @@ impl TableCells<'_> {
 }
 
 /// The table of corrections.
-pub(crate) struct Table<'a> {
+pub(crate) struct Table {
     /// The path, as people know it.
     pub(crate) path: FilePath,
-    input: &'a Input,
+    /// The schema of a row.
+    schema: Option<Arc<Schema>>,
     /// The content; empty if there is no file.
     text: String,
     /// The columns, in the order of the declaration or the header.
@@ -46,17 +48,23 @@ struct Row {
     cells: Map<String, Value>,
 }
 
-impl<'a> Table<'a> {
+impl Table {
     /// Reads the table, which may not exist yet.
     ///
     /// # Errors
-    /// When the file cannot be read, or is not what is declared.
+    /// When the file cannot be read or is not what is declared, or the schema is wrong.
     pub(crate) fn read(
         opened: &OpenProject,
-        destination: &Destination<'a>,
+        destination: &Destination<'_>,
     ) -> Result<Self, OpsError> {
+        let wrong = |error: String| OpsError::World(error);
         let (input, path) = (destination.input, destination.path.clone());
         let reading = input.reading(&path);
+        let schema = input.schema.as_ref();
+        let schema = schema.map(|schema| Schemas::default().get(schema));
+        let schema = schema
+            .transpose()
+            .map_err(|error| wrong(error.to_string()))?;
         let declared = input.columns.as_ref();
         let declared = declared.map(|columns| columns.names().map(str::to_owned).collect());
         let place = opened
@@ -67,12 +75,13 @@ impl<'a> Table<'a> {
             return Ok(Self {
                 columns: declared.unwrap_or_default(),
                 path,
-                input,
+                schema,
                 text: String::new(),
                 rows: Vec::new(),
             });
         }
-        let wrong = |error: String| OpsError::World(error);
+        // Read first: if a person modifies the file before its rows are read, `check_unmodified` refuses it.
+        let text = read::text(&place).map_err(OpsError::unreadable(&path))?;
         let source = opened
             .files
             .source(&path)
@@ -96,10 +105,10 @@ impl<'a> Table<'a> {
                 _ => None,
             });
         Ok(Self {
-            text: read::text(&place).map_err(OpsError::unreadable(&path))?,
+            text,
             rows: rows.collect(),
             path,
-            input,
+            schema,
             columns,
         })
     }
@@ -129,7 +138,13 @@ impl<'a> Table<'a> {
         corrections: Vec<Correction>,
         problems: &mut Vec<String>,
     ) -> (Vec<Correction>, Vec<Correction>) {
+        let mut rows = HashMap::new();
+        self.each_row(&mut |line, (column, target), cells| {
+            let name = (column.to_owned(), target, cells.text("field"));
+            rows.entry(name).or_insert((line, cells.text("value")));
+        });
         let (mut added, mut known) = (Vec::<Correction>::new(), Vec::new());
+        let mut before = HashMap::new();
         for correction in corrections {
             let Correction {
                 cell,
@@ -139,22 +154,18 @@ impl<'a> Table<'a> {
                 value,
                 ..
             } = &correction;
-            let row = self
-                .rows
-                .iter()
-                .find(|row| row.text(column) == *target && row.text("field") == *field);
-            let before = added.iter().find(|other| {
-                other.column == *column && other.target == *target && other.field == *field
-            });
-            let (old, place) = match (row, before) {
-                (Some(row), _) => (row.text("value"), format!("{}:{}", self.path, row.line)),
-                (None, Some(before)) => (before.value.clone(), before.cell.clone()),
+            let name = (column.clone(), target.clone(), field.clone());
+            let row = rows.get(&name);
+            let (old, place) = match (row, before.get(&name)) {
+                (Some((line, old)), _) => (old, format!("{}:{line}", self.path)),
+                (None, Some((cell, old))) => (old, String::clone(cell)),
                 (None, None) => {
+                    before.insert(name, (cell.clone(), value.clone()));
                     added.push(correction);
                     continue;
                 }
             };
-            if !is_same(&old, value) {
+            if !is_same(old, value) {
                 problems.push(format!(
                     "{cell}: `{field}` of `{target}` is `{value}`, but {place} sets `{old}`: change or remove one of them"
                 ));
@@ -166,16 +177,9 @@ impl<'a> Table<'a> {
     }
 
     /// Checks rows by the schema of the table.
-    ///
-    /// # Errors
-    /// When the schema is wrong.
-    pub(crate) fn check(
-        &self,
-        added: &[Correction],
-        problems: &mut Vec<String>,
-    ) -> Result<(), OpsError> {
+    pub(crate) fn check(&self, added: &[Correction], problems: &mut Vec<String>) {
         for correction in added {
-            for violation in self.violations(&cells_of(correction))? {
+            for violation in self.violations(&cells_of(correction)) {
                 let column = violation.pointer.trim_start_matches('/');
                 let cell = if column == correction.column {
                     &correction.target_cell
@@ -191,27 +195,21 @@ impl<'a> Table<'a> {
                 });
             }
         }
-        Ok(())
     }
 
     /// Returns true if a row that names records by this column may correct the field.
-    ///
-    /// # Errors
-    /// When the schema is wrong.
-    pub(crate) fn takes(&self, field: &str, column: &str) -> Result<bool, OpsError> {
+    pub(crate) fn takes(&self, field: &str, column: &str) -> bool {
         let cells = [(column, "-"), ("field", field), ("who", "-"), ("why", "-")];
         let cells = cells.map(|(column, cell)| (column, cell.to_owned()));
-        let violations = self.violations(&BTreeMap::from(cells))?;
-        Ok(violations.iter().all(|found| found.pointer != "/field"))
+        let violations = self.violations(&BTreeMap::from(cells));
+        violations.iter().all(|found| found.pointer != "/field")
     }
 
     /// Returns what the schema of the table forbids in a row.
-    fn violations(&self, cells: &BTreeMap<&str, String>) -> Result<Vec<Violation>, OpsError> {
-        let Some(schema) = &self.input.schema else {
-            return Ok(Vec::new());
+    fn violations(&self, cells: &BTreeMap<&str, String>) -> Vec<Violation> {
+        let Some(schema) = &self.schema else {
+            return Vec::new();
         };
-        let schema = Schemas::default().get(schema);
-        let schema = schema.map_err(|error| OpsError::World(error.to_string()))?;
         let value = |column: &String| match cells.get(column.as_str()) {
             Some(cell) if !cell.is_empty() => Value::from(cell.as_str()),
             _ => Value::Null,
@@ -220,7 +218,7 @@ impl<'a> Table<'a> {
             .columns
             .iter()
             .map(|column| (column.clone(), value(column)));
-        Ok(schema.violations(&Value::Object(row.collect()), "", 5))
+        schema.violations(&Value::Object(row.collect()), "", 5)
     }
 
     /// Passes each row to `take`: its line, the column that names records with its value, and its cells by their columns.
@@ -272,30 +270,51 @@ impl<'a> Table<'a> {
         (!self.text.is_empty()).then(|| Digest::of(&self.text))
     }
 
-    /// Adds rows at the end of the file, and returns its digest.
+    /// Returns the content of the file with more rows at its end.
     ///
     /// # Errors
-    /// When the disk fails.
-    pub(crate) fn add(
-        &self,
-        opened: &OpenProject,
-        added: &[Correction],
-    ) -> Result<Digest, OpsError> {
+    /// When the file is no CSV file.
+    pub(crate) fn with_rows(&self, added: &[Correction]) -> Result<String, OpsError> {
         let columns: Vec<&str> = self.columns.iter().map(String::as_str).collect();
         let rows: Vec<BTreeMap<&str, String>> = added.iter().map(cells_of).collect();
-        let text = append_rows(&self.text, &columns, &rows);
-        let text = text.map_err(OpsError::unreadable(&self.path))?;
-        let place = opened
-            .files
-            .resolve(&self.path)
-            .map_err(OpsError::unreadable(&self.path))?;
+        append_rows(&self.text, &columns, &rows).map_err(OpsError::unreadable(&self.path))
+    }
+
+    /// Refuses a table that a person has modified since it was read.
+    ///
+    /// # Errors
+    /// When it was modified, or cannot be read.
+    pub(crate) fn check_unmodified(&self, opened: &OpenProject) -> Result<(), OpsError> {
+        let place = opened.files.resolve(&self.path);
+        let place = place.map_err(OpsError::unreadable(&self.path))?;
+        let text = match read::text(&place) {
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            text => text.map_err(OpsError::unreadable(&self.path))?,
+        };
+        if text != self.text {
+            return Err(OpsError::World(format!(
+                "{} was modified while corrections were added: nothing was added; try again",
+                self.path
+            )));
+        }
+        Ok(())
+    }
+
+    /// Replaces the content of the file.
+    ///
+    /// # Errors
+    /// When a person has modified the file since it was read, or the disk fails.
+    pub(crate) fn write(&self, opened: &OpenProject, text: &str) -> Result<(), OpsError> {
+        let place = opened.files.resolve(&self.path);
+        let place = place.map_err(OpsError::unreadable(&self.path))?;
         // A link stays one: its target is replaced.
         let place = std::fs::canonicalize(&place).unwrap_or(place);
         if let Some(folder) = place.parent() {
             opened.disk.create_dir_all(folder)?;
         }
+        self.check_unmodified(opened)?;
         opened.disk.write_atomic(&place, text.as_bytes())?;
-        Ok(Digest::of(&text))
+        Ok(())
     }
 }
 

@@ -69,7 +69,7 @@ pub fn correct(request: &Request, decision: &ReviewDecision) -> Result<Corrected
             "the sheet {sheet} has no item `{name}`: it may have been settled by a run; reload the list"
         )));
     };
-    let fields = ItemMaker::new(&review, &found).item(row)?.fields;
+    let fields = ItemMaker::new(&review, &found).item(row).fields;
     let who = request.person(decision.who.as_deref());
     let find = |targets: &Targets| corrections(decision, &review, sheet, &fields, &who, targets);
     let (added, known) = save(
@@ -129,6 +129,10 @@ fn corrections(
         let value = match decided {
             FieldDecision::Value(text) => value_of(labels, text.trim().to_owned(), &field.field),
             FieldDecision::Keep => match &field.now {
+                // A column shows labels, which several values may have.
+                Some(now) if sheet.review.fields[header].now().is_some() => {
+                    value_of(labels, now.value.clone(), &field.field)
+                }
                 Some(now) => Ok(now.value.clone()),
                 None if field.is_known => {
                     Err(format!("`{}` has no value to keep: enter one", field.field))

@@ -4,7 +4,6 @@ use super::data::{ItemName, LabelledValue, ReviewColumn, ReviewField, ReviewItem
 use super::rows::{FoundRows, ReviewRow};
 use super::source::Review;
 use crate::ops::change::corrections::Labels;
-use crate::ops::project::error::OpsError;
 use milepost_formats::xlsx::cell_text;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,10 +37,7 @@ impl<'a> ItemMaker<'a> {
     }
 
     /// Makes the item of a row.
-    ///
-    /// # Errors
-    /// When the schema of the table is wrong.
-    pub(super) fn item(&self, row: &ReviewRow) -> Result<ReviewItem, OpsError> {
+    pub(super) fn item(&self, row: &ReviewRow) -> ReviewItem {
         let sheet = self.review.destination.sheet;
         let columns = sheet.shown().into_iter().filter_map(|header| {
             let text = row.texts.get(header)?.clone();
@@ -52,17 +48,17 @@ impl<'a> ItemMaker<'a> {
             ItemName::Key(_) => &sheet.review.key,
             ItemName::SharedKey(_) => &sheet.review.shared_key,
         };
-        Ok(ReviewItem {
+        ReviewItem {
             place: row.place,
             name: row.name.clone(),
             named_by: named_by.clone().unwrap_or_default(),
             columns: columns.collect(),
-            fields: self.fields(row)?,
-        })
+            fields: self.fields(row),
+        }
     }
 
     /// Returns the fields of a row that its corrections may change.
-    fn fields(&self, row: &ReviewRow) -> Result<Vec<ReviewField>, OpsError> {
+    fn fields(&self, row: &ReviewRow) -> Vec<ReviewField> {
         let destination = &self.review.destination;
         let settled = &self.review.settled;
         let column = match &row.name {
@@ -70,12 +66,12 @@ impl<'a> ItemMaker<'a> {
             ItemName::SharedKey(_) => destination.shared_key.as_deref(),
         };
         let Some(column) = column else {
-            return Ok(Vec::new());
+            return Vec::new();
         };
         let mut fields = Vec::new();
         for (header, declared) in &destination.sheet.review.fields {
             let field = declared.field();
-            if !self.review.table.takes(field, column)? {
+            if !self.review.table.takes(field, column) {
                 continue;
             }
             let choices = self.choices.get(header.as_str());
@@ -94,7 +90,7 @@ impl<'a> ItemMaker<'a> {
                 correction: correction.and_then(|of| of.get(field)).cloned(),
             });
         }
-        Ok(fields)
+        fields
     }
 
     /// Returns the present value of a field: what its column shows, or the field of the row.
@@ -149,22 +145,23 @@ fn mentions(texts: &BTreeMap<String, String>, choice: &LabelledValue) -> usize {
     words.iter().filter(is_mentioned).count()
 }
 
-/// Returns the values of the labels that a column offers, in their order.
+/// Returns the values of the labels that a column offers, in their order. Of a label that several values have, it returns each.
 fn offered_choices(offered: &[String], labels: &Labels, field: &str) -> Vec<LabelledValue> {
-    let choices = offered
-        .iter()
-        .map(|label| match labels.value(label, field) {
-            Ok(value) => LabelledValue {
-                value,
-                label: label.clone(),
-            },
-            // Several values have this label, which only the value tells apart.
-            Err(_) => LabelledValue {
-                value: label.clone(),
-                label: label.clone(),
-            },
-        });
-    choices.collect()
+    let mut choices = Vec::new();
+    let mut known = BTreeSet::new();
+    for label in offered {
+        let values = match labels.value(label, field) {
+            Ok(value) => vec![value],
+            Err(_) => labels.values(label).map(str::to_owned).collect(),
+        };
+        for value in values {
+            if known.insert(value.clone()) {
+                let label = label.clone();
+                choices.push(LabelledValue { value, label });
+            }
+        }
+    }
+    choices
 }
 
 /// Returns a field of a row; dots lead into objects.

@@ -64,7 +64,7 @@ pub fn review_list(
         stage: sheet.stage.name.clone(),
         into: review.destination.path.to_string(),
         has_run: found.has_run,
-        items: items.collect::<Result<_, _>>()?,
+        items: items.collect(),
         total,
         open: unsettled,
         unapplied: if found.has_run {

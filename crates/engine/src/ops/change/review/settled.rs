@@ -16,7 +16,7 @@ pub(super) struct Settled {
 }
 
 impl Settled {
-    pub(super) fn of(table: &Table<'_>, sheet: &ReviewSheet<'_>) -> Result<Self, OpsError> {
+    pub(super) fn of(table: &Table, sheet: &ReviewSheet<'_>) -> Result<Self, OpsError> {
         let mut fields = BTreeSet::new();
         for field in sheet.review.fields.values() {
             fields.insert(field.field());

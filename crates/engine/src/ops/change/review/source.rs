@@ -10,7 +10,7 @@ use serde_json::Value;
 /// A review sheet, and the table of its corrections.
 pub(super) struct Review<'a> {
     pub(super) destination: Destination<'a>,
-    pub(super) table: Table<'a>,
+    pub(super) table: Table,
     pub(super) settled: Settled,
 }
 

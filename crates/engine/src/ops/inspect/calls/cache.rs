@@ -37,12 +37,12 @@ pub(crate) struct KnownCalls {
 }
 
 impl CallCache {
-    /// Returns the calls in a folder.
+    /// Returns the calls in a folder; while a run appends to it, as they were a short time ago.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub(crate) fn read(&self, folder: &Path) -> io::Result<Arc<KnownCalls>> {
-        self.read_since(folder, 0)
+    pub(crate) fn read(&self, folder: &Path, is_running: bool) -> io::Result<Arc<KnownCalls>> {
+        self.read_since(folder, if is_running { PAUSE } else { 0 })
     }
 
     /// Returns the spending of the workspace and its stages as it was a short time ago; `None` if no agent was called and no limit is

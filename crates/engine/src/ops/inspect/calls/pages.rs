@@ -4,8 +4,10 @@ use crate::ops::inspect::calls::{CallSummary, Exchange, Spending, exchanges, spe
 use crate::ops::inspect::live::Live;
 use crate::ops::project::error::OpsError;
 use jiff::Timestamp;
+use milepost_core::model::batched::CallId;
 use milepost_core::model::call::Spent;
-use milepost_store::store::calls::{CallRecord, read_run};
+use milepost_store::store::calls::CallRecord;
+use milepost_store::store::named_calls::read_calls;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,9 +75,10 @@ impl Live {
     /// # Errors
     /// When the declarations are wrong, or the workspace cannot be read.
     pub fn calls(&self, query: &CallQuery) -> Result<CallPage, OpsError> {
-        let opened = self.with_state(|opened, _, _| opened.clone())?;
+        let (opened, is_running) =
+            self.with_state(|opened, _, is_running| (opened.clone(), is_running))?;
         let folder = opened.workspace.layout.calls();
-        let known = self.call_cache().read(&folder);
+        let known = self.call_cache().read(&folder, is_running);
         let known = known.map_err(OpsError::unreadable(&folder.display()))?;
         let mut page = page_of(&known.calls, query);
         let stages = known.stages.values();
@@ -93,7 +96,7 @@ impl Live {
         let shown = folder.display();
         let known = self
             .call_cache()
-            .read(&folder)
+            .read(&folder, false)
             .map_err(OpsError::unreadable(&shown))?;
         let mut calls = known.calls.iter();
         let found = calls.find(|call| call.run == run && call.number == number);
@@ -102,12 +105,14 @@ impl Live {
                 "there is no call {number} of a run `{run}`"
             )));
         };
-        // The text of an answer that a later run received is only in its file.
-        let with_text = read_run(&folder, run)
-            .map_err(OpsError::unreadable(&shown))?
-            .into_iter();
-        let mut with_text = with_text.filter(|call| call.number == number && call.heard.is_some());
-        let call = with_text.next_back().unwrap_or_else(|| found.clone());
+        let id = CallId {
+            run: run.to_owned(),
+            number,
+        };
+        let with_text = read_calls(&folder, &BTreeSet::from([id]));
+        let with_text = with_text.map_err(OpsError::unreadable(&shown))?;
+        let call = with_text.into_values().next();
+        let call = call.unwrap_or_else(|| found.clone());
         let mut exchanges = exchanges(&opened, vec![call]);
         let missing = || OpsError::World(format!("the call {run}:{number} cannot be read"));
         exchanges.pop().ok_or_else(missing)

@@ -71,25 +71,51 @@ pub(super) fn access(
     path: &str,
 ) -> Result<KnownFile, OpsError> {
     let file = client_path(opened, path)?;
-    let made = recorded(state, &file);
+    let made = check_access(opened, state, &file)?;
+    Ok(KnownFile { file, made })
+}
+
+/// Returns the record of a file that may be shown.
+///
+/// # Errors
+/// When it is private or not of the pipeline.
+fn check_access(
+    opened: &OpenProject,
+    state: &State,
+    file: &FilePath,
+) -> Result<Option<KnownOutput>, OpsError> {
+    let made = recorded(state, file);
     let is_shown = if is_own(file.path.as_str()) {
         file.root == Root::Workspace && is_log_or_quarantine(file.path.as_str())
     } else {
-        made.is_some() || is_recorded(state, &file) || is_declared(opened, &file)
+        made.is_some() || is_recorded(state, file) || is_declared(opened, file)
     };
     if is_shown {
-        return Ok(KnownFile { file, made });
+        return Ok(made);
     }
     Err(OpsError::Outside(format!(
         "`{file}` is not shown: only inputs and outputs of stages, logs and quarantine are"
     )))
 }
 
+/// Checks that a file may be shown, by its path and by the links on the way.
+///
+/// # Errors
+/// When it is private, not of the pipeline, or a link to such a file.
+pub(crate) fn check_shown(
+    opened: &OpenProject,
+    state: &State,
+    file: &FilePath,
+) -> Result<(), OpsError> {
+    check_access(opened, state, file)?;
+    is_confined(opened, file).map(drop)
+}
+
 /// Returns the place of a file, if no link on the way leads to something that is not shown.
 ///
 /// # Errors
 /// When one does.
-pub(super) fn is_confined(opened: &OpenProject, file: &FilePath) -> Result<PathBuf, OpsError> {
+pub(crate) fn is_confined(opened: &OpenProject, file: &FilePath) -> Result<PathBuf, OpsError> {
     let outside = |error: &dyn std::fmt::Display| OpsError::Outside(error.to_string());
     let place = opened
         .files

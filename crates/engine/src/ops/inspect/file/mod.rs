@@ -7,6 +7,7 @@ mod set_aside;
 mod violations;
 
 pub use access::RecordedOutput;
+pub(crate) use access::{check_shown, is_confined};
 pub use content::{FileContent, FileKind, ShownText};
 pub use rows::{FileTable, TableRow};
 pub use set_aside::SetAsideFile;
@@ -14,7 +15,7 @@ pub use violations::{FileCheck, FileViolation};
 
 use crate::ops::inspect::live::Live;
 use crate::ops::project::error::OpsError;
-use access::{access, is_confined};
+use access::access;
 use content::name;
 use milepost_core::base::digest::Digest;
 use milepost_core::plan::world::World as _;

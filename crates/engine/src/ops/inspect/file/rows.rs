@@ -1,9 +1,11 @@
 //! Rows of a file: of a CSV file, or of a list of objects in JSON.
 
+use milepost_core::expr::pointer;
 use milepost_core::expr::select::{PathStep, Select};
 use milepost_store::store::read;
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::HashSet;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -50,19 +52,19 @@ type Item = (u64, Value);
 impl FileTable {
     fn of(pointer: &str, items: Vec<Item>, page: u64, has_more: bool) -> Self {
         let mut columns: Vec<String> = Vec::new();
+        let mut known: HashSet<&str> = HashSet::new();
         for (_, item) in &items {
             let names = item
                 .as_object()
                 .into_iter()
                 .flat_map(|object| object.keys());
             for name in names {
-                if !columns.contains(name) {
+                if known.insert(name) && columns.len() < COLUMNS {
                     columns.push(name.clone());
                 }
             }
         }
-        let more_columns = columns.len().saturating_sub(COLUMNS) as u64;
-        columns.truncate(COLUMNS);
+        let more_columns = (known.len() - columns.len()) as u64;
         let rows = items.into_iter().map(|(at, mut item)| TableRow {
             number: at + 1,
             pointer: format!("{pointer}/{at}"),
@@ -91,7 +93,7 @@ pub(super) fn rows_of(document: &Value, page: u64) -> Option<FileTable> {
     let (pointer, list) = match document {
         Value::Object(object) => {
             let (name, list) = object.iter().find(|(_, value)| is_list(value))?;
-            (format!("/{}", escaped(name)), list)
+            (pointer::below("", name), list)
         }
         list if is_list(list) => (String::new(), list),
         _ => return None,
@@ -134,15 +136,11 @@ fn pointer_of(select: &Select) -> Option<String> {
     let mut pointer = String::new();
     for step in steps {
         match step {
-            PathStep::Field(name) => pointer.push_str(&format!("/{}", escaped(name))),
+            PathStep::Field(name) => pointer::push(&mut pointer, name),
             PathStep::Each => return None,
         }
     }
     (*last == PathStep::Each).then_some(pointer)
-}
-
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }
 
 /// Returns the items of a page, whether items follow, and whether the file was read only in part.
@@ -278,9 +276,9 @@ mod tests {
     #[test]
     fn a_wide_table_is_cut_and_the_separator_is_that_of_the_first_line() {
         let wide: serde_json::Map<String, Value> =
-            (0..50).map(|n| (n.to_string(), json!(n))).collect();
+            (0..60_000).map(|n| (n.to_string(), json!(n))).collect();
         let table = rows_of(&json!([wide]), 1).unwrap();
-        assert_eq!((table.columns.len(), table.more_columns), (40, 10));
+        assert_eq!((table.columns.len(), table.more_columns), (40, 59_960));
         let found = ["a,b\n1;2;3", "a;b,c;d", "a\tb", "a"].map(|text| separator(text.as_bytes()));
         assert_eq!(found, [b',', b';', b'\t', b',']);
     }

@@ -11,6 +11,7 @@ use milepost_store::store::quarantine::WHY;
 use milepost_store::store::read;
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{DirEntry, FileType};
 use std::io::Read as _;
 use std::path::Path;
@@ -18,7 +19,7 @@ use std::path::Path;
 /// The most folders of quarantine that are searched: the newest.
 const FOLDERS: usize = 2_000;
 
-/// The most files of a failure that are listed.
+/// The most files of a failure that are listed, and the most outputs whose earlier versions are searched.
 const FILES: usize = 50;
 
 /// The largest JSON documents that are compared, in bytes.
@@ -79,21 +80,50 @@ impl Live {
             }
         }
         let folders = newest_folders(&layout, &quarantine);
-        for output in outputs {
-            let is_listed = |one: &SetAsideFile| one.output.as_deref() == Some(output);
-            if found.iter().any(is_listed) {
-                continue;
-            }
-            let mut versions = folders.iter().filter_map(|folder| {
-                let path = RelPath::parse(&format!("{folder}/{output}")).ok()?;
-                let there = std::fs::symlink_metadata(layout.at(&path));
-                let is_file = there.is_ok_and(|there| there.is_file());
-                is_file.then(|| file(&layout, folder, output, Some(output)))?
-            });
-            found.extend(versions.next());
+        let of_failure: HashSet<String> =
+            found.iter().filter_map(|one| one.output.clone()).collect();
+        let wanted = outputs.iter().copied();
+        let wanted = wanted.filter(|output| !of_failure.contains(*output));
+        for (folder, output) in newest_versions(&layout, &folders, wanted.take(FILES)) {
+            found.extend(file(&layout, folder, output, Some(output)));
         }
         Ok(found)
     }
+}
+
+/// Returns the first folder that has a file at the path of each output. Folders without the folder of an output cost one look.
+fn newest_versions<'a, 'b>(
+    layout: &Layout,
+    folders: &'a [RelPath],
+    outputs: impl Iterator<Item = &'b str>,
+) -> Vec<(&'a RelPath, &'b str)> {
+    let mut wanted: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for output in outputs {
+        let parent = output.rsplit_once('/').map_or("", |(parent, _)| parent);
+        wanted.entry(parent).or_default().push(output);
+    }
+    let mut found = Vec::new();
+    for folder in folders {
+        let root = layout.at(folder);
+        for (parent, outputs) in &mut wanted {
+            if !std::fs::symlink_metadata(root.join(parent)).is_ok_and(|there| there.is_dir()) {
+                continue;
+            }
+            outputs.retain(|output| {
+                let there = std::fs::symlink_metadata(root.join(output));
+                let is_file = there.is_ok_and(|there| there.is_file());
+                if is_file {
+                    found.push((folder, *output));
+                }
+                !is_file
+            });
+        }
+        wanted.retain(|_, outputs| !outputs.is_empty());
+        if wanted.is_empty() {
+            break;
+        }
+    }
+    found
 }
 
 /// Returns the folders of quarantine, the newest first.

@@ -111,6 +111,7 @@ impl History {
             } => {
                 let lane = self.lane(run, stage);
                 let name = self.lanes[lane].name(agent);
+                let from = self.start(run, at, *took_ms);
                 let bar = self.open.bar(lane, batch).unwrap_or(NO_BAR);
                 let result = if outcome == ANSWERED {
                     BarResult::Built
@@ -119,7 +120,7 @@ impl History {
                 };
                 self.lanes[lane].parts.push(LanePart::new(
                     PartKind::Call,
-                    (at - *took_ms as i64, at),
+                    (from, at),
                     bar,
                     name,
                     result,
@@ -142,7 +143,7 @@ impl History {
                     BarResult::Built
                 };
                 // A batch without a start lasted as long as its record says.
-                let from = at - built.duration_ms as i64;
+                let from = self.start(run, at, built.duration_ms);
                 self.open
                     .end(&mut self.lanes, (lane, &built.key), (from, at), result);
                 self.runs[run].batches += 1;
@@ -215,6 +216,12 @@ impl History {
         self.lanes.push(Lane::new(run, stage));
         self.of_stage.insert(stage.to_owned(), self.lanes.len() - 1);
         self.lanes.len() - 1
+    }
+
+    /// Returns when something of a run began that ended at a time and lasted so many milliseconds: not before the run.
+    fn start(&self, run: usize, end: i64, lasted: u64) -> i64 {
+        let lasted = i64::try_from(lasted).unwrap_or(i64::MAX);
+        end.saturating_sub(lasted).max(self.runs[run].from).min(end)
     }
 
     fn mark(&mut self, run: usize, stage: &str, at: i64, kind: MarkKind, text: &str) {

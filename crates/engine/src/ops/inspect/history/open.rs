@@ -118,12 +118,7 @@ impl OpenBatches {
         let lane = &mut lanes[lane];
         let bar = match open {
             Some(open) => {
-                let ended = if result == BarResult::Built {
-                    BarResult::Built
-                } else {
-                    result
-                };
-                end_step(lane, &open, times.1, ended);
+                end_step(lane, &open, times.1, result);
                 open.bar
             }
             None => lane.push(batch, times.0),

@@ -258,6 +258,32 @@ fn batches_have_parts_and_marks() {
 }
 
 #[test]
+fn a_batch_without_a_start_begins_with_its_run_at_the_earliest() {
+    let mut feed = Feed::default();
+    feed.run("R1", 1000);
+    for (at, duration_ms) in [(1500, 200), (1600, i64::MAX as u64), (1700, u64::MAX)] {
+        let record = BatchRecord {
+            key: format!("at {at}"),
+            duration_ms,
+            ..BatchRecord::default()
+        };
+        feed.at(
+            at,
+            Event::Published {
+                stage: "plan".to_owned(),
+                record: Box::new(record),
+                files: Vec::new(),
+                retired: std::collections::BTreeMap::new(),
+            },
+        );
+    }
+    let lanes = feed.view(1000).lanes;
+    let times = lanes[0].bars.iter().map(|bar| (bar.from, bar.to));
+    let times: Vec<(i64, i64)> = times.collect();
+    assert_eq!(times, [(1000, 1600), (1000, 1700), (1300, 1500)]);
+}
+
+#[test]
 fn what_a_killed_run_left_ends_with_its_last_record() {
     let mut feed = Feed::default();
     feed.run("R1", 0);

@@ -139,12 +139,16 @@ impl History {
         let first = chosen.iter().map(|lane| lane.from).min();
         let last = chosen.iter().map(end).max();
         let from = window.from.or(first).unwrap_or(window.now);
-        let to = window.to.or(last).unwrap_or(window.now).max(from + 1);
+        let to = window
+            .to
+            .or(last)
+            .unwrap_or(window.now)
+            .max(from.saturating_add(1));
         let scale = Scale {
             from,
             to,
             now: window.now,
-            pixels: f64::from(window.width.max(1)) / (to - from) as f64,
+            pixels: f64::from(window.width.max(1)) / to.saturating_sub(from) as f64,
         };
         let mut lanes: Vec<&Lane> = chosen
             .into_iter()
@@ -183,7 +187,7 @@ impl Scale {
     fn end(&self, from: i64, length: u32) -> i64 {
         match length {
             OPEN => self.now.max(from),
-            length => from + i64::from(length),
+            length => from.saturating_add(i64::from(length)),
         }
     }
 
@@ -192,7 +196,7 @@ impl Scale {
     }
 
     fn width(&self, from: i64, to: i64) -> f64 {
-        (to - from) as f64 * self.pixels
+        to.saturating_sub(from) as f64 * self.pixels
     }
 }
 

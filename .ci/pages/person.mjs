@@ -1,0 +1,102 @@
+// What needs a person: a batch that waits for an answer, a stage that waits for approval, a failed batch, a modified output.
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, picture } from "./tools.mjs";
+import { accessible, fits, watched } from "./page.mjs";
+import { succeed } from "./server.mjs";
+
+const STAGES = {
+  "95_fail": `
+description = "Fail in one of two batches"
+
+[each.number]
+count = 2
+
+[step]
+command = ["sh", "-c", 'test "$0" = 1 || { echo cannot >&2; exit 3; }; echo done > "$1"', "{{ number }}", "{{ paths.done }}"]
+
+[outputs]
+done = { path = "outputs/done_{{ number }}.txt", schema = false }
+
+[policy]
+on_failure = "continue"
+`,
+  "96_ask": `
+description = "Wait for an answer"
+
+[step]
+agent = "person"
+prompt = "prompts/person.md"
+
+[outputs]
+word = { path = "outputs/word.json", schema = "schemas/person_word.schema.json" }
+`,
+  "97_gate": `
+description = "Wait for approval"
+
+[inputs]
+word = "outputs/word.json"
+
+[approve]
+by = "reviewer"
+
+[step]
+copy = "word"
+
+[outputs]
+approved = { path = "outputs/approved.json", schema = false }
+`,
+};
+
+const SCHEMA = {
+  type: "object",
+  required: ["word", "kind"],
+  properties: { word: { type: "string" }, kind: { enum: ["noun", "verb"] }, sure: { type: "boolean" }, note: { type: "object" } },
+};
+
+/// Adds the stages to a project that has run, and runs it again.
+export async function needsPeople(project) {
+  for (const folder of ["prompts", "schemas"]) mkdirSync(join(project, folder), { recursive: true });
+  appendFileSync(join(project, "milepost.toml"), "\n[agents.person]\nexternal = true\n");
+  writeFileSync(join(project, "prompts/person.md"), "Name a word.\n");
+  writeFileSync(join(project, "schemas/person_word.schema.json"), JSON.stringify(SCHEMA));
+  for (const [name, text] of Object.entries(STAGES)) writeFileSync(join(project, `stages/${name}.toml`), text);
+  await succeed(3, project, "run", "--keep-going", "--quiet");
+}
+
+/// Checks a page with a form for a person.
+async function form(page, ui, at, name) {
+  await picture(page, `${ui.label}-${name}`);
+  await accessible(page, at);
+  await page.setViewportSize({ width: 375, height: 800 });
+  await fits(page, `${at}, phone`);
+  await page.setViewportSize({ width: 1280, height: 900 });
+}
+
+/// Answers a batch as a person does.
+export async function decide(browser, ui) {
+  const context = await watched(browser, ui);
+  const page = await context.newPage();
+  await answer(page, context, ui);
+  await context.close();
+}
+
+/// Takes a batch, submits an answer that is not valid and then one that is.
+async function answer(page, context, ui) {
+  const at = `${ui.label}/answer (by a person)`;
+  await page.goto(`${ui.url}answer`);
+  await page.getByLabel("Your name").fill("Ada");
+  await page.getByRole("button", { name: "Take the next batch" }).click();
+  await page.getByLabel("word").fill("bridge");
+  await form(page, ui, at, "answer-form");
+  // The browser reports the status of a refused form, 422.
+  context.allowed = (text) => text.includes("422");
+  await page.getByRole("button", { name: "Submit" }).click();
+  await page.locator(".problems").first().waitFor({ timeout: 10000 });
+  context.allowed = () => false;
+  expect((await page.getByLabel("word").inputValue()) === "bridge", at, "a valid answer was lost");
+  await form(page, ui, `${at}, not valid`, "answer-wrong");
+  await page.getByLabel("kind").selectOption("noun");
+  await page.getByRole("button", { name: "Submit" }).click();
+  await page.getByText(/Answered and built/).waitFor({ timeout: 20000 });
+}
