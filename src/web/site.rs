@@ -84,6 +84,7 @@ impl Site {
             project => project.name,
             workspace => project.workspace,
             run => value(self.runs.state()),
+            as_of => value(self.live.as_of()),
             data,
         };
         self.templates

@@ -1,24 +1,29 @@
 //! A workspace that is watched: its state is kept in memory and follows the journal, so that showing it costs what changed.
 
+mod history;
 mod known;
+mod pace;
 mod running;
 
 use crate::ops::change::review::{ReviewOptions, review_list};
 use crate::ops::inspect::calls::cache::CallCache;
-use crate::ops::inspect::follow::{Follower, Position};
+use crate::ops::inspect::follow::Position;
 use crate::ops::inspect::graph::{Graph, graph_of};
+use crate::ops::inspect::history::Run;
 use crate::ops::inspect::history::timeline::{Timeline, Window};
-use crate::ops::inspect::history::{History, Run};
 use crate::ops::inspect::status::{Status, of_state, status};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
-use crate::ops::project::snapshot::runner;
+use crate::ops::project::snapshot::{Runner, runner};
+use history::FollowedHistory;
+use jiff::Timestamp;
 use known::Known;
 use milepost_core::model::event::Record;
 use milepost_core::model::state::State;
 use milepost_store::store::clock::Stopwatch;
+use pace::Pace;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -48,16 +53,12 @@ struct LiveState {
     history: Mutex<Option<FollowedHistory>>,
 }
 
-/// What ran when, and the journal after it.
-struct FollowedHistory {
-    history: History,
-    follower: Follower,
-}
-
 struct Inner {
     opened: Arc<OpenProject>,
     opened_at: Stopwatch,
     known: Known,
+    /// The time for following a run.
+    pace: Pace,
     /// The last up-to-date check.
     checked: Option<Checked>,
     is_checking: bool,
@@ -168,6 +169,7 @@ impl Live {
                 opened: Arc::new(opened),
                 opened_at: Stopwatch::start(),
                 known,
+                pace: Pace::start(),
                 checked: None,
                 is_checking: false,
                 version: 0,
@@ -178,8 +180,8 @@ impl Live {
         live.check(&mut live.inner());
         let reader = live.clone();
         let thread = std::thread::Builder::new().name("history".to_owned());
-        // The first request of the timeline reads the journal if this does not.
-        let _ = thread.spawn(move || reader.timeline(Window::default(), true).map(drop));
+        // The first request of the timeline reads what this does not.
+        let _ = thread.spawn(move || reader.read_history());
         Ok(live)
     }
 
@@ -208,7 +210,7 @@ impl Live {
             inner = self.refreshed()?;
         }
         let opened = Arc::clone(&inner.opened);
-        let runner = runner(&opened.workspace.layout);
+        let runner = inner.runner();
         let checked = inner.present_check();
         let is_checked = runner.is_none() && checked.is_some();
         let is_fresh =
@@ -270,7 +272,7 @@ impl Live {
         Ok(Changes {
             left_out: (known.written - last).saturating_sub(records.len() as u64),
             records,
-            running: runner(&inner.opened.workspace.layout).is_some(),
+            running: inner.runner().is_some(),
             is_new,
             at,
         })
@@ -285,7 +287,7 @@ impl Live {
         read: impl FnOnce(&Arc<OpenProject>, &State, bool) -> T,
     ) -> Result<T, OpsError> {
         let inner = self.refreshed()?;
-        let is_running = runner(&inner.opened.workspace.layout).is_some();
+        let is_running = inner.runner().is_some();
         Ok(read(&inner.opened, &inner.known.state, is_running))
     }
 
@@ -294,22 +296,52 @@ impl Live {
         &self.0.calls
     }
 
+    /// Returns the time of the last record that the state includes, if a run writes records faster than they are read.
+    pub fn as_of(&self) -> Option<Timestamp> {
+        self.inner().known.as_of
+    }
+
+    /// Reads the journal for the timeline, while no run needs the processors.
+    fn read_history(&self) -> Result<(), OpsError> {
+        let layout = self.inner().opened.workspace.layout.clone();
+        while runner(&layout).is_none() {
+            let mut followed = lock(&self.0.history);
+            let mut known = match followed.take() {
+                Some(known) => known,
+                None => FollowedHistory::start(&self.0.request)?,
+            };
+            let is_more = known.add_some()?;
+            *followed = Some(known);
+            if !is_more {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns a part of the history, by default of the last run in which a batch ran. The first call reads the whole journal, later
-    /// ones what was appended.
+    /// ones what was appended; while a run is in progress, as much of it as there is time for.
     ///
     /// # Errors
     /// When the journal cannot be read.
     pub fn timeline(&self, window: Window, of_last_run: bool) -> Result<SeenTimeline, OpsError> {
         let request = &self.0.request;
-        let at = { self.refreshed()?.at() };
+        let (at, is_running) = {
+            let inner = self.refreshed()?;
+            (inner.at(), inner.runner().is_some())
+        };
         let mut followed = lock(&self.0.history);
         let known = followed
             .take()
-            .and_then(|mut known| known.follow().ok().map(|()| known));
+            .and_then(|mut known| known.follow(is_running).ok().map(|()| known));
         let known = match known {
             Some(known) => known,
             // The first call, or the journal was replaced.
-            None => FollowedHistory::read(request)?,
+            None => {
+                let mut known = FollowedHistory::start(request)?;
+                known.follow(is_running)?;
+                known
+            }
         };
         let history = &followed.insert(known).history;
         let last = || {
@@ -381,30 +413,6 @@ impl Live {
     }
 }
 
-impl FollowedHistory {
-    fn read(request: &Request) -> Result<Self, OpsError> {
-        let mut read = Self {
-            history: History::default(),
-            follower: Follower::after(request, Position::START)?,
-        };
-        read.follow()?;
-        Ok(read)
-    }
-
-    /// Adds the records that were written since.
-    fn follow(&mut self) -> Result<(), OpsError> {
-        loop {
-            let records = self.follower.read()?;
-            if records.is_empty() {
-                return Ok(());
-            }
-            for (_, record) in &records {
-                self.history.add(record);
-            }
-        }
-    }
-}
-
 /// Returns what waits for a review; `None` if nothing does, or that is not known.
 fn open_review(request: &Request) -> Option<OpenReview> {
     // The page of the review says what is wrong.
@@ -428,7 +436,8 @@ impl Inner {
             self.opened = Arc::new(opened);
             self.opened_at = Stopwatch::start();
         }
-        if self.known.follow() {
+        let pace = self.runner().is_some().then_some(&mut self.pace);
+        if self.known.follow(pace) {
             return Ok(());
         }
         // The journal was replaced, or a record does not follow: the manifests tell. A run may write both meanwhile.
@@ -444,6 +453,11 @@ impl Inner {
         Ok(())
     }
 
+    /// Returns the run in progress.
+    fn runner(&self) -> Option<Runner> {
+        runner(&self.opened.workspace.layout)
+    }
+
     /// Returns the last check, if the journal is where it was then.
     fn present_check(&self) -> Option<&Checked> {
         let position = self.known.follower.position();
@@ -454,7 +468,7 @@ impl Inner {
 
     /// Returns true if the last check says what a run would do.
     fn is_checked(&self) -> bool {
-        runner(&self.opened.workspace.layout).is_none() && self.present_check().is_some()
+        self.runner().is_none() && self.present_check().is_some()
     }
 
     fn at(&self) -> String {

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 /// The number of bytes that one call reads, up to the end of a record.
-const AT_ONCE: u64 = 1 << 24;
+const AT_ONCE: u64 = 1 << 20;
 
 /// A place in the journal: its start, or the end of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,14 +1,17 @@
 //! What the manifests and the journal of a watched workspace say, and the records that are appended.
 
+use super::pace::Pace;
 use super::running::Running;
 use crate::ops::inspect::follow::{Follower, Position};
 use crate::ops::inspect::status::SeenRecords;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::{OpenProject, replay};
 use crate::ops::project::request::Request;
+use jiff::Timestamp;
 use milepost_core::model::event::{Event, Record};
 use milepost_core::model::state::State;
 use milepost_core::plan::machine::apply;
+use milepost_store::store::clock::Stopwatch;
 use milepost_store::store::journal;
 use std::collections::VecDeque;
 
@@ -25,6 +28,8 @@ pub(super) struct Known {
     /// The number of the last record: records are counted since the workspace is watched.
     pub(super) written: u64,
     pub(super) follower: Follower,
+    /// The time of the last record that was read, if there was no time for those after it.
+    pub(super) as_of: Option<Timestamp>,
     /// True if a record did not follow: records after it may be lost.
     is_broken: bool,
 }
@@ -62,22 +67,25 @@ impl Known {
                 .collect(),
             written,
             follower: Follower::after(request, position)?,
+            as_of: None,
             is_broken: false,
         })
     }
 
-    /// Applies the records that were written since. Returns false if one does not follow, or the journal was replaced: this is of no
-    /// use any more.
-    pub(super) fn follow(&mut self) -> bool {
-        self.is_broken = self.is_broken || self.follow_journal().is_err();
+    /// Applies the records that were written since, as many as `pace` has time for. Returns false if one does not follow, or the journal
+    /// was replaced: this is of no use any more.
+    pub(super) fn follow(&mut self, pace: Option<&mut Pace>) -> bool {
+        self.is_broken = self.is_broken || self.follow_journal(pace).is_err();
         !self.is_broken
     }
 
-    fn follow_journal(&mut self) -> Result<(), OpsError> {
-        loop {
+    fn follow_journal(&mut self, mut pace: Option<&mut Pace>) -> Result<(), OpsError> {
+        while pace.as_ref().is_none_or(|pace| pace.has_time()) {
+            let watch = Stopwatch::start();
             let records = self.follower.read()?;
+            self.as_of = records.last().map(|(_, record)| record.timestamp);
             if records.is_empty() {
-                return Ok(());
+                break;
             }
             for (_, record) in records {
                 apply(&mut self.state, &record.run_id, &record.event)
@@ -94,6 +102,10 @@ impl Known {
                     self.latest.push_back((self.written, record));
                 }
             }
+            if let Some(pace) = &mut pace {
+                pace.spend(watch.elapsed());
+            }
         }
+        Ok(())
     }
 }
