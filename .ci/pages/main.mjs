@@ -61,7 +61,7 @@ for (const system of ["ifc", "grading", "study-plan", "diagrams", "prompt-tests"
     await serving(system, async (ui) => {
       ui.label = `${system}-failed`;
       await crawl(browser, ui, { each: 1, most: 14 });
-      if (system === "study-plan") await decide(browser, ui);
+      if (system === "study-plan") await decide(browser, ui, folder(system));
     });
   });
 }

@@ -199,6 +199,10 @@ fn a_person_answers_the_batch_of_an_external_agent() {
     );
     project.run(&[]).expect(3, &["split"]);
     let ui = Ui::start(&project);
+    for page in ["answer", "approvals"] {
+        // The page is shown before it is known what waits.
+        assert!(ui.get(page).body.contains(" data-live-at="), "{page}");
+    }
     let list = ui.wait_for("answer", "Take the next batch");
     assert!(
         text(&list).contains("ask : 1 batch waits for speller to answer 2 questions"),

@@ -255,7 +255,13 @@ fn a_stage_that_waits_for_a_person_is_approved() {
     assert!(review.contains(">Approve<"), "{review}");
     assert_eq!(approve(digest), (303, join("")));
     assert!(!ui.get("approvals").body.contains(">Approve<"));
-    assert!(!ui.get("stage?stage=join").body.contains(">Approve<"));
+    let approved = ui.get("stage?stage=join").body;
+    assert!(
+        approved.contains("<dt>Approved</dt><dd>1 batch by Ann as reviewer on ")
+            && approved.contains(": read them</dd>")
+            && !approved.contains(">Approve<"),
+        "{approved}"
+    );
     project.run(&[]).expect(0, &["join"]);
     let records = project.records();
     let approvals = records.iter().filter(|record| record["kind"] == "approved");

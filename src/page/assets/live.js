@@ -21,7 +21,9 @@
 
   // Why the content stays as it is for now: a person is in the midst of something.
   const hold = () => {
-    if (document.querySelector("main :is(input, textarea, select):focus")) return "paused while a field is in use";
+    const main = document.querySelector("main");
+    if (main.querySelector(":is(input, textarea, select):focus")) return "paused while a field is in use";
+    if ([...main.querySelectorAll("form[method=post] :is(input, textarea)")].some((one) => one.value !== one.defaultValue)) return "paused while a form is filled in";
     return getSelection().isCollapsed ? "" : "paused while text is selected";
   };
 
@@ -76,8 +78,9 @@
       events.addEventListener("change", (event) => {
         const data = JSON.parse(event.data);
         running = data.running;
-        if (!hold()) say(running ? "running" : "live");
-        if (!first || data.records.length || event.lastEventId !== at) refresh();
+        const isNews = !first || data.records.length > 0 || event.lastEventId !== at;
+        say((isNews && hold()) || (running ? "running" : "live"));
+        if (isNews) refresh();
         first = false;
         at = event.lastEventId;
       });

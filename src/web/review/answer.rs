@@ -271,6 +271,7 @@ fn list(
         leases => value(open_leases(&site.request)?),
         who => reviewer(site, request),
         done => request.query("done"),
+        at => now.at,
         notice,
     };
     let page = site.page("answers.html", "review", "Batches to answer", data)?;

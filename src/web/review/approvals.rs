@@ -27,6 +27,7 @@ pub(in crate::web) fn approvals(
         others => value(others),
         is_checked => now.is_checked,
         who => reviewer(site, request),
+        at => now.at,
     };
     let page = site.page("approvals.html", "review", "Stages to approve", data)?;
     Ok(page)

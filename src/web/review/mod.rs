@@ -4,4 +4,4 @@ pub(super) mod answer;
 pub(super) mod approvals;
 mod form;
 pub(super) mod items;
-mod reviewer;
+pub(super) mod reviewer;

@@ -13,7 +13,7 @@ const NAME: &str = "milepost_reviewer";
 const KEPT: u32 = 31_536_000;
 
 /// Returns the name that was given last, or the user of this process.
-pub(super) fn reviewer(site: &Site, request: &PageRequest) -> String {
+pub(in crate::web) fn reviewer(site: &Site, request: &PageRequest) -> String {
     let cookies = request.header(COOKIE).unwrap_or_default();
     let pairs = cookies
         .split(';')
@@ -27,7 +27,7 @@ pub(super) fn reviewer(site: &Site, request: &PageRequest) -> String {
 }
 
 /// Lets the browser keep a name.
-pub(super) fn remember(response: PageResponse, who: &str) -> PageResponse {
+pub(in crate::web) fn remember(response: PageResponse, who: &str) -> PageResponse {
     let value: String = form_urlencoded::byte_serialize(who.as_bytes()).collect();
     // The token in the path changes with each start of the server; the name stays.
     response.with_cookie(&format!(

@@ -5,6 +5,7 @@ use crate::view::text::style::Style;
 use crate::view::text::words::approval;
 use crate::web::request::PageRequest;
 use crate::web::response::{PageResponse, WebError};
+use crate::web::review::reviewer::remember;
 use crate::web::site::Site;
 use milepost_core::base::digest::Digest;
 use milepost_engine::ops;
@@ -73,5 +74,6 @@ pub(in crate::web) fn approve(
         Err(OpsError::NotAsShown(_)) => &[("stage", stage), ("changed", "1")],
         Err(error) => return Err(error.into()),
     };
-    Ok(PageResponse::see(&site.url("stage", parameters)))
+    let shown = PageResponse::see(&site.url("stage", parameters));
+    Ok(remember(shown, request.form("who").unwrap_or_default()))
 }

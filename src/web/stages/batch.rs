@@ -7,6 +7,7 @@ use crate::view::text::words::{place, target};
 use crate::web::calls::lines;
 use crate::web::request::PageRequest;
 use crate::web::response::{PageResponse, WebError};
+use crate::web::review::reviewer::{remember, reviewer};
 use crate::web::site::Site;
 use jiff::Timestamp;
 use milepost_core::model::event::{Event, Round};
@@ -120,6 +121,7 @@ pub(in crate::web) fn batch(site: &Site, request: &PageRequest) -> Result<PageRe
         set_aside => value(set_aside.iter().map(|file| kept(site, file)).collect::<Vec<_>>()),
         why => why.map(|why| shown(site, &why)),
         shown => value(shown_outputs),
+        who => reviewer(site, request),
         has_changed => request.query("changed").is_some(),
         at => now.at,
     };
@@ -148,7 +150,8 @@ pub(in crate::web) fn accept(site: &Site, request: &PageRequest) -> Result<PageR
         Err(OpsError::NotAsShown(_)) => parameters.push(("changed", "1")),
         Err(error) => return Err(error.into()),
     }
-    Ok(PageResponse::see(&site.url("batch", &parameters)))
+    let shown = PageResponse::see(&site.url("batch", &parameters));
+    Ok(remember(shown, request.form("who").unwrap_or_default()))
 }
 
 /// Returns the batch as the table of its stage shows it; `None` if no run has begun it.

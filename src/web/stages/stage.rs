@@ -3,12 +3,15 @@
 use super::due::DueBatches;
 use crate::page::value;
 use crate::view;
+use crate::view::text::overrides::approved;
 use crate::web::request::PageRequest;
 use crate::web::response::{PageResponse, WebError};
+use crate::web::review::reviewer::reviewer;
 use crate::web::site::Site;
 use crate::web::stages::approve;
 use crate::web::tables::{Columns, Pages};
 use milepost_engine::ops;
+use milepost_engine::ops::change::approve::last;
 use milepost_engine::ops::inspect::batches::{BatchOrder, BatchQuery, BatchStatus};
 use milepost_engine::ops::inspect::live::Overview;
 use milepost_engine::ops::why::Why;
@@ -73,6 +76,8 @@ pub(in crate::web) fn stage(site: &Site, request: &PageRequest) -> Result<PageRe
         edges => value(now.graph.edges.iter().filter(|edge| edge.to == name).collect::<Vec<_>>()),
         due => due.map(|due| view::status::due_text(stage, due, &now.status, &site.invocation)),
         approval => value(approve::form(site, stage)?),
+        approved => last(&site.request, name)?.as_ref().map(approved),
+        who => reviewer(site, request),
         has_changed => request.query("changed").is_some(),
         why => why(site, &now, name, request.query("text"))?,
         is_running => now.status.runner.is_some(),

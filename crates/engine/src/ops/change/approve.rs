@@ -163,6 +163,21 @@ pub fn shown(request: &Request, stage: &str) -> Result<Option<Digest>, OpsError>
     Ok(digest)
 }
 
+/// Returns the last approval of a stage; `None` if it declares no `[approve]` or was never approved. Nothing is written.
+///
+/// # Errors
+/// When there is no project or stage, or the workspace cannot be read.
+pub fn last(request: &Request, stage: &str) -> Result<Option<Approval>, OpsError> {
+    let opened = open(request)?;
+    let stages = stages(&opened.pipeline, &[stage.to_owned()])?;
+    let Some(stage) = stages.iter().find(|stage| stage.approve.is_some()) else {
+        return Ok(None);
+    };
+    let mut present = Snapshot::read(&opened.workspace.layout)?;
+    let approved = present.state.approvals.remove(&stage.name);
+    Ok(approved.map(|approved| approved.approval))
+}
+
 /// Returns the stages that are named, in their order.
 fn stages(pipeline: &Pipeline, names: &[String]) -> Result<Vec<Stage>, OpsError> {
     let mut named = Vec::new();
