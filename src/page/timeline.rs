@@ -1,5 +1,8 @@
 //! The history of a workspace as a drawing: a lane for each stage of a run, with bars on a common axis of time.
 
+#[cfg(test)]
+mod tests;
+
 use super::svg::{Drawing, escaped, shortened};
 use crate::view::run::summary::shown as ending;
 use crate::view::text::words::{batches, count, grouped, seconds};
@@ -20,6 +23,18 @@ const BAR: i32 = 14;
 
 /// The height of a part of a bar, such as a call.
 const PART: i32 = 5;
+
+/// The height of a part with a text.
+const NAMED_PART: i32 = 12;
+
+/// The tenths of a pixel that a part has at least to have a text.
+const READABLE: i64 = 600;
+
+/// The height of a line below the name of a lane.
+const LINE: i32 = 13;
+
+/// The most agents of a lane that are named.
+const AGENTS: usize = 5;
 
 /// The space between two rows.
 const SPACE: i32 = 4;
@@ -93,9 +108,10 @@ impl Canvas<'_> {
                 );
                 y += 22;
             }
-            let height = height(lane);
+            let parts = self.parts(lane);
+            let height = height(lane, &parts);
             let _ = writeln!(lanes, "<g transform=\"translate(0 {y})\">");
-            lanes.push_str(&self.lane(lane, height));
+            lanes.push_str(&self.lane(lane, height, &parts));
             lanes.push_str("</g>\n");
             y += height + 6;
         }
@@ -170,7 +186,7 @@ impl Canvas<'_> {
         svg
     }
 
-    fn lane(&self, lane: &TimelineLane, height: i32) -> String {
+    fn lane(&self, lane: &TimelineLane, height: i32, parts: &[(PartKind, i32)]) -> String {
         let mut svg = format!(
             "<path class=\"d-tick\" d=\"M0 -3H{}\"/>\n",
             LABELS + self.data.width as i32
@@ -182,28 +198,20 @@ impl Canvas<'_> {
             escaped(&shortened(&lane.stage, 24)),
             escaped(&spoken(lane))
         );
-        let who: Vec<&str> = lane
-            .agents
-            .iter()
-            .map(String::as_str)
-            .filter(|who| *who != lane.stage)
-            .collect();
-        let about = if who.is_empty() {
-            batches(lane.batches)
-        } else {
-            who.join(", ")
-        };
-        if height >= MARKS + 2 * BAR {
+        let mut about = about(lane);
+        if about.is_empty() && height >= MARKS + 2 * BAR {
+            about.push(batches(lane.batches));
+        }
+        for (at, line) in (0..).zip(&about) {
             let _ = writeln!(
                 svg,
                 "<text class=\"d-muted d-small\" x=\"0\" y=\"{}\">{}</text>",
-                MARKS + 25,
-                escaped(&shortened(&about, 30))
+                MARKS + 25 + at * LINE,
+                escaped(&shortened(line, 28))
             );
         }
-        let parts = parts(lane);
         for bar in &lane.bars {
-            svg.push_str(&self.bar(lane, bar, &parts));
+            svg.push_str(&self.bar(lane, bar, parts));
         }
         for mark in &lane.marks {
             svg.push_str(&self.mark(mark));
@@ -211,15 +219,38 @@ impl Canvas<'_> {
         svg
     }
 
-    fn bar(&self, lane: &TimelineLane, bar: &TimelineBar, parts: &[PartKind]) -> String {
+    /// Returns the kinds of parts that a lane has, in the order in which they are drawn, with their heights: what is wide enough has a text.
+    fn parts(&self, lane: &TimelineLane) -> Vec<(PartKind, i32)> {
+        let of_kind = |kind: PartKind| {
+            let bars = lane.bars.iter();
+            let widths = bars.filter(|bar| bar.kind == BarKind::Part(kind));
+            let widest = widths.map(|bar| self.width(bar)).max()?;
+            let is_named = kind != PartKind::Call && widest >= READABLE;
+            Some((kind, if is_named { NAMED_PART } else { PART }))
+        };
+        [PartKind::Iteration, PartKind::Step, PartKind::Call]
+            .into_iter()
+            .filter_map(of_kind)
+            .collect()
+    }
+
+    /// Returns the width of a bar in tenths of a pixel.
+    fn width(&self, bar: &TimelineBar) -> i64 {
+        (self.x(bar.to) - self.x(bar.from)).max(10)
+    }
+
+    fn bar(&self, lane: &TimelineLane, bar: &TimelineBar, parts: &[(PartKind, i32)]) -> String {
         let from = self.x(bar.from);
-        let width = (self.x(bar.to) - from).max(10);
+        let width = self.width(bar);
         let row = MARKS + bar.row as i32 * row_height(parts);
         let (y, height, class) = match bar.kind {
             BarKind::Batch => (row, BAR, "d-bar"),
             BarKind::Part(kind) => {
-                let place = parts.iter().position(|known| *known == kind).unwrap_or(0) as i32;
-                (row + BAR + 1 + place * (PART + 1), PART, part_class(kind))
+                let before = parts.iter().take_while(|(known, _)| *known != kind);
+                let place: i32 = before.map(|(_, height)| height + 1).sum();
+                let own = parts.iter().find(|(known, _)| *known == kind);
+                let height = own.map_or(PART, |(_, height)| *height);
+                (row + BAR + 1 + place, height, part_class(kind))
             }
         };
         let (x, wide) = (tenths(from), tenths(width));
@@ -228,30 +259,31 @@ impl Canvas<'_> {
             "<rect class=\"{class} {}\" x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{height}\"><title>{title}</title></rect>\n",
             result_class(bar.result)
         );
-        if bar.kind == BarKind::Batch {
-            if bar.failed > 0 && width >= 40 {
-                let end = tenths(from + width);
-                let _ = writeln!(
-                    svg,
-                    "<path class=\"d-cross\" d=\"M{x} {}L{end} {y}\"/>",
-                    y + height
-                );
+        if bar.kind == BarKind::Batch && bar.failed > 0 && width >= 40 {
+            let end = tenths(from + width);
+            let _ = writeln!(
+                svg,
+                "<path class=\"d-cross\" d=\"M{x} {}L{end} {y}\"/>",
+                y + height
+            );
+        }
+        let label = match bar.kind {
+            BarKind::Part(_) if height == PART => String::new(),
+            BarKind::Part(PartKind::Iteration) if bar.count == 1 => {
+                format!("{}: {}", bar.name, result_word(bar.kind, bar.result))
             }
-            let label = if bar.count > 1 {
-                grouped(bar.count)
-            } else {
-                bar.name.clone()
-            };
-            let room = (width / 10 - 8) / 7;
-            if room >= 3 && !label.is_empty() && (bar.count == 1 || label.len() as i64 <= room) {
-                let _ = writeln!(
-                    svg,
-                    "<text class=\"d-small\" x=\"{}\" y=\"{}\">{}</text>",
-                    tenths(from + 40),
-                    y + 11,
-                    escaped(&shortened(&label, room as usize))
-                );
-            }
+            _ if bar.count > 1 => grouped(bar.count),
+            _ => bar.name.clone(),
+        };
+        let room = (width / 10 - 8) / 7;
+        if room >= 3 && !label.is_empty() && (bar.count == 1 || label.len() as i64 <= room) {
+            let _ = writeln!(
+                svg,
+                "<text class=\"d-small\" x=\"{}\" y=\"{}\">{}</text>",
+                tenths(from + 40),
+                y + height - 3,
+                escaped(&shortened(&label, room as usize))
+            );
         }
         match (self.link, bar.kind) {
             (Some(link), BarKind::Batch) if bar.count == 1 => {
@@ -298,10 +330,28 @@ fn run_title(run: &Run) -> String {
     )
 }
 
+/// Returns the roles that act in a lane, unless it is the stage itself.
+fn roles(lane: &TimelineLane) -> Vec<&str> {
+    let agents = lane.agents.iter().map(String::as_str);
+    agents.filter(|who| *who != lane.stage).collect()
+}
+
+/// Returns the lines below the name of a lane: a role each.
+fn about(lane: &TimelineLane) -> Vec<String> {
+    let roles = roles(lane);
+    let named = roles.iter().take(AGENTS).map(|&role| role.to_owned());
+    let mut lines: Vec<String> = named.collect();
+    if let Some(more) = roles.len().checked_sub(AGENTS)
+        && more > 0
+    {
+        lines.push(format!("and {more} more"));
+    }
+    lines
+}
+
 /// Returns a lane in words.
 fn spoken(lane: &TimelineLane) -> String {
-    let who = lane.agents.iter().filter(|who| **who != lane.stage);
-    let who: Vec<&str> = who.map(String::as_str).collect();
+    let who = roles(lane);
     let by = if who.is_empty() {
         String::new()
     } else {
@@ -310,22 +360,15 @@ fn spoken(lane: &TimelineLane) -> String {
     format!("{}: {}{by}", lane.stage, batches(lane.batches))
 }
 
-/// Returns the kinds of parts that a lane has, in the order in which they are drawn.
-fn parts(lane: &TimelineLane) -> Vec<PartKind> {
-    let has = |kind: &PartKind| lane.bars.iter().any(|bar| bar.kind == BarKind::Part(*kind));
-    [PartKind::Iteration, PartKind::Step, PartKind::Call]
-        .into_iter()
-        .filter(has)
-        .collect()
+fn row_height(parts: &[(PartKind, i32)]) -> i32 {
+    let parts: i32 = parts.iter().map(|(_, height)| height + 1).sum();
+    BAR + SPACE + parts
 }
 
-fn row_height(parts: &[PartKind]) -> i32 {
-    BAR + SPACE + parts.len() as i32 * (PART + 1)
-}
-
-fn height(lane: &TimelineLane) -> i32 {
-    let rows = lane.rows.max(1) as i32 * row_height(&parts(lane));
-    MARKS + rows.max(BAR + SPACE)
+fn height(lane: &TimelineLane, parts: &[(PartKind, i32)]) -> i32 {
+    let rows = lane.rows.max(1) as i32 * row_height(parts);
+    let lines = BAR + SPACE + about(lane).len() as i32 * LINE;
+    MARKS + rows.max(lines)
 }
 
 /// Returns a number of tenths as SVG writes it: `12.3`, or `12`.
@@ -456,15 +499,27 @@ fn legend(data: &Timeline) -> String {
             ));
         }
     }
-    for (kind, word) in [
-        (PartKind::Iteration, "iteration"),
-        (PartKind::Step, "step"),
-        (PartKind::Call, "call"),
-    ] {
-        if bars().any(|bar| bar.kind == BarKind::Part(kind)) {
-            let class = part_class(kind);
+    let parts = [
+        (
+            PartKind::Iteration,
+            BarResult::Built,
+            "iteration, satisfied",
+        ),
+        (
+            PartKind::Iteration,
+            BarResult::Repeated,
+            "iteration, not satisfied",
+        ),
+        (PartKind::Step, BarResult::Built, "step"),
+        (PartKind::Call, BarResult::Built, "call"),
+    ];
+    for (kind, result, word) in parts {
+        if bars().any(|bar| bar.kind == BarKind::Part(kind) && bar.result == result) {
+            let (class, result) = (part_class(kind), result_class(result));
             entries.push((
-                format!("<rect class=\"{class} d-built\" y=\"4\" width=\"16\" height=\"{PART}\"/>"),
+                format!(
+                    "<rect class=\"{class} {result}\" y=\"4\" width=\"16\" height=\"{PART}\"/>"
+                ),
                 word.to_owned(),
             ));
         }

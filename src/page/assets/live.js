@@ -32,10 +32,10 @@
   const alike = (main, wanted) => [...main.querySelectorAll("a, button, summary, [tabindex]")].filter((one) => key(one) === wanted);
 
   // Replaces the content by that of the page as it is now. What a person opened, typed or scrolled stays.
-  let busy = false, again = false, pause = 0;
+  let busy = false, again = false, waits = 0;
   const refresh = async () => {
     if (busy) { again = true; return; }
-    busy = true; again = false;
+    busy = true; again = false; waits = 0;
     const begun = performance.now();
     try {
       const response = await fetch(location.href, { headers: { accept: "text/html" } });
@@ -61,10 +61,11 @@
         say("out of date: the server returned " + response.status);
       }
     } catch { /* The stream of events tells when the server is back. */ }
-    // A page that is slow to make is made rarely.
-    pause = Math.max(1000, 50 * (performance.now() - begun));
-    setTimeout(() => { busy = false; if (again) refresh(); }, pause);
+    // A page that is slow to make is made rarely while a run needs the machine.
+    const pause = Math.max(1000, (running ? 50 : 2) * (performance.now() - begun));
+    waits = setTimeout(free, pause);
   };
+  const free = () => { busy = false; waits = 0; if (again) refresh(); };
 
   since();
   setInterval(since, 15000);
@@ -77,6 +78,8 @@
       let first = true;
       events.addEventListener("change", (event) => {
         const data = JSON.parse(event.data);
+        // What a run has left is shown at once.
+        if (running && !data.running && waits) { clearTimeout(waits); free(); }
         running = data.running;
         const isNews = !first || data.records.length > 0 || event.lastEventId !== at;
         say((isNews && hold()) || (running ? "running" : "live"));

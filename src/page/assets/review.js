@@ -30,7 +30,15 @@
   }
 
   const follow = (name) => { const link = document.querySelector(`[data-key="${name}"]`); if (link) link.click(); return Boolean(link); };
-  const current = () => document.activeElement.closest(".field") || document.querySelector(".field");
+  const fields = [...document.querySelectorAll(".field")];
+  // The field that was used last stays the current one after `Esc`.
+  let used = fields[0];
+  addEventListener("focusin", (event) => { used = event.target.closest(".field") || used; });
+  const current = () => document.activeElement.closest(".field") || used;
+  const nextField = () => {
+    const field = fields[(fields.indexOf(current()) + 1) % fields.length];
+    return focus(field && field.querySelector("input:checked, .other :is(input, select)"));
+  };
   const focus = (one) => { if (one) { one.focus(); if (one.select) one.select(); } return Boolean(one); };
   const choose = (digit) => {
     const field = current(), radio = field && field.querySelector(`[data-digit="${digit}"]`);
@@ -57,6 +65,7 @@
     else if (key === "Escape") { at.blur(); return; }
     else if (isTyping(at)) return;
     else if (/^[0-9]$/.test(key)) done = choose(key);
+    else if (key === "f") done = nextField();
     else if (key === "o") done = focus((current() || document).querySelector(".other :is(input, select)"));
     else if (key === "w") done = focus(document.querySelector("[name=why]"));
     else if (key === "?") done = keys();
