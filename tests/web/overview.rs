@@ -27,7 +27,7 @@ fn the_running_batches_are_listed() {
         .spawn()
         .unwrap();
     let shown = ui.wait_for("", "And 2 more.");
-    let batch = "batch=page_01\">wait/page_01</a>, since <time";
+    let batch = "batch=page_01\">wait/page_01</a>, started <time";
     assert!(shown.contains(batch), "{shown}");
     let pid = rustix::process::Pid::from_child(&run);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
