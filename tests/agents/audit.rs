@@ -397,6 +397,7 @@ role = "PlanAuthor"
 agent = "speller"
 prompt = "prompts/tell.md"
 out = "plan"
+summary = '{warnings: [], words: 3}'
 
 [[step]]
 jq = '{score: [0.25, 0.875][$iteration - 1], said: .plan.said}'
@@ -438,12 +439,19 @@ fn the_journal_tells_which_agent_did_what_with_which_verdict() {
             reviewer("invoke", "attempt_started"),
             author("invoke", "step_started"),
             author("invoke", "called"),
+            author("complete", "step_finished"),
+            reviewer("handoff", "step_handoff"),
             reviewer("invoke", "step_started"),
+            reviewer("complete", "step_finished"),
             reviewer("review", "round_judged"),
             reviewer("revision", "round_started"),
+            author("handoff", "step_handoff"),
             author("invoke", "step_started"),
             author("invoke", "called"),
+            author("complete", "step_finished"),
+            reviewer("handoff", "step_handoff"),
             reviewer("invoke", "step_started"),
+            reviewer("complete", "step_finished"),
             reviewer("review", "round_judged"),
             reviewer("review", "verdict"),
             reviewer("complete", "published"),
@@ -475,6 +483,42 @@ fn the_journal_tells_which_agent_did_what_with_which_verdict() {
             json!({"stage": "plan", "batch": "", "round": 2, "why": "iteration 1: not right, score 0.25"})
         ]
     );
+    // What a role hands over in the loop, with the `summary` of its step.
+    let handed = |from: &str, out: &str, round: u32, summaries: Value| {
+        let summaries = json!({"stage": "plan", "batch": "", "from": from, "outs": [out], "round": round, "summaries": summaries});
+        without_empty(summaries)
+    };
+    let plan = json!({"plan": {"words": 3, "warnings": []}});
+    assert_eq!(
+        data("step_handoff"),
+        [
+            handed("PlanAuthor", "plan", 1, plan.clone()),
+            handed("PlanningReviewer", "critique", 2, json!({})),
+            handed("PlanAuthor", "plan", 2, plan),
+        ]
+    );
+    let words = records
+        .iter()
+        .find(|record| record["kind"] == "step_handoff")
+        .unwrap();
+    assert_eq!(
+        words["summary"],
+        "plan, iteration 1: PlanningReviewer takes over plan from PlanAuthor; plan: no warnings, 3 words"
+    );
+    let finished: Vec<_> = records
+        .iter()
+        .filter(|record| record["kind"] == "step_finished")
+        .map(|record| record["summary"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        finished,
+        [
+            "plan, iteration 1: plan done: no warnings, 3 words",
+            "plan, iteration 1: critique done",
+            "plan, iteration 2: plan done: no warnings, 3 words",
+            "plan, iteration 2: critique done",
+        ]
+    );
     assert_eq!(
         data("verdict"),
         [
@@ -503,6 +547,13 @@ fn the_journal_tells_which_agent_did_what_with_which_verdict() {
             .iter()
             .all(|record| record["session_id"].is_string())
     );
+}
+
+/// An object without the entries that are empty objects.
+fn without_empty(mut value: Value) -> Value {
+    let object = value.as_object_mut().unwrap();
+    object.retain(|_, value| *value != json!({}));
+    value
 }
 
 /// That a key is nowhere in the workspace, nor in what was said.

@@ -232,3 +232,44 @@ fn a_result_sees_what_its_requests_used() {
     let nothing = json!({"input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0});
     assert_eq!(used(&project), nothing);
 }
+
+#[test]
+fn a_placeholder_sees_what_failed_calls_cost() {
+    let served = Served::new("well");
+    let project = tells(
+        served.port,
+        "schema = \"schemas/never.schema.json\"\nattempts = 2",
+    );
+    project.write("schemas/never.schema.json", r#"{"required": ["never"]}"#);
+    let declared = project.read("stages/1_tell.toml");
+    project.write(
+        "stages/1_tell.toml",
+        format!("{declared}\n[policy]\nplaceholder = '.'\n"),
+    );
+    let told = |project: &Project, run: u32| {
+        project.json(&format!("workspace/intermediate/told/run_{run}.json"))
+    };
+    let ran = project.run(&["--agent", "speller=api"]);
+    assert_eq!(ran.code, 3, "{}", ran.output);
+    let first = told(&project, 1);
+    assert_eq!(
+        (&first["outcome"], &first["usage"]["output_tokens"]),
+        (&json!("schema"), &json!(40))
+    );
+    // As much as the record of the calls says.
+    let (code, status) = project.milepost(&["status", "--agent", "speller=api", "--json"]);
+    assert_eq!(code, 0, "{status}");
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    let cost = (1..=3).map(|run| told(&project, run)["usage"]["cost_usd"].as_f64().unwrap());
+    let all = (cost.sum::<f64>() * 1e9).round() as u64;
+    assert_eq!(status["stages"][0]["spent"]["cost"].as_u64(), Some(all));
+
+    // What a program used, nobody knows; a filter uses nothing.
+    assert_eq!(project.run(&["--agent", "speller=tool"]).code, 3);
+    let nobody = json!({"input_tokens": null, "output_tokens": null, "cost_usd": null});
+    assert_eq!(told(&project, 1)["usage"], nobody);
+    project.edit("milepost.toml", "(.name | ascii_upcase)", "1, said: 2");
+    assert_eq!(project.run(&["--agent", "default"]).code, 3);
+    let nothing = json!({"input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0});
+    assert_eq!(told(&project, 1)["usage"], nothing);
+}

@@ -273,6 +273,21 @@ pub fn event((kind, stage, batch, attempt, content): Seed) -> Event {
             batches: BTreeMap::from([(batch, content)]),
             pin: pin(),
         },
+        34 => Event::StepFinished {
+            stage,
+            batch,
+            out: content,
+            round: Some(attempt),
+            summary: None,
+        },
+        35 => Event::StepHandoff {
+            stage,
+            batch,
+            from: "reviewer".into(),
+            outs: vec![content],
+            round: Some(attempt),
+            summaries: BTreeMap::new(),
+        },
         _ => Event::RunFinished {
             status: if attempt > 1 {
                 "complete"
@@ -288,7 +303,7 @@ pub fn event((kind, stage, batch, attempt, content): Seed) -> Event {
 }
 
 pub fn seeds() -> impl Strategy<Value = Vec<Seed>> {
-    prop::collection::vec((0..35_u8, 0..2_u8, 0..2_u8, 1..4_u32, 0..3_u8), 0..100)
+    prop::collection::vec((0..37_u8, 0..2_u8, 0..2_u8, 1..4_u32, 0..3_u8), 0..100)
 }
 
 /// How often events of a kind were taken, and how often refused.
@@ -307,7 +322,7 @@ fn sequences(cases: u32, mut test: impl FnMut(&[Seed], &mut Counts) -> Result<()
     TestRunner::new(config).run(&seeds(), run).unwrap();
     // A machine that takes nothing, or everything, would hold as well.
     let counts = counts.into_inner();
-    assert_eq!(counts.len(), 31, "{counts:?}");
+    assert_eq!(counts.len(), 33, "{counts:?}");
     for (kind, (taken, refused)) in &counts {
         assert!(*taken > 20, "{kind} is taken {taken} times");
         assert_eq!(
@@ -328,6 +343,8 @@ const NEEDS_SOMETHING: &[&str] = &[
     "attempt_started",
     "child_started",
     "step_started",
+    "step_finished",
+    "step_handoff",
     "called",
     "answers_refused",
     "round_judged",
@@ -418,6 +435,8 @@ impl Table {
             | Event::BatchFailed { stage, batch, .. }
             | Event::BatchCancelled { stage, batch }
             | Event::StepStarted { stage, batch, .. }
+            | Event::StepFinished { stage, batch, .. }
+            | Event::StepHandoff { stage, batch, .. }
             | Event::Called { stage, batch, .. }
             | Event::AnswersRefused { stage, batch, .. }
             | Event::RoundJudged { stage, batch, .. }
@@ -463,6 +482,8 @@ impl Table {
             (
                 Event::ChildStarted(_)
                 | Event::StepStarted { .. }
+                | Event::StepFinished { .. }
+                | Event::StepHandoff { .. }
                 | Event::RoundJudged { .. }
                 | Event::RoundStarted { .. }
                 | Event::Verdict { .. }

@@ -124,6 +124,12 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
         Event::StepStarted { stage, batch, .. } => {
             legal(state, "step_started", stage, batch, is_running)?;
         }
+        Event::StepFinished { stage, batch, .. } => {
+            legal(state, "step_finished", stage, batch, is_running)?;
+        }
+        Event::StepHandoff { stage, batch, .. } => {
+            legal(state, "step_handoff", stage, batch, is_running)?;
+        }
         // Someone outside answers while nothing runs.
         Event::Called { stage, batch, .. } => {
             begun(state, "called", stage, batch)?;

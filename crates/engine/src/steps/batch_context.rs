@@ -11,7 +11,7 @@ use milepost_core::base::digest::Digest;
 use milepost_core::base::path::FilePath;
 use milepost_core::base::source::{Sink, Source};
 use milepost_core::expr::scope::Scope;
-use milepost_core::model::call::{Heard, Sent};
+use milepost_core::model::call::{Heard, Sent, Spent};
 use milepost_core::model::event::Round;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::record::{AnswersOf, FailedKeys};
@@ -91,6 +91,8 @@ pub(crate) trait IterationStore {
 pub(crate) enum StepEvent<'a> {
     /// A step starts, with the number of the iteration in a stage with `[refine]`. Later events belong to this step.
     Step(&'a Step, Option<u32>),
+    /// A step wrote its output, with the number of the iteration and the result of its `summary`.
+    Finished(&'a Step, Option<u32>, Option<Value>),
     /// An agent gave invalid answers.
     Refused {
         /// The number of the call.
@@ -122,6 +124,10 @@ pub(crate) trait AttemptObserver {
     /// The program that printed has ended.
     fn printed_all(&self) {}
     fn called(&self, number: u64, sent: &Sent, heard: &Heard);
+    /// Returns what the calls of the attempt cost so far.
+    fn spent(&self) -> Spent {
+        Spent::default()
+    }
     /// A step failed and is retried after the wait.
     fn trying_again(&self, failed: u32, outcome: &Outcome, wait: Duration);
     /// A provider batch changed its state.

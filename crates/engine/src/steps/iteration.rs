@@ -37,7 +37,9 @@ pub(crate) fn run_steps(ctx: &mut BatchContext<'_>, number: u32) -> Result<StepR
         }
         ctx.cancel.set_time((ctx.left)());
         if !is_wanted(ctx, step).map_err(|outcome| cause_of(ctx, None, outcome))? {
-            if number == 1 {
+            // Of two steps with one `out`, the one that ran gave it its value.
+            let is_new = stage.steps[..index].iter().all(|it| it.out != step.out);
+            if number == 1 && is_new {
                 ctx.scope.absent(&step.out);
             }
             continue;
@@ -64,8 +66,20 @@ pub(crate) fn run_steps(ctx: &mut BatchContext<'_>, number: u32) -> Result<StepR
         } else {
             add_to_scope(ctx, &step.out)?;
         }
+        if stage.tells_steps() && !ctx.is_dry_run {
+            let summary = summary_of(ctx, step);
+            ctx.observer
+                .event(StepEvent::Finished(step, iteration, summary));
+        }
     }
     Ok(report)
+}
+
+/// Returns the result of the step's `summary`; `None` if it cannot be computed.
+fn summary_of(ctx: &BatchContext<'_>, step: &Step) -> Option<Value> {
+    let program = step.summary.as_ref()?;
+    let (input, vars) = values::scope_of(ctx, program).ok()?;
+    ctx.jq.one(program, input, &vars).ok()
 }
 
 /// Returns the names that a step writes: its `out`, and for a program also the outputs that no other step names.

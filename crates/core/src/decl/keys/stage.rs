@@ -491,7 +491,7 @@ pub(crate) static POLICY: TableSpec = TableSpec {
             Jq,
             Optional,
             "none",
-            "The record to write for a failed batch; `.` is `{outcome, error_code, message}`.",
+            "The record to write for a failed batch; `.` is `{outcome, error_code, message, usage}`.",
         ),
         key(
             "max_failures",

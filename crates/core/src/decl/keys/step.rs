@@ -16,7 +16,7 @@ pub(crate) static STEP: TableSpec = TableSpec {
 static KEYS: [KeySpec; count()] = keys();
 
 /// Keys that any step may have, and `schema`, which two kinds share.
-const SHARED: [KeySpec; 6] = [
+const SHARED: [KeySpec; 7] = [
     key(
         "out",
         Name,
@@ -37,6 +37,13 @@ const SHARED: [KeySpec; 6] = [
         Optional,
         "the stage's",
         "`agent_name` in the journal.",
+    ),
+    key(
+        "summary",
+        Jq,
+        Optional,
+        "",
+        "Counts, names and warnings of the result, for the journal's records of the step's end and of hand-offs to another role.",
     ),
     key(
         "timeout",

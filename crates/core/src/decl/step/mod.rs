@@ -60,6 +60,7 @@ pub(crate) fn read(
         let kind = one.kind();
         let out = one.out(steps.len());
         let when = one.jq("when", Sees::All);
+        let summary = one.jq("summary", Sees::All);
         let timeout = one.timeout();
         let attempts = match fields.get("attempts").map(|node| &node.value) {
             Some(Val::Int(number)) => u32::try_from(*number).unwrap_or(u32::MAX),
@@ -81,6 +82,7 @@ pub(crate) fn read(
                 out,
                 when,
                 role,
+                summary,
                 timeout,
                 attempts,
             });

@@ -105,10 +105,23 @@ impl Stage {
         outcome
     }
 
-    /// Returns true if the journal records each step that begins: with several roles, or with `[refine]`.
+    /// Returns true if the journal records when each step begins and ends: with several roles, with `[refine]`, or if a step has a
+    /// `summary`.
     pub fn tells_steps(&self) -> bool {
         let has_role = |step: &Step| step.role.is_some();
-        self.refine.is_some() || self.steps.len() > 1 && self.steps.iter().any(has_role)
+        self.refine.is_some()
+            || self.steps.len() > 1 && self.steps.iter().any(has_role)
+            || self.steps.iter().any(|step| step.summary.is_some())
+    }
+
+    /// Returns who acts in the stage's records: the role of its last step that has one, else the stage.
+    pub fn actor(&self) -> &str {
+        let mut roles = self
+            .steps
+            .iter()
+            .rev()
+            .filter_map(|step| step.role.as_deref());
+        roles.next().unwrap_or(&self.name)
     }
 
     /// Returns the name of the checkpoint, such as `stage_3_complete.json`.

@@ -1,5 +1,7 @@
 //! What happens in a workspace, as the journal records it.
 
+pub use super::event_parts::{Child, Publish, Round};
+
 use super::approval::ApprovedStage;
 use super::forced::Forced;
 use super::record::{BatchRecord, FailedKeys, Made, Opinion, Pin};
@@ -47,13 +49,13 @@ pub struct Record {
 pub enum EventType {
     /// A run, stage or attempt started.
     Invoke,
-    /// A stage reads the outputs of another.
+    /// A stage reads the outputs of another, or a role takes over from another.
     Handoff,
     /// Outputs or answers were checked.
     Review,
     /// Earlier results were withdrawn or rebuilt.
     Revision,
-    /// A batch, stage or run finished.
+    /// A step, batch, stage or run finished.
     Complete,
     /// A batch, stage or call failed.
     Error,
@@ -158,6 +160,38 @@ pub enum Event {
         /// The iteration of `[refine]`, from 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         round: Option<u32>,
+    },
+    /// A step of a batch has written its output; recorded like its start.
+    StepFinished {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// The output of the step.
+        out: String,
+        /// The iteration of `[refine]`, from 1.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        round: Option<u32>,
+        /// The result of the step's `summary`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<serde_json::Value>,
+    },
+    /// A step of a batch takes over what steps of another role wrote.
+    StepHandoff {
+        /// The stage.
+        stage: String,
+        /// The batch.
+        batch: String,
+        /// The role that wrote it.
+        from: String,
+        /// The outputs of its steps.
+        outs: Vec<String>,
+        /// The iteration of `[refine]` that takes over, from 1.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        round: Option<u32>,
+        /// The results of the steps' `summary`, by output.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        summaries: BTreeMap<String, serde_json::Value>,
     },
     /// A program was started for a batch.
     ChildStarted(Child),
@@ -447,6 +481,8 @@ impl Event {
             | Self::Handoff { stage, .. }
             | Self::AttemptStarted { stage, .. }
             | Self::StepStarted { stage, .. }
+            | Self::StepFinished { stage, .. }
+            | Self::StepHandoff { stage, .. }
             | Self::ChildStarted(Child { stage, .. })
             | Self::Called { stage, .. }
             | Self::AnswersRefused { stage, .. }
@@ -484,6 +520,8 @@ impl Event {
         match self {
             Self::AttemptStarted { batch, .. }
             | Self::StepStarted { batch, .. }
+            | Self::StepFinished { batch, .. }
+            | Self::StepHandoff { batch, .. }
             | Self::ChildStarted(Child { batch, .. })
             | Self::Called { batch, .. }
             | Self::AnswersRefused { batch, .. }
@@ -507,58 +545,4 @@ impl Event {
             _ => false,
         }
     }
-}
-
-/// The result of an iteration of `[refine]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Round {
-    /// Its number, from 1.
-    pub round: u32,
-    /// The result of `until`.
-    pub right: bool,
-    /// The result of `score`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub score: Option<f64>,
-    /// The result of the stage's `summary`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<serde_json::Value>,
-}
-
-/// A program that was started for a batch or as a service, which belongs to no stage.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Child {
-    /// The stage.
-    pub stage: String,
-    /// The batch.
-    pub batch: String,
-    /// Its process id, which is also its process group.
-    pub pid: u32,
-    /// The start time in clock ticks since the machine started. It distinguishes a later process with the same id.
-    pub start_time: u64,
-    /// The id of the machine's start.
-    pub boot_id: String,
-    /// The value of `MILEPOST_ATTEMPT` in its environment.
-    pub token: String,
-}
-
-/// A file to be renamed into place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Publish {
-    /// The complete file in scratch, in the workspace.
-    pub scratch: RelPath,
-    /// The target path, in the workspace.
-    pub path: RelPath,
-    /// The digest of the file at the target; `None` if there is none.
-    pub old: Option<Digest>,
-    /// The digest of the new file.
-    pub new: Digest,
-    /// The path in quarantine for a target that was modified by hand.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub quarantine: Option<RelPath>,
-    /// True for a marker, which exists only while the other files of its batch do.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub marker: bool,
 }

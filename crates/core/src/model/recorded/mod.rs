@@ -5,6 +5,7 @@ pub mod batched;
 pub mod call;
 pub mod checkpoint;
 pub mod event;
+mod event_parts;
 pub mod forced;
 pub(crate) mod made;
 pub mod pin;

@@ -95,7 +95,8 @@ pub(crate) fn run(
                 OutcomeKind::Cancelled | OutcomeKind::Budget | OutcomeKind::Awaited
             ) =>
         {
-            placeholder(stage_ctx, found, &scratch, stage_ctx.stage.named(outcome))
+            let outcome = stage_ctx.stage.named(outcome);
+            placeholder(stage_ctx, found, &scratch, outcome, observer.spent())
         }
         result => result,
     };

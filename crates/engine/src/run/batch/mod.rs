@@ -11,4 +11,5 @@ pub(crate) mod output_dir;
 pub(crate) mod placeholder;
 pub(crate) mod set_aside;
 pub(crate) mod stage_context;
+pub(crate) mod turn;
 pub(crate) mod workers;

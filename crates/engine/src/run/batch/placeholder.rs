@@ -5,15 +5,17 @@ use crate::run::batch::stage_context::{Produced, StageContext, add_marker, conte
 use crate::run::check::validate;
 use crate::steps::cancel::CancelToken;
 use crate::steps::worker::JqWorkers;
+use milepost_core::model::call::Spent;
+use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::record::{Made, Opinion};
 use milepost_core::plan::scan::BatchScan;
 use milepost_store::store::scratch::Scratch;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::Write;
 use std::sync::Arc;
 
-/// Writes the placeholder of a batch that failed with this outcome.
+/// Writes the placeholder of a batch that failed with this outcome, after calls that cost this much.
 ///
 /// # Errors
 /// The outcome, if the stage declares no placeholder or the placeholder fails too.
@@ -22,6 +24,7 @@ pub(crate) fn placeholder(
     found: &BatchScan,
     scratch: &Scratch,
     outcome: Outcome,
+    spent: Spent,
 ) -> Result<Produced, Outcome> {
     let (Some(program), Some(output)) = (
         &stage_ctx.stage.policy.placeholder,
@@ -36,7 +39,9 @@ pub(crate) fn placeholder(
             .push(format!("its placeholder failed too: {error}"));
         outcome
     };
-    let input = json!({ "outcome": outcome.kind.name(), "error_code": outcome.code, "message": outcome.message });
+    let input = json!({
+        "outcome": outcome.kind.name(), "error_code": outcome.code, "message": outcome.message, "usage": usage(&spent),
+    });
     let value = program
         .one(
             input,
@@ -84,5 +89,16 @@ pub(crate) fn placeholder(
         failed: Vec::new(),
         answers: Vec::new(),
         stale: None,
+    })
+}
+
+/// Returns `input_tokens`, `output_tokens` and `cost_usd` of the calls; null if unknown.
+fn usage(spent: &Spent) -> Value {
+    let tokens = (spent.estimated == 0).then_some(spent.usage);
+    let cost = (spent.unpriced == 0).then_some(spent.cost);
+    json!({
+        "input_tokens": tokens.map(|usage| usage.total_input()),
+        "output_tokens": tokens.map(|usage| usage.output),
+        "cost_usd": cost.map(NanoUsd::dollars),
     })
 }

@@ -3,22 +3,25 @@
 use crate::run::batch::attempt::{run, token};
 use crate::run::batch::live::LiveOutput;
 use crate::run::batch::stage_context::{AttemptResult, StageContext};
+use crate::run::batch::turn::Turn;
+use crate::run::record::words::in_words;
 use crate::steps::batch_context::{AttemptObserver, StepEvent};
 use crate::steps::calls::ProviderBatchUpdate;
 use crate::steps::command::StartedProcess;
 use milepost_core::base::path::RelPath;
 use milepost_core::base::redact::Redactor;
-use milepost_core::model::call::{Heard, Sent};
+use milepost_core::model::call::{Heard, Sent, Spent};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::policy::{Concurrency, MaxFailures, OnFailure};
 use milepost_core::model::stage::Stage;
+use milepost_core::model::step::Step;
 use milepost_core::plan::expand::BatchItem;
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::scan::StageScan;
 use milepost_store::store::clock::Stopwatch;
 use serde_json::{Map, Value};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::mpsc::Sender;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -94,6 +97,8 @@ struct EventSender<'a> {
     index: usize,
     /// The role of the current step.
     role: RefCell<Option<String>>,
+    turn: RefCell<Turn>,
+    spent: Cell<Spent>,
     token: String,
     sender: &'a Sender<Message>,
     queue: &'a Mutex<Queue>,
@@ -115,21 +120,49 @@ impl<'a> EventSender<'a> {
     }
 }
 
+impl EventSender<'_> {
+    /// Returns the role of a step, or who acts for the stage.
+    fn role_of<'s>(&'s self, step: &'s Step) -> &'s str {
+        step.role.as_deref().unwrap_or_else(|| self.stage.actor())
+    }
+
+    fn happened(&self, kind: EventType, event: Event, summary: String) {
+        let message = Message::Happened {
+            index: self.index,
+            kind,
+            role: self.role.borrow().clone(),
+            event: Box::new(event),
+            summary,
+        };
+        let _ = self.sender.send(message);
+    }
+}
+
 impl AttemptObserver for EventSender<'_> {
     fn event(&self, event: StepEvent<'_>) {
         let (stage, batch) = (self.stage.name.clone(), self.batch.to_owned());
         let name = batch_name(&stage, &batch);
+        let place = |round: Option<u32>| match round {
+            Some(round) => format!("{name}, iteration {round}"),
+            None => name.clone(),
+        };
         let (kind, event, summary) = match event {
             StepEvent::Step(step, round) => {
                 self.role.replace(step.role.clone());
                 if !self.stage.tells_steps() {
                     return;
                 }
+                let role = self.role_of(step);
+                let passed = self
+                    .turn
+                    .borrow_mut()
+                    .pass_to(role, (&stage, &batch), round);
+                if let Some((event, text)) = passed {
+                    let text = format!("{}: {text}", place(round));
+                    self.happened(EventType::Handoff, event, text);
+                }
                 let out = step.out.clone();
-                let summary = match round {
-                    Some(round) => format!("{name}, iteration {round}: {} starts", step.out),
-                    None => format!("{name}: {} starts", step.out),
-                };
+                let summary = format!("{}: {out} starts", place(round));
                 let event = Event::StepStarted {
                     stage,
                     batch,
@@ -137,6 +170,25 @@ impl AttemptObserver for EventSender<'_> {
                     round,
                 };
                 (EventType::Invoke, event, summary)
+            }
+            StepEvent::Finished(step, round, said) => {
+                let out = step.out.clone();
+                let role = self.role_of(step);
+                self.turn.borrow_mut().finished(role, &out, said.as_ref());
+                let words = said.as_ref().map(in_words).unwrap_or_default();
+                let words = match words.join(", ") {
+                    words if words.is_empty() => words,
+                    words => format!(": {words}"),
+                };
+                let summary = format!("{}: {out} done{words}", place(round));
+                let event = Event::StepFinished {
+                    stage,
+                    batch,
+                    out,
+                    round,
+                    summary: said,
+                };
+                (EventType::Complete, event, summary)
             }
             StepEvent::Refused {
                 number,
@@ -174,6 +226,10 @@ impl AttemptObserver for EventSender<'_> {
                 (EventType::Review, event, summary)
             }
             StepEvent::Revises(round, why) => {
+                if let Some(last) = self.stage.steps.last() {
+                    // An earlier run may have finished the iterations before.
+                    self.turn.borrow_mut().resume(self.role_of(last), &last.out);
+                }
                 let summary = format!("{name} starts iteration {round} after {why}");
                 let event = Event::RoundStarted {
                     stage,
@@ -184,14 +240,7 @@ impl AttemptObserver for EventSender<'_> {
                 (EventType::Revision, event, summary)
             }
         };
-        let message = Message::Happened {
-            index: self.index,
-            kind,
-            role: self.role.borrow().clone(),
-            event: Box::new(event),
-            summary,
-        };
-        let _ = self.sender.send(message);
+        self.happened(kind, event, summary);
     }
 
     fn printed(&self, bytes: &[u8]) {
@@ -220,6 +269,9 @@ impl AttemptObserver for EventSender<'_> {
     }
 
     fn called(&self, number: u64, sent: &Sent, heard: &Heard) {
+        let mut spent = self.spent.get();
+        spent += Spent::of(sent, Some(heard));
+        self.spent.set(spent);
         let message = Message::Called {
             index: self.index,
             role: self.role.borrow().clone(),
@@ -228,6 +280,10 @@ impl AttemptObserver for EventSender<'_> {
             heard: Box::new(heard.clone()),
         };
         let _ = self.sender.send(message);
+    }
+
+    fn spent(&self) -> Spent {
+        self.spent.get()
     }
 
     fn trying_again(&self, failed: u32, outcome: &Outcome, wait: Duration) {
@@ -312,6 +368,8 @@ pub(crate) fn work(
             stage: stage_ctx.stage,
             batch: &found.batch.key,
             role: RefCell::default(),
+            turn: RefCell::default(),
+            spent: Cell::default(),
             index,
             token,
             sender,

@@ -4,19 +4,17 @@ use crate::run::error::RunError;
 use crate::run::record::finish;
 use crate::run::record::recorder::{Recorder, agent, counted};
 use crate::run::record::retire;
+use crate::run::record::words::in_words;
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::Phase;
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::lineage;
 use milepost_core::plan::scan::StageScan;
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The most files and failures that the record of a hand-over names.
 const LISTED: usize = 20;
-/// The most entries of a list in the words of a handoff.
-const LISTED_NAMES: usize = 5;
 
 /// Records that a stage starts, after removing its checkpoint. Checkpoints of later stages are removed when its outputs change.
 ///
@@ -112,33 +110,4 @@ pub(crate) fn handoff(recorder: &mut Recorder<'_>, stage: &Stage) -> Result<(), 
         summaries,
     };
     recorder.record(EventType::Handoff, agent(stage), event, text, refs)
-}
-
-/// Returns the counts, names and lists of a summary in words, such as `20 topics`, `status partial` and `no warnings`.
-fn in_words(summary: &Value) -> Vec<String> {
-    let fields = summary.as_object().into_iter().flatten();
-    let words = fields.filter_map(|(key, value)| match value {
-        Value::Number(number) => Some(format!("{number} {key}")),
-        Value::String(text) => Some(format!("{key} {text}")),
-        Value::Array(all) if all.is_empty() => Some(format!("no {key}")),
-        Value::Array(all) => {
-            let names: Vec<&str> = all
-                .iter()
-                .filter_map(Value::as_str)
-                .take(LISTED_NAMES)
-                .collect();
-            let more = if all.len() > names.len() && !names.is_empty() {
-                "; …"
-            } else {
-                ""
-            };
-            let names = match names.join("; ") {
-                names if names.is_empty() => names,
-                names => format!(" ({names}{more})"),
-            };
-            Some(format!("{} {key}{names}", all.len()))
-        }
-        _ => None,
-    });
-    words.collect()
 }

@@ -11,3 +11,4 @@ pub(crate) mod quarantined;
 pub mod recorder;
 pub(crate) mod recover;
 pub(crate) mod retire;
+pub(crate) mod words;

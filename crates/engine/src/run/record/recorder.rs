@@ -259,10 +259,5 @@ pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
 
 /// Returns who acts in a stage's records: the role of its last step that has one, else the stage.
 pub(crate) fn agent(stage: &Stage) -> &str {
-    stage
-        .steps
-        .iter()
-        .rev()
-        .find_map(|step| step.role.as_deref())
-        .unwrap_or(&stage.name)
+    stage.actor()
 }

@@ -32,6 +32,8 @@ pub struct Step {
     pub when: Option<Program>,
     /// `agent_name` in the journal; by default the stage's name.
     pub role: Option<String>,
+    /// The counts, names and warnings that the journal says of its result.
+    pub summary: Option<Program>,
     /// One try of this step.
     pub timeout: Option<Templated<Duration>>,
     /// Tries of this step.

@@ -45,7 +45,7 @@ pub enum PartKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MarkKind {
-    /// The stage read the outputs of others for the first time.
+    /// The stage read the outputs of others for the first time, or a role took over from another.
     Handoff,
     /// A positive verdict.
     Positive,

@@ -67,7 +67,9 @@ impl History {
                 self.lanes[lane].number = *number;
                 self.lanes[lane].act(&record.agent_name);
             }
-            Event::Handoff { .. } => self.mark(run, stage, at, MarkKind::Handoff, &record.summary),
+            Event::Handoff { .. } | Event::StepHandoff { .. } => {
+                self.mark(run, stage, at, MarkKind::Handoff, &record.summary)
+            }
             Event::Accepted { .. } | Event::ChangeAccepted { .. } => {
                 self.mark(run, stage, at, MarkKind::Accepted, &record.summary);
             }
@@ -91,6 +93,10 @@ impl History {
                 let name = self.lanes[lane].name(&format!("{role}: {out}"));
                 self.open
                     .step(&mut self.lanes, lane, batch, at, (name, *round));
+            }
+            Event::StepFinished { batch, .. } => {
+                let lane = self.lane(run, stage);
+                self.open.step_ended(&mut self.lanes, lane, batch, at);
             }
             Event::RoundJudged { batch, round, .. } => {
                 let lane = self.lane(run, stage);

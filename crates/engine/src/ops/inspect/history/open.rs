@@ -69,6 +69,13 @@ impl OpenBatches {
         lanes[lane].parts.push(LanePart::running(at, bar, name));
     }
 
+    /// Ends the running step.
+    pub(super) fn step_ended(&mut self, lanes: &mut [Lane], lane: usize, batch: &str, at: i64) {
+        if let Some(open) = self.0.get(&(lane, batch.to_owned())) {
+            end_step(&mut lanes[lane], open, at, BarResult::Built);
+        }
+    }
+
     /// Notes when an iteration begins.
     pub(super) fn iterate(&mut self, lane: usize, batch: &str, at: i64, round: u32) {
         if let Some(open) = self.0.get_mut(&(lane, batch.to_owned())) {

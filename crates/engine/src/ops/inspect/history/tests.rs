@@ -134,6 +134,27 @@ fn batches_have_parts_and_marks() {
             took_ms: 300,
         },
     );
+    feed.at(
+        550,
+        Event::StepFinished {
+            stage: stage.clone(),
+            batch: batch.clone(),
+            out: "draft".to_owned(),
+            round: Some(1),
+            summary: None,
+        },
+    );
+    feed.at(
+        560,
+        Event::StepHandoff {
+            stage: stage.clone(),
+            batch: batch.clone(),
+            from: "writer".to_owned(),
+            outs: vec!["draft".to_owned()],
+            round: Some(1),
+            summaries: std::collections::BTreeMap::new(),
+        },
+    );
     let round = |round, right| Round {
         round,
         right,
@@ -228,7 +249,7 @@ fn batches_have_parts_and_marks() {
                     bar(BarKind::Batch, (2, 960, 1000), BarResult::Built, "no start"),
                     bar(
                         part(PartKind::Step),
-                        (1, 100, 600),
+                        (1, 100, 550),
                         BarResult::Built,
                         "planner: draft"
                     ),
@@ -246,12 +267,14 @@ fn batches_have_parts_and_marks() {
                         "2"
                     ),
                 ],
-                marks: vec![TimelineMark {
-                    kind: MarkKind::Handoff,
-                    at: 1100,
-                    count: 1,
-                    text: "it happened".to_owned(),
-                }],
+                marks: [560, 1100]
+                    .map(|at| TimelineMark {
+                        kind: MarkKind::Handoff,
+                        at,
+                        count: 1,
+                        text: "it happened".to_owned(),
+                    })
+                    .to_vec(),
             }],
         }
     );
