@@ -2,6 +2,8 @@
 
 #[cfg(debug_assertions)]
 mod killed;
+mod made_by;
+mod overloaded;
 mod strangers;
 mod wrong;
 
@@ -101,6 +103,14 @@ fn check_plan(project: &Project) -> Value {
     plan
 }
 
+/// The rows that tell how a plan was made.
+fn how_it_was_made(page: &str) -> Vec<&str> {
+    let (_, rows) = page
+        .split_once("## How this plan was made\n\n| | |\n|---|---|\n")
+        .unwrap();
+    rows.lines().collect()
+}
+
 /// Who did what, of the records.
 fn acts(ran: &RunResult) -> BTreeSet<(&str, &str)> {
     let told =
@@ -127,7 +137,8 @@ fn acts(ran: &RunResult) -> BTreeSet<(&str, &str)> {
 
 #[test]
 fn three_courses_are_planned() {
-    let project = example();
+    let mut project = example();
+    project.env("SOURCE_DATE_EPOCH", "1772355600");
     let ran = project.run(&[]);
     ran.expect(
         0,
@@ -164,6 +175,7 @@ fn three_courses_are_planned() {
                 topic["course_id"].as_str().unwrap(),
                 topic["topic"].as_str().unwrap(),
                 minutes(topic),
+                topic["difficulty"].as_str().unwrap(),
                 topic["priority"].as_str().unwrap(),
                 topic["confidence"].as_f64().unwrap(),
             )
@@ -177,33 +189,112 @@ fn three_courses_are_planned() {
                 "Systems of linear equations",
                 225,
                 "medium",
+                "medium",
                 0.9
             ),
-            ("MATH-201", "Vectors and matrices", 225, "medium", 0.9),
-            ("MATH-201", "Inverse matrices", 195, "medium", 0.9),
-            ("MATH-201", "Vector spaces and bases", 240, "high", 0.9),
-            ("MATH-201", "Determinants", 195, "medium", 0.9),
-            ("MATH-201", "Eigenvalues and eigenvectors", 240, "high", 0.9),
-            ("BIO-110", "Molecules of the cell", 165, "medium", 0.9),
-            ("BIO-110", "Membranes and transport", 165, "high", 0.9),
+            (
+                "MATH-201",
+                "Vectors and matrices",
+                225,
+                "medium",
+                "medium",
+                0.9
+            ),
+            ("MATH-201", "Inverse matrices", 195, "medium", "medium", 0.9),
+            (
+                "MATH-201",
+                "Vector spaces and bases",
+                240,
+                "hard",
+                "high",
+                0.9
+            ),
+            ("MATH-201", "Determinants", 195, "medium", "medium", 0.9),
+            (
+                "MATH-201",
+                "Eigenvalues and eigenvectors",
+                240,
+                "medium",
+                "high",
+                0.9
+            ),
+            (
+                "BIO-110",
+                "Molecules of the cell",
+                165,
+                "medium",
+                "medium",
+                0.9
+            ),
+            (
+                "BIO-110",
+                "Membranes and transport",
+                165,
+                "medium",
+                "high",
+                0.9
+            ),
             (
                 "BIO-110",
                 "Organelles and the cytoskeleton",
                 165,
                 "medium",
+                "medium",
                 0.9
             ),
-            ("BIO-110", "Energy and respiration", 210, "high", 0.9),
-            ("BIO-110", "Microscopy", 90, "low", 0.4),
-            ("ECON-120", "Scarcity and opportunity cost", 105, "low", 0.9),
-            ("ECON-120", "Supply and demand", 165, "high", 0.9),
-            ("ECON-120", "Elasticity", 120, "medium", 0.9),
-            ("ECON-120", "Taxes and price controls", 120, "medium", 0.9),
-            ("ECON-120", "Consumer choice", 150, "medium", 0.9),
-            ("ECON-120", "Production and costs", 165, "medium", 0.9),
-            ("ECON-120", "Perfect competition", 150, "medium", 0.9),
-            ("ECON-120", "Monopoly", 135, "medium", 0.9),
-            ("ECON-120", "Reading a newspaper article", 75, "medium", 0.4),
+            (
+                "BIO-110",
+                "Energy and respiration",
+                210,
+                "medium",
+                "high",
+                0.9
+            ),
+            ("BIO-110", "Microscopy", 90, "medium", "low", 0.4),
+            (
+                "ECON-120",
+                "Scarcity and opportunity cost",
+                105,
+                "medium",
+                "low",
+                0.9
+            ),
+            ("ECON-120", "Supply and demand", 165, "medium", "high", 0.9),
+            ("ECON-120", "Elasticity", 120, "medium", "medium", 0.9),
+            (
+                "ECON-120",
+                "Taxes and price controls",
+                120,
+                "medium",
+                "medium",
+                0.9
+            ),
+            ("ECON-120", "Consumer choice", 150, "medium", "medium", 0.9),
+            (
+                "ECON-120",
+                "Production and costs",
+                165,
+                "medium",
+                "medium",
+                0.9
+            ),
+            (
+                "ECON-120",
+                "Perfect competition",
+                150,
+                "medium",
+                "medium",
+                0.9
+            ),
+            ("ECON-120", "Monopoly", 135, "medium", "medium", 0.9),
+            (
+                "ECON-120",
+                "Reading a newspaper article",
+                75,
+                "medium",
+                "medium",
+                0.4
+            ),
         ]
     );
     assert_eq!(
@@ -234,6 +325,7 @@ fn three_courses_are_planned() {
         history[1],
         json!({
             "iteration": 2, "result_type": "approved_plan", "reasons": [], "minutes_planned": 3640, "minutes_estimated": 3300,
+            "cost_usd": {"estimation": 0.0, "planner": 0.0},
             "validation_report": {"coverage_ok": true, "date_range_ok": true, "load_balance_ok": true},
         })
     );
@@ -277,8 +369,20 @@ fn three_courses_are_planned() {
     );
     let week = "## Week of 1 March: 18 h 55 min\n\n### Monday, 1 March: 2 h 40 min\n\n- **1 h 20 min** Linear Algebra: Study Systems of linear equations, part 1 of 3\n";
     assert!(page.contains(week), "{page}");
-    let by = "Topics read by jq filters/ingestion.jq, estimated by jq filters/estimation.jq, planned by jq filters/planner.jq.";
-    assert!(page.contains(by), "{page}");
+    let hard = "- **1 h 20 min** Linear Algebra: Study Vector spaces and bases, part 1 of 3 (high priority, hard)\n";
+    assert!(page.contains(hard), "{page}");
+    assert_eq!(
+        how_it_was_made(&page),
+        [
+            "| Topics | by filters/ingestion.jq, no model |",
+            "| Estimates | by filters/estimation.jq, no model |",
+            "| Plan | by filters/planner.jq, no model |",
+            "| Review | `approved_plan`, after 1 revision |",
+            "| Cost | 0.0000 US dollars |",
+            "| Date | 2026-03-01 |",
+            "| Fallbacks | none |",
+        ]
+    );
     assert!(project.exists("workspace/outputs/study_plan.pdf"));
 
     project.run(&[]).expect(0, &[]);
@@ -299,6 +403,8 @@ fn every_agent_is_seen_at_work() {
             ("IngestionAgent", "handoff"),
             ("IngestionAgent", "complete"),
             ("EstimationAgent", "invoke"),
+            ("EstimationAgent", "handoff"),
+            ("EstimationAgent", "complete"),
             ("PlanningReviewerAgent", "invoke"),
             ("PlanningReviewerAgent", "handoff"),
             ("PlanningReviewerAgent", "review"),
@@ -347,6 +453,34 @@ fn every_agent_is_seen_at_work() {
         words,
         [
             "dispatch takes over 3 files from intake, collect; collect: status complete, 20 topics, no warnings; intake: 3 courses (MATH-201; BIO-110; ECON-120), 5 files, 1 shared (midterm-notice.pdf)"
+        ]
+    );
+    // Inside the loop, each role takes over from the one before: contracts 4.3 to 4.5, and 4.6 when a draft is rejected.
+    let words: Vec<_> = ran
+        .records
+        .iter()
+        .filter(|record| record["kind"] == "step_handoff")
+        .map(|record| record["summary"].as_str().unwrap())
+        .collect();
+    let flags = "BIO-110: Microscopy: neither pages to read nor exercises are known; ECON-120: Reading a newspaper article: neither pages to read nor exercises are known";
+    let reasons = "estimate: BIO-110: Microscopy: 30 minutes at a confidence of 0.4, where topics of this course take 165; estimate: ECON-120: Reading a newspaper article: 30 minutes at a confidence of 0.4, where topics of this course take 135";
+    let [to_estimation, from_estimation, to_planner] = [
+        "EstimationAgent takes over requested from CoordinatorAgent; requested: 20 topics",
+        "CoordinatorAgent takes over estimated, estimates from EstimationAgent; estimates: 20 topics, 2 uncertainty flags",
+        "PlanningReviewerAgent takes over to_planner from CoordinatorAgent; to_planner: 3 courses (MATH-201; BIO-110; ECON-120), 20 topics",
+    ];
+    assert_eq!(
+        words,
+        [
+            format!("plan, iteration 1: {to_estimation}, no changes"),
+            format!("plan, iteration 1: {from_estimation} ({flags})"),
+            format!("plan, iteration 1: {to_planner}, no requested changes"),
+            format!(
+                "plan, iteration 2: CoordinatorAgent takes over rows, plan, draft, history from PlanningReviewerAgent; plan: result type needs_revision, 2 reasons ({reasons}), 58 rows"
+            ),
+            format!("plan, iteration 2: {to_estimation}, 2 changes ({reasons})"),
+            format!("plan, iteration 2: {from_estimation} ({flags})"),
+            format!("plan, iteration 2: {to_planner}, 2 requested changes ({reasons})"),
         ]
     );
     // The coordinator approves before anything is exported.

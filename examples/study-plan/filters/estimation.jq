@@ -1,5 +1,6 @@
 # The embedded estimator: 15 minutes for a topic, 3 for a page to read, 6 for an exercise, 2 for a question of a bank,
 # in quarters of an hour between 30 minutes and 4 hours. The less the evidence counts, the lower the confidence.
+# What the material calls hard takes a quarter more.
 include "lib";
 def quarters: (. / 15 | ceil) * 15;
 def numbers($pattern): [scan($pattern) | .[0] | tonumber];
@@ -11,8 +12,13 @@ def numbers($pattern): [scan($pattern) | .[0] | tonumber];
     | ([$text | numbers("([0-9]+) exercises")[]] | max // 0) as $exercises
     | ([$text | numbers("([0-9]+) questions")[]] | max // 0) as $questions
     | ([$text | numbers("([0-9]+) ?% of the points")[]] | max) as $share
-    | { course_id, topic,
-        estimated_minutes: ([[15 + 3 * $pages + 6 * $exercises + 2 * $questions, 30] | max | quarters, 240] | min),
+    | (if $text | test("plan more time|difficult|challenging|demanding|students (fail|struggle)"; "i") then "hard"
+       elif $text | test("introductory|easy|known from school|recapitulat"; "i") then "easy"
+       else "medium" end) as $difficulty
+    | (15 + 3 * $pages + 6 * $exercises + 2 * $questions) as $counted
+    | (if $difficulty == "hard" then 1.25 * $counted else $counted end) as $minutes
+    | { course_id, topic, $difficulty,
+        estimated_minutes: ([[$minutes, 30] | max | quarters, 240] | min),
         priority: (if ($share // 0) >= 25
                       or ($text | test("most important|every midterm|plan more time|of the midterm come from"; "i"))
                    then "high"

@@ -89,14 +89,28 @@ reduce range(0; $last) as $at ({topics: $topics, sessions: [], credit: ($due | m
     | [$ids[] | select($due[.] == $at + 1)] as $urgent
     | fill($at; $goal; $urgent) | fill($at; $goal; $ids) | fill($at; $limit - $revised[$at]; $urgent))
 # What is left of days goes to the topics that are still short, by priority.
-| .sessions
-| reduce ($all_topics | sort_by($rank[.priority], .due, .at)[]) as $t (.;
-    reduce range(0; $t.due) as $at (.;
-      ($limit - $revised[$at] - ([.[] | select(.at == $at)] | total(.minutes))) as $free
-      | ($t.estimated_minutes - ([.[] | select(.topic == $t.at)] | total(.minutes))) as $missing
-      | ([$free, $missing, $longest] | min) as $size
-      | if $size >= 25 or ($size > 0 and $size == $t.estimated_minutes)
-        then . + [{$at, topic: $t.at, minutes: $size}] else . end))
+| def fill_rests:
+    reduce ($all_topics | sort_by($rank[.priority], .due, .at)[]) as $t (.;
+      reduce range(0; $t.due) as $at (.;
+        ($limit - $revised[$at] - ([.[] | select(.at == $at)] | total(.minutes))) as $free
+        | ($t.estimated_minutes - ([.[] | select(.topic == $t.at)] | total(.minutes))) as $missing
+        | ([$free, $missing, $longest] | min) as $size
+        | if $size >= 25 or ($size > 0 and $size == $t.estimated_minutes)
+          then . + [{$at, topic: $t.at, minutes: $size}] else . end));
+# A topic of high priority without any session takes the place of a session of low priority.
+  def swap_low:
+    ([$all_topics[] | select(.priority == "low") | .at]) as $low
+    | reduce ($all_topics[] | select(.priority == "high")) as $t (.;
+        if any(.[]; .topic == $t.at) then .
+        else . as $all
+          | [ range(0; length) as $i | $all[$i]
+              | select(.at < $t.due and ([.topic] - $low == [])) | .at as $at
+              | . + {$i, room: ([$limit - $revised[$at] - ([$all[] | select(.at == $at)] | total(.minutes)) + .minutes,
+                                 $t.estimated_minutes, $longest] | min)}
+              | select(.room >= ([25, $t.estimated_minutes] | min)) ][0] as $place
+          | if $place == null then . else .[$place.i] = {at: $place.at, topic: $t.at, minutes: $place.room} end
+        end);
+  .sessions | fill_rests | swap_low | fill_rests
 # Two sessions of a topic on one day are one, unless that is too long.
 | group_by([.at, .topic])
 | map(if (total(.minutes)) <= $longest then [.[0] + {minutes: total(.minutes)}] else . end | .[])

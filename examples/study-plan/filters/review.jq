@@ -83,9 +83,10 @@ include "lib";
         + "and \($first + .[0] | date) has \($free[.[0]]) minutes free"
     else $short[] | "coverage: \(.course_id): \(.topic): \(.planned) of \(.estimated_minutes) minutes are planned" end ]
   + $invented) as $gaps
-# No topic of high priority is left out for one of low priority that is due no later.
-| [ $short[] | select(.planned == 0 and .priority == "high") | . as $t
-    | [$cover[] | select(.due <= $t.due and .planned > 0 and .priority == "low")]
+# No topic of high priority is left out where a session of low priority, with what is free on its day, has room for it.
+| [ $short[] | select(.planned == 0 and .priority == "high") | . as $t | ([25, .estimated_minutes] | min) as $least
+    | [ $study[] | select(.priority == "low") | . as $r | ((.date | day) - $first) as $at
+        | select($at < $t.due and $r.estimated_minutes + $free[$at] >= $least) ]
     | select(. != [] and ($over or $tight != []))
     | "coverage: \($t.course_id): \($t.topic) is left out for \(.[0].topic), which has low priority" ] as $wrong
 

@@ -40,4 +40,4 @@ include "lib";
       start_date: $to_estimation.constraints.start_date,
       minutes_per_day: $limit,
       revision_sessions: $revision,
-      requested_changes: ($previous.plan.revision_reasons // []) } }
+      requested_changes: $requested.changes } }

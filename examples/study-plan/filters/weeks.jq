@@ -10,13 +10,17 @@ def spoken:
    "December"] as $months
   | "\(.[8:] | tonumber) \($months[(.[5:7] | tonumber) - 1])";
 def weekday: ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"][day % 7];
-[ $final.plan_rows | group_by(.date)[]
+([$final.topics[] | {key: "\(.course)\t\(.topic)", value: (.difficulty == "hard")}] | from_entries) as $hard
+| [ $final.plan_rows | group_by(.date)[]
   | { date: .[0].date, monday: (.[0].date | day | . - (. + 3) % 7),
       name: "\(.[0].date | weekday), \(.[0].date | spoken)", minutes: total(.estimated_minutes),
       midterms: [.[] | select(.topic == "Midterm") | .course],
       sessions: [.[] | select(.estimated_minutes > 0)
                  | {time: (.estimated_minutes | hours), course, task: .task_description,
-                    high: (.priority == "high" and .topic != "Revision"), uncertain: (.status == "review")}] }
+                    notes: ([ (if .priority == "high" and .topic != "Revision" then "high priority" else empty end),
+                              (if $hard["\(.course)\t\(.topic)"] then "hard" else empty end),
+                              (if .status == "review" then "estimate uncertain" else empty end) ]
+                            | join(", "))}] }
   | .time = (.minutes | hours) ]
 | { hours: { limit: ($final.minutes_per_day | hours), all: ([$final.plan_rows[].estimated_minutes] | add | hours) },
     courses: [$final.courses[] | . + {day: "\(.midterm_date | weekday), \(.midterm_date | spoken)",
