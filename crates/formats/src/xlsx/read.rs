@@ -2,6 +2,7 @@
 //!
 //! The workbook is a foreign file: read it in a process with limits of memory and time.
 
+mod excerpt;
 mod row;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
 //! Reads one row of a sheet, with the headers above it.
 
+use super::excerpt::excerpt;
 use super::{CalamineError, CellValue, HEADER_ROWS, XlsxReadError, check_size, letters, value_of};
 use calamine::{Reader as _, Xlsx};
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,13 @@ pub fn read_row<R: Read + Seek>(
     row: u32,
 ) -> Result<SheetRow, XlsxReadError> {
     check_size(&mut file)?;
+    match excerpt(&mut file, sheet, row) {
+        Some(excerpt) => read_row_of(excerpt, sheet, row),
+        None => read_row_of(file, sheet, row),
+    }
+}
+
+fn read_row_of<R: Read + Seek>(file: R, sheet: &str, row: u32) -> Result<SheetRow, XlsxReadError> {
     let mut workbook = Xlsx::new(file).map_err(|error| match error {
         CalamineError::Password => XlsxReadError::Password,
         other => XlsxReadError::NoWorkbook(other.to_string()),

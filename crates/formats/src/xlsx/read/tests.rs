@@ -238,3 +238,104 @@ fn columns_have_the_letters_of_a_spreadsheet() {
         ["A", "Z", "AA", "ZZ", "AAA", "XFD"]
     );
 }
+
+/// The part of a sheet that is kept to read a row; `None` if the sheet cannot be cut.
+fn cut(sheet: &str, row: u32) -> Option<String> {
+    let cut = excerpt::excerpt(Cursor::new(workbook(sheet)), "Review", row)?;
+    let mut archive = zip::ZipArchive::new(cut).unwrap();
+    let mut text = String::new();
+    let mut part = archive.by_name("xl/worksheets/sheet1.xml").unwrap();
+    part.read_to_string(&mut text).unwrap();
+    let text = text.strip_prefix(&format!("<worksheet xmlns=\"{MAIN}\">"));
+    Some(
+        text.unwrap()
+            .strip_suffix("</worksheet>")
+            .unwrap()
+            .to_owned(),
+    )
+}
+
+#[test]
+fn of_a_sheet_only_headers_and_one_row_are_read() {
+    // Longer than what is unpacked at once, so that tags are split.
+    let filler = "y".repeat(997);
+    let rows: Vec<String> = (1..=2000)
+        .map(|number| match number {
+            1 => row(1, &["Id", "Type"]),
+            _ => row(number, &[&format!("id-{number}"), &filler]),
+        })
+        .collect();
+    let sheet = |rows: &[String]| format!("<sheetData>{}</sheetData>", rows.concat());
+    let whole = sheet(&rows);
+    for number in [1, 2, 20, 21, 260, 261, 1999, 2000, 2001] {
+        let mut kept = rows[..20.min(number as usize)].to_vec();
+        let further = rows.get(number as usize - 1).filter(|_| number > 20);
+        kept.extend(further.cloned());
+        assert!(cut(&whole, number) == Some(sheet(&kept)), "{number}");
+        let found = read_row(Cursor::new(workbook(&whole)), "Review", number).unwrap();
+        let headers = BTreeMap::from([
+            ("A".to_owned(), "Id".to_owned()),
+            ("B".to_owned(), "Type".to_owned()),
+        ]);
+        let cells = match number {
+            1 => BTreeMap::from([("A".to_owned(), text("Id")), ("B".to_owned(), text("Type"))]),
+            2001 => BTreeMap::new(),
+            _ => BTreeMap::from([
+                ("A".to_owned(), text(&format!("id-{number}"))),
+                ("B".to_owned(), text(&filler)),
+            ]),
+        };
+        let headers = if number == 1 {
+            BTreeMap::new()
+        } else {
+            headers
+        };
+        assert_eq!((found.headers, found.cells), (headers, cells), "{number}");
+    }
+}
+
+#[test]
+fn a_sheet_whose_rows_are_not_certain_is_read_whole() {
+    let data = |rows: &str| format!("<sheetData>{rows}</sheetData>");
+    let first = row(1, &["Id", "Type"]);
+    let second = row(30, &["a", "b"]);
+    for sheet in [
+        data(&format!("{first}<!-- <row r=\"30\"> -->{second}")),
+        data(&format!(
+            "{first}<row r='30'><c r=\"A30\"><v>1</v></c></row>"
+        )),
+        data(&format!("{first}{second}{}", row(30, &["c", "d"]))),
+        data(&format!("{first}<row r=\"x\"/>{second}")),
+        "<sheetData/>".to_owned(),
+    ] {
+        assert_eq!(cut(&sheet, 30), None, "{sheet}");
+    }
+    // A row without a number follows the last one, and other tags are no rows.
+    let breaks = "<rowBreaks count=\"1\"><brk id=\"1\"/></rowBreaks>";
+    let sheet = data(&format!(
+        "{first}<row><c t=\"inlineStr\"><is><t>a</t></is></c></row>"
+    )) + breaks;
+    assert_eq!(cut(&sheet, 2), Some(sheet.clone()));
+}
+
+#[test]
+fn a_row_of_an_excerpt_has_shared_texts_and_formulas() {
+    let mut files = files(&format!(
+        "<sheetData>{}<row r=\"40\"><c r=\"A40\" t=\"s\"><v>1</v></c><c r=\"B40\"><f>1+1</f><v>2</v></c><c r=\"C40\"><f>2+2</f></c></row><row r=\"41\"/></sheetData>",
+        row(1, &["Id", "Type"]) + &row(30, &["x", "y"]),
+    ));
+    files[2].1 = files[2].1.replace("</Relationships>", &format!("<Relationship Id=\"r2\" Type=\"{RELATIONS}/sharedStrings\" Target=\"sharedStrings.xml\"/></Relationships>"));
+    files.push((
+        "xl/sharedStrings.xml",
+        format!("<sst xmlns=\"{MAIN}\"><si><t>none</t></si><si><t>shared</t></si></sst>"),
+    ));
+    let archive = archive(&files);
+    assert!(excerpt::excerpt(Cursor::new(&archive), "Review", 40).is_some());
+    let found = read_row(Cursor::new(&archive), "Review", 40).unwrap();
+    let expected = [
+        ("A".to_owned(), text("shared")),
+        ("B".to_owned(), CellValue::Number(2.0)),
+        ("C".to_owned(), CellValue::Formula),
+    ];
+    assert_eq!(found.cells, BTreeMap::from(expected));
+}
