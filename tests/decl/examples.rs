@@ -80,7 +80,7 @@ fn the_study_plan_loads() {
         ("ingest", 1),
         ("collect", 1),
         ("dispatch", 1),
-        ("plan", 6),
+        ("plan", 8),
         ("approve", 1),
         ("export", 5),
     ];

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 /// Keys that are in no fingerprint, and why.
-const LEFT_OUT: [(&str, &str); 3] = [
+const LEFT_OUT: [(&str, &str); 4] = [
     (
         "timeout",
         "a longer limit changes no output of a step that ended in time",
@@ -22,6 +22,7 @@ const LEFT_OUT: [(&str, &str); 3] = [
         "another attempt changes no output of a step that succeeded",
     ),
     ("role", "a name in the journal"),
+    ("summary", "the text of records in the journal"),
 ];
 
 /// A value of a key, and another that means something else.
@@ -120,6 +121,7 @@ fn shared_samples(name: &str) -> Vec<Sample> {
         "out" => vec![Sample::plain("\"product\"", "\"other\"")],
         "when" => samples(name, ValueKind::Jq),
         "role" => vec![Sample::plain("\"one\"", "\"two\"")],
+        "summary" => vec![Sample::plain("'1'", "'2'")],
         "timeout" => vec![Sample::mention(name, "\"{{ PARAM }}m\"")],
         "attempts" => vec![Sample::plain("2", "3")],
         "schema" => samples(name, ValueKind::File),

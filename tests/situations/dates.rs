@@ -130,6 +130,51 @@ fn results_named_by_the_run_are_a_history() {
 }
 
 #[test]
+fn a_later_stage_reads_the_results_of_earlier_runs() {
+    let mut project = Project::new(&[
+        ("milepost.toml", "name = \"history\"\n"),
+        (
+            "stages/1_test.toml",
+            "[inputs]\ntext = \"inputs/text.json\"\n[step]\njq = '.text'\n[outputs]\nresult = { path = \"results/{{ run.date }}.json\", schema = false }\n",
+        ),
+        (
+            "stages/2_trend.toml",
+            "[inputs]\nall = { path = \"results/*.json\", earlier = true }\n[step]\njq = '[$paths.all, .all]'\n[outputs]\ntrend = { path = \"trend.json\", schema = false }\n",
+        ),
+        ("workspace/inputs/text.json", "1"),
+    ]);
+    let trend = |project: &Project| project.json("workspace/trend.json");
+    project.env("SOURCE_DATE_EPOCH", MOMENTS[0]);
+    project.run(&[]).expect(0, &["test", "trend"]);
+    assert_eq!(trend(&project), json!([["results/2026-11-22.json"], [1]]));
+    project.env("SOURCE_DATE_EPOCH", MOMENTS[1]);
+    project.run(&[]).expect(0, &[]);
+    project.write("workspace/inputs/text.json", "2");
+    project.run(&[]).expect(0, &["test", "trend"]);
+    let both = json!([
+        ["results/2026-11-22.json", "results/2026-11-23.json"],
+        [1, 2]
+    ]);
+    assert_eq!(trend(&project), both);
+    project.run(&[]).expect(0, &[]);
+    // A rerun on the same day adds no entry. An earlier result may be removed, as a file in `inputs/` may.
+    project.write("workspace/inputs/text.json", "3");
+    project.run(&[]).expect(0, &["test", "trend"]);
+    assert_eq!(trend(&project)[1], json!([1, 3]));
+    project.remove("workspace/results/2026-11-22.json");
+    project.run(&[]).expect(0, &["trend"]);
+    assert_eq!(trend(&project), json!([["results/2026-11-23.json"], [3]]));
+
+    project.edit("stages/2_trend.toml", "results/*.json", "results/a.json");
+    let (code, said) = project.milepost(&["plan"]);
+    assert_eq!(code, 4, "{said}");
+    assert!(
+        said.contains("`earlier` needs a pattern over files of the workspace"),
+        "{said}"
+    );
+}
+
+#[test]
 fn what_takes_the_scope_whole_does_not_see_the_moment() {
     let project = reports();
     project.write("stages/2_whole.toml", WHOLE);

@@ -140,12 +140,16 @@ impl Pending {
                         .record
                         .as_mut()
                 {
-                    let (stay, go) = std::mem::take(&mut record.outputs)
+                    let (stay, go): (Vec<Made>, Vec<Made>) = std::mem::take(&mut record.outputs)
                         .into_iter()
                         .partition(stays);
                     record.outputs = stay;
-                    self.going.extend(go.into_iter().map(|made| made.path));
-                    paths.retain(|path| !self.going.contains(path));
+                    for made in go {
+                        paths.remove(&made.path);
+                        if !stage.keeps_former(&made.name) {
+                            self.going.insert(made.path);
+                        }
+                    }
                 }
                 let plain = targets
                     .iter()

@@ -302,6 +302,13 @@ pub(crate) static INPUT: TableSpec = TableSpec {
             "If true, the file may be missing; it is then null.",
         ),
         key(
+            "earlier",
+            Bool,
+            Beside(&["path"]),
+            "false",
+            "If true, a pattern over outputs also matches the files that earlier runs wrote there under other names.",
+        ),
+        key(
             "format",
             Choice(FORMATS),
             Optional,

@@ -155,9 +155,21 @@ impl StageReader<'_, '_, '_> {
     /// Reads one input.
     pub(crate) fn input(&mut self, name: &TomlKey, fields: &Fields<'_>) -> Option<Input> {
         let optional = fields.is_true("optional");
+        let earlier = fields.is_true("earlier");
         let schema = fields.spot("schema").map(|spot| self.reader.schema(&spot));
         let source = if fields.what? == "path" {
-            InputSource::Path(self.read_path(fields, "path", Sees::Batch, optional)?)
+            let path = self.read_path(fields, "path", Sees::Batch, optional)?;
+            if earlier && (!path.is_pattern() || path.root == Root::Project) {
+                let span = fields.get("earlier").map(|node| node.span.clone());
+                let problem = self.file.problem(
+                    span.unwrap_or_default(),
+                    "`earlier` needs a pattern over files of the workspace",
+                );
+                self.reader
+                    .report
+                    .add(problem.help("write path = \"results/*.json\", or leave `earlier` out"));
+            }
+            InputSource::Path(path)
         } else {
             let file = self.read_path(fields, "from", Sees::Batch, optional);
             let select = self.jq(fields, "select", Sees::Batch);
@@ -182,6 +194,7 @@ impl StageReader<'_, '_, '_> {
             source,
             schema: transpose(schema)?,
             optional,
+            earlier,
             format,
             columns,
         })

@@ -218,6 +218,8 @@ pub struct Input {
     pub schema: Option<Asset>,
     /// True if it may be missing; it is null in the scope then.
     pub optional: bool,
+    /// True if a pattern also matches what earlier runs wrote and Milepost no longer tracks.
+    pub earlier: bool,
     /// The format of its content.
     pub(crate) format: Option<Format>,
     /// The columns that the table must have.

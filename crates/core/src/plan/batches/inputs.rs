@@ -1,6 +1,7 @@
 //! The files of each input of a batch.
 
 use crate::base::glob::is_pattern;
+use crate::base::natural::natural;
 use crate::base::path::{FilePath, RelPath};
 use crate::expr::jq::JqError;
 use crate::expr::scope::Format;
@@ -174,7 +175,13 @@ fn one(
             } else {
                 found?
             };
-            let files = files.all()?;
+            let mut files = files.all()?;
+            if input.earlier {
+                let there = world.matches(place.root, place.path.as_str())?;
+                files.extend(there.files.into_iter().map(FilePath::workspace));
+                files.sort_by(|a, b| natural(a.path.as_str(), b.path.as_str()));
+                files.dedup();
+            }
             Ok(Resolved {
                 name,
                 files,
