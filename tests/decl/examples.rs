@@ -61,7 +61,7 @@ fn grading_loads() {
 #[test]
 fn prompt_tests_load() {
     let stages = [
-        ("auth", 2),
+        ("auth", 4),
         ("extract", 3),
         ("context", 1),
         ("answer", 3),

@@ -1,6 +1,7 @@
 //! Files of runs, what they say of who made them, and the check of the login.
 
 use super::{TAP_FILE, fixture, fixture_with_fake};
+use crate::support::Project;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -88,23 +89,29 @@ fn each_assertion_says_what_was_found_and_expected() {
     );
 }
 
-/// Claude Code is asked whether it is logged in, and nothing else if it is not.
-#[test]
-fn the_login_is_checked_before_any_call() {
+/// The example with a command line of this name, which notes its calls and answers `question` with what `status` says.
+fn with_program(name: &str, question: &str) -> Project {
     let mut project = fixture();
-    let program = project.at("bin/claude");
+    let program = format!("bin/{name}");
     let text = format!(
-        "#!/bin/sh\necho \"$1 $2\" >> {0}/calls\nif [ \"$1\" = auth ]; then exit $(cat {0}/code); fi\ncat > /dev/null\n\
+        "#!/bin/sh\necho \"$*\" >> {0}/calls\nif [ \"$*\" = '{question}' ]; then . {0}/status; fi\ncat > /dev/null\n\
          echo '{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"No actions.\",\"session_id\":\"s\"}}'\n",
         project.at("").display()
     );
-    project.write("bin/claude", text);
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    project.write(&program, text);
+    std::fs::set_permissions(project.at(&program), std::fs::Permissions::from_mode(0o755)).unwrap();
     let path = std::env::var("PATH").unwrap();
     project.env("PATH", &format!("{}:{path}", project.at("bin").display()));
+    project
+}
+
+/// Claude Code is asked whether it is logged in, and nothing else if it is not.
+#[test]
+fn the_login_is_checked_before_any_call() {
+    let project = with_program("claude", "auth status");
     let arguments = ["--agent", "result=claude", "--set", "runs=1"];
 
-    project.write("code", "1");
+    project.write("status", "exit 1");
     let ran = project.run_unplanned(&arguments);
     assert_eq!(ran.code, 1, "{}", ran.output);
     ran.says("auth failed: AuthenticationError: `claude` ended with exit code 1");
@@ -112,13 +119,44 @@ fn the_login_is_checked_before_any_call() {
     // Without the check, the first call decides.
     let unchecked = [&arguments[..], &["--set", "auth_check=false"]].concat();
     project.run_unplanned(&unchecked);
-    assert_eq!(project.read("calls"), "auth status\n-p --output-format\n");
-    project.write("code", "0");
+    assert_eq!(
+        project.read("calls"),
+        "auth status\n-p --output-format json --no-session-persistence\n"
+    );
+    project.write("status", "exit 0");
     project.run_unplanned(&["--unset", "auth_check"]);
     assert_eq!(
         project.json("workspace/intermediate/auth.json"),
         json!({"checked": ["cli claude-code"]})
     );
+}
+
+/// Codex says by its exit code whether it is logged in, Cursor in words.
+#[test]
+fn codex_and_cursor_are_asked_before_any_call() {
+    let cases = [
+        ("codex", "login status", "exit 1", "exit 0"),
+        (
+            "cursor-agent",
+            "status",
+            "echo 'Not logged in'; exit 0",
+            "echo 'Logged in as ana'; exit 0",
+        ),
+    ];
+    for (name, question, without, with) in cases {
+        let project = with_program(name, question);
+        let declared = project.read("milepost.toml");
+        let agent = format!("\n[agents.asked]\ncli = [\"{name}\", \"-p\"]\nenvelope = \"json\"\n");
+        project.write("milepost.toml", format!("{declared}{agent}"));
+        let arguments = ["--until", "auth", "--agent", "result=asked"];
+        project.write("status", without);
+        let ran = project.run_unplanned(&arguments);
+        assert_eq!(ran.code, 1, "{}", ran.output);
+        ran.says("auth failed: AuthenticationError: ");
+        project.write("status", with);
+        assert_eq!(project.run_unplanned(&arguments).code, 0, "{name}");
+        assert_eq!(project.read("calls"), format!("{question}\n{question}\n"));
+    }
 }
 
 #[test]
