@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 /// Keys that are in no fingerprint, and why.
-const LEFT_OUT: [(&str, &str); 4] = [
+const LEFT_OUT: [(&str, &str); 5] = [
     (
         "timeout",
         "a longer limit changes no output of a step that ended in time",
@@ -23,6 +23,7 @@ const LEFT_OUT: [(&str, &str); 4] = [
     ),
     ("role", "a name in the journal"),
     ("summary", "the text of records in the journal"),
+    ("errors", "the names of failures"),
 ];
 
 /// A value of a key, and another that means something else.
@@ -124,6 +125,7 @@ fn shared_samples(name: &str) -> Vec<Sample> {
         "summary" => vec![Sample::plain("'1'", "'2'")],
         "timeout" => vec![Sample::mention(name, "\"{{ PARAM }}m\"")],
         "attempts" => vec![Sample::plain("2", "3")],
+        "errors" => vec![Sample::plain("{ exit = \"ONE\" }", "{ exit = \"TWO\" }")],
         "schema" => samples(name, ValueKind::File),
         other => panic!("write a sample for `{other}`, a key of any step"),
     }

@@ -129,7 +129,8 @@ fn states_are_those_of_the_schemas() {
         ),
         (
             "Outcomes of a failed attempt",
-            "`[errors]` gives an outcome a name of your own. Without one, its code is the word in capitals.",
+            "`[errors]` gives an outcome a name of your own: in `milepost.toml` for all stages, in a stage for it, and as `errors` of a step (`[step.errors]`) for that\n\
+             step alone. Without one, its code is the word in capitals.",
             &run,
             ["timeout", "conserve", "refine"],
         ),

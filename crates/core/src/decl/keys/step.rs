@@ -1,7 +1,7 @@
 //! Keys of a step: those of its kind, and those that any step may have.
 
 use super::Need::{Beside, Optional};
-use super::ValueKind::{Duration, File, Integer, Jq, Name, Plain};
+use super::ValueKind::{Duration, File, Integer, Jq, Name, Outcomes, Plain};
 use super::{KeySpec, TableSpec, key};
 use crate::model::step::KindName;
 
@@ -16,7 +16,7 @@ pub(crate) static STEP: TableSpec = TableSpec {
 static KEYS: [KeySpec; count()] = keys();
 
 /// Keys that any step may have, and `schema`, which two kinds share.
-const SHARED: [KeySpec; 7] = [
+const SHARED: [KeySpec; 8] = [
     key(
         "out",
         Name,
@@ -58,6 +58,13 @@ const SHARED: [KeySpec; 7] = [
         Optional,
         "3 for agent and http, else 1",
         "The most attempts of the step, with growing pauses. Steps and agents that compute locally are tried once.",
+    ),
+    key(
+        "errors",
+        Outcomes,
+        Optional,
+        "the stage's",
+        "Error codes of your own for outcomes of this step.",
     ),
     key(
         "schema",

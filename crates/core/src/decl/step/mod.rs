@@ -6,7 +6,7 @@ mod step_outputs;
 
 use crate::decl::keys::STEP;
 use crate::decl::problem::SourceFile;
-use crate::decl::project::Project;
+use crate::decl::project::{Project, errors};
 use crate::decl::step::reader::{StepOutput, StepReader, kind_of};
 use crate::decl::step::step_outputs::check_all_made;
 use crate::decl::tables::fields;
@@ -66,6 +66,7 @@ pub(crate) fn read(
             Some(Val::Int(number)) => u32::try_from(*number).unwrap_or(u32::MAX),
             _ => kind_of(&fields).map_or(1, |kind| kind.info().attempts),
         };
+        let errors = errors(file, &mut one.reader.report, &fields);
         let role = fields.text("role").map(|(text, _)| text.to_owned());
         if let Some((out, span)) = &out {
             one.check_out(out, span);
@@ -85,6 +86,7 @@ pub(crate) fn read(
                 summary,
                 timeout,
                 attempts,
+                errors,
             });
         }
     }

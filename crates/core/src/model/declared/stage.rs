@@ -97,8 +97,11 @@ impl Stage {
     /// Gives an outcome the code that the stage or the project declares.
     #[must_use]
     pub fn named(&self, mut outcome: Outcome) -> Outcome {
+        let kind = outcome.kind.name();
+        let of_step = |step: &Step| step.errors.get(kind) == Some(&outcome.code);
         if outcome.kind != OutcomeKind::Check
-            && let Some(name) = self.errors.get(outcome.kind.name())
+            && !self.steps.iter().any(of_step)
+            && let Some(name) = self.errors.get(kind)
         {
             outcome.code.clone_from(name);
         }

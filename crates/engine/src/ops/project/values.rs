@@ -11,6 +11,7 @@ use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::expr::place::nearest;
 use milepost_core::expr::template::Template;
 use milepost_core::model::agent::Provider;
+use milepost_core::model::outcome::OutcomeKind;
 use milepost_core::model::param::{Param, shown_setting};
 use milepost_core::plan::selection::did_you_mean;
 use serde_json::{Map, Value, json};
@@ -134,7 +135,9 @@ fn file_setting(
                 .map_err(|error| wrong(error.to_string()))?,
         )
     {
-        return Err(wrong(format!("it is outside `{}`", root.display())));
+        let code = opened.pipeline.errors.get(OutcomeKind::Path.name());
+        let code = code.map_or(String::new(), |code| format!("{code}: "));
+        return Err(wrong(format!("{code}it is outside `{}`", root.display())));
     }
     if !from.is_file() {
         return Err(wrong("expected a file".to_owned()));

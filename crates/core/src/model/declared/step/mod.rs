@@ -19,6 +19,8 @@ pub use part::Part;
 
 pub use super::expression::{Picked, TemplateChoice, TemplateFile, Text};
 use super::expression::{Program, Templated};
+use crate::model::outcome::Outcome;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// One `[step]` or `[[step]]`.
@@ -38,6 +40,19 @@ pub struct Step {
     pub timeout: Option<Templated<Duration>>,
     /// Tries of this step.
     pub attempts: u32,
+    /// The names of its failures; those of the stage name the others.
+    pub errors: BTreeMap<String, String>,
+}
+
+impl Step {
+    /// Gives an outcome the code that the step declares.
+    #[must_use]
+    pub fn named(&self, mut outcome: Outcome) -> Outcome {
+        if let Some(name) = self.errors.get(outcome.kind.name()) {
+            outcome.code.clone_from(name);
+        }
+        outcome
+    }
 }
 
 /// The output that `split` writes beside its batches: which questions stand in which batch.
