@@ -2,6 +2,7 @@
 
 mod formulas;
 mod model;
+mod strangers;
 mod ungraded;
 
 use crate::support::Project;

@@ -48,15 +48,19 @@ def language:
   elif test("(^|\n)\\s*\\w+ = |(^|\n)\\s*return\\b") then "python"
   else "unknown" end;
 
-# lines that look like headings
-def headings:
-  [ .[] | .number as $page | .text | split("\n")[]
+def trimmed: gsub("\\s+"; " ") | ltrimstr(" ") | rtrimstr(" ");
+
+# Lines that look like headings, but no code with a comment, no line of a table or of contents, and no item of a list.
+def headings($code_lines):
+  def is_item: test("^[0-9]+[.)]? +[A-Z]");
+  [ .[] | .number as $page | (.text | split("\n")) as $lines | range($lines | length) as $i | $lines[$i]
+    | select($code_lines[$page | tostring][trimmed] | not)
+    | select((is_item and ($lines[$i + 1:][:1] + ($lines[:$i] | .[-1:]) | any(.[]; is_item))) | not)
     | ( capture("^(?<mark>#+|[0-9]+(\\.[0-9]+)*\\.?) +(?<title>[A-Z][^.;:]{2,70})$"),
         (capture("^(?<title>Appendix [A-Z]:? .{2,70})$") + {mark: "1"}) )
+    | select(.title | test("\\S {2,}\\S") | not)
     | (.mark | if startswith("#") then length else rtrimstr(".") | split(".") | length end) as $level
     | {title, page: $page, level: $level} ];
-
-def trimmed: gsub("\\s+"; " ") | ltrimstr(" ") | rtrimstr(" ");
 def unnumbered: sub("^(#+|[0-9]+(\\.[0-9]+)*\\.?) +"; "");
 
 # The lines at the edge of most pages, such as a running title; page numbers do not count.
@@ -64,6 +68,8 @@ def running:
   length as $pages
   | [ .[].text | split("\n") | map(trimmed | gsub("[0-9]+"; "0") | select(. != "")) | unique[] ]
   | group_by(.) | map(select($pages > 2 and length * 2 > $pages) | .[0]);
+
+def ends_sentence: test("[.!?:][\")”’]*$");
 
 # The sentences of a paragraph: whole ones, which begin with a capital or at a bullet, and end with full stop or colon.
 # An item of a list stands as it is if it has no full stop.
@@ -73,14 +79,28 @@ def said:
   | gsub("(?<word>[^ ]+?)(?<end>[.!?][\")”’]*) +(?<next>[A-Z0-9“\"(])";
       if .word | test("^[(“\"]?(e\\.g|i\\.e|etc|cf|vs|No|Fig|Dr|Mr|Mrs|approx|[A-Z])$")
       then "\(.word)\(.end) \(.next)" else "\(.word)\(.end)\n\(.next)" end)
-  | if $is_item and (test("[.!?:][\")”’]*$") | not)
+  | if $is_item and (ends_sentence | not)
     then select(test("\\S+ \\S+ \\S+")) | {kind: "item", text: .}
     else
       split("\n") | to_entries[]
       | select((.value | test("^[A-Z0-9“\"(]")) or (.key == 0 and $is_item))
-      | .value | select(test("[.!?:][\")”’]*$") and test("[A-Za-z]+ .*[a-z]+ .*[a-z]+ "))
+      | .value | select(ends_sentence and test("[A-Za-z]+ .*[a-z]+ .*[a-z]+ "))
       | {kind: "sentence", text: .}
     end;
+
+# The texts of a paragraph's lines: one, or if no sentence ends in it, the items of a list that has lost its bullets.
+# What the end of the page may have cut off is left out.
+def paragraphs($is_last):
+  (join(" ") | trimmed) as $text
+  | [$text | splits(" [•–*-] +")] as $parts
+  | if ($text | ends_sentence) or ($text | test("^([•–*-]|[0-9]+[.)]) |[.!?] [A-Z]")) then $text
+    elif ($parts | length) > 2 then $parts[1:] | (if $is_last then .[:-1] else . end)[] | "• \(.)"
+    elif length > 1 then
+      reduce .[] as $line ([];
+        if . != [] and ($line | test("^[A-Z0-9“\"(]") | not) then .[-1] += " " + $line else . + [$line] end)
+      | select(length > 1) | (if $is_last then .[:-1] else . end)[]
+      | select(test("^[A-Z0-9“\"(]")) | "• \(.)"
+    else $text end;
 
 # What is said in prose, the items of lists and the rows of tables, with their page and the titles of their section.
 # Code, headings and running titles are left out: a test fixture says nothing about the work.
@@ -90,49 +110,61 @@ def passages($pages; $sections; $code_lines):
   | ($sections | map(.level) | (min // 1) as $top | map(select(. == $top))
     | if length == 1 then $top else $top - 1 end) as $document
   | ([$sections[] | {key: (.title | trimmed | unnumbered), value: {title, level}}] | from_entries) as $titles
-  | def closed:
+  | def closed($is_last):
       if .lines == [] then .
       else .page as $page | .section as $section
-        | .found += [.lines | join(" ") | trimmed | said | {page: $page, kind, section: $section, text}]
+        | .found += [.lines | paragraphs($is_last) | said | {page: $page, kind, section: $section, text}]
         | .lines = [] end;
+    def closed: closed(false);
     # a line of a row whose cells are wrapped is none
     def is_row: length > 2 or all(.[]; length < 17);
     def row($cells):
       .found += [{page, kind: "row", section, text: ($cells | join(" | "))}];
-    reduce ($pages[] | .number as $page | ((.text | split("\n"))[], "") | {page: $page, line: .}) as $at
+    # without the number at the end of a page
+    def lines: .text | sub("\\s*(\n\\s*[0-9]+\\s*)?$"; "") | split("\n")[];
+    reduce ($pages[] | .number as $page | (lines, null) | {page: $page, line: (. // ""), is_last: (. == null)}) as $at
       ({page: 1, section: [], levels: [], lines: [], found: []};
       $at.page as $page | $at.line as $line
       | ($line | trimmed) as $text
       | ($titles[$text | unnumbered]) as $heading
       | ($line | test("^\\s*([•–*-]|[0-9]+[.)]) ")) as $is_item
-      | (if $heading != null or $text == "" or $is_item then closed else . end)
+      | (if $heading != null or $text == "" or $is_item then closed($at.is_last) else . end)
       | .page = $page
       | if $heading != null then
           ([.levels | to_entries[] | select(.value < $heading.level) | .key] | length) as $keep
           | .levels = .levels[:$keep] | .section = .section[:$keep]
           | if $heading.level > $document then .levels += [$heading.level] | .section += [$heading.title] else . end
         elif $text == "" or any($running[]; . == ($text | gsub("[0-9]+"; "0"))) then .
-        elif $code_lines[$page | tostring][$text] then closed
+        elif $code_lines[$page | tostring][$text] or ($text | test("[─-╿]")) then closed
         else ([$line | splits(" {2,}") | trimmed | select(. != "")]) as $cells
           | if ($cells | length) < 2 then .lines += [$text]
             else closed | if ($cells | is_row) then row($cells) else . end end
         end)
   | closed | .found;
 
+# A letter of another script says as much as several Latin ones.
+def other_letters:
+  [.[].text | explode[]]
+  | ([.[] | select(. >= 880 and . < 8192 or . >= 11904 and . < 64256)] | length) as $other
+  | ([.[] | select(. >= 65 and . < 91 or . >= 97 and . < 123)] | length) as $latin
+  | select($other * 3 > $latin)
+  | "many of its letters are not Latin: an evaluator without a model looks for the English words of criteria.toml,"
+    + " and finds little";
+
 .text as $text
 | ([ $text.pages[] | .number as $page
      | (if .code then .code[].content | split("\n") | select(length >= 3) else .text | code_blocks end)
      | {content: join("\n"), page_number: $page, line_count: length} | .language = (.content | language) ]) as $blocks
-| ([($text.pages | headings), ($text.headings // []), $text.outline] | max_by(length)) as $sections
 # lines that are code, by page: those in a fixed-width font, or those that look like it
 | ([ $text.pages[] | { key: (.number | tostring), value: (
        [ (if .code then .code[].content | split("\n")[]
           else .text | (code_blocks[], (split("\n")[] | select(is_code))) end)
          | {key: trimmed, value: true} ] | from_entries) } ] | from_entries) as $code_lines
+| ([($text.pages | headings($code_lines)), ($text.headings // []), $text.outline] | max_by(length)) as $sections
 | { file_path: .request.pdf_path,
     engine: $text.engine,
     total_pages: $text.total_pages,
-    warnings: $text.warnings,
+    warnings: ($text.warnings + [$text.pages | other_letters]),
     text_content: ([$text.pages[] | {key: (.number | tostring), value: .text}] | from_entries),
     code_blocks: $blocks,
     structure: {sections: $sections},

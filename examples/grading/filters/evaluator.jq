@@ -59,7 +59,8 @@ def language:
     evidence: [
       ($sections[:1][] | "Page \(.page): section “\(.title)”"),
       ($shown | group_by([.page, .shows])[] | "Page \(.[0].page): \(map(.point) | join("; ")): \(.[0].shows)"),
-      ($code | map(select(.page_number | IN($shown[] | select(.is_code) | .page) | not)) | group_by(.page_number)[:3][]
+      (if $is_absent then [] else $code end
+        | map(select(.page_number | IN($shown[] | select(.is_code) | .page) | not)) | group_by(.page_number)[:3][]
         | "Page \(.[0].page_number): \(map(.line_count) | add) lines of \(.[0].language | language)"
         + " in \(length | counted("block"; "blocks"))") ],
     strengths: [
@@ -74,8 +75,9 @@ def language:
       (if $pages == [] then "No page speaks of it" elif $is_absent then "No sentence speaks of it" else empty end),
       ($missing | select(. != [] and ($is_absent | not)) | "Nothing was found on: \(join("; "))"),
       (if $sections == [] then "Has no section of its own" else empty end),
-      (if ($is_absent | not) and ($about | length) < 4
-        then "Says little: \($about | length | counted("sentence"; "sentences"))" else empty end),
+      (if $is_absent or ($about | length) >= 4 then empty
+        elif $about == [] then "No sentence speaks of it"
+        else "Says little: \($about | length | counted("sentence"; "sentences"))" end),
       (if $row.code and $code == [] then "Shows no \($row.code | language)" else empty end) ],
     suggestions: [
       ($missing | select(. != []) | "Add what the report lacks: \(join("; "))"),

@@ -1,10 +1,9 @@
+include "sums";
 # The grade. Every number of it stands in criteria.toml.
 # A criterion without an evaluation does not have 0 points: while one is missing there is no grade; `not_graded` says
 # why, and `graded_by` who evaluated the criteria, and what took the place of something else.
 def round2: . * 100 | round / 100;
 def shown: if . == floor then floor else . end;
-# A sum of which a part is unknown is unknown.
-def total(f): map(f) | if any(.[]; . == null) then null else add // 0 end;
 
 .criteria as $table
 | .request.criticism_multiplier as $m
@@ -68,4 +67,4 @@ def total(f): map(f) | if any(.[]; . == null) then null else add // 0 end;
         ($failed[] | "placeholder for \(.criterion_name)") ] },
     usage: {
       tokens: ($all | total(.tokens_used)),
-      cost_usd: ($all | total(.cost) | if . == null then null else . * 1e9 | round / 1e9 end) } }
+      cost_usd: ($all | dollars(.cost)) } }

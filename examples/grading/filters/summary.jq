@@ -1,13 +1,10 @@
+include "sums";
 # What became of the submissions of a manifest: grades, best first; what was not graded, and why; what models cost.
 # Only a submission with all its criteria evaluated has a grade; any other stands under `not_graded` with its reason.
 # `results` has an AgentResult for each: `output` is its GradingResult, null if it has no grade.
 def is_graded:
   (.status == "complete" or .status == "reused")
   and .stages.score.status == "complete" and .stages.score.summary.final_score != null;
-# A sum of which a part is unknown is unknown.
-def total(f): map(f) | if any(.[]; . == null) then null else add // 0 end;
-# A sum of dollars, without what binary fractions add to it.
-def dollars(f): total(f) | if . == null then null else . * 1e9 | round / 1e9 end;
 # Only a plan knows what is to come.
 def to_come(f): if any(.[]; .estimate != null) then [.[].estimate | values] | f else null end;
 def reason:

@@ -194,6 +194,18 @@ fn tokens_and_cost_of_each_call_are_in_the_result() {
         (one["cost"].as_f64().unwrap() - 0.006).abs() < 1e-9,
         "{one}"
     );
+    let summary = &project.json("workspace/stage_3_complete.json")["summary"];
+    assert_eq!(
+        (&summary["evaluated"], &summary["tokens_used"]),
+        (&json!(17), &json!(17 * 1200))
+    );
+    assert_eq!(
+        summary["evaluations"]["coverage"],
+        json!({
+            "output_path": "intermediate/evaluations/coverage.json", "tokens_used": 1200,
+            "cost": one["cost"]
+        })
+    );
     let usage = &project.json("workspace/intermediate/scoring_result.json")["usage"];
     assert_eq!(usage["tokens"], 17 * 1200);
     assert!(

@@ -82,7 +82,7 @@ fn check_nothing_reported(project: &Project, id: &str, error: &str) {
         "{report}"
     );
     assert!(
-        !report.contains("of 100") && !report.contains("0.00") && !report.contains("critical"),
+        !report.contains("of 100") && !report.contains("| 0.00") && !report.contains("critical"),
         "{report}"
     );
     assert!(
@@ -91,7 +91,7 @@ fn check_nothing_reported(project: &Project, id: &str, error: &str) {
         "{report}"
     );
     let csv = project.read(&at(&format!("outputs/{id}_criteria.csv")));
-    let row = format!("\"prd_quality\",\"documents\",0.08,,,,,,,,,\"{error}\"");
+    let row = format!("\"prd_quality\",\"documents\",0.08,,,,,,,0,0.0,\"{error}\"");
     assert_eq!(csv.lines().nth(1), Some(row.as_str()));
 }
 
@@ -333,4 +333,81 @@ fn calls_that_are_not_known_yet_are_not_zero() {
         (Some(0), &Value::Null, &json!(1.224)),
         "{summary:#}\n{said}"
     );
+}
+
+/// Late, wrong, cut and refused answers among good ones: none becomes a grade, and the next run asks for these four alone.
+#[test]
+fn answers_that_are_late_wrong_cut_or_refused_are_named_and_asked_for_again() {
+    let error =
+        json!({ "type": "error", "error": { "type": "invalid_request_error", "message": "no" } });
+    let mut script = vec![taken()];
+    script.extend([
+        Play::Stalls,
+        says("I would give it 80 points."),
+        Play::Cuts(4000, "{\"id\": \"msg_1\", \"conte".to_owned()),
+        Play::Says(400, &["content-type: application/json"], error.to_string()),
+    ]);
+    script.extend((0..13).map(|_| says(&good(80))));
+    script.push(taken());
+    script.extend((0..4).map(|_| says(&good(80))));
+    let server = Server::new(script);
+    let project = with_claude(&server);
+    project.edit("milepost.toml", "tries = 3", "tries = 1");
+    project.edit(
+        "stages/3_evaluate.toml",
+        "attempts = 1 ",
+        "timeout = \"2s\"\nattempts = 1 ",
+    );
+    let claude = ["--agent", "evaluator=claude"];
+    let ran = project.run_unplanned(&claude);
+    assert_eq!(ran.code, 3, "{}", ran.output);
+    let result = project.json("workspace/outputs/larder_result.json");
+    assert_eq!(result["final_score"], Value::Null);
+    let reason = result["not_graded"].as_str().unwrap();
+    let (start, errors) = reason.split_once(": ").unwrap();
+    assert_eq!(start, "no evaluation for 4 of 17 criteria");
+    let named: Vec<&str> = errors.split("; ").collect();
+    assert_eq!(
+        named,
+        [
+            "Claude API failed: agent `claude`: HTTP 400: no",
+            named[1],
+            "Invalid JSON response from Claude: agent `claude` gave no valid answer in one request",
+            named[3],
+        ]
+    );
+    assert!(
+        named[1].starts_with("Claude API failed: agent `claude`: ")
+            && named[3].starts_with("TimeoutError: agent `claude`: "),
+        "{named:#?}"
+    );
+
+    let ran = project.run_unplanned(&claude);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    assert_eq!(
+        ran.tried()
+            .iter()
+            .filter(|it| it.starts_with("evaluate/"))
+            .count(),
+        4
+    );
+    near(
+        &project.json("workspace/outputs/larder_result.json")["final_score"],
+        75.2,
+    );
+}
+
+/// No more than ten evaluators ask at once.
+#[test]
+fn ten_criteria_are_evaluated_at_once() {
+    let mut script = vec![taken()];
+    script.extend((0..17).map(|_| Play::Stalls));
+    let server = Server::new(script);
+    let project = with_claude(&server);
+    project.edit("stages/3_evaluate.toml", "\"300s\"", "\"5s\"");
+    let ran = project.run_unplanned(&["--agent", "evaluator=claude"]);
+    assert_eq!(ran.code, 3, "{}", ran.output);
+    let mut seen = server.seen();
+    seen.retain(|seen| seen.line == "POST /v1/messages");
+    assert_eq!(seen.len(), 10);
 }
