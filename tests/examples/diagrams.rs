@@ -1,7 +1,10 @@
 //! `examples/diagrams`, run whole in a temporary folder: what it makes, what it refuses, and that it goes on inside the loop.
 
 mod critic;
+mod killed;
+mod model;
 mod service;
+mod strangers;
 
 use crate::support::{Project, RunResult};
 use base64::Engine as _;

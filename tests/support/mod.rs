@@ -5,12 +5,14 @@ mod checks;
 mod folder;
 mod gate;
 mod in_process;
+mod killed;
 mod output;
 mod run;
 
 pub use folder::{files_below, temporary};
 pub use gate::{is_alive, pipe};
 pub use in_process::NOW;
+pub use killed::goes_on_after_kills;
 pub use output::{Output, exit_code, expect, printed};
 pub use run::RunResult;
 

@@ -1,5 +1,5 @@
 # The embedded author makes a JSXGraph description of what the card asks for. It knows points, graphs of first and
-# second degree, steps along a line, triangles, angles, lengths of sides, circles and bars. It leaves out what else
+# second degree, lines, steps, triangles, angles, lengths of sides, circles, sectors and bars. It leaves out what else
 # is asked for, and the critic says so. From iteration to iteration it keeps where labels are and which colours must
 # be darker.
 def sum(f): reduce f as $value (0; . + $value);
@@ -140,6 +140,10 @@ $card.elements as $asked
           | (.[0] as $x | if ($graph | y($x + 0.01)) < ($graph | y($x)) then [1, 1] else [-1, 1] end) as $corner
           | written($graph.name | gsub("\\^2"; "²") | gsub("-"; "−"); $corner; $color) ) ];
 
+  def drawn_lines:
+    [ $asked[] | select(.what == "line") | select($at[.ends[0]] and $at[.ends[1]])
+      | line("line"; .name; .ends; {strokeColor: color(0), strokeWidth: 3}) ];
+
   def drawn_steps:
     [ $asked[] | select(.what == "step") | select($at[.ends[0]] and $at[.ends[1]])
       | $at[.ends[0]] as $a | $at[.ends[1]] as $b | [$b[0], $a[1]] as $corner | .reads as [$across, $up]
@@ -169,6 +173,17 @@ $card.elements as $asked
             {type: "nonreflexangle", name: "right angle at \($touch)", parents: [$o, $touch, .name],
              attributes: {radius: ($wide / 25 | nice), strokeColor: color(1)}} ) ];
 
+  # A sector begins at the radius to the right.
+  def drawn_sectors:
+    [ $asked[] | select(.what == "sector") | .centre as $o | .size as $size | $at[$o] as $c | select($c)
+      | first($circles[] | select(.centre == $o).radius) as $r
+      | def at($angle; $far): [$c[0] + $far * ($angle | radians | cos), $c[1] + $far * ($angle | radians | sin)];
+        line("segment"; "radius at \($size)°"; [$o, (at($size; $r) | map(nice))]; {strokeColor: color(1)}),
+        {type: "angle", name, parents: [[$c[0] + $r, $c[1]], $o, (at($size; $r) | map(nice))],
+         attributes: {radius: $r, strokeColor: color(0), fillColor: color(0), fillOpacity: 0.2}},
+        (at($size / 2; 0.35 * $r) as $place
+          | text("label \(.reads[0])"; $place[0]; $place[1]; .reads[0]; {anchorX: "middle"})) ];
+
   def drawn_angles:
     [ $angles[] | .at_point as $p
       | first($triangles[] | select(any(.corners[]; . == $p)) | .corners - [$p]) as [$a, $b]
@@ -195,7 +210,8 @@ $card.elements as $asked
 
   def point_labels:
     [ $points[] | . as $point
-      | (if .given then "\(.name)(\(.at[0] | shown), \(.at[1] | shown))" else .name end) as $text
+      | (if .name | startswith("(") then .name | shown
+          elif .given then "\(.name)(\(.at[0] | shown), \(.at[1] | shown))" else .name end) as $text
       | ([$graphs[] | select(y($point.at[0]) - $point.at[1] | fabs < 0.01)] | length) as $meeting
       | (if $meeting > 1 then [1, 0] elif .given then [1, 1] else .at | outward end) as $corner
       | .at | written($text; $corner; ink) ];
@@ -226,6 +242,7 @@ $card.elements as $asked
 { diagram: {
     board: { title: $card.title, boundingbox: [$left, $top, $right, $bottom], axis: $axis, grid: $axis,
       keepaspectratio: ($equal and $bars == []) },
-    elements: (drawn_points + drawn_graphs + drawn_steps + drawn_triangles + drawn_circles + drawn_angles
+    elements: (drawn_points + drawn_graphs + drawn_lines + drawn_steps + drawn_triangles + drawn_circles + drawn_sectors
+      + drawn_angles
       + axis_names + side_labels + point_labels + drawn_bars) },
   kept: {corners: $corners, darker: $darker} }

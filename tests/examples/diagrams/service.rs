@@ -14,19 +14,19 @@ fn errors_of_the_render_service_have_names() {
     for (play, said) in [
         (
             Play::Closes,
-            "author/card_001 failed: CONNECTION_ERROR: POST http://",
+            "author/card_001 failed: Diagram rendering failed: CONNECTION_ERROR: POST http://",
         ),
         (
             Play::Says(500, &[], "broken".to_owned()),
-            "author/card_001 failed: HTTP_ERROR: POST http://",
+            "author/card_001 failed: Diagram rendering failed: HTTP_ERROR: POST http://",
         ),
         (
             Play::Stalls,
-            "author/card_001 failed: TIMEOUT: POST http://",
+            "author/card_001 failed: Diagram rendering failed: TIMEOUT: Rendering timeout after 1 seconds: POST http://",
         ),
         (
             Play::Says(200, &["content-type: application/json"], unfit),
-            "author/card_001 failed: INVALID_STRUCTURE: POST http://",
+            "author/card_001 failed: Diagram rendering failed: INVALID_STRUCTURE: POST http://",
         ),
     ] {
         let Some(mut project) = example() else { return };
@@ -37,6 +37,11 @@ fn errors_of_the_render_service_have_names() {
             "timeout = \"30s\"",
             "timeout = \"1s\"",
         );
+        project.edit(
+            "stages/3_author.toml",
+            "after 30 seconds",
+            "after 1 seconds",
+        );
         let ran = project.run_unplanned(&[]);
         assert_eq!(ran.code, 1, "{}", ran.output);
         ran.says(said);
@@ -46,13 +51,19 @@ fn errors_of_the_render_service_have_names() {
     let Some(project) = example() else { return };
     project
         .run_unplanned(&["--set", "renderer=jsxgraph"])
-        .says("author/card_001 failed: HTTP_ERROR: POST http://")
+        .says("author/card_001 failed: Diagram rendering failed: HTTP_ERROR: POST http://")
         .says("\"error\":\"Diagram rendering failed: the renderer jsxgraph is not here");
     project.edit("milepost.toml", "service/server.js", "milepost.toml");
     project.run_unplanned(&["--unset", "renderer", "--until", "patterns"]);
     project
         .run_unplanned(&[])
         .says("author/card_001 failed: CONNECTION_ERROR: the service `screenshot`: it ended");
+    // Nobody listens.
+    let Some(project) = example() else { return };
+    project.edit("stages/3_author.toml", "services = [\"screenshot\"]\n", "");
+    project
+        .run_unplanned(&[])
+        .says("author/card_001 failed: Diagram rendering failed: CONNECTION_ERROR: Cannot connect to DiagramScreenshot service: POST http://127.0.0.1:");
     let Some(project) = example() else { return };
     project.write("filters/author.jq", "{board: {}, elements: []}");
     project
