@@ -39,5 +39,6 @@
     elif ($asked | test("^begin every line with an owner and a colon")) then
       each_line(test("^\\W*[A-Z][\\w ]*: \\S"); "an owner and a colon")
     else
-      { passed: false, score: null, expected: "a requirement that the embedded judge can measure", actual: $asked }
+      { passed: false, score: null, expected: $asked,
+        actual: "not measured: the embedded judge does not understand this requirement, a model does" }
     end )
