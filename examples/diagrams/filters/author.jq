@@ -244,5 +244,8 @@ $card.elements as $asked
       keepaspectratio: ($equal and $bars == []) },
     elements: (drawn_points + drawn_graphs + drawn_lines + drawn_steps + drawn_triangles + drawn_circles + drawn_sectors
       + drawn_angles
-      + axis_names + side_labels + point_labels + drawn_bars) },
+      + axis_names + side_labels + point_labels + drawn_bars
+      # a description is never empty: the critic says what is not drawn
+      | if . == [] then [text("note"; 0; 0; "not drawn: " + ([$asked[].name] | join(", ")); {anchorX: "middle"})]
+        else . end) },
   kept: {corners: $corners, darker: $darker} }

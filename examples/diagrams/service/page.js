@@ -18,7 +18,9 @@
     for (const { type, name, parents, attributes } of elements) {
       // Names are resolved here, as the service does: JSXGraph would take letters of a term or a text for elements.
       const isPlain = ['text', 'functiongraph'].includes(type);
-      const of = parents.map((parent) => (!isPlain && typeof parent === 'string' ? named.get(parent) : parent));
+      // The ends of an angle that have no name are not seen.
+      const end = (at) => (type.endsWith('angle') && Array.isArray(at) ? board.create('point', at, { visible: false, withLabel: false, fixed: true }) : at);
+      const of = parents.map((parent) => (!isPlain && typeof parent === 'string' ? named.get(parent) : end(parent)));
       const fixed = type === 'text' ? { parse: false } : {};
       // Only what is asked for is filled, as in the plain renderer.
       const empty = attributes.fillColor ? {} : { fillColor: 'none' };

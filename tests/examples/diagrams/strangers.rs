@@ -96,6 +96,20 @@ fn a_lesson_of_a_stranger_is_drawn() {
     }
 }
 
+/// What cannot be drawn from what a card says fails by the critic, with what is missing.
+#[test]
+fn a_triangle_of_which_too_little_is_known_fails_with_what_is_missing() {
+    let Some(project) = example() else { return };
+    project.write(
+        "lesson.json",
+        lesson(&["Triangle ABC has AB = 4 m. What else must be known?"]).to_string(),
+    );
+    let ran = project.run_unplanned(&["--set", "lesson=lesson.json"]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
+    ran.says("author/card_0 failed: QUALITY_THRESHOLD: Diagram for card_0 failed to meet quality threshold (≥0.85) after 3 iterations.")
+        .says("ABC is asked for and not drawn");
+}
+
 #[test]
 fn the_service_is_at_port_3001_by_default() {
     let text = std::fs::read_to_string(folder().join("milepost.toml")).unwrap();
