@@ -115,6 +115,21 @@ impl PageRequest {
         all(&self.form, name)
     }
 
+    /// Returns what a person entered in the form, by field, without what the page filled in.
+    pub(super) fn entered(&self) -> Vec<(String, String)> {
+        let entered = self.form.iter().filter_map(|(name, text)| {
+            let field = match (name.as_str(), name.split_once(':')) {
+                ("why", _) => "Reason",
+                ("who", _) => "Your name",
+                (_, Some(("answer" | "choice" | "other", field))) => field,
+                _ => return None,
+            };
+            let text = text.strip_prefix("value:").unwrap_or(text);
+            (!text.is_empty()).then(|| (field.to_owned(), text.to_owned()))
+        });
+        entered.collect()
+    }
+
     /// Returns a header, if it is text.
     pub(super) fn header(&self, name: HeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()

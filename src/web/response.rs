@@ -183,6 +183,7 @@ impl WebError {
                 | OpsError::NotApproved(_)
                 | OpsError::NotAsShown(_),
             ) => StatusCode::BAD_REQUEST,
+            Self::Ops(OpsError::Lock(_) | OpsError::LeasesBusy) => StatusCode::CONFLICT,
             Self::NotPosted => StatusCode::METHOD_NOT_ALLOWED,
             Self::Ops(_) | Self::Render(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }

@@ -116,10 +116,10 @@ impl Site {
         self.address.get().copied().unwrap_or(nothing)
     }
 
-    /// Answers with a page that says what is wrong.
-    pub(super) fn error(&self, error: &WebError) -> PageResponse {
+    /// Answers with a page that says what is wrong, and repeats what a person entered.
+    pub(super) fn error(&self, error: &WebError, entered: &[(String, String)]) -> PageResponse {
         let title = error.status().canonical_reason().unwrap_or("Error");
-        let data = context! { message => error.to_string() };
+        let data = context! { message => error.to_string(), entered => value(entered) };
         let page = self.page("error.html", "", title, data);
         let page = page.unwrap_or_else(|error| PageResponse::html(error.to_string()));
         page.with_status(error.status())

@@ -113,7 +113,7 @@ impl Site {
             client: client.to_owned(),
             ..LeaseOptions::default()
         };
-        next_batch(&self.request(), &wanted).unwrap()
+        next_batch(&self.request(), &wanted, &StopFlag::new()).unwrap()
     }
 
     /// A batch that must be there to lease.

@@ -22,7 +22,7 @@ fn next(request: &Request) -> NextBatch {
         client: "one".to_owned(),
         ..LeaseOptions::default()
     };
-    next_batch(request, &wanted).unwrap()
+    next_batch(request, &wanted, &StopFlag::new()).unwrap()
 }
 
 fn submit(request: &Request, lease: &str, answer: Option<Value>) -> Submitted {

@@ -3,6 +3,7 @@
 use super::client::{Site, run_as};
 use milepost_engine::ops::change::init::init;
 use milepost_engine::ops::external::{LeaseOptions, next_batch};
+use milepost_engine::ops::run::StopFlag;
 use milepost_store::store::disk::Disk;
 use serde_json::{Value, json};
 
@@ -41,7 +42,10 @@ fn the_set_up_of_the_readme_leases_batches() {
         client: "batch-processor".to_owned(),
         ..LeaseOptions::default()
     };
-    let leased = next_batch(&request, &wanted).unwrap().leased.unwrap();
+    let leased = next_batch(&request, &wanted, &StopFlag::new())
+        .unwrap()
+        .leased
+        .unwrap();
     assert_eq!(
         (leased.questions, leased.agent.as_str()),
         (50, "classifier")

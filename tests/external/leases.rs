@@ -46,9 +46,23 @@ fn a_lease_expires_is_given_back_and_is_handed_in_once() {
     assert_eq!(code(&site.submit(&first.lease)), "answer_missing");
 
     // What is given back goes to the next.
-    let given = release_batch(&site.request(), &second.lease, Some("one"), None).unwrap();
+    let given = release_batch(
+        &site.request(),
+        &second.lease,
+        Some("one"),
+        None,
+        &StopFlag::new(),
+    )
+    .unwrap();
     assert_eq!(given.refused.unwrap().code(), "foreign_lease");
-    let given = release_batch(&site.request(), &second.lease, Some("two"), None).unwrap();
+    let given = release_batch(
+        &site.request(),
+        &second.lease,
+        Some("two"),
+        None,
+        &StopFlag::new(),
+    )
+    .unwrap();
     assert!(given.released);
     assert_eq!(code(&site.submit(&second.lease)), "lease_released");
     assert_eq!(site.lease("three").batch, "batch_2");
@@ -187,7 +201,10 @@ fn another_process() {
         ..LeaseOptions::default()
     };
     loop {
-        match next_batch(&request, &wanted).unwrap().leased {
+        match next_batch(&request, &wanted, &StopFlag::new())
+            .unwrap()
+            .leased
+        {
             Some(leased) => eprintln!("leased {}", leased.batch),
             None => return,
         }
@@ -253,7 +270,7 @@ fn a_run_at_work_is_in_use_and_a_stage_waits_for_those_before_it() {
         client: "one".to_owned(),
         ..LeaseOptions::default()
     };
-    let refused = next_batch(&site.request(), &wanted);
+    let refused = next_batch(&site.request(), &wanted, &StopFlag::new());
     assert!(matches!(refused, Err(OpsError::Lock(_))));
     let submission = Submission {
         lease: leased.lease.clone(),
@@ -265,12 +282,15 @@ fn a_run_at_work_is_in_use_and_a_stage_waits_for_those_before_it() {
     assert!(site.submit(&leased.lease).accepted);
 
     // The workspace keeps who answers; whoever asks nobody outside leases nothing.
-    let next = next_batch(&site.with_rules(), &wanted).unwrap();
+    let next = next_batch(&site.with_rules(), &wanted, &StopFlag::new()).unwrap();
     assert!(next.leased.is_some() || next.nothing.unwrap().reason != WhyNothing::NotExternal);
     let declared = Request {
         values: agent("classifier=default"),
         ..site.with_rules()
     };
-    let nothing = next_batch(&declared, &wanted).unwrap().nothing.unwrap();
+    let nothing = next_batch(&declared, &wanted, &StopFlag::new())
+        .unwrap()
+        .nothing
+        .unwrap();
     assert_eq!(nothing.reason, WhyNothing::NotExternal);
 }

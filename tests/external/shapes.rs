@@ -75,7 +75,8 @@ fn a_prompt_is_answered_and_what_is_made_of_it_is_checked() {
             with_prompt: true,
             ..Default::default()
         };
-        milepost_engine::ops::external::next_batch(&request(&site), &wanted).unwrap()
+        milepost_engine::ops::external::next_batch(&request(&site), &wanted, &StopFlag::new())
+            .unwrap()
     };
     let submit = |lease: &str, answer: serde_json::Value| {
         let submission = milepost_engine::ops::external::Submission {
@@ -121,8 +122,14 @@ fn a_prompt_is_answered_and_what_is_made_of_it_is_checked() {
     assert_eq!(wrong, [("WRONG_COUNT", "5 people were counted")]);
 
     // Whoever takes it after that is told how it failed.
-    milepost_engine::ops::external::release_batch(&request(&site), &leased.lease, None, None)
-        .unwrap();
+    milepost_engine::ops::external::release_batch(
+        &request(&site),
+        &leased.lease,
+        None,
+        None,
+        &StopFlag::new(),
+    )
+    .unwrap();
     let other = next().leased.unwrap();
     assert_eq!(other.batch, "b");
     let again = next().leased.unwrap();

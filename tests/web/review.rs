@@ -172,6 +172,26 @@ fn what_is_wrong_stands_beside_its_field_and_nothing_is_saved() {
         let reply = ui.post(page, fields);
         assert_eq!(reply.status, 400, "{}", reply.body);
     }
+    // A table that cannot be read any more: what was typed is on the page.
+    std::fs::write(project.at(FIXES), b"id\xff").unwrap();
+    let refused = ui.post(
+        "review",
+        &[
+            ("shared", ann.as_str()),
+            ("field", "Correct word"),
+            ("choice:Correct word", "value:anna"),
+            ("who", "Ada"),
+            ("why", hostile),
+        ],
+    );
+    assert_eq!(refused.status, 500);
+    shows(
+        &refused,
+        &[
+            "What you entered Nothing of it was saved. Correct word anna Your name Ada Reason &lt;script&gt;alert(1)&lt;/script&gt;",
+        ],
+    );
+    project.write(FIXES, EMPTY);
     assert_eq!(ui.get("review?place=x").status, 400);
     assert_eq!(ui.get("review?sheet=x").status, 400);
     assert_eq!(project.read(FIXES), EMPTY);
@@ -226,7 +246,9 @@ fn a_person_answers_the_batch_of_an_external_agent() {
     );
     // A client that builds its answer holds the lock on the leases: the pages do not wait for it.
     let workspace = Layout::new(project.at("workspace"));
-    let building = Leases::lock(&Disk::real(), &workspace).unwrap();
+    let building = Leases::try_lock(&Disk::real(), &workspace)
+        .unwrap()
+        .unwrap();
     shows(&ui.get("answer"), &["ask/batch_1 Ada"]);
     shows(&ui.get(&format!("answer?lease={lease}")), &["Spell ["]);
     drop(building);

@@ -150,7 +150,10 @@ fn a_modified_output_is_accepted_with_reason_and_name() {
     let ui = Ui::start(&project);
     let page = "batch?stage=copy&batch=person_2";
     let shown = ui.get(page).body;
-    assert!(shown.contains("name=\"why\" required"), "{shown}");
+    assert!(
+        shown.contains("name=\"why\" value=\"\" required"),
+        "{shown}"
+    );
     assert!(
         shown.contains("<span class=\"state modified\">modified</span>"),
         "{shown}"
@@ -171,13 +174,17 @@ fn a_modified_output_is_accepted_with_reason_and_name() {
     // Between the page and the button, the file is modified again: nothing is accepted.
     project.write("workspace/intermediate/person_2.json", r#"{"age": 4}"#);
     let changed = ui.post("accept", &of("checked", "Ann"));
-    let location = format!("{}/{page}&changed=1", ui.root);
+    let location = format!("{}/{page}&changed=1&why=checked", ui.root);
     assert_eq!(
         (changed.status, changed.header("location")),
         (303, Some(location.as_str()))
     );
-    let again = ui.get(&format!("{page}&changed=1")).body;
-    assert!(again.contains("Nothing was accepted: "), "{again}");
+    let again = ui.get(&format!("{page}&changed=1&why=checked")).body;
+    assert!(
+        again.contains("Nothing was accepted: ")
+            && again.contains("name=\"why\" value=\"checked\""),
+        "{again}"
+    );
     assert_eq!(
         ui.post("accept", &of("checked", "Ann")[..2]).status,
         400,
@@ -245,8 +252,12 @@ fn a_stage_that_waits_for_a_person_is_approved() {
     // Between the page and the button, an input changes: nothing is approved.
     project.write("workspace/inputs/person_1.json", r#"{"name": "Di"}"#);
     assert_eq!(project.run(&[]).code, 3);
-    assert_eq!(approve(hidden(&shown, "shown")), (303, join("&changed=1")));
-    let changed = ui.wait_for("stage?stage=join&changed=1", ">Approve<");
+    assert_eq!(
+        approve(hidden(&shown, "shown")),
+        (303, join("&changed=1&why=read+them"))
+    );
+    let changed = ui.wait_for("stage?stage=join&changed=1&why=read+them", ">Approve<");
+    assert!(changed.contains("name=\"why\" value=\"read them\""));
     assert!(changed.contains("Nothing was approved: "), "{changed}");
     // The page for review has the same form.
     let review = ui.get("approvals").body;

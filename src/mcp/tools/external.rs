@@ -32,7 +32,7 @@ pub(super) const NEXT_BATCH: ToolEntry = ToolEntry {
             seconds: arguments.seconds,
             with_prompt: arguments.with_prompt,
         };
-        let found = next_batch(&call.request, &options)?;
+        let found = next_batch(&call.request, &options, call.stop())?;
         let result = NextBatchResult {
             leased: found.leased,
             nothing: found.nothing.map(ExplainedNothing::of),
@@ -227,6 +227,7 @@ pub(super) const RELEASE_BATCH: ToolEntry = ToolEntry {
             &lease.lease,
             lease.client.as_deref(),
             Some(&call.lease_client),
+            call.stop(),
         )?;
         match &given.refused {
             Some(refused) => Err(with_all(refusal(refused), &given)),

@@ -55,11 +55,11 @@ async fn respond(site: Site, request: HttpRequest<Bytes>) -> HttpAnswer {
     let of_page = site.clone();
     let made = tokio::task::spawn_blocking(move || {
         let response = routes::respond(&of_page, &request);
-        response.unwrap_or_else(|error| of_page.error(&error))
+        response.unwrap_or_else(|error| of_page.error(&error, &request.entered()))
     });
     let response = made.await.unwrap_or_else(|_| {
         let text = "this is a bug in Milepost, please report it".to_owned();
-        site.error(&WebError::Wrong(text))
+        site.error(&WebError::Wrong(text), &[])
             .with_status(StatusCode::INTERNAL_SERVER_ERROR)
     });
     response.into_answer()

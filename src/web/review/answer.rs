@@ -13,13 +13,20 @@ use milepost_engine::ops::external::{
     LeaseOptions, LeasedWork, Submission, Submitted, leased_work, next_batch, open_leases,
     release_batch, submit_batch,
 };
+use milepost_engine::ops::project::OpsError;
+use milepost_engine::ops::run::StopFlag;
 use minijinja::context;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// How long a person has a batch, in seconds.
 const LEASED: u64 = 4 * 3600;
+
+/// How often the leases are tried, and the time between two tries: clients have them for a moment, or while a batch is built.
+const TRIES: usize = 20;
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What is wrong with an answer, by the names of fields; of the whole answer under an empty one.
 type ProblemsByField = BTreeMap<String, Vec<String>>;
@@ -61,7 +68,10 @@ pub(in crate::web) fn take(site: &Site, request: &PageRequest) -> Result<PageRes
         seconds: Some(LEASED),
         with_prompt: false,
     };
-    let next = next_batch(&site.request, &options)?;
+    let next = match patiently(site, |stop| next_batch(&site.request, &options, stop)) {
+        Ok(next) => next,
+        Err(error) => return Ok(remember(busy(site, request, error)?, &who)),
+    };
     let shown = match (&next.leased, &next.nothing) {
         (Some(leased), _) => {
             let url = site.url("answer", &[("lease", &leased.lease)]);
@@ -97,8 +107,17 @@ pub(in crate::web) fn submit(site: &Site, request: &PageRequest) -> Result<PageR
         answer: Some(answer),
     };
     let building = site.runs.answer();
-    let submitted = submit_batch(&site.request, &submission, &building.stop)?;
+    let submitted = submit_batch(&site.request, &submission, &building.stop);
     drop(building);
+    let submitted = match submitted {
+        Ok(submitted) => submitted,
+        Err(error) => {
+            let of_all = problems.entry(String::new()).or_default();
+            of_all.push(error.to_string());
+            let again = form(site, &work, &problems, request)?;
+            return Ok(again.with_status(WebError::from(error).status()));
+        }
+    };
     if submitted.accepted {
         let (stage, batch) = (work.lease.stage.as_str(), work.lease.batch.as_str());
         let done = place(stage, batch);
@@ -113,7 +132,12 @@ pub(in crate::web) fn submit(site: &Site, request: &PageRequest) -> Result<PageR
 /// Releases a leased batch, for another client.
 pub(in crate::web) fn leave(site: &Site, request: &PageRequest) -> Result<PageResponse, WebError> {
     let work = leased_of(site, request)?;
-    let released = release_batch(&site.request, &work.lease.lease, None, None)?;
+    let lease = work.lease.lease.as_str();
+    let release = |stop: &StopFlag| release_batch(&site.request, lease, None, None, stop);
+    let released = match patiently(site, release) {
+        Ok(released) => released,
+        Err(error) => return busy(site, request, error),
+    };
     let notice = released.refused.as_ref().map(sentences::refusal);
     let notice = notice.map_or_else(
         || {
@@ -123,6 +147,34 @@ pub(in crate::web) fn leave(site: &Site, request: &PageRequest) -> Result<PageRe
         |advice| format!("{}: {}", advice.message, advice.hint),
     );
     list(site, request, Some(notice))
+}
+
+/// Calls a function that needs the leases, and again for a while if another client has them.
+fn patiently<T>(
+    site: &Site,
+    call: impl Fn(&StopFlag) -> Result<T, OpsError>,
+) -> Result<T, OpsError> {
+    let (at_once, in_flight) = (StopFlag::new(), site.runs.answer());
+    at_once.set();
+    for _ in 1..TRIES {
+        match call(&at_once) {
+            Err(OpsError::LeasesBusy) if !in_flight.stop.is_set() => in_flight.stop.pause(PAUSE),
+            done => return done,
+        }
+    }
+    call(&at_once)
+}
+
+/// Shows the list with a notice that a batch or run is in progress.
+///
+/// # Errors
+/// If it is another error.
+fn busy(site: &Site, request: &PageRequest, error: OpsError) -> Result<PageResponse, WebError> {
+    if !matches!(error, OpsError::LeasesBusy | OpsError::Lock(_)) {
+        return Err(error.into());
+    }
+    let page = list(site, request, Some(error.to_string()))?;
+    Ok(page.with_status(StatusCode::CONFLICT))
 }
 
 fn leased_of(site: &Site, request: &PageRequest) -> Result<LeasedWork, WebError> {
@@ -269,7 +321,7 @@ fn list(
         stages => value(stages),
         is_checked => now.is_checked,
         leases => value(open_leases(&site.request)?),
-        who => reviewer(site, request),
+        who => request.form("who").map_or_else(|| reviewer(site, request), str::to_owned),
         done => request.query("done"),
         at => now.at,
         notice,

@@ -64,7 +64,9 @@ pub(in crate::web) fn decide(site: &Site, request: &PageRequest) -> Result<PageR
         why: filled.why.clone(),
     };
     if filled.problems.is_empty() {
-        match correct(&site.request, &decision) {
+        let mut by = site.request.clone();
+        by.command = "milepost import-review (page)".to_owned();
+        match correct(&by, &decision) {
             Ok(corrected) => {
                 let saved = corrected.added.len() + corrected.known.len();
                 let saved = saved.to_string();
@@ -78,8 +80,9 @@ pub(in crate::web) fn decide(site: &Site, request: &PageRequest) -> Result<PageR
                 return Ok(remember(next, &filled.who));
             }
             Err(OpsError::NotImported(problems)) => filled.refuse(problems),
-            Err(error @ OpsError::Lock(_)) => filled.refuse(vec![error.to_string()]),
-            Err(error) => return Err(error.into()),
+            // There is no such item, so its form cannot be shown again.
+            Err(error @ OpsError::Usage(_)) => return Err(error.into()),
+            Err(error) => filled.refuse(vec![error.to_string()]),
         }
     }
     let again = page(site, &shown, &filled, request)?;

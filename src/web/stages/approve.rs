@@ -69,11 +69,14 @@ pub(in crate::web) fn approve(
         who: request.form("who").map(str::to_owned),
         expected: Some(shown.ok_or_else(|| missing("shown"))?),
     };
-    let parameters: &[(&str, &str)] = match approve::approve(&by, &options) {
-        Ok(_) => &[("stage", stage)],
-        Err(OpsError::NotAsShown(_)) => &[("stage", stage), ("changed", "1")],
+    let mut parameters = vec![("stage", stage)];
+    match approve::approve(&by, &options) {
+        Ok(_) => {}
+        Err(OpsError::NotAsShown(_)) => {
+            parameters.extend([("changed", "1"), ("why", options.why.as_str())]);
+        }
         Err(error) => return Err(error.into()),
-    };
-    let shown = PageResponse::see(&site.url("stage", parameters));
+    }
+    let shown = PageResponse::see(&site.url("stage", &parameters));
     Ok(remember(shown, request.form("who").unwrap_or_default()))
 }

@@ -122,6 +122,7 @@ pub(in crate::web) fn batch(site: &Site, request: &PageRequest) -> Result<PageRe
         why => why.map(|why| shown(site, &why)),
         shown => value(shown_outputs),
         who => reviewer(site, request),
+        reason => request.query("why"),
         has_changed => request.query("changed").is_some(),
         at => now.at,
     };
@@ -147,7 +148,9 @@ pub(in crate::web) fn accept(site: &Site, request: &PageRequest) -> Result<PageR
     let mut parameters = vec![("stage", stage), ("batch", key)];
     match ops::change::accept::accept(&by, &options) {
         Ok(_) => {}
-        Err(OpsError::NotAsShown(_)) => parameters.push(("changed", "1")),
+        Err(OpsError::NotAsShown(_)) => {
+            parameters.extend([("changed", "1"), ("why", options.why.as_str())]);
+        }
         Err(error) => return Err(error.into()),
     }
     let shown = PageResponse::see(&site.url("batch", &parameters));

@@ -78,6 +78,7 @@ pub(in crate::web) fn stage(site: &Site, request: &PageRequest) -> Result<PageRe
         approval => value(approve::form(site, stage)?),
         approved => last(&site.request, name)?.as_ref().map(approved),
         who => reviewer(site, request),
+        reason => request.query("why"),
         has_changed => request.query("changed").is_some(),
         why => why(site, &now, name, request.query("text"))?,
         is_running => now.status.runner.is_some(),

@@ -1,5 +1,6 @@
 //! Work for external agents: a client leases a batch, answers its questions, and submits the answers.
 
+mod busy;
 mod next_batch;
 mod open_lease;
 mod owner;

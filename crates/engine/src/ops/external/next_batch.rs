@@ -1,5 +1,6 @@
 //! Leases the next batch that an external client can answer.
 
+use super::busy;
 use super::owner::LeaseClient;
 use super::results::{Leased, Left, NextBatch, Nothing, WhyNothing};
 use super::workspace::{external_agents, with_workspace};
@@ -8,6 +9,7 @@ use crate::ops::project::lock::fresh_id;
 use crate::ops::project::open::open;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
+use crate::ops::run::StopFlag;
 use crate::run::agents::dry_run;
 use crate::run::agents::estimate::CostEstimator;
 use crate::run::agents::external::{AnswerFormat, RequestParts, fingerprint};
@@ -51,11 +53,17 @@ pub struct LeaseOptions {
     pub with_prompt: bool,
 }
 
-/// Leases the next batch that asks an external agent to a client.
+/// Leases the next batch that asks an external agent to a client. While the batch of another client is built, it waits until `stop` is
+/// set.
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, another process runs in the workspace, or the disk fails.
-pub fn next_batch(request: &Request, options: &LeaseOptions) -> Result<NextBatch, OpsError> {
+/// [`OpsError::LeasesBusy`] if a batch is being built when `stop` is set.
+pub fn next_batch(
+    request: &Request,
+    options: &LeaseOptions,
+    stop: &StopFlag,
+) -> Result<NextBatch, OpsError> {
     let mut opened = open(request)?;
     let seconds = options.seconds.unwrap_or(SECONDS);
     if seconds == 0 || seconds > LONGEST {
@@ -78,7 +86,7 @@ pub fn next_batch(request: &Request, options: &LeaseOptions) -> Result<NextBatch
     }
     let agents = opened.planned_agents(request)?;
     opened.workspace.prepare(&opened.disk)?;
-    let leases = Leases::lock(&opened.disk, &opened.workspace.layout)?;
+    let leases = busy::lock(&opened, stop)?;
     let now = opened.clock.now();
     leases.sweep(now)?;
     let all = leases.all()?;

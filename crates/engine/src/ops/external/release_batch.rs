@@ -1,27 +1,30 @@
 //! Releases a lease.
 
+use super::busy;
 use super::owner::LeaseClient;
 use super::refusals;
 use super::results::Released;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::request::Request;
-use milepost_store::store::leases::{LeaseState, Leases};
+use crate::ops::run::StopFlag;
+use milepost_store::store::leases::LeaseState;
 
 /// Releases a lease, so that another client can lease the batch. Right answers are kept. The lease must belong to `owner`, and to a
-/// client of the name `client`, if there is one.
+/// client of the name `client`, if there is one. While the batch of another client is built, it waits until `stop` is set.
 ///
 /// # Errors
-/// When there is no project, or the disk fails.
+/// When there is no project, or the disk fails. [`OpsError::LeasesBusy`] if a batch is being built when `stop` is set.
 pub fn release_batch(
     request: &Request,
     lease: &str,
     client: Option<&str>,
     owner: Option<&LeaseClient>,
+    stop: &StopFlag,
 ) -> Result<Released, OpsError> {
     let opened = open(request)?;
     opened.workspace.prepare(&opened.disk)?;
-    let leases = Leases::lock(&opened.disk, &opened.workspace.layout)?;
+    let leases = busy::lock(&opened, stop)?;
     let mut released = Released {
         released: false,
         lease: lease.to_owned(),

@@ -1,5 +1,6 @@
 //! Accepts the answer of an external client: validates and keeps it, and builds its batch by an ordinary run.
 
+use super::busy;
 use super::owner::LeaseClient;
 use super::refusals;
 use super::results::{AnswerFile, Left, Refusal, Submitted, WhyRefused};
@@ -48,7 +49,8 @@ enum Validated {
 }
 
 /// Submits the answer to a leased batch. Right answers are kept. If all are right, the batch is built, checked and published.
-/// Otherwise the result lists everything that is wrong, and the lease stays. `stop` interrupts the build; the answers are kept then.
+/// Otherwise the result lists everything that is wrong, and the lease stays. `stop` ends the wait for a batch that another client builds,
+/// and interrupts the build; the answers are kept then.
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, another process runs in the workspace, or the disk fails.
@@ -59,7 +61,7 @@ pub fn submit_batch(
 ) -> Result<Submitted, OpsError> {
     let mut opened = open(request)?;
     opened.workspace.prepare(&opened.disk)?;
-    let leases = Leases::lock(&opened.disk, &opened.workspace.layout)?;
+    let leases = busy::lock(&opened, stop)?;
     let mut submitted = Submitted {
         accepted: false,
         lease: submission.lease.clone(),

@@ -34,6 +34,11 @@ pub enum OpsError {
     /// Another process has locked the workspace.
     #[error(transparent)]
     Lock(#[from] milepost_store::store::lock::LockError),
+    /// Another client builds the batch that it answered.
+    #[error(
+        "the batch of another client is being built in this workspace: try again when it is built"
+    )]
+    LeasesBusy,
     /// A lease cannot be read or written.
     #[error(transparent)]
     Lease(#[from] milepost_store::store::leases::LeaseError),
@@ -98,7 +103,7 @@ impl OpsError {
             Self::NotApproved(_) => "not_approved",
             Self::NotAsShown(_) => "changed",
             Self::NotImported(_) => "not_imported",
-            Self::Lock(_) => "in_use",
+            Self::Lock(_) | Self::LeasesBusy => "in_use",
             Self::Journal(_) => "journal",
             Self::Workspace(error) if error.is_wrong_folder() => "usage",
             Self::Workspace(_) | Self::Manifest(_) | Self::Lease(_) => "workspace",
@@ -123,6 +128,7 @@ impl OpsError {
             Self::Lock(error) if error.is_ours() => {
                 "wait until the other call has ended, or cancel it; then call again"
             }
+            Self::LeasesBusy => "wait until the other batch is built, then call again",
             Self::Lock(LockError::Taken { .. }) => {
                 "wait until the other run has ended (`status` names it), then call again"
             }

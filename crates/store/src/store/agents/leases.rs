@@ -134,19 +134,19 @@ pub enum LeaseError {
 }
 
 impl Leases {
-    /// Waits for the lock on the leases of a workspace and takes it.
+    /// Takes the lock on the leases of a workspace. Returns `None` if another client has it.
     ///
     /// # Errors
     /// Fails if the disk fails.
-    pub fn lock(disk: &Disk, layout: &Layout) -> Result<Self, LeaseError> {
+    pub fn try_lock(disk: &Disk, layout: &Layout) -> Result<Option<Self>, LeaseError> {
         let (folder, disk) = (layout.leases(), disk.private());
         disk.create_dir_all(&folder)?;
-        let lock = SharedLock::wait_alone(&disk, &folder.join("lock"))?;
-        Ok(Self {
+        let lock = SharedLock::take_alone(&disk, &folder.join("lock"))?;
+        Ok(lock.map(|lock| Self {
             disk,
             reader: LeaseReader { folder },
             _lock: lock,
-        })
+        }))
     }
 }
 
