@@ -16,7 +16,7 @@ const WIDTH: u32 = 1000;
 /// The most lanes that are drawn.
 const LANES: usize = 60;
 
-/// The most runs that can be selected: the latest.
+/// The most runs that can be selected: the latest in which batches ran.
 const RUNS: usize = 50;
 
 /// The shortest time that is drawn, in milliseconds.
@@ -63,6 +63,7 @@ pub(super) fn timeline(site: &Site, request: &PageRequest) -> Result<PageRespons
         .runs
         .iter()
         .rev()
+        .filter(|one| one.batches > 0 || one.status.is_none() || Some(one.run.as_str()) == run)
         .take(RUNS)
         .map(|one| choice(one, run))
         .collect();

@@ -24,6 +24,20 @@ fn a_run_is_drawn_and_can_be_zoomed() {
     // Two runs to select; the last one ran one batch of `copy`.
     assert_eq!(lanes(&last), (2, 1), "{last}");
     assert_eq!(lanes(&ui.get("timeline?run=all").body).0, 2);
+    // What a person accepts is no run to select, and in the report only a decision.
+    project.write("workspace/outputs/page.txt", "by hand");
+    let accepted = project.milepost(&["accept", "join", "--why", "checked"]);
+    assert_eq!(accepted.0, 0, "{}", accepted.1);
+    assert_eq!(lanes(&ui.get("timeline").body), (2, 1));
+    assert_eq!(project.milepost(&["report"]).0, 0);
+    let report = project.read("report.html");
+    assert_eq!(
+        (
+            report.matches("<td>accepted</td>").count(),
+            report.contains("checked")
+        ),
+        (1, true)
+    );
     let link = |page: &str, name: &str| {
         let before = page.split(&format!("data-zoom=\"{name}\"")).next().unwrap();
         let href = before.rsplit("href=\"").next().unwrap();

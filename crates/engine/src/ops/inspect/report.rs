@@ -211,6 +211,7 @@ pub fn report(request: &Request) -> Result<WorkspaceReport, OpsError> {
     }
     let timelines = timelines(&seen.history, opened.clock.now());
     let mut runs = seen.history.runs().to_vec();
+    runs.retain(|run| !is_decision(run));
     runs.reverse();
     seen.decisions.shown.reverse();
     let failures = failures(&status, &mut seen.failed);
@@ -361,6 +362,12 @@ impl Seen {
         }
         self.decisions.shown.push(decision);
     }
+}
+
+/// Returns true for what a person decided without running a batch: the decisions list it.
+fn is_decision(run: &Run) -> bool {
+    let status = run.status.as_deref();
+    run.batches == 0 && matches!(status, Some("accepted" | "approved" | "imported"))
 }
 
 /// Returns the timelines of the last runs in which batches ran, the last run first.
