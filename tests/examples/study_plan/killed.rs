@@ -1,7 +1,7 @@
-//! Killed at any moment, a run of `examples/study-plan` goes on, and ends with the same plan.
+//! Killed at ten moments from its beginning to its end, a run of `examples/study-plan` goes on, and ends with the same plan.
 
 use super::rounds;
-use crate::support::Project;
+use crate::support::{Project, goes_on_after_kills};
 use std::collections::BTreeMap;
 
 /// The example, run at a fixed time: the calendar says when it was written.
@@ -44,27 +44,8 @@ fn operations(project: &mut Project, arguments: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn killed_anywhere_it_goes_on_to_the_same_plan() {
-    let today = ["--set", "today=2027-02-20"];
-    let mut whole = example();
-    let all = operations(&mut whole, &today).len();
-    let wanted = made(&whole);
-    for part in [2, 4, 6, 8] {
-        let mut project = example();
-        project.env("MILEPOST_STOP_AT", &format!("{},unflushed", all * part / 9));
-        let killed = project.run_unplanned(&today);
-        assert_eq!(killed.code, 134, "{}", killed.output);
-        project.env("MILEPOST_STOP_AT", "unflushed");
-        let resumed = project.run_unplanned(&today);
-        assert_eq!(resumed.code, 0, "{}", resumed.output);
-        let done = killed.batches("published");
-        assert!(
-            resumed.tried().iter().all(|batch| !done.contains(batch)),
-            "{done:?} again: {:?}",
-            resumed.tried()
-        );
-        assert_eq!(made(&project), wanted);
-    }
+fn killed_at_ten_moments_it_goes_on_to_the_same_plan() {
+    goes_on_after_kills(example, made);
 }
 
 #[test]
