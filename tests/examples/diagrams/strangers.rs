@@ -1,6 +1,6 @@
 //! Lessons of strangers, whose words are not those of our own lesson.
 
-use super::{example, folder};
+use super::{course, example, folder};
 use milepost_core::expr::jq::Jq;
 use serde_json::{Value, json};
 
@@ -120,4 +120,26 @@ fn the_service_is_at_port_3001_by_default() {
         let text = std::fs::read_to_string(folder().join("service").join(name)).unwrap();
         assert!(text.contains(url.as_str().unwrap()), "{name}");
     }
+}
+
+/// A lesson of a course that is no lesson stands among the errors as the list names it.
+#[test]
+fn a_lesson_that_cannot_be_read_is_named_with_its_place() {
+    let Some(project) = example() else { return };
+    project.write("course/n5_maths_11.json", "{");
+    let summary = course(&project, &["--until", "cards"], 1);
+    let failed = &summary["errors"][0];
+    assert_eq!(
+        json!([
+            summary["success"],
+            failed["lesson_template_id"],
+            failed["sow_order"]
+        ]),
+        json!([false, "n5_maths_11", 11])
+    );
+    let error = failed["error"].as_str().unwrap();
+    assert!(
+        error.contains("does not match schemas/lesson.schema.json"),
+        "{error}"
+    );
 }
