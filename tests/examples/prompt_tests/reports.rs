@@ -200,3 +200,54 @@ fn another_test_makes_a_file_of_its_own_name() {
         "No actions."
     );
 }
+
+/// A test file with single quotes and the user prompt behind its name, as Riteway's own are.
+#[test]
+fn a_test_file_of_riteway_is_read() {
+    let project = fixture();
+    project.write(
+        "tests/sum.sudo",
+        "import 'under-test/house-style.md'\n\nuserPrompt = \"\"\"\nAdd two numbers.\n\"\"\"\n\n\
+         - Given two numbers, should add them\n- Given none, should return 0\n",
+    );
+    let ran = project.run(&["--set", "test=tests/sum.sudo", "--until", "context"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    assert_eq!(
+        project.json("workspace/intermediate/context.json"),
+        json!({
+            "userPrompt": "Add two numbers.",
+            "promptUnderTest": project.read("under-test/house-style.md").trim(),
+            "assertions": [
+                {"id": 1, "requirement": "Given two numbers, should add them"},
+                {"id": 2, "requirement": "Given none, should return 0"},
+            ],
+        })
+    );
+}
+
+/// What the embedded judge cannot measure is said not to be measured.
+#[test]
+fn what_is_not_measured_is_said() {
+    let project = fixture();
+    project.write(
+        "tests/kind.md",
+        "import \"under-test/house-style.md\"\n\n\"\"\"\nAna will call.\n\"\"\"\n\n- Given a reader, should be kind\n",
+    );
+    let ran = project.run(&["--set", "runs=1", "--set", "test=tests/kind.md"]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
+    let judgment = project.json("workspace/intermediate/judgments/run_1_assertion_1.json");
+    assert_eq!(
+        json!([
+            judgment["passed"],
+            judgment["score"],
+            judgment["expected"],
+            judgment["actual"]
+        ]),
+        json!([
+            false,
+            null,
+            "be kind",
+            "not measured: the embedded judge does not understand this requirement, a model does"
+        ])
+    );
+}
