@@ -71,7 +71,7 @@ pages PICTURES="target/pages":
 page-pictures:
     PARTS=study-plan just pages target/pages
     convert target/pages/study-plan-overview.png -crop 1280x860+0+0 +repage assets/overview.png
-    convert target/pages/study-plan-timeline.png -crop 1280x860+0+0 +repage assets/timeline.png
+    convert target/pages/study-plan-timeline.png -crop 1280x945+0+0 +repage assets/timeline.png
 
 # Draws the first page of the report, for the README. Needs pdftoppm.
 picture:

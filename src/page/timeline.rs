@@ -548,7 +548,7 @@ fn legend(data: &Timeline) -> String {
             ));
         }
     }
-    if bars().any(|bar| bar.count > 1) {
+    if bars().any(|bar| bar.kind == BarKind::Batch && bar.count > 1) {
         entries.push((
             String::new(),
             "number: batches merged into one block".to_owned(),

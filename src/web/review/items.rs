@@ -65,7 +65,7 @@ pub(in crate::web) fn decide(site: &Site, request: &PageRequest) -> Result<PageR
     };
     if filled.problems.is_empty() {
         let mut by = site.request.clone();
-        by.command = "milepost import-review (page)".to_owned();
+        "milepost import-review (page)".clone_into(&mut by.command);
         match correct(&by, &decision) {
             Ok(corrected) => {
                 let saved = corrected.added.len() + corrected.known.len();
