@@ -175,3 +175,55 @@ fn a_failed_batch_whose_input_is_deleted_is_retired_once() {
         );
     }
 }
+
+/// `errors` of a step name its failures alone; those of the stage name what other steps do.
+#[test]
+fn a_step_names_its_own_failures() {
+    let stage = |first: &str, second: &str| {
+        format!(
+            "[[step]]\ncommand = [\"sh\", \"-c\", \"{first}\"]\nout = \"one\"\nerrors = {{ exit = \"First failed\" }}\n\n\
+             [[step]]\ncommand = [\"sh\", \"-c\", \"{second}\"]\nout = \"two\"\n\n\
+             [outputs]\none = \"outputs/one.txt\"\ntwo = \"outputs/two.txt\"\n\n[errors]\nexit = \"STAGE\"\n"
+        )
+    };
+    for (first, second, code) in [
+        ("exit 3", "exit 0", "First failed"),
+        ("echo 1 > {{ paths.one }}", "exit 3", "STAGE"),
+    ] {
+        let project = Project::new(&[
+            ("milepost.toml", "name = \"errors\"\n"),
+            ("stages/1_work.toml", &stage(first, second)),
+        ]);
+        let ran = project.run(&[]);
+        assert_eq!(ran.code, 1, "{}", ran.output);
+        ran.says(&format!("work failed: {code}: "));
+    }
+}
+
+/// Of two steps with one `out`, the one that runs gives it its value, whichever it is.
+#[test]
+fn a_skipped_step_leaves_what_the_other_made() {
+    for order in ["", " | not"] {
+        let project = Project::new(&[
+            (
+                "milepost.toml",
+                "name = \"either\"\n\n[params]\nquick = true\n",
+            ),
+            (
+                "stages/1_work.toml",
+                &format!(
+                    "summary = '{{made: .text}}'\n\n[[step]]\njq = '\"one\"'\nout = \"text\"\nwhen = '$params.quick{order}'\n\n\
+                     [[step]]\njq = '\"two\"'\nout = \"text\"\nwhen = '$params.quick{order} | not'\n\n\
+                     [outputs]\ntext = \"outputs/text.txt\"\n"
+                ),
+            ),
+        ]);
+        assert_eq!(project.run(&[]).code, 0);
+        let made = project.read("workspace/outputs/text.txt");
+        assert_eq!(made, if order.is_empty() { "one" } else { "two" });
+        assert_eq!(
+            project.json("workspace/stage_1_complete.json")["summary"]["made"],
+            made.as_str()
+        );
+    }
+}
