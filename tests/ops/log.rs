@@ -21,6 +21,19 @@ fn of(target: &str) -> LogOptions {
 }
 
 #[test]
+fn one_file_is_taken_over() {
+    let project = Project::names();
+    project.remove("workspace/inputs/list_2.json");
+    project.remove("workspace/inputs/list_10.json");
+    project.run_in_process();
+    let (_, text) = shown(&project, &of("count"));
+    assert!(
+        text.contains("TIME  handoff   count  count takes over 1 file from sort\n"),
+        "{text}"
+    );
+}
+
+#[test]
 fn tells_what_happened_in_order() {
     let project = Project::names();
     assert_eq!(shown(&project, &LogOptions::default()).1, "no records\n");

@@ -88,8 +88,9 @@ pub(crate) fn handoff(recorder: &mut Recorder<'_>, stage: &Stage) -> Result<(), 
         }
     }
     let mut text = format!(
-        "{} takes over {files} files from {}",
+        "{} takes over {} from {}",
         stage.name,
+        counted(files, "file", "files"),
         from.join(", ")
     );
     if !failed.is_empty() {
