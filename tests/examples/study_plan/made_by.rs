@@ -72,15 +72,7 @@ fn the_plan_names_agents_models_date_cost_and_fallbacks() {
     assert_eq!(project.json(FINAL)["made_by"], made_by);
     assert_eq!(
         how_it_was_made(&project.read("workspace/outputs/study_plan.md")),
-        [
-            "| Topics | by filters/ingestion.jq, no model |",
-            "| Estimates | by anthropic, model claude-sonnet-4-5 |",
-            "| Plan | by filters/planner.jq, no model |",
-            "| Review | `approved_plan`, after 0 revisions |",
-            "| Cost | 0.0840 US dollars |",
-            "| Date | 2026-03-01 |",
-            "| Fallbacks | text of midterm-notice.pdf by pdftotext |",
-        ]
+        "On 2026-03-01: topics by filters/ingestion.jq (no model), estimates by anthropic (model claude-sonnet-4-5), plan by filters/planner.jq (no model). Review: `approved_plan`, after 0 revisions. Cost: 0.0840 US dollars. Fallbacks: text of midterm-notice.pdf by pdftotext.\n"
     );
 }
 

@@ -68,7 +68,7 @@ impl History {
                 self.lanes[lane].act(&record.agent_name);
             }
             Event::Handoff { .. } | Event::StepHandoff { .. } => {
-                self.mark(run, stage, at, MarkKind::Handoff, &record.summary)
+                self.mark(run, stage, at, MarkKind::Handoff, &record.summary);
             }
             Event::Accepted { .. } | Event::ChangeAccepted { .. } => {
                 self.mark(run, stage, at, MarkKind::Accepted, &record.summary);
