@@ -1,8 +1,8 @@
 //! A workspace that is watched: its state is kept in memory and follows the journal, so that showing it costs what changed.
 
+mod allowance;
 mod history;
 mod known;
-mod pace;
 mod running;
 
 use crate::ops::change::review::{ReviewOptions, review_list};
@@ -17,13 +17,13 @@ use crate::ops::project::open::open;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::{Runner, runner};
+use allowance::Allowance;
 use history::FollowedHistory;
 use jiff::Timestamp;
 use known::Known;
 use milepost_core::model::event::Record;
 use milepost_core::model::state::State;
 use milepost_store::store::clock::Stopwatch;
-use pace::Pace;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ struct Inner {
     opened_at: Stopwatch,
     known: Known,
     /// The time for following a run.
-    pace: Pace,
+    allowance: Allowance,
     /// The last up-to-date check.
     checked: Option<Checked>,
     is_checking: bool,
@@ -169,7 +169,7 @@ impl Live {
                 opened: Arc::new(opened),
                 opened_at: Stopwatch::start(),
                 known,
-                pace: Pace::start(),
+                allowance: Allowance::start(),
                 checked: None,
                 is_checking: false,
                 version: 0,
@@ -436,8 +436,8 @@ impl Inner {
             self.opened = Arc::new(opened);
             self.opened_at = Stopwatch::start();
         }
-        let pace = self.runner().is_some().then_some(&mut self.pace);
-        if self.known.follow(pace) {
+        let allowance = self.runner().is_some().then_some(&mut self.allowance);
+        if self.known.follow(allowance) {
             return Ok(());
         }
         // The journal was replaced, or a record does not follow: the manifests tell. A run may write both meanwhile.

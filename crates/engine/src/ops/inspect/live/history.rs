@@ -1,6 +1,6 @@
 //! What ran when in a watched workspace, and the journal after it.
 
-use super::pace::Pace;
+use super::allowance::Allowance;
 use crate::ops::inspect::follow::{Follower, Position};
 use crate::ops::inspect::history::History;
 use crate::ops::project::error::OpsError;
@@ -11,7 +11,7 @@ use milepost_store::store::clock::Stopwatch;
 pub(super) struct FollowedHistory {
     pub(super) history: History,
     follower: Follower,
-    pace: Pace,
+    allowance: Allowance,
     /// True if the journal was read to its end once.
     is_whole: bool,
 }
@@ -25,7 +25,7 @@ impl FollowedHistory {
         Ok(Self {
             history: History::default(),
             follower: Follower::after(request, Position::START)?,
-            pace: Pace::start(),
+            allowance: Allowance::start(),
             is_whole: false,
         })
     }
@@ -49,13 +49,13 @@ impl FollowedHistory {
     /// # Errors
     /// As [`Self::add_some`].
     pub(super) fn follow(&mut self, is_running: bool) -> Result<(), OpsError> {
-        while !(is_running && self.is_whole) || self.pace.has_time() {
+        while !(is_running && self.is_whole) || self.allowance.has_time() {
             let watch = Stopwatch::start();
             if !self.add_some()? {
                 break;
             }
             if is_running {
-                self.pace.spend(watch.elapsed());
+                self.allowance.spend(watch.elapsed());
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! What the manifests and the journal of a watched workspace say, and the records that are appended.
 
-use super::pace::Pace;
+use super::allowance::Allowance;
 use super::running::Running;
 use crate::ops::inspect::follow::{Follower, Position};
 use crate::ops::inspect::status::SeenRecords;
@@ -72,15 +72,18 @@ impl Known {
         })
     }
 
-    /// Applies the records that were written since, as many as `pace` has time for. Returns false if one does not follow, or the journal
+    /// Applies the records that were written since, as many as `allowance` has time for. Returns false if one does not follow, or the journal
     /// was replaced: this is of no use any more.
-    pub(super) fn follow(&mut self, pace: Option<&mut Pace>) -> bool {
-        self.is_broken = self.is_broken || self.follow_journal(pace).is_err();
+    pub(super) fn follow(&mut self, allowance: Option<&mut Allowance>) -> bool {
+        self.is_broken = self.is_broken || self.follow_journal(allowance).is_err();
         !self.is_broken
     }
 
-    fn follow_journal(&mut self, mut pace: Option<&mut Pace>) -> Result<(), OpsError> {
-        while pace.as_ref().is_none_or(|pace| pace.has_time()) {
+    fn follow_journal(&mut self, mut allowance: Option<&mut Allowance>) -> Result<(), OpsError> {
+        while allowance
+            .as_ref()
+            .is_none_or(|allowance| allowance.has_time())
+        {
             let watch = Stopwatch::start();
             let records = self.follower.read()?;
             self.as_of = records.last().map(|(_, record)| record.timestamp);
@@ -102,8 +105,8 @@ impl Known {
                     self.latest.push_back((self.written, record));
                 }
             }
-            if let Some(pace) = &mut pace {
-                pace.spend(watch.elapsed());
+            if let Some(allowance) = &mut allowance {
+                allowance.spend(watch.elapsed());
             }
         }
         Ok(())

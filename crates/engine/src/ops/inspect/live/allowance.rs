@@ -11,12 +11,12 @@ const BURST: Duration = Duration::from_millis(50);
 
 /// A budget of time that is refilled while time passes.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct Allowance {
     watch: Stopwatch,
     used: Duration,
 }
 
-impl Pace {
+impl Allowance {
     pub(super) fn start() -> Self {
         Self {
             watch: Stopwatch::start(),
