@@ -10,7 +10,7 @@ pub(crate) fn in_words(summary: &Value) -> Vec<String> {
     let fields = summary.as_object().into_iter().flatten();
     let fields = fields.map(|(key, value)| (key.replace('_', " "), value));
     let words = fields.filter_map(|(key, value)| match value {
-        Value::Number(number) => Some(format!("{number} {key}")),
+        Value::Number(number) => Some(format!("{number} {}", noun(&key, number.as_u64()))),
         Value::String(text) => Some(format!("{key} {text}")),
         Value::Array(all) if all.is_empty() => Some(format!("no {key}")),
         Value::Array(all) => {
@@ -28,9 +28,44 @@ pub(crate) fn in_words(summary: &Value) -> Vec<String> {
                 names if names.is_empty() => names,
                 names => format!(" ({names}{more})"),
             };
-            Some(format!("{} {key}{names}", all.len()))
+            let noun = noun(&key, Some(all.len() as u64));
+            Some(format!("{} {noun}{names}", all.len()))
         }
         _ => None,
     });
     words.collect()
+}
+
+/// Returns the key as the noun of a count: of one, without the `s` of its plural.
+fn noun(key: &str, count: Option<u64>) -> &str {
+    let one = key.strip_suffix('s').filter(|one| !one.ends_with('s'));
+    one.filter(|_| count == Some(1)).unwrap_or(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn counts_names_and_lists_are_words() {
+        let summary = json!({
+            "result_type": "approved_plan", "revisions": 1, "topics": 20, "class": 1, "done": true,
+            "warnings": [], "flags": ["a"], "courses": ["a", "b", "c", "d", "e", "f"], "rows": [1, 2]
+        });
+        assert_eq!(
+            in_words(&summary),
+            [
+                "result type approved_plan",
+                "1 revision",
+                "20 topics",
+                "1 class",
+                "no warnings",
+                "1 flag (a)",
+                "6 courses (a; b; c; d; e; …)",
+                "2 rows",
+            ]
+        );
+        assert_eq!(in_words(&json!(3)), Vec::<String>::new());
+    }
 }
