@@ -246,6 +246,9 @@ fn of_cell(cell: &TracedCell, shown: &mut ShownStation) {
     if let Some(header) = &cell.header {
         shown.line("column", header.clone());
     }
+    if let Some(formula) = &cell.formula {
+        shown.line("formula", formula.clone());
+    }
     if let Some(program) = &cell.program {
         shown.line("computed by", program.clone());
     }

@@ -379,6 +379,16 @@ fn a_value_without_a_key_is_followed_by_its_files() {
         note,
         "note: row 4 of the sheet Summary has no key of an element; following the files that the workbook was built from"
     );
+    let volume = TraceOptions {
+        cell: Some("By type!D4".to_owned()),
+        ..of("outputs/report.xlsx")
+    };
+    let found = traced(&project, &volume);
+    let cell = serde_json::to_value(&found.stations[0]).unwrap();
+    assert_eq!(
+        cell["formula"],
+        "SUMIFS(Elements!$V$2:$V$301,Elements!$G$2:$G$301,$B4)"
+    );
     let count = TraceOptions {
         pointer: Some("/count".to_owned()),
         ..of("intermediate/report.json")

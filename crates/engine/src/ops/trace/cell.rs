@@ -72,6 +72,7 @@ pub(super) fn read_cell(
         cell: TracedCell {
             cell: format!("{column}{row}"),
             value: read.cells.get(&column).map(value_of),
+            formula: read.formulas.get(&column).cloned(),
             sheet,
             header,
             program,

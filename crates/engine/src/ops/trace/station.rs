@@ -133,6 +133,8 @@ pub struct TracedCell {
     pub header: Option<String>,
     /// Its value; `None` if it is empty.
     pub value: Option<Value>,
+    /// The formula of the cell, as the workbook has it.
+    pub formula: Option<String>,
     /// The jq program that computes the column.
     pub program: Option<String>,
 }

@@ -2,7 +2,7 @@
 
 use super::excerpt::excerpt;
 use super::{CalamineError, CellValue, HEADER_ROWS, XlsxReadError, check_size, letters, value_of};
-use calamine::{Reader as _, Xlsx};
+use calamine::{Reader as _, Xlsx, XlsxFormulaMetadata as Formula};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
@@ -14,6 +14,9 @@ pub struct SheetRow {
     pub headers: BTreeMap<String, String>,
     /// The cells of the row that are not empty, by the letters of their columns.
     pub cells: BTreeMap<String, CellValue>,
+    /// The formulas of its cells, as the workbook has them, by the letters of their columns. A formula that is shared with another row
+    /// is left out.
+    pub formulas: BTreeMap<String, String>,
 }
 
 /// Reads a row, by its number in the sheet from 1. Rows after it are not read.
@@ -59,6 +62,12 @@ fn read_row_of<R: Read + Seek>(file: R, sheet: &str, row: u32) -> Result<SheetRo
             continue;
         }
         let value = value_of(cell.value, cell.formula.is_some(), sheet, cell.pos)?;
+        if is_row
+            && let Some(Formula::Normal { formula } | Formula::Shared { formula, .. }) =
+                cell.formula
+        {
+            read.formulas.insert(letters(column), formula);
+        }
         match value {
             CellValue::Empty => {}
             value if is_row => {

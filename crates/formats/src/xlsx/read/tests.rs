@@ -338,4 +338,7 @@ fn a_row_of_an_excerpt_has_shared_texts_and_formulas() {
         ("C".to_owned(), CellValue::Formula),
     ];
     assert_eq!(found.cells, BTreeMap::from(expected));
+    let formulas = [("B", "1+1"), ("C", "2+2")];
+    let formulas = formulas.map(|(column, formula)| (column.to_owned(), formula.to_owned()));
+    assert_eq!(found.formulas, BTreeMap::from(formulas));
 }
