@@ -6,6 +6,7 @@ pub mod call;
 pub mod checkpoint;
 pub mod event;
 pub mod forced;
+pub mod job;
 pub(crate) mod made;
 pub mod pin;
 pub mod record;

@@ -84,5 +84,6 @@ pub(crate) fn placeholder(
         failed: Vec::new(),
         answers: Vec::new(),
         stale: None,
+        job: None,
     })
 }
