@@ -51,7 +51,7 @@ pub(crate) const OUTCOMES: &[&str] = &[
 ];
 
 /// All tables of a stage file, with those of names and lists.
-pub(crate) fn stage_tables() -> [&'static TableSpec; 15] {
+pub(crate) fn stage_tables() -> [&'static TableSpec; 14] {
     [
         &STAGE,
         &EACH,
@@ -66,7 +66,6 @@ pub(crate) fn stage_tables() -> [&'static TableSpec; 15] {
         &POLICY,
         &STAGE_LIMITS,
         &RESOURCES,
-        &MORE,
         &ESTIMATE,
     ]
 }
