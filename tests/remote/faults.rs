@@ -121,6 +121,42 @@ fn a_job_that_cannot_begin_says_why() {
 }
 
 #[test]
+fn a_stage_that_stops_at_a_failure_starts_no_further_batch() {
+    let Some(pbs) = Pbs::start(1) else { return };
+    let executor = pbs.executor("batches_per_job = 2\n");
+    let project = project(8, &executor, STAGE, "[ $key = w2 ] && exit 3;");
+    let ran = project.run_unplanned(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
+    assert!(ran.output.contains("up/w2 failed: EXIT"), "{}", ran.output);
+    let tried = runs(&project);
+    assert!(tried.len() < 8, "{tried:?}");
+    assert!(!project.exists("up/w2.txt"));
+    // The others continue, if the run says so.
+    let ran = project.run_unplanned(&["-k"]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
+    let made: Vec<String> = project.list("up");
+    assert_eq!(made.len(), 7, "{made:?}");
+    let again = runs(&project);
+    assert!(again.iter().all(|(key, times)| key == "w2" || *times == 1));
+}
+
+#[test]
+fn a_placeholder_replaces_a_batch_whose_job_was_lost() {
+    let Some(pbs) = Pbs::start(2) else { return };
+    let executor = pbs.executor("batches_per_job = 3\n");
+    let stage = format!("{STAGE}\n[policy]\nplaceholder = '{{error: .error_code}}'\n");
+    let project = project(3, &executor, &stage, &pbs.fault("w2", "memory"));
+    let ran = project.run_unplanned(&["-k"]);
+    assert!(
+        ran.output.contains("up/w2 failed: MEMORY"),
+        "{}",
+        ran.output
+    );
+    assert_eq!(project.json("workspace/up/w2.txt")["error"], "MEMORY");
+    assert_eq!(project.list("up").len(), 3);
+}
+
+#[test]
 fn a_scheduler_that_refuses_is_quoted() {
     let executor = "[executor.command]\nsubmit = \"echo invalid partition; exit 3\"\npoll = \"true\"\n\
                     cancel = \"true\"\nindex = \"I\"\npoll_interval = \"100ms\"\n";

@@ -2,6 +2,7 @@
 
 mod faults;
 mod pbs;
+mod simulation;
 mod slurm;
 
 pub use slurm::Cluster;

@@ -49,7 +49,7 @@ pub(crate) fn fail(
     outcome: Outcome,
 ) -> AttemptResult {
     if stage_ctx.stage.policy.placeholder.is_none() {
-        return without_scratch(outcome);
+        return without_scratch(outcome.for_record(stage_ctx.ctx.redactor));
     }
     match create_scratch(stage_ctx, found, serial) {
         Ok(scratch) => fail_in(stage_ctx, found, scratch, outcome),
