@@ -86,8 +86,13 @@ fn jobs(of: &SubmittedJobs) -> String {
         [] => String::new(),
         nodes => format!(" on {}", nodes.join(", ")),
     };
+    let reasons: Vec<&str> = of.states.reasons.iter().map(String::as_str).collect();
+    let why = match reasons.as_slice() {
+        [] => String::new(),
+        reasons => format!(" ({})", reasons.join(", ")),
+    };
     visible(&format!(
-        "{} {} for {}: {} queued, {} running{on}, submitted {}",
+        "{} {} for {}: {} queued{why}, {} running{on}, submitted {}",
         of.executor,
         of.id,
         of.stage,

@@ -184,6 +184,8 @@ fn a_stopped_run_leaves_its_jobs_and_the_next_takes_them_over() {
     assert!(project.exists("workspace/.milepost/jobs"));
     let (_, status) = project.milepost(&["status"]);
     assert!(status.contains("command 0.pbs for up: "), "{status}");
+    let (_, log) = project.milepost(&["log"]);
+    assert!(log.contains("is left to its job"), "{log}");
     let ran = project.run_unplanned(&[]);
     assert_eq!(ran.code, 0, "{}", ran.output);
     check_outputs(&project, 4);
@@ -220,6 +222,42 @@ fn a_runner_that_is_killed_finds_its_jobs_again() {
         }
         assert!(!project.exists("workspace/.milepost/jobs"));
     }
+}
+
+#[test]
+fn a_runner_that_stops_at_any_change_of_the_disk_loses_nothing() {
+    let Some(pbs) = Pbs::start(4) else { return };
+    let executor = pbs.executor("batches_per_job = 2\n");
+    let every = match std::env::var("MILEPOST_TEST_SWEEP").as_deref() {
+        Ok("full") => 1,
+        _ => 12,
+    };
+    let mut stops = 0;
+    for stop in (1..).step_by(every) {
+        let mut project = project(4, &executor, STAGE, "");
+        let before = pbs.submissions().len();
+        project.env("MILEPOST_STOP_AT", &stop.to_string());
+        let stopped = project.run_unplanned(&[]);
+        project.unset("MILEPOST_STOP_AT");
+        let ran = project.run_unplanned(&[]);
+        assert_eq!(ran.code, 0, "stop {stop}: {}", ran.output);
+        check_outputs(&project, 4);
+        assert!(!project.exists("workspace/.milepost/jobs"), "stop {stop}");
+        // Only a stop between the submission and its record costs a second one.
+        if pbs.submissions().len() == before + 1 {
+            let runs = runs(&project);
+            assert!(
+                runs.values().all(|&times| times == 1),
+                "stop {stop}: {runs:?}"
+            );
+        }
+        if stopped.code == 0 {
+            break;
+        }
+        stops += 1;
+    }
+    assert!(stops >= 5, "{stops}");
+    eprintln!("stopped {stops} times");
 }
 
 #[test]

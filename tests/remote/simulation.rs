@@ -87,7 +87,9 @@ fn simulate(model: Model) -> Outcome {
     while at < found.len() {
         let begin = found[at].max(free);
         let close = begin + AGE;
-        let arrived = found[at..].partition_point(|&found| found <= close).min(GROUP);
+        let arrived = found[at..]
+            .partition_point(|&found| found <= close)
+            .min(GROUP);
         let closed = if arrived == GROUP {
             found[at + GROUP - 1].max(begin)
         } else {
@@ -155,7 +157,8 @@ fn table() -> Vec<String> {
         ..NETWORK
     };
     vec![
-        "| run | nodes alone | with the runner | efficiency | committing | reading logs |".to_owned(),
+        "| run | nodes alone | with the runner | efficiency | committing | reading logs |"
+            .to_owned(),
         "|---|---|---|---|---|---|".to_owned(),
         row("4 nodes of 2, 2,000 batches of 0.5 s", tests),
         row("100 nodes of 32, 200,000 batches of 30 s", hundred),

@@ -132,6 +132,7 @@ pub(crate) fn dispatch(
             running: BTreeSet::new(),
             changes: 0,
             done: Dispatched::default(),
+            leaves_jobs: false,
         };
         let heard = hearing.hear(&receiver, progress);
         // The workers must end before the scope, even after an error.
@@ -178,6 +179,8 @@ pub(crate) struct Dispatcher<'a, 'k> {
     /// Writes the progress file.
     pub(crate) changes: u64,
     pub(crate) done: Dispatched,
+    /// True if the run was stopped and its jobs go on.
+    pub(crate) leaves_jobs: bool,
 }
 
 impl Dispatcher<'_, '_> {
@@ -287,7 +290,8 @@ impl Dispatcher<'_, '_> {
                 jobs,
                 reply,
             } => {
-                let _ = reply.send(self.observer.leaves_jobs(executor, jobs));
+                self.leaves_jobs = self.observer.leaves_jobs(executor, jobs);
+                let _ = reply.send(self.leaves_jobs);
                 Ok(())
             }
             Message::Unavailable { why } => {
@@ -483,6 +487,7 @@ impl Dispatcher<'_, '_> {
                         self.done.awaits += 1;
                         format!("{name} waits: {}", outcome.message)
                     }
+                    _ if self.leaves_jobs => format!("{name} is left to its job"),
                     _ => format!("{name} was stopped"),
                 };
                 let event = Event::BatchCancelled { stage, batch };

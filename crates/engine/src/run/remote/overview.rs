@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 /// The name of the file in a submission.
 const FILE: &str = "states.json";
 
-/// The most nodes that are named.
+/// The most nodes and reasons that are named.
 const NODES: usize = 20;
 
 /// The jobs of a submission, as the scheduler saw them last.
@@ -43,6 +43,9 @@ pub struct SubmittedJobs {
 pub struct StatesOfJobs {
     /// Jobs that wait.
     pub queued: u64,
+    /// Why they wait, in the words of the scheduler.
+    #[serde(default)]
+    pub reasons: BTreeSet<String>,
     /// Jobs that run.
     pub running: u64,
     /// The first nodes on which they run.
@@ -60,7 +63,13 @@ pub(super) fn keep(array: &OpenArray) {
                     states.nodes.insert(node.clone());
                 }
             }
-            Some(JobState::Queued(_)) | None => states.queued += 1,
+            Some(JobState::Queued(reason)) => {
+                states.queued += 1;
+                if states.reasons.len() < NODES && !matches!(reason.as_str(), "" | "None") {
+                    states.reasons.insert(reason.clone());
+                }
+            }
+            None => states.queued += 1,
             Some(JobState::Ended(_)) => {}
         }
     }
