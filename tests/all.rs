@@ -24,6 +24,7 @@ mod model;
 mod mutated;
 mod ops;
 mod pages;
+mod remote;
 mod report;
 mod situations;
 mod store;

@@ -3,6 +3,7 @@
 use super::run_flags::{RunFlags, SelectFlags, ValueFlags, WatchFlags};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use milepost_core::base::duration::parse_duration;
+use milepost_core::model::executor::ExecutorName;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -235,6 +236,9 @@ pub(crate) enum Command {
         /// Show the command, or the beginning of the prompt, of the first 20 batches of each stage; with `-vv`, of all
         #[arg(short, long, action = ArgAction::Count, conflicts_with_all = ["quiet", "show_request"])]
         verbose: u8,
+        /// Plan a run on this executor: `local`, `slurm` or `command`
+        #[arg(long, value_name = "NAME")]
+        executor: Option<ExecutorName>,
         #[command(flatten)]
         select: SelectFlags,
         #[command(flatten)]

@@ -115,11 +115,13 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             targets,
             show_request: None,
             verbose,
+            executor,
             select,
             values,
         }) => {
             let later = RunFlags {
                 verbose,
+                executor,
                 select,
                 values,
                 dry_run: true,

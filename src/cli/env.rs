@@ -13,6 +13,8 @@ pub(crate) struct Environment {
     pub(crate) arguments: Vec<OsString>,
     /// All variables whose names and values are UTF-8.
     pub(crate) variables: BTreeMap<String, String>,
+    /// The path of the program; `None` if the system does not say.
+    pub(crate) program: Option<String>,
     /// The working folder.
     pub(crate) folder: PathBuf,
     pub(crate) stdout_is_terminal: bool,
@@ -29,6 +31,9 @@ impl Environment {
         Self {
             arguments: std::env::args_os().collect(),
             variables,
+            program: std::env::current_exe()
+                .ok()
+                .and_then(|path| path.into_os_string().into_string().ok()),
             folder: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),

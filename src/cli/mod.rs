@@ -20,7 +20,7 @@ use args::Cli;
 use clap::Parser as _;
 use env::Environment;
 use milepost_engine::ops::exit_code::FAILED;
-use milepost_engine::ops::run::{WORKER, serve, use_workers};
+use milepost_engine::ops::run::{JOB_WORKER, WORKER, serve, use_workers};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
@@ -40,6 +40,14 @@ fn start(environment: &Environment) -> u8 {
         .is_some_and(|first| first == WORKER)
     {
         return work();
+    }
+    if environment
+        .arguments
+        .get(1)
+        .is_some_and(|first| first == JOB_WORKER)
+    {
+        use_workers(own_program());
+        return run::job::run(environment);
     }
     if environment.get(complete::VARIABLE).is_some() {
         complete::complete(environment);

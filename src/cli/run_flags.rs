@@ -2,6 +2,7 @@
 
 use clap::{ArgAction, Args};
 use milepost_core::base::duration::parse_duration;
+use milepost_core::model::executor::ExecutorName;
 use milepost_core::model::money::NanoUsd;
 use milepost_engine::ops::run::{RunOptions, Values};
 use std::num::NonZeroU16;
@@ -21,6 +22,9 @@ pub(crate) struct RunFlags {
     /// Run this many batches at a time in stages that declare no concurrency
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
+    /// Run batches here (`local`), or as jobs of `slurm` or of `[executor.command]`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) executor: Option<ExecutorName>,
     /// Continue after a failed batch
     #[arg(short, long)]
     pub(crate) keep_going: bool,
@@ -146,6 +150,7 @@ impl RunFlags {
             until_paid: self.until_paid,
             budget_usd: self.budget_usd,
             jobs: self.jobs.and_then(NonZeroU16::new),
+            executor: self.executor,
             ..RunOptions::default()
         };
         (options, self.values.values())
@@ -168,7 +173,12 @@ impl RunFlags {
         words.extend(select.failed.then(|| "--failed".to_owned()));
         words.extend(self.keep_going.then(|| "--keep-going".to_owned()));
         let limit = select.limit.map(|limit| limit.to_string());
-        for (flag, value) in [("--limit", &limit), ("--until", &select.until)] {
+        let executor = self.executor.map(|name| name.to_string());
+        for (flag, value) in [
+            ("--executor", &executor),
+            ("--limit", &limit),
+            ("--until", &select.until),
+        ] {
             let value = value.iter();
             words.extend(value.flat_map(|value| [flag.to_owned(), value.clone()]));
         }
@@ -188,6 +198,7 @@ impl RunFlags {
             verbose: self.verbose.max(later.verbose),
             dry_run: self.dry_run || later.dry_run,
             jobs: later.jobs.or(self.jobs),
+            executor: later.executor.or(self.executor),
             keep_going: self.keep_going || later.keep_going,
             select: self.select.joined(later.select),
             values: self.values.joined(later.values),
@@ -199,6 +210,7 @@ impl RunFlags {
         [
             (self.dry_run, "-n"),
             (self.jobs.is_some(), "--jobs"),
+            (self.executor.is_some(), "--executor"),
             (self.keep_going, "--keep-going"),
             (self.fresh, "--fresh"),
             (self.budget_usd.is_some(), "--budget-usd"),

@@ -26,6 +26,7 @@ pub(crate) fn request(
     let mut request = Request::new(folder, environment.variables.clone());
     request.workspace.clone_from(&everywhere.workspace);
     request.values = values;
+    request.program.clone_from(&environment.program);
     request.command = command_line(environment);
     request.epoch = environment.epoch().map_err(OpsError::Usage)?;
     Ok(request)

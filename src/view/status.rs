@@ -10,7 +10,9 @@ use crate::view::text::style::Style;
 use crate::view::text::table::{Side, table, time};
 use crate::view::text::words::{approval, awaits, batches, grouped, place, some_of};
 use milepost_core::base::visible::visible;
-use milepost_engine::ops::inspect::status::{PendingWork, StageOverview, StageProgress, Status};
+use milepost_engine::ops::inspect::status::{
+    PendingWork, StageOverview, StageProgress, Status, SubmittedJobs,
+};
 
 /// The most failed batches that are listed for a stage.
 const SHOWN: usize = 5;
@@ -53,6 +55,10 @@ pub fn status(data: &Status, invocation: &Invocation) -> String {
         Side::Left,
     ];
     text.push_str(&table(&sides, &rows));
+    if !data.jobs.is_empty() {
+        let jobs = data.jobs.iter().map(jobs);
+        text.push_str(&format!("\n{}\n", jobs.collect::<Vec<_>>().join("\n")));
+    }
     if !data.agents.is_empty() {
         text.push_str(&format!("\n{}", replaced(&data.agents)));
     }
@@ -71,6 +77,30 @@ pub fn status(data: &Status, invocation: &Invocation) -> String {
         text.push_str("\nEverything is up to date.\n");
     }
     text
+}
+
+/// Returns a line for the jobs of a submission.
+fn jobs(of: &SubmittedJobs) -> String {
+    let nodes: Vec<&str> = of.states.nodes.iter().map(String::as_str).collect();
+    let on = match nodes.as_slice() {
+        [] => String::new(),
+        nodes => format!(" on {}", nodes.join(", ")),
+    };
+    let reasons: Vec<&str> = of.states.reasons.iter().map(String::as_str).collect();
+    let why = match reasons.as_slice() {
+        [] => String::new(),
+        reasons => format!(" ({})", reasons.join(", ")),
+    };
+    visible(&format!(
+        "{} {} for {}: {} queued{why}, {} running{on}, submitted {}",
+        of.executor,
+        of.id,
+        of.stage,
+        grouped(of.states.queued),
+        grouped(of.states.running),
+        time(of.submitted)
+    ))
+    .into_owned()
 }
 
 fn row(stage: &StageOverview) -> Vec<String> {

@@ -207,6 +207,9 @@ pub(crate) fn made_by(made: &MadeBy) -> String {
         text.push_str(&format!(": {} elements", grouped(elements)));
     }
     text.push('\n');
+    if let Some(job) = &made.job {
+        text.push_str(&format!("  {}\n", visible(&job.to_string())));
+    }
     if let Some(summary) = &made.summary {
         text.push_str(&format!("  {}\n", visible(&summary.to_string())));
     }

@@ -100,6 +100,7 @@ cases!(
     agents
     columns
     defaults
+    executors
     keys
     types
     missing

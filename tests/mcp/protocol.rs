@@ -124,7 +124,7 @@ fn calls_that_cannot_be_are_refused_with_a_code_and_a_hint() {
         (
             "run",
             json!({"stages": ["copy"]}),
-            "the arguments of `run` are invalid: unknown field `stages`, expected one of `targets`, `until`, `limit`, `failed`, `force`, `no_force`, `keep_going`, `fresh`, `until_paid`, `budget_usd`, `jobs`, `set`, `unset`, `agents`",
+            "the arguments of `run` are invalid: unknown field `stages`, expected one of `targets`, `until`, `limit`, `failed`, `force`, `no_force`, `keep_going`, `fresh`, `until_paid`, `budget_usd`, `jobs`, `executor`, `set`, `unset`, `agents`",
         ),
     ] {
         assert_eq!(

@@ -9,6 +9,7 @@ mod page;
 mod session;
 mod steady;
 
+use crate::remote::Cluster;
 use page::{Block, Shown, blocks};
 use session::Session;
 use std::path::Path;
@@ -237,6 +238,21 @@ fn the_page_on_reports_holds() {
 #[test]
 fn the_page_on_browsers_holds() {
     follow("docs/how-to/watch-in-a-browser.md");
+}
+
+#[test]
+fn the_page_on_clusters_holds() {
+    let Some(cluster) = Cluster::start(1) else {
+        return;
+    };
+    follow_in("docs/how-to/cluster.md", |session| {
+        session.variable("SLURM_CONF", &cluster.conf());
+        let version = "[ \"$1\" = --version ] && { echo slurm-wlm 22.05.8; exit; }";
+        session.program(
+            "sbatch",
+            &format!("{version}\nexec /usr/bin/sbatch \"$@\"\n"),
+        );
+    });
 }
 
 #[test]

@@ -273,6 +273,11 @@ page = "outputs/page.txt"
         self.environment.insert(name.to_owned(), value.to_owned());
     }
 
+    /// Removes a variable for the runs that follow.
+    pub fn unset(&mut self, name: &str) {
+        self.environment.remove(name);
+    }
+
     /// The program with arguments, in the project's folder, with the usual variables and those set. `MILEPOST_TEST_BINARY` names
     /// another build of it.
     pub fn command(&self, arguments: &[&str]) -> Command {

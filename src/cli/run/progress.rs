@@ -1,6 +1,7 @@
 //! Prints the progress of a run: bars on a terminal, lines elsewhere, only problems with `--quiet`.
 
 use crate::cli::print::Printer;
+use crate::cli::run::ask;
 use crate::view;
 use crate::view::run::bars::{RunBar, StageBar};
 use crate::view::run::notice;
@@ -8,6 +9,7 @@ use crate::view::text::collisions;
 use crate::view::text::invocation::Invocation;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use milepost_core::model::choice::StoredNote;
+use milepost_core::model::executor::ExecutorName;
 use milepost_engine::ops::run::{ExpectedStage, Notice, Observer, Stopwatch};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -199,6 +201,11 @@ impl Observer for RunProgress {
         self.verbose
     }
 
+    fn leaves_jobs(&mut self, executor: ExecutorName, jobs: u64) -> bool {
+        self.end();
+        ask::leaves_jobs(&self.printer, executor, jobs)
+    }
+
     fn notice(&mut self, notice: Notice) {
         let err = self.printer.err;
         tracing::info!(?notice);
@@ -288,6 +295,26 @@ impl Observer for RunProgress {
             }
             Notice::ProviderBatch { stage, update } => {
                 self.line(&notice::provider_batch(err, &stage, &update));
+            }
+            Notice::JobsSubmitted {
+                stage,
+                executor,
+                id,
+                jobs,
+                batches,
+            } => {
+                self.line(&notice::submitted(
+                    err,
+                    &stage,
+                    executor,
+                    &id,
+                    (jobs, batches),
+                ));
+            }
+            Notice::SchedulerSilent { stage, why } => {
+                self.printer.warning(&format!(
+                    "{stage}: the scheduler does not answer, its jobs may run: {why}"
+                ));
             }
             Notice::TryingAgain {
                 stage,

@@ -115,12 +115,24 @@ fn stage_lines(
         ));
         let below = reasons(style, stage)
             .into_iter()
+            .chain(jobs(stage))
             .chain(asks(stage))
             .chain(first_actions(style, stage))
             .chain(ways_on(style, plan, stage, invocation));
         lines.extend(below.map(|line| format!("    {:width$}  {line}", "")));
     }
     lines
+}
+
+/// Returns the jobs that a run would submit, in one line.
+fn jobs(stage: &StagePlan) -> Option<String> {
+    let planned = stage.jobs.as_ref()?;
+    Some(format!(
+        "submits {} of {}, with at most {} each",
+        count(planned.jobs, "job", "jobs"),
+        planned.executor,
+        batches(planned.batches_per_job)
+    ))
 }
 
 /// Returns what happens to a stage, in one line.

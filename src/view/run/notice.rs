@@ -4,6 +4,7 @@ use crate::view::text::style::Style;
 use crate::view::text::words::{batches, count, place, seconds, shell_command};
 use milepost_core::base::visible::visible;
 use milepost_core::model::call::{Estimated, Spent};
+use milepost_core::model::executor::ExecutorName;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::Outcome;
 use milepost_engine::ops::run::{
@@ -220,6 +221,23 @@ pub(crate) fn provider_batch(style: Style, stage: &str, update: &ProviderBatchUp
         ),
     };
     format!("{} {line}", style.strong(stage))
+}
+
+/// Batches were submitted to a scheduler.
+pub(crate) fn submitted(
+    style: Style,
+    stage: &str,
+    executor: ExecutorName,
+    id: &str,
+    (jobs, batches): (u64, u64),
+) -> String {
+    format!(
+        "{} submitted {} in {} of {executor}: {}",
+        style.strong(stage),
+        count(batches, "batch", "batches"),
+        count(jobs, "job", "jobs"),
+        visible(id)
+    )
 }
 
 /// The run repaired what an interrupted run left.

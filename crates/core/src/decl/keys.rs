@@ -1,11 +1,13 @@
 //! The keys of the language, in one table that the reader and the published schemas use.
 
 mod agent;
+mod executor;
 mod project;
 mod stage;
 mod step;
 
 pub(crate) use agent::AGENT;
+pub(crate) use executor::{COMMAND, EXECUTOR, MORE, RESOURCES, SLURM};
 pub(crate) use project::{LIMITS, PARAM, PARAM_FILE, PROJECT, SERVICE, WORKSPACES};
 pub(crate) use stage::{
     APPROVE, CHECK, CONSERVE, EACH, ESTIMATE, INPUT, OUTPUT, POLICY, REFINE, REQUIRE, STAGE,
@@ -23,12 +25,33 @@ pub(crate) const FORMATS: &[&str] = &[
 
 /// The outcomes that `[errors]` may name.
 pub(crate) const OUTCOMES: &[&str] = &[
-    "auth", "budget", "check", "connect", "conserve", "crash", "cut", "engines", "exit", "input",
-    "memory", "output", "parse", "path", "refine", "refused", "schema", "status", "timeout",
+    "auth",
+    "budget",
+    "check",
+    "connect",
+    "conserve",
+    "crash",
+    "cut",
+    "engines",
+    "exit",
+    "input",
+    "job",
+    "job_cancelled",
+    "memory",
+    "node",
+    "output",
+    "parse",
+    "path",
+    "preempted",
+    "refine",
+    "refused",
+    "schema",
+    "status",
+    "timeout",
 ];
 
 /// All tables of a stage file, with those of names and lists.
-pub(crate) fn stage_tables() -> [&'static TableSpec; 13] {
+pub(crate) fn stage_tables() -> [&'static TableSpec; 14] {
     [
         &STAGE,
         &EACH,
@@ -42,6 +65,7 @@ pub(crate) fn stage_tables() -> [&'static TableSpec; 13] {
         &CHECK,
         &POLICY,
         &STAGE_LIMITS,
+        &RESOURCES,
         &ESTIMATE,
     ]
 }

@@ -101,6 +101,7 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
         limits: project.limits,
         prices,
         services: project.services,
+        executors: project.executors,
         manifest: project.manifest,
         is_shared: project.is_shared,
         errors: project.errors,

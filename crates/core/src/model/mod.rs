@@ -12,5 +12,7 @@ pub(crate) mod recorded;
 pub mod retry;
 pub mod schema;
 
-pub use declared::{agent, keys, param, pipeline, policy, stage, step};
-pub use recorded::{approval, batched, call, checkpoint, event, forced, pin, record, state, usage};
+pub use declared::{agent, executor, keys, param, pipeline, policy, stage, step};
+pub use recorded::{
+    approval, batched, call, checkpoint, event, forced, job, pin, record, state, usage,
+};

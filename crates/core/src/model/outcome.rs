@@ -35,14 +35,22 @@ pub enum OutcomeKind {
     Exit,
     /// An input is missing or could not be read.
     Input,
-    /// Reading a file needed more memory than the limit.
+    /// A job of a cluster ended without a result for its batch.
+    Job,
+    /// Somebody cancelled the job of the batch.
+    JobCancelled,
+    /// Work needed more memory than its limit.
     Memory,
+    /// The node of a job failed.
+    Node,
     /// A step could not parse its input, or an expression failed.
     Parse,
     /// A path left its folder.
     Path,
     /// A step did not write a declared output.
     Output,
+    /// The scheduler took the node from a job for a more urgent one.
+    Preempted,
     /// The last iteration of `[refine]` did not satisfy `until`.
     Refine,
     /// An agent refused to answer.
@@ -82,10 +90,14 @@ impl OutcomeKind {
             Self::Engines => "engines",
             Self::Exit => "exit",
             Self::Input => "input",
+            Self::Job => "job",
+            Self::JobCancelled => "job_cancelled",
             Self::Memory => "memory",
+            Self::Node => "node",
             Self::Parse => "parse",
             Self::Path => "path",
             Self::Output => "output",
+            Self::Preempted => "preempted",
             Self::Refine => "refine",
             Self::Refused => "refused",
             Self::Schema => "schema",
@@ -106,6 +118,8 @@ impl OutcomeKind {
                 | Self::Cancelled
                 | Self::Engines
                 | Self::Input
+                | Self::Job
+                | Self::JobCancelled
                 | Self::Memory
                 | Self::Path
                 | Self::Refine

@@ -96,7 +96,8 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             // The run began in an earlier segment of the journal, perhaps: this one says which it is.
             state.open_run = Some(run_id.to_owned());
         }
-        Event::Handoff { .. } | Event::CorrectionsImported { .. } => {}
+        Event::Handoff { .. } | Event::CorrectionsImported { .. } | Event::JobsSubmitted { .. } => {
+        }
         Event::AttemptStarted {
             stage,
             batch,

@@ -40,6 +40,10 @@ pub struct Context<'a> {
     pub(crate) redactor: &'a Redactor,
     /// The environment of every program: `PATH`, `HOME`, `LANG`.
     pub(crate) environment: &'a BTreeMap<String, String>,
+    /// The environment of this process, for the commands of schedulers.
+    pub(crate) own_environment: &'a BTreeMap<String, String>,
+    /// The path of this program; `None` if it is unknown.
+    pub(crate) program: Option<&'a str>,
     /// When provider batches are submitted and polled.
     pub(crate) pace: Pace,
     /// Files that a run copies into the workspace, by their target: a plan uses them as if they were there.

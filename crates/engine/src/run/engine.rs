@@ -23,6 +23,8 @@ use crate::run::record::protect;
 use crate::run::record::recorder::Recorder;
 use crate::run::record::recover;
 use crate::run::record::retire;
+use crate::run::remote::schedulers::Scheduler;
+use crate::run::remote::sweep::sweep;
 use crate::run::report::{Awaits, Report, StageReport, StageStatus, worst};
 use crate::run::services::Services;
 use crate::run::stop::StopFlag;
@@ -107,6 +109,9 @@ pub(crate) fn run(
     let mut recorder = engine.recorder;
     result?;
     ended?;
+    if !interrupted {
+        sweep(&recorder.ctx, &reports)?;
+    }
     if recorder.has_begun() {
         let sum = |count: &dyn Fn(&StageReport) -> u64| reports.iter().map(count).sum::<u64>();
         let word = if interrupted {
@@ -386,6 +391,7 @@ impl Engine<'_, '_> {
             },
             threads: threads(jobs),
             run_id: &run_id,
+            token: &run_id,
             this_run: [run_id.clone()],
             spares: ScratchPool::default(),
             live: self.observer.wants_output(),
@@ -397,8 +403,13 @@ impl Engine<'_, '_> {
             indices: will.to_vec(),
             at_once: at_once(stage, &base, jobs, agents.are_batched()).map_err(RunError::World)?,
             keep_going: self.options.keep_going,
+            is_forced: self.options.force,
             previous: &|key: &str| previous.get(key).cloned().unwrap_or_default(),
         };
+        let scheduler = Scheduler::of_stage(&ctx, stage, self.options);
+        let is_limited = stage.policy.concurrency.is_some() || jobs.is_some();
+        let remote = scheduler.as_ref();
+        let remote = remote.map(|scheduler| scheduler.remote(&order, is_limited));
         protect::put_progress_away(&mut self.recorder, stage)?;
         let mut progress = ProgressWriter::new(ctx, stage, found);
         progress.write_if_due(&self.recorder, &BTreeSet::new())?;
@@ -409,6 +420,7 @@ impl Engine<'_, '_> {
             &order,
             self.observer,
             &mut progress,
+            remote.as_ref(),
         )?;
         report.ran = done.ran;
         report.failed.extend(done.failed);
@@ -427,7 +439,7 @@ impl Engine<'_, '_> {
             report.awaits.get_or_insert_with(|| Awaits::by(who)).batches += done.awaits;
         }
         report.spent = done.spent;
-        Ok(None)
+        Ok(done.unavailable)
     }
 }
 

@@ -10,6 +10,7 @@ pub mod expected;
 pub mod notice;
 pub(crate) mod observe;
 pub mod record;
+pub(crate) mod remote;
 pub mod report;
 pub(crate) mod services;
 pub mod stop;

@@ -4,6 +4,7 @@ use crate::run::expected::ExpectedStage;
 pub use crate::steps::calls::ProviderBatchUpdate;
 use milepost_core::model::call::{Estimated, Spent};
 use milepost_core::model::choice::StoredNote;
+use milepost_core::model::executor::ExecutorName;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::plan::scan::Collisions;
@@ -126,6 +127,26 @@ pub enum Notice {
         /// The change.
         update: ProviderBatchUpdate,
     },
+    /// Batches were submitted to a scheduler.
+    JobsSubmitted {
+        /// The stage.
+        stage: String,
+        /// The scheduler.
+        executor: ExecutorName,
+        /// Its id of the array of jobs.
+        id: String,
+        /// The number of jobs.
+        jobs: u64,
+        /// The number of batches.
+        batches: u64,
+    },
+    /// A scheduler does not answer. Its jobs may run.
+    SchedulerSilent {
+        /// The stage whose jobs it runs.
+        stage: String,
+        /// What its command printed.
+        why: String,
+    },
     /// An attempt failed and is retried.
     TryingAgain {
         /// The stage.
@@ -208,6 +229,12 @@ pub trait Observer {
     /// Returns true if the observer shows the programs of batches and what they print.
     fn wants_output(&self) -> bool {
         false
+    }
+
+    /// The run is stopped while jobs of a scheduler wait or run. Returns true to leave them there for a later run, false to cancel
+    /// them.
+    fn leaves_jobs(&mut self, _executor: ExecutorName, _jobs: u64) -> bool {
+        true
     }
 }
 

@@ -107,6 +107,11 @@ impl Layout {
         self.at(&scratch())
     }
 
+    /// Returns `.milepost/jobs`, the submissions to schedulers, a folder for each.
+    pub fn jobs(&self) -> PathBuf {
+        self.at(&jobs())
+    }
+
     /// `.milepost/logs`: what programs printed, by run.
     pub(crate) fn logs(&self) -> PathBuf {
         self.own().join(LOGS)
@@ -141,6 +146,11 @@ pub fn journal_head() -> RelPath {
 /// Returns `.milepost/scratch`, relative to the workspace.
 pub fn scratch() -> RelPath {
     RelPath::of_parts([OWN, "scratch"])
+}
+
+/// Returns `.milepost/jobs`, relative to the workspace.
+pub fn jobs() -> RelPath {
+    RelPath::of_parts([OWN, "jobs"])
 }
 
 /// `.milepost/quarantine`, in the workspace.

@@ -8,6 +8,7 @@ pub mod disk;
 pub mod gc;
 pub mod id;
 pub mod iterations;
+pub mod jobs;
 pub mod journal;
 pub mod layout;
 pub mod lock;

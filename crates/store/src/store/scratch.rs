@@ -122,6 +122,34 @@ impl Scratch {
         })
     }
 
+    /// Creates the empty scratch of an attempt in a job: the folder `inside` of the workspace, which belongs to one process.
+    pub fn create_in_job(
+        disk: &Disk,
+        files: &Files,
+        layout: &Layout,
+        inside: &RelPath,
+    ) -> Result<Self, ScratchError> {
+        let scratch = Self::of_job(disk, files, layout, inside);
+        disk.private().create_dirs(&scratch.all)?;
+        disk.create_dirs(&scratch.path)?;
+        Ok(scratch)
+    }
+
+    /// Returns the scratch that a process of a job filled.
+    pub fn of_job(disk: &Disk, files: &Files, layout: &Layout, inside: &RelPath) -> Self {
+        let path = layout.at(inside);
+        Self {
+            disk: disk.clone(),
+            start: files.workspace().clone(),
+            all: parent(&path).to_owned(),
+            path,
+            inside: inside.clone(),
+            is_folder: true,
+            folders: Arc::default(),
+            made: Arc::default(),
+        }
+    }
+
     fn sunk(&self) -> MutexGuard<'_, Vec<Sunk>> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }

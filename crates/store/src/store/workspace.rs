@@ -264,6 +264,7 @@ impl Workspace {
             layout.leases(),
             layout.quarantine(),
             layout.scratch(),
+            layout.jobs(),
             layout.logs(),
             answers(project),
         ];

@@ -5,7 +5,7 @@ use super::ValueKind::{
     Any, AnyNumber, Choice, Command, Duration, Folder, Integer, Jq, Named, Names, Number, Outcomes,
     Params, Place, Plain, Strings, Table as Of, Text, Values,
 };
-use super::{AGENT, TableSpec, key};
+use super::{AGENT, EXECUTOR, TableSpec, key};
 use crate::model::param::ParamType;
 
 /// `milepost.toml`.
@@ -56,6 +56,13 @@ pub(crate) static PROJECT: TableSpec = TableSpec {
             Optional,
             "",
             "Processes that stages need. Milepost starts one when a stage needs it, unless it answers already, and stops it when the run ends.",
+        ),
+        key(
+            "executor",
+            Of(&EXECUTOR),
+            Optional,
+            "",
+            "Where batches can run besides this machine.",
         ),
         key(
             "workspaces",

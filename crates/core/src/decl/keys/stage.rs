@@ -6,7 +6,8 @@ use super::ValueKind::{
     Folder, Integer, Jq, Many, Named, Names, OneOrMany, Outcomes, Path, Place, Plain, Select, Size,
     Text, Values,
 };
-use super::{FORMATS, STEP, TableSpec, ValueKind, key};
+use super::{FORMATS, RESOURCES, STEP, TableSpec, ValueKind, key};
+use crate::model::executor::ExecutorName;
 
 /// `stages/N_name.toml`.
 pub(crate) static STAGE: TableSpec = TableSpec {
@@ -146,6 +147,20 @@ pub(crate) static STAGE: TableSpec = TableSpec {
             Optional,
             "",
             "The memory and time that an attempt of a step may take.",
+        ),
+        key(
+            "executor",
+            Choice(ExecutorName::WORDS),
+            Optional,
+            "that of `--executor`, or local",
+            "Where the batches run: on this machine, as jobs of Slurm, or as jobs of `[executor.command]`.",
+        ),
+        key(
+            "resources",
+            ValueKind::Table(&RESOURCES),
+            Optional,
+            "those of `[executor]`",
+            "What a job of the stage's batches needs.",
         ),
         key(
             "errors",

@@ -1,6 +1,7 @@
 //! Reads `milepost.toml`: name, parameters, environment, agents, services, names for outcomes.
 
 mod agent;
+pub(crate) mod executor;
 mod manifest;
 mod params;
 pub(crate) mod services;
@@ -15,6 +16,7 @@ use crate::decl::values::names::{ProjectNames, check_name};
 use crate::decl::values::reader::ValueReader;
 use crate::expr::place::nearest;
 use crate::model::agent::Agent;
+use crate::model::executor::Executors;
 use crate::model::money::NanoUsd;
 use crate::model::param::ParamType;
 use crate::model::pipeline::{Limits, Manifest, Param, Service};
@@ -41,6 +43,8 @@ pub(crate) struct Project {
     pub(crate) is_shared: bool,
     /// Names for outcomes.
     pub(crate) errors: BTreeMap<String, String>,
+    /// Where batches can run besides this machine.
+    pub(crate) executors: Executors,
     /// How workspace lists are read.
     pub(crate) manifest: Manifest,
     /// All names that are declared, also those whose values are wrong.
@@ -115,6 +119,7 @@ pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile) -> Project {
     }
     project.limits = limits(file, &mut reader.report, &top);
     project.services = services::read(reader, file, &top, &mut project.names);
+    project.executors = executor::read(reader, file, &top);
     project.manifest = manifest::read(reader, file, &top);
     project.is_shared = top
         .text("permissions")

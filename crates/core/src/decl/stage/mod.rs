@@ -11,8 +11,8 @@ use crate::decl::cross_checks::{Draft, Read, Written};
 use crate::decl::keys;
 use crate::decl::keys::{APPROVE, CHECK, CONSERVE, EACH, INPUT, OUTPUT, REQUIRE, STAGE};
 use crate::decl::problem::SourceFile;
-use crate::decl::project::services;
 use crate::decl::project::{Project, errors};
+use crate::decl::project::{executor, services};
 use crate::decl::step;
 use crate::decl::tables::fields::{self, Fields};
 use crate::decl::tables::hints;
@@ -72,6 +72,7 @@ pub(crate) fn read(
         });
     }
     let progress = part.progress(&top, name);
+    let resources = executor::resources(part.reader, file, &top);
     let needed = services::needed(part.reader, file, &project.names, &top);
     let reads: Vec<PathTemplate> = steps
         .iter()
@@ -125,11 +126,14 @@ pub(crate) fn read(
         requires,
         checks,
         policy,
+        executor: executor::executor(&top),
+        resources,
         approve,
         estimate,
         errors: all_errors,
         parts: std::collections::BTreeMap::new(),
     };
+    executor::check(reader, &top, &project.executors, &stage);
     draft.reads.extend(awaited(&stage, &steps));
     let step_nodes: Vec<&TomlTable> = steps.iter().map(|(table, _)| *table).collect();
     stage.parts = canonical::of(&stage, &step_nodes);

@@ -214,6 +214,7 @@ fn elsewhere(
                 keys::ValueKind::Jq
                     | keys::ValueKind::Plain
                     | keys::ValueKind::Bool
+                    | keys::ValueKind::Choice(_)
                     | keys::ValueKind::Place
                     | keys::ValueKind::FileName
             ) {

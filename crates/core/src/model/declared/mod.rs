@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub(crate) mod asset;
+pub mod executor;
 pub(crate) mod expression;
 pub mod keys;
 pub(crate) mod names;

@@ -2,6 +2,7 @@
 
 use super::agent::Agent;
 pub use super::asset::Asset;
+use super::executor::Executors;
 use super::expression::{Program, Text};
 pub(crate) use super::param::Param;
 use super::stage::Stage;
@@ -26,6 +27,8 @@ pub struct Pipeline {
     pub prices: Option<Asset>,
     /// Services by name.
     pub services: BTreeMap<String, Service>,
+    /// Where batches can run besides this machine.
+    pub executors: Executors,
     /// How workspace lists are read.
     pub manifest: Manifest,
     /// True if the umask decides who can read answers, calls, prompts and leases, and not only their owner.

@@ -1,9 +1,10 @@
 //! A stage as declared: batches, inputs, steps, outputs, checks and policy.
 
 use super::asset::Asset;
+use super::executor::{ExecutorName, Resources};
 pub use super::expression::{ExpressionError, PathTemplate, Program, Templated};
 pub use super::names::{EVERYWHERE, FIXED_NAMES, OVERRIDES, ROUND_NAMES, RUN};
-use super::policy::Policy;
+use super::policy::{Concurrency, Policy};
 use super::step::Step;
 use crate::base::path::{FilePath, RelPath};
 use crate::expr::scope::{Columns, Format, Reading};
@@ -57,6 +58,10 @@ pub struct Stage {
     pub checks: Vec<Check>,
     /// Concurrency, time limit and failures.
     pub policy: Policy,
+    /// Where its batches run; `None`: where `run --executor` says, or on this machine. Never part of a fingerprint.
+    pub executor: Option<ExecutorName>,
+    /// What a job of its batches needs. Never part of a fingerprint.
+    pub resources: Resources,
     /// The role of the person who approves the batches before they run; `None` if they need no approval.
     pub approve: Option<String>,
     /// The declared estimate for a batch.
@@ -87,6 +92,22 @@ impl Stage {
         let output = self.output(name).filter(|_| !self.declares(RUN));
         let names = output.map(|output| output.path.template.names());
         names.is_some_and(|names| names.iter().any(|name| name.split('.').next() == Some(RUN)))
+    }
+
+    /// Returns why its batches run on the machine of the runner, whatever the executor; `None` if they can run elsewhere.
+    pub fn stays_local(&self) -> Option<&'static str> {
+        let asks = |step: &Step| step.kind.agent().is_some();
+        if self.steps.iter().any(asks) {
+            Some("its agent steps share the budget and the rate limits of the run")
+        } else if self.refine.is_some() {
+            Some("it keeps the iterations of `[refine]` in the workspace")
+        } else if !self.services.is_empty() {
+            Some("its services run on the machine of the runner")
+        } else if matches!(self.policy.concurrency, Some(Concurrency::Values(..))) {
+            Some("its `concurrency` counts the values of an `each`")
+        } else {
+            None
+        }
     }
 
     /// Returns the input of this name.

@@ -8,6 +8,7 @@ use super::record::{BatchRecord, FailedKeys, Made, Opinion, Pin};
 use super::usage::Usage;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
+use crate::model::executor::ExecutorName;
 use crate::model::fingerprint::Facts;
 use crate::model::money::NanoUsd;
 use crate::model::outcome::Outcome;
@@ -148,6 +149,19 @@ pub enum Event {
         batch: String,
         /// The number of the attempt, from 1.
         attempt: u32,
+    },
+    /// Batches of a stage were submitted to a scheduler, as an array of jobs.
+    JobsSubmitted {
+        /// The stage.
+        stage: String,
+        /// The scheduler.
+        executor: ExecutorName,
+        /// The scheduler's id of the array.
+        id: String,
+        /// The number of jobs.
+        jobs: u64,
+        /// The number of batches.
+        batches: u64,
     },
     /// A step of a batch begins; recorded if a stage has roles or iterations.
     StepStarted {
@@ -479,6 +493,7 @@ impl Event {
         match self {
             Self::StageStarted { stage, .. }
             | Self::Handoff { stage, .. }
+            | Self::JobsSubmitted { stage, .. }
             | Self::AttemptStarted { stage, .. }
             | Self::StepStarted { stage, .. }
             | Self::StepFinished { stage, .. }

@@ -7,6 +7,7 @@ pub mod checkpoint;
 pub mod event;
 mod event_parts;
 pub mod forced;
+pub mod job;
 pub(crate) mod made;
 pub mod pin;
 pub mod record;

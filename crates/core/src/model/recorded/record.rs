@@ -1,6 +1,7 @@
 //! The record of a finished batch: its fingerprint, its outputs and how it ran.
 
 use super::call::Spent;
+use super::job::JobOfBatch;
 pub use super::made::Made;
 pub use super::pin::{ModifiedFile, Override, Pin};
 use crate::base::path::RelPath;
@@ -165,6 +166,9 @@ pub struct BatchRecord<Output = Made> {
     pub duration_ms: u64,
     /// The run that built it.
     pub run: String,
+    /// The job of a scheduler that ran it; `None` if it ran on the machine of the runner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<Box<JobOfBatch>>,
 }
 
 impl<Output> Default for BatchRecord<Output> {
@@ -187,6 +191,7 @@ impl<Output> Default for BatchRecord<Output> {
             spent: None,
             duration_ms: 0,
             run: String::new(),
+            job: None,
         }
     }
 }
@@ -221,6 +226,7 @@ impl<Output> BatchRecord<Output> {
             spent: self.spent,
             duration_ms: self.duration_ms,
             run: self.run,
+            job: self.job,
         }
     }
 

@@ -3,7 +3,9 @@
 pub mod selection;
 pub mod settings;
 
+use crate::model::executor::ExecutorName;
 use crate::model::money::NanoUsd;
+use crate::model::stage::Stage;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
@@ -42,6 +44,8 @@ pub struct RunOptions {
     pub budget_usd: Option<NanoUsd>,
     /// Batches to run at once, in stages that declare no concurrency
     pub jobs: Option<NonZeroU16>,
+    /// Where batches run: `local`, `slurm` or `command`. It wins over what stages declare; batches that cannot run elsewhere run here
+    pub executor: Option<ExecutorName>,
     /// The failures that `watch` knows of: such a batch waits until one of its facts changes. `None`: not a run of `watch`.
     #[serde(skip)]
     pub known_failures: Option<KnownFailures>,
@@ -110,6 +114,7 @@ impl RunOptions {
             until_paid: _,
             budget_usd: _,
             jobs: _,
+            executor: _,
             timing: _,
         } = self;
         let known_failures = known_failures.as_ref();
@@ -118,6 +123,15 @@ impl RunOptions {
             && limit.is_none()
             && !(*failed || *force || *no_force)
             && known_failures.is_none_or(BTreeMap::is_empty)
+    }
+
+    /// Returns where the batches of a stage run.
+    pub fn executor_of(&self, stage: &Stage) -> ExecutorName {
+        if stage.stays_local().is_some() {
+            return ExecutorName::Local;
+        }
+        let declared = self.executor.or(stage.executor);
+        declared.unwrap_or(ExecutorName::Local)
     }
 
     /// Returns two options that contradict each other.

@@ -12,6 +12,8 @@ use crate::ops::project::snapshot::{BROKEN_OFF, LastRun, Runner, Snapshot, last_
 use crate::ops::project::stored_values::notes;
 use crate::ops::run::up_to_date;
 use crate::run::agents::estimate::CostEstimator;
+pub use crate::run::remote::overview::SubmittedJobs;
+use crate::run::remote::overview::submitted;
 use crate::run::report::StageReport;
 use jiff::Timestamp;
 use milepost_core::model::call::Spent;
@@ -56,6 +58,9 @@ pub struct Status {
     pub agents: Vec<AgentLine>,
     /// Warnings and notes about values and agents stored in the workspace.
     pub stored: Vec<StoredNote>,
+    /// Jobs of schedulers that may wait or run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<SubmittedJobs>,
 }
 
 /// The status of a stage.
@@ -306,6 +311,7 @@ fn of_workspace(
         money,
         agents: replaced.collect(),
         stored: notes(opened),
+        jobs: submitted(&opened.disk, &opened.workspace.layout),
     }
 }
 

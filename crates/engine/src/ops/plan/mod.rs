@@ -8,8 +8,8 @@ pub use crate::run::report::{AwaitedApproval, Awaits};
 pub use milepost_core::plan::estimate::Basis;
 pub use milepost_core::plan::schedule::{BatchFacts, Blocker, Precondition};
 pub use planned::{
-    KnownFailure, ModifiedOutput, Plan, PossibleBatch, RefusedBatch, RetiredFile, RevalidatedBatch,
-    RunningBatch, StagePlan,
+    KnownFailure, ModifiedOutput, Plan, PlannedJobs, PossibleBatch, RefusedBatch, RetiredFile,
+    RevalidatedBatch, RunningBatch, StagePlan,
 };
 
 use crate::ops::project::error::OpsError;

@@ -4,6 +4,7 @@ use crate::run::agents::estimate::{Asks, FirstAction};
 use crate::run::report::{AwaitedApproval, Awaits};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::choice::StoredNote;
+use milepost_core::model::executor::ExecutorName;
 use milepost_core::model::fingerprint::Change;
 use milepost_core::model::reason::{Condition, Reason};
 use milepost_core::plan::decide::Alteration;
@@ -106,6 +107,21 @@ pub struct StagePlan {
     pub looked_at: usize,
     /// What the stage waits for from external agents; its batches are counted in `left`.
     pub awaits: Option<Awaits>,
+    /// The jobs that a run would submit; `None` if the batches run on this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<PlannedJobs>,
+}
+
+/// The jobs that a run would submit for the batches of a stage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+pub struct PlannedJobs {
+    /// The scheduler.
+    pub executor: ExecutorName,
+    /// The number of jobs.
+    pub jobs: u64,
+    /// The most batches of one job.
+    pub batches_per_job: u64,
 }
 
 impl StagePlan {

@@ -1,13 +1,14 @@
 //! Simulates a run stage by stage: asks the schedule, reports the expected outcomes to it, and lists what a run would do.
 
 use super::planned::{
-    KnownFailure, ModifiedOutput, PossibleBatch, RefusedBatch, RetiredFile, RevalidatedBatch,
-    RunningBatch, StagePlan,
+    KnownFailure, ModifiedOutput, PlannedJobs, PossibleBatch, RefusedBatch, RetiredFile,
+    RevalidatedBatch, RunningBatch, StagePlan,
 };
 use crate::ops::project::open_project::OpenProject;
 use crate::run::agents::estimate::CostEstimator;
 use crate::run::check::scan::Keep;
 use crate::run::observe::Observations;
+use crate::run::remote::pack::jobs;
 use milepost_core::model::reason::Reason;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
@@ -182,6 +183,7 @@ impl<'a> Simulation<'a> {
         for (batch, action) in found.batches.iter().zip(&batches.actions) {
             self.list(stage, found, batch, *action, line);
         }
+        line.jobs = self.jobs(stage, line.will.len() as u64);
         for &index in &batches.unapproved {
             let batch = &found.batches[index];
             if let Ok(Decision::Will(reasons)) = &batch.decision {
@@ -194,6 +196,18 @@ impl<'a> Simulation<'a> {
         }
         line.checkpoint = !has_checkpoint && line.is_idle() && line.left == 0;
         Some(batches)
+    }
+
+    /// Returns the jobs for so many batches of a stage.
+    fn jobs(&self, stage: &Stage, batches: u64) -> Option<PlannedJobs> {
+        let executor = self.selection.options.executor_of(stage);
+        let settings = self.opened.pipeline.executors.settings(executor)?;
+        let batches_per_job = settings.batches_per_job;
+        (batches > 0).then(|| PlannedJobs {
+            executor,
+            jobs: jobs(batches, batches_per_job),
+            batches_per_job,
+        })
     }
 
     /// Adds a batch to the stage's plan.

@@ -111,6 +111,8 @@ pub(crate) fn open_without_values(request: &Request) -> Result<OpenProject, OpsE
         clock: Arc::clone(&request.clock),
         epoch: request.epoch,
         environment: program_environment(&request.environment),
+        own_environment: request.environment.clone(),
+        program: request.program.clone(),
         pace: Pace::from_setting(request.environment.get("MILEPOST_PACE").map(String::as_str)),
     };
     if let Some(epoch) = request.epoch {

@@ -70,6 +70,10 @@ pub struct OpenProject {
     pub(crate) epoch: Option<Timestamp>,
     /// The variables that every program of a step gets.
     pub(crate) environment: BTreeMap<String, String>,
+    /// The environment of this process.
+    pub(crate) own_environment: BTreeMap<String, String>,
+    /// The path of this program.
+    pub(crate) program: Option<String>,
     /// How often provider batches are submitted and polled.
     pub(crate) pace: Pace,
 }
@@ -99,6 +103,8 @@ impl OpenProject {
             asked: &self.observations,
             redactor: &self.redactor,
             environment: &self.environment,
+            own_environment: &self.own_environment,
+            program: self.program.as_deref(),
             pace: self.pace,
             imports: &self.imports,
         }

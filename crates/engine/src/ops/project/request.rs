@@ -32,6 +32,8 @@ pub struct Request {
     pub ahead: ShiftedClock,
     /// The version of Milepost, part of fingerprints.
     pub version: String,
+    /// The path of this program, which jobs on other machines start; `None` if it is unknown.
+    pub program: Option<String>,
     /// True if files that `--set` names must be inside project or workspace, because a program asks.
     pub confined: bool,
 }
@@ -53,6 +55,7 @@ impl Request {
                 environment.get("MILEPOST_AHEAD").map(String::as_str),
             ),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            program: None,
             confined: false,
             environment,
         }

@@ -1,5 +1,6 @@
 //! Runs a project's pipeline over a workspace.
 
+pub mod job;
 pub mod look;
 pub mod result;
 pub(crate) mod up_to_date;
@@ -13,8 +14,10 @@ use crate::ops::project::request::Request;
 use crate::ops::project::stored_values::{check_agents, keep, notes};
 use crate::run::agents::project_agents::{Purpose, agents};
 use crate::run::engine;
+use milepost_core::model::executor::ExecutorName;
 use milepost_core::plan::selection::{Selection, Target};
 
+pub use crate::ops::run::job::{JOB_WORKER, run_job};
 pub use crate::run::expected::ExpectedStage;
 pub use crate::run::notice::{Notice, Observer, ProviderBatchUpdate, Repair, Silent};
 pub use crate::run::record::quarantined::{Content, KeptFile, Removal};
@@ -28,6 +31,14 @@ pub use milepost_store::store::clock::Stopwatch;
 /// # Errors
 /// When the options contradict each other, or name a stage that is not declared.
 pub(crate) fn selection(opened: &OpenProject, options: &RunOptions) -> Result<Selection, OpsError> {
+    if let Some(name) = options.executor
+        && name != ExecutorName::Local
+        && opened.pipeline.executors.settings(name).is_none()
+    {
+        return Err(OpsError::Usage(format!(
+            "the project has no `[executor.{name}]`: declare it in milepost.toml"
+        )));
+    }
     if let Some((one, other)) = options.conflict() {
         return Err(OpsError::Usage(format!(
             "`{one}` and `{other}` contradict each other"

@@ -85,6 +85,7 @@ fn note(opened: &OpenProject) -> Option<()> {
         }
     }
     asked.file(&FilePath::workspace(layout::scratch()), None);
+    asked.file(&FilePath::workspace(layout::jobs()), None);
     Some(())
 }
 

@@ -119,6 +119,7 @@ fn made_by(when: Option<Timestamp>, record: &BatchRecord) -> MadeBy {
         summary: record.summary.as_deref().cloned(),
         placeholder: record.placeholder.as_deref().cloned(),
         pin: record.pin.as_deref().cloned(),
+        job: record.job.as_deref().cloned(),
     }
 }
 

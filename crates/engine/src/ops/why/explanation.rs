@@ -5,6 +5,7 @@ use crate::ops::plan::ModifiedOutput;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::fingerprint::Change;
+use milepost_core::model::job::JobOfBatch;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::reason::{Condition, Reason};
 use milepost_core::model::record::{BatchRecord, FailedKeys, Made, Override, Pin};
@@ -157,6 +158,9 @@ pub struct MadeBy {
     pub placeholder: Option<Outcome>,
     /// Who accepted modified outputs, and why.
     pub pin: Option<Pin>,
+    /// The job of a scheduler that ran it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobOfBatch>,
 }
 
 /// An input of a batch.

@@ -35,7 +35,64 @@ pub(crate) fn run(
     observer: &dyn AttemptObserver,
     previous: &BTreeMap<String, RelPath>,
 ) -> AttemptResult {
-    let name = batch_name(&stage_ctx.stage.name, &found.batch.key);
+    match create_scratch(stage_ctx, found, serial) {
+        Ok(scratch) => run_in(stage_ctx, found, serial, observer, previous, scratch),
+        Err(outcome) => without_scratch(outcome),
+    }
+}
+
+/// Returns the result of a batch that failed before it could run: its placeholder, if the stage declares one.
+pub(crate) fn fail(
+    stage_ctx: &StageContext<'_>,
+    found: &BatchScan,
+    serial: u64,
+    outcome: Outcome,
+) -> AttemptResult {
+    if stage_ctx.stage.policy.placeholder.is_none() {
+        return without_scratch(outcome.for_record(stage_ctx.ctx.redactor));
+    }
+    match create_scratch(stage_ctx, found, serial) {
+        Ok(scratch) => fail_in(stage_ctx, found, scratch, outcome),
+        Err(outcome) => without_scratch(outcome),
+    }
+}
+
+/// As `fail`, in a scratch.
+pub(crate) fn fail_in(
+    stage_ctx: &StageContext<'_>,
+    found: &BatchScan,
+    scratch: Scratch,
+    outcome: Outcome,
+) -> AttemptResult {
+    let outcome = stage_ctx
+        .stage
+        .named(outcome.for_record(stage_ctx.ctx.redactor));
+    AttemptResult {
+        result: placeholder(
+            stage_ctx,
+            found,
+            &scratch,
+            outcome,
+            milepost_core::model::call::Spent::default(),
+        ),
+        log: None,
+        scratch: Some(scratch),
+    }
+}
+
+fn without_scratch(outcome: Outcome) -> AttemptResult {
+    AttemptResult {
+        result: Err(outcome),
+        scratch: None,
+        log: None,
+    }
+}
+
+fn create_scratch(
+    stage_ctx: &StageContext<'_>,
+    found: &BatchScan,
+    serial: u64,
+) -> Result<Scratch, Outcome> {
     let scratch = Scratch::create(
         stage_ctx.ctx.disk,
         stage_ctx.ctx.files,
@@ -50,16 +107,19 @@ pub(crate) fn run(
             .then_some(&stage_ctx.spares),
         &mut found.targets.values(),
     );
-    let scratch = match scratch {
-        Ok(scratch) => scratch,
-        Err(error) => {
-            return AttemptResult {
-                result: Err(Outcome::new(OutcomeKind::Output, error.to_string())),
-                scratch: None,
-                log: None,
-            };
-        }
-    };
+    scratch.map_err(|error| Outcome::new(OutcomeKind::Output, error.to_string()))
+}
+
+/// Runs a batch in its scratch.
+pub(crate) fn run_in(
+    stage_ctx: &StageContext<'_>,
+    found: &BatchScan,
+    serial: u64,
+    observer: &dyn AttemptObserver,
+    previous: &BTreeMap<String, RelPath>,
+    scratch: Scratch,
+) -> AttemptResult {
+    let name = batch_name(&stage_ctx.stage.name, &found.batch.key);
     let cancel = CancelToken::new(Arc::clone(&stage_ctx.wished));
     cancel.set_time(stage_ctx.left());
     let mut log = AttemptLog::new(stage_ctx, &name, serial);
@@ -169,7 +229,7 @@ fn within(
     let scope = scopes::of_inputs(&stage_ctx.ctx, stage_ctx.stage, found, moment, cancel)?;
     let workers = Rc::new(JqWorkers::new(stage_ctx.stage, cancel));
     validate::checks(&stage_ctx.stage.requires, &scope, &workers).map_err(Outcome::for_good)?;
-    let token = token(stage_ctx.run_id, &stage_ctx.stage.name, &found.batch.key);
+    let token = token(stage_ctx.token, &stage_ctx.stage.name, &found.batch.key);
     let threads = (stage_ctx.threads / observer.running()).max(1);
     let files = stage_ctx.ctx.files;
     let earlier = |output: &str| -> Option<Arc<dyn Source>> {
@@ -236,6 +296,7 @@ fn within(
         failed: report.failed,
         answers: report.answers,
         stale: stale(stage_ctx, found)?,
+        job: None,
     })
 }
 

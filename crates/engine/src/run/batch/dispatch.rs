@@ -10,6 +10,8 @@ use crate::run::record::commit::{Finished, commit};
 use crate::run::record::progress::ProgressWriter;
 use crate::run::record::recorder::Recorder;
 use crate::run::record::recorder::agent;
+use crate::run::remote::Remote;
+use crate::run::remote::driver::drive;
 use crate::steps::command::{StartedProcess, StopSignal};
 use milepost_core::model::call::Spent;
 use milepost_core::model::event::{Child, Event, EventType};
@@ -52,6 +54,8 @@ pub(crate) struct Dispatched {
     pub(crate) held: Option<String>,
     /// Batches that wait for external agents.
     pub(crate) awaits: u64,
+    /// Why a scheduler took no further batch.
+    pub(crate) unavailable: Option<String>,
 }
 
 /// Runs batches of a stage.
@@ -65,6 +69,7 @@ pub(crate) fn dispatch(
     order: &Order<'_>,
     observer: &mut dyn Observer,
     progress: &mut ProgressWriter<'_>,
+    remote: Option<&Remote<'_>>,
 ) -> Result<Dispatched, RunError> {
     let workers = match &order.at_once {
         AtOnce::Batches(count) => *count,
@@ -81,10 +86,17 @@ pub(crate) fn dispatch(
         active: Vec::new(),
         failed: 0,
         closed: false,
+        is_abandoned: false,
     });
     let ready = Condvar::new();
     let (sender, receiver) = channel();
     std::thread::scope(|threads| {
+        let following = remote.map(|remote| {
+            let sender = sender.clone();
+            let (queue, ready) = (&queue, &ready);
+            threads.spawn(move || drive(remote, stage_ctx, survey, order, queue, ready, &sender))
+        });
+        let workers = if remote.is_some() { 0 } else { workers };
         for number in 0..workers {
             let sender = sender.clone();
             let (queue, ready) = (&queue, &ready);
@@ -120,12 +132,22 @@ pub(crate) fn dispatch(
             running: BTreeSet::new(),
             changes: 0,
             done: Dispatched::default(),
+            leaves_jobs: false,
         };
         let heard = hearing.hear(&receiver, progress);
         // The workers must end before the scope, even after an error.
+        if heard.is_err() {
+            let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+            queue.is_abandoned = true;
+        }
         close(&queue, &ready);
         heard?;
         let mut done = hearing.done;
+        // Everything that they made is published.
+        let over = following.map(|driver| driver.join().unwrap_or_default());
+        for submission in over.into_iter().flatten() {
+            submission.remove()?;
+        }
         done.left += queue
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -157,6 +179,8 @@ pub(crate) struct Dispatcher<'a, 'k> {
     /// Writes the progress file.
     pub(crate) changes: u64,
     pub(crate) done: Dispatched,
+    /// True if the run was stopped and its jobs go on.
+    pub(crate) leaves_jobs: bool,
 }
 
 impl Dispatcher<'_, '_> {
@@ -250,6 +274,30 @@ impl Dispatcher<'_, '_> {
                 outcome,
                 wait,
             } => self.again(index, failed, outcome, wait),
+            Message::Submitted {
+                executor,
+                id,
+                jobs,
+                batches,
+            } => self.submitted(executor, id, jobs, batches),
+            Message::SchedulerSilent { why } => {
+                let stage = self.stage.name.clone();
+                self.observer.notice(Notice::SchedulerSilent { stage, why });
+                Ok(())
+            }
+            Message::LeaveJobs {
+                executor,
+                jobs,
+                reply,
+            } => {
+                self.leaves_jobs = self.observer.leaves_jobs(executor, jobs);
+                let _ = reply.send(self.leaves_jobs);
+                Ok(())
+            }
+            Message::Unavailable { why } => {
+                self.done.unavailable = Some(why);
+                Ok(())
+            }
             Message::Done { index, tried, took } => self.finished(index, *tried, took),
         }
     }
@@ -439,6 +487,7 @@ impl Dispatcher<'_, '_> {
                         self.done.awaits += 1;
                         format!("{name} waits: {}", outcome.message)
                     }
+                    _ if self.leaves_jobs => format!("{name} is left to its job"),
                     _ => format!("{name} was stopped"),
                 };
                 let event = Event::BatchCancelled { stage, batch };

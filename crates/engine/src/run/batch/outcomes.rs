@@ -5,9 +5,10 @@ use crate::run::batch::set_aside::{Refused, set_aside};
 use crate::run::batch::stage_context::Produced;
 use crate::run::error::RunError;
 use crate::run::notice::Notice;
-use crate::run::record::recorder::agent;
+use crate::run::record::recorder::{agent, counted};
 use milepost_core::model::call::{Estimated, Heard, Sent, Spent};
 use milepost_core::model::event::{Event, EventType};
+use milepost_core::model::executor::ExecutorName;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::record::FailedKeys;
@@ -69,6 +70,39 @@ impl Dispatcher<'_, '_> {
         let agent = role.as_deref().unwrap_or_else(|| agent(self.stage));
         self.recorder
             .record(kind, agent, event, summary, refs.into())
+    }
+
+    /// Records that batches were submitted as jobs.
+    pub(crate) fn submitted(
+        &mut self,
+        executor: ExecutorName,
+        id: String,
+        jobs: u64,
+        batches: u64,
+    ) -> Result<(), RunError> {
+        let stage = self.stage.name.clone();
+        let summary = format!(
+            "{stage}: {} in {} of {executor}, {id}",
+            counted(batches, "batch", "batches"),
+            counted(jobs, "job", "jobs")
+        );
+        self.observer.notice(Notice::JobsSubmitted {
+            stage: stage.clone(),
+            executor,
+            id: id.clone(),
+            jobs,
+            batches,
+        });
+        let event = Event::JobsSubmitted {
+            stage,
+            executor,
+            id,
+            jobs,
+            batches,
+        };
+        let agent = agent(self.stage);
+        self.recorder
+            .record(EventType::Invoke, agent, event, summary, Vec::new())
     }
 
     /// Shows that a call is not charged what its agent reports, or more than was reserved.

@@ -11,6 +11,7 @@ use milepost_agents::http::SharedHttp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::model::fingerprint::FactKind;
+use milepost_core::model::job::JobOfBatch;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::record::{AnswersOf, FailedKeys, Made, Opinion};
 use milepost_core::model::stage::Stage;
@@ -41,6 +42,8 @@ pub(crate) struct Produced {
     pub(crate) answers: Vec<AnswersOf>,
     /// An input that changed during the attempt.
     pub(crate) stale: Option<String>,
+    /// The job of a scheduler that ran it.
+    pub(crate) job: Option<JobOfBatch>,
 }
 
 /// The context of attempts in one stage.
@@ -68,6 +71,8 @@ pub(crate) struct StageContext<'a> {
     /// The time limit of the stage.
     pub(crate) time: Option<Duration>,
     pub(crate) run_id: &'a str,
+    /// How the ids of attempts begin, by which a later run finds their programs: the run, or a submission.
+    pub(crate) token: &'a str,
     /// The run's id as a list: with `--fresh`, only answers of this run count.
     pub(crate) this_run: [String; 1],
     /// Folders of finished attempts, for reuse.

@@ -12,6 +12,7 @@ use milepost_core::base::path::RelPath;
 use milepost_core::base::redact::Redactor;
 use milepost_core::model::call::{Heard, Sent, Spent};
 use milepost_core::model::event::{Event, EventType};
+use milepost_core::model::executor::ExecutorName;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::policy::{Concurrency, MaxFailures, OnFailure};
 use milepost_core::model::stage::Stage;
@@ -81,6 +82,24 @@ pub(crate) enum Message {
         /// The wait before the next attempt.
         wait: Duration,
     },
+    /// Batches were submitted as jobs.
+    Submitted {
+        executor: ExecutorName,
+        /// The scheduler's id of the array.
+        id: String,
+        jobs: u64,
+        batches: u64,
+    },
+    /// The scheduler does not answer; its jobs may run.
+    SchedulerSilent { why: String },
+    /// The run is stopped while jobs wait or run: true as the reply leaves them there.
+    LeaveJobs {
+        executor: ExecutorName,
+        jobs: u64,
+        reply: Sender<bool>,
+    },
+    /// No further batch can run, for this reason.
+    Unavailable { why: String },
     /// A batch ended.
     Done {
         index: usize,
@@ -322,6 +341,8 @@ pub(crate) struct Order<'a> {
     pub(crate) at_once: AtOnce,
     /// Continue after a failed batch, whatever the stage declares.
     pub(crate) keep_going: bool,
+    /// True if the user forces the batches: what jobs of earlier runs made does not count.
+    pub(crate) is_forced: bool,
     /// Returns the files that a batch made last time, by output.
     pub(crate) previous: &'a (dyn Fn(&str) -> BTreeMap<String, RelPath> + Sync),
 }
@@ -336,6 +357,8 @@ pub(crate) struct Queue {
     pub(crate) failed: u64,
     /// Whether no further batch starts.
     pub(crate) closed: bool,
+    /// Whether nothing receives results any more, because the disk failed.
+    pub(crate) is_abandoned: bool,
 }
 
 /// Starts no further batch.
@@ -355,68 +378,105 @@ pub(crate) fn work(
     workers: usize,
 ) {
     while let Some(index) = next(stage_ctx, survey, order, queue, ready) {
-        let found = &survey.batches[index];
-        // A batch without its inputs fails at once, unless it has a placeholder.
-        let is_tried = found.decision.is_ok() || stage_ctx.stage.policy.placeholder.is_some();
-        if is_tried && sender.send(Message::Begun { index }).is_err() {
-            return;
-        }
-        let begun = Stopwatch::start();
-        let token = token(stage_ctx.run_id, &stage_ctx.stage.name, &found.batch.key);
-        let telling = EventSender {
-            redactor: stage_ctx.ctx.redactor,
-            stage: stage_ctx.stage,
-            batch: &found.batch.key,
-            role: RefCell::default(),
-            turn: RefCell::default(),
-            spent: Cell::default(),
-            index,
-            token,
-            sender,
-            queue,
-            workers,
-            live: stage_ctx.live.then(|| {
-                RefCell::new(LiveOutput::new(
-                    stage_ctx.ctx.redactor,
-                    &stage_ctx.waiting_output,
-                ))
-            }),
-        };
-        let previous = (order.previous)(&found.batch.key);
-        let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            run(stage_ctx, found, index as u64 + 1, &telling, &previous)
-        }));
-        let tried = tried.unwrap_or_else(|_| AttemptResult {
-            result: Err(Outcome::new(
-                OutcomeKind::Parse,
-                "a step panicked: this is a defect of Milepost, please report it",
-            )),
-            scratch: None,
-            log: None,
-        });
-        // This happens before the dispatcher knows: with one worker, the batch after a failed one must not start.
-        if has_failed(&tried) {
-            let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-            queue.failed += 1;
-            // Files that cannot be used are all reported, and stop no other batch.
-            queue.closed |= found.batch.refused.is_none()
-                && !goes_on(order, stage_ctx.stage, survey, queue.failed);
-        }
-        let gone = sender
-            .send(Message::Done {
-                index,
-                tried: Box::new(tried),
-                took: begun.elapsed(),
-            })
-            .is_err();
-        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.active.retain(|&active| active != index);
-        drop(queue);
-        ready.notify_all();
-        if gone {
+        if !run_one(
+            stage_ctx, survey, order, queue, ready, sender, workers, index,
+        ) {
             return;
         }
     }
+}
+
+/// Runs one batch on this thread, one of `workers`. Returns false if nothing receives its result.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "what the threads of a stage share"
+)]
+pub(crate) fn run_one(
+    stage_ctx: &StageContext<'_>,
+    survey: &StageScan,
+    order: &Order<'_>,
+    queue: &Mutex<Queue>,
+    ready: &Condvar,
+    sender: &Sender<Message>,
+    workers: usize,
+    index: usize,
+) -> bool {
+    let found = &survey.batches[index];
+    // A batch without its inputs fails at once, unless it has a placeholder.
+    let is_tried = found.decision.is_ok() || stage_ctx.stage.policy.placeholder.is_some();
+    if is_tried && sender.send(Message::Begun { index }).is_err() {
+        return false;
+    }
+    let begun = Stopwatch::start();
+    let token = token(stage_ctx.token, &stage_ctx.stage.name, &found.batch.key);
+    let telling = EventSender {
+        redactor: stage_ctx.ctx.redactor,
+        stage: stage_ctx.stage,
+        batch: &found.batch.key,
+        role: RefCell::default(),
+        turn: RefCell::default(),
+        spent: Cell::default(),
+        index,
+        token,
+        sender,
+        queue,
+        workers,
+        live: stage_ctx.live.then(|| {
+            RefCell::new(LiveOutput::new(
+                stage_ctx.ctx.redactor,
+                &stage_ctx.waiting_output,
+            ))
+        }),
+    };
+    let previous = (order.previous)(&found.batch.key);
+    let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        run(stage_ctx, found, index as u64 + 1, &telling, &previous)
+    }));
+    let tried = tried.unwrap_or_else(|_| AttemptResult {
+        result: Err(Outcome::new(
+            OutcomeKind::Parse,
+            "a step panicked: this is a defect of Milepost, please report it",
+        )),
+        scratch: None,
+        log: None,
+    });
+    let took = begun.elapsed();
+    report(
+        stage_ctx, survey, order, queue, ready, sender, index, tried, took,
+    )
+}
+
+/// Reports the result of a batch. Returns false if nothing receives it.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "what the threads of a stage share"
+)]
+pub(crate) fn report(
+    stage_ctx: &StageContext<'_>,
+    survey: &StageScan,
+    order: &Order<'_>,
+    queue: &Mutex<Queue>,
+    ready: &Condvar,
+    sender: &Sender<Message>,
+    index: usize,
+    tried: AttemptResult,
+    took: Duration,
+) -> bool {
+    // This happens before the dispatcher knows: with one worker, the batch after a failed one must not start.
+    if has_failed(&tried) {
+        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.failed += 1;
+        // Files that cannot be used are all reported, and stop no other batch.
+        queue.closed |= survey.batches[index].batch.refused.is_none()
+            && !goes_on(order, stage_ctx.stage, survey, queue.failed);
+    }
+    let tried = Box::new(tried);
+    let is_received = sender.send(Message::Done { index, tried, took }).is_ok();
+    let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+    queue.active.retain(|&active| active != index);
+    drop(queue);
+    ready.notify_all();
+    is_received
 }
 
 fn has_failed(tried: &AttemptResult) -> bool {

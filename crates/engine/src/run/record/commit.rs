@@ -122,6 +122,10 @@ pub(crate) fn commit(
             }
             (None, None) => format!("{name} done: {written}"),
         };
+        let summary = match &record.job {
+            Some(job) => format!("{summary}, {job}"),
+            None => summary,
+        };
         let event = Event::Published {
             stage: stage.name.clone(),
             record: Box::new(record),
@@ -304,5 +308,6 @@ fn record(
         spent: finished.spent.map(Box::new),
         duration_ms: u64::try_from(finished.took.as_millis()).unwrap_or(u64::MAX),
         run: recorder.run_id().to_owned(),
+        job: produced.job.clone().map(Box::new),
     }
 }

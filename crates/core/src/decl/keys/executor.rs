@@ -1,0 +1,229 @@
+//! Keys of executors, and of what their jobs need.
+
+use super::Need::{Optional, Required};
+use super::ValueKind::{Command, Duration, Integer, Plain, Size, Table as Of, Text};
+use super::{KeySpec, TableSpec, key};
+
+/// `[executor]`.
+pub(crate) static EXECUTOR: TableSpec = TableSpec {
+    what: "executor",
+    header: "[executor]",
+    short: None,
+    keys: &[
+        key("slurm", Of(&SLURM), Optional, "", "Jobs of Slurm."),
+        key(
+            "command",
+            Of(&COMMAND),
+            Optional,
+            "",
+            "Jobs of any other scheduler, by three commands of its own.",
+        ),
+    ],
+};
+
+const SETUP: KeySpec = key(
+    "setup",
+    Command,
+    Optional,
+    "none",
+    "Lines of shell that run at the start of each job, such as `module load ifcopenshell`.",
+);
+const BATCHES: KeySpec = key(
+    "batches_per_job",
+    Integer,
+    Optional,
+    "100",
+    "The most batches of one job, which runs them one after another.",
+);
+const JOBS: KeySpec = key(
+    "max_jobs",
+    Integer,
+    Optional,
+    "100",
+    "The most jobs of a stage that run at once.",
+);
+const ARRAY: KeySpec = key(
+    "max_array_size",
+    Integer,
+    Optional,
+    "1000",
+    "The most jobs of one array. Further jobs go into further arrays.",
+);
+const INTERVAL: KeySpec = key(
+    "poll_interval",
+    Duration,
+    Optional,
+    "10s",
+    "The time between two questions to the scheduler.",
+);
+const VISIBLE: KeySpec = key(
+    "visible",
+    Duration,
+    Optional,
+    "1min",
+    "How long a file that another machine wrote may stay invisible, because file systems cache what they list.",
+);
+const PROGRAM: KeySpec = key(
+    "program",
+    Plain,
+    Optional,
+    "the path of the running program",
+    "The absolute path of `milepost` on the nodes, in the same version.",
+);
+const TIME: KeySpec = key(
+    "time",
+    Duration,
+    Optional,
+    "the scheduler's default",
+    "The time limit of a job, with all its batches.",
+);
+const MEMORY: KeySpec = key(
+    "memory",
+    Size,
+    Optional,
+    "the scheduler's default",
+    "The memory of a job, such as \"2 GB\".",
+);
+const CPUS: KeySpec = key(
+    "cpus",
+    Integer,
+    Optional,
+    "1",
+    "The processors of a job. Its batches run one after another and may use them all.",
+);
+
+/// `[executor.slurm]`.
+pub(crate) static SLURM: TableSpec = TableSpec {
+    what: "executor",
+    header: "[executor.slurm]",
+    short: None,
+    keys: &[
+        key(
+            "partition",
+            Plain,
+            Optional,
+            "the cluster's default",
+            "The partition.",
+        ),
+        key(
+            "account",
+            Plain,
+            Optional,
+            "the user's default",
+            "The account that pays.",
+        ),
+        TIME,
+        MEMORY,
+        CPUS,
+        SETUP,
+        BATCHES,
+        JOBS,
+        ARRAY,
+        key(
+            "options",
+            Command,
+            Optional,
+            "none",
+            "More options for `sbatch`, such as \"--qos=low\".",
+        ),
+        INTERVAL,
+        VISIBLE,
+        PROGRAM,
+    ],
+};
+
+/// `[executor.command]`.
+pub(crate) static COMMAND: TableSpec = TableSpec {
+    what: "executor",
+    header: "[executor.command]",
+    short: None,
+    keys: &[
+        key(
+            "submit",
+            Text,
+            Required,
+            "",
+            "The command that submits `jobs` jobs with the indices 0 to `last`, all by the script `script`. The last word that it prints is the id. It sees `script`, `name`, `output`, `jobs`, `last`, `at_once`, `cpus`, `memory_mb` and `seconds`; the last two are 0 if nothing is declared.",
+        ),
+        key(
+            "poll",
+            Text,
+            Required,
+            "",
+            "The command that prints a line for each job of the ids `ids`: the id, the index, a state, and the node or the reason. States are `queued`, `running`, `done`, `failed`, `timeout`, `memory`, `node`, `cancelled` and `preempted`. A job without a line has ended.",
+        ),
+        key(
+            "cancel",
+            Text,
+            Required,
+            "",
+            "The command that cancels all jobs of the id `id`.",
+        ),
+        key(
+            "index",
+            Plain,
+            Required,
+            "",
+            "The environment variable that holds the index of a job, such as `PBS_ARRAY_INDEX`.",
+        ),
+        TIME,
+        MEMORY,
+        CPUS,
+        SETUP,
+        BATCHES,
+        JOBS,
+        ARRAY,
+        INTERVAL,
+        VISIBLE,
+        PROGRAM,
+    ],
+};
+
+/// `[resources]` of a stage.
+pub(crate) static RESOURCES: TableSpec = TableSpec {
+    what: "resources",
+    header: "[resources]",
+    short: None,
+    keys: &[
+        CPUS,
+        MEMORY,
+        TIME,
+        key(
+            "retry",
+            Of(&MORE),
+            Optional,
+            "none",
+            "What a job gets that ran out of memory or time, such as `{ memory = \"x2\" }`. Without it, its batch fails.",
+        ),
+    ],
+};
+
+/// `retry` of `[resources]`.
+pub(crate) static MORE: TableSpec = TableSpec {
+    what: "`retry`",
+    header: "[resources.retry]",
+    short: None,
+    keys: &[
+        key(
+            "memory",
+            Plain,
+            Optional,
+            "no attempt",
+            "How many times the memory the next attempt gets after a lack of memory, such as \"x2\".",
+        ),
+        key(
+            "time",
+            Plain,
+            Optional,
+            "no attempt",
+            "How many times the time the next attempt gets after a timeout, such as \"x1.5\".",
+        ),
+        key(
+            "attempts",
+            Integer,
+            Optional,
+            "2",
+            "The most further attempts of a batch.",
+        ),
+    ],
+};

@@ -1,0 +1,235 @@
+//! Reads `[executor]` of the project, and `executor` and `[resources]` of a stage.
+
+use crate::base::duration::parse_duration;
+use crate::base::size::parse_size;
+use crate::decl::keys::{COMMAND, EXECUTOR, MORE, RESOURCES, SLURM, TableSpec};
+use crate::decl::problem::SourceFile;
+use crate::decl::tables::fields::{self, Fields};
+use crate::decl::tables::tree::{TomlNode, Val};
+use crate::decl::values::reader::ValueReader;
+use crate::expr::place::{listed, nearest};
+use crate::expr::template::Template;
+use crate::model::executor::{
+    CommandExecutor, ExecutorName, Executors, JobSettings, MoreResources, Resources,
+};
+use crate::model::stage::Stage;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The names that the commands of `[executor.command]` see.
+const SUBMIT: &[&str] = &[
+    "script",
+    "name",
+    "output",
+    "jobs",
+    "last",
+    "at_once",
+    "cpus",
+    "memory_mb",
+    "seconds",
+];
+const POLL: &[&str] = &["ids"];
+const CANCEL: &[&str] = &["id"];
+
+/// Reads `[executor]`; it may be missing.
+pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile, top: &Fields<'_>) -> Executors {
+    let mut executors = Executors::default();
+    let Some(all) = inner(reader, file, top, "executor", &EXECUTOR) else {
+        return executors;
+    };
+    if let Some(fields) = inner(reader, file, &all, "slurm", &SLURM) {
+        executors.slurm = settings(reader, file, &fields);
+    }
+    if let Some(fields) = inner(reader, file, &all, "command", &COMMAND) {
+        let mut command = |key, names| command(reader, &fields, key, names);
+        let commands = (
+            command("submit", SUBMIT),
+            command("poll", POLL),
+            command("cancel", CANCEL),
+        );
+        let index = fields.text("index").map(|(text, _)| text.to_owned());
+        let settings = settings(reader, file, &fields);
+        if let ((Some(submit), Some(poll), Some(cancel)), Some(index)) = (commands, index) {
+            executors.command = Some(CommandExecutor {
+                submit,
+                poll,
+                cancel,
+                index,
+                settings,
+            });
+        }
+    }
+    executors
+}
+
+/// Reads the table behind a key.
+fn inner<'a>(
+    reader: &mut ValueReader<'_>,
+    file: &'a SourceFile,
+    top: &Fields<'a>,
+    key: &str,
+    spec: &'static TableSpec,
+) -> Option<Fields<'a>> {
+    let node = top.get(key)?;
+    let table = node.table()?;
+    let span = node.span.clone();
+    Some(fields::check(
+        file,
+        &mut reader.report,
+        spec,
+        spec.header,
+        span,
+        table,
+    ))
+}
+
+fn settings(reader: &mut ValueReader<'_>, file: &SourceFile, fields: &Fields<'_>) -> JobSettings {
+    let text = |key: &str| fields.text(key).map(|(text, _)| text.to_owned());
+    let defaults = JobSettings::default();
+    let number = |key: &str, default: u64| fields.integer(key).unwrap_or(default);
+    JobSettings {
+        partition: text("partition"),
+        account: text("account"),
+        setup: lines(fields.get("setup")),
+        options: lines(fields.get("options")),
+        batches_per_job: number("batches_per_job", defaults.batches_per_job),
+        max_jobs: number("max_jobs", defaults.max_jobs),
+        max_array_size: number("max_array_size", defaults.max_array_size),
+        poll: duration(reader, fields, "poll_interval").unwrap_or(defaults.poll),
+        visible: duration(reader, fields, "visible").unwrap_or(defaults.visible),
+        program: text("program"),
+        resources: resources_in(reader, file, fields),
+    }
+}
+
+/// Reads a string, or a list of strings.
+fn lines(node: Option<&TomlNode>) -> Vec<String> {
+    let items = match node.map(|node| &node.value) {
+        Some(Val::List(items)) => items.iter().filter_map(TomlNode::text).collect(),
+        Some(Val::Text(text)) => vec![text.as_str()],
+        _ => Vec::new(),
+    };
+    items.into_iter().map(str::to_owned).collect()
+}
+
+fn duration(reader: &mut ValueReader<'_>, fields: &Fields<'_>, key: &str) -> Option<Duration> {
+    let spot = fields.spot(key)?;
+    let read = match parse_duration(spot.text) {
+        Ok(duration) if duration.is_zero() => Err(format!("`{key}` is a duration of more than 0")),
+        Ok(duration) => return Some(duration),
+        Err(error) => Err(error.to_string()),
+    };
+    read.map_err(|message| reader.report.add(spot.problem(message)))
+        .ok()
+}
+
+/// Reads a command of `[executor.command]`.
+fn command(
+    reader: &mut ValueReader<'_>,
+    fields: &Fields<'_>,
+    key: &str,
+    names: &[&str],
+) -> Option<Arc<Template>> {
+    let spot = fields.spot(key)?;
+    let template = match Template::compile(key, spot.text) {
+        Ok(template) => template,
+        Err(error) => {
+            reader.report.add(spot.problem(error.message));
+            return None;
+        }
+    };
+    for name in template.names() {
+        if !names.contains(&name.as_str()) {
+            let help = match nearest(name, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there is {}", listed(names.iter().copied())),
+            };
+            let problem = spot.problem(format!("`{key}` sees no `{name}`"));
+            reader.report.add(problem.label("unknown name").help(help));
+            return None;
+        }
+    }
+    Some(Arc::new(template))
+}
+
+/// Reads `[resources]` of a stage; it may be missing.
+pub(crate) fn resources(
+    reader: &mut ValueReader<'_>,
+    file: &SourceFile,
+    top: &Fields<'_>,
+) -> Resources {
+    match inner(reader, file, top, "resources", &RESOURCES) {
+        Some(fields) => resources_in(reader, file, &fields),
+        None => Resources::default(),
+    }
+}
+
+fn resources_in(reader: &mut ValueReader<'_>, file: &SourceFile, fields: &Fields<'_>) -> Resources {
+    let memory = fields.spot("memory").and_then(|spot| {
+        let size = parse_size(spot.text);
+        size.map_err(|error| reader.report.add(spot.problem(error.to_string())))
+            .ok()
+    });
+    let retry = inner(reader, file, fields, "retry", &MORE).map(|fields| MoreResources {
+        memory: factor(reader, &fields, "memory"),
+        time: factor(reader, &fields, "time"),
+        attempts: fields
+            .integer("attempts")
+            .and_then(|number| u32::try_from(number).ok())
+            .unwrap_or(2),
+    });
+    Resources {
+        cpus: fields.integer("cpus"),
+        memory,
+        time: duration(reader, fields, "time"),
+        retry,
+    }
+}
+
+/// Reads a factor such as `x2`; 1 if it is missing.
+fn factor(reader: &mut ValueReader<'_>, fields: &Fields<'_>, key: &str) -> f64 {
+    let Some(spot) = fields.spot(key) else {
+        return 1.0;
+    };
+    let number = spot.text.strip_prefix('x').map(str::parse::<f64>);
+    match number {
+        Some(Ok(factor)) if (1.0..=100.0).contains(&factor) => factor,
+        _ => {
+            let problem = spot.problem(format!("`{}` is no factor", spot.text));
+            reader
+                .report
+                .add(problem.label("expected `x` and a number from 1 to 100, such as \"x2\""));
+            1.0
+        }
+    }
+}
+
+/// Reads `executor` of a stage.
+pub(crate) fn executor(top: &Fields<'_>) -> Option<ExecutorName> {
+    top.text("executor")?.0.parse().ok()
+}
+
+/// Reports an executor that the stage cannot use, or that the project does not declare.
+pub(crate) fn check(
+    reader: &mut ValueReader<'_>,
+    top: &Fields<'_>,
+    executors: &Executors,
+    stage: &Stage,
+) {
+    let (Some(name), Some(spot)) = (stage.executor, top.spot("executor")) else {
+        return;
+    };
+    if name == ExecutorName::Local {
+        return;
+    }
+    if let Some(why) = stage.stays_local() {
+        let problem = spot.problem(format!("the stage cannot run on `{name}`"));
+        let help = "remove `executor`: the stage runs on the machine of the runner";
+        reader.report.add(problem.label(why).help(help));
+    } else if executors.settings(name).is_none() {
+        let problem = spot.problem(format!("the project has no `[executor.{name}]`"));
+        let help = format!("declare it in milepost.toml: [executor.{name}]");
+        let label = "not declared in milepost.toml";
+        reader.report.add(problem.label(label).help(help));
+    }
+}

@@ -1,0 +1,231 @@
+//! Executors: where the batches of a stage run, and what a job asks a scheduler for.
+
+use crate::expr::template::Template;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Where batches run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ExecutorName {
+    /// On the machine of the runner.
+    Local,
+    /// As jobs of Slurm.
+    Slurm,
+    /// As jobs of a scheduler that `[executor.command]` describes.
+    Command,
+}
+
+impl ExecutorName {
+    /// The words in declarations and on the command line.
+    pub const WORDS: &'static [&'static str] = &["local", "slurm", "command"];
+
+    /// Returns its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Slurm => "slurm",
+            Self::Command => "command",
+        }
+    }
+}
+
+impl fmt::Display for ExecutorName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// A word that names no executor.
+#[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
+#[error("`{0}` is not an executor: expected `local`, `slurm` or `command`")]
+pub struct NoExecutor(String);
+
+impl FromStr for ExecutorName {
+    type Err = NoExecutor;
+
+    fn from_str(text: &str) -> Result<Self, NoExecutor> {
+        let all = [Self::Local, Self::Slurm, Self::Command];
+        let found = all.into_iter().find(|name| name.word() == text);
+        found.ok_or_else(|| NoExecutor(text.to_owned()))
+    }
+}
+
+/// The executors of a project.
+#[derive(Debug, Clone, Default)]
+pub struct Executors {
+    /// `[executor.slurm]`.
+    pub slurm: JobSettings,
+    /// `[executor.command]`.
+    pub command: Option<CommandExecutor>,
+}
+
+impl Executors {
+    /// Returns the settings of the jobs of an executor; `None` if it has no jobs, or is not declared.
+    pub fn settings(&self, name: ExecutorName) -> Option<&JobSettings> {
+        match name {
+            ExecutorName::Local => None,
+            ExecutorName::Slurm => Some(&self.slurm),
+            ExecutorName::Command => self.command.as_ref().map(|command| &command.settings),
+        }
+    }
+}
+
+/// What every job of an executor asks for, and how batches are packed into jobs.
+#[derive(Debug, Clone)]
+pub struct JobSettings {
+    /// The partition; `None`: the scheduler's default.
+    pub partition: Option<String>,
+    /// The account that pays; `None`: the user's default.
+    pub account: Option<String>,
+    /// What a job needs, unless its stage declares it.
+    pub resources: Resources,
+    /// Lines of shell that run before the batches of a job.
+    pub setup: Vec<String>,
+    /// More options for the command that submits.
+    pub options: Vec<String>,
+    /// The most batches of a job.
+    pub batches_per_job: u64,
+    /// The most jobs that run at once.
+    pub max_jobs: u64,
+    /// The most jobs in one array.
+    pub max_array_size: u64,
+    /// The time between two questions to the scheduler.
+    pub poll: Duration,
+    /// How long a file that another node wrote may stay invisible.
+    pub visible: Duration,
+    /// The program on the nodes; `None`: the path of this one.
+    pub program: Option<String>,
+}
+
+impl Default for JobSettings {
+    fn default() -> Self {
+        Self {
+            partition: None,
+            account: None,
+            resources: Resources::default(),
+            setup: Vec::new(),
+            options: Vec::new(),
+            batches_per_job: 100,
+            max_jobs: 100,
+            max_array_size: 1000,
+            poll: Duration::from_secs(10),
+            visible: Duration::from_mins(1),
+            program: None,
+        }
+    }
+}
+
+/// `[executor.command]`: a scheduler by three commands, which run by `sh -c`.
+#[derive(Debug, Clone)]
+pub struct CommandExecutor {
+    /// Submits an array of jobs, and prints its id as the last word.
+    pub submit: Arc<Template>,
+    /// Prints a line for each job: the id of its array, its index, its state, and its node or reason.
+    pub poll: Arc<Template>,
+    /// Cancels an array of jobs.
+    pub cancel: Arc<Template>,
+    /// The environment variable that holds the index of a job in its array.
+    pub index: String,
+    /// How batches are packed into jobs.
+    pub settings: JobSettings,
+}
+
+/// What a job needs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Resources {
+    /// Processors.
+    pub cpus: Option<u64>,
+    /// Memory, in bytes.
+    pub memory: Option<u64>,
+    /// The time limit.
+    pub time: Option<Duration>,
+    /// What a job gets that ran into its limits; `None`: its batch fails.
+    pub retry: Option<MoreResources>,
+}
+
+/// How much more a job gets after each failure by a limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MoreResources {
+    /// The factor of the memory, after a lack of memory; 1: no further attempt.
+    pub memory: f64,
+    /// The factor of the time limit, after a timeout; 1: no further attempt.
+    pub time: f64,
+    /// The most further attempts.
+    pub attempts: u32,
+}
+
+impl Resources {
+    /// Returns these, and those of the project where a stage declares none.
+    #[must_use]
+    pub fn or(&self, project: &Self) -> Self {
+        Self {
+            cpus: self.cpus.or(project.cpus),
+            memory: self.memory.or(project.memory),
+            time: self.time.or(project.time),
+            retry: self.retry.or(project.retry),
+        }
+    }
+
+    /// Returns what a job gets after so many failures by lack of memory and by timeouts.
+    #[must_use]
+    pub fn after(&self, lacked_memory: u32, timed_out: u32) -> Self {
+        let Some(more) = self.retry else {
+            return self.clone();
+        };
+        let times = |factor: f64, failures: u32| factor.powi(failures.cast_signed());
+        let memory = times(more.memory, lacked_memory);
+        let time = times(more.time, timed_out);
+        Self {
+            memory: self.memory.map(|bytes| (bytes as f64 * memory) as u64),
+            time: self.time.map(|limit| limit.mul_f64(time)),
+            ..self.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_wins_over_the_project_and_limits_grow() {
+        let project = Resources {
+            cpus: Some(1),
+            memory: Some(1000),
+            time: Some(Duration::from_secs(60)),
+            retry: None,
+        };
+        let stage = Resources {
+            memory: Some(500),
+            retry: Some(MoreResources {
+                memory: 2.0,
+                time: 1.5,
+                attempts: 2,
+            }),
+            ..Resources::default()
+        };
+        let both = stage.or(&project);
+        assert_eq!((both.cpus, both.memory), (Some(1), Some(500)));
+        let more = both.after(2, 1);
+        assert_eq!(more.memory, Some(2000));
+        assert_eq!(more.time, Some(Duration::from_secs(90)));
+        assert_eq!(project.after(3, 3), project);
+    }
+
+    #[test]
+    fn names_are_words() {
+        for word in ExecutorName::WORDS {
+            assert_eq!(word.parse::<ExecutorName>().unwrap().word(), *word);
+        }
+        let error = "pbs".parse::<ExecutorName>().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "`pbs` is not an executor: expected `local`, `slurm` or `command`"
+        );
+    }
+}

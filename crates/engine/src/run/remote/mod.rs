@@ -1,0 +1,167 @@
+//! Batches as jobs of a scheduler: what a scheduler must be able to do, and the runner's and the nodes' side of it.
+//!
+//! The runner writes the batches of a stage into a submission (`.milepost/jobs`), and asks the scheduler for an array of jobs. Each
+//! job is this program (`worker`): it runs its batches in folders of its own, validates them there, and appends a record of
+//! each to its log. The runner (`driver`) reads the logs, adopts the folders of finished batches, and commits them as if they
+//! had run here. A batch of which two logs have a record is committed once.
+
+pub(crate) mod arrays;
+pub(crate) mod attach;
+pub(crate) mod decide;
+pub(crate) mod driver;
+pub(crate) mod handover;
+pub(crate) mod harvest;
+pub(crate) mod outcomes;
+pub(crate) mod overview;
+pub(crate) mod pack;
+pub(crate) mod schedulers;
+pub(crate) mod submit;
+pub(crate) mod sweep;
+pub(crate) mod worker;
+pub(crate) mod worker_log;
+
+use milepost_core::model::executor::{ExecutorName, JobSettings, Resources};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// A scheduler. One file for each: its commands, and the words that they print.
+pub(crate) trait Executor: Sync {
+    /// Submits an array of jobs, and returns its id.
+    ///
+    /// # Errors
+    /// When the scheduler refuses it or does not answer. Nothing was submitted, as far as it says.
+    fn submit(&self, array: &JobArray) -> Result<String, ExecutorError>;
+
+    /// Returns the states of the jobs of these arrays, by array and index. A job that is missing has ended, or its end is too long
+    /// ago: only its log tells how.
+    ///
+    /// # Errors
+    /// When the scheduler does not answer: nothing is known.
+    fn poll(&self, arrays: &[String]) -> Result<JobStates, ExecutorError>;
+
+    /// Cancels the jobs of an array.
+    ///
+    /// # Errors
+    /// When the scheduler does not answer.
+    fn cancel(&self, array: &str, which: CancelledJobs) -> Result<(), ExecutorError>;
+
+    /// Returns the id of the array that was submitted under this name, if the scheduler can tell.
+    ///
+    /// # Errors
+    /// When the scheduler does not answer.
+    fn find(&self, name: &str) -> Result<Option<String>, ExecutorError>;
+
+    /// Returns how a job ended by the last lines that it printed, if the scheduler writes that there.
+    fn end_by_output(&self, _printed: &[String]) -> Option<JobEnd> {
+        None
+    }
+
+    /// Describes a job for people: its array, its index.
+    fn describe(&self, array: &str, index: u64) -> String;
+}
+
+/// The executor of a stage, and how its batches become jobs.
+pub(crate) struct Remote<'a> {
+    pub(crate) name: ExecutorName,
+    pub(crate) executor: &'a dyn Executor,
+    pub(crate) settings: &'a JobSettings,
+    /// The environment variable with the index of a job.
+    pub(crate) index: &'a str,
+    /// The program on the nodes.
+    pub(crate) program: String,
+    /// The most jobs that run at once.
+    pub(crate) at_once: u64,
+}
+
+/// The states of jobs, by array and index.
+pub(crate) type JobStates = BTreeMap<(String, u64), JobState>;
+
+/// What a scheduler is asked for: jobs that run one script, each with its index, from 0 on.
+#[derive(Debug, Clone)]
+pub(crate) struct JobArray {
+    /// The name, which no other submission has.
+    pub(crate) name: String,
+    /// The script, which reads its index from the environment variable of the scheduler.
+    pub(crate) script: PathBuf,
+    /// The folder for what the jobs print.
+    pub(crate) output: PathBuf,
+    /// The number of jobs, at least 1.
+    pub(crate) jobs: u64,
+    /// The most that run at once.
+    pub(crate) at_once: u64,
+    /// What each needs.
+    pub(crate) resources: Resources,
+}
+
+/// The state of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum JobState {
+    /// It waits, for a reason in the scheduler's words.
+    Queued(String),
+    /// It runs on a node.
+    Running(String),
+    /// It has ended.
+    Ended(JobEnd),
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JobEnd {
+    /// Its script ended with exit code 0.
+    Done,
+    /// Its script failed, or the scheduler does not know more.
+    Failed,
+    /// It ran into its time limit.
+    TimedOut,
+    /// It ran out of memory.
+    OutOfMemory,
+    /// Its node failed.
+    NodeFailed,
+    /// A person or the scheduler cancelled it.
+    Cancelled,
+    /// The scheduler needed its node for another job.
+    Preempted,
+}
+
+/// The jobs of an array to cancel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CancelledJobs {
+    /// All.
+    All,
+    /// Those that have not started, if the scheduler can tell them apart.
+    Queued,
+}
+
+/// A scheduler did not do what it was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum ExecutorError {
+    /// A command cannot be started or rendered.
+    #[error("`{command}`: {why}")]
+    Command {
+        /// The program.
+        command: String,
+        /// The reason.
+        why: String,
+    },
+    /// A command failed.
+    #[error("`{command}` failed: {printed}")]
+    Failed {
+        /// The program.
+        command: String,
+        /// What it printed, in one line.
+        printed: String,
+    },
+    /// A command printed something else than expected.
+    #[error("`{command}` printed {printed:?}, expected {expected}")]
+    Printed {
+        /// The program.
+        command: String,
+        /// What it printed, in one line.
+        printed: String,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// The run is stopped.
+    #[error("the run is stopped")]
+    Stopped,
+}

@@ -1,0 +1,110 @@
+//! Packs batches into the jobs of an array.
+
+use serde::{Deserialize, Serialize};
+
+/// The failures of a batch at the limits of its jobs: they decide what its next job gets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LimitFailures {
+    /// How often it lacked memory.
+    pub(crate) memory: u32,
+    /// How often it exceeded the time limit.
+    pub(crate) time: u32,
+}
+
+/// A batch that waits for a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WaitingBatch {
+    /// Its position in the scan.
+    pub(crate) index: usize,
+    pub(crate) failures: LimitFailures,
+    /// True if it gets a job of its own, because a job that it shared ended in the middle of it.
+    pub(crate) is_alone: bool,
+}
+
+/// The jobs of an array, which all get the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct PackedArray {
+    pub(crate) failures: LimitFailures,
+    /// The batches of each job.
+    pub(crate) jobs: Vec<Vec<usize>>,
+}
+
+/// Returns how many jobs so many batches need.
+pub(crate) fn jobs(batches: u64, per_job: u64) -> u64 {
+    batches.div_ceil(per_job.max(1))
+}
+
+/// Packs the first batches into one array of at most `most` jobs with at most `per_job` batches each. All batches of an array have
+/// failed alike. The jobs of one array differ by at most one batch, so that they end together.
+pub(crate) fn pack(waiting: &[WaitingBatch], per_job: u64, most: u64) -> PackedArray {
+    let Some(first) = waiting.first() else {
+        return PackedArray::default();
+    };
+    let alike = |batch: &&WaitingBatch| {
+        (batch.failures, batch.is_alone) == (first.failures, first.is_alone)
+    };
+    let per_job = if first.is_alone { 1 } else { per_job.max(1) };
+    let room = usize::try_from(per_job.saturating_mul(most)).unwrap_or(usize::MAX);
+    let indices: Vec<usize> = waiting
+        .iter()
+        .filter(alike)
+        .take(room)
+        .map(|batch| batch.index)
+        .collect();
+    let count = jobs(indices.len() as u64, per_job) as usize;
+    let (share, more) = (indices.len() / count, indices.len() % count);
+    let mut rest = indices.as_slice();
+    let mut packed = Vec::with_capacity(count);
+    for number in 0..count {
+        let (job, others) = rest.split_at(share + usize::from(number < more));
+        packed.push(job.to_vec());
+        rest = others;
+    }
+    PackedArray {
+        failures: first.failures,
+        jobs: packed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting(count: usize) -> Vec<WaitingBatch> {
+        let batch = |index| WaitingBatch {
+            index,
+            failures: LimitFailures::default(),
+            is_alone: false,
+        };
+        (0..count).map(batch).collect()
+    }
+
+    #[test]
+    fn jobs_of_an_array_are_equally_long() {
+        let sizes = |batches, per_job, most| {
+            let packed = pack(&waiting(batches), per_job, most);
+            packed.jobs.iter().map(Vec::len).collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(10, 4, 100), [4, 3, 3]);
+        assert_eq!(sizes(10, 4, 2), [4, 4]);
+        assert_eq!(sizes(1, 100, 1), [1]);
+        assert_eq!(sizes(0, 4, 2), [] as [usize; 0]);
+        assert_eq!(jobs(10, 4), 3);
+        let all: Vec<usize> = pack(&waiting(7), 2, 9).jobs.concat();
+        assert_eq!(all, [0, 1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn a_batch_that_ran_into_a_limit_gets_a_job_of_its_own() {
+        let mut all = waiting(4);
+        for at in [0, 2] {
+            all[at].is_alone = true;
+            all[at].failures.memory = 1;
+        }
+        let packed = pack(&all, 10, 10);
+        assert_eq!(packed.jobs, [[0], [2]]);
+        assert_eq!(packed.failures.memory, 1);
+        all.retain(|batch| !batch.is_alone);
+        assert_eq!(pack(&all, 10, 10).jobs, [[1, 3]]);
+    }
+}

@@ -1,0 +1,155 @@
+//! A scheduler that `[executor.command]` describes by three commands.
+
+use super::program::{SchedulerCommands, one_line};
+use crate::run::remote::{
+    CancelledJobs, Executor, ExecutorError, JobArray, JobEnd, JobState, JobStates,
+};
+use milepost_core::expr::template::Template;
+use milepost_core::model::executor::CommandExecutor;
+use serde_json::{Value, json};
+
+/// The scheduler.
+pub(crate) struct CommandScheduler<'a> {
+    commands: SchedulerCommands<'a>,
+    declared: &'a CommandExecutor,
+}
+
+impl<'a> CommandScheduler<'a> {
+    pub(crate) fn new(commands: SchedulerCommands<'a>, declared: &'a CommandExecutor) -> Self {
+        Self { commands, declared }
+    }
+
+    /// Runs a command of the declaration.
+    fn run(&self, template: &Template, key: &str, scope: &Value) -> Result<String, ExecutorError> {
+        let script = template
+            .render(scope)
+            .map_err(|error| ExecutorError::Command {
+                command: key.to_owned(),
+                why: error.to_string(),
+            })?;
+        let words = ["sh".to_owned(), "-c".to_owned(), script];
+        self.commands.run(&words).map_err(|error| match error {
+            ExecutorError::Failed { printed, .. } => ExecutorError::Failed {
+                command: key.to_owned(),
+                printed,
+            },
+            other => other,
+        })
+    }
+}
+
+impl Executor for CommandScheduler<'_> {
+    fn submit(&self, array: &JobArray) -> Result<String, ExecutorError> {
+        let needs = &array.resources;
+        let scope = json!({
+            "script": quoted(&array.script.display().to_string()),
+            "output": quoted(&array.output.display().to_string()),
+            "name": array.name,
+            "jobs": array.jobs,
+            "last": array.jobs - 1,
+            "at_once": array.at_once,
+            "cpus": needs.cpus.unwrap_or(1),
+            "memory_mb": needs.memory.map_or(0, |bytes| bytes.div_ceil(1_000_000)),
+            "seconds": needs.time.map_or(0, |time| time.as_secs().max(1)),
+        });
+        let printed = self.run(&self.declared.submit, "submit", &scope)?;
+        match printed.split_whitespace().next_back() {
+            Some(id) => Ok(id.to_owned()),
+            None => Err(ExecutorError::Printed {
+                command: "submit".to_owned(),
+                printed: one_line(&printed),
+                expected: "the id of the jobs as its last word",
+            }),
+        }
+    }
+
+    fn poll(&self, arrays: &[String]) -> Result<JobStates, ExecutorError> {
+        if arrays.is_empty() {
+            return Ok(JobStates::new());
+        }
+        let ids: Vec<String> = arrays.iter().map(|id| quoted(id)).collect();
+        let scope = json!({ "ids": ids.join(" ") });
+        let printed = self.run(&self.declared.poll, "poll", &scope)?;
+        let mut states = JobStates::new();
+        for line in printed.lines().filter(|line| !line.trim().is_empty()) {
+            let (job, state) = read(line).ok_or_else(|| ExecutorError::Printed {
+                command: "poll".to_owned(),
+                printed: line.to_owned(),
+                expected: "an id, an index and a state such as `running`",
+            })?;
+            states.insert(job, state);
+        }
+        Ok(states)
+    }
+
+    fn cancel(&self, array: &str, which: CancelledJobs) -> Result<(), ExecutorError> {
+        // Jobs that start after all find the file that tells them to end.
+        if which == CancelledJobs::Queued {
+            return Ok(());
+        }
+        let scope = json!({ "id": quoted(array) });
+        self.run(&self.declared.cancel, "cancel", &scope)?;
+        Ok(())
+    }
+
+    fn find(&self, _name: &str) -> Result<Option<String>, ExecutorError> {
+        Ok(None)
+    }
+
+    fn describe(&self, array: &str, index: u64) -> String {
+        format!("{array}[{index}]")
+    }
+}
+
+/// Returns a text as one word of the shell.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-[]@:".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) && !text.contains(['[', ']']) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// Reads a line of `poll`: id, index, state, and the node or the reason.
+fn read(line: &str) -> Option<((String, u64), JobState)> {
+    let mut words = line.split_whitespace();
+    let (id, index, state) = (words.next()?, words.next()?, words.next()?);
+    let rest = words.collect::<Vec<_>>().join(" ");
+    let end = match state {
+        "queued" => return Some(((id.to_owned(), index.parse().ok()?), JobState::Queued(rest))),
+        "running" => {
+            return Some((
+                (id.to_owned(), index.parse().ok()?),
+                JobState::Running(rest),
+            ));
+        }
+        "done" => JobEnd::Done,
+        "failed" => JobEnd::Failed,
+        "timeout" => JobEnd::TimedOut,
+        "memory" => JobEnd::OutOfMemory,
+        "node" => JobEnd::NodeFailed,
+        "cancelled" => JobEnd::Cancelled,
+        "preempted" => JobEnd::Preempted,
+        _ => return None,
+    };
+    Some(((id.to_owned(), index.parse().ok()?), JobState::Ended(end)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_poll_is_an_id_an_index_and_a_state() {
+        let job = |index| ("7.pbs".to_owned(), index);
+        let running = JobState::Running("node 3".to_owned());
+        assert_eq!(read("7.pbs 2 running node 3"), Some((job(2), running)));
+        let end = JobState::Ended(JobEnd::OutOfMemory);
+        assert_eq!(read("7.pbs 0 memory"), Some((job(0), end)));
+        assert_eq!(read("7.pbs x running"), None);
+        assert_eq!(read("7.pbs 1 sleeping"), None);
+        assert_eq!(quoted("/a/b.sh"), "/a/b.sh");
+        assert_eq!(quoted("7[]"), "'7[]'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+    }
+}

@@ -1,0 +1,326 @@
+//! Slurm: `sbatch`, `squeue`, `scancel`, and `sacct` where there is accounting.
+
+use super::program::{SchedulerCommands, one_line};
+use crate::run::remote::{
+    CancelledJobs, Executor, ExecutorError, JobArray, JobEnd, JobState, JobStates,
+};
+use milepost_core::model::executor::JobSettings;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The environment variable with the index of a job.
+pub(crate) const INDEX: &str = "SLURM_ARRAY_TASK_ID";
+
+/// The columns of `squeue`: array, index, state, reason, node.
+const COLUMNS: &str = "%F|%K|%T|%r|%N";
+
+/// Slurm, by its commands.
+pub(crate) struct Slurm<'a> {
+    commands: SchedulerCommands<'a>,
+    settings: &'a JobSettings,
+    /// True once `sacct` has said that there is no accounting.
+    has_no_accounting: AtomicBool,
+}
+
+impl<'a> Slurm<'a> {
+    pub(crate) fn new(commands: SchedulerCommands<'a>, settings: &'a JobSettings) -> Self {
+        Self {
+            commands,
+            settings,
+            has_no_accounting: AtomicBool::new(false),
+        }
+    }
+
+    fn run(&self, words: &[&str]) -> Result<String, ExecutorError> {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        self.commands.run(&words)
+    }
+
+    /// Adds what the accounting knows of arrays that the queue has forgotten.
+    fn add_accounted(&self, arrays: &[&String], states: &mut JobStates) {
+        if arrays.is_empty() || self.has_no_accounting.load(Ordering::Relaxed) {
+            return;
+        }
+        let ids: Vec<&str> = arrays.iter().map(|array| array.as_str()).collect();
+        let ids = ids.join(",");
+        let printed = self.run(&[
+            "sacct",
+            "--allocations",
+            "--array",
+            "--noheader",
+            "--parsable2",
+            "--format=JobID,State,NodeList",
+            "--jobs",
+            &ids,
+        ]);
+        match printed {
+            Ok(printed) => {
+                for (job, state) in printed.lines().filter_map(accounted) {
+                    states.entry(job).or_insert(state);
+                }
+            }
+            // There is none, or it does not answer: the logs of the jobs suffice.
+            Err(_) => self.has_no_accounting.store(true, Ordering::Relaxed),
+        }
+    }
+}
+
+impl Executor for Slurm<'_> {
+    fn submit(&self, array: &JobArray) -> Result<String, ExecutorError> {
+        let printed = self.commands.run(&submission(self.settings, array))?;
+        // A site's filter may print remarks before the id, and a federation names its cluster behind it.
+        let last = printed.lines().rfind(|line| !line.trim().is_empty());
+        let id = last.and_then(|line| line.trim().split(';').next());
+        match id.filter(|id| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit())) {
+            Some(id) => Ok(id.to_owned()),
+            None => Err(ExecutorError::Printed {
+                command: "sbatch".to_owned(),
+                printed: one_line(&printed),
+                expected: "the id of a job",
+            }),
+        }
+    }
+
+    fn poll(&self, arrays: &[String]) -> Result<JobStates, ExecutorError> {
+        if arrays.is_empty() {
+            return Ok(JobStates::new());
+        }
+        // A single unknown id is an error of `squeue`, so the jobs are found by the user's name.
+        let printed = self.run(&[
+            "squeue",
+            "--noheader",
+            "--array",
+            "--me",
+            "--states=all",
+            &format!("--format={COLUMNS}"),
+        ])?;
+        let mut states: JobStates = printed
+            .lines()
+            .filter_map(queued)
+            .filter(|((array, _), _)| arrays.contains(array))
+            .collect();
+        let is_missing = |array: &&String| !states.keys().any(|(known, _)| known == *array);
+        let missing: Vec<&String> = arrays.iter().filter(is_missing).collect();
+        self.add_accounted(&missing, &mut states);
+        Ok(states)
+    }
+
+    fn cancel(&self, array: &str, which: CancelledJobs) -> Result<(), ExecutorError> {
+        match which {
+            CancelledJobs::All => self.run(&["scancel", "--quiet", array])?,
+            CancelledJobs::Queued => self.run(&["scancel", "--quiet", "--state=PENDING", array])?,
+        };
+        Ok(())
+    }
+
+    fn find(&self, name: &str) -> Result<Option<String>, ExecutorError> {
+        let name = format!("--name={name}");
+        let printed = self.run(&[
+            "squeue",
+            "--noheader",
+            "--me",
+            "--states=all",
+            "--format=%F",
+            &name,
+        ])?;
+        Ok(printed.lines().next().map(|id| id.trim().to_owned()))
+    }
+
+    fn end_by_output(&self, printed: &[String]) -> Option<JobEnd> {
+        ended_by(printed)
+    }
+
+    fn describe(&self, array: &str, index: u64) -> String {
+        format!("{array}_{index}")
+    }
+}
+
+/// Reads the last remark of Slurm's daemon in the output of a job. Without accounting, its state may say no more than `FAILED`.
+fn ended_by(printed: &[String]) -> Option<JobEnd> {
+    let is_slurms = |line: &&String| line.starts_with("slurmstepd") || line.starts_with("slurmd");
+    let ends = [
+        ("memory limit", JobEnd::OutOfMemory),
+        ("oom", JobEnd::OutOfMemory),
+        ("DUE TO TIME LIMIT", JobEnd::TimedOut),
+        ("DUE TO NODE FAILURE", JobEnd::NodeFailed),
+        ("DUE TO PREEMPTION", JobEnd::Preempted),
+    ];
+    let of_line = |line: &String| {
+        let mut ends = ends.iter();
+        ends.find(|(words, _)| line.contains(words))
+            .map(|(_, end)| *end)
+    };
+    printed.iter().filter(is_slurms).rev().find_map(of_line)
+}
+
+/// Returns the command that submits an array.
+fn submission(settings: &JobSettings, array: &JobArray) -> Vec<String> {
+    let mut words: Vec<String> = ["sbatch", "--parsable", "--requeue", "--ntasks=1"]
+        .map(str::to_owned)
+        .into();
+    words.push(format!("--job-name={}", array.name));
+    words.push(format!("--array=0-{}%{}", array.jobs - 1, array.at_once));
+    words.push(format!("--output={}/%a.txt", array.output.display()));
+    // A job that runs again must not erase what it printed before.
+    words.push("--open-mode=append".to_owned());
+    let options = [
+        ("partition", settings.partition.clone()),
+        ("account", settings.account.clone()),
+        (
+            "cpus-per-task",
+            array.resources.cpus.map(|cpus| cpus.to_string()),
+        ),
+        ("mem", array.resources.memory.map(kibibytes)),
+        ("time", array.resources.time.map(limit)),
+    ];
+    for (name, value) in options {
+        words.extend(value.map(|value| format!("--{name}={value}")));
+    }
+    words.extend(settings.options.iter().cloned());
+    words.push(array.script.display().to_string());
+    words
+}
+
+/// Returns bytes in KiB, as Slurm counts them, rounded up.
+fn kibibytes(bytes: u64) -> String {
+    format!("{}K", bytes.div_ceil(1024))
+}
+
+/// Returns a time limit as `minutes:seconds`. Slurm rounds it up to minutes.
+fn limit(time: Duration) -> String {
+    let seconds = time.as_secs().max(1);
+    format!("{}:{:02}", seconds / 60, seconds % 60)
+}
+
+/// Reads a line of `squeue`; `None` for jobs that are no array's.
+fn queued(line: &str) -> Option<((String, u64), JobState)> {
+    let mut columns = line.trim().split('|');
+    let (array, index) = (columns.next()?, columns.next()?);
+    let (state, reason, node) = (columns.next()?, columns.next()?, columns.next()?);
+    let state = of_words(state, reason, node);
+    Some(((array.to_owned(), index.parse().ok()?), state))
+}
+
+/// Reads a line of `sacct`.
+fn accounted(line: &str) -> Option<((String, u64), JobState)> {
+    let mut columns = line.trim().split('|');
+    let (job, state, node) = (columns.next()?, columns.next()?, columns.next()?);
+    let (array, index) = job.split_once('_')?;
+    // `CANCELLED by 1000`
+    let state = state.split_whitespace().next()?;
+    let state = of_words(state, "", node);
+    Some(((array.to_owned(), index.parse().ok()?), state))
+}
+
+/// Returns the state by Slurm's word for it (squeue(1), JOB STATE CODES).
+fn of_words(state: &str, reason: &str, node: &str) -> JobState {
+    let end = match state {
+        "PENDING" | "REQUEUED" | "REQUEUE_FED" | "REQUEUE_HOLD" | "SPECIAL_EXIT"
+        | "RESV_DEL_HOLD" | "CONFIGURING" | "POWER_UP_NODE" => {
+            return JobState::Queued(reason.to_owned());
+        }
+        "RUNNING" | "COMPLETING" | "SUSPENDED" | "STOPPED" | "STAGE_OUT" | "SIGNALING"
+        | "RESIZING" => {
+            return JobState::Running(node.to_owned());
+        }
+        "COMPLETED" => JobEnd::Done,
+        "TIMEOUT" | "DEADLINE" => JobEnd::TimedOut,
+        "OUT_OF_MEMORY" => JobEnd::OutOfMemory,
+        "NODE_FAIL" | "BOOT_FAIL" => JobEnd::NodeFailed,
+        "CANCELLED" | "REVOKED" => JobEnd::Cancelled,
+        "PREEMPTED" => JobEnd::Preempted,
+        // `FAILED`, and words of later versions.
+        _ => match reason {
+            "TimeLimit" => JobEnd::TimedOut,
+            "OutOfMemory" => JobEnd::OutOfMemory,
+            "NodeDown" | "SystemFailure" => JobEnd::NodeFailed,
+            _ => JobEnd::Failed,
+        },
+    };
+    JobState::Ended(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use milepost_core::model::executor::Resources;
+
+    #[test]
+    fn reads_the_columns_of_squeue_and_sacct() {
+        let job = |index| ("17".to_owned(), index);
+        let running = JobState::Running("n2".to_owned());
+        assert_eq!(queued("17|3|RUNNING|None|n2\n"), Some((job(3), running)));
+        let waits = JobState::Queued("JobArrayTaskLimit".to_owned());
+        let line = "17|4|PENDING|JobArrayTaskLimit|";
+        assert_eq!(queued(line), Some((job(4), waits)));
+        assert_eq!(queued("18|N/A|RUNNING|None|n1"), None);
+        assert_eq!(queued("garbage"), None);
+        for (line, end) in [
+            ("17|0|COMPLETED|None|n1", JobEnd::Done),
+            ("17|0|FAILED|NonZeroExitCode|n1", JobEnd::Failed),
+            ("17|0|TIMEOUT|TimeLimit|n1", JobEnd::TimedOut),
+            ("17|0|FAILED|OutOfMemory|n1", JobEnd::OutOfMemory),
+            ("17|0|OUT_OF_MEMORY|OutOfMemory|n1", JobEnd::OutOfMemory),
+            ("17|0|NODE_FAIL|NodeDown|n1", JobEnd::NodeFailed),
+            ("17|0|CANCELLED|None|", JobEnd::Cancelled),
+            ("17|0|PREEMPTED|None|n1", JobEnd::Preempted),
+            ("17|0|A_NEW_WORD|None|n1", JobEnd::Failed),
+        ] {
+            assert_eq!(queued(line), Some((job(0), JobState::Ended(end))), "{line}");
+        }
+        let cancelled = JobState::Ended(JobEnd::Cancelled);
+        let line = "17_5|CANCELLED by 1000|n1";
+        assert_eq!(accounted(line), Some((job(5), cancelled)));
+        assert_eq!(accounted("17_5.batch|COMPLETED|n1"), None);
+    }
+
+    #[test]
+    fn the_daemon_says_why_it_ended_a_job() {
+        let of = |lines: &[&str]| {
+            let lines: Vec<String> = lines.iter().map(|&line| line.to_owned()).collect();
+            ended_by(&lines)
+        };
+        let limit = "slurmstepd-n1: error: *** JOB 3 ON n1 CANCELLED AT 2026-11-25T10:29:35 DUE TO TIME LIMIT ***";
+        assert_eq!(of(&["made w1", limit]), Some(JobEnd::TimedOut));
+        let memory = "slurmstepd: error: Exceeded job memory limit";
+        let cancelled = "slurmstepd: error: *** JOB 3 ON n1 CANCELLED AT 2026-11-25T10:29:35 ***";
+        assert_eq!(of(&[memory, cancelled]), Some(JobEnd::OutOfMemory));
+        let oom = "slurmstepd: error: Detected 1 oom_kill event in StepId=3.batch.";
+        assert_eq!(of(&[oom]), Some(JobEnd::OutOfMemory));
+        assert_eq!(of(&[cancelled, "no memory limit here"]), None);
+    }
+
+    #[test]
+    fn a_submission_names_only_what_is_declared() {
+        let array = JobArray {
+            name: "milepost-A".to_owned(),
+            script: "/w/job.sh".into(),
+            output: "/w/output".into(),
+            jobs: 3,
+            at_once: 2,
+            resources: Resources::default(),
+        };
+        let settings = JobSettings::default();
+        let expected = "sbatch --parsable --requeue --ntasks=1 --job-name=milepost-A --array=0-2%2 \
+                        --output=/w/output/%a.txt --open-mode=append /w/job.sh";
+        assert_eq!(submission(&settings, &array).join(" "), expected);
+        let settings = JobSettings {
+            partition: Some("main".to_owned()),
+            account: Some("lab".to_owned()),
+            options: vec!["--qos=low".to_owned()],
+            ..JobSettings::default()
+        };
+        let array = JobArray {
+            resources: Resources {
+                cpus: Some(2),
+                memory: Some(1_000_000),
+                time: Some(Duration::from_secs(90)),
+                retry: None,
+            },
+            ..array
+        };
+        let words = submission(&settings, &array).join(" ");
+        let expected = "--partition=main --account=lab --cpus-per-task=2 --mem=977K --time=1:30 --qos=low /w/job.sh";
+        assert!(words.ends_with(expected), "{words}");
+    }
+}

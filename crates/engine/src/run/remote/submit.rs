@@ -1,0 +1,166 @@
+//! Submits waiting batches as an array of jobs.
+
+use crate::run::batch::workers::Message;
+use crate::run::error::RunError;
+use crate::run::remote::arrays::OpenArray;
+use crate::run::remote::attach::{RemoteError, job_name};
+use crate::run::remote::driver::Driver;
+use crate::run::remote::handover::{HandedBatch, SubmissionRecord, to_json};
+use crate::run::remote::pack::{PackedArray, pack};
+use crate::run::remote::{JobArray, Remote};
+use milepost_core::base::path::Root;
+use milepost_store::store::id::new_id;
+use milepost_store::store::jobs::Submission;
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// How often an array is submitted until the scheduler takes it.
+const TRIES: u32 = 4;
+
+impl Driver<'_> {
+    /// Submits batches that wait, as far as there is room for their jobs.
+    ///
+    /// # Errors
+    /// When the disk fails, or the scheduler refuses the jobs.
+    pub(crate) fn submit(&mut self) -> Result<(), RemoteError> {
+        let settings = self.remote.settings;
+        while !self.waiting.is_empty() && !self.stage_ctx.stop.stopping() {
+            let jobs = self.arrays.iter().flat_map(|array| &array.jobs);
+            let open = jobs.filter(|job| !job.is_over).count() as u64;
+            let room = settings.max_array_size.saturating_sub(open);
+            // Many small arrays cost the scheduler more than few large ones.
+            if room == 0 || open > 0 && room < settings.max_array_size / 2 {
+                return Ok(());
+            }
+            let packed = pack(
+                self.waiting.make_contiguous(),
+                settings.batches_per_job,
+                room,
+            );
+            let chosen: HashSet<usize> = packed.jobs.iter().flatten().copied().collect();
+            self.waiting.retain(|batch| !chosen.contains(&batch.index));
+            let at_once = self.remote.at_once.saturating_sub(open).max(1);
+            let array = self.submit_array(packed, at_once)?;
+            self.arrays.push(array);
+        }
+        Ok(())
+    }
+
+    fn submit_array(
+        &mut self,
+        packed: PackedArray,
+        at_once: u64,
+    ) -> Result<OpenArray, RemoteError> {
+        let ctx = &self.stage_ctx.ctx;
+        let name = new_id(ctx.clock.now())?;
+        let submission = Submission::new(ctx.disk, ctx.layout, &name);
+        submission.create()?;
+        for (number, batches) in packed.jobs.iter().enumerate() {
+            let handed = batches.iter().map(|&index| {
+                let found = &self.survey.batches[index];
+                HandedBatch::new(found, (self.order.previous)(&found.batch.key))
+            });
+            let handed: Vec<HandedBatch> = handed.collect();
+            submission.write(&["tasks", &format!("{number}.json")], &to_json(&handed)?)?;
+        }
+        let project = ctx.files.folder(Root::Project).display().to_string();
+        let workspace = ctx.layout.root().display().to_string();
+        let script = script(self.remote, &submission, &project, &workspace);
+        submission.write(&["job.sh"], script.as_bytes())?;
+        let record = SubmissionRecord::new(
+            self.stage_ctx,
+            self.remote.name,
+            &self.survey.shared_id,
+            (
+                packed.jobs.len() as u64,
+                packed.failures,
+                self.remote.settings.visible,
+            ),
+        );
+        submission.write(&["job.json"], &to_json(&record)?)?;
+        let needs = self.needs();
+        let needs = needs.after(packed.failures.memory, packed.failures.time);
+        let array = JobArray {
+            name: job_name(&submission),
+            script: submission.at(&["job.sh"]),
+            output: submission.at(&["output"]),
+            jobs: packed.jobs.len() as u64,
+            at_once,
+            resources: needs.clone(),
+        };
+        let id = match self.submitted(&array) {
+            Ok(id) => id,
+            Err(error) => {
+                submission.remove()?;
+                return Err(error);
+            }
+        };
+        submission.write(&["id"], id.as_bytes())?;
+        let batches = packed.jobs.iter().map(|job| job.len() as u64).sum();
+        let message = Message::Submitted {
+            executor: self.remote.name,
+            id: id.clone(),
+            jobs: array.jobs,
+            batches,
+        };
+        let _ = self.sender.send(message);
+        Ok(OpenArray::new(submission, record, id, needs, packed.jobs))
+    }
+
+    /// Asks the scheduler, and asks again while it does not answer.
+    fn submitted(&self, array: &JobArray) -> Result<String, RemoteError> {
+        let mut tried = 0;
+        loop {
+            let error = match self.remote.executor.submit(array) {
+                Ok(id) => return Ok(id),
+                Err(error) => error,
+            };
+            // It may have taken the array, and not said so in time.
+            if let Ok(Some(id)) = self.remote.executor.find(&array.name) {
+                return Ok(id);
+            }
+            tried += 1;
+            if tried == TRIES || self.stage_ctx.stop.stopping() {
+                return Err(error.into());
+            }
+            self.stage_ctx.stop.wait(Duration::from_secs(1 << tried));
+        }
+    }
+}
+
+/// Returns the script of all jobs of a submission.
+fn script(remote: &Remote<'_>, submission: &Submission, project: &str, workspace: &str) -> String {
+    let setup: String = remote
+        .settings
+        .setup
+        .iter()
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let exit = quoted(&submission.at(&["output"]).display().to_string());
+    let words = [remote.program.as_str(), "job-worker", project, workspace];
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    let (words, name, index) = (words.join(" "), submission.name(), remote.index);
+    format!(
+        "#!/bin/bash\n\
+         unset MILEPOST_ATTEMPT\n\
+         job=\"${{{index}:?the scheduler sets no {index}}}\"\n\
+         set -e\n\
+         {setup}\
+         set +e\n\
+         {words} {name} \"$job\"\n\
+         code=$?\n\
+         echo \"$code\" >{exit}/\"$job\".exit\n\
+         exit \"$code\"\n"
+    )
+}
+
+/// Returns a text as one word of the shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+impl From<RemoteError> for RunError {
+    fn from(error: RemoteError) -> Self {
+        Self::World(error.to_string())
+    }
+}

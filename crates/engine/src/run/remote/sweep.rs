@@ -1,0 +1,45 @@
+//! Removes submissions that no later run needs: of stages that are finished or no longer declared.
+
+use crate::run::context::Context;
+use crate::run::error::RunError;
+use crate::run::remote::CancelledJobs;
+use crate::run::remote::handover::SubmissionRecord;
+use crate::run::remote::schedulers::Scheduler;
+use crate::run::report::StageReport;
+use milepost_store::store::jobs::Submission;
+
+/// Cancels the jobs of submissions that no later run needs, and removes their folders; then the folder of all, if it is empty.
+///
+/// # Errors
+/// When the disk fails.
+pub(crate) fn sweep(ctx: &Context<'_>, reports: &[StageReport]) -> Result<(), RunError> {
+    let all = Submission::all(ctx.disk, ctx.layout);
+    let all =
+        all.map_err(|error| RunError::World(format!("cannot read .milepost/jobs: {error}")))?;
+    let mut are_left = false;
+    for submission in all {
+        let record = SubmissionRecord::read(&submission)?;
+        let is_needed = record.as_ref().is_some_and(|record| {
+            let report = reports.iter().find(|report| report.stage == record.stage);
+            let is_declared = ctx.pipeline.stage(&record.stage).is_some();
+            is_declared && report.is_none_or(|report| report.left > 0)
+        });
+        if is_needed {
+            are_left = true;
+            continue;
+        }
+        let scheduler = record.and_then(|record| Scheduler::new(ctx, record.executor));
+        let id = submission.read(&["id"]).ok().flatten();
+        if let (Some(scheduler), Some(id)) = (scheduler, id) {
+            let id = String::from_utf8_lossy(&id);
+            // Its jobs end in any case once their folder is gone.
+            let _ = scheduler.executor().cancel(id.trim(), CancelledJobs::All);
+        }
+        submission.remove()?;
+    }
+    let folder = ctx.layout.jobs();
+    if !are_left && folder.exists() {
+        ctx.disk.remove_dir_all(&folder)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,314 @@
+//! The node's side: one process of a job, which runs batches in folders of its own and logs the record of each.
+
+use crate::run::batch::attempt;
+use crate::run::batch::live::WaitingOutput;
+use crate::run::batch::stage_context::{StageContext, stale};
+use crate::run::context::Context;
+use crate::run::error::RunError;
+use crate::run::remote::handover::{HandedBatch, SubmissionRecord};
+use crate::run::remote::worker_log::{BatchResult, WorkerEvent};
+use crate::steps::agent::StageAgents;
+use crate::steps::batch_context::{AttemptLimits, AttemptObserver, StepEvent};
+use crate::steps::calls::Calls;
+use crate::steps::command::{StartedProcess, StopSignal};
+use milepost_agents::http::SharedHttp;
+use milepost_core::base::path::RelPath;
+use milepost_core::model::call::{Heard, Sent};
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::stage::Stage;
+use milepost_core::plan::options::Timing;
+use milepost_core::plan::{facts, scan::BatchScan};
+use milepost_store::check::schemas::Schemas;
+use milepost_store::store::clock::Stopwatch;
+use milepost_store::store::id::random_bytes;
+use milepost_store::store::jobs::{ProcessLog, Submission, flush};
+use milepost_store::store::lock::Holder;
+use milepost_store::store::scratch::{Scratch, ScratchPool};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// How often an input that is not visible yet is looked for.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What a process of a job needs besides the context of a run.
+pub(crate) struct JobContext<'a> {
+    pub(crate) ctx: Context<'a>,
+    pub(crate) submission: &'a Submission,
+    pub(crate) record: &'a SubmissionRecord,
+    /// The index of the job.
+    pub(crate) job: u64,
+    pub(crate) http: &'a SharedHttp,
+    pub(crate) calls: &'a dyn Calls,
+    pub(crate) timing: Timing,
+    pub(crate) stop: &'a dyn StopSignal,
+    pub(crate) wished: Arc<AtomicBool>,
+}
+
+/// Runs the batches of a job.
+///
+/// # Errors
+/// When the job cannot begin: another version, other declarations, no batches; or when its log cannot be written.
+pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
+    let (ctx, record) = (job_ctx.ctx, job_ctx.record);
+    let stage = checked_stage(&ctx, record)?;
+    let submission = job_ctx.submission;
+    let job = job_ctx.job;
+    let batches = HandedBatch::read(submission, job)?;
+    let batches = batches.ok_or_else(|| {
+        RunError::World(format!(
+            "there is no job {job} in {}: its run has ended",
+            submission.at(&[]).display()
+        ))
+    })?;
+    let finished = finished_elsewhere(submission, job)?;
+    // Several nodes of a test cluster have one host.
+    let named = ctx.own_environment.get("SLURMD_NODENAME").cloned();
+    let node = named.unwrap_or_else(|| Holder::this("", ctx.clock.now(), "").host);
+    let bytes: [u8; 4] = random_bytes().map_err(|error| RunError::World(error.to_string()))?;
+    let random = u32::from_le_bytes(bytes);
+    let name = format!("{job}.{}-{random:08x}", RelPath::of_parts([node.as_str()]));
+    let mut log = submission.log(&name);
+    note(
+        &mut log,
+        &WorkerEvent::Started {
+            node,
+            at: ctx.clock.now(),
+        },
+    )?;
+    let schemas = Schemas::default();
+    let agents = StageAgents::default();
+    let timing = job_ctx.timing;
+    let token = format!("job {}", submission.name());
+    let stage_ctx = StageContext {
+        ctx,
+        stage,
+        shared: &record.shared,
+        schemas: &schemas,
+        agents: &agents,
+        calls: job_ctx.calls,
+        fresh: false,
+        http: job_ctx.http,
+        environment: ctx.environment,
+        stop: job_ctx.stop,
+        wished: Arc::clone(&job_ctx.wished),
+        limits: AttemptLimits {
+            grace: timing.grace,
+            backoff: timing.backoff,
+            log_cap: 1 << 20,
+            poll: timing.poll,
+            stable: timing.stable,
+            pace: ctx.pace,
+        },
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
+        begun: Stopwatch::start(),
+        time: None,
+        run_id: &record.run,
+        token: &token,
+        this_run: [record.run.clone()],
+        spares: ScratchPool::default(),
+        live: false,
+        waiting_output: WaitingOutput::default(),
+        lacks: None,
+    };
+    for (number, batch) in batches.iter().enumerate() {
+        let is_stopped = || submission.at(&["stop"]).exists() || job_ctx.stop.stopping();
+        if finished.contains(&batch.key) {
+            continue;
+        }
+        if is_stopped() {
+            break;
+        }
+        let begun = WorkerEvent::Begun {
+            batch: batch.key.clone(),
+        };
+        note(&mut log, &begun)?;
+        // A number that no other attempt has names the log of its programs.
+        let serial = u64::from(random) << 20 | number as u64 + 1;
+        let folder = submission.inside(&["work", &name, &number.to_string()]);
+        let result = run(&stage_ctx, batch, serial, folder, record)?;
+        if matches!(&result.result, Err(outcome) if outcome.kind == OutcomeKind::Cancelled) {
+            break;
+        }
+        note(&mut log, &WorkerEvent::Done(Box::new(result)))?;
+    }
+    note(&mut log, &WorkerEvent::Ended)
+}
+
+/// Returns the stage, if this process reads the declarations as the runner did.
+fn checked_stage<'a>(ctx: &Context<'a>, record: &SubmissionRecord) -> Result<&'a Stage, RunError> {
+    let (here, there) = (&ctx.settings.version, &record.version);
+    if here != there {
+        return Err(RunError::World(format!(
+            "this node has milepost {here}, and the run has {there}: install the same version, or name it by `program` under [executor.{}]",
+            record.executor
+        )));
+    }
+    let differs = |what: &str| {
+        RunError::World(format!(
+            "{what} on this node from what the run submitted: run again after the last change of a declaration, and check that declared environment variables are the same here"
+        ))
+    };
+    let stage = ctx.pipeline.stage(&record.stage);
+    let stage = stage.ok_or_else(|| differs("the declarations differ"))?;
+    let mut shared = facts::shared(stage, ctx.pipeline, ctx.settings);
+    shared.hide_keys(&|text| matches!(ctx.redactor.text(text), Cow::Owned(_)));
+    if shared.id() != record.shared {
+        return Err(differs("the declarations or the environment differ"));
+    }
+    Ok(stage)
+}
+
+/// Returns the batches of which an earlier process of the job left a record.
+fn finished_elsewhere(submission: &Submission, job: u64) -> Result<BTreeSet<String>, RunError> {
+    let unreadable = |error: std::io::Error| RunError::World(error.to_string());
+    let mut finished = BTreeSet::new();
+    for process in submission.processes().map_err(unreadable)? {
+        if process.split('.').next() != Some(&job.to_string()) {
+            continue;
+        }
+        let (lines, _) = submission.lines(&process, 0).map_err(unreadable)?;
+        for line in lines {
+            if let Ok(WorkerEvent::Done(result)) = serde_json::from_str(&line) {
+                finished.insert(result.batch);
+            }
+        }
+    }
+    Ok(finished)
+}
+
+/// Runs a batch in its folder, and flushes what it made.
+fn run(
+    stage_ctx: &StageContext<'_>,
+    batch: &HandedBatch,
+    serial: u64,
+    folder: RelPath,
+    record: &SubmissionRecord,
+) -> Result<BatchResult, RunError> {
+    let ctx = &stage_ctx.ctx;
+    let found = batch
+        .scan()
+        .map_err(|error| RunError::World(error.to_string()))?;
+    let begun = Stopwatch::start();
+    let kills = memory_kills();
+    let visible = Duration::from_millis(record.visible_ms);
+    let scratch = Scratch::create_in_job(ctx.disk, ctx.files, ctx.layout, &folder)?;
+    let mut result = match await_inputs(stage_ctx, &found, visible) {
+        Ok(()) => attempt::run_in(
+            stage_ctx,
+            &found,
+            serial,
+            &Unobserved,
+            &batch.previous,
+            scratch,
+        ),
+        Err(outcome) => attempt::fail_in(stage_ctx, &found, scratch, outcome),
+    };
+    let mut lacked_memory = false;
+    if let Err(outcome) = &mut result.result
+        && memory_kills() > kills
+    {
+        lacked_memory = true;
+        outcome.kind = OutcomeKind::Memory;
+        outcome.code = stage_ctx
+            .stage
+            .named(Outcome::new(OutcomeKind::Memory, ""))
+            .code;
+        let before = std::mem::take(&mut outcome.message);
+        outcome.message = format!(
+            "the memory of the job did not suffice ({before}): raise `memory` under [resources], or let it grow by `retry`"
+        );
+    }
+    if let Ok(made) = &result.result {
+        let files: Vec<RelPath> = made.files.iter().map(|(_, at)| at.clone()).collect();
+        flush(ctx.disk, ctx.layout, &files)?;
+    }
+    Ok(BatchResult {
+        batch: batch.key.clone(),
+        took_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        folder,
+        log: result.log,
+        lacked_memory,
+        result: result.result.map(Into::into),
+    })
+}
+
+/// Waits until all inputs have the content that the runner saw.
+fn await_inputs(
+    stage_ctx: &StageContext<'_>,
+    found: &BatchScan,
+    visible: Duration,
+) -> Result<(), Outcome> {
+    let since = Stopwatch::start();
+    loop {
+        let differing = match stale(stage_ctx, found) {
+            Ok(None) => return Ok(()),
+            Ok(Some(file)) => Outcome::new(
+                OutcomeKind::Input,
+                format!("`{file}` differs on this node from what the run saw"),
+            ),
+            Err(outcome) => outcome,
+        };
+        if since.elapsed() >= visible || stage_ctx.stop.stopping() {
+            return Err(differing);
+        }
+        stage_ctx.stop.wait(LOOK.min(visible));
+    }
+}
+
+fn note(log: &mut ProcessLog, event: &WorkerEvent) -> Result<(), RunError> {
+    let line = serde_json::to_string(event).map_err(|error| RunError::World(error.to_string()))?;
+    Ok(log.append(&line)?)
+}
+
+/// Returns how many processes of this job the kernel ended for lack of memory; 0 where it does not say.
+fn memory_kills() -> u64 {
+    let read = |path: &str| milepost_store::store::read::text(path).unwrap_or_default();
+    let groups = read("/proc/self/cgroup");
+    let mut lines = groups.lines();
+    let Some(group) = lines.find_map(|line| line.strip_prefix("0::")) else {
+        return 0;
+    };
+    let events = read(&format!("/sys/fs/cgroup{group}/memory.events"));
+    kills_in(&events)
+}
+
+/// Returns the number of kills in a file `memory.events` (Linux, cgroup-v2).
+fn kills_in(events: &str) -> u64 {
+    let mut lines = events.lines();
+    let number = lines.find_map(|line| line.strip_prefix("oom_kill "));
+    number
+        .and_then(|number| number.trim().parse().ok())
+        .unwrap_or(0)
+}
+
+/// The journal has the events of the runner only.
+struct Unobserved;
+
+impl AttemptObserver for Unobserved {
+    fn event(&self, _: StepEvent<'_>) {}
+
+    fn started(&self, _: &StartedProcess, _: &[String]) {}
+
+    fn called(&self, _: u64, _: &Sent, _: &Heard) {}
+
+    fn trying_again(&self, _: u32, _: &Outcome, _: Duration) {}
+
+    fn running(&self) -> usize {
+        1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kills_are_counted_by_the_kernel() {
+        let events = "low 0\nhigh 0\nmax 12\noom 1\noom_kill 3\noom_group_kill 0\n";
+        assert_eq!(kills_in(events), 3);
+        assert_eq!(kills_in(""), 0);
+    }
+}

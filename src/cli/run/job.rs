@@ -1,0 +1,42 @@
+//! One job of a scheduler, as a submission starts it: `milepost job-worker PROJECT WORKSPACE SUBMISSION JOB`.
+
+use crate::cli::env::Environment;
+use crate::cli::signals;
+use milepost_engine::ops::exit_code::FAILED;
+use milepost_engine::ops::project::{OpsError, Request};
+use milepost_engine::ops::run::{StopFlag, adopt_orphans, run_job};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Runs the batches of the job, and returns the exit code.
+pub(crate) fn run(environment: &Environment) -> u8 {
+    match job(environment) {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("error: {error}");
+            FAILED
+        }
+    }
+}
+
+fn job(environment: &Environment) -> Result<(), OpsError> {
+    let words: Vec<&str> = environment.arguments[2..]
+        .iter()
+        .filter_map(|word| word.to_str())
+        .collect();
+    let [project, workspace, submission, job] = words.as_slice() else {
+        return Err(OpsError::Usage(
+            "`job-worker` is for the jobs that `milepost run` submits".to_owned(),
+        ));
+    };
+    let job = job
+        .parse()
+        .map_err(|_| OpsError::Usage(format!("`{job}` is no index of a job")))?;
+    let mut request = Request::new(PathBuf::from(project), environment.variables.clone());
+    request.workspace = Some(PathBuf::from(workspace));
+    let stop = Arc::new(StopFlag::new());
+    adopt_orphans();
+    // Without signals the scheduler kills the job, and its batch runs again.
+    let _ = signals::listen(Arc::clone(&stop), || ());
+    run_job(&request, submission, job, &stop)
+}

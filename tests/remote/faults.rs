@@ -1,0 +1,287 @@
+//! What goes wrong on a cluster: limits, lost nodes, jobs that run twice, a runner that is killed or stopped.
+
+use super::pbs::Pbs;
+use super::{check_outputs, project, runs};
+use crate::support::Project;
+use std::time::Duration;
+
+const STAGE: &str = "executor = \"command\"";
+
+/// Waits until a file of the project exists.
+fn wait_for(project: &Project, path: &str) {
+    let end = std::time::Instant::now() + Duration::from_secs(30);
+    while !project.exists(path) {
+        assert!(std::time::Instant::now() < end, "{path} never came");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Runs six batches, of which w2 meets a fault, and returns the exit code, the output, how often w2 ran, and the submissions.
+#[track_caller]
+fn with_fault(name: &str, resources: &str) -> Option<(i32, String, usize, Vec<String>)> {
+    let pbs = Pbs::start(2)?;
+    let executor = pbs.executor("batches_per_job = 3\nmemory = \"100 MB\"\n");
+    let stage = format!("{STAGE}\n[resources]\n{resources}");
+    let project = project(6, &executor, &stage, &pbs.fault("w2", name));
+    let ran = project.run_unplanned(&["-k"]);
+    let runs = runs(&project);
+    if ran.code == 0 {
+        check_outputs(&project, 6);
+    }
+    let others = runs.iter().filter(|(key, _)| *key != "w2");
+    for (key, times) in others {
+        assert_eq!(*times, 1, "{key} ran once: {}", ran.output);
+    }
+    assert!(!project.exists("workspace/.milepost/jobs"));
+    Some((ran.code, ran.output, runs["w2"], pbs.submissions()))
+}
+
+#[test]
+fn a_batch_that_lacks_memory_gets_more_if_declared() {
+    let Some((code, output, times, submissions)) =
+        with_fault("memory", "retry = { memory = \"x2\" }")
+    else {
+        return;
+    };
+    assert_eq!((code, times), (0, 2), "{output}");
+    assert!(
+        output.contains("MEMORY: job 0.pbs[0] took more than its 100 MB of memory"),
+        "{output}"
+    );
+    // The batches behind it in its job come again too, with the old limit.
+    assert!(
+        submissions.contains(&"1 99 200".to_owned())
+            || submissions.contains(&"1 100 200".to_owned()),
+        "{submissions:?}"
+    );
+}
+
+#[test]
+fn a_limit_is_an_outcome_of_the_batch_that_ran_into_it() {
+    let Some((exit, output, times, _)) = with_fault("memory", "") else {
+        return;
+    };
+    assert_eq!((exit, times), (1, 1), "{output}");
+    assert!(
+        output.contains("up/w2 failed: MEMORY: job 0.pbs[0] took more than its 100 MB of memory")
+            && output.contains("    on node "),
+        "{output}"
+    );
+}
+
+#[test]
+fn a_batch_that_shared_the_time_of_its_job_gets_a_job_of_its_own() {
+    let Some((exit, output, times, submissions)) = with_fault("timeout", "") else {
+        return;
+    };
+    assert_eq!((exit, times), (0, 2), "{output}");
+    assert!(!output.contains("TIMEOUT"), "{output}");
+    // One for w3, which waited behind it, and one for w2 alone.
+    assert_eq!(submissions.len(), 3);
+}
+
+#[test]
+fn a_batch_whose_node_is_lost_runs_again() {
+    for (name, code) in [
+        ("node", "NODE"),
+        ("preempted", "PREEMPTED"),
+        ("lost", "JOB"),
+    ] {
+        let Some((exit, output, times, _)) = with_fault(name, "") else {
+            return;
+        };
+        assert_eq!((exit, times), (0, 2), "{output}");
+        assert!(output.contains(&format!(": {code}: ")), "{output}");
+    }
+}
+
+#[test]
+fn a_batch_that_two_processes_run_is_published_once() {
+    let Some((exit, output, times, _)) = with_fault("twice", "") else {
+        return;
+    };
+    assert_eq!((exit, times), (0, 2), "{output}");
+}
+
+#[test]
+fn a_job_that_cannot_begin_says_why() {
+    let Some(pbs) = Pbs::start(2) else { return };
+    let executor = pbs.executor("setup = [\"echo no module here\", \"false\"]\n");
+    let project = project(2, &executor, STAGE, "");
+    let ran = project.run_unplanned(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
+    assert!(
+        ran.output
+            .contains("failed: JOB: job 0.pbs[0] ended without a record of the batch")
+            && ran.output.contains("no module here"),
+        "{}",
+        ran.output
+    );
+    assert!(runs(&project).is_empty());
+}
+
+#[test]
+fn a_stage_that_stops_at_a_failure_starts_no_further_batch() {
+    let Some(pbs) = Pbs::start(1) else { return };
+    let executor = pbs.executor("batches_per_job = 2\n");
+    let project = project(8, &executor, STAGE, "[ $key = w2 ] && exit 3;");
+    let ran = project.run_unplanned(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
+    assert!(ran.output.contains("up/w2 failed: EXIT"), "{}", ran.output);
+    let tried = runs(&project);
+    assert!(tried.len() < 8, "{tried:?}");
+    assert!(!project.exists("up/w2.txt"));
+    // The others continue, if the run says so.
+    let ran = project.run_unplanned(&["-k"]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
+    let made: Vec<String> = project.list("up");
+    assert_eq!(made.len(), 7, "{made:?}");
+    let again = runs(&project);
+    assert!(again.iter().all(|(key, times)| key == "w2" || *times == 1));
+}
+
+#[test]
+fn a_placeholder_replaces_a_batch_whose_job_was_lost() {
+    let Some(pbs) = Pbs::start(2) else { return };
+    let executor = pbs.executor("batches_per_job = 3\n");
+    let stage = format!("{STAGE}\n[policy]\nplaceholder = '{{error: .error_code}}'\n");
+    let project = project(3, &executor, &stage, &pbs.fault("w2", "memory"));
+    let ran = project.run_unplanned(&["-k"]);
+    assert!(
+        ran.output.contains("up/w2 failed: MEMORY"),
+        "{}",
+        ran.output
+    );
+    assert_eq!(project.json("workspace/up/w2.txt")["error"], "MEMORY");
+    assert_eq!(project.list("up").len(), 3);
+}
+
+#[test]
+fn a_scheduler_that_refuses_is_quoted() {
+    let executor = "[executor.command]\nsubmit = \"echo invalid partition; exit 3\"\npoll = \"true\"\n\
+                    cancel = \"true\"\nindex = \"I\"\npoll_interval = \"100ms\"\n";
+    let project = project(2, executor, STAGE, "");
+    let ran = project.run_unplanned(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
+    assert!(
+        ran.output.contains("`submit` failed: invalid partition"),
+        "{}",
+        ran.output
+    );
+    assert!(!project.exists("workspace/.milepost/jobs"));
+}
+
+#[test]
+fn a_stopped_run_leaves_its_jobs_and_the_next_takes_them_over() {
+    let Some(pbs) = Pbs::start(2) else { return };
+    let executor = pbs.executor("batches_per_job = 2\n");
+    let project = project(4, &executor, STAGE, "sleep 1;");
+    let mut first = project.spawn(&["run"]);
+    wait_for(&project, "runs");
+    let pid = rustix::process::Pid::from_child(&first);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(first.wait().unwrap().code(), Some(130));
+    assert!(project.exists("workspace/.milepost/jobs"));
+    let (_, status) = project.milepost(&["status"]);
+    assert!(status.contains("command 0.pbs for up: "), "{status}");
+    let (_, log) = project.milepost(&["log"]);
+    assert!(log.contains("is left to its job"), "{log}");
+    let ran = project.run_unplanned(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    check_outputs(&project, 4);
+    assert!(runs(&project).values().all(|&times| times == 1));
+    assert_eq!(pbs.submissions().len(), 1);
+    assert!(!project.exists("workspace/.milepost/jobs"));
+}
+
+#[test]
+fn a_runner_that_is_killed_finds_its_jobs_again() {
+    let Some(pbs) = Pbs::start(4) else { return };
+    let executor = pbs.executor("batches_per_job = 3\n");
+    let kills: u64 = std::env::var("MILEPOST_TEST_KILLS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(8);
+    for kill in 0..kills {
+        let project = project(12, &executor, STAGE, "sleep 0.1;");
+        let before = pbs.submissions().len();
+        let mut runner = project.spawn(&["run"]);
+        std::thread::sleep(Duration::from_millis(40 + kill * 2000 / kills));
+        runner.kill().unwrap();
+        runner.wait().unwrap();
+        let ran = project.run_unplanned(&[]);
+        assert_eq!(ran.code, 0, "kill {kill}: {}", ran.output);
+        check_outputs(&project, 12);
+        let runs = runs(&project);
+        // A kill between the submission and its record costs the scheduler's work: this one cannot find jobs by their name.
+        if pbs.submissions().len() == before + 1 {
+            assert!(
+                runs.values().all(|&times| times == 1),
+                "kill {kill}: {runs:?}"
+            );
+        }
+        assert!(!project.exists("workspace/.milepost/jobs"));
+    }
+}
+
+#[test]
+fn a_runner_that_stops_at_any_change_of_the_disk_loses_nothing() {
+    let Some(pbs) = Pbs::start(4) else { return };
+    let executor = pbs.executor("batches_per_job = 2\n");
+    let every = match std::env::var("MILEPOST_TEST_SWEEP").as_deref() {
+        Ok("full") => 1,
+        _ => 12,
+    };
+    let mut stops = 0;
+    for stop in (1..).step_by(every) {
+        let mut project = project(4, &executor, STAGE, "");
+        let before = pbs.submissions().len();
+        project.env("MILEPOST_STOP_AT", &stop.to_string());
+        let stopped = project.run_unplanned(&[]);
+        project.unset("MILEPOST_STOP_AT");
+        let ran = project.run_unplanned(&[]);
+        assert_eq!(ran.code, 0, "stop {stop}: {}", ran.output);
+        check_outputs(&project, 4);
+        assert!(!project.exists("workspace/.milepost/jobs"), "stop {stop}");
+        // Only a stop between the submission and its record costs a second one.
+        if pbs.submissions().len() == before + 1 {
+            let runs = runs(&project);
+            assert!(
+                runs.values().all(|&times| times == 1),
+                "stop {stop}: {runs:?}"
+            );
+        }
+        if stopped.code == 0 {
+            break;
+        }
+        stops += 1;
+    }
+    assert!(stops >= 5, "{stops}");
+    eprintln!("stopped {stops} times");
+}
+
+#[test]
+fn stages_that_share_something_with_the_runner_stay_here() {
+    let executor = "[executor.slurm]\npartition = \"none\"\n";
+    let project = Project::new(&[
+        ("milepost.toml", &format!("name = \"loop\"\n{executor}")),
+        (
+            "stages/1_loop.toml",
+            "[step]\njq = '1'\n[refine]\nuntil = 'true'\nmax_iterations = 2\n[outputs]\nmade = { path = \"made.json\", schema = false }\n",
+        ),
+    ]);
+    let ran = project.run_unplanned(&["--executor", "slurm"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    project.edit(
+        "stages/1_loop.toml",
+        "[step]",
+        "executor = \"slurm\"\n[step]",
+    );
+    let (code, output) = project.milepost(&["run"]);
+    assert_eq!(code, 4, "{output}");
+    assert!(
+        output.contains("the stage cannot run on `slurm`")
+            && output.contains("it keeps the iterations of `[refine]` in the workspace"),
+        "{output}"
+    );
+}

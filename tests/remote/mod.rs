@@ -1,0 +1,109 @@
+//! Batches as jobs of a scheduler.
+
+mod faults;
+mod pbs;
+mod simulation;
+mod slurm;
+
+pub use slurm::Cluster;
+
+use crate::support::Project;
+use milepost_core::base::digest::Digest;
+use pbs::Pbs;
+use std::collections::BTreeMap;
+
+/// A project with `count` batches. Each runs `extra`, notes in `runs` of the project that it ran, and writes its input in capitals.
+/// `executor` is the table of the scheduler.
+fn project(count: usize, executor: &str, stage: &str, extra: &str) -> Project {
+    let project = Project::new(&[]);
+    let folder = project.path().display().to_string();
+    project.write("milepost.toml", format!("name = \"capitals\"\n{executor}"));
+    let script = format!(
+        "key=$1; echo $key >>{folder}/runs; {extra} tr a-z A-Z <\"$2\" >\"$3\"; echo made $key"
+    );
+    project.write(
+        "stages/1_up.toml",
+        format!(
+            "{stage}\n[each.word]\npath = \"inputs/*.txt\"\n[step]\nattempts = 1\n\
+             command = [\"sh\", \"-c\", '''{script}''', \"up\", \"{{{{ word.stem }}}}\", \"{{{{ word.path }}}}\", \"{{{{ paths.up }}}}\"]\n\
+             [outputs]\nup = {{ path = \"up/{{{{ word.stem }}}}.txt\", schema = false }}\n"
+        ),
+    );
+    for number in 1..=count {
+        project.write(
+            &format!("workspace/inputs/w{number}.txt"),
+            format!("word {number}\n"),
+        );
+    }
+    project
+}
+
+/// Returns how often each batch ran.
+fn runs(project: &Project) -> BTreeMap<String, usize> {
+    let mut runs = BTreeMap::new();
+    if project.exists("runs") {
+        for key in project.read("runs").lines() {
+            *runs.entry(key.to_owned()).or_default() += 1;
+        }
+    }
+    runs
+}
+
+/// Asserts that all outputs are there, and what they are.
+#[track_caller]
+fn check_outputs(project: &Project, count: usize) {
+    let expected: BTreeMap<String, Digest> = (1..=count)
+        .map(|number| {
+            let text = format!("WORD {number}\n");
+            (format!("up/w{number}.txt"), Digest::of(text))
+        })
+        .collect();
+    let mut made = project.digests();
+    made.retain(|path, _| path.starts_with("up/"));
+    assert_eq!(made, expected);
+}
+
+#[test]
+fn batches_run_as_jobs_of_another_scheduler() {
+    let Some(pbs) = Pbs::start(3) else { return };
+    let executor = pbs.executor("batches_per_job = 3\nmemory = \"100 MB\"\n");
+    let project = project(10, &executor, "executor = \"command\"", "");
+    let (_, plan) = project.milepost(&["plan"]);
+    assert!(
+        plan.contains("submits 4 jobs of command, with at most 3 batches each"),
+        "{plan}"
+    );
+    let ran = project.run(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    assert!(
+        ran.output
+            .contains("up submitted 10 batches in 4 jobs of command: 0.pbs"),
+        "{}",
+        ran.output
+    );
+    check_outputs(&project, 10);
+    assert!(runs(&project).values().all(|&times| times == 1));
+    assert_eq!(pbs.submissions(), ["4 100 100"]);
+    assert!(!project.exists("workspace/.milepost/jobs"));
+    // The record, and what people see of it.
+    let record = project.json("workspace/stage_1_complete.json");
+    assert_eq!(record["status"], "complete");
+    let (_, why) = project.milepost(&["why", "up/w4"]);
+    assert!(why.contains("command job 0.pbs[1] on "), "{why}");
+    let (_, log) = project.milepost(&["log", "up/w4"]);
+    assert!(
+        log.contains("command job 0.pbs[1] on ") && log.contains("made w4"),
+        "{log}"
+    );
+    // Nothing is left to do, and a local run of the same project makes the same bytes.
+    let again = project.run(&[]);
+    assert_eq!(again.tried(), Vec::<String>::new());
+    let local = project.without_results();
+    assert_eq!(local.run(&["--executor", "local"]).code, 0);
+    let made = |project: &Project| {
+        let mut files = project.digests();
+        files.retain(|path, _| path.starts_with("up/"));
+        files
+    };
+    assert_eq!(made(&local), made(&project));
+}

@@ -1,0 +1,69 @@
+//! A scheduler of the tests, which plays PBS.
+
+use crate::support::temporary;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+/// A running scheduler. It ends with this.
+pub struct Pbs {
+    spool: tempfile::TempDir,
+    server: Child,
+}
+
+impl Pbs {
+    /// Starts it with so many slots; `None`, with a message, where there is no Python.
+    pub fn start(slots: usize) -> Option<Self> {
+        let spool = temporary();
+        std::fs::write(spool.path().join("pbs.py"), include_str!("pbs.py")).unwrap();
+        let mut server = Command::new("python3");
+        server.arg(spool.path().join("pbs.py")).arg("serve");
+        server.arg(spool.path()).arg(slots.to_string());
+        server.stdin(Stdio::null()).stdout(Stdio::piped());
+        let Ok(mut server) = server.spawn() else {
+            eprintln!("skipped: the scheduler of this test needs python3");
+            return None;
+        };
+        let mut line = String::new();
+        BufReader::new(server.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        Some(Self { spool, server })
+    }
+
+    /// Returns the declaration of an executor that uses it, with more keys.
+    pub fn executor(&self, more: &str) -> String {
+        let spool = self.spool.path().display();
+        let command = format!("python3 {spool}/pbs.py");
+        format!(
+            "[executor.command]\n\
+             submit = \"{command} submit {spool} {{{{ script }}}} {{{{ output }}}} {{{{ jobs }}}} {{{{ at_once }}}} {{{{ memory_mb }}}}\"\n\
+             poll = \"{command} poll {spool} {{{{ ids }}}}\"\n\
+             cancel = \"{command} cancel {spool} {{{{ id }}}}\"\n\
+             index = \"PBS_ARRAY_INDEX\"\npoll_interval = \"100ms\"\nvisible = \"1s\"\n{more}\n"
+        )
+    }
+
+    /// Returns a line of shell by which a batch asks for a fault, once.
+    pub fn fault(&self, key: &str, name: &str) -> String {
+        let spool = self.spool.path().display();
+        format!(
+            "if [ $key = {key} ] && mkdir {spool}/once-{key}-{name} 2>/dev/null; then echo $$ >{spool}/fault/{name}; sleep 60; fi;"
+        )
+    }
+
+    /// Returns the jobs, the most at once and the memory of each submission.
+    pub fn submissions(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.spool.path().join("submissions"));
+        text.unwrap_or_default()
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
+impl Drop for Pbs {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
