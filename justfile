@@ -52,6 +52,11 @@ kill KILLS="1000":
     cargo build --release
     MILEPOST_TEST_BINARY=$PWD/target/release/milepost MILEPOST_TEST_KILLS={{KILLS}} cargo test --test all crash::kill
 
+# Runs the tests with jobs, also those that take minutes: a lost node, a job that runs twice, many kills of the runner. Slurm's tests
+# need root and slurmctld, slurmd, slurm-client and munge, and say so where they are missing.
+cluster KILLS="50":
+    MILEPOST_TEST_KILLS={{KILLS}} MILEPOST_TEST_SWEEP=full cargo test --test all remote -- --include-ignored --nocapture
+
 # Fuzzes a reader: journal, checkpoint, manifest, stage, project, ifc, pdf, ifc_structure or pdf_structure. Needs cargo-fuzz and a nightly compiler.
 fuzz TARGET SECONDS="600":
     cargo build

@@ -55,7 +55,7 @@ impl Cluster {
         let root = tempfile::tempdir().unwrap();
         let mut cluster = Self {
             root,
-            port: 20000 + (std::process::id() % 20000) as u16,
+            port: 20000 + (std::process::id() % 4000) as u16 * 8,
             nodes,
             _alone: alone,
         };
@@ -151,7 +151,7 @@ impl Drop for Cluster {
 }
 
 fn wait_for(what: &str, is_there: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + Duration::from_mins(1);
     while !is_there() {
         assert!(Instant::now() < end, "{what} never came");
         std::thread::sleep(Duration::from_millis(50));

@@ -1,8 +1,8 @@
 //! One job of a scheduler, as a submission starts it: `milepost job-worker PROJECT WORKSPACE SUBMISSION JOB`.
 
+use crate::cli::args::Everywhere;
 use crate::cli::env::Environment;
-use crate::cli::signals;
-use milepost_engine::ops::exit_code::FAILED;
+use crate::cli::{failure, settings, signals};
 use milepost_engine::ops::project::{OpsError, Request};
 use milepost_engine::ops::run::{StopFlag, adopt_orphans, run_job};
 use std::path::PathBuf;
@@ -10,12 +10,10 @@ use std::sync::Arc;
 
 /// Runs the batches of the job, and returns the exit code.
 pub(crate) fn run(environment: &Environment) -> u8 {
+    let printer = settings::printer(&Everywhere::default(), environment, false);
     match job(environment) {
         Ok(()) => 0,
-        Err(error) => {
-            eprintln!("error: {error}");
-            FAILED
-        }
+        Err(error) => failure::print(&printer, &error),
     }
 }
 

@@ -32,10 +32,10 @@ pub fn run_job(
             submission.at(&[]).display()
         ))
     })?;
-    opened.settings.params = record.params.clone();
-    opened.settings.workspace = record.workspace.clone();
-    opened.settings.agents = record.agents.clone();
-    opened.settings.overrides = record.overrides.clone();
+    opened.settings.params.clone_from(&record.params);
+    opened.settings.workspace.clone_from(&record.workspace);
+    opened.settings.agents.clone_from(&record.agents);
+    opened.settings.overrides.clone_from(&record.overrides);
     opened.epoch = record.epoch;
     let ctx = opened.context();
     let budget = Budget {

@@ -154,7 +154,11 @@ impl OpenArray {
             match states.get(&(self.id.clone(), number as u64)) {
                 Some(state) => {
                     job.misses = 0;
-                    job.state = Some(state.clone());
+                    // The first end counts: a job that could not be started is cancelled then.
+                    let is_known = matches!(job.state, Some(JobState::Ended(_)));
+                    if !is_known || !matches!(state, JobState::Ended(_)) {
+                        job.state = Some(state.clone());
+                    }
                 }
                 None => job.misses += 1,
             }

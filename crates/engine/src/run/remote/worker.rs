@@ -126,7 +126,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         };
         note(&mut log, &begun)?;
         // A number that no other attempt has names the log of its programs.
-        let serial = u64::from(random) << 20 | number as u64 + 1;
+        let serial = (u64::from(random) << 20) | (number as u64 + 1);
         let folder = submission.inside(&["work", &name, &number.to_string()]);
         let result = run(&stage_ctx, batch, serial, folder, record)?;
         if matches!(&result.result, Err(outcome) if outcome.kind == OutcomeKind::Cancelled) {

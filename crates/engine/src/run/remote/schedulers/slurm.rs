@@ -14,6 +14,9 @@ pub(crate) const INDEX: &str = "SLURM_ARRAY_TASK_ID";
 /// The columns of `squeue`: array, index, state, reason, node.
 const COLUMNS: &str = "%F|%K|%T|%r|%N";
 
+/// The reason of a job that its node could not start, for example because its disk is full. Slurm drains the node, and holds the job.
+const LAUNCH_FAILED: &str = "launch failed requeued held";
+
 /// Slurm, by its commands.
 pub(crate) struct Slurm<'a> {
     commands: SchedulerCommands<'a>,
@@ -34,6 +37,20 @@ impl<'a> Slurm<'a> {
     fn run(&self, words: &[&str]) -> Result<String, ExecutorError> {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
         self.commands.run(&words)
+    }
+
+    /// Cancels the jobs of these arrays that Slurm could not start and holds until somebody releases them: their batches get other
+    /// jobs.
+    fn cancel_held(&self, printed: &str, arrays: &[String]) {
+        let held = printed.lines().filter(|line| line.contains(LAUNCH_FAILED));
+        let held = held.filter_map(queued);
+        let held = held.filter(|((array, _), _)| arrays.contains(array));
+        let mut words = vec!["scancel".to_owned(), "--quiet".to_owned()];
+        words.extend(held.map(|((array, index), _)| self.describe(&array, index)));
+        if words.len() > 2 {
+            // The next poll tries it again.
+            let _ = self.commands.run(&words);
+        }
     }
 
     /// Adds what the accounting knows of arrays that the queue has forgotten.
@@ -99,6 +116,7 @@ impl Executor for Slurm<'_> {
             .filter_map(queued)
             .filter(|((array, _), _)| arrays.contains(array))
             .collect();
+        self.cancel_held(&printed, arrays);
         let is_missing = |array: &&String| !states.keys().any(|(known, _)| known == *array);
         let missing: Vec<&String> = arrays.iter().filter(is_missing).collect();
         self.add_accounted(&missing, &mut states);
@@ -215,6 +233,7 @@ fn accounted(line: &str) -> Option<((String, u64), JobState)> {
 /// Returns the state by Slurm's word for it (squeue(1), JOB STATE CODES).
 fn of_words(state: &str, reason: &str, node: &str) -> JobState {
     let end = match state {
+        _ if reason == LAUNCH_FAILED => JobEnd::NodeFailed,
         "PENDING" | "REQUEUED" | "REQUEUE_FED" | "REQUEUE_HOLD" | "SPECIAL_EXIT"
         | "RESV_DEL_HOLD" | "CONFIGURING" | "POWER_UP_NODE" => {
             return JobState::Queued(reason.to_owned());
@@ -264,6 +283,10 @@ mod tests {
             ("17|0|NODE_FAIL|NodeDown|n1", JobEnd::NodeFailed),
             ("17|0|CANCELLED|None|", JobEnd::Cancelled),
             ("17|0|PREEMPTED|None|n1", JobEnd::Preempted),
+            (
+                "17|0|PENDING|launch failed requeued held|",
+                JobEnd::NodeFailed,
+            ),
             ("17|0|A_NEW_WORD|None|n1", JobEnd::Failed),
         ] {
             assert_eq!(queued(line), Some((job(0), JobState::Ended(end))), "{line}");
