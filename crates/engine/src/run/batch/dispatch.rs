@@ -9,7 +9,6 @@ use crate::run::notice::{Notice, Observer};
 use crate::run::record::commit::{Finished, commit};
 use crate::run::record::progress::ProgressWriter;
 use crate::run::record::recorder::Recorder;
-use crate::run::record::recorder::agent;
 use crate::steps::command::{StartedProcess, StopSignal};
 use milepost_core::model::call::Spent;
 use milepost_core::model::event::{Child, Event, EventType};
@@ -277,7 +276,7 @@ impl Dispatcher<'_, '_> {
         };
         self.recorder.record(
             EventType::Invoke,
-            agent(self.stage),
+            self.stage.actor(),
             event,
             summary,
             Vec::new(),
@@ -444,7 +443,7 @@ impl Dispatcher<'_, '_> {
                 let event = Event::BatchCancelled { stage, batch };
                 self.recorder.record(
                     EventType::Error,
-                    agent(self.stage),
+                    self.stage.actor(),
                     event,
                     summary,
                     Vec::new(),
