@@ -1,16 +1,22 @@
 //! The history of a workspace as a drawing: a lane for each stage of a run, with bars on a common axis of time.
 
+mod legend;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use super::svg::{Drawing, escaped, shortened};
-use crate::view::run::summary::shown as ending;
-use crate::view::text::words::{batches, count, grouped, seconds};
+use crate::view::text::words::{batches, count, grouped};
+use legend::{PART, legend, sign};
 use milepost_engine::ops::inspect::history::timeline::{
     BarKind, Timeline, TimelineBar, TimelineLane, TimelineMark,
 };
-use milepost_engine::ops::inspect::history::{BarResult, MarkKind, PartKind, Run, timestamp};
+use milepost_engine::ops::inspect::history::{PartKind, timestamp};
 use std::fmt::Write as _;
+use words::{
+    about, bar_title, mark_word, moment, part_class, result_class, result_word, run_title, spoken,
+    tick,
+};
 
 /// The width of the names of the lanes.
 pub(crate) const LABELS: i32 = 176;
@@ -21,9 +27,6 @@ const RIGHT: i32 = 40;
 /// The height of a bar.
 const BAR: i32 = 14;
 
-/// The height of a part of a bar, such as a call.
-const PART: i32 = 5;
-
 /// The height of a part with a text.
 const NAMED_PART: i32 = 12;
 
@@ -32,9 +35,6 @@ const READABLE: i64 = 600;
 
 /// The height of a line below the name of a lane.
 const LINE: i32 = 13;
-
-/// The most agents of a lane that are named.
-const AGENTS: usize = 5;
 
 /// The space between two rows.
 const SPACE: i32 = 4;
@@ -315,51 +315,6 @@ impl Canvas<'_> {
     }
 }
 
-/// Returns `run 01M8… · milepost run · complete · 18 batches`.
-fn run_title(run: &Run) -> String {
-    let end = run.status.as_deref().map_or("no end recorded", ending);
-    let command = if run.command.is_empty() {
-        String::new()
-    } else {
-        format!(" · {}", run.command)
-    };
-    format!(
-        "Run {}{command} · {end} · {}",
-        run.run,
-        batches(run.batches)
-    )
-}
-
-/// Returns the roles that act in a lane, unless it is the stage itself.
-fn roles(lane: &TimelineLane) -> Vec<&str> {
-    let agents = lane.agents.iter().map(String::as_str);
-    agents.filter(|who| *who != lane.stage).collect()
-}
-
-/// Returns the lines below the name of a lane: a role each.
-fn about(lane: &TimelineLane) -> Vec<String> {
-    let roles = roles(lane);
-    let named = roles.iter().take(AGENTS).map(|&role| role.to_owned());
-    let mut lines: Vec<String> = named.collect();
-    if let Some(more) = roles.len().checked_sub(AGENTS)
-        && more > 0
-    {
-        lines.push(format!("and {more} more"));
-    }
-    lines
-}
-
-/// Returns a lane in words.
-fn spoken(lane: &TimelineLane) -> String {
-    let who = roles(lane);
-    let by = if who.is_empty() {
-        String::new()
-    } else {
-        format!(" by {}", who.join(", "))
-    };
-    format!("{}: {}{by}", lane.stage, batches(lane.batches))
-}
-
 fn row_height(parts: &[(PartKind, i32)]) -> i32 {
     let parts: i32 = parts.iter().map(|(_, height)| height + 1).sum();
     BAR + SPACE + parts
@@ -377,191 +332,4 @@ fn tenths(number: i64) -> String {
         0 => (number / 10).to_string(),
         part => format!("{}.{}", number / 10, part.abs()),
     }
-}
-
-/// Returns a time on the axis.
-fn tick(at: i64, step: i64) -> String {
-    let format = match step {
-        ..1_000 => "%H:%M:%S%.1f",
-        1_000..60_000 => "%H:%M:%S",
-        60_000..86_400_000 => "%H:%M",
-        _ => "%b %-d",
-    };
-    timestamp(at).strftime(format).to_string()
-}
-
-/// Returns a moment in UTC, to the second or to a tenth of it.
-fn moment(at: i64, step: i64) -> String {
-    let format = if step < 1000 {
-        "%F %H:%M:%S%.1fZ"
-    } else {
-        "%F %H:%M:%SZ"
-    };
-    timestamp(at).strftime(format).to_string()
-}
-
-fn bar_title(lane: &TimelineLane, bar: &TimelineBar) -> String {
-    let lasted = seconds(bar.to.saturating_sub(bar.from) as f64 / 1000.0);
-    let from = moment(bar.from, 100);
-    let what = match (bar.kind, bar.count) {
-        (BarKind::Batch, 1) if bar.name.is_empty() => lane.stage.clone(),
-        (BarKind::Batch, 1) => format!("{}/{}", lane.stage, bar.name),
-        (BarKind::Batch, many) => format!("{}: {}", lane.stage, batches(many)),
-        (BarKind::Part(PartKind::Iteration), 1) => format!("iteration {}", bar.name),
-        (BarKind::Part(PartKind::Iteration), many) => count(many, "iteration", "iterations"),
-        (BarKind::Part(PartKind::Step), 1) => bar.name.clone(),
-        (BarKind::Part(PartKind::Step), many) => count(many, "step", "steps"),
-        (BarKind::Part(PartKind::Call), 1) => format!("call of {}", bar.name),
-        (BarKind::Part(PartKind::Call), many) => count(many, "call", "calls"),
-    };
-    let ended = match (bar.count, bar.failed) {
-        (1, _) => result_word(bar.kind, bar.result).to_owned(),
-        (_, 0) => "none failed".to_owned(),
-        (_, failed) => format!("{} failed", grouped(failed)),
-    };
-    let attempts = match bar.attempts {
-        0 | 1 => String::new(),
-        many => format!(", {many} attempts"),
-    };
-    format!("{what}, {ended}{attempts}, {lasted} from {from}")
-}
-
-fn result_word(kind: BarKind, result: BarResult) -> &'static str {
-    match (kind, result) {
-        (BarKind::Part(PartKind::Call), BarResult::Built) => "answered",
-        (BarKind::Part(PartKind::Iteration), BarResult::Built) => "satisfied",
-        (_, BarResult::Built) => "complete",
-        (_, BarResult::Repeated) => "not satisfied",
-        (_, BarResult::Cancelled) => "cancelled",
-        (_, BarResult::Interrupted) => "interrupted",
-        (_, BarResult::Running) => "running",
-        (_, BarResult::Failed) => "failed",
-    }
-}
-
-fn result_class(result: BarResult) -> &'static str {
-    match result {
-        BarResult::Built => "d-built",
-        BarResult::Repeated => "d-repeated",
-        BarResult::Cancelled | BarResult::Interrupted => "d-broken",
-        BarResult::Running => "d-busy",
-        BarResult::Failed => "d-bad",
-    }
-}
-
-fn part_class(kind: PartKind) -> &'static str {
-    match kind {
-        PartKind::Iteration => "d-iteration",
-        PartKind::Step => "d-step",
-        PartKind::Call => "d-call",
-    }
-}
-
-fn mark_word(kind: MarkKind) -> &'static str {
-    match kind {
-        MarkKind::Handoff => "hand-off",
-        MarkKind::Positive => "positive verdict",
-        MarkKind::Negative => "negative verdict",
-        MarkKind::Failure => "failure",
-        MarkKind::Approved => "approval",
-        MarkKind::Accepted => "acceptance",
-    }
-}
-
-/// Returns the class and the sign of a mark, 10 by 10.
-fn sign(kind: MarkKind) -> (&'static str, &'static str) {
-    match kind {
-        MarkKind::Handoff => ("d-handoff", "M1 1H9L5 9Z"),
-        MarkKind::Positive => ("d-good-mark", "M1 5.5L4 8.5L9 2"),
-        MarkKind::Negative => ("d-bad-mark", "M1 5H9"),
-        MarkKind::Failure => ("d-bad-mark", "M1.5 1.5L8.5 8.5M8.5 1.5L1.5 8.5"),
-        MarkKind::Approved => ("d-person", "M5 0.5L9.5 5L5 9.5L0.5 5Z"),
-        MarkKind::Accepted => ("d-person", "M1 9L1.8 6L7 0.8L9.2 3L4 8.2Z"),
-    }
-}
-
-/// Returns the meaning of the bars and marks that a timeline has.
-fn legend(data: &Timeline) -> String {
-    let bars = || data.lanes.iter().flat_map(|lane| &lane.bars);
-    let mut entries: Vec<(String, String)> = Vec::new();
-    let results = [
-        (BarResult::Built, "complete"),
-        (BarResult::Failed, "failed"),
-        (BarResult::Running, "running"),
-        (BarResult::Interrupted, "interrupted"),
-    ];
-    for (result, word) in results {
-        let class = result_class(result);
-        if bars().any(|bar| bar.kind == BarKind::Batch && result_class(bar.result) == class) {
-            entries.push((
-                format!("<rect class=\"d-bar {class}\" y=\"1\" width=\"16\" height=\"10\"/>"),
-                word.to_owned(),
-            ));
-        }
-    }
-    let parts = [
-        (
-            PartKind::Iteration,
-            BarResult::Built,
-            "iteration, satisfied",
-        ),
-        (
-            PartKind::Iteration,
-            BarResult::Repeated,
-            "iteration, not satisfied",
-        ),
-        (PartKind::Step, BarResult::Built, "step"),
-        (PartKind::Call, BarResult::Built, "call"),
-    ];
-    for (kind, result, word) in parts {
-        if bars().any(|bar| bar.kind == BarKind::Part(kind) && bar.result == result) {
-            let (class, result) = (part_class(kind), result_class(result));
-            entries.push((
-                format!(
-                    "<rect class=\"{class} {result}\" y=\"4\" width=\"16\" height=\"{PART}\"/>"
-                ),
-                word.to_owned(),
-            ));
-        }
-    }
-    let marks = [
-        MarkKind::Handoff,
-        MarkKind::Positive,
-        MarkKind::Negative,
-        MarkKind::Failure,
-        MarkKind::Approved,
-        MarkKind::Accepted,
-    ];
-    for kind in marks {
-        if data
-            .lanes
-            .iter()
-            .flat_map(|lane| &lane.marks)
-            .any(|mark| mark.kind == kind)
-        {
-            let (class, path) = sign(kind);
-            entries.push((
-                format!(
-                    "<path class=\"d-mark {class}\" transform=\"translate(3 1)\" d=\"{path}\"/>"
-                ),
-                mark_word(kind).to_owned(),
-            ));
-        }
-    }
-    if bars().any(|bar| bar.kind == BarKind::Batch && bar.count > 1) {
-        entries.push((
-            String::new(),
-            "number: batches merged into one block".to_owned(),
-        ));
-    }
-    let mut svg = String::new();
-    let mut x = 0;
-    for (drawn, word) in entries {
-        let _ = writeln!(
-            svg,
-            "<g transform=\"translate({x} 0)\">{drawn}<text class=\"d-muted d-small\" x=\"21\" y=\"10\">{word}</text></g>"
-        );
-        x += 36 + word.len() as i32 * 6;
-    }
-    svg
 }

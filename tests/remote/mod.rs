@@ -12,14 +12,15 @@ use milepost_core::base::digest::Digest;
 use pbs::Pbs;
 use std::collections::BTreeMap;
 
-/// A project with `count` batches. Each runs `extra`, notes in `runs` of the project that it ran, and writes its input in capitals.
+/// A project with `count` batches. Each notes in `runs` of the project that it ran, runs `extra`, and writes its input in capitals.
+/// `extra` knows `$key` of the batch and `$folder` of the project.
 /// `executor` is the table of the scheduler.
 fn project(count: usize, executor: &str, stage: &str, extra: &str) -> Project {
     let project = Project::new(&[]);
     let folder = project.path().display().to_string();
     project.write("milepost.toml", format!("name = \"capitals\"\n{executor}"));
     let script = format!(
-        "key=$1; echo $key >>{folder}/runs; {extra} tr a-z A-Z <\"$2\" >\"$3\"; echo made $key"
+        "key=$1; folder={folder}; echo $key >>$folder/runs; {extra} tr a-z A-Z <\"$2\" >\"$3\"; echo made $key"
     );
     project.write(
         "stages/1_up.toml",

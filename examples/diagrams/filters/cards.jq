@@ -69,7 +69,7 @@ def sectors($circles):
   found("\\bsector\\b[^.]*? angle (?:of )?([0-9]+(?:\\.[0-9]+)?)°")
   | map($circles[0].centre as $o | select($o)
       | {what: "sector", name: "sector of \(.[0])°", centre: $o, size: (.[0] | number), reads: ["\(.[0])°"]});
-# Walking 14, bus 9 and car 5: each stands alone between commas, colons and full stops.
+# Walking 14, bus 9 and car 5: commas, colons and full stops separate the bars.
 def bars:
   if test("bar chart") then
     (found("asked [0-9]+ ([a-z]+)")[0][0] // null) as $who

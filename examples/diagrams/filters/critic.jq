@@ -72,7 +72,7 @@ def contrast:
 | def need($what): any($needs[]; . == $what);
   (need("equal_axes") and $board.keepaspectratio != true and ($across / $up - 1 | fabs > 0.02)) as $unequal
 | any($card.elements[]; .what == "bar") as $is_chart
-# A scale of a chart: numbers that stand at their own height.
+# The scale of a chart: numbers that are drawn at their own height.
 | [ $drawn[] | select(.type == "text") | .parents as [$x, $y, $text]
     | select(($text | test("^[0-9.]+$")) and $x < 0 and ($text | tonumber) - $y == 0) ] as $numbers
 | (if $is_chart then ($numbers | length) >= 3 else $board.axis == true end) as $has_scale
@@ -117,7 +117,7 @@ def contrast:
     crossed: ([$crossed[] | {key: .text, value: .crossed_by}] | from_entries),
     low_contrast: ([$pale[].color] | unique),
     moves: (
-      # On which side of its point, or of the point next to it, a label stands: [1, 1] is right and above.
+      # The side of its point, or of the nearest point, that a label is on: [1, 1] is right and above.
       def side: middle as [$x, $y] | .text as $text
         | ([$seen.points[] | . as $point | [(.x - $x), (.y - $y),
             if $text | startswith($point.name + "(") then 0 else 1 end]]

@@ -1,7 +1,7 @@
 # Pages, structure, code blocks and passages of what `pdf_text` read. An engine that sees fonts says which lines are
-# headings, and which are set as code is; of one that does not, both are told by the text alone.
+# headings and which are code. For other engines, both are recognized by the text alone.
 
-# Code is told by how a line begins and ends, not by a bracket in it, which prose has too.
+# Code is recognized by how a line begins and ends, not by brackets, because prose has them too.
 def is_prose:
   test("^\\s*[A-Za-z•-][^=(){}\\[\\]_]* [a-z]+ [a-z]+ [a-z]+ [a-z]+ [a-z]+")
   or test("^\\s*[A-Z][a-z]+ [a-z]+ .*[a-z][.!?]$");
@@ -72,7 +72,7 @@ def running:
 def ends_sentence: test("[.!?:][\")”’]*$");
 
 # The sentences of a paragraph: whole ones, which begin with a capital or at a bullet, and end with full stop or colon.
-# An item of a list stands as it is if it has no full stop.
+# An item of a list without a full stop is kept whole.
 def said:
   test("^[•–*-] ") as $is_item
   | sub("^([•–*-]|[0-9]+[.)]) +"; "")

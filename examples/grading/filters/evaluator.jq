@@ -30,7 +30,7 @@ def language:
 | [$all[] | select(.is_own or .is_about or ([.page, .section] | IN($near[])))] as $passages
 | [ $passages[] | select(.kind != "row" and (.is_own or .is_about)) ] as $about
 
-# where a point is shown: the earlier its word stands in the table, the better, and best in a section of its own
+# where a point is shown: the words of the table come in order of preference, and a section of its own is best
 | [ $passages[] | select(.is_own) | .section[-1] as $title | ($title | plain) as $plain
     | select($plain | has_any($subject) | not) | {page, plain: $plain, shows: "section “\($title)”"} ] as $titles
 | [ $passages[] | select(.text | test("\\b[Tt]here (is|are|was|were) no\\b") | not)

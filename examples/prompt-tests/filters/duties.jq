@@ -1,4 +1,4 @@
-# Each sentence of a note that gives somebody a duty, as {who, duty, what}. `$words` are the words of duty: "will|must".
+# The sentences of a note that say who has to do what, as {who, duty, what}. `$words` are the verbs: "will|must".
 def duties($words):
   gsub("\\s+"; " ") | gsub("(?<end>[.!?]) "; "\(.end)\n") | split("\n")[]
   | capture("(?<who>\\b[A-Z]\\w+) (?<duty>\($words)) (?<what>[^?]+?)[.!]?\\s*$");

@@ -1,7 +1,7 @@
 # The embedded planner. It spreads the work over the days as evenly as the deadlines allow, in sessions of 25 to 90
 # minutes.
-# A course gets a share of each day by the work left for the days left. Topics keep the order of the syllabus. If not
-# everything fits, priority decides what is left out.
+# A course gets a share of each day by the work left for the days left. Topics keep the order of the syllabus. If there
+# is not enough time, topics of low priority are left out.
 include "lib";
 def fives: (. / 5 | round) * 5;
 {high: 0, medium: 1, low: 2} as $rank
@@ -88,7 +88,7 @@ reduce range(0; $last) as $at ({topics: $topics, sessions: [], credit: ($due | m
     | [$rates[].key] as $ids
     | [$ids[] | select($due[.] == $at + 1)] as $urgent
     | fill($at; $goal; $urgent) | fill($at; $goal; $ids) | fill($at; $limit - $revised[$at]; $urgent))
-# What is left of days goes to the topics that are still short, by priority.
+# The remaining time of each day goes to topics that lack time, by priority.
 | def fill_rests:
     reduce ($all_topics | sort_by($rank[.priority], .due, .at)[]) as $t (.;
       reduce range(0; $t.due) as $at (.;

@@ -1,6 +1,7 @@
 //! What a lane says: who acts, how iterations ended, and the steps that are wide enough for a text.
 
 use super::*;
+use milepost_engine::ops::inspect::history::BarResult;
 
 fn bar(kind: BarKind, (from, to): (i64, i64), result: BarResult, name: &str) -> TimelineBar {
     TimelineBar {

@@ -2,24 +2,13 @@
 
 use super::example;
 use crate::agents::server::{Play, Server};
+use crate::examples::claude::{self, JSON, takes_the_key};
 use crate::support::Project;
 use base64::Engine as _;
 use serde_json::json;
 
-const JSON: &[&str] = &["content-type: application/json"];
-
-/// The key is tried first, by a call that is free.
-fn taken() -> Play {
-    Play::Says(200, JSON, "{}".to_owned())
-}
-
 fn says(answer: &str) -> Play {
-    let message = json!({
-        "type": "message", "model": "claude-sonnet-4-5", "stop_reason": "end_turn",
-        "content": [{"type": "text", "text": answer}],
-        "usage": {"input_tokens": 2000, "output_tokens": 100},
-    });
-    Play::Says(200, JSON, message.to_string())
+    claude::says("claude-sonnet-4-5", answer, (2000, 100))
 }
 
 /// A run of a lesson of one card, whose critic is the model.
@@ -55,7 +44,7 @@ fn with_critic(project: &mut Project, model: &Server) {
 fn a_vision_model_sees_the_picture() {
     let Some(mut project) = example() else { return };
     let critique = json!({"clarity": 1, "accuracy": 1, "pedagogy": 0.9, "aesthetics": 1, "score": 0.93, "feedback": "good"});
-    let model = Server::new(vec![taken(), says(&critique.to_string())]);
+    let model = Server::new(vec![takes_the_key(), says(&critique.to_string())]);
     with_critic(&mut project, &model);
     let ran = project.run_unplanned(&CRITIC);
     assert_eq!(ran.code, 0, "{}", ran.output);
@@ -114,11 +103,11 @@ fn a_critic_that_does_not_answer_passes_no_diagram() {
     ];
     let (mut script, mut names) = (Vec::new(), Vec::new());
     for (play, name) in failures {
-        script.extend([taken(), play]);
+        script.extend([takes_the_key(), play]);
         names.push(name);
     }
     let critique = json!({"clarity": 1, "accuracy": 1, "pedagogy": 0.9, "aesthetics": 1, "score": 0.93, "feedback": "good"});
-    script.extend([taken(), says(&critique.to_string())]);
+    script.extend([takes_the_key(), says(&critique.to_string())]);
     let model = Server::new(script);
     with_critic(&mut project, &model);
     project.edit(

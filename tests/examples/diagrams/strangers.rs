@@ -122,7 +122,7 @@ fn the_service_is_at_port_3001_by_default() {
     }
 }
 
-/// A lesson of a course that is no lesson stands among the errors as the list names it.
+/// A file of a course that is not a lesson is listed among the errors, with its name in the list.
 #[test]
 fn a_lesson_that_cannot_be_read_is_named_with_its_place() {
     let Some(project) = example() else { return };

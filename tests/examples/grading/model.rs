@@ -2,24 +2,15 @@
 
 use super::{fixture, near};
 use crate::agents::server::{Play, Seen, Server};
+use crate::examples::claude;
 use crate::support::Project;
 use serde_json::json;
 use std::collections::BTreeSet;
 
 const KEY: &str = "sk-ant-test-0123456789abcdef";
 
-/// What Anthropic says with this answer.
 pub fn says(answer: &str) -> Play {
-    let message = json!({
-        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-20250514",
-        "content": [{ "type": "text", "text": answer }], "stop_reason": "end_turn",
-        "usage": { "input_tokens": 1000, "output_tokens": 200 }
-    });
-    Play::Says(
-        200,
-        &["content-type: application/json"],
-        message.to_string(),
-    )
+    claude::says("claude-sonnet-4-20250514", answer, (1000, 200))
 }
 
 pub fn good(score: i64) -> String {

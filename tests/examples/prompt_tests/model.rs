@@ -2,22 +2,11 @@
 
 use super::{TAP_FILE, codes, declare, fixture};
 use crate::agents::server::{Play, Server};
+use crate::examples::claude::{self, JSON, takes_the_key};
 use serde_json::json;
 
-const JSON: &[&str] = &["content-type: application/json"];
-
-/// The key is tried first, by a call that is free.
-fn taken() -> Play {
-    Play::Says(200, JSON, "{}".to_owned())
-}
-
 fn says(answer: &str) -> Play {
-    let message = json!({
-        "type": "message", "model": "claude-sonnet-4-5", "stop_reason": "end_turn",
-        "content": [{"type": "text", "text": answer}],
-        "usage": {"input_tokens": 1000, "output_tokens": 100},
-    });
-    Play::Says(200, JSON, message.to_string())
+    claude::says("claude-sonnet-4-5", answer, (1000, 100))
 }
 
 const JUDGMENT: &str =
@@ -29,13 +18,13 @@ fn a_judge_that_does_not_answer_judges_nothing() {
     let error =
         json!({"type": "error", "error": {"type": "invalid_request_error", "message": "no"}});
     let mut script = vec![
-        taken(),
+        takes_the_key(),
         Play::Stalls,
         says("It is fine."),
         Play::Cuts(4000, "{\"id\": \"msg_1\", \"conte".to_owned()),
         Play::Says(400, JSON, error.to_string()),
         says(JUDGMENT),
-        taken(),
+        takes_the_key(),
     ];
     script.extend((0..4).map(|_| says(JUDGMENT)));
     let server = Server::new(script);

@@ -180,7 +180,7 @@ fn what_a_judge_leaves_out_has_a_default_and_a_warning() {
     );
 }
 
-/// The user prompt may stand in a file of its own.
+/// The user prompt may be in a file of its own.
 #[test]
 fn another_test_makes_a_file_of_its_own_name() {
     let project = fixture();

@@ -2,20 +2,11 @@
 
 use super::{ESTIMATES, FINAL, example, how_it_was_made};
 use crate::agents::server::{Play, Server};
+use crate::examples::claude;
 use serde_json::{Value, json};
 
-/// The answer of Anthropic's server to a request for estimates.
 fn says(answer: &Value) -> Play {
-    let message = json!({
-        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
-        "content": [{ "type": "text", "text": answer.to_string() }], "stop_reason": "end_turn",
-        "usage": { "input_tokens": 4000, "output_tokens": 2000 }
-    });
-    Play::Says(
-        200,
-        &["content-type: application/json"],
-        message.to_string(),
-    )
+    claude::says("claude-sonnet-4-5", &answer.to_string(), (4000, 2000))
 }
 
 #[test]

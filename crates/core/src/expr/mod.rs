@@ -4,6 +4,7 @@ pub(crate) mod component;
 pub mod jq;
 pub mod json;
 pub mod mentions;
+pub mod name;
 pub mod place;
 pub mod pointer;
 #[cfg(test)]

@@ -13,6 +13,7 @@ use std::io::Read;
 use serde_json::Value;
 
 use super::json::{self, TakeError};
+use crate::expr::name::is_name;
 pub use read::fields;
 pub use steps::{PathStep, ReadError, SelectError};
 
@@ -130,7 +131,7 @@ impl fmt::Display for Select {
         }
         self.0.iter().try_for_each(|step| match step {
             PathStep::Each => f.write_str("[]"),
-            PathStep::Field(name) if parse::is_plain(name) => write!(f, ".{name}"),
+            PathStep::Field(name) if is_name(name) => write!(f, ".{name}"),
             PathStep::Field(name) => write!(f, ".{}", Value::from(name.as_str())),
         })
     }

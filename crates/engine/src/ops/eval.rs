@@ -3,12 +3,13 @@
 use super::project::error::OpsError;
 use super::project::find::{OnDisk, find_project};
 use super::project::request::Request;
-use super::project::values::default;
+use super::project::values::{default, name_and_value, unknown, value_of};
 use super::run::workspaces::Outside;
 use crate::run::JqWorkers;
 use jiff::tz::TimeZone;
 use milepost_core::base::source::Source as _;
 use milepost_core::decl::{self, Filter};
+use milepost_core::expr::name::is_name;
 use milepost_core::expr::scope::{Format, Reading, parse};
 use milepost_core::plan::settings::run_scope;
 use serde::Serialize;
@@ -96,11 +97,6 @@ fn put(given: &mut Map<String, Value>, name: &str, value: Value) -> Result<(), O
     }
 }
 
-fn is_name(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
 /// Reads a file as a stage would: by its ending. A file without an ending, such as `/dev/stdin`, is JSON.
 fn read(folder: &Path, file: &str) -> Result<Value, OpsError> {
     let path = folder.join(file);
@@ -123,16 +119,12 @@ fn project_scope(request: &Request, filter: &Filter) -> Result<Map<String, Value
         params.insert(param.name.clone(), param.evaluated(value, today));
     }
     for setting in &request.values.set {
-        let wrong =
-            |why: &dyn std::fmt::Display| OpsError::Usage(format!("--set {setting}: {why}"));
-        let (name, text) = setting
-            .split_once('=')
-            .ok_or_else(|| wrong(&"write `--set NAME=VALUE`"))?;
+        let (name, text) = name_and_value(setting)?;
         let param = filter.params.iter().find(|param| param.name == name);
-        let param = param.ok_or_else(|| wrong(&format!("there is no parameter `{name}`")))?;
+        let param = param.ok_or_else(|| unknown(name, &filter.params))?;
         let value = match &param.file {
             Some(_) => json!(text),
-            None => param.parse(text).map_err(|expected| wrong(&expected))?,
+            None => value_of(param, setting, text)?,
         };
         params.insert(name.to_owned(), param.evaluated(value, today));
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The folder of what an inline program includes.
 const FILTERS: &str = "filters";
 
-/// A program in which the text of a file stands in the place of its `include`.
+/// A program with the text of each included file in place of its `include`.
 pub(crate) struct WholeProgram<'a> {
     /// The declaration that has or names the program.
     spot: &'a LocatedText<'a>,

@@ -2,6 +2,7 @@
 
 use crate::decl::problem::{Report, SourceFile};
 use crate::decl::tables::tree::TomlKey;
+use crate::expr::name::is_name;
 use crate::expr::place::{listed, nearest};
 use crate::model::stage::{FIXED_NAMES, OVERRIDES, ROUND_NAMES, RUN};
 use serde_json::Value;
@@ -387,13 +388,7 @@ impl<'a> StageNames<'a> {
 
 /// Returns true if a declared name can be used in expressions; if not, that is reported.
 pub(crate) fn check_name(file: &SourceFile, report: &mut Report, key: &TomlKey) -> bool {
-    let right = key
-        .name
-        .starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && key
-            .name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let right = is_name(&key.name);
     if !right {
         let proper: String = key
             .name

@@ -1,15 +1,8 @@
 //! The text of a plain path to its steps.
 
 use super::steps::{PathStep, SelectError};
+use crate::expr::name::is_name;
 use crate::expr::place::Place;
-
-/// Returns true if a name needs no quotes after a dot.
-pub(crate) fn is_plain(name: &str) -> bool {
-    name.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_')
-        && name
-            .chars()
-            .all(|char| char.is_ascii_alphanumeric() || char == '_')
-}
 
 /// Reads the steps.
 pub(crate) fn parse(text: &str) -> Result<Vec<PathStep>, SelectError> {
@@ -61,7 +54,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<PathStep>, SelectError> {
             let end = rest
                 .find(|char: char| !(char.is_ascii_alphanumeric() || char == '_'))
                 .unwrap_or(rest.len());
-            if !after_dot || !is_plain(&rest[..end]) {
+            if !after_dot || !is_name(&rest[..end]) {
                 let hint = match rest.chars().next() {
                     Some('[') => {
                         "a plain path has `[]`, all items; a single one or a part needs a jq program"

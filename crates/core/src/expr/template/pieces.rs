@@ -1,5 +1,6 @@
 //! Templates of words and names only, such as `intermediate/{{ item.stem }}.json`: rendered without the engine, as it would.
 
+use crate::expr::name::is_name;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -29,11 +30,7 @@ impl Pieces {
         while let Some((text, after)) = rest.split_once("{{") {
             let (expression, after) = after.split_once("}}")?;
             let name: Vec<String> = expression.trim().split('.').map(str::to_owned).collect();
-            let is_name = |part: &String| {
-                part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-                    && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-            };
-            if !name.iter().all(is_name) || WORDS.contains(&name.first()?.as_str()) {
+            if !name.iter().all(|part| is_name(part)) || WORDS.contains(&name.first()?.as_str()) {
                 return None;
             }
             pieces.push(Piece::Text(text.to_owned()));

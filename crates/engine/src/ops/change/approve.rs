@@ -7,7 +7,7 @@ use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
 use crate::run::context::{ATTEMPT_VARIABLE, Context};
 use crate::run::observe::Observations;
-use crate::run::record::recorder::{Recorder, agent, counted};
+use crate::run::record::recorder::{Recorder, counted};
 use crate::run::record::recover;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::approval::Approval;
@@ -136,7 +136,7 @@ pub fn approve(request: &Request, options: &ApproveOptions) -> Result<Approved, 
             batches,
             pin: pin.clone(),
         };
-        recorder.record(EventType::Review, agent(stage), event, summary, Vec::new())?;
+        recorder.record(EventType::Review, stage.actor(), event, summary, Vec::new())?;
         done.approved.insert(stage.name.clone(), approval);
     }
     if recorder.has_begun() {

@@ -24,23 +24,12 @@ pub(crate) fn apply_setting(
     request: &Request,
     setting: &str,
 ) -> Result<(), OpsError> {
-    let (name, text) = setting
-        .split_once('=')
-        .ok_or_else(|| OpsError::Usage(format!("`--set {setting}`: write `--set NAME=VALUE`")))?;
+    let (name, text) = name_and_value(setting)?;
     let Some(param) = opened.pipeline.param(name) else {
         if name == "today" {
             return set_today(opened, text);
         }
-        let params = opened.pipeline.params.iter();
-        let known: Vec<&str> = params.map(|param| param.name.as_str()).collect();
-        let near = did_you_mean(nearest(name, known.iter().copied()));
-        let known = match known.as_slice() {
-            [] => "this project declares none".to_owned(),
-            known => format!("this project has {}", known.join(", ")),
-        };
-        return Err(OpsError::Usage(format!(
-            "`--set {name}`: there is no parameter `{name}`; {known}{near}"
-        )));
+        return Err(unknown(name, &opened.pipeline.params));
     };
     let value = match &param.file {
         Some(file) => {
@@ -57,12 +46,35 @@ pub(crate) fn apply_setting(
             }
             json!(place.as_str())
         }
-        None => param
-            .parse(text)
-            .map_err(|expected| OpsError::Usage(format!("--set {setting}: {expected}")))?,
+        None => value_of(param, setting, text)?,
     };
     opened.set.insert(name.to_owned(), value);
     Ok(())
+}
+
+/// Splits `NAME=VALUE`.
+pub(crate) fn name_and_value(setting: &str) -> Result<(&str, &str), OpsError> {
+    let wrong = || OpsError::Usage(format!("`--set {setting}`: write `--set NAME=VALUE`"));
+    setting.split_once('=').ok_or_else(wrong)
+}
+
+/// Returns the value of a parameter that is no file, from its text in a setting.
+pub(crate) fn value_of(param: &Param, setting: &str, text: &str) -> Result<Value, OpsError> {
+    let parsed = param.parse(text);
+    parsed.map_err(|expected| OpsError::Usage(format!("--set {setting}: {expected}")))
+}
+
+/// Returns the error of a setting whose parameter is not declared.
+pub(crate) fn unknown(name: &str, params: &[Param]) -> OpsError {
+    let known: Vec<&str> = params.iter().map(|param| param.name.as_str()).collect();
+    let near = did_you_mean(nearest(name, known.iter().copied()));
+    let known = match known.as_slice() {
+        [] => "this project declares none".to_owned(),
+        known => format!("this project has {}", known.join(", ")),
+    };
+    OpsError::Usage(format!(
+        "`--set {name}`: there is no parameter `{name}`; {known}{near}"
+    ))
 }
 
 /// Sets `workspace.today`, if no parameter `today` is declared.

@@ -5,7 +5,6 @@ use crate::run::batch::set_aside::set_aside;
 use crate::run::error::RunError;
 use crate::run::record::begin;
 use crate::run::record::recorder::Recorder;
-use crate::run::record::recorder::agent;
 use crate::steps::agent::submission::{SubmissionRules, check_submission};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
@@ -228,7 +227,13 @@ fn record_call(
         let run = recorder.run_id();
         layout::call(run, number, what).to_string()
     });
-    recorder.record(EventType::Invoke, agent(stage), event, summary, refs.into())?;
+    recorder.record(
+        EventType::Invoke,
+        stage.actor(),
+        event,
+        summary,
+        refs.into(),
+    )?;
     Ok(number)
 }
 
@@ -261,7 +266,7 @@ fn refuse(
         violations: lines,
     };
     let refs = kept.iter().cloned().collect();
-    recorder.record(EventType::Review, agent(stage), event, summary, refs)?;
+    recorder.record(EventType::Review, stage.actor(), event, summary, refs)?;
     Ok(kept)
 }
 

@@ -9,7 +9,6 @@ use crate::run::notice::{Notice, Observer};
 use crate::run::record::commit::{Finished, commit};
 use crate::run::record::progress::ProgressWriter;
 use crate::run::record::recorder::Recorder;
-use crate::run::record::recorder::agent;
 use crate::run::remote::Remote;
 use crate::run::remote::driver::drive;
 use crate::steps::command::{StartedProcess, StopSignal};
@@ -325,7 +324,7 @@ impl Dispatcher<'_, '_> {
         };
         self.recorder.record(
             EventType::Invoke,
-            agent(self.stage),
+            self.stage.actor(),
             event,
             summary,
             Vec::new(),
@@ -493,7 +492,7 @@ impl Dispatcher<'_, '_> {
                 let event = Event::BatchCancelled { stage, batch };
                 self.recorder.record(
                     EventType::Error,
-                    agent(self.stage),
+                    self.stage.actor(),
                     event,
                     summary,
                     Vec::new(),

@@ -5,7 +5,7 @@ use crate::run::batch::set_aside::{Refused, set_aside};
 use crate::run::batch::stage_context::Produced;
 use crate::run::error::RunError;
 use crate::run::notice::Notice;
-use crate::run::record::recorder::{agent, counted};
+use crate::run::record::recorder::counted;
 use milepost_core::model::call::{Estimated, Heard, Sent, Spent};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::executor::ExecutorName;
@@ -67,7 +67,7 @@ impl Dispatcher<'_, '_> {
             let run = self.recorder.run_id();
             layout::call(run, number, what).to_string()
         });
-        let agent = role.as_deref().unwrap_or_else(|| agent(self.stage));
+        let agent = role.as_deref().unwrap_or_else(|| self.stage.actor());
         self.recorder
             .record(kind, agent, event, summary, refs.into())
     }
@@ -100,7 +100,7 @@ impl Dispatcher<'_, '_> {
             jobs,
             batches,
         };
-        let agent = agent(self.stage);
+        let agent = self.stage.actor();
         self.recorder
             .record(EventType::Invoke, agent, event, summary, Vec::new())
     }
@@ -130,7 +130,7 @@ impl Dispatcher<'_, '_> {
     /// Returns who acts for a batch: the role of its current step, if the journal names steps.
     pub(crate) fn acting(&self, index: usize) -> String {
         let role = self.roles.get(&index);
-        role.map_or_else(|| agent(self.stage).to_owned(), Clone::clone)
+        role.map_or_else(|| self.stage.actor().to_owned(), Clone::clone)
     }
 
     pub(crate) fn happened(
@@ -157,7 +157,7 @@ impl Dispatcher<'_, '_> {
             let refused = self.refused.entry(index).or_default();
             refused.push((*number, violations.clone()));
         }
-        let agent = role.as_deref().unwrap_or_else(|| agent(self.stage));
+        let agent = role.as_deref().unwrap_or_else(|| self.stage.actor());
         self.recorder.record(kind, agent, event, summary, refs)
     }
 
@@ -182,7 +182,7 @@ impl Dispatcher<'_, '_> {
         let refs = quarantine.iter().cloned().collect();
         let summary = format!("{name}: {outcome}");
         self.recorder
-            .record(EventType::Error, agent(self.stage), event, summary, refs)?;
+            .record(EventType::Error, self.stage.actor(), event, summary, refs)?;
         Ok(Some((outcome, quarantine)))
     }
 
@@ -205,7 +205,7 @@ impl Dispatcher<'_, '_> {
         let files = produced.files.iter().take(20);
         let refs = files.map(|(made, _)| made.path.to_string()).collect();
         self.recorder
-            .record(EventType::Review, agent(self.stage), event, summary, refs)
+            .record(EventType::Review, self.stage.actor(), event, summary, refs)
     }
 }
 

@@ -1,10 +1,9 @@
 //! Which role acts in a batch, and what it hands over when another role takes over.
 
+use crate::run::record::words::all_in_words;
 use milepost_core::model::event::Event;
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-use crate::run::record::words::in_words;
 
 /// The role of the last step, and what its steps wrote since it took over.
 #[derive(Debug, Default)]
@@ -51,12 +50,7 @@ impl Turn {
         } = std::mem::take(self);
         let from = from?;
         let mut text = format!("{role} takes over {} from {from}", outs.join(", "));
-        for (out, summary) in &summaries {
-            let words = in_words(summary);
-            if !words.is_empty() {
-                text.push_str(&format!("; {out}: {}", words.join(", ")));
-            }
-        }
+        text.push_str(&all_in_words(&summaries));
         let event = Event::StepHandoff {
             stage: stage.to_owned(),
             batch: batch.to_owned(),

@@ -99,13 +99,7 @@ pub(crate) fn revalidate(
             batches: valid,
             opinions,
         };
-        recorder.record(
-            EventType::Review,
-            crate::run::record::recorder::agent(stage),
-            event,
-            summary,
-            Vec::new(),
-        )?;
+        recorder.record(EventType::Review, stage.actor(), event, summary, Vec::new())?;
     }
     Ok(revalidation)
 }

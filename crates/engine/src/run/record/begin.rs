@@ -2,9 +2,9 @@
 
 use crate::run::error::RunError;
 use crate::run::record::finish;
-use crate::run::record::recorder::{Recorder, agent, counted};
+use crate::run::record::recorder::{Recorder, counted};
 use crate::run::record::retire;
-use crate::run::record::words::in_words;
+use crate::run::record::words::all_in_words;
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::Phase;
@@ -39,7 +39,7 @@ pub(crate) fn begin(
     };
     let of = counted(batches, "batch", "batches");
     let summary = format!("{} starts: {will} of {of}", stage.name);
-    recorder.record(EventType::Invoke, agent(stage), event, summary, Vec::new())
+    recorder.record(EventType::Invoke, stage.actor(), event, summary, Vec::new())
 }
 
 /// Records which outputs of other stages a stage takes over.
@@ -96,12 +96,7 @@ pub(crate) fn handoff(recorder: &mut Recorder<'_>, stage: &Stage) -> Result<(), 
     if !failed.is_empty() {
         text.push_str(&format!(", {} failed", failed.len()));
     }
-    for (up, summary) in &summaries {
-        let words = in_words(summary);
-        if !words.is_empty() {
-            text.push_str(&format!("; {up}: {}", words.join(", ")));
-        }
-    }
+    text.push_str(&all_in_words(&summaries));
     let event = Event::Handoff {
         stage: stage.name.clone(),
         from,
@@ -110,5 +105,5 @@ pub(crate) fn handoff(recorder: &mut Recorder<'_>, stage: &Stage) -> Result<(), 
         failed,
         summaries,
     };
-    recorder.record(EventType::Handoff, agent(stage), event, text, refs)
+    recorder.record(EventType::Handoff, stage.actor(), event, text, refs)
 }

@@ -6,7 +6,7 @@ use crate::run::check::scan::MARKER;
 use crate::run::error::RunError;
 use crate::run::record::protect;
 use crate::run::record::quarantined::{Content, KeptFile, Removal};
-use crate::run::record::recorder::{Recorder, agent, counted};
+use crate::run::record::recorder::{Recorder, counted};
 use crate::run::record::retire;
 use crate::steps::command::nothing_strayed;
 use milepost_core::base::digest::Digest;
@@ -132,7 +132,7 @@ pub(crate) fn commit(
             files: files.clone(),
             retired: retired.clone(),
         };
-        recorder.record(EventType::Complete, agent(stage), event, summary, refs)?;
+        recorder.record(EventType::Complete, stage.actor(), event, summary, refs)?;
         asides.extend(retired);
         // One batch of the group may make what another dropped.
         for file in &files {

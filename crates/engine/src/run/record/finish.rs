@@ -2,7 +2,7 @@
 
 use crate::run::error::RunError;
 use crate::run::record::protect;
-use crate::run::record::recorder::{Recorder, agent, counted};
+use crate::run::record::recorder::{Recorder, counted};
 use milepost_core::base::digest::{Digest, Hasher};
 use milepost_core::model::approval::Approval;
 use milepost_core::model::call::Spent;
@@ -163,7 +163,7 @@ pub(crate) fn checkpoint(
     };
     recorder.record(
         EventType::Complete,
-        agent(stage),
+        stage.actor(),
         event,
         summary,
         vec![layout::checkpoint(stage.number).to_string()],

@@ -256,8 +256,3 @@ fn stage_of(event: &Event) -> Option<&str> {
 pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
-
-/// Returns who acts in a stage's records: the role of its last step that has one, else the stage.
-pub(crate) fn agent(stage: &Stage) -> &str {
-    stage.actor()
-}

@@ -1,9 +1,21 @@
 //! A `summary` in words, for the text of a record.
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The most entries of a list in the words.
 const LISTED_NAMES: usize = 5;
+
+/// Returns summaries in words, each after `; ` and what it is of; nothing of one without words.
+pub(crate) fn all_in_words(summaries: &BTreeMap<String, Value>) -> String {
+    let words = summaries
+        .iter()
+        .map(|(of, summary)| (of, in_words(summary)));
+    words
+        .filter(|(_, words)| !words.is_empty())
+        .map(|(of, words)| format!("; {of}: {}", words.join(", ")))
+        .collect()
+}
 
 /// Returns the counts, names and lists of a summary in words, such as `20 topics`, `status partial` and `no warnings`.
 pub(crate) fn in_words(summary: &Value) -> Vec<String> {

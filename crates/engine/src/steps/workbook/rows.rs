@@ -1,6 +1,7 @@
 //! The compiled programs of a workbook file: rows from the scope, cells from a row.
 
 use milepost_core::expr::json;
+use milepost_core::expr::name::is_name;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -168,14 +169,7 @@ fn plain_path(source: &str) -> Option<Vec<String>> {
         .split('.')
         .map(str::to_owned)
         .collect();
-    let plain = |name: &String| {
-        let mut signs = name.chars();
-        signs
-            .next()
-            .is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-            && signs.all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    names.iter().all(plain).then_some(names)
+    names.iter().all(|name| is_name(name)).then_some(names)
 }
 
 /// Returns the two paths of `[.a[]?.b]` if that is the whole program.

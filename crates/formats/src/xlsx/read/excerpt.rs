@@ -96,7 +96,7 @@ fn each_tag<R: Read + Seek>(
     }
 }
 
-/// Returns the value of an attribute, whatever its namespace.
+/// Returns the value of an attribute, in any namespace.
 fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
     let mut all = tag.attributes().flatten();
     let found = all.find(|one| one.key.local_name().as_ref() == name)?;

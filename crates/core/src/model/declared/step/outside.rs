@@ -2,6 +2,7 @@
 
 use super::info::{Describe, KindInfo, Outputs, PROGRAM_TIMEOUT, WAIT_TIMEOUT};
 use super::part::Part;
+use crate::expr::name::is_name;
 use crate::expr::scope::Format;
 use crate::model::declared::asset::Asset;
 use crate::model::declared::expression::{PathTemplate, Program, TemplateChoice, Text};
@@ -320,10 +321,6 @@ impl HttpStep {
     pub fn sent_file(&self) -> Option<&str> {
         let source = self.body.as_ref()?.source.trim();
         let name = source.strip_prefix(['.', '$'])?;
-        let is_name = |part: &str| {
-            part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-                && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        };
         let own = name.strip_suffix(".data").unwrap_or(name);
         is_name(own).then_some(name)
     }

@@ -4,7 +4,7 @@ use super::choose::{record_of, scan};
 use super::data::{AcceptOptions, Accepted, Adopted, Pinned};
 use crate::ops::project::error::OpsError;
 use crate::run::record::finish;
-use crate::run::record::recorder::{Recorder, agent};
+use crate::run::record::recorder::Recorder;
 use crate::run::record::retire;
 use jiff::Timestamp;
 use milepost_core::base::path::FilePath;
@@ -105,7 +105,7 @@ pub(super) fn record(
             outputs,
             pin,
         };
-        recorder.record(EventType::Review, agent(stage), event, summary, refs)?;
+        recorder.record(EventType::Review, stage.actor(), event, summary, refs)?;
     }
     if facts.is_empty() {
         return Ok(recorder.flush()?);
@@ -130,7 +130,7 @@ pub(super) fn record(
             files: Vec::new(),
         },
     };
-    recorder.record(EventType::Review, agent(stage), event, summary, Vec::new())?;
+    recorder.record(EventType::Review, stage.actor(), event, summary, Vec::new())?;
     Ok(recorder.flush()?)
 }
 
