@@ -40,6 +40,11 @@ fn sizes(log: &Value) -> Vec<usize> {
         .collect()
 }
 
+/// How many requests each batch of the server had.
+pub fn sizes_of(served: &Served) -> Vec<usize> {
+    sizes(&log(served))
+}
+
 /// The project, its models in batch mode.
 pub fn batched(mut project: Project) -> Project {
     project.edit(

@@ -5,6 +5,7 @@ mod anthropic;
 pub mod audit;
 pub mod batch_mode;
 mod batches;
+mod each;
 mod http;
 mod loops;
 mod money;

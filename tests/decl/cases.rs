@@ -100,6 +100,7 @@ cases!(
     agents
     columns
     defaults
+    each
     executors
     keys
     types

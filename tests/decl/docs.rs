@@ -35,10 +35,10 @@ pub fn documented() -> Files {
 #[test]
 fn the_documented_project_loads() {
     let files = documented();
-    assert_eq!(files.0.len(), 23, "{:?}", files.0.keys());
+    assert_eq!(files.0.len(), 25, "{:?}", files.0.keys());
     let (pipeline, warnings) = files
         .load()
         .unwrap_or_else(|problems| panic!("{}", problems.render(false)));
     assert_eq!(warnings, []);
-    assert_eq!(pipeline.stages.len(), 10);
+    assert_eq!(pipeline.stages.len(), 11);
 }

@@ -81,6 +81,7 @@ fn samples(name: &str, kind: ValueKind) -> Vec<Sample> {
         ValueKind::Text => vec![mention(r#""http://localhost/{{ PARAM }}/TEXT""#)],
         ValueKind::Path => vec![mention(r#""outbox/{{ PARAM }}/TEXT.pdf""#)],
         ValueKind::Strings => vec![mention(r#"{ x-name = "{{ PARAM }} TEXT" }"#)],
+        ValueKind::Items => vec![mention(r#"{ item = '[$PARAM, "TEXT"][]' }"#)],
         ValueKind::Select => vec![mention(r#"".PARAM.TEXT[]""#)],
         ValueKind::Count => vec![Sample {
             other: format!("\"{{{{ params.{name} | int + 1 }}}}\""),
@@ -161,11 +162,12 @@ struct Declared {
 impl Declared {
     /// A step of a kind with all keys that it can have, and the samples behind them.
     fn of(kind: KindName, alternative: usize) -> (Self, Vec<(String, Sample)>) {
-        let own = kind
-            .info()
-            .keys
-            .iter()
-            .map(|key: &KeySpec| key.name.to_owned());
+        let own = kind.info().keys.iter();
+        let mut own: Vec<String> = own.map(|key: &KeySpec| key.name.to_owned()).collect();
+        // Of keys that exclude each other, each order has another one.
+        if alternative > 0 {
+            own[1..].reverse();
+        }
         let all_kinds = KindName::ALL.iter().flat_map(|kind| kind.info().keys);
         let of_kinds: BTreeSet<&str> = all_kinds.map(|key| key.name).collect();
         let of_any = published();
@@ -194,7 +196,7 @@ impl Declared {
         };
         let mut chosen = Vec::new();
         // The key that declares the kind comes first: the others stand beside it.
-        for name in own.chain(of_any) {
+        for name in own.into_iter().chain(of_any) {
             let found = kind.info().keys.iter().find(|key| key.name == name);
             let samples = match found {
                 Some(key) => samples(&name, key.kind),
@@ -221,7 +223,8 @@ impl Declared {
                     }
                 }
             }
-            let is_beside = problem.contains("does not belong") || problem.contains("belongs to");
+            let is_beside = ["does not belong", "belongs to", "exclude each other"];
+            let is_beside = is_beside.iter().any(|text| problem.contains(text));
             assert!(
                 declared.values.len() > start || is_beside || name == "schema",
                 "{}: no sample of `{name}` is right: {problem}",

@@ -166,6 +166,9 @@ fn of_kind(kind: ValueKind) -> Value {
         ValueKind::Strings => {
             json!({ "type": "object", "additionalProperties": { "type": "string" } })
         }
+        ValueKind::Items => {
+            json!({ "type": "object", "minProperties": 1, "maxProperties": 1, "propertyNames": { "pattern": NAME }, "additionalProperties": text })
+        }
         ValueKind::Columns => {
             let types = CellType::NAMES.iter();
             let types: Vec<String> = types

@@ -236,7 +236,7 @@ impl Scope {
     }
 
     /// Returns true if the name is there.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         self.names().contains(&name)
     }
 

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The files that an attempt writes.
-pub(crate) trait OutputDir {
+pub(crate) trait OutputDir: Sync {
     /// Opens a file of an output or `out`. `star` fills the `*` of its path.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ pub(crate) enum StepEvent<'a> {
 }
 
 /// Receives what happens during an attempt.
-pub(crate) trait AttemptObserver {
+pub(crate) trait AttemptObserver: Sync {
     fn event(&self, event: StepEvent<'_>);
     /// A program was started.
     fn started(&self, child: &StartedProcess, program: &[String]);
@@ -159,7 +159,7 @@ pub(crate) struct BatchContext<'a> {
     /// Evaluates the programs of the batch.
     pub(crate) jq: Rc<JqWorkers>,
     /// Returns the time that the stage has left; `None` if it has no limit.
-    pub(crate) left: &'a dyn Fn() -> Option<Duration>,
+    pub(crate) left: &'a (dyn Fn() -> Option<Duration> + Sync),
     /// Told while it goes on.
     pub(crate) observer: &'a dyn AttemptObserver,
     pub(crate) schemas: &'a Schemas,

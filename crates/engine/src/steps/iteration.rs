@@ -237,6 +237,7 @@ fn run_step(
             let task = agent::AgentTask {
                 out,
                 questions: kind.questions,
+                each: kind.each.as_ref(),
                 answer: kind.answer,
                 attach: &kind.attach,
                 defaults: &kind.defaults,
@@ -244,6 +245,7 @@ fn run_step(
                 prompt: selected(ctx, "prompt", &kind.prompt)?,
                 schema: kind.schema.as_ref(),
                 result: kind.result.as_ref(),
+                errors: &step.errors,
                 attempts: step.attempts,
                 timeout,
             };

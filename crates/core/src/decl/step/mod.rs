@@ -1,6 +1,7 @@
 //! Reads the steps of a stage.
 
 mod http_wait;
+mod items;
 mod reader;
 mod step_outputs;
 
@@ -220,6 +221,13 @@ impl StepReader<'_, '_> {
         }
         let questions = self.fields.is_true("questions");
         self.check_questions(questions);
+        let each = self.items();
+        let mut names = self.names.clone();
+        if let Some((key, _)) = self.item()
+            && names.taken(&key.name).is_none()
+        {
+            names.each.push((key.name.clone(), false));
+        }
         let prompt = self.fields.spot("prompt").and_then(|spot| {
             let sees = if questions {
                 Sees::AllAnd(&["questions"])
@@ -229,7 +237,7 @@ impl StepReader<'_, '_> {
             // An answer is kept by its prompt: one that says the time would be asked for again each time.
             let names = StageNames {
                 hides_run: true,
-                ..self.names.clone()
+                ..names.clone()
             };
             self.reader.template_choice(&spot, &names, sees)
         });
@@ -239,7 +247,7 @@ impl StepReader<'_, '_> {
         } else {
             &["usage"]
         };
-        let result = self.wanted_jq("result", Sees::AllAnd(beside));
+        let result = self.wanted_jq_of("result", &names, Sees::AllAnd(beside));
         let schema = self.answer_schema(result.as_ref().is_some_and(Option::is_some));
         is_known.then_some(())?;
         Some(AgentStep {
@@ -248,6 +256,7 @@ impl StepReader<'_, '_> {
             schema: schema?,
             result: result?,
             questions,
+            each: each?,
             answer: match self.fields.text("answer").map(|(text, _)| text) {
                 Some("text") => AnswerForm::Text,
                 Some("tap-yaml") => AnswerForm::TapYaml,
@@ -309,7 +318,8 @@ impl StepReader<'_, '_> {
         if self.fields.text("schema").is_some() {
             return self.schema_of("schema").map(Some);
         }
-        if has_result || self.fields.is_true("questions") {
+        let is_list = self.fields.is_true("questions") || self.fields.get("each").is_some();
+        if has_result || is_list {
             return Some(None);
         }
         let out = self.fields.text("out").map(|(text, _)| text);

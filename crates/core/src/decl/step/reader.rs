@@ -66,10 +66,21 @@ impl StepReader<'_, '_> {
     /// Reads an optional program. The outer `None` means a mistake.
     #[expect(clippy::option_option, reason = "absent and wrong are different")]
     pub(crate) fn wanted_jq(&mut self, key: &'static str, sees: Sees) -> Option<Option<Program>> {
-        if self.fields.get(key).is_none() {
-            Some(None)
-        } else {
-            self.jq(key, sees).map(Some)
+        self.wanted_jq_of(key, self.names, sees)
+    }
+
+    /// Reads an optional program that sees these names. The outer `None` means a mistake.
+    #[expect(clippy::option_option, reason = "absent and wrong are different")]
+    pub(crate) fn wanted_jq_of(
+        &mut self,
+        key: &'static str,
+        names: &StageNames<'_>,
+        sees: Sees,
+    ) -> Option<Option<Program>> {
+        match self.fields.spot(key) {
+            None if self.fields.get(key).is_some() => None,
+            None => Some(None),
+            Some(spot) => self.reader.jq(&spot, names, sees).map(Some),
         }
     }
 

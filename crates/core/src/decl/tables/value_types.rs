@@ -63,6 +63,10 @@ fn fits(kind: ValueKind, value: &Val) -> bool {
         (ValueKind::True, Val::Bool(value)) => *value,
         (kind, Val::Table(table)) => match kind {
             ValueKind::Concurrency => table.entries.len() == 1,
+            ValueKind::Items => match table.entries.as_slice() {
+                [(_, program)] => program.text().is_some_and(|text| !text.trim().is_empty()),
+                _ => false,
+            },
             kind => is_table(kind),
         },
         (ValueKind::Choice(words), Val::Text(text)) => words.contains(&text.as_str()),
@@ -223,6 +227,9 @@ fn expected(kind: ValueKind) -> &'static str {
         ValueKind::True => "true",
         ValueKind::Concurrency => {
             "an integer of at least 1, or `{ NAME = N }` for values of one `each` name"
+        }
+        ValueKind::Items => {
+            "a table of one name and a jq program, such as `{ item = \".list[]\" }`"
         }
         ValueKind::Command => "a list of strings, or one string for `sh -c`",
         ValueKind::Names => "a list of strings",

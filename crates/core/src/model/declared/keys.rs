@@ -61,6 +61,8 @@ pub enum ValueKind {
     Named(&'static TableSpec),
     /// A table of names, each a string.
     Strings,
+    /// A table of one name and a jq program, inline or in a file.
+    Items,
     /// A table of names, each anything.
     Free,
     /// A table of the columns of a table, each a type of cells.

@@ -4,7 +4,7 @@ use crate::run::batch::in_memory::MemoryOutputDir;
 use crate::run::check::scopes;
 use crate::run::context::Context;
 use crate::steps::agent::request_parts::RequestParts;
-use crate::steps::agent::{StageAgents, count_questions};
+use crate::steps::agent::{StageAgents, count_items, count_questions};
 use crate::steps::attempt::attempt;
 use crate::steps::batch_context::{
     AttemptLimits, AttemptObserver, BatchContext, IterationStore, StepEvent,
@@ -27,7 +27,6 @@ use milepost_core::plan::scan::BatchScan;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::answers::Answers;
 use serde_json::Value;
-use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::rc::Rc;
@@ -48,6 +47,10 @@ pub(crate) struct PlannedRequest {
 pub(crate) struct DryRunResult {
     /// The first request that it would send; `None` if there is none or it is unknown.
     pub(crate) request: Option<PlannedRequest>,
+    /// The requests that it would send at the same time.
+    pub(crate) others: Vec<Sent>,
+    /// The number of items of each step with `each`, by the step's `out`; `None` if an earlier step decides it.
+    pub(crate) items: BTreeMap<String, Option<u64>>,
     /// The addresses of its questions that other batches may ask too.
     pub(crate) asked: Vec<Digest>,
     /// How many kept answers it would use.
@@ -103,11 +106,11 @@ impl DryRun<'_> {
         let ended = self.within(found, &calls, &mut simulated);
         let observed = calls.observed.into_inner();
         let observed = observed.unwrap_or_else(PoisonError::into_inner);
-        let asked = observed.request.as_ref();
-        // The request contains questions without an answer and those whose answer is no longer valid.
-        let wrong = asked.map_or(0, |asked| {
-            asked.sent.questions.saturating_sub(observed.missed)
-        });
+        let asked = observed.request.as_ref().map(|asked| &asked.sent);
+        let asked = asked.into_iter().chain(&observed.others);
+        let asked: u64 = asked.map(|sent| sent.questions).sum();
+        // The requests contain questions without an answer and those whose answer is no longer valid.
+        let wrong = asked.saturating_sub(observed.missed);
         let is_known = observed.request.is_some() || observed.waits;
         DryRunResult {
             kept: observed.kept.saturating_sub(wrong),
@@ -117,6 +120,7 @@ impl DryRun<'_> {
                 .map(|outcome| outcome.message),
             asked: observed.asked,
             request: observed.request,
+            others: observed.others,
             parts: observed.parts,
             waits: observed.waits,
             ..simulated
@@ -137,7 +141,7 @@ impl DryRun<'_> {
         let outputs = MemoryOutputDir::new(self.stage, root, &found.targets);
         let observer = ProgramObserver {
             is_wanted: self.with_program,
-            program: RefCell::default(),
+            program: Mutex::default(),
         };
         let environment = BTreeMap::new();
         let nowhere = Path::new("");
@@ -187,11 +191,19 @@ impl DryRun<'_> {
             None => Some(1),
         };
         let ended = attempt(&mut batch_ctx).map(drop);
-        simulated.program = observer.program.take();
+        simulated.program = observer.program().take();
         let answers_questions =
             |step: &Step| step.kind.agent().is_some_and(|asked| asked.questions);
         if ended.is_err() && self.stage.steps.iter().any(answers_questions) {
             simulated.questions = count_questions(&batch_ctx).ok();
+        }
+        if ended.is_err() {
+            for step in &self.stage.steps {
+                if let Some(each) = step.kind.agent().and_then(|asked| asked.each.as_ref()) {
+                    let count = count_items(&batch_ctx, each);
+                    simulated.items.insert(step.out.clone(), count);
+                }
+            }
         }
         ended
     }
@@ -228,7 +240,13 @@ impl StopSignal for NoObserver {
 /// Keeps the first program that would be started, and ignores all other events.
 struct ProgramObserver {
     is_wanted: bool,
-    program: RefCell<Option<Vec<String>>>,
+    program: Mutex<Option<Vec<String>>>,
+}
+
+impl ProgramObserver {
+    fn program(&self) -> MutexGuard<'_, Option<Vec<String>>> {
+        self.program.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl AttemptObserver for ProgramObserver {
@@ -237,7 +255,7 @@ impl AttemptObserver for ProgramObserver {
     }
 
     fn would_start(&self, program: Vec<String>) {
-        self.program.borrow_mut().get_or_insert(program);
+        self.program().get_or_insert(program);
     }
 
     fn event(&self, _event: StepEvent<'_>) {}
@@ -267,6 +285,7 @@ struct ObservedCalls {
     asked: Vec<Digest>,
     waits: bool,
     request: Option<PlannedRequest>,
+    others: Vec<Sent>,
     parts: Option<RequestParts>,
 }
 
@@ -344,10 +363,14 @@ impl Calls for NoCalls<'_> {
 
     fn sending(&self, sent: &Sent, body: &[u8]) -> Result<u64, Outcome> {
         let mut observed = self.observed();
-        observed.request.get_or_insert_with(|| PlannedRequest {
-            sent: sent.clone(),
-            body: body.to_vec(),
-        });
+        if observed.request.is_some() {
+            observed.others.push(sent.clone());
+        } else {
+            observed.request = Some(PlannedRequest {
+                sent: sent.clone(),
+                body: body.to_vec(),
+            });
+        }
         Err(Outcome::new(OutcomeKind::Cancelled, "it is only simulated").for_good())
     }
 

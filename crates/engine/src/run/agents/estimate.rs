@@ -24,7 +24,7 @@ use std::path::Path;
 pub struct Asks {
     /// Who is asked: name and provider.
     pub agents: Vec<String>,
-    /// Requests, if nothing is asked twice: the first of each batch.
+    /// Requests, if nothing is asked twice: the first of each batch, or those of all items of the step that sends it.
     pub calls: u64,
     /// Calls at most: of every agent step in every iteration, with all `attempts` and `tries`, and with requests that are too long
     /// split down to one question. None: no bound is known, as earlier stages decide what is asked.
@@ -371,15 +371,17 @@ impl<'a> CostEstimator<'a> {
             if !asked.contains_key(&sent.agent) {
                 continue;
             }
-            asks.calls += 1;
-            asks.questions += sent.questions;
             let sum = by_agent.entry(sent.agent.as_str()).or_default();
             sum.batches += 1;
-            sum.calls += 1;
-            sum.questions += sent.questions;
-            sum.likely_input += sent.likely_input;
-            sum.most_output += sent.most_output;
-            reserved = reserved.zip(sent.reserved).map(|(sum, one)| sum + one);
+            for sent in std::iter::once(sent).chain(&batch.others) {
+                asks.calls += 1;
+                asks.questions += sent.questions;
+                sum.calls += 1;
+                sum.questions += sent.questions;
+                sum.likely_input += sent.likely_input;
+                sum.most_output += sent.most_output;
+                reserved = reserved.zip(sent.reserved).map(|(sum, one)| sum + one);
+            }
         }
         asks.reserved = reserved;
         let declared = stage.estimate.as_ref();
@@ -463,7 +465,11 @@ fn most_calls_of(ctx: &Context<'_>, stage: &Stage, batch: &DryRunResult) -> Opti
                 Some(count) => most_calls(agent, step.attempts, Some(count?)),
                 None => most_calls(agent, step.attempts, None),
             };
-            sum = sum.saturating_add(one);
+            let prompts = match asked.each {
+                Some(_) => batch.items.get(&step.out).copied().flatten()?,
+                None => 1,
+            };
+            sum = sum.saturating_add(one.saturating_mul(prompts));
         }
     }
     Some(sum.saturating_mul(batch.iterations?.max(1)))

@@ -4,10 +4,10 @@ use crate::steps::batch_context::OutputDir;
 use milepost_core::base::path::RelPath;
 use milepost_core::base::source::{Sink, Source};
 use milepost_core::model::stage::Stage;
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The files of each output or `out`: the text in place of `*`, and the content.
@@ -19,7 +19,7 @@ pub(crate) struct MemoryOutputDir<'a> {
     /// The folder and the paths in it that programs are shown. Nothing is written there.
     shown: (&'a Path, &'a BTreeMap<String, RelPath>),
     made: Arc<Mutex<Made>>,
-    iteration: Cell<u32>,
+    iteration: AtomicU32,
 }
 
 impl<'a> MemoryOutputDir<'a> {
@@ -32,7 +32,7 @@ impl<'a> MemoryOutputDir<'a> {
             stage,
             shown: (root, targets),
             made: Arc::default(),
-            iteration: Cell::new(1),
+            iteration: AtomicU32::new(1),
         }
     }
 
@@ -50,7 +50,7 @@ impl<'a> MemoryOutputDir<'a> {
     fn star(&self, out: &str, star: Option<&str>) -> String {
         match star {
             Some(star) => star.to_owned(),
-            None if self.is_per_round(out) => self.iteration.get().to_string(),
+            None if self.is_per_round(out) => self.iteration.load(Ordering::Relaxed).to_string(),
             None => String::new(),
         }
     }
@@ -77,11 +77,11 @@ impl OutputDir for MemoryOutputDir<'_> {
     }
 
     fn set_iteration(&self, number: u32) {
-        self.iteration.set(number);
+        self.iteration.store(number, Ordering::Relaxed);
     }
 
     fn clear(&self, out: &str) -> io::Result<()> {
-        let round = self.iteration.get().to_string();
+        let round = self.iteration.load(Ordering::Relaxed).to_string();
         let keeps_others = self.is_per_round(out);
         if let Some(files) = self.lock().get_mut(out) {
             files.retain(|(star, _)| keeps_others && *star != round);
@@ -90,7 +90,7 @@ impl OutputDir for MemoryOutputDir<'_> {
     }
 
     fn written(&self, out: &str) -> io::Result<Vec<Arc<dyn Source>>> {
-        let round = self.iteration.get().to_string();
+        let round = self.iteration.load(Ordering::Relaxed).to_string();
         let only_round = self.is_per_round(out);
         let made = self.lock();
         let files = made.get(out).into_iter().flatten();

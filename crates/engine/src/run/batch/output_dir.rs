@@ -8,11 +8,11 @@ use milepost_core::base::source::{Sink, Source};
 use milepost_core::model::stage::Stage;
 use milepost_store::store::read;
 use milepost_store::store::scratch::Scratch;
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The folder of files that only later steps read.
 const BETWEEN: &str = ".steps";
@@ -24,7 +24,7 @@ pub(crate) struct ScratchOutputDir<'a> {
     cancel: &'a Arc<CancelToken>,
     /// Outputs with one file for each iteration.
     per_round: BTreeSet<&'a str>,
-    iteration: Cell<u32>,
+    iteration: AtomicU32,
 }
 
 /// A file in scratch, named by the path that it will have.
@@ -71,7 +71,7 @@ impl<'a> ScratchOutputDir<'a> {
             targets,
             cancel,
             per_round: outputs.map(|output| output.name.as_str()).collect(),
-            iteration: Cell::new(1),
+            iteration: AtomicU32::new(1),
         }
     }
 
@@ -81,7 +81,7 @@ impl<'a> ScratchOutputDir<'a> {
         if !self.per_round.contains(out) {
             return Ok(pattern);
         }
-        let number = self.iteration.get().to_string();
+        let number = self.iteration.load(Ordering::Relaxed).to_string();
         RelPath::parse(&pattern.as_str().replace('*', &number)).map_err(io::Error::other)
     }
 
@@ -191,7 +191,7 @@ impl OutputDir for ScratchOutputDir<'_> {
     }
 
     fn set_iteration(&self, number: u32) {
-        self.iteration.set(number);
+        self.iteration.store(number, Ordering::Relaxed);
     }
 
     fn clear(&self, out: &str) -> io::Result<()> {

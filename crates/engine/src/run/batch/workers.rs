@@ -22,10 +22,9 @@ use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::scan::StageScan;
 use milepost_store::store::clock::Stopwatch;
 use serde_json::{Map, Value};
-use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::mpsc::Sender;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How many batches run at once.
@@ -108,30 +107,31 @@ pub(crate) enum Message {
     },
 }
 
-/// Sends the events of an attempt to the dispatcher.
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sends the events of an attempt to the dispatcher. Several calls of the attempt may use it at once.
 struct EventSender<'a> {
     redactor: &'a Redactor,
     stage: &'a Stage,
     batch: &'a str,
     index: usize,
     /// The role of the current step.
-    role: RefCell<Option<String>>,
-    turn: RefCell<Turn>,
-    spent: Cell<Spent>,
+    role: Mutex<Option<String>>,
+    turn: Mutex<Turn>,
+    spent: Mutex<Spent>,
     token: String,
     sender: &'a Sender<Message>,
     queue: &'a Mutex<Queue>,
     workers: usize,
     /// What programs print, if it is shown.
-    live: Option<RefCell<LiveOutput<'a>>>,
+    live: Option<Mutex<LiveOutput<'a>>>,
 }
 
 impl<'a> EventSender<'a> {
     fn show(&self, take: impl FnOnce(&mut LiveOutput<'a>) -> Option<String>) {
-        let text = self
-            .live
-            .as_ref()
-            .and_then(|live| take(&mut live.borrow_mut()));
+        let text = self.live.as_ref().and_then(|live| take(&mut lock(live)));
         if let Some(text) = text {
             let index = self.index;
             let _ = self.sender.send(Message::Printed { index, text });
@@ -149,7 +149,7 @@ impl EventSender<'_> {
         let message = Message::Happened {
             index: self.index,
             kind,
-            role: self.role.borrow().clone(),
+            role: lock(&self.role).clone(),
             event: Box::new(event),
             summary,
         };
@@ -167,15 +167,12 @@ impl AttemptObserver for EventSender<'_> {
         };
         let (kind, event, summary) = match event {
             StepEvent::Step(step, round) => {
-                self.role.replace(step.role.clone());
+                lock(&self.role).clone_from(&step.role);
                 if !self.stage.tells_steps() {
                     return;
                 }
                 let role = self.role_of(step);
-                let passed = self
-                    .turn
-                    .borrow_mut()
-                    .pass_to(role, (&stage, &batch), round);
+                let passed = lock(&self.turn).pass_to(role, (&stage, &batch), round);
                 if let Some((event, text)) = passed {
                     let text = format!("{}: {text}", place(round));
                     self.happened(EventType::Handoff, event, text);
@@ -193,7 +190,7 @@ impl AttemptObserver for EventSender<'_> {
             StepEvent::Finished(step, round, said) => {
                 let out = step.out.clone();
                 let role = self.role_of(step);
-                self.turn.borrow_mut().finished(role, &out, said.as_ref());
+                lock(&self.turn).finished(role, &out, said.as_ref());
                 let words = said.as_ref().map(in_words).unwrap_or_default();
                 let words = match words.join(", ") {
                     words if words.is_empty() => words,
@@ -247,7 +244,7 @@ impl AttemptObserver for EventSender<'_> {
             StepEvent::Revises(round, why) => {
                 if let Some(last) = self.stage.steps.last() {
                     // An earlier run may have finished the iterations before.
-                    self.turn.borrow_mut().resume(self.role_of(last), &last.out);
+                    lock(&self.turn).resume(self.role_of(last), &last.out);
                 }
                 let summary = format!("{name} starts iteration {round} after {why}");
                 let event = Event::RoundStarted {
@@ -288,12 +285,10 @@ impl AttemptObserver for EventSender<'_> {
     }
 
     fn called(&self, number: u64, sent: &Sent, heard: &Heard) {
-        let mut spent = self.spent.get();
-        spent += Spent::of(sent, Some(heard));
-        self.spent.set(spent);
+        *lock(&self.spent) += Spent::of(sent, Some(heard));
         let message = Message::Called {
             index: self.index,
-            role: self.role.borrow().clone(),
+            role: lock(&self.role).clone(),
             number,
             sent: Box::new(sent.clone().without_keys(self.redactor)),
             heard: Box::new(heard.clone()),
@@ -302,7 +297,7 @@ impl AttemptObserver for EventSender<'_> {
     }
 
     fn spent(&self) -> Spent {
-        self.spent.get()
+        *lock(&self.spent)
     }
 
     fn trying_again(&self, failed: u32, outcome: &Outcome, wait: Duration) {
@@ -326,7 +321,7 @@ impl AttemptObserver for EventSender<'_> {
     }
 
     fn running(&self) -> usize {
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = lock(self.queue);
         let waiting = if queue.closed { 0 } else { queue.waiting.len() };
         let free = self.workers.saturating_sub(queue.active.len());
         queue.active.len() + waiting.min(free)
@@ -413,16 +408,16 @@ pub(crate) fn run_one(
         redactor: stage_ctx.ctx.redactor,
         stage: stage_ctx.stage,
         batch: &found.batch.key,
-        role: RefCell::default(),
-        turn: RefCell::default(),
-        spent: Cell::default(),
+        role: Mutex::default(),
+        turn: Mutex::default(),
+        spent: Mutex::default(),
         index,
         token,
         sender,
         queue,
         workers,
         live: stage_ctx.live.then(|| {
-            RefCell::new(LiveOutput::new(
+            Mutex::new(LiveOutput::new(
                 stage_ctx.ctx.redactor,
                 &stage_ctx.waiting_output,
             ))

@@ -1,14 +1,15 @@
 //! One request to an agent: records the call, sends it within the agent's limits, and retries it.
 
+use super::call_context::{CallContext, CallError};
 use super::call_record::replayed_reply;
 use super::call_record::{TRIES, fault_outcome, recorded_fault, recorded_reply};
+use super::command_line;
 use super::handle::{AgentHandle, Backend};
 use super::provider_batch::{BatchClient, BatchedResult, WaitResult};
-use crate::steps::batch_context::{BatchContext, cancelled, output_failure};
-use crate::steps::calls::ProviderBatches;
-use crate::steps::command::{CommandSpec, Deadline, Exit, run_command};
+use crate::steps::batch_context::cancelled;
+use crate::steps::calls::{Calls, ProviderBatches};
+use crate::steps::command::Deadline;
 use milepost_agents::api::BatchApi;
-use milepost_agents::cli::{CommandExit, CommandOutput, Tool};
 use milepost_agents::fault::{CallFault, FaultKind};
 use milepost_agents::policy::{Next, after};
 use milepost_agents::request::{AgentRequest, Reply};
@@ -18,11 +19,8 @@ use milepost_core::model::call::{Estimated, Heard, Sent, Spent};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::retry;
 use milepost_core::model::usage::Usage;
-use milepost_store::store::read;
 use serde_json::json;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
 /// Returns how often one request is sent at most. `tries` is declared by the agent, `attempts` by the step.
@@ -33,7 +31,7 @@ pub(crate) fn most_tries(tries: Option<u32>, attempts: u32) -> u32 {
 /// The time limit for the check of a key.
 const CHECK: Duration = Duration::from_secs(20);
 
-/// Sends the requests of one batch to an agent.
+/// Sends the requests for one answer, or for the questions of one batch, to an agent.
 pub(crate) struct Caller<'a> {
     pub(crate) handle: &'a AgentHandle,
     /// The time limit of one call.
@@ -41,8 +39,10 @@ pub(crate) struct Caller<'a> {
     /// The `attempts` of the step. With 1, a failed request is not sent again, unless the server was too busy to accept it or
     /// the agent declares `tries`.
     pub(crate) attempts: u32,
-    /// How many calls the batch made so far.
+    /// How many calls it made so far.
     pub(crate) count: u32,
+    /// What the names of its files end in, if other requests of the batch are sent at the same time.
+    pub(crate) place: String,
 }
 
 /// The longest pause after the server reports that a limit is used up.
@@ -51,14 +51,6 @@ const LONGEST_REST: Duration = Duration::from_mins(1);
 /// How long a request waits for its provider batch. Providers end a batch after 24 hours.
 const BATCH: Duration = Duration::from_hours(25);
 
-/// Why a request has no reply.
-pub(crate) enum CallError {
-    /// It is too long; it can be sent in parts.
-    TooLong(Outcome),
-    /// The batch fails.
-    Failed(Outcome),
-}
-
 impl Caller<'_> {
     /// Sends a request, with retries, and returns the number of the call and the reply.
     ///
@@ -66,7 +58,7 @@ impl Caller<'_> {
     /// When the request fails, must not be sent, or the run is stopped.
     pub(crate) fn call(
         &mut self,
-        ctx: &mut BatchContext<'_>,
+        ctx: &CallContext<'_>,
         request: &AgentRequest,
         questions: u64,
     ) -> Result<(u64, Reply), CallError> {
@@ -124,7 +116,7 @@ impl Caller<'_> {
     }
 
     /// Checks the key before the first call of a run, so that a wrong key costs nothing.
-    fn check(&self, ctx: &BatchContext<'_>) -> Result<(), CallError> {
+    fn check(&self, ctx: &CallContext<'_>) -> Result<(), CallError> {
         let Backend::Api(client) = &self.handle.backend else {
             return Ok(());
         };
@@ -148,7 +140,7 @@ impl Caller<'_> {
 
     fn once(
         &self,
-        ctx: &mut BatchContext<'_>,
+        ctx: &CallContext<'_>,
         request: &AgentRequest,
         questions: u64,
     ) -> Result<Result<(u64, Reply), CallFault>, CallError> {
@@ -162,8 +154,8 @@ impl Caller<'_> {
         };
         let likely_input = request.likely_tokens();
         let sent = Sent {
-            stage: ctx.stage.name.clone(),
-            batch: batch_of(ctx.name, &ctx.stage.name),
+            stage: ctx.stage.to_owned(),
+            batch: batch_of(ctx.name, ctx.stage),
             attempt: self.count,
             agent: handle.agent.name.clone(),
             provider: handle.agent.describe(),
@@ -193,7 +185,9 @@ impl Caller<'_> {
         let until = Deadline::after(within);
         let replied = match &handle.backend {
             Backend::Api(client) => client.call(&body, within, &stopped),
-            Backend::Tool(tool) => run(ctx, tool, request, handle, within)?,
+            Backend::Tool(tool) => {
+                command_line::run(ctx, tool, request, handle, &self.place, within)?
+            }
             Backend::Replay(heard) => replay(heard, &sent),
             Backend::Rules(_) | Backend::Jq(_) | Backend::External => Err(CallFault::new(
                 FaultKind::BadRequest,
@@ -239,7 +233,7 @@ impl Caller<'_> {
     /// Sends the request in a provider batch with requests of other attempts.
     fn in_batch(
         &self,
-        ctx: &mut BatchContext<'_>,
+        ctx: &CallContext<'_>,
         api: &dyn BatchApi,
         records: &dyn ProviderBatches,
         mut sent: Sent,
@@ -255,7 +249,7 @@ impl Caller<'_> {
             calls: ctx.calls,
             records,
             stopped,
-            running: &|| observer.running(),
+            running: &|| ctx.running(),
             updated: &|update| observer.provider_batch(update),
             pace: ctx.limits.pace,
         };
@@ -269,7 +263,7 @@ impl Caller<'_> {
     /// Waits for the result of a request in a provider batch, and records it.
     fn wait(
         &self,
-        ctx: &BatchContext<'_>,
+        ctx: &CallContext<'_>,
         client: &BatchClient<'_>,
         number: u64,
         sent: &Sent,
@@ -329,8 +323,8 @@ impl Caller<'_> {
     ///
     /// # Errors
     /// When the disk fails.
-    pub(crate) fn mark_used(&self, ctx: &BatchContext<'_>, call: u64) -> Result<(), Outcome> {
-        match ctx.calls.batched() {
+    pub(crate) fn mark_used(&self, calls: &dyn Calls, call: u64) -> Result<(), Outcome> {
+        match calls.batched() {
             Some(records) if self.handle.agent.is_batched() => records.used(call),
             _ => Ok(()),
         }
@@ -402,93 +396,6 @@ fn without_keys(
     }
 }
 
-/// Runs a command line. Its standard output is the answer; its standard error goes to the log.
-fn run(
-    ctx: &mut BatchContext<'_>,
-    tool: &Tool,
-    request: &AgentRequest,
-    handle: &AgentHandle,
-    within: Duration,
-) -> Result<Result<Reply, CallFault>, CallError> {
-    let invocation = match tool.invocation(request, None, handle.agent.limits.max_usd_per_call) {
-        Ok(invocation) => invocation,
-        Err(fault) => return Ok(Err(fault)),
-    };
-    let written = |name: &str, bytes: &[u8]| {
-        let written = ctx.outputs.write_helper(name, bytes);
-        // The step is not retried: a retry would make more calls than a plan counts.
-        written.map_err(|error| CallError::Failed(output_failure("the request", error).for_good()))
-    };
-    let stdin = written(".request", &invocation.stdin)?;
-    for (name, bytes) in &invocation.files {
-        written(name, bytes)?;
-    }
-    for file in &request.attachments {
-        written(&file.name, &file.bytes)?;
-    }
-    let answer = written(".answer", b"")?;
-    let program: Vec<String> = ["sh", "-c", "exec \"$@\" > \"$MILEPOST_ANSWER\"", "sh"]
-        .into_iter()
-        .map(str::to_owned)
-        .chain(invocation.argv.iter().cloned())
-        .collect();
-    let mut environment: BTreeMap<String, String> = invocation.env.into_iter().collect();
-    environment.extend(ctx.environment.clone());
-    environment.insert("MILEPOST_ANSWER".to_owned(), answer.display().to_string());
-    let environment: Vec<(String, String)> = environment.into_iter().collect();
-    let mut complaints = Vec::new();
-    let observer = ctx.observer;
-    let exit = run_command(
-        CommandSpec {
-            program_and_args: &program,
-            cwd: ctx.folder,
-            env: &environment,
-            stdin: Some(&stdin),
-            timeout: within,
-            grace: ctx.limits.grace,
-            token: ctx.token,
-            log: &mut complaints,
-            log_cap: ctx.limits.log_cap,
-            live: &|bytes| observer.printed(bytes),
-        },
-        ctx.stop,
-        &mut |child| observer.started(child, &invocation.argv),
-    );
-    observer.printed_all();
-    let _ = ctx.log.write_all(&complaints);
-    let stdout = read_capped(&answer).unwrap_or_default();
-    // The file may go to quarantine.
-    if let Cow::Owned(hidden) = ctx.calls.redactor().bytes(&stdout) {
-        written(".answer", &hidden)?;
-    }
-    let ended = match exit {
-        Ok(Exit::Code(code)) => CommandExit::Code(code),
-        Ok(Exit::Signal(signal)) => CommandExit::Signal(signal),
-        Ok(Exit::TimedOut) => CommandExit::TimedOut,
-        Ok(Exit::Cancelled) => CommandExit::Cancelled,
-        Err(error) => {
-            let fault = CallFault::new(FaultKind::BadRequest, error.to_string());
-            return Ok(Err(fault));
-        }
-    };
-    let output = CommandOutput {
-        ended,
-        stdout: &stdout,
-        stderr: &complaints,
-    };
-    Ok(tool.read(None, output))
-}
-
-/// The most bytes of an answer that are read.
-const MOST: u64 = 64 << 20;
-
-fn read_capped(path: &Path) -> std::io::Result<Vec<u8>> {
-    use std::io::Read as _;
-    let mut bytes = Vec::new();
-    read::open(path)?.take(MOST).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 /// Returns the recorded reply to the same request.
 fn replay(heard: &BTreeMap<String, Heard>, sent: &Sent) -> Result<Reply, CallFault> {
     let Some(heard) = heard.get(&sent.asked.to_string()) else {
@@ -514,7 +421,7 @@ fn awaited(agent: &str) -> Outcome {
     Outcome::new(OutcomeKind::Awaited, message).for_good()
 }
 
-fn has_time(ctx: &BatchContext<'_>, wait: Duration) -> bool {
+fn has_time(ctx: &CallContext<'_>, wait: Duration) -> bool {
     (ctx.left)().is_none_or(|left| left > wait)
 }
 

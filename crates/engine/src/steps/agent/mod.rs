@@ -1,10 +1,13 @@
 //! The step `agent`: asks the questions of a batch, and joins each answer with its elements.
 
 mod call;
+mod call_context;
 mod call_record;
+mod command_line;
 mod costs;
 pub(crate) mod handle;
 mod join;
+mod prompts;
 mod provider_batch;
 mod questions;
 pub(crate) mod reply_matcher;
@@ -15,13 +18,14 @@ mod task;
 mod undeclared;
 
 pub(crate) use handle::{AgentError, Agents, Backend, Purpose, StageAgents};
+pub(crate) use prompts::count_items;
 pub(crate) use task::AgentTask;
 
 use super::batch_context::{
     BatchContext, StepReport, StepResult, input_failure, output_failure, parse_failure,
 };
 use super::records::RecordProgram;
-use super::{jq, values};
+use super::values;
 use join::{Elements, Join, RecordList};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::in_order::in_order;
@@ -33,7 +37,6 @@ use milepost_core::model::agent::Agent;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::record::FailedKeys;
 use milepost_core::model::stage::{Program, Stage};
-use milepost_core::model::step::AnswerForm;
 use milepost_store::check::conserve::name;
 use milepost_store::check::schema::Schema;
 use questions::{AnswerSchema, AskedQuestion, QuestionTask};
@@ -67,7 +70,7 @@ impl BatchQuestion {
 /// When the batch file is invalid, an answer does not match the schema, or the join fails.
 pub(crate) fn ask(ctx: &mut BatchContext<'_>, task: &AgentTask<'_>) -> StepResult {
     if !task.questions {
-        return ask_once(ctx, task);
+        return prompts::ask(ctx, task);
     }
     let AgentTask { out, result, .. } = *task;
     let source = batch_file(ctx)?;
@@ -285,45 +288,6 @@ fn read_questions(source: &dyn Source) -> Result<Vec<BatchQuestion>, Outcome> {
         })
         .map_err(|error| failed(&error))?;
     Ok(questions)
-}
-
-/// Asks once for the batch. The output is the answer, or what `result` makes of it.
-fn ask_once(ctx: &mut BatchContext<'_>, task: &AgentTask<'_>) -> StepResult {
-    let handle = ctx.agents.get(task.agent);
-    let handle = handle.ok_or_else(|| input_failure(task.agent, "this agent is not declared"))?;
-    let handle = Arc::clone(handle);
-    let schema = task.schema.map(|asset| ctx.schemas.get(asset));
-    let schema = schema
-        .transpose()
-        .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))?;
-    let schema = schema.filter(|_| task.answer != AnswerForm::Text);
-    let single_answer::SingleAnswer {
-        answer,
-        mut warnings,
-        usage,
-        from,
-    } = single_answer::answer(ctx, task, &handle, schema.as_deref())?;
-    let made = match task.result {
-        Some(program) => {
-            let mut scope = values::named(ctx, program.jq.names())?;
-            scope.insert("usage".to_owned(), usage);
-            let record = program.one(answer.clone(), &scope, &*ctx.jq);
-            let record = record.map_err(parse_failure)?;
-            if let Some(mut undeclared) = undeclared(task) {
-                let text = record.to_string();
-                undeclared.see(&answer, &text).map_err(parse_failure)?;
-                warnings.extend(undeclared.warnings());
-            }
-            record
-        }
-        None => answer,
-    };
-    jq::write(ctx, task.out, &made)?;
-    Ok(StepReport {
-        warnings,
-        answers: from.into_iter().collect(),
-        ..StepReport::default()
-    })
 }
 
 /// Returns the answer to each question.

@@ -1,6 +1,7 @@
 //! Answers the questions of a batch: uses kept answers, sends one request for the others, and repeats it for invalid answers.
 
-use super::call::{CallError, Caller};
+use super::call::Caller;
+use super::call_context::{CallContext, CallError};
 use super::handle::AgentHandle;
 use super::reply_matcher::{MatchedReply, ReplyError, match_reply};
 use super::request_parts::RequestParts;
@@ -196,6 +197,7 @@ fn ask(
         timeout: task.timeout,
         attempts: task.attempts,
         count: 0,
+        place: String::new(),
     };
     let mut feedback: Vec<ReplyError> = Vec::new();
     for _ in 0..task.attempts.max(1) {
@@ -234,7 +236,7 @@ fn ask(
                         AnswersOf::one(ctx.calls.run(), call).add_to(&mut found.from);
                         found.of_each[part[place]] = Some(answer);
                     }
-                    caller.mark_used(ctx, call)?;
+                    caller.mark_used(ctx.calls, call)?;
                     feedback.extend(matched.wrong);
                 }
                 Err(CallError::TooLong(_)) if part.len() > 1 => {
@@ -356,7 +358,8 @@ fn round(
         keeps_id: keeps_id(task),
         request: request.clone(),
     });
-    let (call, reply) = caller.call(ctx, &request, asked.len() as u64)?;
+    let to = CallContext::of(ctx, 1);
+    let (call, reply) = caller.call(&to, &request, asked.len() as u64)?;
     let refused = |valid: usize, violations: &[String]| {
         ctx.observer.event(StepEvent::Refused {
             number: call,
@@ -370,7 +373,9 @@ fn round(
         Outcome::new(kind, message).for_good()
     };
     if matches!(reply.stop, StopReason::Length | StopReason::Refused) {
-        caller.mark_used(ctx, call).map_err(CallError::Failed)?;
+        caller
+            .mark_used(ctx.calls, call)
+            .map_err(CallError::Failed)?;
     }
     match reply.stop {
         // Fewer answers may fit.

@@ -2,8 +2,9 @@
 
 use milepost_core::model::pipeline::Asset;
 use milepost_core::model::stage::Program;
-use milepost_core::model::step::{AnswerForm, TemplateFile};
+use milepost_core::model::step::{AnswerForm, Items, TemplateFile};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The task of an agent step.
@@ -11,6 +12,8 @@ pub(crate) struct AgentTask<'a> {
     pub(crate) out: &'a str,
     /// True if it answers the questions that `split` wrote.
     pub(crate) questions: bool,
+    /// The items that it sends one request for.
+    pub(crate) each: Option<&'a Items>,
     pub(crate) answer: AnswerForm,
     /// Names whose files are attached.
     pub(crate) attach: &'a [String],
@@ -22,6 +25,8 @@ pub(crate) struct AgentTask<'a> {
     pub(crate) schema: Option<&'a Asset>,
     /// Makes a record from an answer and an element.
     pub(crate) result: Option<&'a Program>,
+    /// The names of the step's failures.
+    pub(crate) errors: &'a BTreeMap<String, String>,
     /// The most requests for one question.
     pub(crate) attempts: u32,
     /// The time limit of one call.

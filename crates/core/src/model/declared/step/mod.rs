@@ -14,7 +14,7 @@ pub use documents::{IfcStep, PdfEngine, PdfStep, PdfTextStep, XlsxStep};
 pub use geometry::Geometry;
 pub use info::{KindInfo, Outputs, PROGRAM_TIMEOUT, WAIT_TIMEOUT};
 pub use kinds::*;
-pub use outside::{AgentStep, AnswerForm, CommandStep, HttpStep, WaitStep, carries_key};
+pub use outside::{AgentStep, AnswerForm, CommandStep, HttpStep, Items, WaitStep, carries_key};
 pub use part::Part;
 
 pub use super::expression::{Picked, TemplateChoice, TemplateFile, Text};

@@ -8,7 +8,8 @@ use crate::model::declared::asset::Asset;
 use crate::model::declared::expression::{PathTemplate, Program, TemplateChoice, Text};
 use crate::model::declared::keys::Need::{Beside, RequiredBeside, What};
 use crate::model::declared::keys::ValueKind::{
-    Bool, Choice, Command, File, Free, Jq, Name, Names, Path, Strings, Text as Templated,
+    Bool, Choice, Command, File, Free, Items as ItemList, Jq, Name, Names, Path, Strings,
+    Text as Templated,
 };
 use crate::model::declared::keys::key;
 use serde_json::{Map, Value};
@@ -107,12 +108,23 @@ pub struct AgentStep {
     pub result: Option<Program>,
     /// Asks the questions that `split` wrote.
     pub questions: bool,
+    /// Sends one request for each item.
+    pub each: Option<Items>,
     /// The form of an answer.
     pub answer: AnswerForm,
     /// Inputs and earlier `out` whose files are sent along.
     pub attach: Vec<String>,
     /// Values for keys that an answer of `tap-yaml` lacks.
     pub defaults: Map<String, Value>,
+}
+
+/// The items that a step sends one request for.
+#[derive(Debug, Clone)]
+pub struct Items {
+    /// The name of an item in the prompt and in `result`.
+    pub name: String,
+    /// Returns the items; `.` is the scope of the stage.
+    pub program: Program,
 }
 
 /// The form of an agent's answer.
@@ -177,6 +189,14 @@ impl Describe for AgentStep {
                     "false",
                     "The questions that `split` wrote; each is asked once.",
                 ),
+                key(
+                    "each",
+                    ItemList,
+                    Beside(&["agent"]),
+                    "one request",
+                    "A name and a jq program: one request for each value that the program returns, all at once. The prompt and `result` see the \
+                     value by the name; the output is a list.",
+                ),
             ],
         )
     };
@@ -188,6 +208,7 @@ impl Describe for AgentStep {
             schema,
             result,
             questions: _,
+            each,
             answer: _,
             attach,
             defaults: _,
@@ -203,6 +224,10 @@ impl Describe for AgentStep {
         parts.extend([
             ("defaults", Part::Literal),
             ("questions", Part::Literal),
+            (
+                "each",
+                Part::optional(each.as_ref().map(|each| &each.program), Part::ScopeProgram),
+            ),
             (
                 "schema",
                 Part::optional(schema.as_ref(), Part::AnswerSchema),
