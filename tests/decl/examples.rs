@@ -64,8 +64,7 @@ fn prompt_tests_load() {
         ("auth", 4),
         ("extract", 3),
         ("context", 1),
-        ("answer", 3),
-        ("judge", 1),
+        ("test", 4),
         ("report", 2),
     ];
     assert_stages("examples/prompt-tests", &stages);

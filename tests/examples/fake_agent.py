@@ -4,7 +4,8 @@
 
 ENVELOPE: text, json (as Claude Code and Cursor print it), ndjson (as OpenCode does).
 FOLDER: gets one file for each call, so that calls can be counted.
-HOW: what goes wrong: no-yaml, no-score, wrong-score, no-json, lacks-fields, exit, login, sleep, cut, flaky (every fourth result says nothing).
+HOW: what goes wrong: no-yaml, no-score, wrong-score, no-json, lacks-fields, exit, login, sleep, cut, flaky (every fourth result says nothing), meet (a judge
+answers when its group of five was called), late (the second result comes after the first judge was called).
 """
 
 import json
@@ -56,6 +57,14 @@ def claim(kind):
             number += 1
 
 
+def until_called(name):
+    for _ in range(6000):
+        if os.path.exists(f"{folder}/{name}"):
+            return
+        time.sleep(0.005)
+    sys.exit(f"{name} was not called")
+
+
 kind = "extract" if "<test-file>" in prompt else "judge" if "<requirement" in prompt or "Requirement:" in prompt else "result"
 number = claim(kind)
 if how == "exit":
@@ -64,6 +73,10 @@ if how == "login":
     sys.exit("Not logged in. Please run /login")
 if how == "sleep":
     time.sleep(600)
+if how == "meet" and kind == "judge":
+    until_called(f"judge_{(number + 4) // 5 * 5}")
+if how == "late" and kind == "result" and number == 2:
+    until_called("judge_1")
 if kind == "extract":
     answer = extraction()
 elif kind == "judge":

@@ -94,8 +94,7 @@ fn all_batches() -> Vec<String> {
         .map(str::to_owned)
         .into();
     for run in 1..=4 {
-        batches.push(format!("answer/{run}"));
-        batches.extend((1..=5).map(|assertion| format!("judge/{run},{assertion}")));
+        batches.push(format!("test/{run}"));
     }
     batches.sort();
     batches
@@ -133,10 +132,10 @@ fn the_example_runs_whole_and_once() {
          - Chidi: ask the fire office about the second exit\n- Dana: have the roof looked at by Monday"
     );
     assert_eq!(
-        project.json("workspace/intermediate/judgments/run_2_assertion_5.json"),
+        project.json("workspace/intermediate/judgments/run_2.json")[4],
         json!({"run": 2, "assertion": 5, "passed": true, "actual": "none of it", "expected": "no \"Brightwater\"", "score": 100, "cost_usd": 0.0})
     );
-    let checkpoint = project.json("workspace/stage_5_complete.json");
+    let checkpoint = project.json("workspace/stage_4_complete.json");
     assert_eq!(
         checkpoint["summary"],
         json!({"passed": true, "runs": 4, "required": 3, "assertions": 5, "failed": []})
@@ -260,9 +259,9 @@ fn as_many_calls_as_the_formula_says() {
             "- Ana: send the test protocol\n- Boris: order the hinges",
             "{envelope}: the answer is its whole text"
         );
-        let judgment = project.json("workspace/intermediate/judgments/run_1_assertion_1.json");
+        let judgments = project.json("workspace/intermediate/judgments/run_1.json");
         assert_eq!(
-            judgment,
+            judgments[0],
             json!({"run": 1, "assertion": 1, "passed": true, "actual": "begins with: - Ana: send the test", "expected": "Ana is named", "score": 90, "cost_usd": cost})
         );
         // Nothing is asked twice.
@@ -289,45 +288,46 @@ fn an_agent_that_fails_now_and_then_is_held_against_the_threshold() {
     }
 }
 
-/// At most `concurrency` runs at once; within one, all judges.
+/// At most `concurrency` runs at once; within one, all judges: the fake one answers when all five were called.
 #[test]
 fn runs_are_limited_and_judges_are_not() {
     for concurrency in [1, 2] {
-        let (project, _) = fixture_with_fake("text", "");
+        let (project, folder) = fixture_with_fake("text", "meet");
         let set = format!("concurrency={concurrency}");
         let ran = project.run_unplanned(&["--agent", "fake", "--set", &set]);
         assert_eq!(ran.code, 0, "{}", ran.output);
-        for stage in ["answer", "judge"] {
-            let mut open: Vec<String> = Vec::new();
-            let (mut most_runs, mut most_judges) = (0, 0);
-            for record in &ran.records {
-                if record["data"]["stage"] != stage {
-                    continue;
-                }
-                let batch = record["data"]["batch"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .to_owned();
-                match record["kind"].as_str().unwrap() {
-                    "attempt_started" => open.push(batch),
-                    "called" => open.retain(|other| *other != batch),
-                    _ => {}
-                }
-                let mut runs: Vec<&str> = open
-                    .iter()
-                    .map(|batch| batch.split(',').next().unwrap())
-                    .collect();
-                runs.sort_unstable();
-                runs.dedup();
-                most_runs = most_runs.max(runs.len());
-                most_judges = most_judges.max(open.len());
+        assert_eq!(calls(&folder)["judge"], 20);
+        // A run is open until its answer and its five judgments are there.
+        let mut open: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut most = 0;
+        for record in &ran.records {
+            if record["data"]["stage"] != "test" {
+                continue;
             }
-            assert_eq!(most_runs, concurrency, "{stage}");
-            if stage == "judge" {
-                assert!(most_judges >= 5, "{most_judges} judges at once");
+            let batch = record["data"]["batch"].as_str().unwrap_or_default();
+            match record["kind"].as_str().unwrap() {
+                "attempt_started" => drop(open.insert(batch, 0)),
+                "called" => *open.get_mut(batch).unwrap() += 1,
+                _ => {}
             }
+            open.retain(|_, calls| *calls < 6);
+            most = most.max(open.len());
         }
+        assert_eq!((most, open.len()), (concurrency, 0));
     }
+}
+
+/// The answer of the second run is late: it comes after a judge of the first run was called.
+#[test]
+fn judges_start_while_other_runs_are_still_going() {
+    let (project, folder) = fixture_with_fake("text", "late");
+    let arguments = ["--agent", "fake", "--set", "runs=2"];
+    let ran = project.run_unplanned(&arguments);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    let expected = counted(&[("extract", 1), ("judge", 10), ("result", 2)]);
+    assert_eq!(calls(&folder), expected);
+    let results = project.json("workspace/intermediate/results.json");
+    assert_eq!(results["assertions"][0]["passes"], 2);
 }
 
 #[test]

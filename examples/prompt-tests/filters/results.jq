@@ -1,6 +1,7 @@
 # Each assertion held against the threshold. `actual` and `expected` of an assertion are those of the first judgment
 # that agrees with its verdict.
 ($params.runs * $params.threshold / 100 | ceil) as $required
+| [$judgments[][]] as $judgments
 | { runs: $params.runs, threshold: $params.threshold, required: $required,
     cost_usd: ([$usage[].cost_usd, $judgments[].cost_usd] | if any(.[]; . == null) then null else add end),
     unscored: ([$judgments[] | select(.score == null)] | length),

@@ -1,6 +1,6 @@
 //! Judges that are a model behind a server of scripts.
 
-use super::{TAP_FILE, codes, declare, fixture};
+use super::{TAP_FILE, declare, fixture};
 use crate::agents::server::{Play, Server};
 use crate::examples::claude::{self, JSON, takes_the_key};
 use serde_json::json;
@@ -12,7 +12,8 @@ fn says(answer: &str) -> Play {
 const JUDGMENT: &str =
     "---\npassed: true\nactual: \"four lines\"\nexpected: \"four lines\"\nscore: 90\n---";
 
-/// Judges that are late, wrong, cut off or refuse judge nothing; the next run asks for these four alone.
+/// Judges that are late, wrong, cut off or refuse judge nothing: each is named with its reason, and the next run asks for these
+/// four alone.
 #[test]
 fn a_judge_that_does_not_answer_judges_nothing() {
     let error =
@@ -46,29 +47,35 @@ fn a_judge_that_does_not_answer_judges_nothing() {
         "timeout=2s",
     ];
     let ran = project.run_unplanned(&arguments);
-    assert_eq!(
-        (ran.code, codes(&ran.records)),
-        (
-            1,
-            [
-                "AgentProcessError",
-                "JUDGE_INVALID_TAP_YAML",
-                "ParseError",
-                "TimeoutError"
-            ]
-            .map(str::to_owned)
-            .to_vec()
-        ),
-        "{}",
-        ran.output
+    assert_eq!(ran.code, 1, "{}", ran.output);
+    let failed: Vec<_> = ran.data("batch_failed").collect();
+    let outcome = &failed[0]["outcome"];
+    let message = outcome["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("4 of 5 answers are missing; assertion "),
+        "{message}"
     );
-    assert_eq!(project.list("intermediate/judgments").len(), 1);
+    let lines = outcome["details"].as_array().unwrap().iter();
+    let lines = lines.filter_map(|line| line.as_str().unwrap().strip_prefix("assertion "));
+    let mut named: Vec<&str> = lines.filter_map(|line| line.split("): ").nth(1)).collect();
+    named
+        .iter_mut()
+        .for_each(|line| *line = line.split(": ").next().unwrap());
+    named.sort_unstable();
+    let expected = [
+        "AgentProcessError",
+        "JUDGE_INVALID_TAP_YAML",
+        "ParseError",
+        "TimeoutError",
+    ];
+    assert_eq!(named, expected, "{outcome:#}");
+    assert!(expected.contains(&outcome["code"].as_str().unwrap()));
     assert_eq!(project.list("outputs"), [""; 0]);
 
     let ran = project.run_unplanned(&arguments);
     assert_eq!(ran.code, 0, "{}", ran.output);
-    let judged = ran.tried();
-    let judged = judged.iter().filter(|batch| batch.starts_with("judge/"));
-    assert_eq!(judged.count(), 4);
+    assert_eq!(ran.data("called").count(), 4);
+    let judgments = project.json("workspace/intermediate/judgments/run_1.json");
+    assert_eq!(judgments.as_array().unwrap().len(), 5);
     assert_eq!(project.list("outputs"), [TAP_FILE]);
 }

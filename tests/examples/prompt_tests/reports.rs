@@ -164,8 +164,8 @@ fn what_a_judge_leaves_out_has_a_default_and_a_warning() {
     let (project, _) = fixture_with_fake("text", "no-score");
     let ran = project.run_unplanned(&["--agent", "judge=fake", "--set", "runs=1"]);
     assert_eq!(ran.code, 0, "{}", ran.output);
-    ran.says("judge/1,3 warning: no score was given");
-    let judgment = project.json("workspace/intermediate/judgments/run_1_assertion_3.json");
+    ran.says("test/1 warning: assertion 3: no score was given");
+    let judgment = &project.json("workspace/intermediate/judgments/run_1.json")[2];
     assert_eq!(
         (&judgment["passed"], &judgment["score"]),
         (&json!(true), &json!(null))
@@ -235,7 +235,7 @@ fn what_is_not_measured_is_said() {
     );
     let ran = project.run(&["--set", "runs=1", "--set", "test=tests/kind.md"]);
     assert_eq!(ran.code, 1, "{}", ran.output);
-    let judgment = project.json("workspace/intermediate/judgments/run_1_assertion_1.json");
+    let judgment = &project.json("workspace/intermediate/judgments/run_1.json")[0];
     assert_eq!(
         json!([
             judgment["passed"],

@@ -117,7 +117,7 @@ fn each_report_is_followed_to_the_inputs() {
         (
             "prompt-tests",
             "outputs/2026-11-22T000000-meeting-actions-workspace.tap",
-            &["answer", "auth", "context", "extract", "judge", "report"],
+            &["auth", "context", "extract", "report", "test"],
             &["extractor", "judge", "result"],
             &[
                 "inputs/meeting-actions.md",
