@@ -132,6 +132,17 @@ fn the_limit_of_an_agent_holds_for_items() {
     assert_eq!(calls(&folder), ["a_1", "b_1", "c_1"]);
 }
 
+/// What an ended call leaves running is ended, but nothing of another call.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_call_that_ends_leaves_the_processes_of_others_alone() {
+    let (project, folder) = fixture(&[("a", "guards b"), ("b", "wait b")]);
+    project.edit("stages/1_tell.toml", "attempts = 2", "attempts = 1");
+    let ran = project.run(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    assert_eq!(calls(&folder), ["a_1", "b_1"]);
+}
+
 #[test]
 fn without_items_nothing_is_asked() {
     let (project, folder) = fixture(&[]);

@@ -11,11 +11,14 @@ FOLDER gets a file for each call, named by item and number, such as `b_1`. The p
     wrong once   the same, in the first call only
     exit         ends with an error
     wait FILE    answers when this file is in the folder
+    guards FILE  starts a process in a session of its own, writes this file, and answers when an answer to another call is kept and
+                 the process still runs
 """
 
 import json
 import os
 import re
+import subprocess
 import sys
 import time
 
@@ -56,6 +59,16 @@ if how[0] == "meet":
     open(met, "w").close()
 elif how[0] == "alone" and opened() > 1:
     sys.exit("another call is open")
+elif how[0] == "guards":
+    start = "setsid sleep 600 > /dev/null 2>&1 < /dev/null & echo $!"
+    child = int(subprocess.run(["sh", "-c", start], stdout=subprocess.PIPE, check=True).stdout)
+    open(f"{folder}/{how[1]}", "w").close()
+    answers = f"{folder}/../workspace/.milepost/answers"
+    until(lambda: any(os.path.getsize(f"{at}/{file}") for at, _, files in os.walk(answers) for file in files))
+    runs = os.path.exists(f"/proc/{child}") and open(f"/proc/{child}/stat").read().split()[2] != "Z"
+    if not runs:
+        sys.exit("the process was ended")
+    os.kill(child, 9)
 elif how[0] == "wait":
     until(lambda: os.path.exists(f"{folder}/{how[1]}"))
 os.remove(mark)

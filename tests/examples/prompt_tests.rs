@@ -244,7 +244,17 @@ fn as_many_calls_as_the_formula_says() {
     ] {
         let (project, folder) = fixture_with_fake(envelope, "");
         let set = format!("runs={runs}");
-        let ran = project.run_unplanned(&["--agent", "fake", "--set", &set]);
+        let with = ["--agent", "fake", "--set", &set];
+        let ran = project.run_unplanned(&[&with[..], &["--until", "context"]].concat());
+        assert_eq!(ran.code, 0, "{envelope}: {}", ran.output);
+        // Counted are the first calls of the runs, and at most all of them, each sent up to six times.
+        let plan = project.plan(&with).unwrap();
+        let asks = &plan["stages"][3]["asks"];
+        assert_eq!(
+            (&asks["calls"], &asks["most_calls"]),
+            (&json!(runs), &json!(runs * (1 + 5) * 6))
+        );
+        let ran = project.run_unplanned(&with);
         assert_eq!(ran.code, 0, "{envelope}: {}", ran.output);
         let expected = counted(&[("extract", 1), ("judge", runs * 5), ("result", runs)]);
         assert_eq!(calls(&folder), expected, "{envelope}");
@@ -253,7 +263,7 @@ fn as_many_calls_as_the_formula_says() {
             1 + runs * (1 + 5),
             "{envelope}"
         );
-        assert_eq!(ran.data("called").count(), 1 + runs * (1 + 5));
+        assert_eq!(ran.data("called").count(), runs * (1 + 5));
         assert_eq!(
             project.read("workspace/intermediate/runs/run_1.txt"),
             "- Ana: send the test protocol\n- Boris: order the hinges",

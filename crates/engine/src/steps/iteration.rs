@@ -237,7 +237,7 @@ fn run_step(
             let task = agent::AgentTask {
                 out,
                 questions: kind.questions,
-                each: kind.each.as_ref(),
+                each: kind.each.as_deref(),
                 answer: kind.answer,
                 attach: &kind.attach,
                 defaults: &kind.defaults,

@@ -256,7 +256,7 @@ impl StepReader<'_, '_> {
             schema: schema?,
             result: result?,
             questions,
-            each: each?,
+            each: each?.map(Box::new),
             answer: match self.fields.text("answer").map(|(text, _)| text) {
                 Some("text") => AnswerForm::Text,
                 Some("tap-yaml") => AnswerForm::TapYaml,

@@ -199,7 +199,7 @@ impl DryRun<'_> {
         }
         if ended.is_err() {
             for step in &self.stage.steps {
-                if let Some(each) = step.kind.agent().and_then(|asked| asked.each.as_ref()) {
+                if let Some(each) = step.kind.agent().and_then(|asked| asked.each.as_deref()) {
                     let count = count_items(&batch_ctx, each);
                     simulated.items.insert(step.out.clone(), count);
                 }

@@ -50,6 +50,8 @@ pub(crate) fn run(
     environment.extend(ctx.environment.clone());
     environment.insert("MILEPOST_ANSWER".to_owned(), answer.display().to_string());
     let environment: Vec<(String, String)> = environment.into_iter().collect();
+    // By its token a command finds what it leaves running, and nothing of a call beside it.
+    let token = format!("{}{}", ctx.token, place.replace('_', "#"));
     let mut complaints = Vec::new();
     let observer = ctx.observer;
     // Lines of programs that run at once are not mixed.
@@ -62,7 +64,7 @@ pub(crate) fn run(
             stdin: Some(&stdin),
             timeout: within,
             grace: ctx.limits.grace,
-            token: ctx.token,
+            token: &token,
             log: &mut complaints,
             log_cap: ctx.limits.log_cap,
             live: &|bytes| {

@@ -106,9 +106,10 @@ fn items(ctx: &BatchContext<'_>, each: &Items) -> Result<Vec<Value>, Outcome> {
 /// Returns the number of items of a step that was not reached; `None` if an earlier step decides it.
 pub(crate) fn count_items(ctx: &BatchContext<'_>, each: &Items) -> Option<u64> {
     let jq = &each.program.jq;
-    let mut made = ctx.stage.steps.iter().map(|step| step.out.as_str());
+    let steps = ctx.stage.steps.iter().map(|step| step.out.as_str());
+    let outputs = ctx.stage.outputs.iter().map(|output| output.name.as_str());
     let is_open = |name: &str| !ctx.scope.has(name) && jq.roots().has(name);
-    if jq.takes_whole() || made.any(is_open) {
+    if jq.takes_whole() || steps.chain(outputs).any(is_open) {
         return None;
     }
     items(ctx, each).ok().map(|items| items.len() as u64)

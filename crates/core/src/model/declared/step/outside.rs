@@ -109,7 +109,7 @@ pub struct AgentStep {
     /// Asks the questions that `split` wrote.
     pub questions: bool,
     /// Sends one request for each item.
-    pub each: Option<Items>,
+    pub each: Option<Box<Items>>,
     /// The form of an answer.
     pub answer: AnswerForm,
     /// Inputs and earlier `out` whose files are sent along.

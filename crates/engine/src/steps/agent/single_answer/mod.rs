@@ -217,7 +217,7 @@ fn ask(
     thread::scope(|scope| {
         for _ in 1..more.min(AT_ONCE) {
             // Without a thread, the others send its request later.
-            if thread::Builder::new().spawn_scoped(scope, &work).is_err() {
+            if thread::Builder::new().spawn_scoped(scope, work).is_err() {
                 break;
             }
         }
