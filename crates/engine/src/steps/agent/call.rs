@@ -80,7 +80,8 @@ impl Caller<'_> {
                 outcome.message =
                     format!("{}; the server asks to retry in {wait}", outcome.message);
             }
-            let jitter = retry::jitter(ctx.name, self.count);
+            // Requests that fail at the same time are not sent again at the same time.
+            let jitter = retry::jitter(&format!("{}{}", ctx.name, self.place), self.count);
             let next = match after(&fault, tried, jitter) {
                 // The next provider batch waits anyway.
                 Next::Retry { .. } if is_over_alone(self.handle, fault.kind) => Next::Retry {

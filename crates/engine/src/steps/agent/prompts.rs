@@ -175,12 +175,15 @@ fn all_of(
         let code = code.or_else(|| ctx.stage.errors.get(one.kind.name()));
         let code = code.unwrap_or(&one.code);
         let item = subjects[*at].map_or(&Value::Null, |(_, item)| item);
-        let line = format!("{}: {code}: {}", label(*at, item), one.message);
+        let mut line = format!("{}: {code}: {}", label(*at, item), one.message);
+        let details: Vec<&str> = one.details.iter().map(String::as_str).collect();
+        if !details.is_empty() {
+            // A violation of the whole answer has an empty pointer.
+            let details = details.join("; ");
+            line.push_str(": ");
+            line.push_str(details.strip_prefix(": ").unwrap_or(&details));
+        }
         outcome.details.push(line);
-        let details = one.details.iter();
-        outcome
-            .details
-            .extend(details.map(|detail| format!("  {detail}")));
     }
     Err(outcome)
 }
