@@ -22,20 +22,25 @@
 //! | `tokens` | PDF syntax, token by token |
 //! | `load` | the document, with bounded memory |
 //! | `outline` | the bookmarks |
-//! | `fonts` | codes and widths |
+//! | `fonts`, `metrics` | codes; widths and looks |
 //! | `content` | the operators of a content stream |
-//! | `glyphs` | the text that a page draws, piece by piece |
+//! | `glyphs` | what these operators draw |
+//! | `pieces` | the text of a page, piece by piece |
 //! | `lines` | lines of these pieces |
+//! | `document` | pages, code and headings of these lines |
 //! | `text` | the result, and whether it can be trusted |
 
 mod builtin;
 mod content;
+mod document;
 mod fonts;
 mod glyphs;
 mod limits;
 mod lines;
 mod load;
+mod metrics;
 mod outline;
+mod pieces;
 mod text;
 mod tokens;
 
