@@ -5,25 +5,18 @@ use super::limits::{ReadError, TEXT, check};
 use super::lines::lines;
 use super::text::{PdfText, PdfTextError};
 use super::{document, fonts, load, outline};
-use lopdf::{Document, Error, ObjectId};
+use lopdf::{Document, ObjectId};
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Name and version of the parser.
-pub const VERSION: &str = "lopdf 0.44";
+pub(crate) const VERSION: &str = "lopdf 0.44";
 
 /// Reads the text, bookmarks, headings and code of a PDF.
 ///
 /// # Errors
 /// When the document needs a password, is truncated, cannot be parsed, or exceeds a limit.
-pub fn read(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
-    // What comes from outside may be wrong in ways that the parser does not expect.
-    let done = catch_unwind(AssertUnwindSafe(|| text_of(bytes)));
-    done.unwrap_or_else(|_| Err(PdfTextError::Damaged("the reader broke down".to_owned())))
-}
-
-fn text_of(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
-    let doc = load::load(bytes).map_err(damaged)?;
+pub(crate) fn read(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
+    let doc = load::load(bytes).map_err(ReadError::of_document)?;
     if doc.is_encrypted() {
         return Err(PdfTextError::Password(
             "the password is not the empty one".to_owned(),
@@ -43,7 +36,7 @@ fn text_of(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
         )));
     }
     let dictionaries = fonts::collect(&doc);
-    let fonts = fonts::read(&doc, &dictionaries).map_err(damaged)?;
+    let fonts = fonts::read(&doc, &dictionaries).map_err(ReadError::of_document)?;
     let reader = PageReader {
         doc: &doc,
         fonts: &fonts,
@@ -53,28 +46,15 @@ fn text_of(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
     let mut pages = Vec::new();
     let mut letters = 0;
     for (number, id) in &found {
-        let failed = |error| match error {
-            ReadError::Limit(what) => PdfTextError::Limit(format!("page {number}: {what}")),
-            ReadError::Damaged(why) => PdfTextError::Cut(format!("page {number}: {why}")),
-        };
+        let failed = |error: ReadError| error.of_page(*number);
         let lines = lines(reader.read(*id).map_err(failed)?);
         letters += lines.iter().map(|line| line.text.len()).sum::<usize>();
         check(letters, TEXT, "bytes of text").map_err(failed)?;
         pages.push((*number, lines));
     }
     let numbers = found.iter().map(|(number, id)| (*id, *number)).collect();
-    let (outline, has_ring) = outline::read(&doc, &numbers).map_err(damaged)?;
+    let (outline, has_ring) = outline::read(&doc, &numbers).map_err(ReadError::of_document)?;
     Ok(document::of(pages, outline, has_ring))
-}
-
-fn damaged(error: ReadError) -> PdfTextError {
-    match error {
-        ReadError::Limit(what) => PdfTextError::Limit(what),
-        ReadError::Damaged(error @ (Error::Decryption(_) | Error::InvalidPassword)) => {
-            PdfTextError::Password(error.to_string())
-        }
-        ReadError::Damaged(error) => PdfTextError::Damaged(error.to_string()),
-    }
 }
 
 /// How many pages the document says that it has.

@@ -2,12 +2,10 @@
 
 use super::limits::{CODES, MAP, MAPS, ReadError, WIDTHS, check, inflated};
 use super::metrics::Metrics;
+use super::text::UNKNOWN;
 use super::tokens::{Token, Tokens};
 use lopdf::{Dictionary, Document, Encoding, Object};
 use std::collections::HashMap;
-
-/// Stands for what has no Unicode.
-pub(crate) const UNKNOWN: char = '\u{FFFD}';
 
 /// A dictionary of a font, known by where it lies.
 type FontKey = *const Dictionary;
@@ -90,7 +88,7 @@ impl FontReader {
             Ok(Ok(content)) => content,
             Ok(Err(error @ ReadError::Limit(_))) => return Err(error),
             // The parser finds no map either.
-            Ok(Err(ReadError::Damaged(_))) | Err(_) => return Ok(()),
+            Ok(Err(_)) | Err(_) => return Ok(()),
         };
         self.maps += content.len();
         check(self.maps, MAPS, "bytes in maps of fonts")?;
