@@ -175,6 +175,12 @@ fn rings_end_and_limits_hold() {
     let expected = "page 1: more than 5000 forms drawn inside of forms";
     assert_eq!(limit(&pdf(&forms)), expected);
 
+    let mut rows = page("", "");
+    let predictor = "/DecodeParms[<</Predictor 12/Columns 2147483647/Colors 9>>]";
+    rows[3].1 = stream(&format!("/Filter[/LZWDecode]{predictor}"), "x");
+    let expected = "page 1: more than 1048576 bytes in a row of samples";
+    assert_eq!(limit(&pdf(&rows)), expected);
+
     let mut letters = page("", "");
     let long = "a".repeat(1_200_000);
     letters[3].1 = stream("", &format!("BT /F1 1 Tf ({long}) Tj ET "));

@@ -1,9 +1,10 @@
 //! The content of a stream, if it is complete and has a bounded size.
 
-use crate::pdf_text::limits::{INFLATED, RATIO, ReadError, check};
+use crate::pdf_text::limits::{INFLATED, RATIO, ROW, ReadError, check};
 use flate2::{Decompress, FlushDecompress, Status};
 use hayro_syntax::Filter;
-use hayro_syntax::object::Stream;
+use hayro_syntax::object::dict::keys::{BITS_PER_COMPONENT, COLORS, COLUMNS, DECODE_PARMS};
+use hayro_syntax::object::{Array, Dict, Number, Object, Stream};
 use lopdf::dictionary;
 use std::borrow::Cow;
 
@@ -11,6 +12,7 @@ use std::borrow::Cow;
 pub(super) fn inflated(stream: &Stream<'_>, most: usize) -> Result<Vec<u8>, ReadError> {
     let filters = stream.filters();
     let raw = stream.raw_data();
+    check_rows(stream.dict())?;
     let most = most.min(raw.len().saturating_mul(RATIO).max(INFLATED));
     if let Some(deflated) = deflated(&filters, &raw) {
         check_deflated(&deflated, most)?;
@@ -25,6 +27,21 @@ pub(super) fn inflated(stream: &Stream<'_>, most: usize) -> Result<Vec<u8>, Read
     let content = content.map_err(|_| ReadError::Broken("it cannot be decoded".to_owned()))?;
     check(content.len(), most, "bytes in a stream")?;
     Ok(content.into_owned())
+}
+
+/// An error if a predictor asks for rows of more than [`ROW`] bytes: the parser allocates a row before it reads one.
+fn check_rows(stream: &Dict<'_>) -> Result<(), ReadError> {
+    let one = stream.get::<Dict<'_>>(DECODE_PARMS);
+    let all = stream.get::<Array<'_>>(DECODE_PARMS);
+    let all = all.iter().flat_map(Array::iter::<Object<'_>>);
+    for parameters in one.into_iter().chain(all.filter_map(Object::into_dict)) {
+        let number = |key: &[u8]| parameters.get::<Number>(key).map_or(1, |it| it.as_i64());
+        let samples = number(COLUMNS).saturating_mul(number(COLORS));
+        let bits = samples.saturating_mul(number(BITS_PER_COMPONENT).max(8));
+        let bytes = usize::try_from(bits / 8).unwrap_or(usize::MAX);
+        check(bytes, ROW, "bytes in a row of samples")?;
+    }
+    Ok(())
 }
 
 /// What the first filter that compresses gets, if that is deflate and there is any.
