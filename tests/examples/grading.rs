@@ -318,6 +318,41 @@ fn files_without_text_are_refused_and_not_graded() {
 }
 
 #[test]
+fn a_damaged_submission_is_graded_on_a_bare_machine() {
+    let mut project = fixture();
+    project.env("PATH", "/nowhere");
+    project.run(&[]);
+    let document = "workspace/intermediate/parsed_document.json";
+    let mut whole = project.json(document);
+    let result = "workspace/outputs/larder_result.json";
+    let score = project.json(result)["final_score"].clone();
+    let submission = "workspace/inputs/submission.pdf";
+    let bytes = std::fs::read(project.at(submission)).unwrap();
+    // What was sent as an attachment has lines in front of it, and what a program appended behind it.
+    let damaged = [
+        b"Content-Type: application/pdf\r\n\r\n",
+        &bytes[..],
+        &[0; 2048],
+    ]
+    .concat();
+    project.write(submission, damaged);
+    assert_eq!(project.run(&[]).code, 0);
+    whole["engine"] = serde_json::json!("hayro");
+    let mut read = project.json(document);
+    let warnings = read["warnings"].take().to_string();
+    assert!(
+        warnings.contains("read by hayro, since by builtin it cannot be read"),
+        "{warnings}"
+    );
+    whole["warnings"] = serde_json::Value::Null;
+    assert_eq!(read, whole);
+    let graded = project.json(result);
+    assert_eq!(graded["final_score"], score);
+    let fallbacks = serde_json::json!(["text of the PDF by hayro"]);
+    assert_eq!(graded["graded_by"]["fallbacks"], fallbacks);
+}
+
+#[test]
 fn a_table_that_does_not_add_up_is_refused() {
     let project = fixture();
     project.edit("criteria.toml", "weight = 0.09", "weight = 0.19");

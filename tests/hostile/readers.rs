@@ -1,9 +1,13 @@
 //! Hostile documents and models end in a named outcome, and hinder no other batch.
 
 use crate::mcp::client::{Client, well};
+use crate::mutated::structures;
 use crate::support::{Project, RunResult, is_alive};
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 use milepost_formats::pdf::{PdfInfo, markdown_to_pdf};
 use serde_json::json;
+use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -127,12 +131,40 @@ fn one_hostile_file_of_three_fails_alone() {
     ] {
         let Some(bytes) = hostile(name) else { return };
         let limits = "[limits]\nmemory = \"256 MiB\"\ntimeout = \"20s\"";
-        let failed = run(&with_two_good(kind, limits, &bytes));
+        let project = with_two_good(kind, limits, &bytes);
         let known = ["ENGINES", "INPUT", "MEMORY", "TIMEOUT", "CRASH"];
-        if let Some(code) = failed {
-            assert!(known.contains(&code.as_str()), "{name}: {code}");
+        let check = |failed: Option<String>| {
+            if let Some(code) = failed {
+                assert!(known.contains(&code.as_str()), "{name}: {code}");
+            }
+        };
+        check(run(&project));
+        if kind == "pdf_text" {
+            project.edit("stages/1_read.toml", "builtin", "hayro");
+            check(run(&project));
         }
     }
+}
+
+/// An object stream of 40 KB that inflates to 40 MB, which the parser of `hayro` holds at once.
+#[test]
+fn an_object_stream_that_inflates_without_end_meets_the_limit_of_memory() {
+    let mut zlib = ZlibEncoder::new(Vec::new(), Compression::best());
+    let zeros = vec![0; 1 << 20];
+    for _ in 0..40 {
+        zlib.write_all(&zeros).unwrap();
+    }
+    let content = zlib.finish().unwrap();
+    let length = content.len();
+    let entries = "/Type/ObjStm/N 1/First 4/Filter/FlateDecode";
+    let head = format!("%PDF-1.7\n7 0 obj\n<<{entries}/Length {length}>>\nstream\n");
+    let objects = structures::pdf(&structures::page("", ""));
+    let tail = String::from_utf8(objects).unwrap();
+    let tail = format!("\nendstream\nendobj\n{}", tail.replace("xref\n", "no\n"));
+    let bytes = [head.as_bytes(), &content, tail.as_bytes()].concat();
+    let project = with_two_good("pdf_text", "[limits]\nmemory = \"16 MiB\"", &bytes);
+    project.edit("stages/1_read.toml", "builtin", "hayro");
+    assert_eq!(run(&project).as_deref(), Some("MEMORY"));
 }
 
 /// An attack of our own: a text of a megabyte in the header of a model.

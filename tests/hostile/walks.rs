@@ -1,5 +1,6 @@
 //! Walks over hostile PDF and IFC structures are bounded.
 
+mod damaged;
 mod documents;
 mod models;
 

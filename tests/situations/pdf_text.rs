@@ -1,9 +1,11 @@
 //! The text of PDFs: what comes out, by which engine, and what is said when none gives any.
 
+use crate::mutated::structures;
 use crate::support::Project;
 use lopdf::{
     Document, EncryptionState, EncryptionVersion, Object, Permissions, Stream, dictionary,
 };
+use milepost_formats::pdf::{PdfInfo, markdown_to_pdf};
 use serde_json::{Value, json};
 
 const MARKDOWN: &str = "\
@@ -260,12 +262,109 @@ fn what_cannot_be_read_is_told_with_what_to_do() {
     assert_eq!(page_texts(&project, "part"), ["Read me", "", "Read me"]);
 }
 
+/// The same with a wrong place of the table of objects.
+fn without_table(whole: Vec<u8>) -> Vec<u8> {
+    let mark = b"startxref";
+    let at = whole.windows(mark.len()).rposition(|part| part == mark);
+    [&whole[..at.unwrap()], b"startxref\n7\n%%EOF\n"].concat()
+}
+
+#[test]
+fn a_damaged_file_is_read_whole_on_a_bare_machine() {
+    let mut project = reading("");
+    project.env("PATH", "/nowhere");
+    let whole = markdown_to_pdf(MARKDOWN, &PdfInfo::default()).unwrap();
+    let text = String::from_utf8_lossy(&whole);
+    // Each is damaged in another way; letters that are not ASCII are not touched.
+    let edited = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from}");
+        let parts: Vec<&[u8]> = split(&whole, from.as_bytes());
+        parts.join(to.as_bytes())
+    };
+    let file = |name: &str, bytes: Vec<u8>| {
+        project.write(&format!("workspace/inputs/{name}.pdf"), bytes);
+    };
+    file("whole", whole.clone());
+    file("table", without_table(whole.clone()));
+    file("length", edited("/Length ", "/Length 9"));
+    file("ends", edited("endobj", ""));
+    file("shifted", edited("\n2 0 obj", "\n% a line more\n2 0 obj"));
+    file("tail", [&whole[..], &[0; 3000]].concat());
+    let damaged = ["ends", "length", "shifted", "table", "tail"];
+    let ran = project.run(&[]);
+    let names = ["ends", "length", "shifted", "table", "tail", "whole"];
+    let names = names.map(|name| format!("read/{name}"));
+    ran.expect(0, &names.each_ref().map(String::as_str))
+        .says("read/table warning: read by hayro, since by builtin it cannot be read (couldn't parse input: invalid file trailer): print it to a new PDF, such as by `qpdf in.pdf out.pdf`");
+    let read = |name: &str| project.json(&format!("workspace/intermediate/{name}.json"));
+    let mut expected = read("whole");
+    assert_eq!(
+        (&expected["engine"], &expected["warnings"]),
+        (&json!("builtin"), &json!([]))
+    );
+    assert_eq!(expected["headings"].as_array().unwrap().len(), 3);
+    expected["engine"] = json!("hayro");
+    for name in damaged {
+        let mut found = read(name);
+        let warnings = found["warnings"].as_array().unwrap().clone();
+        assert_eq!(warnings.len(), 1, "{name}: {warnings:?}");
+        let warning = warnings[0].as_str().unwrap();
+        assert!(
+            warning.starts_with("read by hayro, since by builtin it "),
+            "{warning}"
+        );
+        found["warnings"] = json!([]);
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+/// The parts of `bytes` between each `mark`.
+fn split<'a>(bytes: &'a [u8], mark: &[u8]) -> Vec<&'a [u8]> {
+    let mut parts = Vec::new();
+    let mut rest = bytes;
+    while let Some(at) = rest.windows(mark.len()).position(|part| part == mark) {
+        parts.push(&rest[..at]);
+        rest = &rest[at + mark.len()..];
+    }
+    parts.push(rest);
+    parts
+}
+
+#[test]
+fn the_last_change_of_a_damaged_file_counts() {
+    let project = reading("engines = [\"hayro\"]");
+    let old = String::from_utf8(structures::pdf(&structures::page("", ""))).unwrap();
+    let new = structures::stream("", "BT /F1 12 Tf 72 700 Td (The new text.) Tj ET");
+    let changed = format!("{old}4 0 obj\n{new}\nendobj\nxref\nno table\nstartxref\n7\n%%EOF\n");
+    project.write("workspace/inputs/changed.pdf", changed);
+    project.run(&[]).expect(0, &["read/changed"]);
+    assert_eq!(page_texts(&project, "changed"), ["The new text."]);
+}
+
+#[test]
+fn where_all_engines_fail_each_is_named_with_its_reason() {
+    let mut project = reading("");
+    project.env("PATH", "/nowhere");
+    let mut objects = structures::page("", "");
+    objects[1].1 = "<</Type/Pages/Kids[3 0 R 9 0 R]/Count 2>>".to_owned();
+    let lost = without_table(structures::pdf(&objects));
+    project.write("workspace/inputs/lost.pdf", lost);
+    project
+        .run(&[])
+        .expect(3, &["read/lost"])
+        .says("ALL_PARSERS_FAILED: `inputs/lost.pdf` breaks off (1 of its 2 pages are there): copy or download it once more")
+        .says("builtin: cannot be read (couldn't parse input: invalid file trailer): print it")
+        .says("hayro: breaks off (1 of its 2 pages are there): copy")
+        .says("pdftotext: program `pdftotext` was not found in PATH (/nowhere)");
+    assert!(!project.exists("workspace/intermediate/lost.json"));
+}
+
 #[test]
 fn the_next_engine_is_tried_when_one_fails() {
     if !has_pdftotext() {
         return;
     }
-    let project = reading("");
+    let project = reading("engines = [\"builtin\", \"pdftotext\"]");
     let whole = simple();
     // The place of the table of objects is wrong: Poppler looks for the objects themselves.
     let at = whole

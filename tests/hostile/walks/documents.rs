@@ -2,17 +2,21 @@
 
 use super::{broke, soon};
 use crate::mutated::structures::{page, pdf, stream};
-use milepost_formats::pdf_text::{Heading, PdfText, PdfTextError, read};
+use milepost_formats::pdf_text::{Heading, Parser, PdfText, PdfTextError};
 
-const SENTENCE: &str = "Hello world, this is a sentence of a page.";
+pub(super) const SENTENCE: &str = "Hello world, this is a sentence of a page.";
+
+fn read(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
+    Parser::Builtin.read(bytes)
+}
 
 /// The text of the pages and the bookmarks.
-fn told(read: PdfText) -> (Vec<String>, Vec<Heading>) {
+pub(super) fn told(read: PdfText) -> (Vec<String>, Vec<Heading>) {
     let pages = read.pages.into_iter().map(|page| page.text);
     (pages.collect(), read.outline)
 }
 
-fn bookmark(title: &str, level: u8) -> Heading {
+pub(super) fn bookmark(title: &str, level: u8) -> Heading {
     Heading {
         title: title.to_owned(),
         page: 1,
@@ -148,7 +152,7 @@ fn objects_that_the_table_lists_over_and_over_count_each_time() {
 }
 
 /// A document whose font has these entries.
-fn with_font(font: &str, more: &[(u32, String)]) -> Vec<u8> {
+pub(super) fn with_font(font: &str, more: &[(u32, String)]) -> Vec<u8> {
     let mut objects = page("", "");
     objects[4].1 = format!("<</Type/Font/BaseFont/A{font}>>");
     objects.extend_from_slice(more);

@@ -1,21 +1,11 @@
 //! The fonts of a PDF: what its codes mean, and how wide they are set (ISO 32000-1, 9.6 to 9.10).
 
 use super::limits::{CODES, MAP, MAPS, ReadError, WIDTHS, check, inflated};
+use super::metrics::Metrics;
+use super::text::UNKNOWN;
 use super::tokens::{Token, Tokens};
 use lopdf::{Dictionary, Document, Encoding, Object};
 use std::collections::HashMap;
-
-/// Stands for what has no Unicode.
-pub(crate) const UNKNOWN: char = '\u{FFFD}';
-
-/// Widths of Helvetica from blank to `~`, in thousandths of its size (Adobe's metrics of the fonts that every reader has).
-const HELVETICA: [u16; 95] = [
-    278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556,
-    556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667,
-    611, 778, 722, 278, 500, 667, 556, 833, 722, 778, 667, 778, 722, 667, 611, 722, 667, 944, 667,
-    667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500,
-    222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
-];
 
 /// A dictionary of a font, known by where it lies.
 type FontKey = *const Dictionary;
@@ -61,19 +51,11 @@ fn readable(font: &Dictionary, doc: &Document) -> Dictionary {
 }
 
 /// A font.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Font<'a> {
     encoding: Option<Encoding<'a>>,
     /// Whether a code is two bytes.
     is_wide: bool,
-    widths: HashMap<u32, f32>,
-    default: f32,
-    /// Of which nothing is known but the name.
-    is_unmeasured: bool,
-    /// All letters are as wide.
-    pub(crate) is_fixed: bool,
-    /// It is a heavy one.
-    pub(crate) is_bold: bool,
+    pub(crate) metrics: Metrics,
 }
 
 /// All fonts, by where their dictionaries lie.
@@ -106,7 +88,7 @@ impl FontReader {
             Ok(Ok(content)) => content,
             Ok(Err(error @ ReadError::Limit(_))) => return Err(error),
             // The parser finds no map either.
-            Ok(Err(ReadError::Damaged(_))) | Err(_) => return Ok(()),
+            Ok(Err(_)) | Err(_) => return Ok(()),
         };
         self.maps += content.len();
         check(self.maps, MAPS, "bytes in maps of fonts")?;
@@ -166,7 +148,7 @@ impl<'a> Font<'a> {
             .get(b"BaseFont")
             .and_then(Object::as_name)
             .unwrap_or_default();
-        let name = String::from_utf8_lossy(name).to_lowercase();
+        let name = String::from_utf8_lossy(name);
         let descriptor = inner
             .get_deref(b"FontDescriptor", doc)
             .and_then(Object::as_dict)
@@ -192,32 +174,15 @@ impl<'a> Font<'a> {
         for width in widths.values_mut() {
             *width *= unit;
         }
-        let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
-        let all_equal = widths.len() > 3 && {
-            let mut set = widths.values().filter(|width| **width > 0.0);
-            let first = set.next().copied().unwrap_or(0.0);
-            first > 0.0 && set.all(|width| (width - first).abs() < 0.5)
-        };
-        let is_fixed = flags & 1 == 1
-            || all_equal
-            || has(&["mono", "courier", "consol", "menlo", "typewriter", "cmtt"]);
-        let missing = descriptor.and_then(|it| it.get(b"MissingWidth").ok()?.as_float().ok());
         let default = if is_wide {
-            inner
-                .get_deref(b"DW", doc)
-                .and_then(Object::as_float)
-                .unwrap_or(1000.0)
+            inner.get_deref(b"DW", doc).and_then(Object::as_float).ok()
         } else {
-            missing.unwrap_or(if is_fixed { 600.0 } else { 0.0 })
+            descriptor.and_then(|it| it.get(b"MissingWidth").ok()?.as_float().ok())
         };
         Ok(Self {
             encoding: encoding.filter(|_| !is_guess),
             is_wide,
-            is_unmeasured: !is_wide && widths.is_empty() && !is_fixed,
-            widths,
-            default,
-            is_fixed,
-            is_bold: flags & (1 << 18) != 0 || has(&["bold", "black", "heavy"]),
+            metrics: Metrics::new(&name, flags, is_wide, widths, default),
         })
     }
 
@@ -237,21 +202,12 @@ impl<'a> Font<'a> {
                 text.clear();
                 text.push(UNKNOWN);
             }
-            take(&text, self.width(number), !self.is_wide && number == 32);
+            take(
+                &text,
+                self.metrics.width(number),
+                !self.is_wide && number == 32,
+            );
         }
-    }
-
-    fn width(&self, code: u32) -> f32 {
-        if let Some(width) = self.widths.get(&code) {
-            return *width;
-        }
-        if self.is_unmeasured {
-            let known = code
-                .checked_sub(32)
-                .and_then(|at| HELVETICA.get(at as usize));
-            return known.map_or(556.0, |width| f32::from(*width));
-        }
-        self.default
     }
 }
 

@@ -6,59 +6,11 @@ use super::limits::{
     CHARACTERS, CONTENT, CONTENTS, FORM_DEPTH, FORMS, OPERATORS, PARENTS, ReadError, STATES, check,
     inflated,
 };
+use super::pieces::{Pen, SAME, TextPiece, TextState, times};
 use lopdf::content::Operation;
 use lopdf::{Dictionary, Document, Error, Object, ObjectId, Stream};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
-
-/// Letters that stand on one line with no gap between them, in one font.
-#[derive(Debug, Clone)]
-pub(crate) struct TextPiece {
-    /// The letters.
-    pub(crate) text: String,
-    /// Where it begins and ends along the line, and how high the line lies, in points.
-    pub(crate) from: f32,
-    /// See `from`.
-    pub(crate) to: f32,
-    /// See `from`.
-    pub(crate) height: f32,
-    /// The size of the letters, in points.
-    pub(crate) size: f32,
-    /// Where the line leads, in degrees.
-    pub(crate) angle: i16,
-    /// All letters of the font are as wide.
-    pub(crate) is_fixed: bool,
-    /// The font is a heavy one.
-    pub(crate) is_bold: bool,
-}
-
-type Matrix = [f32; 6];
-
-const SAME: Matrix = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0];
-
-/// First `a`, then `b`.
-fn times(a: &Matrix, b: &Matrix) -> Matrix {
-    [
-        a[0] * b[0] + a[1] * b[2],
-        a[0] * b[1] + a[1] * b[3],
-        a[2] * b[0] + a[3] * b[2],
-        a[2] * b[1] + a[3] * b[3],
-        a[4] * b[0] + a[5] * b[2] + b[4],
-        a[4] * b[1] + a[5] * b[3] + b[5],
-    ]
-}
-
-#[derive(Clone)]
-struct TextState<'f> {
-    page: Matrix,
-    font: Option<&'f Font<'f>>,
-    size: f32,
-    letters: f32,
-    words: f32,
-    stretch: f32,
-    leading: f32,
-    rise: f32,
-}
 
 /// Reads pages.
 pub(crate) struct PageReader<'f> {
@@ -84,26 +36,12 @@ impl<'f> PageReader<'f> {
         let resources = self.resources(page)?;
         let mut reading = ContentReader {
             pages: self,
-            pieces: Vec::new(),
-            text: SAME,
-            line: SAME,
-            last: None,
-            characters: 0,
+            pen: Pen::new(),
             forms: 0,
             open: Vec::new(),
         };
-        let state = TextState {
-            page: SAME,
-            font: None,
-            size: 0.0,
-            letters: 0.0,
-            words: 0.0,
-            stretch: 1.0,
-            leading: 0.0,
-            rise: 0.0,
-        };
-        reading.content(&content, &resources, state)?;
-        Ok(reading.pieces)
+        reading.content(&content, &resources, TextState::new())?;
+        Ok(reading.pen.pieces)
     }
 
     fn inflated(&self, stream: &Stream, most: usize) -> Result<Vec<u8>, ReadError> {
@@ -139,13 +77,7 @@ impl<'f> PageReader<'f> {
 
 struct ContentReader<'p, 'f> {
     pages: &'p PageReader<'f>,
-    pieces: Vec<TextPiece>,
-    text: Matrix,
-    line: Matrix,
-    /// The font of the last piece.
-    last: Option<*const Font<'f>>,
-    /// How many characters the page shows.
-    characters: usize,
+    pen: Pen,
     /// How many forms are drawn inside of forms.
     forms: usize,
     /// The forms that are being drawn, each inside of the one before.
@@ -157,7 +89,7 @@ impl<'f> ContentReader<'_, 'f> {
         &mut self,
         bytes: &[u8],
         resources: &[&'f Dictionary],
-        mut state: TextState<'f>,
+        mut state: TextState<&'f Font<'f>>,
     ) -> Result<(), ReadError> {
         let mut operations = Operations::new(bytes);
         let mut saved = Vec::new();
@@ -180,8 +112,8 @@ impl<'f> ContentReader<'_, 'f> {
         &mut self,
         operation: &Operation,
         resources: &[&'f Dictionary],
-        state: &mut TextState<'f>,
-        saved: &mut Vec<TextState<'f>>,
+        state: &mut TextState<&'f Font<'f>>,
+        saved: &mut Vec<TextState<&'f Font<'f>>>,
     ) -> Result<(), ReadError> {
         let given = &operation.operands;
         let number = |at: usize| {
@@ -195,7 +127,7 @@ impl<'f> ContentReader<'_, 'f> {
             "q" => saved.push(state.clone()),
             "Q" => *state = saved.pop().unwrap_or_else(|| state.clone()),
             "cm" => state.page = times(&matrix(), &state.page),
-            "BT" => (self.text, self.line) = (SAME, SAME),
+            "BT" => self.pen.set(SAME),
             "Tc" => state.letters = number(0),
             "Tw" => state.words = number(0),
             "Tz" => state.stretch = number(0) / 100.0,
@@ -210,30 +142,28 @@ impl<'f> ContentReader<'_, 'f> {
                 state.font = key.and_then(|key| self.pages.fonts.get(&key));
                 state.size = number(1);
             }
-            "Td" => self.next_line(number(0), number(1)),
+            "Td" => self.pen.next_line(number(0), number(1)),
             "TD" => {
                 state.leading = -number(1);
-                self.next_line(number(0), number(1));
+                self.pen.next_line(number(0), number(1));
             }
-            "Tm" => (self.text, self.line) = (matrix(), matrix()),
-            "T*" => self.next_line(0.0, -state.leading),
+            "Tm" => self.pen.set(matrix()),
+            "T*" => self.pen.next_line(0.0, -state.leading),
             "Tj" => self.show(given.first(), state),
             "'" => {
-                self.next_line(0.0, -state.leading);
+                self.pen.next_line(0.0, -state.leading);
                 self.show(given.first(), state);
             }
             "\"" => {
                 (state.words, state.letters) = (number(0), number(1));
-                self.next_line(0.0, -state.leading);
+                self.pen.next_line(0.0, -state.leading);
                 self.show(given.get(2), state);
             }
             "TJ" => {
                 let list = given.first().and_then(|it| it.as_array().ok());
                 for item in list.into_iter().flatten() {
                     match item.as_float() {
-                        Ok(back) => {
-                            self.advance(-back / 1000.0 * state.size * state.stretch);
-                        }
+                        Ok(back) => self.pen.adjust(back, state),
                         Err(_) => self.show(Some(item), state),
                     }
                 }
@@ -245,7 +175,7 @@ impl<'f> ContentReader<'_, 'f> {
             }
             _ => {}
         }
-        check(self.characters, CHARACTERS, "characters on it")
+        check(self.pen.characters, CHARACTERS, "characters on it")
     }
 
     fn resource(&self, all: &[&'f Dictionary], kind: &[u8], name: &[u8]) -> Option<&'f Object> {
@@ -260,7 +190,7 @@ impl<'f> ContentReader<'_, 'f> {
         &mut self,
         form: Option<&'f Object>,
         outer: &[&'f Dictionary],
-        state: &TextState<'f>,
+        state: &TextState<&'f Font<'f>>,
     ) -> Result<(), ReadError> {
         let Some(stream) = form.and_then(|form| form.as_stream().ok()) else {
             return Ok(());
@@ -291,90 +221,21 @@ impl<'f> ContentReader<'_, 'f> {
             .and_then(Object::as_dict);
         let resources: Vec<&Dictionary> = own.into_iter().chain(outer.iter().copied()).collect();
         let content = self.pages.inflated(stream, CONTENT)?;
-        let outside = (self.text, self.line);
+        let outside = (self.pen.text, self.pen.line);
         self.open.push(key);
         self.content(&content, &resources, state)?;
         self.open.pop();
-        (self.text, self.line) = outside;
+        (self.pen.text, self.pen.line) = outside;
         Ok(())
     }
 
-    fn next_line(&mut self, x: f32, y: f32) {
-        self.line = times(&[1.0, 0.0, 0.0, 1.0, x, y], &self.line);
-        self.text = self.line;
-    }
-
-    fn advance(&mut self, by: f32) {
-        self.text = times(&[1.0, 0.0, 0.0, 1.0, by, 0.0], &self.text);
-    }
-
-    fn show(&mut self, string: Option<&Object>, state: &TextState<'f>) {
+    fn show(&mut self, string: Option<&Object>, state: &TextState<&'f Font<'f>>) {
         let (Some(font), Some(Ok(bytes))) = (state.font, string.map(Object::as_str)) else {
             return;
         };
+        let metrics = &font.metrics;
         font.each(bytes, |text, width, is_blank| {
-            let size = state.size * state.stretch;
-            let start = self.place(state);
-            let blank = if is_blank { state.words } else { 0.0 };
-            let spaced = width / 1000.0 * size + (state.letters + blank) * state.stretch;
-            self.advance(spaced);
-            let end = self.place(state);
-            self.take(text, start, end, font, state);
-        });
-    }
-
-    /// Where the next letter stands: the matrix from its space to the page.
-    fn place(&self, state: &TextState<'_>) -> Matrix {
-        let raised = times(&[1.0, 0.0, 0.0, 1.0, 0.0, state.rise], &self.text);
-        times(&raised, &state.page)
-    }
-
-    fn take(
-        &mut self,
-        text: &str,
-        start: Matrix,
-        end: Matrix,
-        font: &'f Font<'f>,
-        state: &TextState<'f>,
-    ) {
-        let size = state.size.abs() * start[2].hypot(start[3]);
-        let length = start[0].hypot(start[1]);
-        if self.characters > CHARACTERS {
-            return;
-        }
-        let is_real = start.iter().chain(&end).all(|it| it.is_finite());
-        if !(is_real && size > 0.0 && length > 0.0) {
-            return;
-        }
-        self.characters += text.chars().count();
-        let length = length.copysign(state.size);
-        let (dx, dy) = (start[0] / length, start[1] / length);
-        let along = |at: &Matrix| at[4] * dx + at[5] * dy;
-        let (from, to) = (along(&start), along(&end));
-        let height = start[5] * dx - start[4] * dy;
-        let angle = dy.atan2(dx).to_degrees().round() as i16;
-        let key = std::ptr::from_ref(font);
-        if self.last == Some(key)
-            && let Some(piece) = self.pieces.last_mut()
-            && piece.angle == angle
-            && (piece.size - size).abs() < 0.01 * size
-            && (piece.height - height).abs() < 0.05 * size
-            && (piece.to - from).abs() < 0.1 * size
-        {
-            piece.text.push_str(text);
-            piece.to = to;
-            return;
-        }
-        self.last = Some(key);
-        self.pieces.push(TextPiece {
-            text: text.to_owned(),
-            from,
-            to,
-            height,
-            size,
-            angle,
-            is_fixed: font.is_fixed,
-            is_bold: font.is_bold,
+            self.pen.show(text, width, is_blank, metrics, state);
         });
     }
 }

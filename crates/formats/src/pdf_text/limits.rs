@@ -1,6 +1,7 @@
 //! How much of a document is read. Documents come from anywhere: a few hundred bytes can ask for more than any machine has.
 //! Sound documents stay far below these limits; one that does not is refused with [`super::PdfTextError::Limit`].
 
+use super::text::PdfTextError;
 use lopdf::{DecompressError, Error};
 
 /// Bytes that the content of one page, or of a form on it, may inflate to.
@@ -70,6 +71,31 @@ pub(crate) enum ReadError {
     Limit(String),
     /// It is damaged.
     Damaged(Error),
+    /// It is damaged, as another parser than lopdf found.
+    Broken(String),
+}
+
+impl ReadError {
+    /// The error of a document.
+    pub(crate) fn of_document(self) -> PdfTextError {
+        match self {
+            Self::Limit(what) => PdfTextError::Limit(what),
+            Self::Damaged(error @ (Error::Decryption(_) | Error::InvalidPassword)) => {
+                PdfTextError::Password(error.to_string())
+            }
+            Self::Damaged(error) => PdfTextError::Damaged(error.to_string()),
+            Self::Broken(why) => PdfTextError::Damaged(why),
+        }
+    }
+
+    /// The error of a page.
+    pub(crate) fn of_page(self, number: u32) -> PdfTextError {
+        match self {
+            Self::Limit(what) => PdfTextError::Limit(format!("page {number}: {what}")),
+            Self::Damaged(why) => PdfTextError::Cut(format!("page {number}: {why}")),
+            Self::Broken(why) => PdfTextError::Cut(format!("page {number}: {why}")),
+        }
+    }
 }
 
 impl From<Error> for ReadError {

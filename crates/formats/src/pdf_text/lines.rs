@@ -1,6 +1,6 @@
 //! Lines of text from the pieces of a page: words apart, paragraphs apart, code with its indents.
 
-use super::glyphs::TextPiece;
+use super::pieces::TextPiece;
 use std::collections::BTreeMap;
 
 /// A gap between letters that is one between words, as a share of their size. Justified text has gaps from about 0.2.

@@ -128,7 +128,7 @@ fn named_destinations<'a>(doc: &'a Document, visited: &mut Visited) -> HashMap<&
 }
 
 /// A text in UTF-16 with its mark, or in bytes.
-fn decoded(title: &[u8]) -> Option<String> {
+pub(crate) fn decoded(title: &[u8]) -> Option<String> {
     let units = |rest: &[u8], unit: fn([u8; 2]) -> u16| {
         let (pairs, odd) = rest.as_chunks::<2>();
         let units: Vec<u16> = pairs.iter().copied().map(unit).collect();

@@ -1,7 +1,9 @@
 //! The text of a PDF, why there is none, and whether it can be trusted.
 
-use super::fonts::UNKNOWN;
 use serde::{Deserialize, Serialize};
+
+/// Stands for what has no Unicode.
+pub(crate) const UNKNOWN: char = '\u{FFFD}';
 
 /// The share of letters that may lack Unicode.
 const UNKNOWN_SHARE: f64 = 0.05;

@@ -5,9 +5,10 @@ mod poppler;
 use super::batch_context::{BatchContext, StepReport, StepResult, parse_failure};
 use super::files;
 use super::worker::{self, Work};
+use milepost_core::base::source::Source;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::step::PdfEngine;
-use milepost_formats::pdf_text::{self as formats, PdfText, PdfTextError, TextCounts};
+use milepost_formats::pdf_text::{self as formats, Parser, PdfText, PdfTextError, TextCounts};
 use serde_json::json;
 use std::ffi::OsString;
 use std::io;
@@ -26,44 +27,20 @@ pub(crate) fn pdf_text(
 ) -> StepResult {
     let source = files::source(ctx, input)?;
     let name = source.name();
-    let failed = |fault: &PdfTextError, details: Vec<String>| {
-        let message = format!("`{name}` {fault}");
-        Outcome::new(OutcomeKind::Engines, message).with_details(details)
-    };
-    let no_pdf = |fault: PdfTextError| failed(&fault, Vec::new());
-    let path = OsString::from(source.path());
-    if engines.first() != Some(&PdfEngine::Builtin) {
+    if engines.first() == Some(&PdfEngine::Pdftotext) {
         let work = Work::PdfCheck {
-            path: path.clone(),
+            path: OsString::from(source.path()),
             name: name.clone(),
         };
         let checked: Result<(), _> = worker::run(ctx, work, out, &mut io::sink())?;
-        checked.map_err(no_pdf)?;
+        checked.map_err(|fault| failed(&name, &fault, Vec::new()))?;
     }
     let mut faults: Vec<(PdfEngine, PdfTextError)> = Vec::new();
     let mut ended = None;
     for engine in engines {
         let found = match engine {
-            PdfEngine::Builtin => {
-                let work = Work::PdfText {
-                    path: path.clone(),
-                    name: name.clone(),
-                };
-                let found: Result<Result<Result<PdfText, _>, _>, _> =
-                    worker::run(ctx, work, out, &mut io::sink());
-                match found {
-                    Ok(found) => found
-                        .map_err(no_pdf)?
-                        .map(|text| (text, formats::VERSION.to_owned())),
-                    // Another engine may do better.
-                    Err(outcome) if outcome.is_about_limits() => {
-                        let fault = format!("ended its reader ({})", outcome.code);
-                        ended = Some(outcome);
-                        Err(PdfTextError::Program(fault))
-                    }
-                    Err(outcome) => return Err(outcome),
-                }
-            }
+            PdfEngine::Builtin => by_parser(ctx, &*source, Parser::Builtin, out, &mut ended)?,
+            PdfEngine::Hayro => by_parser(ctx, &*source, Parser::Hayro, out, &mut ended)?,
             PdfEngine::Pdftotext => match poppler::version(ctx)? {
                 Err(fault) => Err(fault),
                 Ok(version) => {
@@ -96,7 +73,43 @@ pub(crate) fn pdf_text(
         .map(|(_, fault)| fault)
         .max_by_key(|fault| fault.weight());
     let none = PdfTextError::Program("no engine is named".to_owned());
-    Err(failed(told.unwrap_or(&none), details))
+    Err(failed(&name, told.unwrap_or(&none), details))
+}
+
+/// Reads the text by a parser in a worker, with the version of the parser. A worker that its limits end is kept in `ended`.
+///
+/// # Errors
+/// The outer error if the file is no PDF, or the run is stopped.
+fn by_parser(
+    ctx: &BatchContext<'_>,
+    source: &dyn Source,
+    parser: Parser,
+    out: &str,
+    ended: &mut Option<Outcome>,
+) -> Result<Result<(PdfText, String), PdfTextError>, Outcome> {
+    let work = Work::PdfText {
+        path: OsString::from(source.path()),
+        name: source.name(),
+        parser,
+    };
+    let found: Result<Result<Result<PdfText, _>, PdfTextError>, _> =
+        worker::run(ctx, work, out, &mut io::sink());
+    match found {
+        Ok(Ok(read)) => Ok(read.map(|text| (text, parser.version().to_owned()))),
+        Ok(Err(no_pdf)) => Err(failed(&source.name(), &no_pdf, Vec::new())),
+        // Another engine may do better.
+        Err(outcome) if outcome.is_about_limits() => {
+            let fault = format!("ended its reader ({})", outcome.code);
+            ended.get_or_insert(outcome);
+            Ok(Err(PdfTextError::Program(fault)))
+        }
+        Err(outcome) => Err(outcome),
+    }
+}
+
+fn failed(name: &str, fault: &PdfTextError, details: Vec<String>) -> Outcome {
+    let message = format!("`{name}` {fault}");
+    Outcome::new(OutcomeKind::Engines, message).with_details(details)
 }
 
 /// Returns warnings about an extracted text.

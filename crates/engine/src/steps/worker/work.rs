@@ -5,7 +5,8 @@ use milepost_core::expr::jq::{Bound, EvaluationInput, Jq};
 use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::Outcome;
 use milepost_formats::ifc::{self, Measured};
-use milepost_formats::{pdf_text, xlsx};
+use milepost_formats::pdf_text::{self, Parser};
+use milepost_formats::xlsx;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -31,7 +32,11 @@ pub(crate) enum Work {
     PdfCheck { path: OsString, name: String },
     /// Reads the text of a PDF: `Result<Result<PdfText, PdfTextError>, PdfTextError>`, where the outer error is that of the
     /// check.
-    PdfText { path: OsString, name: String },
+    PdfText {
+        path: OsString,
+        name: String,
+        parser: Parser,
+    },
     /// Reads a building model and writes its elements: the summary.
     Ifc {
         path: OsString,
@@ -168,9 +173,9 @@ impl Work {
                 let bytes = read(path, name)?;
                 serde_json::to_string(&pdf_text::check_file(&bytes))
             }
-            Self::PdfText { path, name } => {
+            Self::PdfText { path, name, parser } => {
                 let bytes = read(path, name)?;
-                let found = pdf_text::check_file(&bytes).map(|()| pdf_text::read(&bytes));
+                let found = pdf_text::check_file(&bytes).map(|()| parser.read(&bytes));
                 serde_json::to_string(&found)
             }
             Self::Ifc {

@@ -1,0 +1,71 @@
+//! Reads documents that `builtin` cannot read. This parser searches a damaged file for its objects, and reads one letter of a font
+//! where another is unknown. Its objects are read when they are needed, so a broken one that no page needs does no harm.
+//!
+//! What would change the text is an error all the same: a page that is missing, and a content that breaks off. What cannot be
+//! bounded from outside are object streams, which the parser inflates as a whole. Run the reader in a process with limits.
+
+mod codes;
+mod fonts;
+mod letters;
+mod outline;
+mod pages;
+mod streams;
+
+use super::document;
+use super::limits::{ReadError, TEXT, check};
+use super::lines::lines;
+use super::text::{PdfText, PdfTextError};
+use hayro_syntax::object::Dict;
+use hayro_syntax::object::dict::keys::{COUNT, PAGES};
+use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
+use pages::PageReader;
+
+/// Name and version of the parser.
+pub(crate) const VERSION: &str = "hayro-syntax 0.9";
+
+/// Reads the text, bookmarks, headings and code of a PDF.
+///
+/// # Errors
+/// When the document needs a password, pages or parts of pages are missing, nothing is found in it, or it exceeds a limit.
+pub(crate) fn read(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
+    let pdf = Pdf::new(bytes.to_vec()).map_err(|error| match error {
+        LoadPdfError::Decryption(DecryptionError::PasswordProtected) => {
+            PdfTextError::Password("the password is not the empty one".to_owned())
+        }
+        LoadPdfError::Decryption(_) => {
+            PdfTextError::Password("its encryption is not understood".to_owned())
+        }
+        LoadPdfError::Invalid => PdfTextError::Damaged("no pages were found in it".to_owned()),
+    })?;
+    let found = pdf.pages();
+    let catalog = pdf.xref().get::<Dict<'_>>(pdf.xref().root_id());
+    let told = catalog.as_ref().and_then(|catalog| {
+        let pages = catalog.get::<Dict<'_>>(PAGES)?;
+        pages.get::<i32>(COUNT)
+    });
+    // Without the number, nobody would know of a page that is lost.
+    let Some(told) = told else {
+        let message = "it does not say how many pages it has";
+        return Err(PdfTextError::Damaged(message.to_owned()));
+    };
+    if usize::try_from(told).ok() != Some(found.len()) {
+        let found = found.len();
+        let message = format!("{found} of its {told} pages are there");
+        return Err(PdfTextError::Cut(message));
+    }
+    let mut reader = PageReader::new();
+    let mut pages = Vec::new();
+    let mut letters = 0;
+    for (number, page) in (1..).zip(found.iter()) {
+        let failed = |error: ReadError| error.of_page(number);
+        let lines = lines(reader.read(page).map_err(failed)?);
+        letters += lines.iter().map(|line| line.text.len()).sum::<usize>();
+        check(letters, TEXT, "bytes of text").map_err(failed)?;
+        pages.push((number, lines));
+    }
+    let (outline, has_ring) = match &catalog {
+        Some(catalog) => outline::read(catalog, found).map_err(ReadError::of_document)?,
+        None => (Vec::new(), false),
+    };
+    Ok(document::of(pages, outline, has_ring))
+}

@@ -1,0 +1,126 @@
+//! The bookmarks. Each entry and each node of the tree of names is visited once: their links may form rings.
+
+use crate::pdf_text::limits::{ReadError, TEXT, check};
+use crate::pdf_text::outline::decoded;
+use crate::pdf_text::text::Heading;
+use hayro_syntax::object::dict::keys::{
+    A, D, DEST, DESTS, FIRST, KIDS, NAMES, NEXT, OUTLINES, S, TITLE,
+};
+use hayro_syntax::object::{Array, Dict, Name, Object, ObjectIdentifier, String as Text};
+use hayro_syntax::page::Page;
+use std::collections::{HashMap, HashSet};
+
+/// The entries of a walk.
+#[derive(Default)]
+struct Visited {
+    seen: HashSet<(usize, usize)>,
+    /// Whether a link led to one of them again.
+    is_ring: bool,
+}
+
+impl Visited {
+    /// The dictionary, unless it was there before.
+    fn once<'a>(&mut self, found: Option<Dict<'a>>) -> Option<Dict<'a>> {
+        let place = found.as_ref()?.data();
+        let is_new = self.seen.insert((place.as_ptr() as usize, place.len()));
+        self.is_ring |= !is_new;
+        found.filter(|_| is_new)
+    }
+}
+
+/// Reads the bookmarks that lead to `pages`, and whether their links form a ring. One that leads nowhere is left out.
+pub(super) fn read(
+    catalog: &Dict<'_>,
+    pages: &[Page<'_>],
+) -> Result<(Vec<Heading>, bool), ReadError> {
+    let numbers = (1..).zip(pages);
+    let numbers = numbers.filter_map(|(number, page)| Some((page.raw().obj_id()?, number)));
+    let numbers: HashMap<ObjectIdentifier, u32> = numbers.collect();
+    let mut visited = Visited::default();
+    let mut headings = Vec::new();
+    let Some(outlines) = catalog.get::<Dict<'_>>(OUTLINES) else {
+        return Ok((headings, false));
+    };
+    let names = named_destinations(catalog, &mut visited);
+    let mut letters = 0;
+    let mut next = vec![(outlines.get::<Dict<'_>>(FIRST), 1_usize)];
+    while let Some((entry, level)) = next.pop() {
+        let Some(entry) = visited.once(entry) else {
+            continue;
+        };
+        next.push((entry.get(NEXT), level));
+        next.push((entry.get(FIRST), level + 1));
+        let page = target(&entry, &names).and_then(|page| numbers.get(&page));
+        let title = entry.get::<Text<'_>>(TITLE);
+        let title = title.and_then(|title| decoded(title.as_bytes()));
+        let (Some(page), Some(title)) = (page, title) else {
+            continue;
+        };
+        letters += title.len();
+        check(letters, TEXT, "bytes of bookmarks")?;
+        headings.push(Heading {
+            title: title.trim_matches('\0').trim().to_owned(),
+            page: *page,
+            level: u8::try_from(level).unwrap_or(u8::MAX),
+        });
+    }
+    Ok((headings, visited.is_ring))
+}
+
+/// The page that an entry leads to, by its destination or its action.
+fn target(
+    entry: &Dict<'_>,
+    names: &HashMap<Vec<u8>, ObjectIdentifier>,
+) -> Option<ObjectIdentifier> {
+    let destination = match entry.get::<Dict<'_>>(A) {
+        Some(action) => {
+            let command = action.get::<Name<'_>>(S)?;
+            let leads = matches!(&*command, b"GoTo" | b"GoToR");
+            leads.then(|| action.get::<Object<'_>>(D)).flatten()
+        }
+        None => entry.get::<Object<'_>>(DEST),
+    };
+    match destination? {
+        Object::String(name) => names.get(name.as_bytes()).copied(),
+        Object::Array(explicit) => page_of(&explicit),
+        _ => None,
+    }
+}
+
+/// The page of an explicit destination.
+fn page_of(destination: &Array<'_>) -> Option<ObjectIdentifier> {
+    Some(destination.raw_iter().next()?.as_obj_ref()?.into())
+}
+
+/// The pages of the named destinations.
+fn named_destinations(
+    catalog: &Dict<'_>,
+    visited: &mut Visited,
+) -> HashMap<Vec<u8>, ObjectIdentifier> {
+    let mut found = HashMap::new();
+    let tree = || catalog.get::<Dict<'_>>(NAMES)?.get::<Dict<'_>>(DESTS);
+    let root = catalog.get::<Dict<'_>>(DESTS).or_else(tree);
+    let mut next: Vec<Dict<'_>> = root.into_iter().collect();
+    while let Some(node) = next.pop() {
+        let names = node.get::<Array<'_>>(NAMES);
+        let mut items = names.iter().flat_map(Array::iter::<Object<'_>>);
+        while let (Some(name), Some(value)) = (items.next(), items.next()) {
+            let explicit = match value {
+                Object::Dict(value) => value.get::<Array<'_>>(D),
+                value => value.into_array(),
+            };
+            let page = explicit.as_ref().and_then(page_of);
+            if let (Some(name), Some(page)) = (name.into_string(), page) {
+                found.insert(name.as_bytes().to_vec(), page);
+            }
+        }
+        let kids = node.get::<Array<'_>>(KIDS);
+        let kids: Vec<Dict<'_>> = kids.iter().flat_map(Array::iter::<Dict<'_>>).collect();
+        next.extend(
+            kids.into_iter()
+                .rev()
+                .filter_map(|kid| visited.once(Some(kid))),
+        );
+    }
+    found
+}
