@@ -3,7 +3,7 @@
 use crate::run::remote::handover::SubmissionRecord;
 use crate::run::remote::pack::LimitFailures;
 use crate::run::remote::worker_log::{BatchResult, WorkerEvent};
-use crate::run::remote::{JobEnd, JobState, JobStates};
+use crate::run::remote::{JobEnd, JobState, JobStates, PolledArray};
 use jiff::Timestamp;
 use milepost_core::model::executor::Resources;
 use milepost_core::model::job::JobOfBatch;
@@ -105,6 +105,15 @@ impl OpenArray {
     /// Returns true if a job of it may still run.
     pub(crate) fn is_open(&self) -> bool {
         self.jobs.iter().any(|job| !job.is_over)
+    }
+
+    /// Returns what the scheduler is asked for.
+    pub(crate) fn polled(&self) -> PolledArray {
+        let jobs = (0..).zip(&self.jobs).filter(|(_, job)| !job.is_over);
+        PolledArray {
+            id: self.id.clone(),
+            jobs: jobs.map(|(number, _)| number).collect(),
+        }
     }
 
     /// Reads what its processes logged since the last call.

@@ -11,7 +11,7 @@ use crate::run::remote::outcomes::{Consequence, Unrecorded, consequence};
 use crate::run::remote::overview;
 use crate::run::remote::pack::{LimitFailures, WaitingBatch};
 use crate::run::remote::worker_log::BatchResult;
-use crate::run::remote::{CancelledJobs, ExecutorError, Remote};
+use crate::run::remote::{CancelledJobs, ExecutorError, PolledArray, Remote};
 use crate::steps::attempt::stage_is_over;
 use crate::steps::batch_context::cancelled;
 use milepost_core::base::duration::show_duration;
@@ -371,12 +371,12 @@ impl Driver<'_> {
             return;
         }
         let open = self.arrays.iter().filter(|array| array.is_open());
-        let ids: Vec<String> = open.map(|array| array.id.clone()).collect();
-        if ids.is_empty() {
+        let open: Vec<PolledArray> = open.map(OpenArray::polled).collect();
+        if open.is_empty() {
             return;
         }
         self.asked = Some(Stopwatch::start());
-        match self.remote.executor.poll(&ids) {
+        match self.remote.executor.poll(&open) {
             Ok(states) => {
                 self.silence = 0;
                 for array in &mut self.arrays {

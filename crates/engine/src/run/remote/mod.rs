@@ -32,12 +32,12 @@ pub(crate) trait Executor: Sync {
     /// When the scheduler refuses it or does not answer. Nothing was submitted, as far as it says.
     fn submit(&self, array: &JobArray) -> Result<String, ExecutorError>;
 
-    /// Returns the states of the jobs of these arrays, by array and index. A job that is missing has ended, or its end is too long
-    /// ago: only its log tells how.
+    /// Returns the states of these jobs, by array and index. A job that is missing has ended, or its end is too long ago: only its
+    /// log tells how.
     ///
     /// # Errors
     /// When the scheduler does not answer: nothing is known.
-    fn poll(&self, arrays: &[String]) -> Result<JobStates, ExecutorError>;
+    fn poll(&self, arrays: &[PolledArray]) -> Result<JobStates, ExecutorError>;
 
     /// Cancels the jobs of an array.
     ///
@@ -91,6 +91,15 @@ pub(crate) struct JobArray {
     pub(crate) at_once: u64,
     /// What each needs.
     pub(crate) resources: Resources,
+}
+
+/// An array whose jobs have not all ended.
+#[derive(Debug, Clone)]
+pub(crate) struct PolledArray {
+    /// The scheduler's id.
+    pub(crate) id: String,
+    /// The indices of the jobs that have not ended.
+    pub(crate) jobs: Vec<u64>,
 }
 
 /// The state of a job.

@@ -2,7 +2,7 @@
 
 use super::program::{SchedulerCommands, one_line};
 use crate::run::remote::{
-    CancelledJobs, Executor, ExecutorError, JobArray, JobEnd, JobState, JobStates,
+    CancelledJobs, Executor, ExecutorError, JobArray, JobEnd, JobState, JobStates, PolledArray,
 };
 use milepost_core::expr::template::Template;
 use milepost_core::model::executor::CommandExecutor;
@@ -63,11 +63,11 @@ impl Executor for CommandScheduler<'_> {
         }
     }
 
-    fn poll(&self, arrays: &[String]) -> Result<JobStates, ExecutorError> {
+    fn poll(&self, arrays: &[PolledArray]) -> Result<JobStates, ExecutorError> {
         if arrays.is_empty() {
             return Ok(JobStates::new());
         }
-        let ids: Vec<String> = arrays.iter().map(|id| quoted(id)).collect();
+        let ids: Vec<String> = arrays.iter().map(|array| quoted(&array.id)).collect();
         let scope = json!({ "ids": ids.join(" ") });
         let printed = self.run(&self.declared.poll, "poll", &scope)?;
         let mut states = JobStates::new();

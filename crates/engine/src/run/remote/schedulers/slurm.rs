@@ -2,7 +2,7 @@
 
 use super::program::{SchedulerCommands, one_line};
 use crate::run::remote::{
-    CancelledJobs, Executor, ExecutorError, JobArray, JobEnd, JobState, JobStates,
+    CancelledJobs, Executor, ExecutorError, JobArray, JobEnd, JobState, JobStates, PolledArray,
 };
 use milepost_core::model::executor::JobSettings;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,10 +41,10 @@ impl<'a> Slurm<'a> {
 
     /// Cancels the jobs of these arrays that Slurm could not start and holds until somebody releases them: their batches get other
     /// jobs.
-    fn cancel_held(&self, printed: &str, arrays: &[String]) {
+    fn cancel_held(&self, printed: &str, is_ours: &dyn Fn(&str) -> bool) {
         let held = printed.lines().filter(|line| line.contains(LAUNCH_FAILED));
         let held = held.filter_map(queued);
-        let held = held.filter(|((array, _), _)| arrays.contains(array));
+        let held = held.filter(|((array, _), _)| is_ours(array));
         let mut words = vec!["scancel".to_owned(), "--quiet".to_owned()];
         words.extend(held.map(|((array, index), _)| self.describe(&array, index)));
         if words.len() > 2 {
@@ -53,32 +53,47 @@ impl<'a> Slurm<'a> {
         }
     }
 
-    /// Adds what the accounting knows of arrays that the queue has forgotten.
-    fn add_accounted(&self, arrays: &[&String], states: &mut JobStates) {
-        if arrays.is_empty() || self.has_no_accounting.load(Ordering::Relaxed) {
+    /// Adds what the accounting knows of jobs that the queue has forgotten.
+    fn add_accounted(&self, arrays: &[PolledArray], states: &mut JobStates) {
+        let is_missing = |array: &&PolledArray| {
+            let mut jobs = array.jobs.iter();
+            jobs.any(|&job| !states.contains_key(&(array.id.clone(), job)))
+        };
+        let missing = arrays.iter().filter(is_missing);
+        let ids: Vec<&str> = missing.map(|array| array.id.as_str()).collect();
+        if ids.is_empty() {
             return;
         }
-        let ids: Vec<&str> = arrays.iter().map(|array| array.as_str()).collect();
         let ids = ids.join(",");
-        let printed = self.run(&[
+        let printed = self.account(&["--format=JobID,State,NodeList", "--jobs", &ids]);
+        for (job, state) in printed.lines().filter_map(accounted) {
+            states.entry(job).or_insert(state);
+        }
+    }
+
+    /// Returns what `sacct` prints with these options; nothing where there is no accounting, or while it does not answer: the logs of
+    /// the jobs suffice.
+    fn account(&self, options: &[&str]) -> String {
+        if self.has_no_accounting.load(Ordering::Relaxed) {
+            return String::new();
+        }
+        let mut words = vec![
             "sacct",
             "--allocations",
             "--array",
             "--noheader",
             "--parsable2",
-            "--format=JobID,State,NodeList",
-            "--jobs",
-            &ids,
-        ]);
-        match printed {
-            Ok(printed) => {
-                for (job, state) in printed.lines().filter_map(accounted) {
-                    states.entry(job).or_insert(state);
-                }
-            }
-            // There is none, or it does not answer: the logs of the jobs suffice.
-            Err(_) => self.has_no_accounting.store(true, Ordering::Relaxed),
-        }
+        ];
+        words.extend(options);
+        self.run(&words).unwrap_or_else(|error| {
+            let is_none = match &error {
+                ExecutorError::Command { .. } => true,
+                ExecutorError::Failed { printed, .. } => printed.contains("storage is disabled"),
+                _ => false,
+            };
+            self.has_no_accounting.fetch_or(is_none, Ordering::Relaxed);
+            String::new()
+        })
     }
 }
 
@@ -98,7 +113,7 @@ impl Executor for Slurm<'_> {
         }
     }
 
-    fn poll(&self, arrays: &[String]) -> Result<JobStates, ExecutorError> {
+    fn poll(&self, arrays: &[PolledArray]) -> Result<JobStates, ExecutorError> {
         if arrays.is_empty() {
             return Ok(JobStates::new());
         }
@@ -111,15 +126,14 @@ impl Executor for Slurm<'_> {
             "--states=all",
             &format!("--format={COLUMNS}"),
         ])?;
+        let is_ours = |id: &str| arrays.iter().any(|array| array.id == id);
         let mut states: JobStates = printed
             .lines()
             .filter_map(queued)
-            .filter(|((array, _), _)| arrays.contains(array))
+            .filter(|((array, _), _)| is_ours(array))
             .collect();
-        self.cancel_held(&printed, arrays);
-        let is_missing = |array: &&String| !states.keys().any(|(known, _)| known == *array);
-        let missing: Vec<&String> = arrays.iter().filter(is_missing).collect();
-        self.add_accounted(&missing, &mut states);
+        self.cancel_held(&printed, &is_ours);
+        self.add_accounted(arrays, &mut states);
         Ok(states)
     }
 
@@ -141,7 +155,12 @@ impl Executor for Slurm<'_> {
             "--format=%F",
             &name,
         ])?;
-        Ok(printed.lines().next().map(|id| id.trim().to_owned()))
+        if let Some(id) = named(&printed) {
+            return Ok(Some(id));
+        }
+        // The queue forgets a job minutes after its end. By itself, `sacct` shows those of today.
+        let since = "--starttime=now-30days";
+        Ok(named(&self.account(&["--format=JobID", since, &name])))
     }
 
     fn end_by_output(&self, printed: &[String]) -> Option<JobEnd> {
@@ -208,6 +227,13 @@ fn kibibytes(bytes: u64) -> String {
 fn limit(time: Duration) -> String {
     let seconds = time.as_secs().max(1);
     format!("{}:{:02}", seconds / 60, seconds % 60)
+}
+
+/// Reads the id of an array in the first line of `squeue` or `sacct`.
+fn named(printed: &str) -> Option<String> {
+    let id = printed.lines().next()?.trim().split('_').next()?;
+    let is_id = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
+    is_id.then(|| id.to_owned())
 }
 
 /// Reads a line of `squeue`; `None` for jobs that are no array's.
@@ -295,6 +321,11 @@ mod tests {
         let line = "17_5|CANCELLED by 1000|n1";
         assert_eq!(accounted(line), Some((job(5), cancelled)));
         assert_eq!(accounted("17_5.batch|COMPLETED|n1"), None);
+        for found in ["17\n17\n", "17_0\n17_1\n", "17_[0-3]\n"] {
+            assert_eq!(named(found).as_deref(), Some("17"), "{found}");
+        }
+        assert_eq!(named("slurm_load_jobs error"), None);
+        assert_eq!(named(""), None);
     }
 
     #[test]
