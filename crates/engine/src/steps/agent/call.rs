@@ -448,6 +448,7 @@ fn run(
             grace: ctx.limits.grace,
             token: ctx.token,
             log: &mut complaints,
+            errors: None,
             log_cap: ctx.limits.log_cap,
             live: &|bytes| observer.printed(bytes),
         },

@@ -134,9 +134,14 @@ impl Submission {
         Ok((lines, from + end))
     }
 
-    /// Removes the submission, and with it everything that its processes still write.
-    pub fn remove(&self) -> Result<(), DiskError> {
-        self.disk.remove_dir_all(&self.at(&[]))
+    /// Removes the submission. Returns false if programs still write in it: then its description is gone, by which its processes
+    /// notice that they are not needed, and the rest is for a later run to remove.
+    ///
+    /// # Errors
+    /// When its description cannot be removed.
+    pub fn remove(&self) -> Result<bool, DiskError> {
+        self.disk.remove_file(&self.at(&["job.json"]))?;
+        Ok(self.disk.remove_dir_all(&self.at(&[])).is_ok())
     }
 }
 
@@ -230,7 +235,7 @@ mod tests {
         let all = Submission::all(&disk, &layout).unwrap();
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].inside(&["work"]).as_str(), ".milepost/jobs/A/work");
-        all[0].remove().unwrap();
+        assert!(all[0].remove().unwrap());
         assert!(Submission::all(&disk, &layout).unwrap().is_empty());
     }
 }

@@ -99,7 +99,10 @@ impl<'a> Slurm<'a> {
 
 impl Executor for Slurm<'_> {
     fn submit(&self, array: &JobArray) -> Result<String, ExecutorError> {
-        let printed = self.commands.run(&submission(self.settings, array))?;
+        let words = submission(self.settings, array);
+        // Slurm keeps what `sbatch` finds in its environment, on its own disks.
+        let is_passed = |name: &str, value: &str| self.commands.is_for_jobs(name, value);
+        let printed = self.commands.run_with(&words, &is_passed)?;
         // A site's filter may print remarks before the id, and a federation names its cluster behind it.
         let last = printed.lines().rfind(|line| !line.trim().is_empty());
         let id = last.and_then(|line| line.trim().split(';').next());
@@ -197,7 +200,9 @@ fn submission(settings: &JobSettings, array: &JobArray) -> Vec<String> {
         .into();
     words.push(format!("--job-name={}", array.name));
     words.push(format!("--array=0-{}%{}", array.jobs - 1, array.at_once));
-    words.push(format!("--output={}/%a.txt", array.output.display()));
+    // Slurm replaces `%` and a letter in this path, not `%%`.
+    let folder = array.output.display().to_string().replace('%', "%%");
+    words.push(format!("--output={folder}/%a.txt"));
     // A job that runs again must not erase what it printed before.
     words.push("--open-mode=append".to_owned());
     let options = [
@@ -349,14 +354,14 @@ mod tests {
         let array = JobArray {
             name: "milepost-A".to_owned(),
             script: "/w/job.sh".into(),
-            output: "/w/output".into(),
+            output: "/w 50%a/output".into(),
             jobs: 3,
             at_once: 2,
             resources: Resources::default(),
         };
         let settings = JobSettings::default();
         let expected = "sbatch --parsable --requeue --ntasks=1 --job-name=milepost-A --array=0-2%2 \
-                        --output=/w/output/%a.txt --open-mode=append /w/job.sh";
+                        --output=/w 50%%a/output/%a.txt --open-mode=append /w/job.sh";
         assert_eq!(submission(&settings, &array).join(" "), expected);
         let settings = JobSettings {
             partition: Some("main".to_owned()),
