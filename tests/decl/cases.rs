@@ -101,6 +101,7 @@ cases!(
     columns
     defaults
     executors
+    executor_commands
     keys
     types
     missing

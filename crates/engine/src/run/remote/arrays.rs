@@ -54,7 +54,7 @@ pub(crate) struct OpenJob {
 #[derive(Default)]
 pub(crate) struct JobProcess {
     pub(crate) node: String,
-    started: Option<Timestamp>,
+    pub(crate) started: Option<Timestamp>,
     /// The batch that it runs.
     pub(crate) current: Option<String>,
     /// How many batches it has finished.
