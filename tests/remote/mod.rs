@@ -2,6 +2,7 @@
 
 mod faults;
 mod pbs;
+mod restart;
 mod simulation;
 mod slurm;
 

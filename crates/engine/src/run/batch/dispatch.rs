@@ -279,6 +279,12 @@ impl Dispatcher<'_, '_> {
                 jobs,
                 batches,
             } => self.submitted(executor, id, jobs, batches),
+            Message::JobsRefused { why, wait } => {
+                let stage = self.stage.name.clone();
+                let notice = Notice::JobsRefused { stage, why, wait };
+                self.observer.notice(notice);
+                Ok(())
+            }
             Message::SchedulerSilent { why } => {
                 let stage = self.stage.name.clone();
                 self.observer.notice(Notice::SchedulerSilent { stage, why });

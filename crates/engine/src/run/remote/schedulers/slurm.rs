@@ -166,6 +166,10 @@ impl Executor for Slurm<'_> {
         Ok(named(&self.account(&["--format=JobID", since, &name])))
     }
 
+    fn array_variable(&self) -> Option<&'static str> {
+        Some("SLURM_ARRAY_JOB_ID")
+    }
+
     fn end_by_output(&self, printed: &[String]) -> Option<JobEnd> {
         ended_by(printed)
     }
