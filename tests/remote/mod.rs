@@ -1,6 +1,8 @@
 //! Batches as jobs of a scheduler.
 
 mod faults;
+mod leftovers;
+mod limits;
 mod pbs;
 mod restart;
 mod simulation;

@@ -6,9 +6,10 @@ use crate::run::remote::arrays::OpenArray;
 use crate::run::remote::attach::job_name;
 use crate::run::remote::driver::{Driver, RefusedJobs};
 use crate::run::remote::handover::{HandedBatch, SubmissionRecord, to_json};
-use crate::run::remote::pack::{PackedArray, pack};
+use crate::run::remote::pack::{PackedArray, pack, room, wanted};
 use crate::run::remote::{JobArray, Remote, RemoteError};
 use milepost_core::base::path::Root;
+use milepost_core::expr::shell::quoted;
 use milepost_store::store::clock::Stopwatch;
 use milepost_store::store::id::new_id;
 use milepost_store::store::jobs::Submission;
@@ -62,18 +63,15 @@ impl Driver<'_> {
         while !self.waiting.is_empty() && !self.stage_ctx.stop.stopping() {
             let jobs = self.arrays.iter().flat_map(|array| &array.jobs);
             let open = jobs.filter(|job| !job.is_over).count() as u64;
-            let room = settings.max_array_size.saturating_sub(open);
-            // Many small arrays cost the scheduler more than few large ones.
-            if room == 0 || open > 0 && room < settings.max_array_size / 2 {
+            let waiting = &*self.waiting.make_contiguous();
+            let per_job = settings.batches_per_job;
+            let limits = (self.remote.at_once, settings.max_array_size);
+            let Some(most) = room(wanted(waiting, per_job), open, limits) else {
                 return Ok(());
-            }
-            let packed = pack(
-                self.waiting.make_contiguous(),
-                settings.batches_per_job,
-                room,
-            );
+            };
+            let packed = pack(waiting, per_job, most);
             let chosen: HashSet<usize> = packed.jobs.iter().flatten().copied().collect();
-            let at_once = self.remote.at_once.saturating_sub(open).max(1);
+            let at_once = self.remote.at_once - open;
             let array = self.submit_array(packed, at_once)?;
             self.waiting.retain(|batch| !chosen.contains(&batch.index));
             self.arrays.push(array);
@@ -189,14 +187,10 @@ fn script(remote: &Remote<'_>, submission: &Submission, project: &str, workspace
          set +e\n\
          {words} {name} \"$job\"\n\
          code=$?\n\
-         echo \"$code\" >{exit}/\"$job\".exit\n\
+         # After a signal, only the scheduler knows why the job ended.\n\
+         [ \"$code\" = 130 ] || echo \"$code\" >{exit}/\"$job\".exit\n\
          exit \"$code\"\n"
     )
-}
-
-/// Returns a text as one word of the shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 impl From<RemoteError> for RunError {
