@@ -13,7 +13,7 @@ use std::sync::PoisonError;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How often it is looked whether anybody still answers.
+/// The pause between two looks for an answer or for files.
 const LOOK: Duration = Duration::from_millis(200);
 
 impl Driver<'_> {
@@ -41,7 +41,7 @@ impl Driver<'_> {
             self.leave();
         } else {
             self.cancel_all();
-            self.take_finished();
+            self.take_rest();
             self.let_go();
         }
     }
@@ -50,7 +50,7 @@ impl Driver<'_> {
     pub(crate) fn time_out(&mut self) {
         self.take_finished();
         self.cancel_all();
-        self.take_finished();
+        self.take_rest();
         let open: Vec<usize> = self.open.keys().copied().collect();
         for index in open {
             self.fail(index, stage_is_over(self.stage_ctx.stage));
@@ -70,6 +70,15 @@ impl Driver<'_> {
     fn take_finished(&mut self) {
         let _ = self.read_logs();
         self.harvest();
+    }
+
+    /// Takes over what jobs that are cancelled have finished, and waits until its files are visible.
+    fn take_rest(&mut self) {
+        self.take_finished();
+        while !self.finished.is_empty() {
+            std::thread::sleep(LOOK);
+            self.harvest();
+        }
     }
 
     /// Asks the user whether so many jobs are left where they are.
