@@ -25,8 +25,13 @@ impl Driver<'_> {
     /// # Errors
     /// When the disk fails, or the scheduler does not answer.
     pub(crate) fn take_over(&mut self, startable: &[usize]) -> Result<(), RemoteError> {
-        if !self.order.is_forced {
-            self.arrays = attach(self.remote, self.stage_ctx, self.survey, startable)?;
+        if !self.shared.order.is_forced {
+            self.arrays = attach(
+                self.remote,
+                self.shared.stage_ctx,
+                self.shared.scan,
+                startable,
+            )?;
         }
         for array in &self.arrays {
             for index in array.jobs.iter().flat_map(|job| &job.batches) {
@@ -81,11 +86,11 @@ impl Driver<'_> {
 fn attach(
     remote: &Remote<'_>,
     stage_ctx: &StageContext<'_>,
-    survey: &StageScan,
+    scan: &StageScan,
     waiting: &[usize],
 ) -> Result<Vec<OpenArray>, RemoteError> {
     let ctx = &stage_ctx.ctx;
-    let undone = survey.batches.iter().enumerate();
+    let undone = scan.batches.iter().enumerate();
     let undone = undone.filter(|(_, found)| found.decision != Ok(Decision::Reused));
     let mut wanted: BTreeMap<&str, usize> = undone
         .map(|(index, found)| (found.batch.key.as_str(), index))
@@ -110,8 +115,7 @@ fn attach(
             submission.remove()?;
             continue;
         }
-        let is_current =
-            record.version == ctx.settings.version && record.shared == survey.shared_id;
+        let is_current = record.version == ctx.settings.version && record.shared == scan.shared_id;
         let mut jobs = Vec::new();
         let mut is_kept = false;
         for number in 0..record.jobs {
@@ -121,7 +125,7 @@ fn attach(
             };
             let of = |batch: HandedBatch| {
                 let index = *wanted.get(batch.key.as_str())?;
-                if survey.batches[index].own.id() != batch.facts.id() {
+                if scan.batches[index].own.id() != batch.facts.id() {
                     return None;
                 }
                 wanted.remove(batch.key.as_str());

@@ -1,8 +1,8 @@
 //! The runner's side: submits batches, follows their jobs, and reports to the dispatcher as if the batches ran here.
 
 use crate::run::batch::attempt;
-use crate::run::batch::stage_context::{AttemptResult, StageContext};
-use crate::run::batch::workers::{self, Message, Order, Queue};
+use crate::run::batch::stage_context::AttemptResult;
+use crate::run::batch::workers::{self, Message, StageThreads};
 use crate::run::remote::arrays::{JobNews, OpenArray, OpenBatch};
 use crate::run::remote::decide::Decided;
 use crate::run::remote::overview;
@@ -11,12 +11,11 @@ use crate::run::remote::worker_log::BatchResult;
 use crate::run::remote::{ExecutorError, PolledArray, Remote, RemoteError};
 use milepost_core::model::job::JobOfBatch;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
-use milepost_core::plan::scan::StageScan;
 use milepost_store::store::clock::Stopwatch;
 use milepost_store::store::jobs::Submission;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::PoisonError;
 use std::sync::mpsc::Sender;
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// After how many unanswered questions the user is told that the scheduler does not answer.
@@ -46,11 +45,7 @@ pub(crate) struct RefusedJobs {
 /// Follows the jobs of a stage.
 pub(crate) struct Driver<'a> {
     pub(crate) remote: &'a Remote<'a>,
-    pub(crate) stage_ctx: &'a StageContext<'a>,
-    pub(crate) survey: &'a StageScan,
-    pub(crate) order: &'a Order<'a>,
-    pub(crate) queue: &'a Mutex<Queue>,
-    ready: &'a Condvar,
+    pub(crate) shared: StageThreads<'a>,
     pub(crate) sender: &'a Sender<Message>,
     /// Batches without a result, by their positions.
     pub(crate) open: BTreeMap<usize, OpenBatch>,
@@ -73,22 +68,14 @@ pub(crate) struct Driver<'a> {
 /// Runs batches as jobs until all have a result, or the run is stopped. Returns the submissions that no later run needs.
 pub(crate) fn drive<'a>(
     remote: &'a Remote<'a>,
-    stage_ctx: &'a StageContext<'a>,
-    survey: &'a StageScan,
-    order: &'a Order<'a>,
-    queue: &'a Mutex<Queue>,
-    ready: &'a Condvar,
+    shared: StageThreads<'a>,
     sender: &'a Sender<Message>,
 ) -> Vec<Submission> {
-    let keys = order.indices.iter();
-    let keys = keys.map(|&index| (survey.batches[index].batch.key.as_str(), index));
+    let keys = shared.order.indices.iter();
+    let keys = keys.map(|&index| (shared.scan.batches[index].batch.key.as_str(), index));
     let mut driver = Driver {
         remote,
-        stage_ctx,
-        survey,
-        order,
-        queue,
-        ready,
+        shared,
         sender,
         open: BTreeMap::new(),
         waiting: VecDeque::new(),
@@ -103,7 +90,7 @@ pub(crate) fn drive<'a>(
     };
     if let Err(error) = driver.run() {
         driver.leave();
-        let redactor = stage_ctx.ctx.redactor;
+        let redactor = shared.stage_ctx.ctx.redactor;
         let why = redactor.text(&error.to_string()).into_owned();
         let _ = sender.send(Message::Unavailable { why });
     }
@@ -113,22 +100,13 @@ pub(crate) fn drive<'a>(
 impl Driver<'_> {
     fn run(&mut self) -> Result<(), RemoteError> {
         let (startable, failed): (Vec<usize>, Vec<usize>) = self
+            .shared
             .order
             .indices
             .iter()
-            .partition(|&&index| self.survey.batches[index].decision.is_ok());
+            .partition(|&&index| self.shared.scan.batches[index].decision.is_ok());
         for index in failed {
-            let (queue, ready) = (self.queue, self.ready);
-            workers::run_one(
-                self.stage_ctx,
-                self.survey,
-                self.order,
-                queue,
-                ready,
-                self.sender,
-                1,
-                index,
-            );
+            workers::run_one(self.shared, self.sender, 1, index);
         }
         self.open = startable
             .iter()
@@ -151,11 +129,16 @@ impl Driver<'_> {
                 (true, _) if !self.is_closing => self.close(),
                 _ => {}
             }
-            if self.stage_ctx.stop.stopping() {
+            if self.shared.stage_ctx.stop.stopping() {
                 self.stop();
                 return Ok(());
             }
-            if self.stage_ctx.left().is_some_and(|left| left.is_zero()) {
+            if self
+                .shared
+                .stage_ctx
+                .left()
+                .is_some_and(|left| left.is_zero())
+            {
                 self.time_out();
                 return Ok(());
             }
@@ -182,13 +165,17 @@ impl Driver<'_> {
                     }
                 }
             }
-            self.stage_ctx.stop.wait(tick);
+            self.shared.stage_ctx.stop.wait(tick);
         }
     }
 
     /// Returns whether no further batch may begin, and whether nothing receives results any more.
     pub(crate) fn closed(&self) -> (bool, bool) {
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = self
+            .shared
+            .queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         (queue.closed, queue.is_abandoned)
     }
 
@@ -224,7 +211,7 @@ impl Driver<'_> {
             self.begin(index);
             return;
         };
-        let decision = self.survey.batches[index].decision.as_ref();
+        let decision = self.shared.scan.batches[index].decision.as_ref();
         if result.is_known_failure(decision.ok(), &job) {
             self.take_out(index);
             self.again(index, false);
@@ -267,7 +254,11 @@ impl Driver<'_> {
             return;
         };
         if !std::mem::replace(&mut batch.was_begun, true) {
-            let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut queue = self
+                .shared
+                .queue
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             queue.active.push(index);
             drop(queue);
             let _ = self.sender.send(Message::Begun { index });
@@ -277,7 +268,7 @@ impl Driver<'_> {
     /// Returns what the jobs of the stage get.
     pub(crate) fn needs(&self) -> milepost_core::model::executor::Resources {
         let settings = &self.remote.settings.resources;
-        self.stage_ctx.stage.resources.or(settings)
+        self.shared.stage_ctx.stage.resources.or(settings)
     }
 
     /// Reports the result of a batch.
@@ -286,23 +277,13 @@ impl Driver<'_> {
         self.open.remove(&index);
         self.waiting.retain(|batch| batch.index != index);
         self.take_out(index);
-        workers::report(
-            self.stage_ctx,
-            self.survey,
-            self.order,
-            self.queue,
-            self.ready,
-            self.sender,
-            index,
-            result,
-            took,
-        );
+        workers::report(self.shared, self.sender, index, result, took);
     }
 
     /// Fails a batch.
     pub(crate) fn fail(&mut self, index: usize, outcome: Outcome) {
-        let found = &self.survey.batches[index];
-        let result = attempt::fail(self.stage_ctx, found, index as u64 + 1, outcome);
+        let found = &self.shared.scan.batches[index];
+        let result = attempt::fail(self.shared.stage_ctx, found, index as u64 + 1, outcome);
         self.finish(index, result, Duration::ZERO);
     }
 
@@ -327,7 +308,7 @@ impl Driver<'_> {
         let message = Message::Again {
             index,
             failed: batch.failed,
-            outcome: failed.for_record(self.stage_ctx.ctx.redactor),
+            outcome: failed.for_record(self.shared.stage_ctx.ctx.redactor),
             wait: Duration::ZERO,
         };
         let _ = self.sender.send(message);
@@ -364,7 +345,7 @@ impl Driver<'_> {
     }
 
     pub(crate) fn warn(&self, error: &ExecutorError) {
-        let redactor = self.stage_ctx.ctx.redactor;
+        let redactor = self.shared.stage_ctx.ctx.redactor;
         let why = redactor.text(&error.to_string()).into_owned();
         let _ = self.sender.send(Message::SchedulerSilent { why });
     }
@@ -383,7 +364,10 @@ impl Driver<'_> {
                     continue;
                 }
                 let number = number as u64;
-                decided.extend(self.remote.decide(array, number, self.survey, &self.open));
+                decided.extend(
+                    self.remote
+                        .decide(array, number, self.shared.scan, &self.open),
+                );
                 let job = &mut array.jobs[number as usize];
                 job.is_over = true;
                 job.batches.clear();

@@ -53,7 +53,7 @@ impl Driver<'_> {
         self.take_rest();
         let open: Vec<usize> = self.open.keys().copied().collect();
         for index in open {
-            self.fail(index, stage_is_over(self.stage_ctx.stage));
+            self.fail(index, stage_is_over(self.shared.stage_ctx.stage));
         }
     }
 
@@ -127,7 +127,11 @@ impl Driver<'_> {
 
     /// Returns the submissions that no later run needs, and leaves the batches that did not begin to the queue.
     pub(crate) fn end(self) -> Vec<Submission> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self
+            .shared
+            .queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let left = self.open.iter().filter(|(_, batch)| !batch.was_begun);
         queue.waiting = left.map(|(&index, _)| index).collect();
         drop(queue);

@@ -75,7 +75,7 @@ impl Driver<'_> {
         let Ok(made) = &result.result else {
             return Ok(());
         };
-        let targets = &self.survey.batches[finished.index].targets;
+        let targets = &self.shared.scan.batches[finished.index].targets;
         for (made, at) in made.files() {
             let target = targets.get(&made.name);
             if !target.is_some_and(|target| makes(target, &made.path)) {
@@ -91,7 +91,7 @@ impl Driver<'_> {
     /// Returns a file of a result that is not visible here in its full size; `None` if all are.
     fn invisible(&self, result: &BatchResult) -> Option<String> {
         let made = result.result.as_ref().ok()?;
-        let layout = self.stage_ctx.ctx.layout;
+        let layout = self.shared.stage_ctx.ctx.layout;
         // One that is longer is not what the record says.
         let is_whole = |path: &Path, size: u64| {
             let found = std::fs::symlink_metadata(path);
@@ -107,7 +107,7 @@ impl Driver<'_> {
     /// # Errors
     /// How a file differs from its record.
     fn adopt(&self, result: BatchResult, job: &JobOfBatch) -> Result<AttemptResult, String> {
-        let ctx = &self.stage_ctx.ctx;
+        let ctx = &self.shared.stage_ctx.ctx;
         let scratch = Scratch::of_job(ctx.disk, ctx.files, ctx.layout, &result.folder);
         let result_of = match result.result {
             Ok(made) => {

@@ -36,7 +36,7 @@ impl Driver<'_> {
             }),
         };
         if let Some(refused) = self.refused.as_ref().filter(|refused| refused.tries == 1) {
-            let redactor = self.stage_ctx.ctx.redactor;
+            let redactor = self.shared.stage_ctx.ctx.redactor;
             let why = redactor.text(&refused.error.to_string()).into_owned();
             let wait = self.pause(1);
             let _ = self.sender.send(Message::JobsRefused { why, wait });
@@ -60,7 +60,7 @@ impl Driver<'_> {
     /// When the disk fails, or the scheduler refuses the jobs.
     fn submit_waiting(&mut self) -> Result<(), RemoteError> {
         let settings = self.remote.settings;
-        while !self.waiting.is_empty() && !self.stage_ctx.stop.stopping() {
+        while !self.waiting.is_empty() && !self.shared.stage_ctx.stop.stopping() {
             let jobs = self.arrays.iter().flat_map(|array| &array.jobs);
             let open = jobs.filter(|job| !job.is_over).count() as u64;
             let waiting = &*self.waiting.make_contiguous();
@@ -84,14 +84,14 @@ impl Driver<'_> {
         packed: PackedArray,
         at_once: u64,
     ) -> Result<OpenArray, RemoteError> {
-        let ctx = &self.stage_ctx.ctx;
+        let ctx = &self.shared.stage_ctx.ctx;
         let name = new_id(ctx.clock.now())?;
         let submission = Submission::new(ctx.disk, ctx.layout, &name);
         submission.create()?;
         for (number, batches) in packed.jobs.iter().enumerate() {
             let handed = batches.iter().map(|&index| {
-                let found = &self.survey.batches[index];
-                HandedBatch::new(found, (self.order.previous)(&found.batch.key))
+                let found = &self.shared.scan.batches[index];
+                HandedBatch::new(found, (self.shared.order.previous)(&found.batch.key))
             });
             let handed: Vec<HandedBatch> = handed.collect();
             submission.write(&["tasks", &format!("{number}.json")], &to_json(&handed)?)?;
@@ -101,9 +101,9 @@ impl Driver<'_> {
         let script = script(self.remote, &submission, &project, &workspace);
         submission.write(&["job.sh"], script.as_bytes())?;
         let record = SubmissionRecord::new(
-            self.stage_ctx,
+            self.shared.stage_ctx,
             self.remote.name,
-            &self.survey.shared_id,
+            &self.shared.scan.shared_id,
             (
                 packed.jobs.len() as u64,
                 packed.failures,
