@@ -1,14 +1,12 @@
 //! Finds the submissions of earlier runs: jobs that still run or have finished are not submitted again.
 
 use crate::run::batch::stage_context::StageContext;
-use crate::run::context::Context;
 use crate::run::remote::arrays::OpenArray;
 use crate::run::remote::driver::Driver;
 use crate::run::remote::handover::{HandedBatch, SubmissionRecord};
 use crate::run::remote::pack::{LimitFailures, WaitingBatch};
-use crate::run::remote::schedulers::Scheduler;
+use crate::run::remote::sweep::discard;
 use crate::run::remote::{CancelledJobs, Remote, RemoteError};
-use milepost_core::model::executor::ExecutorName;
 use milepost_core::plan::decide::Decision;
 use milepost_core::plan::scan::StageScan;
 use milepost_store::store::jobs::Submission;
@@ -107,7 +105,7 @@ fn attach(
             continue;
         }
         if record.executor != remote.name {
-            drop_other(ctx, &submission, record.executor)?;
+            discard(ctx, &submission, Some(&record))?;
             continue;
         }
         let id = id_of(remote, &submission)?;
@@ -154,20 +152,6 @@ fn attach(
         arrays.push(array);
     }
     Ok(arrays)
-}
-
-/// Cancels and removes a submission to another scheduler.
-fn drop_other(
-    ctx: &Context<'_>,
-    submission: &Submission,
-    executor: ExecutorName,
-) -> Result<(), RemoteError> {
-    let scheduler = Scheduler::new(ctx, executor);
-    if let (Some(scheduler), Some(id)) = (scheduler, noted_id(submission)?) {
-        let _ = scheduler.executor().cancel(&id, CancelledJobs::All);
-    }
-    submission.remove()?;
-    Ok(())
 }
 
 /// Returns the scheduler's id of a submission; `None` if it was not submitted, or the scheduler cannot tell.

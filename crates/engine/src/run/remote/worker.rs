@@ -33,6 +33,9 @@ use std::time::Duration;
 /// How often an input that is not visible yet is looked for.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// How long a process waits for a signal to itself after a program failed.
+const SIGNAL: Duration = Duration::from_millis(200);
+
 /// How often a process looks whether its submission is still needed.
 const NEEDED: Duration = Duration::from_secs(5);
 
@@ -178,6 +181,13 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
             return Err(not_needed(submission));
         }
         let result = result?;
+        if matches!(&result.result, Err(outcome) if outcome.kind == OutcomeKind::Exit) {
+            // A scheduler that ends a job ends its programs at the same time: that is no failure of the batch.
+            stop.wait(SIGNAL);
+            if stop.stopping() {
+                break;
+            }
+        }
         if matches!(&result.result, Err(outcome) if outcome.kind == OutcomeKind::Cancelled) {
             break;
         }
