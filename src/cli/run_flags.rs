@@ -19,9 +19,9 @@ pub(crate) struct RunFlags {
     /// Show what would run, without running it (same as `plan`)
     #[arg(short = 'n', long = "dry-run")]
     pub(crate) dry_run: bool,
-    /// Run this many batches at a time in stages that declare no concurrency
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) jobs: Option<u16>,
+    /// Run this many batches at a time in stages that declare no concurrency; `auto` is one for each processor [default: 1]
+    #[arg(short, long, value_name = "N", value_parser = jobs)]
+    pub(crate) jobs: Option<NonZeroU16>,
     /// Run batches here (`local`), or as jobs of `slurm` or of `[executor.command]`
     #[arg(long, value_name = "NAME")]
     pub(crate) executor: Option<ExecutorName>,
@@ -59,9 +59,9 @@ pub(crate) struct RunFlags {
 )]
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct WatchFlags {
-    /// Run this many batches at a time in stages that declare no concurrency
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) jobs: Option<u16>,
+    /// Run this many batches at a time in stages that declare no concurrency; `auto` is one for each processor [default: 1]
+    #[arg(short, long, value_name = "N", value_parser = jobs)]
+    pub(crate) jobs: Option<NonZeroU16>,
     /// Continue after a failed batch
     #[arg(short, long)]
     pub(crate) keep_going: bool,
@@ -135,6 +135,17 @@ pub(crate) struct ValueFlags {
     pub(crate) agent: Vec<String>,
 }
 
+/// Reads the value of `--jobs`.
+fn jobs(text: &str) -> Result<NonZeroU16, String> {
+    if text == "auto" {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let processors = u16::try_from(processors).unwrap_or(u16::MAX);
+        return Ok(NonZeroU16::new(processors).unwrap_or(NonZeroU16::MIN));
+    }
+    let number = text.parse();
+    number.map_err(|_| "expected `auto`, or a number from 1 to 65535".to_owned())
+}
+
 impl RunFlags {
     /// Returns the options of the run, and the values that it goes by.
     pub(crate) fn options(self, targets: Vec<String>) -> (RunOptions, Values) {
@@ -149,7 +160,7 @@ impl RunFlags {
             fresh: self.fresh,
             until_paid: self.until_paid,
             budget_usd: self.budget_usd,
-            jobs: self.jobs.and_then(NonZeroU16::new),
+            jobs: self.jobs,
             executor: self.executor,
             ..RunOptions::default()
         };
@@ -232,7 +243,7 @@ impl WatchFlags {
             keep_going: self.keep_going,
             until_paid: !self.paid && self.budget_usd.is_none(),
             budget_usd: self.budget_usd,
-            jobs: self.jobs.and_then(NonZeroU16::new),
+            jobs: self.jobs,
             ..RunOptions::default()
         }
     }
@@ -292,5 +303,23 @@ impl ValueFlags {
         self.unset.extend(later.unset);
         self.agent.extend(later.agent);
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_are_a_number_or_one_for_each_processor() {
+        assert_eq!(jobs("4").map(NonZeroU16::get), Ok(4));
+        let processors = std::thread::available_parallelism().unwrap().get();
+        assert_eq!(
+            jobs("auto").map(|jobs| usize::from(jobs.get())),
+            Ok(processors)
+        );
+        for text in ["0", "-1", "all", "65536", ""] {
+            assert!(jobs(text).is_err(), "{text}");
+        }
     }
 }

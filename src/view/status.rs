@@ -91,13 +91,18 @@ fn jobs(of: &SubmittedJobs) -> String {
         [] => String::new(),
         reasons => format!(" ({})", reasons.join(", ")),
     };
+    let since = of
+        .states
+        .running_since
+        .map(|at| format!(" since {}", time(at)));
     visible(&format!(
-        "{} {} for {}: {} queued{why}, {} running{on}, submitted {}",
+        "{} {} for {}: {} queued{why}, {} running{on}{}, submitted {}",
         of.executor,
         of.id,
         of.stage,
         grouped(of.states.queued),
         grouped(of.states.running),
+        since.unwrap_or_default(),
         time(of.submitted)
     ))
     .into_owned()

@@ -575,7 +575,7 @@ interrupted in …
 next     milepost run  continue
 ",
             "\
-stopping: cancelling running batches; run again to continue (press Ctrl-C again to exit at once)
+stopping; run again to continue (press Ctrl-C again to exit at once)
 nap waiting in …
 "
         )

@@ -60,7 +60,7 @@ fn what_is_typed_wrong_is_named_with_what_can_be_typed() {
         ),
         (
             "run -j 0",
-            "error: invalid value '0' for '--jobs <N>': 0 is not in 1..=65535\n\nFor more information, try '--help'.\n",
+            "error: invalid value '0' for '--jobs <N>': expected `auto`, or a number from 1 to 65535\n\nFor more information, try '--help'.\n",
         ),
     ];
     for (arguments, said) in cases {

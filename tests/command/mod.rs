@@ -118,6 +118,7 @@ impl Trial {
             grace: self.grace,
             token: &self.token,
             log,
+            errors: None,
             log_cap: self.cap,
             live: &|_| (),
         };
@@ -399,6 +400,7 @@ fn its_working_folder_must_be_there() {
         grace: PATIENCE,
         token: &trial.token,
         log: &mut Vec::new(),
+        errors: None,
         log_cap: 10,
         live: &|_| (),
     };

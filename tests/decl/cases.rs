@@ -102,6 +102,7 @@ cases!(
     defaults
     each
     executors
+    executor_commands
     keys
     types
     missing

@@ -8,7 +8,7 @@ use std::time::Duration;
 const STAGE: &str = "executor = \"command\"";
 
 /// Waits until a file of the project exists.
-fn wait_for(project: &Project, path: &str) {
+pub fn wait_for(project: &Project, path: &str) {
     let end = std::time::Instant::now() + Duration::from_secs(30);
     while !project.exists(path) {
         assert!(std::time::Instant::now() < end, "{path} never came");
@@ -161,8 +161,8 @@ fn a_placeholder_replaces_a_batch_whose_job_was_lost() {
 
 #[test]
 fn a_scheduler_that_refuses_is_quoted() {
-    let executor = "[executor.command]\nsubmit = \"echo invalid partition; exit 3\"\npoll = \"true\"\n\
-                    cancel = \"true\"\nindex = \"I\"\npoll_interval = \"100ms\"\n";
+    let executor = "[executor.command]\nsubmit = \"echo invalid partition; exit 3; : {{ script }}\"\npoll = \"true {{ ids }}\"\n\
+                    cancel = \"true {{ id }}\"\nindex = \"I\"\npoll_interval = \"100ms\"\n";
     let project = project(2, executor, STAGE, "");
     let ran = project.run_unplanned(&[]);
     assert_eq!(ran.code, 1, "{}", ran.output);

@@ -1,7 +1,10 @@
 //! Batches as jobs of a scheduler.
 
 mod faults;
+mod leftovers;
+mod limits;
 mod pbs;
+mod restart;
 mod simulation;
 mod slurm;
 
@@ -71,14 +74,14 @@ fn batches_run_as_jobs_of_another_scheduler() {
     let project = project(10, &executor, "executor = \"command\"", "");
     let (_, plan) = project.milepost(&["plan"]);
     assert!(
-        plan.contains("submits 4 jobs of command, with at most 3 batches each"),
+        plan.contains("submits 4 jobs with `command`, of at most 3 batches each"),
         "{plan}"
     );
     let ran = project.run(&[]);
     assert_eq!(ran.code, 0, "{}", ran.output);
     assert!(
         ran.output
-            .contains("up submitted 10 batches in 4 jobs of command: 0.pbs"),
+            .contains("up submitted 10 batches in 4 jobs with `command`: 0.pbs"),
         "{}",
         ran.output
     );

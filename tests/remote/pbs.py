@@ -100,7 +100,8 @@ class Server:
                 self.jobs[key] = ("done" if code == 0 else "failed", "")
         self.strays = [stray for stray in self.strays if stray.poll() is None]
         for key, (state, _) in sorted(self.jobs.items()):
-            if state == "queued" and len(self.running) < self.slots:
+            at_once = sum(running[0] == key[0] for running in self.running)
+            if state == "queued" and len(self.running) < self.slots and at_once < arrays[key[0]]["at_once"]:
                 self.start(key, arrays[key[0]])
         self.save()
 
@@ -123,7 +124,7 @@ def main(command, spool, *words):
         with open(f"{spool}/submissions", "a") as file:
             file.write(f"{jobs} {at_once} {memory}\n")
         name = f"{number}.pbs"
-        array = {"script": script, "output": output, "jobs": int(jobs)}
+        array = {"script": script, "output": output, "jobs": int(jobs), "at_once": int(at_once)}
         with open(f"{spool}/submit/.{name}", "w") as file:
             json.dump(array, file)
         os.rename(f"{spool}/submit/.{name}", f"{spool}/submit/{name}")

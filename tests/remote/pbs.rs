@@ -3,6 +3,7 @@
 use crate::support::temporary;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// A running scheduler. It ends with this.
 pub struct Pbs {
@@ -49,6 +50,24 @@ impl Pbs {
         format!(
             "if [ $key = {key} ] && mkdir {spool}/once-{key}-{name} 2>/dev/null; then echo $$ >{spool}/fault/{name}; sleep 60; fi;"
         )
+    }
+
+    /// Waits until no job waits or runs.
+    pub fn wait_for_end(&self) {
+        let end = Instant::now() + Duration::from_secs(60);
+        let is_busy = || {
+            let states = std::fs::read_to_string(self.spool.path().join("states")).unwrap();
+            states.contains("\"running\"") || states.contains("\"queued\"")
+        };
+        while is_busy() {
+            assert!(Instant::now() < end, "the jobs never ended");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Returns the file that lists the submissions, a line for each.
+    pub fn list(&self) -> String {
+        self.spool.path().join("submissions").display().to_string()
     }
 
     /// Returns the jobs, the most at once and the memory of each submission.

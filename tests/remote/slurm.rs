@@ -169,7 +169,7 @@ fn batches_run_as_jobs_of_slurm() {
     assert_eq!(ran.code, 0, "{}", ran.output);
     assert!(
         ran.output
-            .contains("up submitted 10 batches in 4 jobs of slurm: 1"),
+            .contains("up submitted 10 batches in 4 jobs with `slurm`: 1"),
         "{}",
         ran.output
     );
@@ -194,7 +194,7 @@ fn slurm_names_limits_and_cancelled_jobs() {
     assert_eq!(ran.code, 0, "{}", ran.output);
     assert!(
         ran.output
-            .contains("up/w2 attempt 1 failed, retrying in 0.0 s: MEMORY"),
+            .contains("up/w2 attempt 1 failed, trying again in a new job: MEMORY"),
         "{}",
         ran.output
     );

@@ -7,8 +7,8 @@ use std::io::{BufRead as _, IsTerminal as _};
 /// Asks whether jobs are left where they are, and returns true if so. Without a terminal they are left.
 pub(super) fn leaves_jobs(printer: &Printer, executor: ExecutorName, jobs: u64) -> bool {
     let what = match jobs {
-        1 => format!("1 job of {executor} waits or runs"),
-        many => format!("{many} jobs of {executor} wait or run"),
+        1 => format!("1 job with `{executor}` waits or runs"),
+        many => format!("{many} jobs with `{executor}` wait or run"),
     };
     let input = std::io::stdin();
     if !input.is_terminal() {

@@ -2,7 +2,8 @@
 
 use crate::cli::args::Everywhere;
 use crate::cli::env::Environment;
-use crate::cli::{failure, settings, signals};
+use crate::cli::signals::{self, INTERRUPTED};
+use crate::cli::{failure, settings};
 use milepost_engine::ops::project::{OpsError, Request};
 use milepost_engine::ops::run::{StopFlag, adopt_orphans, run_job};
 use std::path::PathBuf;
@@ -11,13 +12,16 @@ use std::sync::Arc;
 /// Runs the batches of the job, and returns the exit code.
 pub(crate) fn run(environment: &Environment) -> u8 {
     let printer = settings::printer(&Everywhere::default(), environment, false);
-    match job(environment) {
+    let stop = Arc::new(StopFlag::new());
+    match job(environment, &stop) {
+        // The batches are not finished, and the scheduler says why.
+        Ok(()) if stop.is_set() => INTERRUPTED,
         Ok(()) => 0,
         Err(error) => failure::print(&printer, &error),
     }
 }
 
-fn job(environment: &Environment) -> Result<(), OpsError> {
+fn job(environment: &Environment, stop: &Arc<StopFlag>) -> Result<(), OpsError> {
     let words: Vec<&str> = environment.arguments[2..]
         .iter()
         .filter_map(|word| word.to_str())
@@ -29,12 +33,11 @@ fn job(environment: &Environment) -> Result<(), OpsError> {
     };
     let job = job
         .parse()
-        .map_err(|_| OpsError::Usage(format!("`{job}` is no index of a job")))?;
+        .map_err(|_| OpsError::Usage(format!("`{job}` is not the index of a job")))?;
     let mut request = Request::new(PathBuf::from(project), environment.variables.clone());
     request.workspace = Some(PathBuf::from(workspace));
-    let stop = Arc::new(StopFlag::new());
     adopt_orphans();
     // Without signals the scheduler kills the job, and its batch runs again.
-    let _ = signals::listen(Arc::clone(&stop), || ());
-    run_job(&request, submission, job, &stop)
+    let _ = signals::listen(Arc::clone(stop), || ());
+    run_job(&request, submission, job, stop)
 }

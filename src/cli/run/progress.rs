@@ -8,6 +8,7 @@ use crate::view::run::notice;
 use crate::view::text::collisions;
 use crate::view::text::invocation::Invocation;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use milepost_core::base::duration::show_duration;
 use milepost_core::model::choice::StoredNote;
 use milepost_core::model::executor::ExecutorName;
 use milepost_engine::ops::run::{ExpectedStage, Notice, Observer, Stopwatch};
@@ -309,6 +310,12 @@ impl Observer for RunProgress {
                     executor,
                     &id,
                     (jobs, batches),
+                ));
+            }
+            Notice::JobsRefused { stage, why, wait } => {
+                self.printer.warning(&format!(
+                    "{stage}: jobs cannot be submitted, trying again in {}: {why}",
+                    show_duration(wait)
                 ));
             }
             Notice::SchedulerSilent { stage, why } => {

@@ -128,7 +128,7 @@ fn stage_lines(
 fn jobs(stage: &StagePlan) -> Option<String> {
     let planned = stage.jobs.as_ref()?;
     Some(format!(
-        "submits {} of {}, with at most {} each",
+        "submits {} with `{}`, of at most {} each",
         count(planned.jobs, "job", "jobs"),
         planned.executor,
         batches(planned.batches_per_job)

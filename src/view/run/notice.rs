@@ -6,7 +6,7 @@ use milepost_core::base::visible::visible;
 use milepost_core::model::call::{Estimated, Spent};
 use milepost_core::model::executor::ExecutorName;
 use milepost_core::model::money::NanoUsd;
-use milepost_core::model::outcome::Outcome;
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_engine::ops::run::{
     Content, KeptFile, ProviderBatchUpdate, Removal, Repair, StageReport, StageStatus,
 };
@@ -232,7 +232,7 @@ pub(crate) fn submitted(
     (jobs, batches): (u64, u64),
 ) -> String {
     format!(
-        "{} submitted {} in {} of {executor}: {}",
+        "{} submitted {} in {} with `{executor}`: {}",
         style.strong(stage),
         count(batches, "batch", "batches"),
         count(jobs, "job", "jobs"),
@@ -279,11 +279,23 @@ pub(crate) fn trying_again(
     outcome: &Outcome,
     wait: Duration,
 ) -> String {
-    let wait = seconds(wait.as_secs_f64());
+    let is_end_of_job = matches!(
+        outcome.kind,
+        OutcomeKind::Memory
+            | OutcomeKind::Timeout
+            | OutcomeKind::Node
+            | OutcomeKind::Preempted
+            | OutcomeKind::Job
+    );
+    let again = if wait.is_zero() && is_end_of_job {
+        "trying again in a new job".to_owned()
+    } else {
+        format!("retrying in {}", seconds(wait.as_secs_f64()))
+    };
     format!(
         "{} {}: {outcome}",
         style.strong(place(stage, batch)),
-        style.warn(format!("attempt {attempt} failed, retrying in {wait}"))
+        style.warn(format!("attempt {attempt} failed, {again}"))
     )
 }
 

@@ -29,6 +29,12 @@ const FORMS: &str = r"(?x)
 
 static KEYS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(FORMS).ok());
 
+/// Returns true if a variable of this name holds a key.
+pub fn names_key(variable: &str) -> bool {
+    let endings = ["API_KEY", "TOKEN", "SECRET", "PASSWORD"];
+    endings.iter().any(|ending| variable.ends_with(ending))
+}
+
 /// Removes API keys from texts.
 ///
 /// A known key is found as it is, with any of its bytes escaped (JSON, URL, HTML, `\x`), in base64 at any position of a longer

@@ -128,7 +128,7 @@ pub fn script<E: From<Misplaced>>(
     Ok(variables + &script)
 }
 
-/// A text in single quotes, as every POSIX shell reads it.
-fn quoted(text: &str) -> String {
+/// Returns a text in single quotes, as every POSIX shell reads it.
+pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }

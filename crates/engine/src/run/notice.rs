@@ -140,6 +140,15 @@ pub enum Notice {
         /// The number of batches.
         batches: u64,
     },
+    /// Jobs could not be submitted. It is tried again.
+    JobsRefused {
+        /// The stage whose jobs they are.
+        stage: String,
+        /// What the command of the scheduler printed.
+        why: String,
+        /// The wait before the next try.
+        wait: Duration,
+    },
     /// A scheduler does not answer. Its jobs may run.
     SchedulerSilent {
         /// The stage whose jobs it runs.

@@ -65,6 +65,7 @@ pub(crate) fn command(
             grace: ctx.limits.grace,
             token: ctx.token,
             log: &mut kept,
+            errors: None,
             log_cap: ctx.limits.log_cap,
             live: &|bytes| observer.printed(bytes),
         },

@@ -60,6 +60,7 @@ impl Service {
                         token: &spec.token,
                         log: &mut log,
                         // It may run for days, and only the end of its output is kept.
+                        errors: None,
                         log_cap: u64::MAX,
                         live: &|_| (),
                     },

@@ -66,7 +66,7 @@ pub fn flush_group(disk: &Disk, layout: &Layout, files: &[RelPath]) -> Result<()
             disk.sync_file(path)?;
         }
     } else {
-        disk.sync_filesystem(&layout.own(), &paths)?;
+        disk.sync_filesystem(parent(&paths[0]), &paths)?;
     }
     if by_file || !cfg!(target_os = "linux") {
         let own = layout.own();

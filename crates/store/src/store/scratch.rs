@@ -12,10 +12,11 @@ use super::quarantine::keep;
 use super::read;
 use super::scan::files::{Files, digest_from, digest_of};
 use super::scan::folder::{OpenedEntry, Start};
+use super::scan::stamp::FileStamp;
 use milepost_core::base::digest::Hasher;
 use milepost_core::base::path::RelPath;
 use milepost_core::base::source::Sink;
-use sink::{FinishedFile, HashingSink, Sunk, stamp};
+use sink::{FinishedFile, HashingSink, Sunk};
 use spares::Spare;
 use std::collections::BTreeSet;
 use std::fs::Metadata;
@@ -222,7 +223,6 @@ impl Scratch {
             buffer: Vec::new(),
             hasher: Hasher::new(),
             size: 0,
-            is_stamped: self.is_folder,
             made: Arc::clone(&self.made),
         }))
     }
@@ -250,6 +250,11 @@ impl Scratch {
         self.written(file).map(|written| written.content)
     }
 
+    /// Returns the stamp that a file had when its sink finished; `None` if no sink wrote it.
+    pub fn stamp(&self, file: &RelPath) -> Option<FileStamp> {
+        self.written(file).map(|written| written.stamp)
+    }
+
     fn written(&self, file: &RelPath) -> Option<FinishedFile> {
         let sunk = self.sunk();
         let found = sunk.iter().find(|sunk| sunk.file == *file);
@@ -270,7 +275,7 @@ impl Scratch {
         // A later step may have written over what a sink wrote: the change time would tell.
         let known = |found: &Metadata| {
             let written = self.written(file)?;
-            (written.stamp == Some(stamp(found))).then_some(written.content)
+            (written.stamp == FileStamp::of(found)).then_some(written.content)
         };
         match self.start.open_file(self.inside(file).as_str()) {
             OpenedEntry::Absent => return Ok(None),

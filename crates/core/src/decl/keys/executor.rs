@@ -143,14 +143,14 @@ pub(crate) static COMMAND: TableSpec = TableSpec {
             Text,
             Required,
             "",
-            "The command that submits `jobs` jobs with the indices 0 to `last`, all by the script `script`. The last word that it prints is the id. It sees `script`, `name`, `output`, `jobs`, `last`, `at_once`, `cpus`, `memory_mb` and `seconds`; the last two are 0 if nothing is declared.",
+            "The command that submits `jobs` jobs with the indices 0 to `last`, all by the script `script`. Each job writes what it prints to `output`/INDEX.txt. The last word that the command prints is the id. It sees `script`, `name`, `output`, `jobs`, `last`, `at_once`, `cpus`, `memory_mb` and `seconds`; the last two are 0 if nothing is declared.",
         ),
         key(
             "poll",
             Text,
             Required,
             "",
-            "The command that prints a line for each job of the ids `ids`: the id, the index, a state, and the node or the reason. States are `queued`, `running`, `done`, `failed`, `timeout`, `memory`, `node`, `cancelled` and `preempted`. A job without a line has ended.",
+            "The command that prints a line for each job of the ids `ids`: the id, the index, a state, and the node or the reason. States are `queued`, `running`, `done`, `failed`, `timeout`, `memory`, `node`, `cancelled` and `preempted`. A job without a line has ended, so the command must fail if the scheduler does not answer.",
         ),
         key(
             "cancel",

@@ -16,7 +16,7 @@ use crate::model::stage::Stage;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The names that the commands of `[executor.command]` see.
+/// The names that the commands of `[executor.command]` see, the one that each needs first.
 const SUBMIT: &[&str] = &[
     "script",
     "name",
@@ -47,7 +47,7 @@ pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile, top: &Fields
             command("poll", POLL),
             command("cancel", CANCEL),
         );
-        let index = fields.text("index").map(|(text, _)| text.to_owned());
+        let index = variable(reader, &fields);
         let settings = settings(reader, file, &fields);
         if let ((Some(submit), Some(poll), Some(cancel)), Some(index)) = (commands, index) {
             executors.command = Some(CommandExecutor {
@@ -123,7 +123,25 @@ fn duration(reader: &mut ValueReader<'_>, fields: &Fields<'_>, key: &str) -> Opt
         .ok()
 }
 
-/// Reads a command of `[executor.command]`.
+/// Reads the name of an environment variable, which becomes a part of a script.
+fn variable(reader: &mut ValueReader<'_>, fields: &Fields<'_>) -> Option<String> {
+    let spot = fields.spot("index")?;
+    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
+    let is_name = spot.text.starts_with(is_letter)
+        && spot
+            .text
+            .chars()
+            .all(|c| is_letter(c) || c.is_ascii_digit());
+    if !is_name {
+        let message = format!("`{}` is not the name of an environment variable", spot.text);
+        let problem = spot.problem(message);
+        let label = "expected letters, digits and `_`, such as \"PBS_ARRAY_INDEX\"";
+        reader.report.add(problem.label(label));
+    }
+    is_name.then(|| spot.text.to_owned())
+}
+
+/// Reads a command of `[executor.command]`. Without the first of its names it cannot do its work.
 fn command(
     reader: &mut ValueReader<'_>,
     fields: &Fields<'_>,
@@ -149,6 +167,16 @@ fn command(
             return None;
         }
     }
+    if let Some(needed) = names
+        .first()
+        .filter(|name| !template.names().contains(**name))
+    {
+        let problem = spot.problem(format!("`{key}` does not use `{needed}`"));
+        let help = format!("write `{{{{ {needed} }}}}` where the command takes it");
+        reader.report.add(problem.help(help));
+        return None;
+    }
+    reader.script(&spot);
     Some(Arc::new(template))
 }
 
@@ -195,7 +223,7 @@ fn factor(reader: &mut ValueReader<'_>, fields: &Fields<'_>, key: &str) -> f64 {
     match number {
         Some(Ok(factor)) if (1.0..=100.0).contains(&factor) => factor,
         _ => {
-            let problem = spot.problem(format!("`{}` is no factor", spot.text));
+            let problem = spot.problem(format!("`{}` is not a valid factor", spot.text));
             reader
                 .report
                 .add(problem.label("expected `x` and a number from 1 to 100, such as \"x2\""));

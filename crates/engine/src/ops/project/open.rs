@@ -9,7 +9,7 @@ use super::values::{apply_setting, compute_values};
 use crate::run::agents::project_agents::{Agents, Purpose, agents};
 use crate::run::context::Pace;
 use jiff::tz::TimeZone;
-use milepost_core::base::redact::Redactor;
+use milepost_core::base::redact::{Redactor, names_key};
 use milepost_core::decl;
 use milepost_core::model::agent::Provider;
 use milepost_core::model::step::{Part, carries_key};
@@ -153,11 +153,7 @@ fn keys(opened: &OpenProject, environment: &BTreeMap<String, String>) -> BTreeSe
     });
     let of_headers =
         names.filter_map(|name| env.get(name.strip_prefix("env.")?.split('.').next()?));
-    let is_key = |name: &str| {
-        let endings = ["API_KEY", "TOKEN", "SECRET", "PASSWORD"];
-        endings.iter().any(|ending| name.ends_with(ending))
-    };
-    let named = env.iter().filter(|(name, _)| is_key(name));
+    let named = env.iter().filter(|(name, _)| names_key(name));
     let named = named.map(|(_, value)| value);
     of_agents.chain(of_headers).chain(named).cloned().collect()
 }

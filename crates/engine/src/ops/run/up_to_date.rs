@@ -126,13 +126,13 @@ pub(crate) fn keep(opened: &OpenProject, report: &Report) -> Result<(), OpsError
 /// Notes the files that the run wrote, and the recorded state.
 fn note_end(opened: &OpenProject) {
     let folders = Folders::new(&opened.files);
-    for (file, digest) in opened.observations.forget_replaced() {
+    for (file, written) in opened.observations.forget_replaced() {
         // If the file changed since it was written, the next check notices.
-        if let (FoundFile::File(stamp), Some(digest)) = (folders.look(&file), digest) {
+        if let (FoundFile::File(stamp), Some(written)) = (folders.look(&file), written) {
             let unread = HashedFile {
-                digest,
+                digest: written.digest,
                 stamp,
-                settled: false,
+                settled: written.proof == Some(stamp),
             };
             let seen = opened.cache.known(stamp).unwrap_or(unread);
             opened.observations.file(&file, Some(seen));

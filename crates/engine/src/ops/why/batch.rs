@@ -77,13 +77,24 @@ pub(super) fn batch_why(
     place: usize,
 ) -> Result<Why, OpsError> {
     let batch = &found.batches[place];
-    let key = &batch.batch.key;
-    let record = state
-        .stages
-        .get(&stage.name)
-        .and_then(|known| known.batches.get(key)?.record.as_ref());
+    let verdict = verdict(stage, batch, batches, place);
+    let facts = (&*found.shared, &batch.own);
+    explain(opened, state, stage, &batch.batch.key, verdict, facts)
+}
+
+/// Explains a batch by its record and its present facts: those that it shares with others, and its own.
+pub(super) fn explain(
+    opened: &OpenProject,
+    state: &State,
+    stage: &Stage,
+    key: &str,
+    verdict: Verdict,
+    (shared, own): (&Facts, &Facts),
+) -> Result<Why, OpsError> {
+    let known = state.stages.get(&stage.name);
+    let record = known.and_then(|known| known.batches.get(key)?.record.as_ref());
     let of_kind = |judged: bool| -> BTreeMap<String, String> {
-        let facts = found.shared.iter().chain(batch.own.iter());
+        let facts = shared.iter().chain(own.iter());
         let is_told = |kind: FactKind| {
             kind.is_judged() == judged && !matches!(kind, FactKind::Input | FactKind::Detail)
         };
@@ -96,13 +107,13 @@ pub(super) fn batch_why(
     let made = record.map(|record| made_by(when, record));
     Ok(Why::Batch(Box::new(BatchWhy {
         stage: stage.name.clone(),
-        batch: key.clone(),
-        verdict: verdict(stage, batch, batches, place),
+        batch: key.to_owned(),
+        verdict,
         made,
         failed: record.map_or_else(Vec::new, |record| record.failed.clone()),
         quarantine,
         asked: batch_calls(opened, &stage.name, key, record)?,
-        inputs: inputs(state, record.map(|record| &record.facts), &batch.own),
+        inputs: inputs(state, record.map(|record| &record.facts), own),
         outputs: outputs(opened, record),
         made_from: of_kind(false),
         judged_by: of_kind(true),

@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The most inputs listed of a batch.
-const LISTED: usize = 10;
+pub(super) const LISTED: usize = 10;
 
 /// The most readers listed.
 const READERS: usize = 100;
@@ -104,6 +104,23 @@ pub(crate) fn place(
     what: &str,
 ) -> Result<Option<(FilePath, Option<Digest>)>, OpsError> {
     let ctx = opened.context();
+    let candidates = candidates(opened, folder, what);
+    for file in &candidates {
+        let is_folder = ctx.files.resolve(file).is_ok_and(|path| path.is_dir());
+        if is_folder {
+            continue;
+        }
+        let digest = ctx.digest(file).map_err(OpsError::World)?;
+        let recorded = file.root == Root::Workspace && makers.get(file.path.as_str()).is_some();
+        if digest.is_some() || recorded {
+            return Ok(Some((file.clone(), digest)));
+        }
+    }
+    Ok(candidates.into_iter().next().map(|file| (file, None)))
+}
+
+/// Returns the files that a text may name, the likeliest first.
+pub(super) fn candidates(opened: &OpenProject, folder: &Path, what: &str) -> Vec<FilePath> {
     let mut candidates: Vec<FilePath> = Vec::new();
     candidates.extend(what.parse::<FilePath>());
     let real = real_path(&folder.join(what));
@@ -119,18 +136,19 @@ pub(crate) fn place(
         );
     }
     candidates.extend(RelPath::parse(what).map(FilePath::project));
-    for file in &candidates {
-        let is_folder = ctx.files.resolve(file).is_ok_and(|path| path.is_dir());
-        if is_folder {
-            continue;
-        }
-        let digest = ctx.digest(file).map_err(OpsError::World)?;
-        let recorded = file.root == Root::Workspace && makers.get(file.path.as_str()).is_some();
-        if digest.is_some() || recorded {
-            return Ok(Some((file.clone(), digest)));
-        }
-    }
-    Ok(candidates.into_iter().next().map(|file| (file, None)))
+    candidates
+}
+
+/// Returns the input files of a batch with their digests, in natural order.
+pub(super) fn inputs(record: &BatchRecord) -> Vec<(&str, String)> {
+    let mut inputs: Vec<(&str, String)> = record
+        .facts
+        .iter()
+        .filter(|(key, value)| key.kind == FactKind::Input && !value.is("absent"))
+        .map(|(key, value)| (&*key.name, value.to_string()))
+        .collect();
+    inputs.sort_by(|a, b| milepost_core::base::natural::natural(a.0, b.0));
+    inputs
 }
 
 /// Returns the inputs of a batch in natural order, each with its own inputs if they are not in `seen` yet.
@@ -139,13 +157,7 @@ fn origins(
     record: &BatchRecord,
     seen: &mut BTreeSet<String>,
 ) -> (Vec<Origin>, u64) {
-    let mut inputs: Vec<(&str, String)> = record
-        .facts
-        .iter()
-        .filter(|(key, value)| key.kind == FactKind::Input && !value.is("absent"))
-        .map(|(key, value)| (&*key.name, value.to_string()))
-        .collect();
-    inputs.sort_by(|a, b| milepost_core::base::natural::natural(a.0, b.0));
+    let inputs = inputs(record);
     let more = inputs.len().saturating_sub(LISTED) as u64;
     let listed = inputs.into_iter().take(LISTED);
     let listed: Vec<Origin> = listed

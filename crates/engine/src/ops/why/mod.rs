@@ -4,6 +4,7 @@ mod batch;
 mod explanation;
 pub(crate) mod file;
 pub(crate) mod makers;
+mod settled;
 mod suggestions;
 
 pub use explanation::{
@@ -30,19 +31,22 @@ use milepost_core::plan::selection::{Selection, Target};
 pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
     let mut opened = open(request)?;
     let stages = up_to_date::again(&mut opened);
-    if let Some(stage) = opened
-        .pipeline
-        .stage(what)
-        .filter(|stage| !stage.each.is_empty())
-        && let Some(stages) = stages
-        && let Some(report) = stages.iter().find(|report| report.stage == stage.name)
-    {
-        let batches = report.batches;
-        return Ok(Why::Stage(StageWhy {
-            batches,
-            reused: batches,
-            ..StageWhy::of(stage)
-        }));
+    if let Some(stages) = stages {
+        let stage = opened.pipeline.stage(what);
+        if let Some(stage) = stage.filter(|stage| !stage.each.is_empty())
+            && let Some(report) = stages.iter().find(|report| report.stage == stage.name)
+        {
+            let batches = report.batches;
+            return Ok(Why::Stage(StageWhy {
+                batches,
+                reused: batches,
+                ..StageWhy::of(stage)
+            }));
+        }
+        // What cannot be explained from some pages is explained from all of them, as is an error.
+        if let Ok(Some(why)) = settled::why(&opened, &request.folder, what) {
+            return Ok(why);
+        }
     }
     let present = Snapshot::read(&opened.workspace.layout)?;
     let state = &present.state;

@@ -3,7 +3,7 @@
 use crate::run::batch::live::WaitingOutput;
 use crate::run::batch::set_aside::{Refused, set_aside};
 use crate::run::batch::stage_context::{AttemptResult, StageContext};
-use crate::run::batch::workers::{AtOnce, Message, Order, Queue, close, work};
+use crate::run::batch::workers::{AtOnce, Message, Order, Queue, StageThreads, close, work};
 use crate::run::error::RunError;
 use crate::run::notice::{Notice, Observer};
 use crate::run::record::commit::{Finished, commit};
@@ -64,7 +64,7 @@ pub(crate) struct Dispatched {
 pub(crate) fn dispatch(
     recorder: &mut Recorder<'_>,
     stage_ctx: &StageContext<'_>,
-    survey: &StageScan,
+    scan: &StageScan,
     order: &Order<'_>,
     observer: &mut dyn Observer,
     progress: &mut ProgressWriter<'_>,
@@ -88,19 +88,24 @@ pub(crate) fn dispatch(
         is_abandoned: false,
     });
     let ready = Condvar::new();
+    let shared = StageThreads {
+        stage_ctx,
+        scan,
+        order,
+        queue: &queue,
+        ready: &ready,
+    };
     let (sender, receiver) = channel();
     std::thread::scope(|threads| {
         let following = remote.map(|remote| {
             let sender = sender.clone();
-            let (queue, ready) = (&queue, &ready);
-            threads.spawn(move || drive(remote, stage_ctx, survey, order, queue, ready, &sender))
+            threads.spawn(move || drive(remote, shared, &sender))
         });
         let workers = if remote.is_some() { 0 } else { workers };
         for number in 0..workers {
             let sender = sender.clone();
-            let (queue, ready) = (&queue, &ready);
             let spawned = std::thread::Builder::new().spawn_scoped(threads, move || {
-                work(stage_ctx, survey, order, queue, ready, &sender, workers);
+                work(shared, &sender, workers);
             });
             // Fewer threads than requested suffice.
             match spawned {
@@ -117,7 +122,7 @@ pub(crate) fn dispatch(
         let mut hearing = Dispatcher {
             recorder,
             stage: stage_ctx.stage,
-            survey,
+            scan,
             observer,
             ready: &ready,
             stop: stage_ctx.stop,
@@ -160,7 +165,7 @@ pub(crate) fn dispatch(
 pub(crate) struct Dispatcher<'a, 'k> {
     pub(crate) recorder: &'a mut Recorder<'k>,
     pub(crate) stage: &'a Stage,
-    pub(crate) survey: &'a StageScan,
+    pub(crate) scan: &'a StageScan,
     pub(crate) observer: &'a mut dyn Observer,
     pub(crate) ready: &'a Condvar,
     pub(crate) stop: &'a dyn StopSignal,
@@ -279,6 +284,12 @@ impl Dispatcher<'_, '_> {
                 jobs,
                 batches,
             } => self.submitted(executor, id, jobs, batches),
+            Message::JobsRefused { why, wait } => {
+                let stage = self.stage.name.clone();
+                let notice = Notice::JobsRefused { stage, why, wait };
+                self.observer.notice(notice);
+                Ok(())
+            }
             Message::SchedulerSilent { why } => {
                 let stage = self.stage.name.clone();
                 self.observer.notice(Notice::SchedulerSilent { stage, why });
@@ -302,7 +313,7 @@ impl Dispatcher<'_, '_> {
     }
 
     pub(crate) fn key(&self, index: usize) -> String {
-        self.survey.batches[index].batch.key.clone()
+        self.scan.batches[index].batch.key.clone()
     }
 
     fn begun(&mut self, index: usize, attempt: u32) -> Result<(), RunError> {
@@ -310,8 +321,7 @@ impl Dispatcher<'_, '_> {
         let name = batch_name(&self.stage.name, &batch);
         self.tries.insert(index, attempt);
         self.changes += 1;
-        self.running
-            .insert(self.survey.batches[index].batch.position);
+        self.running.insert(self.scan.batches[index].batch.position);
         let event = Event::AttemptStarted {
             stage: self.stage.name.clone(),
             batch: batch.clone(),
@@ -417,7 +427,7 @@ impl Dispatcher<'_, '_> {
     ) -> Result<(), RunError> {
         self.changes += 1;
         self.running
-            .remove(&self.survey.batches[index].batch.position);
+            .remove(&self.scan.batches[index].batch.position);
         let batch = self.key(index);
         let stage = self.stage.name.clone();
         let attempts = self.tries.get(&index).copied().unwrap_or(1);
@@ -536,7 +546,7 @@ impl Dispatcher<'_, '_> {
         commit(
             self.recorder,
             self.stage,
-            self.survey,
+            self.scan,
             std::mem::take(&mut self.group),
             self.spares,
         )?;

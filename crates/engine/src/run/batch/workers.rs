@@ -89,6 +89,8 @@ pub(crate) enum Message {
         jobs: u64,
         batches: u64,
     },
+    /// Jobs could not be submitted; it is tried again after a wait.
+    JobsRefused { why: String, wait: Duration },
     /// The scheduler does not answer; its jobs may run.
     SchedulerSilent { why: String },
     /// The run is stopped while jobs wait or run: true as the reply leaves them there.
@@ -356,6 +358,16 @@ pub(crate) struct Queue {
     pub(crate) is_abandoned: bool,
 }
 
+/// What the threads that run the batches of a stage share.
+#[derive(Clone, Copy)]
+pub(crate) struct StageThreads<'a> {
+    pub(crate) stage_ctx: &'a StageContext<'a>,
+    pub(crate) scan: &'a StageScan,
+    pub(crate) order: &'a Order<'a>,
+    pub(crate) queue: &'a Mutex<Queue>,
+    pub(crate) ready: &'a Condvar,
+}
+
 /// Starts no further batch.
 pub(crate) fn close(queue: &Mutex<Queue>, ready: &Condvar) {
     queue.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
@@ -363,40 +375,29 @@ pub(crate) fn close(queue: &Mutex<Queue>, ready: &Condvar) {
 }
 
 /// Runs one batch after another, as one of `workers` threads.
-pub(crate) fn work(
-    stage_ctx: &StageContext<'_>,
-    survey: &StageScan,
-    order: &Order<'_>,
-    queue: &Mutex<Queue>,
-    ready: &Condvar,
-    sender: &Sender<Message>,
-    workers: usize,
-) {
-    while let Some(index) = next(stage_ctx, survey, order, queue, ready) {
-        if !run_one(
-            stage_ctx, survey, order, queue, ready, sender, workers, index,
-        ) {
+pub(crate) fn work(threads: StageThreads<'_>, sender: &Sender<Message>, workers: usize) {
+    while let Some(index) = next(threads) {
+        if !run_one(threads, sender, workers, index) {
             return;
         }
     }
 }
 
 /// Runs one batch on this thread, one of `workers`. Returns false if nothing receives its result.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "what the threads of a stage share"
-)]
 pub(crate) fn run_one(
-    stage_ctx: &StageContext<'_>,
-    survey: &StageScan,
-    order: &Order<'_>,
-    queue: &Mutex<Queue>,
-    ready: &Condvar,
+    threads: StageThreads<'_>,
     sender: &Sender<Message>,
     workers: usize,
     index: usize,
 ) -> bool {
-    let found = &survey.batches[index];
+    let StageThreads {
+        stage_ctx,
+        scan,
+        order,
+        queue,
+        ..
+    } = threads;
+    let found = &scan.batches[index];
     // A batch without its inputs fails at once, unless it has a placeholder.
     let is_tried = found.decision.is_ok() || stage_ctx.stage.policy.placeholder.is_some();
     if is_tried && sender.send(Message::Begun { index }).is_err() {
@@ -436,34 +437,31 @@ pub(crate) fn run_one(
         log: None,
     });
     let took = begun.elapsed();
-    report(
-        stage_ctx, survey, order, queue, ready, sender, index, tried, took,
-    )
+    report(threads, sender, index, tried, took)
 }
 
 /// Reports the result of a batch. Returns false if nothing receives it.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "what the threads of a stage share"
-)]
 pub(crate) fn report(
-    stage_ctx: &StageContext<'_>,
-    survey: &StageScan,
-    order: &Order<'_>,
-    queue: &Mutex<Queue>,
-    ready: &Condvar,
+    threads: StageThreads<'_>,
     sender: &Sender<Message>,
     index: usize,
     tried: AttemptResult,
     took: Duration,
 ) -> bool {
+    let StageThreads {
+        stage_ctx,
+        scan,
+        order,
+        queue,
+        ready,
+    } = threads;
     // This happens before the dispatcher knows: with one worker, the batch after a failed one must not start.
     if has_failed(&tried) {
         let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.failed += 1;
         // Files that cannot be used are all reported, and stop no other batch.
-        queue.closed |= survey.batches[index].batch.refused.is_none()
-            && !goes_on(order, stage_ctx.stage, survey, queue.failed);
+        queue.closed |= scan.batches[index].batch.refused.is_none()
+            && !goes_on(order, stage_ctx.stage, scan, queue.failed);
     }
     let tried = Box::new(tried);
     let is_received = sender.send(Message::Done { index, tried, took }).is_ok();
@@ -482,10 +480,10 @@ fn has_failed(tried: &AttemptResult) -> bool {
 }
 
 /// Returns true if further batches start after so many failed.
-fn goes_on(order: &Order<'_>, stage: &Stage, survey: &StageScan, failed: u64) -> bool {
+fn goes_on(order: &Order<'_>, stage: &Stage, scan: &StageScan, failed: u64) -> bool {
     let too_many = match stage.policy.max_failures {
         Some(MaxFailures::Count(most)) => failed >= most,
-        Some(MaxFailures::Share(share)) => failed as f64 > share * survey.batches.len() as f64,
+        Some(MaxFailures::Share(share)) => failed as f64 > share * scan.batches.len() as f64,
         None => false,
     };
     let tolerated = order.keep_going
@@ -495,13 +493,14 @@ fn goes_on(order: &Order<'_>, stage: &Stage, survey: &StageScan, failed: u64) ->
 }
 
 /// Waits for the next batch that may run; `None` if there are no more.
-fn next(
-    stage_ctx: &StageContext<'_>,
-    survey: &StageScan,
-    order: &Order<'_>,
-    queue: &Mutex<Queue>,
-    ready: &Condvar,
-) -> Option<usize> {
+fn next(threads: StageThreads<'_>) -> Option<usize> {
+    let StageThreads {
+        stage_ctx,
+        scan,
+        order,
+        queue,
+        ready,
+    } = threads;
     let mut state = queue.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
         if state.closed || state.waiting.is_empty() || stage_ctx.stop.stopping() {
@@ -510,7 +509,7 @@ fn next(
         let place = match &order.at_once {
             AtOnce::Batches(_) => Some(0),
             AtOnce::Values(name, most) => {
-                let value = |index: usize| value_of(survey, index, name);
+                let value = |index: usize| value_of(scan, index, name);
                 let active: BTreeSet<String> =
                     state.active.iter().map(|&index| value(index)).collect();
                 state
@@ -527,8 +526,8 @@ fn next(
     }
 }
 
-fn value_of(survey: &StageScan, index: usize, name: &str) -> String {
-    let items = &survey.batches[index].batch.items;
+fn value_of(scan: &StageScan, index: usize, name: &str) -> String {
+    let items = &scan.batches[index].batch.items;
     let item = items
         .iter()
         .find(|(each, _)| each == name)

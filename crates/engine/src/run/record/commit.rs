@@ -24,6 +24,7 @@ use milepost_store::store::folders::{Folders, FoundFile};
 use milepost_store::store::iterations;
 use milepost_store::store::publish;
 use milepost_store::store::scratch::{Scratch, ScratchPool};
+use milepost_store::store::stamp::FileStamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -84,6 +85,7 @@ pub(crate) fn commit(
         .map(|finished| finished.index)
         .collect();
     let mut renames = Vec::new();
+    let mut stamps = Vec::new();
     let mut asides = BTreeMap::new();
     let mut scratches = Vec::new();
     let mut leaving = Vec::new();
@@ -142,6 +144,8 @@ pub(crate) fn commit(
         }
         // When the rest is removed.
         for file in &files {
+            let stamp = finished.scratch.stamp(&file.path);
+            stamps.extend(stamp.map(|stamp| (file.path.clone(), stamp)));
             finished.scratch.published(&file.path);
         }
         renames.extend(files);
@@ -151,6 +155,7 @@ pub(crate) fn commit(
     recorder.flush()?;
     protect::explain(recorder, &leaving)?;
     publish::rename_into_place(ctx.disk, ctx.layout, &renames)?;
+    prove(recorder, stamps);
     retire::move_aside(recorder, &asides, &BTreeSet::new())?;
     recorder.kept.extend(leaving);
     recorder.record(
@@ -176,6 +181,22 @@ pub(crate) fn commit(
         }
     }
     Ok(())
+}
+
+/// Notes the stamps that prove the content of published files, so that the next up-to-date check need not read them.
+fn prove(recorder: &Recorder<'_>, written: Vec<(RelPath, FileStamp)>) {
+    let asked = recorder.ctx.asked;
+    if !asked.is_on() {
+        return;
+    }
+    let folders = Folders::new(recorder.ctx.files);
+    for (path, stamp) in written {
+        if let FoundFile::File(now) = folders.look(&FilePath::workspace(path.clone()))
+            && now.proves(&stamp)
+        {
+            asked.prove(&path, now);
+        }
+    }
 }
 
 /// Returns true if the files, their content or the placeholder of a batch differ from its record.

@@ -3,7 +3,7 @@
 use crate::run::remote::handover::SubmissionRecord;
 use crate::run::remote::pack::LimitFailures;
 use crate::run::remote::worker_log::{BatchResult, WorkerEvent};
-use crate::run::remote::{JobEnd, JobState, JobStates};
+use crate::run::remote::{Executor, JobEnd, JobState, JobStates, PolledArray};
 use jiff::Timestamp;
 use milepost_core::model::executor::Resources;
 use milepost_core::model::job::JobOfBatch;
@@ -30,6 +30,8 @@ pub(crate) struct OpenArray {
     pub(crate) jobs: Vec<OpenJob>,
     /// True if a later run may need records of it.
     pub(crate) is_kept: bool,
+    /// True if nobody knows its id: the run was killed before it noted it.
+    pub(crate) is_unknown: bool,
     /// How far the log of each process was read.
     places: BTreeMap<String, u64>,
 }
@@ -39,6 +41,8 @@ pub(crate) struct OpenArray {
 pub(crate) struct OpenJob {
     /// The positions of its batches without a record.
     pub(crate) batches: Vec<usize>,
+    /// The positions of all batches that it was handed; `None` for one that this run does not want from it.
+    pub(crate) handed: Vec<Option<usize>>,
     /// The last known state.
     pub(crate) state: Option<JobState>,
     /// How often in a row the scheduler did not know it.
@@ -54,7 +58,7 @@ pub(crate) struct OpenJob {
 #[derive(Default)]
 pub(crate) struct JobProcess {
     pub(crate) node: String,
-    started: Option<Timestamp>,
+    pub(crate) started: Option<Timestamp>,
     /// The batch that it runs.
     pub(crate) current: Option<String>,
     /// How many batches it has finished.
@@ -72,11 +76,13 @@ pub(crate) struct OpenBatch {
 }
 
 /// News from the log of a process.
-pub(crate) enum JobNews {
-    /// A batch begins.
-    Begun(String),
-    /// A batch is finished.
-    Done(Box<BatchResult>, JobOfBatch),
+pub(crate) struct JobNews {
+    /// The index of the job.
+    pub(crate) job: usize,
+    pub(crate) process: String,
+    pub(crate) batch: String,
+    /// Its record; `None` if it begins.
+    pub(crate) done: Option<(Box<BatchResult>, JobOfBatch)>,
 }
 
 impl OpenArray {
@@ -85,10 +91,11 @@ impl OpenArray {
         record: SubmissionRecord,
         id: String,
         needs: Resources,
-        jobs: Vec<Vec<usize>>,
+        jobs: Vec<Vec<Option<usize>>>,
     ) -> Self {
-        let job = |batches| OpenJob {
-            batches,
+        let job = |handed: Vec<Option<usize>>| OpenJob {
+            batches: handed.iter().copied().flatten().collect(),
+            handed,
             ..OpenJob::default()
         };
         Self {
@@ -98,6 +105,7 @@ impl OpenArray {
             needs,
             jobs: jobs.into_iter().map(job).collect(),
             is_kept: false,
+            is_unknown: false,
             places: BTreeMap::new(),
         }
     }
@@ -107,14 +115,27 @@ impl OpenArray {
         self.jobs.iter().any(|job| !job.is_over)
     }
 
-    /// Reads what its processes logged since the last call.
+    /// Returns what the scheduler is asked for.
+    pub(crate) fn polled(&self) -> PolledArray {
+        let jobs = (0..).zip(&self.jobs).filter(|(_, job)| !job.is_over);
+        PolledArray {
+            id: self.id.clone(),
+            jobs: jobs.map(|(number, _)| number).collect(),
+        }
+    }
+
+    /// Adds what its processes logged since the last call.
     ///
     /// # Errors
-    /// When the logs cannot be read.
-    pub(crate) fn news(&mut self, name: &dyn Fn(u64) -> String) -> io::Result<Vec<JobNews>> {
-        let mut news = Vec::new();
+    /// When a log cannot be read. The others are read.
+    pub(crate) fn news(
+        &mut self,
+        executor: &dyn Executor,
+        news: &mut Vec<JobNews>,
+    ) -> io::Result<()> {
+        let mut read = Ok(());
         if !self.is_open() {
-            return Ok(news);
+            return read;
         }
         for process in self.submission.processes()? {
             let number = process.split('.').next();
@@ -131,18 +152,28 @@ impl OpenArray {
                 Ok(found) => found,
                 // The name is known before the file is visible.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
+                Err(error) => {
+                    read = Err(error);
+                    continue;
+                }
             };
             self.places.insert(process.clone(), place);
-            let known = job.processes.entry(process).or_default();
+            let name = executor.describe(&self.id, number as u64);
+            let known = job.processes.entry(process.clone()).or_default();
             for line in lines {
                 let Ok(event) = serde_json::from_str(&line) else {
                     continue;
                 };
-                news.extend(known.take(event, &self.record, &name(number as u64)));
+                let found = known.take(event, &self.record, &name);
+                news.extend(found.map(|(batch, done)| JobNews {
+                    job: number,
+                    process: process.clone(),
+                    batch,
+                    done,
+                }));
             }
         }
-        Ok(news)
+        read
     }
 
     /// Takes the states that the scheduler knows.
@@ -227,12 +258,13 @@ impl OpenJob {
 }
 
 impl JobProcess {
+    /// Takes an event. Returns the batch that begins or is finished, with its record.
     fn take(
         &mut self,
         event: WorkerEvent,
         record: &SubmissionRecord,
         job: &str,
-    ) -> Option<JobNews> {
+    ) -> Option<(String, Option<(Box<BatchResult>, JobOfBatch)>)> {
         match event {
             WorkerEvent::Started { node, at } => {
                 self.node = node;
@@ -241,7 +273,7 @@ impl JobProcess {
             }
             WorkerEvent::Begun { batch } => {
                 self.current = Some(batch.clone());
-                Some(JobNews::Begun(batch))
+                Some((batch, None))
             }
             WorkerEvent::Done(result) => {
                 self.current = None;
@@ -255,7 +287,7 @@ impl JobProcess {
                     // The clocks of two machines may differ.
                     queued_ms: u64::try_from(waited).unwrap_or(0),
                 };
-                Some(JobNews::Done(result, job))
+                Some((result.batch.clone(), Some((result, job))))
             }
             WorkerEvent::Ended => None,
         }

@@ -1,10 +1,12 @@
 //! Finds the submissions of earlier runs: jobs that still run or have finished are not submitted again.
 
 use crate::run::batch::stage_context::StageContext;
-use crate::run::error::RunError;
 use crate::run::remote::arrays::OpenArray;
+use crate::run::remote::driver::Driver;
 use crate::run::remote::handover::{HandedBatch, SubmissionRecord};
-use crate::run::remote::{CancelledJobs, ExecutorError, Remote};
+use crate::run::remote::pack::{LimitFailures, WaitingBatch};
+use crate::run::remote::sweep::discard;
+use crate::run::remote::{CancelledJobs, Remote, RemoteError};
 use milepost_core::plan::decide::Decision;
 use milepost_core::plan::scan::StageScan;
 use milepost_store::store::jobs::Submission;
@@ -15,43 +17,85 @@ pub(crate) fn job_name(submission: &Submission) -> String {
     format!("milepost-{}", submission.name())
 }
 
-/// Why batches cannot run as jobs.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum RemoteError {
-    /// The scheduler refused.
-    #[error(transparent)]
-    Executor(#[from] ExecutorError),
-    /// The disk failed.
-    #[error(transparent)]
-    Disk(#[from] milepost_store::store::disk::DiskError),
-    /// A file of a submission cannot be read.
-    #[error(transparent)]
-    Run(#[from] RunError),
-    /// A log cannot be read.
-    #[error("cannot read the logs of jobs: {0}")]
-    Log(#[from] std::io::Error),
+impl Driver<'_> {
+    /// Takes over the jobs of earlier runs, and puts batches that are in none into the queue.
+    ///
+    /// # Errors
+    /// When the disk fails, or the scheduler does not answer.
+    pub(crate) fn take_over(&mut self, startable: &[usize]) -> Result<(), RemoteError> {
+        if !self.shared.order.is_forced {
+            self.arrays = attach(
+                self.remote,
+                self.shared.stage_ctx,
+                self.shared.scan,
+                startable,
+            )?;
+        }
+        for array in &self.arrays {
+            for index in array.jobs.iter().flat_map(|job| &job.batches) {
+                if let Some(batch) = self.open.get_mut(index) {
+                    batch.failures = array.record.failures;
+                }
+            }
+        }
+        if self.arrays.iter().any(|array| array.is_unknown) {
+            self.read_logs()?;
+            self.give_up_unknown();
+        }
+        let jobs = self.arrays.iter().flat_map(|array| &array.jobs);
+        let taken: BTreeSet<usize> = jobs.flat_map(|job| job.batches.iter().copied()).collect();
+        let free = startable.iter().filter(|index| !taken.contains(index));
+        let waits = free.filter_map(|&index| {
+            let failures = self.open.get(&index)?.failures;
+            Some(WaitingBatch {
+                index,
+                failures,
+                is_alone: failures != LimitFailures::default(),
+            })
+        });
+        self.waiting = waits.collect();
+        Ok(())
+    }
+
+    /// Ends the jobs that the scheduler cannot be asked for. What they finished is taken over.
+    fn give_up_unknown(&mut self) {
+        for at in 0..self.arrays.len() {
+            if !self.arrays[at].is_unknown {
+                continue;
+            }
+            for number in 0..self.arrays[at].jobs.len() {
+                let mut batches = std::mem::take(&mut self.arrays[at].jobs[number].batches);
+                batches.retain(|&index| self.is_finished(index));
+                let job = &mut self.arrays[at].jobs[number];
+                job.batches = batches;
+                job.is_over = true;
+            }
+            // Those that still run end after their current batch.
+            let _ = self.arrays[at].submission.write(&["stop"], b"");
+        }
+    }
 }
 
-/// Returns the arrays of earlier runs with batches of `waiting`, positions in the scan. Submissions of the stage without such batches
-/// are cancelled and removed.
+/// Returns the arrays of earlier runs with batches of `waiting`, positions in the scan. A batch belongs to the last submission that has
+/// it. Submissions of the stage without such batches are cancelled and removed.
 ///
 /// # Errors
 /// When the disk fails, or the scheduler does not answer.
-pub(crate) fn attach(
+fn attach(
     remote: &Remote<'_>,
     stage_ctx: &StageContext<'_>,
-    survey: &StageScan,
+    scan: &StageScan,
     waiting: &[usize],
 ) -> Result<Vec<OpenArray>, RemoteError> {
     let ctx = &stage_ctx.ctx;
-    let undone = survey.batches.iter().enumerate();
+    let undone = scan.batches.iter().enumerate();
     let undone = undone.filter(|(_, found)| found.decision != Ok(Decision::Reused));
     let mut wanted: BTreeMap<&str, usize> = undone
         .map(|(index, found)| (found.batch.key.as_str(), index))
         .collect();
     let waiting: BTreeSet<usize> = waiting.iter().copied().collect();
     let mut arrays = Vec::new();
-    for submission in Submission::all(ctx.disk, ctx.layout)? {
+    for submission in Submission::all(ctx.disk, ctx.layout)?.into_iter().rev() {
         let Some(record) = SubmissionRecord::read(&submission)? else {
             // A kill came before it was submitted.
             submission.remove()?;
@@ -60,15 +104,16 @@ pub(crate) fn attach(
         if record.stage != stage_ctx.stage.name {
             continue;
         }
-        let id = match id_of(remote, &submission)? {
-            Some(id) if record.executor == remote.name => id,
-            _ => {
-                submission.remove()?;
-                continue;
-            }
-        };
-        let is_current =
-            record.version == ctx.settings.version && record.shared == survey.shared_id;
+        if record.executor != remote.name {
+            discard(ctx, &submission, Some(&record))?;
+            continue;
+        }
+        let id = id_of(remote, &submission)?;
+        if id.is_none() && submission.processes()?.is_empty() {
+            submission.remove()?;
+            continue;
+        }
+        let is_current = record.version == ctx.settings.version && record.shared == scan.shared_id;
         let mut jobs = Vec::new();
         let mut is_kept = false;
         for number in 0..record.jobs {
@@ -76,45 +121,43 @@ pub(crate) fn attach(
                 Some(handed) if is_current => handed,
                 _ => Vec::new(),
             };
-            let mut batches = Vec::new();
-            for batch in handed {
-                let Some(&index) = wanted.get(batch.key.as_str()) else {
-                    continue;
-                };
-                if survey.batches[index].own.id() == batch.facts.id() {
-                    wanted.remove(batch.key.as_str());
-                    if waiting.contains(&index) {
-                        batches.push(index);
-                    } else {
-                        // This run does not select it, and a later one may.
-                        is_kept = true;
-                    }
+            let of = |batch: HandedBatch| {
+                let index = *wanted.get(batch.key.as_str())?;
+                if scan.batches[index].own.id() != batch.facts.id() {
+                    return None;
                 }
+                wanted.remove(batch.key.as_str());
+                // One that this run does not select may be selected by a later one.
+                is_kept |= !waiting.contains(&index);
+                waiting.contains(&index).then_some(index)
+            };
+            jobs.push(handed.into_iter().map(of).collect::<Vec<_>>());
+        }
+        if jobs.iter().flatten().all(Option::is_none) {
+            if !is_kept {
+                if let Some(id) = id {
+                    let _ = remote.executor.cancel(&id, CancelledJobs::All);
+                }
+                submission.remove()?;
             }
-            jobs.push(batches);
-        }
-        if is_kept && jobs.iter().all(Vec::is_empty) {
-            continue;
-        }
-        if jobs.iter().all(Vec::is_empty) {
-            // The jobs end in any case once their folder is gone.
-            let _ = remote.executor.cancel(&id, CancelledJobs::All);
-            submission.remove()?;
             continue;
         }
         let needs = stage_ctx.stage.resources.or(&remote.settings.resources);
         let needs = needs.after(record.failures.memory, record.failures.time);
+        let is_unknown = id.is_none();
+        let id = id.unwrap_or_else(|| job_name(&submission));
         let mut array = OpenArray::new(submission, record, id, needs, jobs);
         array.is_kept = is_kept;
+        array.is_unknown = is_unknown;
         arrays.push(array);
     }
     Ok(arrays)
 }
 
-/// Returns the scheduler's id of a submission; `None` if it was not submitted.
+/// Returns the scheduler's id of a submission; `None` if it was not submitted, or the scheduler cannot tell.
 fn id_of(remote: &Remote<'_>, submission: &Submission) -> Result<Option<String>, RemoteError> {
-    if let Some(bytes) = submission.read(&["id"])? {
-        return Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned()));
+    if let Some(id) = noted_id(submission)? {
+        return Ok(Some(id));
     }
     // A kill may have come between the submission and its record.
     let found = remote.executor.find(&job_name(submission))?;
@@ -122,4 +165,11 @@ fn id_of(remote: &Remote<'_>, submission: &Submission) -> Result<Option<String>,
         submission.write(&["id"], id.as_bytes())?;
     }
     Ok(found)
+}
+
+/// Returns the id that the runner, or the first of the jobs, noted.
+fn noted_id(submission: &Submission) -> Result<Option<String>, RemoteError> {
+    let bytes = submission.read(&["id"])?.unwrap_or_default();
+    let id = String::from_utf8_lossy(&bytes).trim().to_owned();
+    Ok(Some(id).filter(|id| !id.is_empty()))
 }

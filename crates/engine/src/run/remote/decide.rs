@@ -20,7 +20,7 @@ impl Remote<'_> {
         &self,
         array: &OpenArray,
         number: u64,
-        survey: &StageScan,
+        scan: &StageScan,
         open: &BTreeMap<usize, OpenBatch>,
     ) -> Vec<(usize, Decided)> {
         let job = &array.jobs[number as usize];
@@ -42,7 +42,7 @@ impl Remote<'_> {
             let Some(batch) = open.get(&index) else {
                 continue;
             };
-            let process = job.process_at(&survey.batches[index].batch.key);
+            let process = job.process_at(&scan.batches[index].batch.key);
             let unrecorded = Unrecorded {
                 was_begun: process.is_some(),
                 was_first: process.is_some_and(|process| process.finished == 0),

@@ -194,7 +194,7 @@ impl HandedBatch {
 
 /// A text in the batches of a job that is no path.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no path of project or workspace")]
+#[error("`{0}` is not a valid path of project or workspace")]
 pub(crate) struct UnreadablePath(String);
 
 fn json<T: DeserializeOwned>(

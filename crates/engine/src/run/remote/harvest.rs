@@ -1,52 +1,188 @@
-//! Takes over what a process of a job made: once its files are visible here, its folder is the scratch of the batch.
+//! Takes over what a process of a job made: once its files are visible here, and are what its record says, its folder is the scratch
+//! of the batch.
 
-use crate::run::batch::stage_context::{AttemptResult, StageContext};
-use crate::run::remote::worker_log::BatchResult;
+use crate::run::batch::stage_context::{AttemptResult, Produced};
+use crate::run::remote::JobEnd;
+use crate::run::remote::driver::{Driver, Finished};
+use crate::run::remote::outcomes::{Consequence, Unrecorded, consequence};
+use crate::run::remote::worker_log::{BatchResult, MadeBatch};
+use milepost_core::base::duration::show_duration;
+use milepost_core::base::glob::Glob;
+use milepost_core::base::path::RelPath;
 use milepost_core::model::job::JobOfBatch;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_store::store::layout;
 use milepost_store::store::scratch::Scratch;
+use std::path::Path;
+use std::time::Duration;
 
-/// Returns a file of a result that is not visible here in its full size; `None` if all are.
-pub(crate) fn invisible(stage_ctx: &StageContext<'_>, result: &BatchResult) -> Option<String> {
-    let made = result.result.as_ref().ok()?;
-    let layout = stage_ctx.ctx.layout;
-    let is_whole = |path: &std::path::Path, size: u64| {
-        let found = std::fs::symlink_metadata(path);
-        found.is_ok_and(|found| found.is_file() && found.len() == size)
-    };
-    let mut files = made.files();
-    let hidden = files.find(|(path, size)| !is_whole(&layout.at(path), *size));
-    hidden.map(|(path, _)| path.to_string())
-}
+impl Driver<'_> {
+    /// Takes over finished batches whose files are visible.
+    pub(crate) fn harvest(&mut self) {
+        let visible = self.remote.settings.visible;
+        for finished in std::mem::take(&mut self.finished) {
+            let fits = self.check_paths(&finished);
+            let hidden = fits.is_ok().then(|| self.invisible(&finished.result));
+            if let Some(file) = hidden.flatten() {
+                if finished.since.elapsed() < visible {
+                    self.finished.push(finished);
+                } else {
+                    let outcome = never_visible(&file, &finished.job, &show_duration(visible));
+                    self.discard(finished.index, outcome);
+                }
+                continue;
+            }
+            let Finished {
+                index, result, job, ..
+            } = finished;
+            if let Some(outcome) = self.grow_memory(index, &result) {
+                self.retry(index, outcome);
+                continue;
+            }
+            let took = Duration::from_millis(result.took_ms);
+            match fits.and_then(|()| self.adopt(result, &job)) {
+                Ok(done) => self.finish(index, done, took),
+                Err(why) => self.discard(index, not_valid(&job, &why)),
+            }
+        }
+    }
 
-/// Returns the result of a batch as if it had run here.
-pub(crate) fn adopt(
-    stage_ctx: &StageContext<'_>,
-    result: BatchResult,
-    job: &JobOfBatch,
-) -> AttemptResult {
-    let ctx = &stage_ctx.ctx;
-    let scratch = Scratch::of_job(ctx.disk, ctx.files, ctx.layout, &result.folder);
-    let result_of = match result.result {
-        Ok(made) => {
-            let mut produced = crate::run::batch::stage_context::Produced::from(made);
-            produced.job = Some(job.clone());
-            Ok(produced)
+    /// Discards a record. Its batch gets another job, once.
+    fn discard(&mut self, index: usize, outcome: Outcome) {
+        if self.open.get(&index).is_some_and(|batch| batch.losses > 0) {
+            self.fail(index, outcome);
+        } else {
+            self.retry(index, outcome);
         }
-        Err(mut outcome) => {
-            outcome.details.insert(0, job.to_string());
-            Err(outcome)
+    }
+
+    /// Checks that a record names the folder that its process had for the batch, and files in it that the batch makes.
+    ///
+    /// # Errors
+    /// What does not fit.
+    fn check_paths(&self, finished: &Finished) -> Result<(), String> {
+        let (array, number) = finished.place;
+        let array = &self.arrays[array];
+        let mut handed = array.jobs[number].handed.iter();
+        let place = handed.position(|&index| index == Some(finished.index));
+        let place = place.map(|place| place.to_string()).unwrap_or_default();
+        let parts = ["work", &finished.process, &place];
+        let folder = array.submission.inside(&parts);
+        let result = &finished.result;
+        if result.folder != folder {
+            return Err(format!("its folder is `{}`", result.folder));
         }
-    };
-    AttemptResult {
-        result: result_of,
-        scratch: Some(scratch),
-        log: result.log,
+        let Ok(made) = &result.result else {
+            return Ok(());
+        };
+        let targets = &self.shared.scan.batches[finished.index].targets;
+        for (made, at) in made.files() {
+            let target = targets.get(&made.name);
+            if !target.is_some_and(|target| makes(target, &made.path)) {
+                return Err(format!("`{}` is no output of the batch", made.path));
+            }
+            if *at != folder.with(&made.path) {
+                return Err(format!("`{}` is taken from `{at}`", made.path));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a file of a result that is not visible here in its full size; `None` if all are.
+    fn invisible(&self, result: &BatchResult) -> Option<String> {
+        let made = result.result.as_ref().ok()?;
+        let layout = self.shared.stage_ctx.ctx.layout;
+        // One that is longer is not what the record says.
+        let is_whole = |path: &Path, size: u64| {
+            let found = std::fs::symlink_metadata(path);
+            found.is_ok_and(|found| found.len() >= size)
+        };
+        let mut files = made.files();
+        let hidden = files.find(|(made, at)| !is_whole(&layout.at(at), made.size));
+        hidden.map(|(_, at)| at.to_string())
+    }
+
+    /// Returns the result of a batch as if it had run here.
+    ///
+    /// # Errors
+    /// How a file differs from its record.
+    fn adopt(&self, result: BatchResult, job: &JobOfBatch) -> Result<AttemptResult, String> {
+        let ctx = &self.shared.stage_ctx.ctx;
+        let scratch = Scratch::of_job(ctx.disk, ctx.files, ctx.layout, &result.folder);
+        let result_of = match result.result {
+            Ok(made) => {
+                check_content(&scratch, &made)?;
+                let mut produced = Produced::from(made);
+                produced.job = Some(job.clone());
+                Ok(produced)
+            }
+            Err(mut outcome) => {
+                outcome.details.insert(0, job.to_string());
+                Err(outcome)
+            }
+        };
+        Ok(AttemptResult {
+            result: result_of,
+            scratch: Some(scratch),
+            log: result.log.filter(|log| is_log(log)),
+        })
+    }
+
+    /// Returns the outcome of a batch whose program lacked memory, if its next job gets more.
+    fn grow_memory(&self, index: usize, result: &BatchResult) -> Option<Outcome> {
+        let outcome = result.result.as_ref().err()?;
+        let failures = self.open.get(&index)?.failures;
+        let batch = Unrecorded {
+            was_begun: true,
+            was_first: true,
+            had_process: true,
+            failures,
+            losses: 0,
+        };
+        let consequence = consequence(Some(JobEnd::OutOfMemory), batch, &self.needs());
+        let grows = consequence == Consequence::Retry(OutcomeKind::Memory);
+        (result.lacked_memory && grows).then(|| outcome.clone())
     }
 }
 
+/// Returns true if a path is an output, or matches its pattern.
+fn makes(target: &RelPath, path: &RelPath) -> bool {
+    let pattern = || Glob::parse(target.as_str()).ok();
+    target == path
+        || target.as_str().contains('*') && pattern().is_some_and(|glob| glob.matches(path))
+}
+
+/// Returns true if a path is one of a log of an attempt.
+fn is_log(path: &str) -> bool {
+    let logs = layout::log("run", "batch", 0);
+    let folder = |path: &RelPath| path.parent().and_then(|run| run.parent());
+    RelPath::parse(path).is_ok_and(|path| folder(&path) == folder(&logs))
+}
+
+/// Checks that the files in a scratch are what a record says.
+///
+/// # Errors
+/// How one differs.
+fn check_content(scratch: &Scratch, made: &MadeBatch) -> Result<(), String> {
+    for (made, _) in made.files() {
+        let found = scratch.content(&made.path).map_err(|e| e.to_string())?;
+        let is_same =
+            found.is_some_and(|found| (found.digest, found.size) == (made.digest, made.size));
+        if !is_same {
+            return Err(format!("`{}` has another content", made.path));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the outcome of a batch whose record is not valid.
+fn not_valid(job: &JobOfBatch, why: &str) -> Outcome {
+    let message = format!("the record of {job} is not valid: {why}");
+    Outcome::new(OutcomeKind::Job, message)
+}
+
 /// Returns the outcome of a batch whose files did not become visible in time.
-pub(crate) fn never_visible(file: &str, job: &JobOfBatch, limit: &str) -> Outcome {
+fn never_visible(file: &str, job: &JobOfBatch, limit: &str) -> Outcome {
     let message = format!(
         "`{file}` of {job} is not visible here after {limit}: check that the node writes to the same file system, or raise `visible` under [executor.{}]",
         job.executor

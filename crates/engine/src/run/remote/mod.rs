@@ -9,6 +9,7 @@ pub(crate) mod arrays;
 pub(crate) mod attach;
 pub(crate) mod decide;
 pub(crate) mod driver;
+pub(crate) mod ending;
 pub(crate) mod handover;
 pub(crate) mod harvest;
 pub(crate) mod outcomes;
@@ -20,6 +21,7 @@ pub(crate) mod sweep;
 pub(crate) mod worker;
 pub(crate) mod worker_log;
 
+use crate::run::error::RunError;
 use milepost_core::model::executor::{ExecutorName, JobSettings, Resources};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -32,12 +34,12 @@ pub(crate) trait Executor: Sync {
     /// When the scheduler refuses it or does not answer. Nothing was submitted, as far as it says.
     fn submit(&self, array: &JobArray) -> Result<String, ExecutorError>;
 
-    /// Returns the states of the jobs of these arrays, by array and index. A job that is missing has ended, or its end is too long
-    /// ago: only its log tells how.
+    /// Returns the states of these jobs, by array and index. A job that is missing has ended, perhaps long ago: only its log
+    /// tells how.
     ///
     /// # Errors
     /// When the scheduler does not answer: nothing is known.
-    fn poll(&self, arrays: &[String]) -> Result<JobStates, ExecutorError>;
+    fn poll(&self, arrays: &[PolledArray]) -> Result<JobStates, ExecutorError>;
 
     /// Cancels the jobs of an array.
     ///
@@ -53,6 +55,11 @@ pub(crate) trait Executor: Sync {
 
     /// Returns how a job ended by the last lines that it printed, if the scheduler writes that there.
     fn end_by_output(&self, _printed: &[String]) -> Option<JobEnd> {
+        None
+    }
+
+    /// Returns the environment variable in which a job finds the id of its array, if there is one.
+    fn array_variable(&self) -> Option<&'static str> {
         None
     }
 
@@ -91,6 +98,15 @@ pub(crate) struct JobArray {
     pub(crate) at_once: u64,
     /// What each needs.
     pub(crate) resources: Resources,
+}
+
+/// An array whose jobs have not all ended.
+#[derive(Debug, Clone)]
+pub(crate) struct PolledArray {
+    /// The scheduler's id.
+    pub(crate) id: String,
+    /// The indices of the jobs that have not ended.
+    pub(crate) jobs: Vec<u64>,
 }
 
 /// The state of a job.
@@ -164,4 +180,21 @@ pub(crate) enum ExecutorError {
     /// The run is stopped.
     #[error("the run is stopped")]
     Stopped,
+}
+
+/// Why batches cannot run as jobs.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RemoteError {
+    /// The scheduler refused.
+    #[error(transparent)]
+    Executor(#[from] ExecutorError),
+    /// The disk failed.
+    #[error(transparent)]
+    Disk(#[from] milepost_store::store::disk::DiskError),
+    /// A file of a submission cannot be read.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A log cannot be read.
+    #[error("cannot read the logs of jobs: {0}")]
+    Log(#[from] std::io::Error),
 }

@@ -50,6 +50,10 @@ pub struct StatesOfJobs {
     pub running: u64,
     /// The first nodes on which they run.
     pub nodes: BTreeSet<String>,
+    /// When the first of them started, in UTC, by the clock of its node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
+    pub running_since: Option<Timestamp>,
 }
 
 /// Keeps the states of the jobs of an array for `status`.
@@ -59,6 +63,8 @@ pub(super) fn keep(array: &OpenArray) {
         match &job.state {
             Some(JobState::Running(node)) => {
                 states.running += 1;
+                let started = job.processes.values().filter_map(|process| process.started);
+                states.running_since = states.running_since.into_iter().chain(started).min();
                 if states.nodes.len() < NODES && !node.is_empty() {
                     states.nodes.insert(node.clone());
                 }

@@ -21,6 +21,13 @@ pub(crate) struct WaitingBatch {
     pub(crate) is_alone: bool,
 }
 
+impl WaitingBatch {
+    /// Returns true if its job gets the same as the job of another batch.
+    fn is_like(&self, other: &Self) -> bool {
+        (self.failures, self.is_alone) == (other.failures, other.is_alone)
+    }
+}
+
 /// The jobs of an array, which all get the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PackedArray {
@@ -34,20 +41,38 @@ pub(crate) fn jobs(batches: u64, per_job: u64) -> u64 {
     batches.div_ceil(per_job.max(1))
 }
 
+/// Returns how many jobs the first batches need, with all that have failed alike.
+pub(crate) fn wanted(waiting: &[WaitingBatch], per_job: u64) -> u64 {
+    let Some(first) = waiting.first() else {
+        return 0;
+    };
+    let alike = waiting.iter().filter(|batch| batch.is_like(first)).count();
+    jobs(alike as u64, if first.is_alone { 1 } else { per_job })
+}
+
+/// Returns the most jobs of the next array; `None` if it has to wait. `at_once` jobs may run at once, and `open` wait or run. The first
+/// array holds all that fit: the scheduler starts them one after another. Those that follow while others run hold only as many as may
+/// run at once with them, and unless that is all, not few: many small arrays cost the scheduler more than few large ones.
+pub(crate) fn room(wanted: u64, open: u64, (at_once, size): (u64, u64)) -> Option<u64> {
+    if open == 0 {
+        return Some(size);
+    }
+    let free = at_once.saturating_sub(open).min(size);
+    let suffices = free >= wanted || free >= at_once.min(size) / 2;
+    (free > 0 && suffices).then_some(free)
+}
+
 /// Packs the first batches into one array of at most `most` jobs with at most `per_job` batches each. All batches of an array have
 /// failed alike. The jobs of one array differ by at most one batch, so that they end together.
 pub(crate) fn pack(waiting: &[WaitingBatch], per_job: u64, most: u64) -> PackedArray {
     let Some(first) = waiting.first() else {
         return PackedArray::default();
     };
-    let alike = |batch: &&WaitingBatch| {
-        (batch.failures, batch.is_alone) == (first.failures, first.is_alone)
-    };
     let per_job = if first.is_alone { 1 } else { per_job.max(1) };
     let room = usize::try_from(per_job.saturating_mul(most)).unwrap_or(usize::MAX);
     let indices: Vec<usize> = waiting
         .iter()
-        .filter(alike)
+        .filter(|batch| batch.is_like(first))
         .take(room)
         .map(|batch| batch.index)
         .collect();
@@ -92,6 +117,26 @@ mod tests {
         assert_eq!(jobs(10, 4), 3);
         let all: Vec<usize> = pack(&waiting(7), 2, 9).jobs.concat();
         assert_eq!(all, [0, 1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn no_more_jobs_are_open_than_may_run_at_once() {
+        assert_eq!(room(500, 0, (100, 1000)), Some(1000));
+        for (wanted, open, expected) in [
+            (500, 100, None),
+            (500, 99, None),
+            (1, 99, Some(1)),
+            (500, 50, Some(50)),
+            (500, 700, None),
+        ] {
+            assert_eq!(room(wanted, open, (100, 1000)), expected, "{open} open");
+        }
+        assert_eq!(room(5000, 1000, (5000, 1000)), Some(1000));
+        assert_eq!(room(3, 1, (1, 1000)), None);
+        let mut all = waiting(5);
+        assert_eq!(wanted(&all, 2), 3);
+        all[0].is_alone = true;
+        assert_eq!(wanted(&all, 2), 1);
     }
 
     #[test]

@@ -3,44 +3,77 @@
 use crate::run::batch::workers::Message;
 use crate::run::error::RunError;
 use crate::run::remote::arrays::OpenArray;
-use crate::run::remote::attach::{RemoteError, job_name};
-use crate::run::remote::driver::Driver;
+use crate::run::remote::attach::job_name;
+use crate::run::remote::driver::{Driver, RefusedJobs};
 use crate::run::remote::handover::{HandedBatch, SubmissionRecord, to_json};
-use crate::run::remote::pack::{PackedArray, pack};
-use crate::run::remote::{JobArray, Remote};
+use crate::run::remote::pack::{PackedArray, pack, room, wanted};
+use crate::run::remote::{JobArray, Remote, RemoteError};
 use milepost_core::base::path::Root;
+use milepost_core::expr::shell::quoted;
+use milepost_store::store::clock::Stopwatch;
 use milepost_store::store::id::new_id;
 use milepost_store::store::jobs::Submission;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// How often an array is submitted until the scheduler takes it.
+/// How often jobs are submitted until the scheduler takes them, if none runs.
 const TRIES: u32 = 4;
 
 impl Driver<'_> {
+    /// Submits batches that wait. After a refusal it tries again later, and jobs run on meanwhile.
+    pub(crate) fn submit(&mut self) {
+        let tried = self.refused.as_ref();
+        let tries = tried.map_or(0, |refused| refused.tries);
+        if tried.is_some_and(|refused| refused.since.elapsed() < self.pause(tries)) {
+            return;
+        }
+        self.refused = match self.submit_waiting() {
+            Ok(()) => None,
+            Err(error) => Some(RefusedJobs {
+                tries: tries + 1,
+                since: Stopwatch::start(),
+                error,
+            }),
+        };
+        if let Some(refused) = self.refused.as_ref().filter(|refused| refused.tries == 1) {
+            let redactor = self.shared.stage_ctx.ctx.redactor;
+            let why = redactor.text(&refused.error.to_string()).into_owned();
+            let wait = self.pause(1);
+            let _ = self.sender.send(Message::JobsRefused { why, wait });
+        }
+    }
+
+    /// Returns how long to wait after so many refusals in a row.
+    fn pause(&self, tries: u32) -> Duration {
+        self.remote.settings.poll / 5 * (1 << tries.min(5))
+    }
+
+    /// Returns true if jobs were refused so often that the run ends once no job runs: the end of one may make room.
+    pub(crate) fn is_refused(&self) -> bool {
+        let refused = self.refused.as_ref();
+        refused.is_some_and(|refused| refused.tries >= TRIES)
+    }
+
     /// Submits batches that wait, as far as there is room for their jobs.
     ///
     /// # Errors
     /// When the disk fails, or the scheduler refuses the jobs.
-    pub(crate) fn submit(&mut self) -> Result<(), RemoteError> {
+    fn submit_waiting(&mut self) -> Result<(), RemoteError> {
         let settings = self.remote.settings;
-        while !self.waiting.is_empty() && !self.stage_ctx.stop.stopping() {
+        while !self.waiting.is_empty() && !self.shared.stage_ctx.stop.stopping() {
             let jobs = self.arrays.iter().flat_map(|array| &array.jobs);
             let open = jobs.filter(|job| !job.is_over).count() as u64;
-            let room = settings.max_array_size.saturating_sub(open);
-            // Many small arrays cost the scheduler more than few large ones.
-            if room == 0 || open > 0 && room < settings.max_array_size / 2 {
+            let waiting = &*self.waiting.make_contiguous();
+            let per_job = settings.batches_per_job;
+            let limits = (self.remote.at_once, settings.max_array_size);
+            let Some(most) = room(wanted(waiting, per_job), open, limits) else {
                 return Ok(());
-            }
-            let packed = pack(
-                self.waiting.make_contiguous(),
-                settings.batches_per_job,
-                room,
-            );
+            };
+            let packed = pack(waiting, per_job, most);
             let chosen: HashSet<usize> = packed.jobs.iter().flatten().copied().collect();
-            self.waiting.retain(|batch| !chosen.contains(&batch.index));
-            let at_once = self.remote.at_once.saturating_sub(open).max(1);
+            let at_once = self.remote.at_once - open;
             let array = self.submit_array(packed, at_once)?;
+            self.waiting.retain(|batch| !chosen.contains(&batch.index));
             self.arrays.push(array);
         }
         Ok(())
@@ -51,14 +84,14 @@ impl Driver<'_> {
         packed: PackedArray,
         at_once: u64,
     ) -> Result<OpenArray, RemoteError> {
-        let ctx = &self.stage_ctx.ctx;
+        let ctx = &self.shared.stage_ctx.ctx;
         let name = new_id(ctx.clock.now())?;
         let submission = Submission::new(ctx.disk, ctx.layout, &name);
         submission.create()?;
         for (number, batches) in packed.jobs.iter().enumerate() {
             let handed = batches.iter().map(|&index| {
-                let found = &self.survey.batches[index];
-                HandedBatch::new(found, (self.order.previous)(&found.batch.key))
+                let found = &self.shared.scan.batches[index];
+                HandedBatch::new(found, (self.shared.order.previous)(&found.batch.key))
             });
             let handed: Vec<HandedBatch> = handed.collect();
             submission.write(&["tasks", &format!("{number}.json")], &to_json(&handed)?)?;
@@ -68,9 +101,9 @@ impl Driver<'_> {
         let script = script(self.remote, &submission, &project, &workspace);
         submission.write(&["job.sh"], script.as_bytes())?;
         let record = SubmissionRecord::new(
-            self.stage_ctx,
+            self.shared.stage_ctx,
             self.remote.name,
-            &self.survey.shared_id,
+            &self.shared.scan.shared_id,
             (
                 packed.jobs.len() as u64,
                 packed.failures,
@@ -104,27 +137,24 @@ impl Driver<'_> {
             batches,
         };
         let _ = self.sender.send(message);
-        Ok(OpenArray::new(submission, record, id, needs, packed.jobs))
+        let jobs = packed.jobs.into_iter();
+        let jobs = jobs.map(|job| job.into_iter().map(Some).collect());
+        Ok(OpenArray::new(
+            submission,
+            record,
+            id,
+            needs,
+            jobs.collect(),
+        ))
     }
 
-    /// Asks the scheduler, and asks again while it does not answer.
+    /// Asks the scheduler. It may have taken the array, and not said so in time; if it cannot tell, the jobs end without their folder.
     fn submitted(&self, array: &JobArray) -> Result<String, RemoteError> {
-        let mut tried = 0;
-        loop {
-            let error = match self.remote.executor.submit(array) {
-                Ok(id) => return Ok(id),
-                Err(error) => error,
-            };
-            // It may have taken the array, and not said so in time.
-            if let Ok(Some(id)) = self.remote.executor.find(&array.name) {
-                return Ok(id);
-            }
-            tried += 1;
-            if tried == TRIES || self.stage_ctx.stop.stopping() {
-                return Err(error.into());
-            }
-            self.stage_ctx.stop.wait(Duration::from_secs(1 << tried));
-        }
+        let executor = self.remote.executor;
+        executor.submit(array).or_else(|error| {
+            let found = executor.find(&array.name).ok().flatten();
+            found.ok_or_else(|| error.into())
+        })
     }
 }
 
@@ -136,6 +166,13 @@ fn script(remote: &Remote<'_>, submission: &Submission, project: &str, workspace
         .iter()
         .map(|line| format!("{line}\n"))
         .collect();
+    let id = quoted(&submission.at(&["id"]).display().to_string());
+    // The run may be killed before it notes the id.
+    let note = remote.executor.array_variable().map_or_else(String::new, |array| {
+        format!(
+            "[ -z \"${array}\" ] || [ -e {id} ] || {{ echo \"${array}\" >{id}.\"$job\" && mv -f {id}.\"$job\" {id}; }}\n"
+        )
+    });
     let exit = quoted(&submission.at(&["output"]).display().to_string());
     let words = [remote.program.as_str(), "job-worker", project, workspace];
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
@@ -144,19 +181,16 @@ fn script(remote: &Remote<'_>, submission: &Submission, project: &str, workspace
         "#!/bin/bash\n\
          unset MILEPOST_ATTEMPT\n\
          job=\"${{{index}:?the scheduler sets no {index}}}\"\n\
+         {note}\
          set -e\n\
          {setup}\
          set +e\n\
          {words} {name} \"$job\"\n\
          code=$?\n\
-         echo \"$code\" >{exit}/\"$job\".exit\n\
+         # After a signal, only the scheduler knows why the job ended.\n\
+         [ \"$code\" = 130 ] || echo \"$code\" >{exit}/\"$job\".exit\n\
          exit \"$code\"\n"
     )
-}
-
-/// Returns a text as one word of the shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 impl From<RemoteError> for RunError {

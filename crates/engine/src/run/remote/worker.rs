@@ -26,12 +26,57 @@ use milepost_store::store::lock::Holder;
 use milepost_store::store::scratch::{Scratch, ScratchPool};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How often an input that is not visible yet is looked for.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// How long a process waits for a signal to itself after a program failed.
+const SIGNAL: Duration = Duration::from_millis(200);
+
+/// How often a process looks whether its submission is still needed.
+const NEEDED: Duration = Duration::from_secs(5);
+
+/// The signal that stops a process of a job: also if the description of its submission is gone.
+struct JobStop<'a> {
+    stop: &'a dyn StopSignal,
+    submission: &'a Submission,
+    looked: Mutex<(Stopwatch, bool)>,
+}
+
+impl<'a> JobStop<'a> {
+    fn new(stop: &'a dyn StopSignal, submission: &'a Submission) -> Self {
+        Self {
+            stop,
+            submission,
+            looked: Mutex::new((Stopwatch::start(), false)),
+        }
+    }
+
+    /// Looks whether the submission is gone.
+    fn is_gone(&self) -> bool {
+        // Another error than its absence says nothing.
+        let is_gone = matches!(self.submission.at(&["job.json"]).try_exists(), Ok(false));
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        *looked = (Stopwatch::start(), is_gone);
+        is_gone
+    }
+}
+
+impl StopSignal for JobStop<'_> {
+    fn stopping(&self) -> bool {
+        let looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let (is_due, is_gone) = (looked.0.elapsed() >= NEEDED, looked.1);
+        drop(looked);
+        self.stop.stopping() || is_gone || is_due && self.is_gone()
+    }
+
+    fn wait(&self, time: Duration) {
+        self.stop.wait(time);
+    }
+}
 
 /// What a process of a job needs besides the context of a run.
 pub(crate) struct JobContext<'a> {
@@ -59,7 +104,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
     let batches = HandedBatch::read(submission, job)?;
     let batches = batches.ok_or_else(|| {
         RunError::World(format!(
-            "there is no job {job} in {}: its run has ended",
+            "{} lists no batches for job {job}: its run has ended",
             submission.at(&[]).display()
         ))
     })?;
@@ -82,6 +127,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
     let agents = StageAgents::default();
     let timing = job_ctx.timing;
     let token = format!("job {}", submission.name());
+    let stop = JobStop::new(job_ctx.stop, submission);
     let stage_ctx = StageContext {
         ctx,
         stage,
@@ -92,7 +138,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         fresh: false,
         http: job_ctx.http,
         environment: ctx.environment,
-        stop: job_ctx.stop,
+        stop: &stop,
         wished: Arc::clone(&job_ctx.wished),
         limits: AttemptLimits {
             grace: timing.grace,
@@ -114,11 +160,13 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         lacks: None,
     };
     for (number, batch) in batches.iter().enumerate() {
-        let is_stopped = || submission.at(&["stop"]).exists() || job_ctx.stop.stopping();
         if finished.contains(&batch.key) {
             continue;
         }
-        if is_stopped() {
+        if stop.is_gone() {
+            return Err(not_needed(submission));
+        }
+        if submission.at(&["stop"]).exists() || stop.stopping() {
             break;
         }
         let begun = WorkerEvent::Begun {
@@ -128,13 +176,32 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         // A number that no other attempt has names the log of its programs.
         let serial = (u64::from(random) << 20) | (number as u64 + 1);
         let folder = submission.inside(&["work", &name, &number.to_string()]);
-        let result = run(&stage_ctx, batch, serial, folder, record)?;
+        let result = run(&stage_ctx, batch, serial, folder, record);
+        if stop.is_gone() {
+            return Err(not_needed(submission));
+        }
+        let result = result?;
+        if matches!(&result.result, Err(outcome) if outcome.kind == OutcomeKind::Exit) {
+            // A scheduler that ends a job ends its programs at the same time: that is no failure of the batch.
+            stop.wait(SIGNAL);
+            if stop.stopping() {
+                break;
+            }
+        }
         if matches!(&result.result, Err(outcome) if outcome.kind == OutcomeKind::Cancelled) {
             break;
         }
         note(&mut log, &WorkerEvent::Done(Box::new(result)))?;
     }
     note(&mut log, &WorkerEvent::Ended)
+}
+
+/// The reason why a process ends before its batches.
+fn not_needed(submission: &Submission) -> RunError {
+    RunError::World(format!(
+        "{} is gone: no run needs this job",
+        submission.at(&["job.json"]).display()
+    ))
 }
 
 /// Returns the stage, if this process reads the declarations as the runner did.

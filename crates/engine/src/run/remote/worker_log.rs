@@ -3,8 +3,11 @@
 use crate::run::batch::stage_context::Produced;
 use jiff::Timestamp;
 use milepost_core::base::path::RelPath;
+use milepost_core::model::job::JobOfBatch;
 use milepost_core::model::outcome::Outcome;
+use milepost_core::model::reason::Reason;
 use milepost_core::model::record::{AnswersOf, FailedKeys, Made, Opinion};
+use milepost_core::plan::decide::Decision;
 use serde::{Deserialize, Serialize};
 
 /// A line of the log.
@@ -68,10 +71,25 @@ pub(crate) struct MadeBatch {
     stale: Option<String>,
 }
 
+impl BatchResult {
+    /// Returns true if it is the failure by which the decision says that the batch runs again: an earlier run recorded it.
+    pub(crate) fn is_known_failure(&self, decision: Option<&Decision>, job: &JobOfBatch) -> bool {
+        let Some(Decision::Will(reasons)) = decision else {
+            return false;
+        };
+        let job = job.to_string();
+        reasons.iter().any(|reason| match (reason, &self.result) {
+            (Reason::Failed { outcome }, Err(_)) => outcome.details.first() == Some(&job),
+            (Reason::Failed { outcome }, Ok(made)) => made.placeholder.as_ref() == Some(outcome),
+            _ => false,
+        })
+    }
+}
+
 impl MadeBatch {
     /// Returns its files with their paths in the workspace until they are published.
-    pub(crate) fn files(&self) -> impl Iterator<Item = (&RelPath, u64)> {
-        self.files.iter().map(|(made, at)| (at, made.size))
+    pub(crate) fn files(&self) -> impl Iterator<Item = &(Made, RelPath)> {
+        self.files.iter()
     }
 }
 

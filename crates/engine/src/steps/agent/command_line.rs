@@ -66,6 +66,7 @@ pub(crate) fn run(
             grace: ctx.limits.grace,
             token: &token,
             log: &mut complaints,
+            errors: None,
             log_cap: ctx.limits.log_cap,
             live: &|bytes| {
                 if is_alone {

@@ -208,7 +208,7 @@ pub(super) fn start(spec: &CommandSpec<'_>) -> Result<(Leader, PipeReader), Spaw
         })?),
     };
     let (reader, writer) = io::pipe().map_err(other)?;
-    let second = writer.try_clone().map_err(other)?;
+    let second = spec.errors.unwrap_or(&writer).try_clone().map_err(other)?;
 
     let mut command = Command::new(&file);
     command.arg0(name).args(args).current_dir(&cwd).env_clear();

@@ -1,7 +1,7 @@
 //! A command: its specification, its process, and its end.
 
 use serde::{Deserialize, Serialize};
-use std::io::Write;
+use std::io::{PipeWriter, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -27,6 +27,8 @@ pub struct CommandSpec<'a> {
     pub token: &'a str,
     /// Receives standard output and standard error as they arrive.
     pub log: &'a mut dyn Write,
+    /// Receives standard error instead of `log`.
+    pub errors: Option<&'a PipeWriter>,
     /// The most bytes that `log` receives: the first and the last half, and between them a line with the size of the rest.
     pub log_cap: u64,
     /// Is called with all output as it arrives.

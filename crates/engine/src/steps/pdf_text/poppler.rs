@@ -84,6 +84,7 @@ fn run(
             grace: ctx.limits.grace,
             token: ctx.token,
             log: &mut said,
+            errors: None,
             log_cap: MOST,
             live: &|_| (),
         },

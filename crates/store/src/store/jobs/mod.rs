@@ -4,7 +4,7 @@
 //! known. Each process of a job appends to a log of its own, `logs/N.PROCESS.jsonl`, and writes in a folder of its own,
 //! `work/N.PROCESS`. So a job that runs twice, with its first process still alive, never writes a file twice.
 
-use super::checksummed::{ChecksummedLog, whole_lines};
+use super::checksummed::{ChecksummedLog, open_line};
 use super::disk::{Disk, DiskError};
 use super::layout::{self, Layout};
 use super::read;
@@ -112,7 +112,8 @@ impl Submission {
         ProcessLog(ChecksummedLog::new(&self.disk, self.at(&[LOGS, &name])))
     }
 
-    /// Returns the whole lines of the log of a process from a place on, and the place behind them.
+    /// Returns the whole lines of the log of a process from a place on, and the place behind the last of them. What follows may still
+    /// be on its way, or not be visible whole yet: the next call reads it again.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -122,16 +123,25 @@ impl Submission {
         file.seek(SeekFrom::Start(from))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
-        // The last line may still be on its way.
-        let end = bytes.iter().rposition(|&byte| byte == b'\n');
-        bytes.truncate(end.map_or(0, |end| end + 1));
-        let lines = whole_lines(&bytes).map(str::to_owned).collect();
-        Ok((lines, from + bytes.len() as u64))
+        let (mut lines, mut read, mut end) = (Vec::new(), 0, 0);
+        for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+            read += line.len() as u64;
+            if let Some(text) = open_line(line).filter(|_| line.ends_with(b"\n")) {
+                lines.push(text.to_owned());
+                end = read;
+            }
+        }
+        Ok((lines, from + end))
     }
 
-    /// Removes the submission, and with it everything that its processes still write.
-    pub fn remove(&self) -> Result<(), DiskError> {
-        self.disk.remove_dir_all(&self.at(&[]))
+    /// Removes the submission. Returns false if programs still write in it: then its description is gone, by which its processes
+    /// notice that they are not needed, and the rest is for a later run to remove.
+    ///
+    /// # Errors
+    /// When its description cannot be removed.
+    pub fn remove(&self) -> Result<bool, DiskError> {
+        self.disk.remove_file(&self.at(&["job.json"]))?;
+        Ok(self.disk.remove_dir_all(&self.at(&[])).is_ok())
     }
 }
 
@@ -195,17 +205,37 @@ mod tests {
         assert_eq!(lines, ["one"]);
         log.append("two").unwrap();
         let path = submission.at(&[LOGS, "0.n1-1.jsonl"]);
-        let mut torn = std::fs::OpenOptions::new().append(true).open(path).unwrap();
+        let mut torn = std::fs::OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .unwrap();
         torn.write_all(b"half of a li").unwrap();
         let (lines, place) = submission.lines("0.n1-1", place).unwrap();
         assert_eq!(lines, ["two"]);
         assert_eq!(submission.lines("0.n1-1", place).unwrap().0.len(), 0);
+        // A line whose end is visible before its beginning is read again when it is whole.
+        torn.set_len(place).unwrap();
+        log.append("three").unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        let mut hidden = whole.clone();
+        hidden[place as usize..whole.len() - 3].fill(0);
+        std::fs::write(&path, hidden).unwrap();
+        assert_eq!(
+            submission.lines("0.n1-1", place).unwrap(),
+            (Vec::new(), place)
+        );
+        std::fs::write(&path, &whole).unwrap();
+        let (lines, place) = submission.lines("0.n1-1", place).unwrap();
+        assert_eq!(
+            (lines, place),
+            (vec!["three".to_owned()], whole.len() as u64)
+        );
         submission.refresh();
         assert_eq!(submission.processes().unwrap(), ["0.n1-1"]);
         let all = Submission::all(&disk, &layout).unwrap();
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].inside(&["work"]).as_str(), ".milepost/jobs/A/work");
-        all[0].remove().unwrap();
+        assert!(all[0].remove().unwrap());
         assert!(Submission::all(&disk, &layout).unwrap().is_empty());
     }
 }

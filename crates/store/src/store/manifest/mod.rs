@@ -57,11 +57,33 @@ fn rest(batch: &BatchState) -> Phase {
 /// Reads the manifest of a stage; the default state if it has none.
 pub fn read(layout: &Layout, stage: &str) -> Result<StageState, ManifestError> {
     let folder = layout.at(&layout::manifest(stage));
-    Ok(read_folder(&folder)?.map_or_else(StageState::default, |(_, state)| state))
+    let read = read_folder(&folder, &|_| true)?;
+    Ok(read.map_or_else(StageState::default, |(_, state)| state))
 }
 
 /// Reads the manifests of all stages, by name.
 pub fn read_all(layout: &Layout) -> Result<BTreeMap<String, StageState>, ManifestError> {
+    read_stages(layout, &|_| true)
+}
+
+/// Reads those pages of all stages that have a line for which `is_wanted` returns true.
+///
+/// # Errors
+/// As [`read_all`], and if the outputs of a batch are also on pages that have no such line.
+pub fn read_with(
+    layout: &Layout,
+    is_wanted: &dyn Fn(&str) -> bool,
+) -> Result<BTreeMap<String, StageState>, ManifestError> {
+    read_stages(layout, &|page| {
+        // A page that is not UTF-8 is read, so that it is reported.
+        std::str::from_utf8(page).map_or(true, |page| page.lines().any(is_wanted))
+    })
+}
+
+fn read_stages(
+    layout: &Layout,
+    is_wanted: &dyn Fn(&[u8]) -> bool,
+) -> Result<BTreeMap<String, StageState>, ManifestError> {
     let root = layout.manifests();
     let fail = |source| ManifestError::Read {
         path: root.clone(),
@@ -76,7 +98,7 @@ pub fn read_all(layout: &Layout) -> Result<BTreeMap<String, StageState>, Manifes
     for entry in entries {
         let entry = entry.map_err(fail)?;
         if entry.file_type().map_err(fail)?.is_dir() {
-            stages.extend(read_folder(&entry.path())?);
+            stages.extend(read_folder(&entry.path(), is_wanted)?);
         }
     }
     Ok(stages)
@@ -310,12 +332,18 @@ fn steady<T>(
     })
 }
 
-fn read_folder(folder: &Path) -> Result<Option<(String, StageState)>, ManifestError> {
+fn read_folder(
+    folder: &Path,
+    is_wanted: &dyn Fn(&[u8]) -> bool,
+) -> Result<Option<(String, StageState)>, ManifestError> {
     steady(folder, |pages| {
         let mut reading = page::ManifestReader::default();
         for page in pages {
             let path = path(folder, page.number);
-            reading.take(&path, &bytes(&path)?)?;
+            let bytes = bytes(&path)?;
+            if is_wanted(&bytes) {
+                reading.take(&path, &bytes)?;
+            }
         }
         reading.finish()
     })

@@ -51,6 +51,13 @@ impl FileStamp {
         self.mtime.max(self.ctime).saturating_add(too_young) < at
     }
 
+    /// Returns true if it proves the content of a file that was hashed while it was written and had the stamp `written` when it was
+    /// finished: only its name changed since, and later than its content, so every other change of the content changes the stamp.
+    pub fn proves(&self, written: &Self) -> bool {
+        let content = |stamp: &Self| (stamp.device, stamp.inode, stamp.size, stamp.mtime);
+        self.has_fine_times() && content(self) == content(written) && self.ctime > self.mtime
+    }
+
     /// Whether its times come from this machine's clock in the kernel's steps: the file system is on a device of its own, not on
     /// another machine, and the last change has a time of parts of a millisecond. Only the kernel sets the `ctime`.
     fn has_fine_times(&self) -> bool {
@@ -66,6 +73,61 @@ pub(crate) fn nanoseconds(seconds: i64, rest: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_later_name_proves_the_content() {
+        let written = FileStamp {
+            device: rustix::fs::makedev(8, 1),
+            inode: 2,
+            size: 3,
+            mtime: 1_000_000_001,
+            ctime: 1_000_000_001,
+        };
+        let renamed = FileStamp {
+            ctime: 1_004_000_001,
+            ..written
+        };
+        assert!(renamed.proves(&written));
+        let others = [
+            // In the same step of the clock, it may have been written again.
+            written,
+            FileStamp {
+                inode: 3,
+                ..renamed
+            },
+            FileStamp { size: 4, ..renamed },
+            FileStamp {
+                mtime: renamed.ctime,
+                ..renamed
+            },
+            FileStamp {
+                ctime: written.ctime - 1,
+                ..renamed
+            },
+            // Coarse times, and a file system without a device of its own.
+            FileStamp {
+                ctime: 3_000_000_000,
+                ..renamed
+            },
+            FileStamp {
+                device: 5,
+                ..renamed
+            },
+        ];
+        for other in others {
+            assert!(!other.proves(&written), "{other:?}");
+        }
+        assert!(
+            !FileStamp {
+                device: 5,
+                ..renamed
+            }
+            .proves(&FileStamp {
+                device: 5,
+                ..written
+            })
+        );
+    }
 
     #[test]
     fn only_what_was_left_alone_is_settled() {

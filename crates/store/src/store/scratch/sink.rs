@@ -1,12 +1,11 @@
 //! Writes a file of an attempt and hashes it on the way.
 
 use crate::store::disk::DiskFile;
+use crate::store::scan::stamp::FileStamp;
 use milepost_core::base::digest::{Digest, Hasher};
 use milepost_core::base::path::RelPath;
 use milepost_core::base::source::Sink;
-use std::fs::Metadata;
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,14 +33,12 @@ pub struct FileContent {
     pub size: u64,
 }
 
-/// A file that a sink finished, and, where others may write over it, what the file system said of it then.
+/// A file that a sink finished, with its stamp then.
 #[derive(Clone, Copy)]
 pub(super) struct FinishedFile {
     pub(super) content: FileContent,
-    pub(super) stamp: Option<StampParts>,
+    pub(super) stamp: FileStamp,
 }
-
-pub(super) type StampParts = (u64, u64, i64, i64);
 
 /// A file of an attempt that is being written.
 pub(super) struct HashingSink {
@@ -51,7 +48,6 @@ pub(super) struct HashingSink {
     pub(super) buffer: Vec<u8>,
     pub(super) hasher: Hasher,
     pub(super) size: u64,
-    pub(super) is_stamped: bool,
     pub(super) made: Arc<Mutex<Vec<Sunk>>>,
 }
 
@@ -95,11 +91,7 @@ impl Sink for HashingSink {
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
         self.put()?;
-        let stamp = if self.is_stamped {
-            Some(stamp(&self.open.file().metadata()?))
-        } else {
-            None
-        };
+        let stamp = FileStamp::of(&self.open.file().metadata()?);
         let content = FileContent {
             digest: self.hasher.clone().finish(),
             size: self.size,
@@ -110,8 +102,4 @@ impl Sink for HashingSink {
         }
         Ok(())
     }
-}
-
-pub(super) fn stamp(found: &Metadata) -> StampParts {
-    (found.ino(), found.len(), found.ctime(), found.ctime_nsec())
 }

@@ -2,8 +2,9 @@
 
 use super::program::{SchedulerCommands, one_line};
 use crate::run::remote::{
-    CancelledJobs, Executor, ExecutorError, JobArray, JobEnd, JobState, JobStates,
+    CancelledJobs, Executor, ExecutorError, JobArray, JobEnd, JobState, JobStates, PolledArray,
 };
+use milepost_core::expr::shell::{self, Misplaced};
 use milepost_core::expr::template::Template;
 use milepost_core::model::executor::CommandExecutor;
 use serde_json::{Value, json};
@@ -21,12 +22,19 @@ impl<'a> CommandScheduler<'a> {
 
     /// Runs a command of the declaration.
     fn run(&self, template: &Template, key: &str, scope: &Value) -> Result<String, ExecutorError> {
-        let script = template
-            .render(scope)
-            .map_err(|error| ExecutorError::Command {
-                command: key.to_owned(),
-                why: error.to_string(),
-            })?;
+        let failed = |why| ExecutorError::Command {
+            command: key.to_owned(),
+            why,
+        };
+        let parts = template.render_parts(scope);
+        let parts = parts.map_err(|error| failed(error.to_string()))?;
+        let script = shell::script(&parts, &mut |_| {
+            Err(Misplaced {
+                range: 0..0,
+                message: "`as_file` is for commands of steps".to_owned(),
+            })
+        });
+        let script = script.map_err(|misplaced| failed(misplaced.message))?;
         let words = ["sh".to_owned(), "-c".to_owned(), script];
         self.commands.run(&words).map_err(|error| match error {
             ExecutorError::Failed { printed, .. } => ExecutorError::Failed {
@@ -42,8 +50,8 @@ impl Executor for CommandScheduler<'_> {
     fn submit(&self, array: &JobArray) -> Result<String, ExecutorError> {
         let needs = &array.resources;
         let scope = json!({
-            "script": quoted(&array.script.display().to_string()),
-            "output": quoted(&array.output.display().to_string()),
+            "script": array.script.display().to_string(),
+            "output": array.output.display().to_string(),
             "name": array.name,
             "jobs": array.jobs,
             "last": array.jobs - 1,
@@ -63,12 +71,12 @@ impl Executor for CommandScheduler<'_> {
         }
     }
 
-    fn poll(&self, arrays: &[String]) -> Result<JobStates, ExecutorError> {
+    fn poll(&self, arrays: &[PolledArray]) -> Result<JobStates, ExecutorError> {
         if arrays.is_empty() {
             return Ok(JobStates::new());
         }
-        let ids: Vec<String> = arrays.iter().map(|id| quoted(id)).collect();
-        let scope = json!({ "ids": ids.join(" ") });
+        let ids: Vec<&str> = arrays.iter().map(|array| array.id.as_str()).collect();
+        let scope = json!({ "ids": ids });
         let printed = self.run(&self.declared.poll, "poll", &scope)?;
         let mut states = JobStates::new();
         for line in printed.lines().filter(|line| !line.trim().is_empty()) {
@@ -87,7 +95,7 @@ impl Executor for CommandScheduler<'_> {
         if which == CancelledJobs::Queued {
             return Ok(());
         }
-        let scope = json!({ "id": quoted(array) });
+        let scope = json!({ "id": array });
         self.run(&self.declared.cancel, "cancel", &scope)?;
         Ok(())
     }
@@ -99,15 +107,6 @@ impl Executor for CommandScheduler<'_> {
     fn describe(&self, array: &str, index: u64) -> String {
         format!("{array}[{index}]")
     }
-}
-
-/// Returns a text as one word of the shell.
-fn quoted(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-[]@:".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) && !text.contains(['[', ']']) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// Reads a line of `poll`: id, index, state, and the node or the reason.
@@ -148,8 +147,5 @@ mod tests {
         assert_eq!(read("7.pbs 0 memory"), Some((job(0), end)));
         assert_eq!(read("7.pbs x running"), None);
         assert_eq!(read("7.pbs 1 sleeping"), None);
-        assert_eq!(quoted("/a/b.sh"), "/a/b.sh");
-        assert_eq!(quoted("7[]"), "'7[]'");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
     }
 }

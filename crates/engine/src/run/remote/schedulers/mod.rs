@@ -31,6 +31,8 @@ impl<'a> Scheduler<'a> {
         let settings = executors.settings(name)?;
         let commands = SchedulerCommands {
             environment: ctx.own_environment,
+            declared: &ctx.settings.env,
+            redactor: ctx.redactor,
             folder: ctx.files.folder(Root::Project),
         };
         let (executor, index): (Box<dyn Executor + 'a>, &str) = match name {

@@ -2,7 +2,11 @@
 
 use crate::run::remote::ExecutorError;
 use crate::steps::command::{CommandSpec, Exit, StopSignal, run_command};
+use milepost_core::base::redact::{Redactor, names_key};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::error::Error;
+use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,10 +16,16 @@ const TIMEOUT: Duration = Duration::from_mins(2);
 /// The most output of such a command, in bytes: a line for each of a million jobs.
 const MOST: u64 = 256 << 20;
 
+/// The most bytes of its standard error that are kept.
+const MOST_WARNINGS: u64 = 1 << 20;
+
 /// Runs the commands of a scheduler.
 pub(crate) struct SchedulerCommands<'a> {
     /// The environment of the runner, which configures the scheduler's commands.
     pub(crate) environment: &'a BTreeMap<String, String>,
+    /// The declared variables, which jobs need.
+    pub(crate) declared: &'a BTreeMap<String, String>,
+    pub(crate) redactor: &'a Redactor,
     /// The working folder, the project.
     pub(crate) folder: &'a Path,
 }
@@ -34,17 +44,48 @@ impl StopSignal for NeverStops {
 }
 
 impl SchedulerCommands<'_> {
-    /// Runs a program with arguments, and returns what it printed.
+    /// Returns false for a variable that holds a key, unless it is declared.
+    pub(crate) fn is_for_jobs(&self, name: &str, value: &str) -> bool {
+        let is_key = names_key(name) || matches!(self.redactor.text(value), Cow::Owned(_));
+        !is_key || self.declared.contains_key(name)
+    }
+
+    /// Runs a program with arguments, and returns its standard output: warnings in its standard error are no answers.
     ///
     /// # Errors
     /// When it cannot be started, fails, or does not end.
     pub(crate) fn run(&self, words: &[String]) -> Result<String, ExecutorError> {
+        self.run_with(words, &|_, _| true)
+    }
+
+    /// Runs a program with those environment variables for which `is_passed` holds, by name and value.
+    ///
+    /// # Errors
+    /// When it cannot be started, fails, or does not end.
+    pub(crate) fn run_with(
+        &self,
+        words: &[String],
+        is_passed: &dyn Fn(&str, &str) -> bool,
+    ) -> Result<String, ExecutorError> {
         let command = words.first().cloned().unwrap_or_default();
         let environment: Vec<(String, String)> = self
             .environment
             .iter()
+            .filter(|(name, value)| is_passed(name, value))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
+        let unstarted = |error: &dyn Error| ExecutorError::Command {
+            command: command.clone(),
+            why: error.to_string(),
+        };
+        let (mut warnings, writer) = std::io::pipe().map_err(|error| unstarted(&error))?;
+        // The command must not wait for a full pipe.
+        let warnings = std::thread::spawn(move || {
+            let mut first = Vec::new();
+            let _ = (&mut warnings).take(MOST_WARNINGS).read_to_end(&mut first);
+            let _ = std::io::copy(&mut warnings, &mut std::io::sink());
+            String::from_utf8_lossy(&first).into_owned()
+        });
         let mut printed = Vec::new();
         let exit = run_command(
             CommandSpec {
@@ -56,13 +97,16 @@ impl SchedulerCommands<'_> {
                 grace: Duration::from_secs(5),
                 token: "scheduler",
                 log: &mut printed,
+                errors: Some(&writer),
                 log_cap: MOST,
                 live: &|_| (),
             },
             &NeverStops,
             &mut |_| (),
         );
+        drop(writer);
         let text = String::from_utf8_lossy(&printed).into_owned();
+        let warnings = warnings.join().unwrap_or_default();
         let failed = |printed: String| ExecutorError::Failed {
             command: command.clone(),
             printed,
@@ -70,7 +114,7 @@ impl SchedulerCommands<'_> {
         match exit {
             Ok(Exit::Code(0)) => Ok(text),
             Ok(Exit::Code(code)) => {
-                let printed = one_line(&text);
+                let printed = one_line(&format!("{text}\n{warnings}"));
                 Err(failed(if printed.is_empty() {
                     format!("exit code {code}")
                 } else {
@@ -80,10 +124,7 @@ impl SchedulerCommands<'_> {
             Ok(Exit::Signal(signal)) => Err(failed(format!("signal {signal}"))),
             Ok(Exit::TimedOut) => Err(failed("no answer within 2 minutes".to_owned())),
             Ok(Exit::Cancelled) => Err(ExecutorError::Stopped),
-            Err(error) => Err(ExecutorError::Command {
-                command: command.clone(),
-                why: error.to_string(),
-            }),
+            Err(error) => Err(unstarted(&error)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::program::{SchedulerCommands, one_line};
 use crate::run::remote::{
-    CancelledJobs, Executor, ExecutorError, JobArray, JobEnd, JobState, JobStates,
+    CancelledJobs, Executor, ExecutorError, JobArray, JobEnd, JobState, JobStates, PolledArray,
 };
 use milepost_core::model::executor::JobSettings;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,10 +41,10 @@ impl<'a> Slurm<'a> {
 
     /// Cancels the jobs of these arrays that Slurm could not start and holds until somebody releases them: their batches get other
     /// jobs.
-    fn cancel_held(&self, printed: &str, arrays: &[String]) {
+    fn cancel_held(&self, printed: &str, is_ours: &dyn Fn(&str) -> bool) {
         let held = printed.lines().filter(|line| line.contains(LAUNCH_FAILED));
         let held = held.filter_map(queued);
-        let held = held.filter(|((array, _), _)| arrays.contains(array));
+        let held = held.filter(|((array, _), _)| is_ours(array));
         let mut words = vec!["scancel".to_owned(), "--quiet".to_owned()];
         words.extend(held.map(|((array, index), _)| self.describe(&array, index)));
         if words.len() > 2 {
@@ -53,38 +53,56 @@ impl<'a> Slurm<'a> {
         }
     }
 
-    /// Adds what the accounting knows of arrays that the queue has forgotten.
-    fn add_accounted(&self, arrays: &[&String], states: &mut JobStates) {
-        if arrays.is_empty() || self.has_no_accounting.load(Ordering::Relaxed) {
+    /// Adds what the accounting knows of jobs that the queue has forgotten.
+    fn add_accounted(&self, arrays: &[PolledArray], states: &mut JobStates) {
+        let is_missing = |array: &&PolledArray| {
+            let mut jobs = array.jobs.iter();
+            jobs.any(|&job| !states.contains_key(&(array.id.clone(), job)))
+        };
+        let missing = arrays.iter().filter(is_missing);
+        let ids: Vec<&str> = missing.map(|array| array.id.as_str()).collect();
+        if ids.is_empty() {
             return;
         }
-        let ids: Vec<&str> = arrays.iter().map(|array| array.as_str()).collect();
         let ids = ids.join(",");
-        let printed = self.run(&[
+        let printed = self.account(&["--format=JobID,State,NodeList", "--jobs", &ids]);
+        for (job, state) in printed.lines().filter_map(accounted) {
+            states.entry(job).or_insert(state);
+        }
+    }
+
+    /// Returns what `sacct` prints with these options; nothing where there is no accounting, or while it does not answer: the logs of
+    /// the jobs suffice.
+    fn account(&self, options: &[&str]) -> String {
+        if self.has_no_accounting.load(Ordering::Relaxed) {
+            return String::new();
+        }
+        let mut words = vec![
             "sacct",
             "--allocations",
             "--array",
             "--noheader",
             "--parsable2",
-            "--format=JobID,State,NodeList",
-            "--jobs",
-            &ids,
-        ]);
-        match printed {
-            Ok(printed) => {
-                for (job, state) in printed.lines().filter_map(accounted) {
-                    states.entry(job).or_insert(state);
-                }
-            }
-            // There is none, or it does not answer: the logs of the jobs suffice.
-            Err(_) => self.has_no_accounting.store(true, Ordering::Relaxed),
-        }
+        ];
+        words.extend(options);
+        self.run(&words).unwrap_or_else(|error| {
+            let is_none = match &error {
+                ExecutorError::Command { .. } => true,
+                ExecutorError::Failed { printed, .. } => printed.contains("storage is disabled"),
+                _ => false,
+            };
+            self.has_no_accounting.fetch_or(is_none, Ordering::Relaxed);
+            String::new()
+        })
     }
 }
 
 impl Executor for Slurm<'_> {
     fn submit(&self, array: &JobArray) -> Result<String, ExecutorError> {
-        let printed = self.commands.run(&submission(self.settings, array))?;
+        let words = submission(self.settings, array);
+        // Slurm keeps what `sbatch` finds in its environment, on its own disks.
+        let is_passed = |name: &str, value: &str| self.commands.is_for_jobs(name, value);
+        let printed = self.commands.run_with(&words, &is_passed)?;
         // A site's filter may print remarks before the id, and a federation names its cluster behind it.
         let last = printed.lines().rfind(|line| !line.trim().is_empty());
         let id = last.and_then(|line| line.trim().split(';').next());
@@ -98,7 +116,7 @@ impl Executor for Slurm<'_> {
         }
     }
 
-    fn poll(&self, arrays: &[String]) -> Result<JobStates, ExecutorError> {
+    fn poll(&self, arrays: &[PolledArray]) -> Result<JobStates, ExecutorError> {
         if arrays.is_empty() {
             return Ok(JobStates::new());
         }
@@ -111,15 +129,14 @@ impl Executor for Slurm<'_> {
             "--states=all",
             &format!("--format={COLUMNS}"),
         ])?;
+        let is_ours = |id: &str| arrays.iter().any(|array| array.id == id);
         let mut states: JobStates = printed
             .lines()
             .filter_map(queued)
-            .filter(|((array, _), _)| arrays.contains(array))
+            .filter(|((array, _), _)| is_ours(array))
             .collect();
-        self.cancel_held(&printed, arrays);
-        let is_missing = |array: &&String| !states.keys().any(|(known, _)| known == *array);
-        let missing: Vec<&String> = arrays.iter().filter(is_missing).collect();
-        self.add_accounted(&missing, &mut states);
+        self.cancel_held(&printed, &is_ours);
+        self.add_accounted(arrays, &mut states);
         Ok(states)
     }
 
@@ -141,7 +158,16 @@ impl Executor for Slurm<'_> {
             "--format=%F",
             &name,
         ])?;
-        Ok(printed.lines().next().map(|id| id.trim().to_owned()))
+        if let Some(id) = named(&printed) {
+            return Ok(Some(id));
+        }
+        // The queue forgets a job minutes after its end. By itself, `sacct` shows those of today.
+        let since = "--starttime=now-30days";
+        Ok(named(&self.account(&["--format=JobID", since, &name])))
+    }
+
+    fn array_variable(&self) -> Option<&'static str> {
+        Some("SLURM_ARRAY_JOB_ID")
     }
 
     fn end_by_output(&self, printed: &[String]) -> Option<JobEnd> {
@@ -178,7 +204,9 @@ fn submission(settings: &JobSettings, array: &JobArray) -> Vec<String> {
         .into();
     words.push(format!("--job-name={}", array.name));
     words.push(format!("--array=0-{}%{}", array.jobs - 1, array.at_once));
-    words.push(format!("--output={}/%a.txt", array.output.display()));
+    // Slurm replaces `%` and a letter in this path, not `%%`.
+    let folder = array.output.display().to_string().replace('%', "%%");
+    words.push(format!("--output={folder}/%a.txt"));
     // A job that runs again must not erase what it printed before.
     words.push("--open-mode=append".to_owned());
     let options = [
@@ -208,6 +236,13 @@ fn kibibytes(bytes: u64) -> String {
 fn limit(time: Duration) -> String {
     let seconds = time.as_secs().max(1);
     format!("{}:{:02}", seconds / 60, seconds % 60)
+}
+
+/// Reads the id of an array in the first line of `squeue` or `sacct`.
+fn named(printed: &str) -> Option<String> {
+    let id = printed.lines().next()?.trim().split('_').next()?;
+    let is_id = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
+    is_id.then(|| id.to_owned())
 }
 
 /// Reads a line of `squeue`; `None` for jobs that are no array's.
@@ -295,6 +330,11 @@ mod tests {
         let line = "17_5|CANCELLED by 1000|n1";
         assert_eq!(accounted(line), Some((job(5), cancelled)));
         assert_eq!(accounted("17_5.batch|COMPLETED|n1"), None);
+        for found in ["17\n17\n", "17_0\n17_1\n", "17_[0-3]\n"] {
+            assert_eq!(named(found).as_deref(), Some("17"), "{found}");
+        }
+        assert_eq!(named("slurm_load_jobs error"), None);
+        assert_eq!(named(""), None);
     }
 
     #[test]
@@ -318,14 +358,14 @@ mod tests {
         let array = JobArray {
             name: "milepost-A".to_owned(),
             script: "/w/job.sh".into(),
-            output: "/w/output".into(),
+            output: "/w 50%a/output".into(),
             jobs: 3,
             at_once: 2,
             resources: Resources::default(),
         };
         let settings = JobSettings::default();
         let expected = "sbatch --parsable --requeue --ntasks=1 --job-name=milepost-A --array=0-2%2 \
-                        --output=/w/output/%a.txt --open-mode=append /w/job.sh";
+                        --output=/w 50%%a/output/%a.txt --open-mode=append /w/job.sh";
         assert_eq!(submission(&settings, &array).join(" "), expected);
         let settings = JobSettings {
             partition: Some("main".to_owned()),

@@ -24,10 +24,19 @@ pub(super) struct Questions {
     pub(crate) folders: BTreeMap<(Root, String), bool>,
     /// Milepost's own folders, with the digest of all names in them.
     pub(crate) names: BTreeMap<String, Digest>,
-    /// Files of the workspace that were written, with their digest, or taken away since they were asked for, if they were.
-    pub(crate) replaced: HashMap<FilePath, Option<Digest>>,
+    /// Files of the workspace that were written, or taken away since they were asked for, if they were.
+    pub(crate) replaced: HashMap<FilePath, Option<WrittenFile>>,
     /// The files that are otherwise than in the notes of an earlier run, which these go on from.
     pub(crate) differing: Option<HashSet<FilePath>>,
+}
+
+/// A file that the run wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WrittenFile {
+    /// Its digest.
+    pub digest: Digest,
+    /// The stamp that proves that it has this content; `None`: it must be read again.
+    pub proof: Option<FileStamp>,
 }
 
 /// What a pattern stood for.
@@ -153,9 +162,26 @@ impl Observations {
 
     /// Notes that a file of the workspace was written with this digest or removed, so that earlier observations of it are void.
     pub fn replaced(&self, path: &RelPath, written: Option<Digest>) {
+        let written = written.map(|digest| WrittenFile {
+            digest,
+            proof: None,
+        });
         self.note(|questions| {
             let file = FilePath::workspace(path.clone());
             questions.replaced.insert(file, written);
+            true
+        });
+    }
+
+    /// Notes the stamp that proves the content of a file that was written.
+    pub fn prove(&self, path: &RelPath, stamp: FileStamp) {
+        self.note(|questions| {
+            let written = questions
+                .replaced
+                .get_mut(&FilePath::workspace(path.clone()));
+            if let Some(Some(written)) = written {
+                written.proof = Some(stamp);
+            }
             true
         });
     }
@@ -177,7 +203,7 @@ impl Observations {
 
     /// Forgets observations of Milepost's own files and of files that were written or removed since. Returns the latter, which must be
     /// observed again.
-    pub fn forget_replaced(&self) -> Vec<(FilePath, Option<Digest>)> {
+    pub fn forget_replaced(&self) -> Vec<(FilePath, Option<WrittenFile>)> {
         let mut again = Vec::new();
         self.note(|questions| {
             let Questions {
@@ -191,7 +217,7 @@ impl Observations {
             again.extend(
                 replaced
                     .iter()
-                    .map(|(file, digest)| (file.clone(), *digest)),
+                    .map(|(file, written)| (file.clone(), *written)),
             );
             true
         });

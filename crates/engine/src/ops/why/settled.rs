@@ -1,0 +1,115 @@
+//! Explains a batch or a file of a workspace in which nothing changed, from those pages of the manifests that name it.
+
+use super::batch::explain;
+use super::explanation::{Verdict, Why};
+use super::file::{LISTED, candidates, file_why, inputs};
+use super::makers::Makers;
+use crate::ops::project::error::OpsError;
+use crate::ops::project::open_project::OpenProject;
+use milepost_core::base::path::Root;
+use milepost_core::model::record::BatchRecord;
+use milepost_core::model::state::State;
+use milepost_core::plan::selection::Target;
+use milepost_store::store::{journal, manifest};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Explains a batch or a file. Every stage is complete, and nothing changed since. `None` if it takes more than some pages.
+///
+/// # Errors
+/// When the manifests or the journal cannot be read, or when a batch is on several pages.
+pub(super) fn why(
+    opened: &OpenProject,
+    folder: &Path,
+    what: &str,
+) -> Result<Option<Why>, OpsError> {
+    let (records, _) = journal::read_last_segment(&opened.workspace.layout)?;
+    // The manifests lack what happened to stages in the last segment.
+    if records.iter().any(|record| record.event.stage().is_some()) {
+        return Ok(None);
+    }
+    match batch_why(opened, what)? {
+        None => file(opened, folder, what),
+        found => Ok(found),
+    }
+}
+
+/// Returns the state by the pages that name one of these outputs, or have a comment with this text.
+fn pages(opened: &OpenProject, outputs: &BTreeSet<String>, text: &str) -> Result<State, OpsError> {
+    let is_wanted = |line: &str| match line.strip_prefix("# ") {
+        Some(comment) => comment.contains(text),
+        None => line
+            .split_once("  ")
+            .is_some_and(|(_, path)| outputs.contains(path)),
+    };
+    Ok(State {
+        stages: manifest::read_with(&opened.workspace.layout, &is_wanted)?,
+        ..State::default()
+    })
+}
+
+fn batch_why(opened: &OpenProject, what: &str) -> Result<Option<Why>, OpsError> {
+    let Ok(target) = Target::parse(&opened.pipeline, what) else {
+        return Ok(None);
+    };
+    let Some(stage) = opened.pipeline.stage(&target.stage) else {
+        return Ok(None);
+    };
+    let key = target.batch.as_deref().unwrap_or_default();
+    let text = format!("{{\"key\":{}", Value::from(key));
+    let record = |state: &State| -> Option<BatchRecord> {
+        let known = state.stages.get(&stage.name)?;
+        known.batches.get(key)?.record.clone()
+    };
+    let Some(found) = record(&pages(opened, &BTreeSet::new(), &text)?) else {
+        return Ok(None);
+    };
+    let read: BTreeSet<String> = inputs(&found)
+        .into_iter()
+        .map(|(path, _)| path.to_owned())
+        .collect();
+    let state = pages(opened, &read, &text)?;
+    let shared = state.stages.get(&stage.name);
+    let shared = shared.map(|known| known.shared(&found)).unwrap_or_default();
+    let facts = (&*shared, &found.facts);
+    explain(opened, &state, stage, key, Verdict::Reused, facts).map(Some)
+}
+
+fn file(opened: &OpenProject, folder: &Path, what: &str) -> Result<Option<Why>, OpsError> {
+    let ctx = opened.context();
+    let named = candidates(opened, folder, what).into_iter().next();
+    let named = named.filter(|file| {
+        file.root == Root::Workspace && ctx.files.resolve(file).is_ok_and(|path| path.is_file())
+    });
+    let Some(named) = named else {
+        return Ok(None);
+    };
+    // A fact names its file at the end of its key.
+    let quoted = Value::from(named.path.as_str()).to_string();
+    let text = quoted.strip_prefix('"').unwrap_or(&quoted);
+    let mut outputs = BTreeSet::from([named.path.as_str().to_owned()]);
+    loop {
+        let state = pages(opened, &outputs, text)?;
+        let makers = Makers::of(&state);
+        let mut found = BTreeSet::new();
+        add_origins(&makers, named.path.as_str(), &mut found);
+        if found.is_subset(&outputs) {
+            let why = file_why(opened, folder, &state, what)?;
+            return Ok(why.map(|why| Why::File(Box::new(why))));
+        }
+        outputs = found;
+    }
+}
+
+/// Adds a file and the files that `file_why` shows it was built from.
+fn add_origins(makers: &Makers<'_>, path: &str, all: &mut BTreeSet<String>) {
+    if !all.insert(path.to_owned()) {
+        return;
+    }
+    if let Some((_, record)) = makers.get(path) {
+        for (input, _) in inputs(record).into_iter().take(LISTED) {
+            add_origins(makers, input, all);
+        }
+    }
+}
