@@ -197,7 +197,7 @@ mod tests {
         let project = Resources {
             cpus: Some(1),
             memory: Some(1000),
-            time: Some(Duration::from_secs(60)),
+            time: Some(Duration::from_mins(1)),
             retry: None,
         };
         let stage = Resources {

@@ -125,6 +125,9 @@ mod tests {
 
     #[test]
     fn only_the_batch_at_fault_fails() {
+        use Consequence::{Fail, Retry};
+        use OutcomeKind::{Job, JobCancelled, Memory, Node, Preempted, Timeout};
+
         let at_fault = Unrecorded {
             was_begun: true,
             was_first: true,
@@ -142,8 +145,6 @@ mod tests {
         let no_process = Unrecorded::default();
         let needs = Resources::default();
         let again = Consequence::Again { alone: false };
-        use Consequence::{Fail, Retry};
-        use OutcomeKind::{Job, JobCancelled, Memory, Node, Preempted, Timeout};
         for (end, batch, expected) in [
             (Some(JobEnd::TimedOut), at_fault, Fail(Timeout)),
             (
@@ -181,7 +182,7 @@ mod tests {
     fn limits_grow_as_often_as_declared() {
         let needs = Resources {
             memory: Some(1 << 20),
-            time: Some(Duration::from_secs(60)),
+            time: Some(Duration::from_mins(1)),
             retry: Some(MoreResources {
                 memory: 2.0,
                 time: 1.0,
