@@ -54,7 +54,7 @@ impl Pbs {
 
     /// Waits until no job waits or runs.
     pub fn wait_for_end(&self) {
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + Duration::from_mins(1);
         let is_busy = || {
             let states = std::fs::read_to_string(self.spool.path().join("states")).unwrap();
             states.contains("\"running\"") || states.contains("\"queued\"")

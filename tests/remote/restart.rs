@@ -11,7 +11,7 @@ const STAGE: &str = "executor = \"command\"";
 /// Waits until something holds.
 #[track_caller]
 fn wait_until(what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + Duration::from_mins(1);
     while !holds() {
         assert!(Instant::now() < end, "never: {what}");
         std::thread::sleep(Duration::from_millis(20));
@@ -26,7 +26,9 @@ fn hold(condition: &str, file: &str) -> String {
 /// Returns what the processes of all jobs logged.
 fn logs(project: &Project) -> String {
     let files = project.list(".milepost/jobs");
-    let logs = files.iter().filter(|name| name.ends_with(".jsonl"));
+    let logs = files
+        .iter()
+        .filter(|name| name.split('.').next_back() == Some("jsonl"));
     logs.map(|name| project.read(&format!("workspace/.milepost/jobs/{name}")))
         .collect()
 }
@@ -36,6 +38,12 @@ fn submission(project: &Project) -> String {
     let names = project.list(".milepost/jobs");
     let name = names[0].split('/').next().unwrap().to_owned();
     format!("workspace/.milepost/jobs/{name}")
+}
+
+/// Returns how many submissions have their id.
+fn noted(project: &Project) -> usize {
+    let files = project.list(".milepost/jobs");
+    files.iter().filter(|name| name.ends_with("/id")).count()
 }
 
 fn ran(project: &Project, key: &str) -> usize {
@@ -116,7 +124,9 @@ fn the_last_submission_of_a_batch_has_it() {
     let extra = format!("{} {}", pbs.fault("w1", "node"), hold("true", "go"));
     let project = project(2, &executor, STAGE, &extra);
     let mut first = project.spawn(&["run"]);
-    wait_until("w1 runs again", || ran(&project, "w1") == 2);
+    wait_until("w1 runs again", || {
+        ran(&project, "w1") == 2 && noted(&project) == 2
+    });
     first.kill().unwrap();
     first.wait().unwrap();
     project.write("go", "");
@@ -140,7 +150,9 @@ fn a_limit_grows_as_often_as_declared_across_runs() {
     );
     let project = project(1, &executor, &stage, &extra);
     let mut first = project.spawn(&["run"]);
-    wait_until("w1 runs again", || ran(&project, "w1") == 2);
+    wait_until("w1 runs again", || {
+        ran(&project, "w1") == 2 && noted(&project) == 2
+    });
     first.kill().unwrap();
     first.wait().unwrap();
     project.write("go", "");
@@ -208,8 +220,10 @@ fn a_log_that_cannot_be_read_costs_no_job() {
     let executor = pbs.executor("batches_per_job = 1\n");
     let project = project(2, &executor, STAGE, &hold("[ $key = w2 ]", "go"));
     let run = project.spawn(&["run"]);
-    wait_until("both run", || runs(&project).len() == 2);
-    let log = format!("{}/logs/0.zzz.jsonl", submission(&project));
+    wait_until("w1 is published, and w2 runs", || {
+        project.exists("workspace/up/w1.txt") && runs(&project).len() == 2
+    });
+    let log = format!("{}/logs/1.zzz.jsonl", submission(&project));
     std::fs::create_dir(project.at(&log)).unwrap();
     let run = run.wait_with_output().unwrap();
     let output = printed(&run);
@@ -301,7 +315,9 @@ fn what_jobs_without_an_id_finished_is_kept() {
     let project = project(2, &executor, STAGE, &hold("[ $key = w2 ]", "go"));
     let mut first = project.spawn(&["run"]);
     wait_until("w1 is done, and w2 runs", || {
-        logs(&project).contains("\"kind\":\"done\"") && runs(&project).len() == 2
+        noted(&project) == 1
+            && logs(&project).contains("\"kind\":\"done\"")
+            && runs(&project).len() == 2
     });
     first.kill().unwrap();
     first.wait().unwrap();

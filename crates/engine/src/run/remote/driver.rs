@@ -195,7 +195,9 @@ impl Driver<'_> {
             if let Err(error) = array.news(executor, &mut news) {
                 read = Err(error.into());
             }
-            news.into_iter().for_each(|news| self.hear(at, news));
+            for news in news {
+                self.hear(at, news);
+            }
         }
         read
     }
