@@ -19,8 +19,8 @@ struct Model {
     slots_per_log: u64,
     /// Opening a log and reading its end.
     read: u64,
-    /// Looking for the file of a record.
-    look: u64,
+    /// Reading the file of a record, to compare its digest.
+    check: u64,
     /// Flushing the journal and the folders of a group.
     flush: u64,
     /// Recording one batch and renaming its file.
@@ -76,7 +76,7 @@ fn simulate(model: Model) -> Outcome {
     let (mut found, mut now, mut reading) = (Vec::with_capacity(finished.len()), 0, 0);
     while found.len() < finished.len() {
         let new = finished[found.len()..].partition_point(|&at| at <= now);
-        let cost = logs * model.read + new as u64 * model.look;
+        let cost = logs * model.read + new as u64 * model.check;
         now += cost;
         reading += cost;
         found.extend(std::iter::repeat_n(now, new));
@@ -108,7 +108,8 @@ fn simulate(model: Model) -> Outcome {
     }
 }
 
-/// A runner on a shared file system: half a millisecond for each round trip, 20 ms for a flush.
+/// A runner on a shared file system: half a millisecond for each round trip, 20 ms for a flush, one output of a few kilobytes for each
+/// batch.
 const NETWORK: Model = Model {
     slots: 8,
     batches: 2000,
@@ -116,7 +117,7 @@ const NETWORK: Model = Model {
     shards: 1,
     slots_per_log: 1,
     read: 1000,
-    look: 500,
+    check: 1500,
     flush: 40_000,
     publish: 600,
 };
