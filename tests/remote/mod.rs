@@ -96,7 +96,9 @@ fn batches_run_as_jobs_of_another_scheduler() {
     assert!(why.contains("command job 0.pbs[1] on "), "{why}");
     let (_, log) = project.milepost(&["log", "up/w4"]);
     assert!(
-        log.contains("command job 0.pbs[1] on ") && log.contains("made w4"),
+        log.contains("command job 0.pbs[1] on ")
+            && log.contains(" in the queue, ran for ")
+            && log.contains("made w4"),
         "{log}"
     );
     // Nothing is left to do, and a local run of the same project makes the same bytes.

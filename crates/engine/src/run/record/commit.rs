@@ -10,6 +10,7 @@ use crate::run::record::recorder::{Recorder, counted};
 use crate::run::record::retire;
 use crate::steps::command::nothing_strayed;
 use milepost_core::base::digest::Digest;
+use milepost_core::base::duration::show_duration;
 use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::model::call::Spent;
 use milepost_core::model::event::{Event, EventType, Publish};
@@ -125,7 +126,7 @@ pub(crate) fn commit(
             (None, None) => format!("{name} done: {written}"),
         };
         let summary = match &record.job {
-            Some(job) => format!("{summary}, {job}"),
+            Some(job) => format!("{summary}, {job}, ran for {}", show_duration(finished.took)),
             None => summary,
         };
         let event = Event::Published {
