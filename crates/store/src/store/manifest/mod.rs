@@ -15,8 +15,10 @@ use super::disk::Disk;
 use super::layout::{self, Layout};
 use crate::store::read;
 use milepost_core::base::digest::{Digest, Hasher};
+use milepost_core::base::in_order::in_order;
 use milepost_core::model::state::{BatchState, Phase, StageState};
-use page::{PieceId, Pieces};
+use page::{ParsedPage, PieceId, Pieces};
+use paging::PlannedPage;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
@@ -72,7 +74,7 @@ pub fn read_all(layout: &Layout) -> Result<BTreeMap<String, StageState>, Manifes
 /// As [`read_all`], and if the outputs of a batch are also on pages that have no such line.
 pub fn read_with(
     layout: &Layout,
-    is_wanted: &dyn Fn(&str) -> bool,
+    is_wanted: &(dyn Fn(&str) -> bool + Sync),
 ) -> Result<BTreeMap<String, StageState>, ManifestError> {
     read_stages(layout, &|page| {
         // A page that is not UTF-8 is read, so that it is reported.
@@ -82,7 +84,7 @@ pub fn read_with(
 
 fn read_stages(
     layout: &Layout,
-    is_wanted: &dyn Fn(&[u8]) -> bool,
+    is_wanted: &(dyn Fn(&[u8]) -> bool + Sync),
 ) -> Result<BTreeMap<String, StageState>, ManifestError> {
     let root = layout.manifests();
     let fail = |source| ManifestError::Read {
@@ -182,16 +184,26 @@ pub fn write(
 
     let mut hasher = Hasher::new();
     let mut changed = Vec::new();
-    for page in &plan {
+    let make = |page| -> Result<_, ManifestError> {
+        let page: &PlannedPage = page;
         let text = pieces.text(stage, state, page.pieces.clone())?;
-        hasher.update(&text);
         let before = page
             .was
             .and_then(|was| existing.iter().find(|old| old.number == was));
-        if before.is_none_or(|old| old.digest != Digest::of(&text)) {
-            changed.push(page);
-        }
-    }
+        let is_changed = before.is_none_or(|old| old.digest != Digest::of(&text));
+        Ok((page, text, is_changed))
+    };
+    in_order(
+        threads(plan.len()),
+        &|| Box::new(make),
+        |give| plan.iter().try_for_each(give),
+        &mut |made: Result<(&PlannedPage, String, bool), ManifestError>| -> Result<(), ManifestError> {
+            let (page, text, is_changed) = made?;
+            hasher.update(&text);
+            changed.extend(is_changed.then_some(page));
+            Ok(())
+        },
+    )?;
     // From the last to the first: what moves to a later page is there before it leaves the earlier one.
     for page in plan.iter().rev() {
         if let Some(was) = page.was.filter(|was| *was != page.number) {
@@ -315,6 +327,12 @@ fn list(folder: &Path) -> Result<Vec<Listed>, ManifestError> {
     Ok(pages)
 }
 
+/// Returns on how many threads so many pages are read or written.
+fn threads(pages: usize) -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    processors.min(pages)
+}
+
 /// Reads pages until a run did not rewrite them meanwhile.
 fn steady<T>(
     folder: &Path,
@@ -334,17 +352,26 @@ fn steady<T>(
 
 fn read_folder(
     folder: &Path,
-    is_wanted: &dyn Fn(&[u8]) -> bool,
+    is_wanted: &(dyn Fn(&[u8]) -> bool + Sync),
 ) -> Result<Option<(String, StageState)>, ManifestError> {
+    let parse = |page: &Listed| {
+        let path = path(folder, page.number);
+        let bytes = bytes(&path)?;
+        is_wanted(&bytes)
+            .then(|| ParsedPage::parse(path, &bytes))
+            .transpose()
+    };
     steady(folder, |pages| {
         let mut reading = page::ManifestReader::default();
-        for page in pages {
-            let path = path(folder, page.number);
-            let bytes = bytes(&path)?;
-            if is_wanted(&bytes) {
-                reading.take(&path, &bytes)?;
-            }
-        }
+        in_order(
+            threads(pages.len()),
+            &|| Box::new(parse),
+            |give| pages.iter().try_for_each(give),
+            &mut |parsed: Result<Option<ParsedPage>, ManifestError>| match parsed? {
+                Some(page) => reading.take(page),
+                None => Ok(()),
+            },
+        )?;
         reading.finish()
     })
 }

@@ -139,6 +139,27 @@ pub(super) fn first_piece(path: &Path, bytes: &[u8]) -> Result<Option<PieceId>, 
     Ok(None)
 }
 
+/// The lines of a page, up to the first that cannot be read.
+pub(super) struct ParsedPage {
+    path: PathBuf,
+    lines: Vec<(usize, Result<PageLine, ManifestError>)>,
+}
+
+impl ParsedPage {
+    pub(super) fn parse(path: PathBuf, bytes: &[u8]) -> Result<Self, ManifestError> {
+        let mut lines = Vec::new();
+        for line in text::lines(&path, bytes)? {
+            let read = text::line(&path, line);
+            let is_last = read.is_err();
+            lines.push((line.0, read));
+            if is_last {
+                break;
+            }
+        }
+        Ok(Self { path, lines })
+    }
+}
+
 /// A stage being read, page by page.
 #[derive(Default)]
 pub(super) struct ManifestReader {
@@ -152,18 +173,19 @@ pub(super) struct ManifestReader {
 
 impl ManifestReader {
     /// Takes a page.
-    pub(super) fn take(&mut self, path: &Path, bytes: &[u8]) -> Result<(), ManifestError> {
+    pub(super) fn take(&mut self, page: ParsedPage) -> Result<(), ManifestError> {
+        let path = &page.path;
         let mut open: Option<Open> = None;
         let mut ended = false;
         let mut count = 0;
-        for line in text::lines(path, bytes)? {
-            count = line.0;
-            let damaged = |problem: &str| text::damaged(path, line.0, problem);
-            let read = text::line(path, line)?;
+        for (number, read) in page.lines {
+            count = number;
+            let damaged = |problem: &str| text::damaged(path, number, problem);
+            let read = read?;
             if ended {
                 return Err(damaged("something follows the end of the page"));
             }
-            if line.0 == 1 && !matches!(read, PageLine::Header(_)) {
+            if number == 1 && !matches!(read, PageLine::Header(_)) {
                 return Err(damaged("a page begins with `# milepost manifest`"));
             }
             if let PageLine::Output(digest, file) = read {
@@ -181,7 +203,7 @@ impl ManifestReader {
             }
             match read {
                 PageLine::Header(header) => {
-                    if line.0 != 1 {
+                    if number != 1 {
                         return Err(damaged("a second header"));
                     }
                     self.stage = Some(header.stage);
@@ -195,7 +217,7 @@ impl ManifestReader {
                     if parts > 1 {
                         let key = record.key.clone();
                         self.batch(&key).record = None;
-                        let place = (record, parts, path.to_owned(), line.0);
+                        let place = (record, parts, path.clone(), number);
                         self.records.insert(key.clone(), place);
                         open = Some(Open::new(Owner::Piece(key, 0), named));
                     } else {
