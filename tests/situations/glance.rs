@@ -141,6 +141,75 @@ later = { path = "outputs/later.txt", schema = false }
 }
 
 #[test]
+fn an_output_that_changed_between_its_maker_and_its_reader_is_noticed() {
+    let project = Project::new(&[
+        ("milepost.toml", "name = \"edited\"\n"),
+        (
+            "stages/1_note.toml",
+            "[step]\njq = '1'\n[outputs]\nnote = { path = \"intermediate/note.json\", schema = false }\n",
+        ),
+        (
+            "stages/3_end.toml",
+            "[inputs]\nnote = \"intermediate/note.json\"\nedited = \"intermediate/edited.txt\"\n\
+             [step]\njq = '$note'\n[outputs]\nend = { path = \"outputs/end.json\", schema = false }\n",
+        ),
+    ]);
+    // A person edits the file while the run goes on.
+    let note = project.at("workspace/intermediate/note.json");
+    project.write(
+        "stages/2_wait.toml",
+        format!(
+            "[step]\ncommand = 'echo 12 >{}; echo >{{{{ paths.edited }}}}'\n\
+             [outputs]\nedited = {{ path = \"intermediate/edited.txt\", schema = false }}\n",
+            note.display()
+        ),
+    );
+    let ran = project.run_unplanned(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    let (_, plan) = project.milepost(&["plan"]);
+    assert!(plan.contains("stops the run: 1 modified file"), "{plan}");
+    assert_eq!(project.run_unplanned(&[]).code, 5);
+}
+
+#[test]
+fn a_file_on_a_further_page_of_a_manifest_is_explained() {
+    let project = Project::new(&[
+        ("milepost.toml", "name = \"many\"\n"),
+        (
+            "stages/1_many.toml",
+            r#"[step]
+command = ["sh", "-c", 'for n in $(seq 1001 2050); do echo $n >"${0%\**}$n.txt"; done', "{{ paths.part }}"]
+[outputs]
+part = { path = "parts/part_*.txt", schema = false }
+"#,
+        ),
+        (
+            "stages/2_end.toml",
+            "[inputs]\npart = \"parts/part_2050.txt\"\n[step]\ncopy = \"part\"\n[outputs]\nend = { path = \"end.txt\", schema = false }\n",
+        ),
+    ]);
+    let ran = project.run_unplanned(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    let whys = [
+        "parts/part_1001.txt",
+        "parts/part_2050.txt",
+        "end.txt",
+        "many",
+        "end",
+    ];
+    let told = |project: &Project| whys.map(|what| project.milepost(&["why", what, "--json"]));
+    let by_glance = told(&project);
+    project.remove(NOTES);
+    assert_eq!(by_glance, told(&project));
+    assert!(
+        by_glance[1].1.contains("\"stage\":\"many\"")
+            || by_glance[1].1.contains("\"stage\": \"many\""),
+        "{}",
+        by_glance[1].1
+    );
+}
+
+#[test]
 fn readers_say_the_same_by_a_glance() {
     let project = checked();
     for command in [

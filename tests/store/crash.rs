@@ -48,7 +48,7 @@ fn child() {
             append(&mut journal, 3);
             journal.flush().unwrap();
         }
-        "publish" => rename_into_place(&disk, &layout, &published()).unwrap(),
+        "publish" => rename_into_place(&disk, &layout, &published(), &mut |_| {}).unwrap(),
         _ => panic!("{task}"),
     }
 }

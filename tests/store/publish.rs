@@ -130,7 +130,7 @@ fn what_was_altered_is_kept_before_it_is_replaced() {
         std::slice::from_ref(&publish.scratch),
     )
     .unwrap();
-    rename_into_place(&Disk::real(), &place.layout, &[publish]).unwrap();
+    rename_into_place(&Disk::real(), &place.layout, &[publish], &mut |_| {}).unwrap();
     quarantine::write_reason(&Disk::real(), &place.layout, &folder, "by hand").unwrap();
     assert_eq!(text(&place.layout, "out/x.json").as_deref(), Some("new"));
     assert_eq!(text(&place.layout, to.as_str()).as_deref(), Some("mine"));
@@ -174,7 +174,7 @@ fn each_folder_is_flushed_once() {
         assert_eq!(disk.count(), 1);
     }
     let disk = Disk::real();
-    rename_into_place(&disk, &place.layout, &files).unwrap();
+    rename_into_place(&disk, &place.layout, &files, &mut |_| {}).unwrap();
     assert_eq!(disk.count(), 2 + 100 + 1);
 }
 
@@ -184,7 +184,12 @@ fn an_output_folder_that_leads_out_is_refused() {
     let other = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(other.path(), place.layout.root().join("out")).unwrap();
     lay(&place.layout, ".milepost/scratch/R/s/b~1/x.json", "new");
-    let refused = rename_into_place(&Disk::real(), &place.layout, &[one(None, None)]);
+    let refused = rename_into_place(
+        &Disk::real(),
+        &place.layout,
+        &[one(None, None)],
+        &mut |_| {},
+    );
     assert!(matches!(refused, Err(PublishError::Leaves { .. })));
     assert_eq!(fs::read_dir(other.path()).unwrap().count(), 0);
 }

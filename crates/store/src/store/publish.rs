@@ -83,11 +83,13 @@ pub fn flush_group(disk: &Disk, layout: &Layout, files: &[RelPath]) -> Result<()
 }
 
 /// Renames published files into place, one after another, and then flushes each folder once. Files that must be kept move from
-/// their place to quarantine first. Markers are removed before, and written when everything else is durable.
+/// their place to quarantine first. Markers are removed before, and written when everything else is durable. `placed` hears of each
+/// file as soon as it is in place.
 pub fn rename_into_place(
     disk: &Disk,
     layout: &Layout,
     files: &[Publish],
+    placed: &mut dyn FnMut(&Publish),
 ) -> Result<(), PublishError> {
     let (markers, others): (Vec<&Publish>, Vec<&Publish>) =
         files.iter().partition(|file| file.marker);
@@ -98,6 +100,7 @@ pub fn rename_into_place(
     for files in [others, markers] {
         for file in files {
             put(disk, layout, file, &mut folders)?;
+            placed(file);
         }
         std::mem::take(&mut folders).flush(disk)?;
     }
@@ -148,7 +151,7 @@ pub fn settle(
         }
     }
     folders.flush(disk)?;
-    rename_into_place(disk, layout, &to_do)?;
+    rename_into_place(disk, layout, &to_do, &mut |_| {})?;
     Ok(settled)
 }
 

@@ -135,6 +135,11 @@ fn note_end(opened: &OpenProject) {
                 settled: written.proof == Some(stamp),
             };
             let seen = opened.cache.known(stamp).unwrap_or(unread);
+            if seen.digest != written.digest {
+                // A later stage read what somebody changed: the next run must not take it for what was written.
+                opened.observations.spoil();
+                return;
+            }
             opened.observations.file(&file, Some(seen));
         }
     }

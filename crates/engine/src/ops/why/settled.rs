@@ -14,6 +14,7 @@ use milepost_store::store::{journal, manifest};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Explains a batch or a file. Every stage is complete, and nothing changed since. `None` if it takes more than some pages.
 ///
@@ -35,18 +36,30 @@ pub(super) fn why(
     }
 }
 
-/// Returns the state by the pages that name one of these outputs, or have a comment with this text.
-fn pages(opened: &OpenProject, outputs: &BTreeSet<String>, text: &str) -> Result<State, OpsError> {
+/// Returns the state by the pages that name one of these outputs, or have a comment with this text; `None` if the outputs of a batch
+/// are on several pages, because its record is on the first one only.
+fn pages(
+    opened: &OpenProject,
+    outputs: &BTreeSet<String>,
+    text: &str,
+) -> Result<Option<State>, OpsError> {
+    let is_split = AtomicBool::new(false);
     let is_wanted = |line: &str| match line.strip_prefix("# ") {
-        Some(comment) => comment.contains(text),
+        Some(comment) => {
+            if comment.starts_with("more ") {
+                is_split.store(true, Ordering::Relaxed);
+            }
+            comment.contains(text)
+        }
         None => line
             .split_once("  ")
             .is_some_and(|(_, path)| outputs.contains(path)),
     };
-    Ok(State {
-        stages: manifest::read_with(&opened.workspace.layout, &is_wanted)?,
+    let stages = manifest::read_with(&opened.workspace.layout, &is_wanted)?;
+    Ok((!is_split.into_inner()).then(|| State {
+        stages,
         ..State::default()
-    })
+    }))
 }
 
 fn batch_why(opened: &OpenProject, what: &str) -> Result<Option<Why>, OpsError> {
@@ -62,14 +75,17 @@ fn batch_why(opened: &OpenProject, what: &str) -> Result<Option<Why>, OpsError> 
         let known = state.stages.get(&stage.name)?;
         known.batches.get(key)?.record.clone()
     };
-    let Some(found) = record(&pages(opened, &BTreeSet::new(), &text)?) else {
+    let found = pages(opened, &BTreeSet::new(), &text)?;
+    let Some(found) = found.as_ref().and_then(record) else {
         return Ok(None);
     };
     let read: BTreeSet<String> = inputs(&found)
         .into_iter()
         .map(|(path, _)| path.to_owned())
         .collect();
-    let state = pages(opened, &read, &text)?;
+    let Some(state) = pages(opened, &read, &text)? else {
+        return Ok(None);
+    };
     let shared = state.stages.get(&stage.name);
     let shared = shared.map(|known| known.shared(&found)).unwrap_or_default();
     let facts = (&*shared, &found.facts);
@@ -90,7 +106,9 @@ fn file(opened: &OpenProject, folder: &Path, what: &str) -> Result<Option<Why>, 
     let text = quoted.strip_prefix('"').unwrap_or(&quoted);
     let mut outputs = BTreeSet::from([named.path.as_str().to_owned()]);
     loop {
-        let state = pages(opened, &outputs, text)?;
+        let Some(state) = pages(opened, &outputs, text)? else {
+            return Ok(None);
+        };
         let makers = Makers::of(&state);
         let mut found = BTreeSet::new();
         add_origins(&makers, named.path.as_str(), &mut found);

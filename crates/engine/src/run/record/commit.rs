@@ -26,7 +26,7 @@ use milepost_store::store::iterations;
 use milepost_store::store::publish;
 use milepost_store::store::scratch::{Scratch, ScratchPool};
 use milepost_store::store::stamp::FileStamp;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 /// A finished batch that waits to be committed.
@@ -86,7 +86,7 @@ pub(crate) fn commit(
         .map(|finished| finished.index)
         .collect();
     let mut renames = Vec::new();
-    let mut stamps = Vec::new();
+    let mut stamps = HashMap::new();
     let mut asides = BTreeMap::new();
     let mut scratches = Vec::new();
     let mut leaving = Vec::new();
@@ -155,8 +155,12 @@ pub(crate) fn commit(
     // From here on the batches are finished: after a crash, recovery uses the records.
     recorder.flush()?;
     protect::explain(recorder, &leaving)?;
-    publish::rename_into_place(ctx.disk, ctx.layout, &renames)?;
-    prove(recorder, stamps);
+    let folders = Folders::new(ctx.files);
+    publish::rename_into_place(ctx.disk, ctx.layout, &renames, &mut |file| {
+        if let Some(written) = stamps.get(&file.path) {
+            prove(recorder, &folders, &file.path, written);
+        }
+    })?;
     retire::move_aside(recorder, &asides, &BTreeSet::new())?;
     recorder.kept.extend(leaving);
     recorder.record(
@@ -184,19 +188,14 @@ pub(crate) fn commit(
     Ok(())
 }
 
-/// Notes the stamps that prove the content of published files, so that the next up-to-date check need not read them.
-fn prove(recorder: &Recorder<'_>, written: Vec<(RelPath, FileStamp)>) {
+/// Notes the stamp that proves the content of a file that was just put in place, so that the next up-to-date check need not read it.
+fn prove(recorder: &Recorder<'_>, folders: &Folders<'_>, path: &RelPath, written: &FileStamp) {
     let asked = recorder.ctx.asked;
-    if !asked.is_on() {
-        return;
-    }
-    let folders = Folders::new(recorder.ctx.files);
-    for (path, stamp) in written {
-        if let FoundFile::File(now) = folders.look(&FilePath::workspace(path.clone()))
-            && now.proves(&stamp)
-        {
-            asked.prove(&path, now);
-        }
+    if asked.is_on()
+        && let FoundFile::File(now) = folders.look(&FilePath::workspace(path.clone()))
+        && now.proves(written)
+    {
+        asked.prove(path, now);
     }
 }
 

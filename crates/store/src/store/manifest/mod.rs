@@ -68,7 +68,7 @@ pub fn read_all(layout: &Layout) -> Result<BTreeMap<String, StageState>, Manifes
     read_stages(layout, &|_| true)
 }
 
-/// Reads those pages of all stages that have a line for which `is_wanted` returns true.
+/// Reads those pages of all stages that have a line for which `is_wanted` returns true. It is asked of every line.
 ///
 /// # Errors
 /// As [`read_all`], and if the outputs of a batch are also on pages that have no such line.
@@ -78,7 +78,9 @@ pub fn read_with(
 ) -> Result<BTreeMap<String, StageState>, ManifestError> {
     read_stages(layout, &|page| {
         // A page that is not UTF-8 is read, so that it is reported.
-        std::str::from_utf8(page).map_or(true, |page| page.lines().any(is_wanted))
+        std::str::from_utf8(page).map_or(true, |page| {
+            page.lines().filter(|line| is_wanted(line)).count() > 0
+        })
     })
 }
 
