@@ -14,7 +14,7 @@ description = "Wait a little in each batch"
 count = 10
 
 [step]
-command = ["sh", "-c", 'echo "begins $0"; sleep 0.4; test "$0" != 4 || test ! -e "$1" || { echo "no such thing" >&2; exit 1; }; echo done > "$2"', "{{ number }}", "${join(folder, "broken")}", "{{ paths.out }}"]
+command = ["sh", "-c", 'echo "begins $0"; sleep 0.8; test "$0" != 4 || test ! -e "$1" || { echo "no such thing" >&2; exit 1; }; echo done > "$2"', "{{ number }}", "${join(folder, "broken")}", "{{ paths.out }}"]
 
 [outputs]
 out = { path = "outputs/{{ number }}.txt", schema = false }
