@@ -1,7 +1,7 @@
 //! What goes wrong on a cluster: limits, lost nodes, jobs that run twice, a runner that is killed or stopped.
 
 use super::pbs::Pbs;
-use super::{check_outputs, project, runs};
+use super::{check_outputs, project, runs, wait_until};
 use crate::support::Project;
 use std::time::Duration;
 
@@ -9,11 +9,7 @@ const STAGE: &str = "executor = \"command\"";
 
 /// Waits until a file of the project exists.
 pub fn wait_for(project: &Project, path: &str) {
-    let end = std::time::Instant::now() + Duration::from_secs(30);
-    while !project.exists(path) {
-        assert!(std::time::Instant::now() < end, "{path} never came");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until(path, || project.exists(path));
 }
 
 /// Runs six batches, of which w2 meets a fault, and returns the exit code, the output, how often w2 ran, and the submissions.
@@ -126,15 +122,21 @@ fn a_stage_that_stops_at_a_failure_starts_no_further_batch() {
     let executor = pbs.executor("batches_per_job = 2\n");
     // w3, the first batch of the second job, lasts until the runner has told the jobs to stop.
     let fault = "[ $key = w2 ] && exit 3; [ $key = w3 ] && for try in $(seq 600); do \
-                 ls $folder/workspace/.milepost/jobs/*/stop && break; sleep 0.05; done;";
+                 { [ -e $folder/go ] || ls $folder/workspace/.milepost/jobs/*/stop; } && break; sleep 0.05; done;";
     let project = project(8, &executor, STAGE, fault);
     let ran = project.run_unplanned(&[]);
     assert_eq!(ran.code, 1, "{}", ran.output);
     assert!(ran.output.contains("up/w2 failed: EXIT"), "{}", ran.output);
     let tried: Vec<String> = runs(&project).into_keys().collect();
-    assert_eq!(tried, ["w1", "w2", "w3"], "{}", ran.output);
+    // The second job begins before it is cancelled, or not at all.
+    let told = &ran.output;
+    assert!(
+        tried == ["w1", "w2"] || tried == ["w1", "w2", "w3"],
+        "{tried:?}: {told}"
+    );
     assert!(!project.exists("up/w2.txt"));
     // The others continue, if the run says so.
+    project.write("go", "");
     let ran = project.run_unplanned(&["-k"]);
     assert_eq!(ran.code, 1, "{}", ran.output);
     let made: Vec<String> = project.list("up");

@@ -1,10 +1,9 @@
-//! Jobs that nobody needs any more, and jobs that a later run needs.
+//! Jobs that are no longer needed, and jobs that a later run needs.
 
 use super::faults::wait_for;
 use super::pbs::Pbs;
-use super::{check_outputs, project, runs};
+use super::{check_outputs, project, runs, wait_until};
 use crate::support::Project;
-use std::time::{Duration, Instant};
 
 const STAGE: &str = "executor = \"command\"";
 
@@ -25,11 +24,7 @@ for number in itertools.count():
 /// Waits until so many batches have begun.
 fn wait_for_runs(project: &Project, count: usize) {
     wait_for(project, "runs");
-    let end = Instant::now() + Duration::from_secs(30);
-    while runs(project).len() < count {
-        assert!(Instant::now() < end, "{:?}", runs(project));
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("batches begin", || runs(project).len() >= count);
 }
 
 /// Starts a run, and interrupts it once so many batches have begun: their jobs go on.

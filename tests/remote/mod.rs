@@ -14,6 +14,17 @@ use crate::support::Project;
 use milepost_core::base::digest::Digest;
 use pbs::Pbs;
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Waits until something holds.
+#[track_caller]
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_mins(1);
+    while !holds() {
+        assert!(Instant::now() < end, "never: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
 
 /// A project with `count` batches. Each notes in `runs` of the project that it ran, runs `extra`, and writes its input in capitals.
 /// `extra` knows `$key` of the batch and `$folder` of the project.

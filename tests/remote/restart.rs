@@ -1,22 +1,11 @@
 //! What is not lost: when a run is stopped or killed, when jobs are refused, and when a record is not valid.
 
 use super::pbs::Pbs;
-use super::{check_outputs, project, runs};
+use super::{check_outputs, project, runs, wait_until};
 use crate::support::{Project, printed};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 const STAGE: &str = "executor = \"command\"";
-
-/// Waits until something holds.
-#[track_caller]
-fn wait_until(what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_mins(1);
-    while !holds() {
-        assert!(Instant::now() < end, "never: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
 
 /// Returns a line of shell by which a batch waits for a file of the project, if a condition of the shell holds.
 fn hold(condition: &str, file: &str) -> String {

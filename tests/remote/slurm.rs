@@ -1,12 +1,12 @@
 //! Batches as jobs of a real Slurm, on a cluster of several nodes that the tests start on this machine. Where Slurm is not installed,
 //! or cannot be started, the tests say so.
 
-use super::{check_outputs, project, runs};
+use super::{check_outputs, project, runs, wait_until};
 use crate::support::Project;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// One cluster at a time: the machine is small.
 static ONE: Mutex<()> = Mutex::new(());
@@ -150,14 +150,6 @@ impl Drop for Cluster {
     }
 }
 
-fn wait_for(what: &str, is_there: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_mins(1);
-    while !is_there() {
-        assert!(Instant::now() < end, "{what} never came");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
 #[test]
 fn batches_run_as_jobs_of_slurm() {
     let Some(cluster) = Cluster::start(2) else {
@@ -203,7 +195,7 @@ fn slurm_names_limits_and_cancelled_jobs() {
     // A job that somebody cancels.
     let project = cluster.project(2, "batches_per_job = 1", "", "sleep 30;");
     let mut runner = project.spawn(&["run", "-k"]);
-    wait_for("the jobs", || runs(&project).len() == 2);
+    wait_until("the jobs", || runs(&project).len() == 2);
     cluster.slurm(&["scancel", "--me"]);
     assert_eq!(runner.wait().unwrap().code(), Some(1));
     let (_, status) = project.milepost(&["status"]);
@@ -219,7 +211,7 @@ fn a_job_of_slurm_that_runs_twice_is_published_once() {
     };
     let project = cluster.project(4, "batches_per_job = 2", "", "sleep 3;");
     let runner = project.spawn(&["run"]);
-    wait_for("a batch", || runs(&project).len() >= 2);
+    wait_until("a batch", || runs(&project).len() >= 2);
     // A node that is set down keeps running its jobs, and they are queued again.
     cluster.slurm(&[
         "scontrol",
@@ -271,7 +263,7 @@ fn a_lost_node_of_slurm_costs_only_what_ran_there() {
     };
     let project = cluster.project(16, "batches_per_job = 4", "", "sleep 2;");
     let runner = project.spawn(&["run"]);
-    wait_for("all jobs", || runs(&project).len() >= 4);
+    wait_until("all jobs", || runs(&project).len() >= 4);
     cluster.lose_node("n1");
     let output = runner.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Stands for what has no Unicode.
+/// The character for a letter without Unicode.
 pub(crate) const UNKNOWN: char = '\u{FFFD}';
 
 /// The share of letters that may lack Unicode.

@@ -30,7 +30,7 @@ pub(crate) struct OpenArray {
     pub(crate) jobs: Vec<OpenJob>,
     /// True if a later run may need records of it.
     pub(crate) is_kept: bool,
-    /// True if nobody knows its id: the run was killed before it noted it.
+    /// True if its id is unknown, because the run was killed before it recorded it.
     pub(crate) is_unknown: bool,
     /// How far the log of each process was read.
     places: BTreeMap<String, u64>,

@@ -219,7 +219,7 @@ impl Driver<'_> {
             self.again(index, false);
             return;
         }
-        // The first record counts, whatever runs twice.
+        // The first record counts, also if a job runs twice.
         if !self.is_finished(index) {
             self.finished.push(Finished {
                 index,

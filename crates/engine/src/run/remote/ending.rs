@@ -96,7 +96,7 @@ impl Driver<'_> {
         loop {
             match answer.recv_timeout(LOOK) {
                 Ok(is_left) => return is_left,
-                // If the disk failed, nobody asks the user.
+                // If the disk failed, the question does not reach the user.
                 Err(RecvTimeoutError::Timeout) if !self.closed().1 => {}
                 Err(_) => return true,
             }

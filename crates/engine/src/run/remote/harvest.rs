@@ -2,9 +2,8 @@
 //! of the batch.
 
 use crate::run::batch::stage_context::{AttemptResult, Produced};
-use crate::run::remote::JobEnd;
 use crate::run::remote::driver::{Driver, Finished};
-use crate::run::remote::outcomes::{Consequence, Unrecorded, consequence};
+use crate::run::remote::outcomes::memory_grows;
 use crate::run::remote::worker_log::{BatchResult, MadeBatch};
 use milepost_core::base::duration::show_duration;
 use milepost_core::base::glob::Glob;
@@ -132,16 +131,8 @@ impl Driver<'_> {
     fn grow_memory(&self, index: usize, result: &BatchResult) -> Option<Outcome> {
         let outcome = result.result.as_ref().err()?;
         let failures = self.open.get(&index)?.failures;
-        let batch = Unrecorded {
-            was_begun: true,
-            was_first: true,
-            had_process: true,
-            failures,
-            losses: 0,
-        };
-        let consequence = consequence(Some(JobEnd::OutOfMemory), batch, &self.needs());
-        let grows = consequence == Consequence::Retry(OutcomeKind::Memory);
-        (result.lacked_memory && grows).then(|| outcome.clone())
+        let grows = result.lacked_memory && memory_grows(&self.needs(), failures);
+        grows.then(|| outcome.clone())
     }
 }
 

@@ -64,9 +64,7 @@ pub(crate) fn consequence(
         }
         _ if !is_meant => again,
         Some(JobEnd::OutOfMemory) => {
-            let grows =
-                more.is_some_and(|more| more.memory > 1.0 && batch.failures.memory < more.attempts);
-            if grows && resources.memory.is_some() && batch.was_begun {
+            if batch.was_begun && memory_grows(resources, batch.failures) {
                 Consequence::Retry(OutcomeKind::Memory)
             } else {
                 Consequence::Fail(OutcomeKind::Memory)
@@ -86,6 +84,13 @@ pub(crate) fn consequence(
         }
         _ => Consequence::Fail(OutcomeKind::Job),
     }
+}
+
+/// Returns true if the next job of a batch that lacked memory gets more.
+pub(crate) fn memory_grows(resources: &Resources, failures: LimitFailures) -> bool {
+    let more = resources.retry.as_ref();
+    resources.memory.is_some()
+        && more.is_some_and(|more| more.memory > 1.0 && failures.memory < more.attempts)
 }
 
 /// Returns the outcome of a batch whose job ended. `needs` is what the job got.

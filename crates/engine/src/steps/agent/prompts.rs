@@ -135,7 +135,7 @@ fn all_of(
     }
     let has = |kind| move |(_, outcome): &&(usize, Outcome)| outcome.kind == kind;
     let is_final = |(_, outcome): &&(usize, Outcome)| outcome.kind != OutcomeKind::Awaited;
-    // A stop and an exhausted budget end the run, whatever else went wrong.
+    // A stop and an exhausted budget end the run, so they come before other failures.
     let first = (failed.iter().find(has(OutcomeKind::Cancelled)))
         .or_else(|| failed.iter().find(has(OutcomeKind::Budget)))
         .or_else(|| failed.iter().find(is_final))

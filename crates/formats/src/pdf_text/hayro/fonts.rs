@@ -36,7 +36,7 @@ pub(super) struct FontReader {
     /// How many bytes of maps and programs were inflated.
     maps: usize,
     widths: usize,
-    /// Stands for a font that is not there.
+    /// The font that replaces a missing one.
     pub(super) lost: Rc<Font>,
 }
 

@@ -66,7 +66,7 @@ fn decoded(encoding: Dictionary, codes: std::ops::RangeInclusive<u8>) -> Vec<Opt
         .collect()
 }
 
-/// Returns the encoding of a Type 1 program, which stands in its head: `dup 65 /A put` for each code. `None` if it has none of its
+/// Returns the encoding of a Type 1 program, from its header: `dup 65 /A put` for each code. `None` if it has none of its
 /// own.
 pub(super) fn program_letters(program: &[u8]) -> Option<Vec<Option<String>>> {
     const BEGIN: &[u8] = b"/Encoding";

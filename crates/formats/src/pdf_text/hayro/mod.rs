@@ -43,7 +43,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
         let pages = catalog.get::<Dict<'_>>(PAGES)?;
         pages.get::<i32>(COUNT)
     });
-    // Without the number, nobody would know of a page that is lost.
+    // The declared number shows that a page is lost.
     let Some(told) = told else {
         let message = "it does not say how many pages it has";
         return Err(PdfTextError::Damaged(message.to_owned()));
