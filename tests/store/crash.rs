@@ -145,10 +145,10 @@ fn every_batch_of_a_manifest_is_as_the_old_or_the_new_state_has_it() {
                 let known = [old.batches.get(key), new.batches.get(key)];
                 assert!(known.contains(&found), "{key} at {at}");
             }
-            let digest = manifest::write(&Disk::real(), layout, "classify", &new).unwrap();
+            let written = manifest::write(&Disk::real(), layout, "classify", &new).unwrap();
             assert_eq!(manifest::read(layout, "classify").unwrap(), new);
             let again = manifest::digest(layout, "classify").unwrap();
-            assert_eq!(again, Some(digest));
+            assert_eq!(again, Some(written.digest));
         },
     );
 }

@@ -4,15 +4,18 @@ use super::sample::{any_stage, complete, made, stage};
 use super::{Place, place};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::state::{BatchState, StageState};
+use milepost_core::model::totals::BatchTotals;
 use milepost_store::store::disk::Disk;
-use milepost_store::store::manifest::{self, kept};
+use milepost_store::store::manifest::{self, ManifestError, kept};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
 fn write(place: &Place, state: &StageState) -> Digest {
-    manifest::write(&Disk::real(), &place.layout, "classify", state).unwrap()
+    manifest::write(&Disk::real(), &place.layout, "classify", state)
+        .unwrap()
+        .digest
 }
 
 fn read(place: &Place) -> StageState {
@@ -47,13 +50,84 @@ proptest! {
             prop_assert_eq!(read(&place), kept(&state));
             let found = manifest::digest(&place.layout, "classify").unwrap();
             prop_assert_eq!(found, Some(digest));
-            prop_assert_eq!(Digest::of(pages(&place).into_values().collect::<String>()), digest);
+            let pages = pages(&place);
+            let all = Digest::of(pages.values().cloned().collect::<String>());
+            prop_assert_eq!(manifest::joined_digest(&place.layout, "classify").unwrap(), Some(all));
+            let list = pages.iter().map(|(name, page)| format!("{}  {name}\n", Digest::of(page).hex()));
+            let expected = if pages.len() == 1 { all } else { Digest::of(list.collect::<String>()) };
+            prop_assert_eq!(expected, digest);
             let disk = Disk::real();
             let again = manifest::write(&disk, &place.layout, "classify", &read(&place)).unwrap();
-            prop_assert_eq!((again, disk.count()), (digest, 0));
+            prop_assert_eq!((again.digest, disk.count()), (digest, 0));
+            let found = manifest::pages(&place.layout, "classify", &read(&place)).unwrap();
+            prop_assert_eq!(found.pages, again.pages);
         }
     }
 
+}
+
+/// Changes the outputs of some batches; each keeps its number of outputs.
+fn change(state: &mut StageState, numbers: &[u32]) {
+    for number in numbers {
+        let key = format!("batch_{number}");
+        if let Some(batch) = state.batches.get_mut(&key) {
+            let out = made(&format!("intermediate/{key}.json"), "changed");
+            *batch = complete(&key, vec![out]);
+        }
+    }
+}
+
+#[test]
+fn pages_that_were_read_alone_are_written_as_with_all_others() {
+    let (whole, by_page) = (place(), place());
+    let mut state = stage((0..4500).map(|n| 3 * n));
+    write(&whole, &state);
+    let written = manifest::write(&Disk::real(), &by_page.layout, "classify", &state).unwrap();
+    assert_eq!(written.pages.len(), 5);
+    let mut some = StageState {
+        number: state.number,
+        pages: written.pages,
+        ..StageState::default()
+    };
+    for changed in [&[6000, 6003, 13_497][..], &[0], &[3000]] {
+        let names: Vec<String> = changed
+            .iter()
+            .map(|number| format!("intermediate/batch_{number}.json"))
+            .collect();
+        let names = names.iter().map(String::as_str).collect();
+        let found = manifest::naming(&by_page.layout, "classify", &some.pages, &names).unwrap();
+        let mut read = Vec::new();
+        for place in found {
+            some.pages[place].is_read = true;
+            read.push(some.pages[place].clone());
+        }
+        let read = manifest::read_pages(&by_page.layout, "classify", &read).unwrap();
+        some.batches.extend(read.batches);
+        some.facts.extend(read.facts);
+        change(&mut some, changed);
+        change(&mut state, changed);
+        let disk = Disk::real();
+        let written = manifest::write(&disk, &by_page.layout, "classify", &some).unwrap();
+        let all = manifest::write(&Disk::real(), &whole.layout, "classify", &state).unwrap();
+        assert_eq!(written.digest, all.digest);
+        assert_eq!(written.totals(), all.totals());
+        assert_eq!(pages(&by_page), pages(&whole));
+        some.pages = written.pages;
+        assert_eq!(some.count(), 4500);
+        assert_eq!(
+            some.totals(),
+            BatchTotals {
+                inputs: None,
+                ..all.totals()
+            }
+        );
+    }
+    assert!(some.batches.len() < 4500 - 900, "{}", some.batches.len());
+    // A page that is not the noted one is not read.
+    some.pages[3].is_read = false;
+    some.pages[3].digest = Digest::of("another");
+    let read = manifest::read_pages(&by_page.layout, "classify", &some.pages[3..4]);
+    assert!(matches!(read, Err(ManifestError::Moving { .. })));
 }
 
 proptest! {

@@ -66,7 +66,7 @@ pub fn stage(batches: impl IntoIterator<Item = u32>) -> StageState {
         number: 3,
         batches: batches.into_iter().map(batch).collect(),
         facts: BTreeMap::from([(shared.id(), Arc::new(shared))]),
-        status: None,
+        ..StageState::default()
     }
 }
 
@@ -156,7 +156,7 @@ pub fn any_stage() -> impl Strategy<Value = StageState> {
             number,
             batches,
             facts: sets.map(|set| (set.id(), Arc::new(set))).collect(),
-            status: None,
+            ..StageState::default()
         }
     })
 }

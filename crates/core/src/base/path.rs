@@ -120,15 +120,19 @@ impl RelPath {
 
     /// Returns the last run of digits in the stem of the file's name, if there is one.
     pub fn number(&self) -> Option<u64> {
-        let stem = self.stem();
-        let end = stem.rfind(|c: char| c.is_ascii_digit())? + 1;
-        let start = stem[..end]
-            .rfind(|c: char| !c.is_ascii_digit())
-            .map_or(0, |at| {
-                at + stem[at..].chars().next().map_or(1, char::len_utf8)
-            });
-        stem[start..end].parse().ok()
+        number_in(self.stem())
     }
+}
+
+/// Returns the last run of digits in a text, if there is one.
+pub(crate) fn number_in(text: &str) -> Option<u64> {
+    let end = text.rfind(|c: char| c.is_ascii_digit())? + 1;
+    let start = text[..end]
+        .rfind(|c: char| !c.is_ascii_digit())
+        .map_or(0, |at| {
+            at + text[at..].chars().next().map_or(1, char::len_utf8)
+        });
+    text[start..end].parse().ok()
 }
 
 /// Converts a value to one part of a path: `/`, `\\`, `:`, control characters, an empty value, `.` and `..` become `_`.

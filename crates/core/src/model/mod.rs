@@ -14,5 +14,5 @@ pub mod schema;
 
 pub use declared::{agent, executor, keys, param, pipeline, policy, stage, step};
 pub use recorded::{
-    approval, batched, call, checkpoint, event, forced, job, pin, record, state, usage,
+    approval, batched, call, checkpoint, event, forced, job, pin, record, state, totals, usage,
 };

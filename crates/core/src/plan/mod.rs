@@ -13,5 +13,5 @@ pub mod retired;
 pub mod scan;
 pub mod schedule;
 
-pub use batches::{expand, inputs, paths, recorded, world};
+pub use batches::{changed, expand, inputs, paths, recorded, world};
 pub use options::{selection, settings};

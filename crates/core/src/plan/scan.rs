@@ -22,8 +22,10 @@ pub struct StageScan {
     pub shared: Arc<Facts>,
     /// The digest of the shared facts.
     pub shared_id: String,
-    /// Its batches, in order.
+    /// Its batches, in order; without [`Self::others`].
     pub batches: Vec<BatchScan>,
+    /// The number of further batches, which are up to date.
+    pub others: u64,
     /// False while an earlier stage may still change which batches there are.
     pub certain: bool,
     /// Keys of recorded batches that the stage no longer has.
@@ -50,6 +52,11 @@ impl Collisions {
 }
 
 impl StageScan {
+    /// Returns the number of all batches.
+    pub fn count(&self) -> u64 {
+        self.batches.len() as u64 + self.others
+    }
+
     /// Returns the digest of all facts of a batch whose own facts were kept.
     pub fn facts(&self, batch: &BatchScan) -> String {
         format!("{}{}", self.shared_id, batch.own.id())

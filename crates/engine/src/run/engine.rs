@@ -8,6 +8,7 @@ use crate::run::batch::iterations;
 use crate::run::batch::live::WaitingOutput;
 use crate::run::batch::stage_context::StageContext;
 use crate::run::batch::workers::{Order, at_once, threads};
+use crate::run::check::by_page;
 use crate::run::check::preconditions;
 use crate::run::check::revalidate;
 use crate::run::context::Context;
@@ -109,6 +110,7 @@ pub(crate) fn run(
     let mut recorder = engine.recorder;
     result?;
     ended?;
+    recorder.note_pages()?;
     if !interrupted {
         sweep(&recorder.ctx, &reports)?;
     }
@@ -210,6 +212,8 @@ impl Engine<'_, '_> {
 
     /// Processes a stage; `None` if the schedule leaves it out or the run stops before it.
     fn stage(&mut self, stage: &Stage) -> Result<Option<StageReport>, RunError> {
+        let ctx = self.recorder.ctx;
+        by_page::read_needed(&ctx, stage, &mut self.recorder.state, true)?;
         let disk = Observations::new(self.recorder.ctx, None);
         let state = &self.recorder.state;
         let decision = self
@@ -254,7 +258,7 @@ impl Engine<'_, '_> {
             tracing::debug!(decision = ?batch.decision, "{}", batch_name(&stage.name, key));
         }
         let mut report = StageReport {
-            batches: found.batches.len() as u64,
+            batches: found.count(),
             retired: found.gone.len() as u64,
             ..StageReport::of(stage, StageStatus::Complete)
         };
@@ -298,7 +302,7 @@ impl Engine<'_, '_> {
             return Ok(StageTurn::Modified(batches.modified));
         }
         iterations::tidy(&ctx, stage, &found, &batches.open)?;
-        report.reused = batches.count(&[Action::UpToDate]);
+        report.reused = batches.count(&[Action::UpToDate]) + found.others;
         report.left = batches.count(&[Action::Left, Action::Wait, Action::May]);
         report.approval.clone_from(&batches.approval);
         report.awaits.clone_from(&batches.awaits);
@@ -306,6 +310,9 @@ impl Engine<'_, '_> {
         let mut unavailable = None;
         if !will.is_empty() {
             unavailable = self.run_batches(stage, &found, &will, &mut report)?;
+        }
+        if !report.failed.is_empty() || report.left > 0 || unavailable.is_some() {
+            self.recorder.read_rest()?;
         }
         let ending = Ending {
             selection: self.selection,
@@ -333,7 +340,7 @@ impl Engine<'_, '_> {
         self.observer.notice(Notice::StageStarted {
             stage: stage.name.clone(),
             description: stage.description.clone(),
-            batches: found.batches.len() as u64,
+            batches: found.count(),
             will: will.len() as u64,
             up_to_date: report.reused,
         });

@@ -30,11 +30,14 @@ pub(crate) fn stages(
     let stages = pipeline.stages.iter();
     let stages = stages.filter(|stage| selection.wants_stage(pipeline, stage));
     let expected = stages.map(|stage| {
-        let known = state.stages.get(&stage.name);
-        let known = known.into_iter().flat_map(|known| known.batches.values());
-        let took = known.filter_map(|batch| Some(batch.record.as_ref()?.duration_ms));
-        let (batches, took_ms) = took.fold((0_u64, 0_u64), |(batches, sum), took| {
-            (batches + 1, sum.saturating_add(took))
+        let known = state.stages.get(&stage.name).into_iter();
+        let read = known.clone().flat_map(|known| known.batches.values());
+        let read = read.filter_map(|batch| Some((1, batch.record.as_ref()?.duration_ms)));
+        let unread = known.flat_map(|known| known.unread());
+        let unread = unread.map(|totals| (totals.batches, totals.milliseconds));
+        let took = read.chain(unread);
+        let (batches, took_ms) = took.fold((0_u64, 0_u64), |(batches, sum), (more, took)| {
+            (batches + more, sum.saturating_add(took))
         });
         let at_once = match at_once(stage, &base, jobs, false) {
             Ok(AtOnce::Batches(count)) => count as u64,

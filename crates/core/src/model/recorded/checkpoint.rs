@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The version of the files that this program writes. It reads every older one.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// The status of a stage with a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,7 +78,7 @@ pub struct Checkpoint {
     pub batches: u64,
     /// The fingerprint of the outputs, without the inputs.
     pub fingerprint: BTreeMap<String, String>,
-    /// Input files with their digests (of at most 100 files; all of them are in the journal).
+    /// Input files of the first 100 batches, at most 100, with their digests; all of them are in the manifest.
     pub inputs: BTreeMap<String, String>,
     /// The schemas of the outputs, with their digests.
     pub schemas: BTreeMap<String, String>,
@@ -102,9 +102,10 @@ pub struct Checkpoint {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Checksums {
-    /// The digest of the input file, or of the list of inputs (`digest  path` lines, sorted by path).
+    /// The digest of the input file; of several, that of their list (`digest  path` lines, sorted by path). If the manifest has
+    /// several pages: of the digests of their inputs, a line each.
     pub input: Digest,
-    /// The digest of the output file, or of the manifest's pages one after another.
+    /// The digest of the output file; of several, that of the manifest's page, or of the list of its pages (`sha256sum page_*`).
     pub output: Digest,
 }
 

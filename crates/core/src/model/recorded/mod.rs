@@ -12,4 +12,5 @@ pub(crate) mod made;
 pub mod pin;
 pub mod record;
 pub mod state;
+pub mod totals;
 pub mod usage;

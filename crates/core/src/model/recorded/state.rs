@@ -5,11 +5,15 @@ use super::checkpoint::Status;
 use super::event::{Child, Publish};
 use super::forced::Forced;
 use super::record::BatchRecord;
+use super::totals::{BatchTotals, KeyNumbers};
 use crate::base::digest::Digest;
+use crate::base::natural::natural;
 use crate::base::path::RelPath;
 use crate::model::fingerprint::Facts;
 use crate::model::outcome::Outcome;
-use std::collections::BTreeMap;
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The state of a workspace. Only `plan::machine::apply` changes it.
@@ -88,6 +92,24 @@ pub struct StageState {
     pub facts: BTreeMap<String, Arc<Facts>>,
     /// The status in its checkpoint, if there is one.
     pub status: Option<Status>,
+    /// The pages of its manifest, if not all were read: `batches` lacks those of the others. Empty if it has all.
+    pub pages: Vec<ManifestPage>,
+}
+
+/// A page of a stage's manifest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ManifestPage {
+    /// The number in its name.
+    pub number: u64,
+    /// The key of its first batch.
+    pub first: String,
+    /// The digest of the file.
+    pub digest: Digest,
+    /// The totals of its batches.
+    pub totals: BatchTotals,
+    /// True if its batches were read.
+    #[serde(skip)]
+    pub is_read: bool,
 }
 
 /// The state of a batch.
@@ -148,6 +170,97 @@ impl BatchState {
 }
 
 impl StageState {
+    /// Returns the number of its batches, read or not.
+    pub fn count(&self) -> u64 {
+        self.batches.len() as u64 + self.unread().map(|totals| totals.batches).sum::<u64>()
+    }
+
+    /// Returns the totals of the pages that were not read.
+    pub fn unread(&self) -> impl Iterator<Item = &BatchTotals> {
+        let unread = self.pages.iter().filter(|page| !page.is_read);
+        unread.map(|page| &page.totals)
+    }
+
+    /// Returns the batches that were read, in natural order of their keys.
+    pub fn in_order(&self) -> Vec<(&str, &BatchState)> {
+        self.first(usize::MAX)
+    }
+
+    /// Returns the first of the batches that were read, in natural order of their keys.
+    pub fn first(&self, most: usize) -> Vec<(&str, &BatchState)> {
+        let batches = self.batches.iter();
+        let mut first: Vec<_> = batches.map(|(key, batch)| (key.as_str(), batch)).collect();
+        if most < first.len() {
+            first.select_nth_unstable_by(most, |(a, _), (b, _)| natural(a, b));
+            first.truncate(most);
+        }
+        first.sort_by(|(a, _), (b, _)| natural(a, b));
+        first
+    }
+
+    /// Returns the place of the page that a batch with this key is on.
+    pub fn page_of(&self, key: &str) -> Option<usize> {
+        let is_after = |page: &ManifestPage| natural(&page.first, key) == Ordering::Greater;
+        self.pages
+            .partition_point(|page| !is_after(page))
+            .checked_sub(1)
+    }
+
+    /// Returns the numbers of all batches but these, in natural order of the keys: the number in the key, otherwise the position.
+    pub fn numbers(&self, without: &BTreeSet<&str>) -> Vec<u64> {
+        let mut all = Vec::new();
+        let mut position = 0;
+        let mut add = |numbers: KeyNumbers, is_wanted: bool| {
+            let (first, count) = match numbers {
+                KeyNumbers::Range(first, last) => (first, last - first + 1),
+                KeyNumbers::Without(count) => (position + 1, count),
+            };
+            position += count;
+            if is_wanted {
+                all.extend(first..first + count);
+            }
+        };
+        let mut read = self.in_order().into_iter().peekable();
+        for place in 0..self.pages.len().max(1) {
+            match self.pages.get(place).filter(|page| !page.is_read) {
+                Some(page) => {
+                    let numbers = page.totals.numbers.iter();
+                    numbers.for_each(|numbers| add(*numbers, true));
+                }
+                None => {
+                    let is_here =
+                        |key: &str| self.page_of(key).is_none_or(|of_key| of_key == place);
+                    while let Some((key, _)) = read.next_if(|(key, _)| is_here(key)) {
+                        add(KeyNumbers::of(key), !without.contains(key));
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// Returns the totals of all batches, read or not, without the digest of their inputs.
+    pub fn totals(&self) -> BatchTotals {
+        let sorted = self.in_order();
+        let by_page = sorted.chunk_by(|(a, _), (b, _)| self.page_of(a) == self.page_of(b));
+        let mut pages: BTreeMap<Option<usize>, BatchTotals> = by_page
+            .filter_map(|batches| {
+                let (key, _) = batches.first()?;
+                let totals = BatchTotals::of(batches.iter().copied());
+                Some((self.page_of(key), totals))
+            })
+            .collect();
+        for (place, page) in self.pages.iter().enumerate() {
+            if !page.is_read {
+                pages.insert(Some(place), page.totals.clone());
+            }
+        }
+        BatchTotals {
+            inputs: None,
+            ..BatchTotals::of_pages(pages.values())
+        }
+    }
+
     /// Returns the files that its batches made.
     pub(crate) fn files(&self) -> impl Iterator<Item = &RelPath> {
         self.batches.values().flat_map(BatchState::files)

@@ -37,8 +37,18 @@ impl<'a> Recorded<'a> {
     /// Those that match a pattern, in no particular order.
     ///
     /// # Errors
-    /// If it is no pattern.
+    /// If it is no pattern, or the state lacks records.
     pub(crate) fn matching(&self, pattern: &str) -> Result<Vec<FilePath>, String> {
+        if self
+            .state
+            .stages
+            .values()
+            .any(|stage| stage.unread().count() > 0)
+        {
+            return Err(format!(
+                "not all records are known that may match `{pattern}`"
+            ));
+        }
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lists.get(pattern) {
             return Ok(known.clone());

@@ -14,7 +14,7 @@ pub use planned::{
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::open_project::{OpenProject, state};
+use crate::ops::project::open_project::{OpenProject, state, state_by_page};
 use crate::ops::project::request::Request;
 use crate::ops::project::stored_values::notes;
 use crate::ops::run::up_to_date;
@@ -63,7 +63,7 @@ pub(super) fn plan_of(
         return Ok(unchanged(opened, &stages));
     }
     let layout = &opened.workspace.layout;
-    let mut known = state(layout)?;
+    let mut known = state_by_page(opened)?;
     let agents = opened.planned_agents(request)?;
     let look = |known: &State| {
         let estimator =

@@ -6,6 +6,7 @@ use super::planned::{
 };
 use crate::ops::project::open_project::OpenProject;
 use crate::run::agents::estimate::CostEstimator;
+use crate::run::check::by_page::read_needed;
 use crate::run::check::scan::Keep;
 use crate::run::observe::Observations;
 use crate::run::remote::pack::jobs;
@@ -112,11 +113,16 @@ impl<'a> Simulation<'a> {
             ..StagePlan::default()
         };
         let disk = Observations::new(self.opened.context(), None);
-        let planned = &self.planned;
-        let decision = self
-            .schedule
-            .stage(stage, &planned.state, &planned.pending, &disk);
-        let decision = decision.unwrap_or_else(|why| StageDecision::Failed(why.0));
+        let decision = match self.read_needed(stage) {
+            Ok(()) => {
+                let planned = &self.planned;
+                self.schedule
+                    .stage(stage, &planned.state, &planned.pending, &disk)
+                    .map_err(|why| why.0)
+            }
+            Err(why) => Err(why),
+        };
+        let decision = decision.unwrap_or_else(StageDecision::Failed);
         let mut batches = None;
         match &decision {
             StageDecision::Skipped => line.skipped = true,
@@ -138,6 +144,18 @@ impl<'a> Simulation<'a> {
         self.schedule
             .expect(stage, &decision, batches.as_ref(), problem);
         line
+    }
+
+    /// Reads the records that the scan of a stage needs, if not all were read.
+    fn read_needed(&mut self, stage: &Stage) -> Result<(), String> {
+        let mut stages = self.planned.state.stages.values();
+        if stages.all(|known| known.pages.is_empty()) {
+            return Ok(());
+        }
+        let is_settled = self.planned.pending.is_empty();
+        let state = self.planned.state.to_mut();
+        read_needed(&self.opened.context(), stage, state, is_settled)
+            .map_err(|error| error.to_string())
     }
 
     /// Plans the batches of a stage that can begin.
@@ -178,6 +196,7 @@ impl<'a> Simulation<'a> {
                 path: path.to_string(),
             })
             .collect();
+        line.reused += found.others;
         self.estimate(stage, found, &batches, line);
         line.retire.clone_from(&found.gone);
         for (batch, action) in found.batches.iter().zip(&batches.actions) {
@@ -315,6 +334,7 @@ impl<'a> Simulation<'a> {
 /// Counts the batches of a stage with modified outputs: none of them runs.
 fn count_rest(found: &StageScan, line: &mut StagePlan) {
     line.certain = found.certain;
+    line.reused += found.others;
     for batch in &found.batches {
         match &batch.decision {
             Ok(Decision::Reused) => line.reused += 1,

@@ -1,7 +1,7 @@
 //! Locks a workspace, and reads its state and journal for a change.
 
 use crate::ops::project::error::OpsError;
-use crate::ops::project::open_project::{OpenProject, replay};
+use crate::ops::project::open_project::{OpenProject, replay_by_page};
 use jiff::Timestamp;
 use milepost_core::model::state::State;
 use milepost_store::store::id::new_id;
@@ -90,7 +90,7 @@ impl WorkspaceLock {
             &opened.workspace.identity.session_id,
             &self.run_id,
         )?;
-        let state = replay(layout, &journal.records)?;
+        let state = replay_by_page(opened, &journal.records)?;
         if self.dead.is_some() || state.open_run.is_some() || !state.unsettled.is_empty() {
             // The last changes of a killed run are visible, but perhaps not durable yet.
             let segment = layout.segment(journal.journal.segment());

@@ -1,6 +1,7 @@
 //! A project and a workspace, open for reading, and the recorded state of a workspace.
 
 use super::error::OpsError;
+use crate::run::check::by_page;
 use crate::run::check::scan::{Keep, survey};
 use crate::run::context::{Context, Pace};
 use jiff::Timestamp;
@@ -8,9 +9,10 @@ use milepost_core::base::clock::Clock;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use milepost_core::base::redact::Redactor;
+use milepost_core::model::event::Record;
 use milepost_core::model::pipeline::Pipeline;
 use milepost_core::model::stage::Stage;
-use milepost_core::model::state::State;
+use milepost_core::model::state::{StageState, State};
 use milepost_core::plan::decide::RebuildPolicy;
 use milepost_core::plan::machine::apply;
 use milepost_core::plan::pending::Pending;
@@ -134,16 +136,54 @@ pub fn state(layout: &Layout) -> Result<State, OpsError> {
     replay(layout, &records)
 }
 
+/// Reads the recorded state of a workspace as [`state`] does. If only files changed since the last up-to-date check, no page of a
+/// manifest is read: [`read_needed`] and [`read_rest`] read what is missing.
+///
+/// # Errors
+/// As [`state`].
+pub(crate) fn state_by_page(opened: &OpenProject) -> Result<State, OpsError> {
+    let (records, _) = journal::read_last_segment(&opened.workspace.layout)?;
+    replay_by_page(opened, &records)
+}
+
+/// Takes the manifests as the notes know them, or reads them, then applies records of the journal's last segment.
+///
+/// # Errors
+/// As [`replay`].
+pub(crate) fn replay_by_page(opened: &OpenProject, records: &[Record]) -> Result<State, OpsError> {
+    let layout = &opened.workspace.layout;
+    let pages = opened.observations.pages();
+    let Some(stages) = by_page::noted(&opened.pipeline.stages, pages, records) else {
+        return replay(layout, records);
+    };
+    let state = apply_records(layout, stages, records)?;
+    let is_idle = state.unsettled.is_empty()
+        && state.retiring.is_empty()
+        && state.children.is_empty()
+        && state.open_run.is_none()
+        && state.forced.is_empty();
+    if is_idle {
+        Ok(state)
+    } else {
+        replay(layout, records)
+    }
+}
+
 /// Reads the manifests, then applies records of the journal's last segment.
 ///
 /// # Errors
 /// When a manifest is damaged, or a record does not fit the state.
-pub(crate) fn replay(
+pub(crate) fn replay(layout: &Layout, records: &[Record]) -> Result<State, OpsError> {
+    apply_records(layout, manifest::read_all(layout)?, records)
+}
+
+fn apply_records(
     layout: &Layout,
-    records: &[milepost_core::model::event::Record],
+    stages: BTreeMap<String, StageState>,
+    records: &[Record],
 ) -> Result<State, OpsError> {
     let mut state = State {
-        stages: manifest::read_all(layout)?,
+        stages,
         ..State::default()
     };
     // Only the checkpoint says whether a stage is complete. One that cannot be read counts as missing.

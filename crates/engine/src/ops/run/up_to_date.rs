@@ -6,28 +6,43 @@ use crate::run::record::protect;
 use crate::run::report::{Report, StageReport, StageStatus};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath};
+use milepost_core::model::state::ManifestPage;
 use milepost_core::plan::world::World;
 use milepost_store::store::files::Files;
 use milepost_store::store::folders::{Folders, FoundFile};
 use milepost_store::store::statcache::HashedFile;
 use milepost_store::store::up_to_date::{Observations, Recheck};
-use milepost_store::store::{layout, up_to_date};
+use milepost_store::store::{layout, manifest, up_to_date};
 use serde_json::json;
+use std::collections::HashSet;
 
 /// Returns the reports of the stages if nothing changed since the notes were written. Otherwise, later scans look only at changed
 /// files, if those are known.
 pub(crate) fn again(opened: &mut OpenProject) -> Option<Vec<StageReport>> {
     let glanced = ask(opened)?;
     let is_same = glanced.differing.is_empty();
-    let stages = is_same.then(|| serde_json::from_slice(&glanced.told).ok());
+    let stages = if is_same { stages(&glanced) } else { None };
     opened.observations = since(glanced);
-    stages.flatten()
+    stages
 }
 
 /// Continues from a check: touched files count as changed.
 fn since(glanced: Recheck) -> Observations {
+    let pages = told(&glanced)
+        .and_then(|(_, pages)| serde_json::from_slice(pages).ok())
+        .unwrap_or_default();
     let differing = glanced.differing.into_iter().chain(glanced.touched);
-    Observations::since(differing.collect())
+    Observations::since(differing.collect(), pages)
+}
+
+/// Returns the reports of the stages and the pages of the manifests, each a line of JSON.
+fn told(glanced: &Recheck) -> Option<(&[u8], &[u8])> {
+    let end = glanced.told.iter().position(|byte| *byte == b'\n')?;
+    Some((&glanced.told[..end], &glanced.told[end + 1..]))
+}
+
+fn stages(glanced: &Recheck) -> Option<Vec<StageReport>> {
+    told(glanced).and_then(|(stages, _)| serde_json::from_slice(stages).ok())
 }
 
 /// Does the same for a run, which writes new notes and renews the stamps of touched files.
@@ -38,7 +53,7 @@ pub(crate) fn before_a_run(opened: &mut OpenProject) -> Option<Vec<StageReport>>
         opened.observations = since(glanced);
         return None;
     }
-    let stages = serde_json::from_slice(&glanced.told).ok()?;
+    let stages = stages(&glanced)?;
     if glanced.can_renew() {
         // Only caches: without them the next check takes longer.
         let _ = glanced.renew(&opened.disk, &opened.workspace.layout.glance());
@@ -55,15 +70,22 @@ fn ask(opened: &OpenProject) -> Option<Recheck> {
     up_to_date::again(&path, key(opened), &opened.files, &opened.cache)
 }
 
-/// Notes the recorded state before it is read.
+/// Notes the recorded state before it is read. If the notes of an earlier run hold but for some files, it is as they say.
 pub(crate) fn note_state(opened: &OpenProject) {
+    if !opened.observations.goes_on() {
+        note_again(opened, &HashSet::new());
+    }
+}
+
+/// Notes the recorded state, but for these files.
+fn note_again(opened: &OpenProject, kept: &HashSet<String>) {
     // An incomplete note is not kept.
-    if note(opened).is_none() {
+    if note(opened, kept).is_none() {
         opened.observations.spoil();
     }
 }
 
-fn note(opened: &OpenProject) -> Option<()> {
+fn note(opened: &OpenProject, kept: &HashSet<String>) -> Option<()> {
     let (asked, files, ctx) = (&opened.observations, &opened.files, opened.context());
     let file = |path: RelPath| ctx.digest(&FilePath::workspace(path)).ok();
     let journal = layout::journal();
@@ -75,7 +97,10 @@ fn note(opened: &OpenProject) -> Option<()> {
     for stage in names(opened, files, &manifests) {
         let folder = manifests.join(&stage).ok()?;
         for page in names(opened, files, &folder) {
-            file(folder.join(&page).ok()?)?;
+            let page = folder.join(&page).ok()?;
+            if !kept.contains(page.as_str()) {
+                file(page)?;
+            }
         }
     }
     for stage in &opened.pipeline.stages {
@@ -116,7 +141,10 @@ pub(crate) fn keep(opened: &OpenProject, report: &Report) -> Result<(), OpsError
         note_end(opened);
     }
     let stages: Vec<StageReport> = report.stages.iter().map(StageReport::again).collect();
-    let bytes = serde_json::to_vec(&stages).map_err(|error| OpsError::World(error.to_string()))?;
+    let failed = |error: serde_json::Error| OpsError::World(error.to_string());
+    let mut bytes = serde_json::to_vec(&stages).map_err(failed)?;
+    bytes.push(b'\n');
+    serde_json::to_writer(&mut bytes, &opened.observations.pages()).map_err(failed)?;
     let path = opened.workspace.layout.glance();
     Ok(opened
         .observations
@@ -143,7 +171,27 @@ fn note_end(opened: &OpenProject) {
             opened.observations.file(&file, Some(seen));
         }
     }
-    note_state(opened);
+    let kept = unchanged_pages(opened);
+    note_again(opened, &kept);
+    opened.observations.keep_own(kept);
+}
+
+/// Returns the pages of manifests that are as the notes of an earlier run say.
+fn unchanged_pages(opened: &OpenProject) -> HashSet<String> {
+    let (before, now) = opened.observations.pages_before_and_now();
+    let mut unchanged = HashSet::new();
+    for (stage, noted) in &now {
+        let Some(before) = before.get(stage) else {
+            continue;
+        };
+        let is_same = |page: &&ManifestPage| {
+            let mut before = before.pages.iter();
+            before.any(|one| (one.number, one.digest) == (page.number, page.digest))
+        };
+        let same = noted.pages.iter().filter(is_same);
+        unchanged.extend(same.map(|page| manifest::page(stage, page.number).as_str().to_owned()));
+    }
+    unchanged
 }
 
 /// Returns the digest of everything that a run depends on besides the files it reads.

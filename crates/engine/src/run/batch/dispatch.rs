@@ -179,7 +179,7 @@ pub(crate) struct Dispatcher<'a, 'k> {
     pub(crate) refused: BTreeMap<usize, Vec<Refused>>,
     /// The roles of current steps.
     pub(crate) roles: BTreeMap<usize, String>,
-    pub(crate) running: BTreeSet<u64>,
+    pub(crate) running: BTreeSet<usize>,
     /// Writes the progress file.
     pub(crate) changes: u64,
     pub(crate) done: Dispatched,
@@ -321,7 +321,7 @@ impl Dispatcher<'_, '_> {
         let name = batch_name(&self.stage.name, &batch);
         self.tries.insert(index, attempt);
         self.changes += 1;
-        self.running.insert(self.scan.batches[index].batch.position);
+        self.running.insert(index);
         let event = Event::AttemptStarted {
             stage: self.stage.name.clone(),
             batch: batch.clone(),
@@ -426,8 +426,7 @@ impl Dispatcher<'_, '_> {
         took: Duration,
     ) -> Result<(), RunError> {
         self.changes += 1;
-        self.running
-            .remove(&self.scan.batches[index].batch.position);
+        self.running.remove(&index);
         let batch = self.key(index);
         let stage = self.stage.name.clone();
         let attempts = self.tries.get(&index).copied().unwrap_or(1);

@@ -483,7 +483,7 @@ fn has_failed(tried: &AttemptResult) -> bool {
 fn goes_on(order: &Order<'_>, stage: &Stage, scan: &StageScan, failed: u64) -> bool {
     let too_many = match stage.policy.max_failures {
         Some(MaxFailures::Count(most)) => failed >= most,
-        Some(MaxFailures::Share(share)) => failed as f64 > share * scan.batches.len() as f64,
+        Some(MaxFailures::Share(share)) => failed as f64 > share * scan.count() as f64,
         None => false,
     };
     let tolerated = order.keep_going

@@ -1,5 +1,6 @@
 //! Up-to-date checks: scans stages, and validates inputs and outputs.
 
+pub(crate) mod by_page;
 pub(crate) mod planned_disk;
 pub(crate) mod preconditions;
 pub(crate) mod revalidate;

@@ -1,5 +1,6 @@
 //! Scans a stage: collects its batches, their inputs, records and files, and decides each batch.
 
+use crate::run::check::by_page::changed_batches;
 use crate::run::check::planned_disk::{BatchDisk, PlannedDisk};
 use crate::run::check::preconditions;
 use crate::run::context::Context;
@@ -71,25 +72,38 @@ pub(crate) fn survey(
         Keep::Undone | Keep::And(_) if pending.is_empty() => ctx.asked.differing(),
         _ => None,
     };
-    let differing = differing.filter(|differing| are_enough(stage, differing));
+    let is_by_page = state
+        .stages
+        .get(&stage.name)
+        .is_some_and(|known| !known.pages.is_empty());
+    let differing = differing.filter(|differing| is_by_page || are_enough(stage, differing));
     let certain = !world.batches_may_differ();
     let recorded = Recorded::of(state);
     let disk = BatchDisk::new(&world, None);
-    let batches = match expand(stage, &scope, &recorded, &disk, &written) {
-        Ok(batches) => batches,
-        Err(_) if !certain => Vec::new(),
-        Err(error) => return Err(error.to_string()),
-    };
     let known = state.stages.get(&stage.name);
+    // Where pages were not read, only changed files made a difference, and there are the same batches as before.
+    let of_pages = known.filter(|_| is_by_page);
+    let batches = match of_pages {
+        Some(known) => differing
+            .as_ref()
+            .and_then(|differing| changed_batches(ctx, stage, known, differing))
+            .ok_or("its changed batches are not known")?,
+        None => match expand(stage, &scope, &recorded, &disk, &written) {
+            Ok(batches) => batches,
+            Err(_) if !certain => Vec::new(),
+            Err(error) => return Err(error.to_string()),
+        },
+    };
+    let others = of_pages.map_or(0, |known| known.count() - batches.len() as u64);
     let live: BTreeSet<&str> = batches.iter().map(|batch| batch.key.as_str()).collect();
-    let gone = known.map_or_else(Vec::new, |known| {
-        known
-            .batches
-            .keys()
-            .filter(|key| !live.contains(key.as_str()))
-            .cloned()
-            .collect()
-    });
+    let recorded_keys = known.filter(|_| of_pages.is_none());
+    let recorded_keys = recorded_keys
+        .into_iter()
+        .flat_map(|known| known.batches.keys());
+    let gone: Vec<String> = recorded_keys
+        .filter(|key| !live.contains(key.as_str()))
+        .cloned()
+        .collect();
     // Their files go to quarantine before any batch runs.
     let leaving: HashSet<&RelPath> = known
         .into_iter()
@@ -121,6 +135,7 @@ pub(crate) fn survey(
     }
     Ok(StageScan {
         batches,
+        others,
         collisions,
         shared,
         shared_id,

@@ -1,7 +1,6 @@
 //! The start of a stage: removes its checkpoint, and records its facts and the outputs that it takes over.
 
 use crate::run::error::RunError;
-use crate::run::record::finish;
 use crate::run::record::recorder::{Recorder, counted};
 use crate::run::record::retire;
 use crate::run::record::words::all_in_words;
@@ -28,7 +27,7 @@ pub(crate) fn begin(
 ) -> Result<(), RunError> {
     retire::remove_checkpoint(recorder, &stage.name, stage.number)?;
     recorder.flush()?;
-    let batches = found.batches.len() as u64;
+    let batches = found.count();
     let event = Event::StageStarted {
         stage: stage.name.clone(),
         number: stage.number,
@@ -61,7 +60,8 @@ pub(crate) fn handoff(recorder: &mut Recorder<'_>, stage: &Stage) -> Result<(), 
         let Some(known) = recorder.state.stages.get(up) else {
             continue;
         };
-        files += known.outputs().count() as u64;
+        let totals = known.totals();
+        files += totals.files;
         let listed = LISTED - refs.len();
         let paths = known.outputs().map(|(_, made)| made.path.to_string());
         refs.extend(paths.take(listed));
@@ -74,16 +74,11 @@ pub(crate) fn handoff(recorder: &mut Recorder<'_>, stage: &Stage) -> Result<(), 
             if let Some(failure) = failure.filter(|_| failed.len() < LISTED) {
                 failed.insert(batch_name(up, key), failure);
             }
-            if let Some(count) = batch.record.as_ref().and_then(|record| record.elements) {
-                *elements.get_or_insert(0) += count;
-            }
         }
-        let summary = known
-            .batches
-            .values()
-            .filter_map(|batch| batch.record.as_ref()?.summary.as_deref().cloned())
-            .reduce(finish::merged);
-        if let Some(summary) = summary {
+        if let Some(count) = totals.elements {
+            *elements.get_or_insert(0) += count;
+        }
+        if let Some(summary) = totals.summary {
             summaries.insert(up.clone(), summary);
         }
     }

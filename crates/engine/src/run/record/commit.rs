@@ -96,7 +96,7 @@ pub(crate) fn commit(
         let files = publishes(recorder, stage, found, &finished.produced, &folders)?;
         let record = record(recorder, survey, found, &finished);
         let replaced = replaced(recorder, stage, &found.batch.key, &files);
-        let retired = retire::dropped(recorder, stage, &record.key, &record.outputs);
+        let retired = retire::dropped(recorder, stage, &record.key, &record.outputs)?;
         let whose = (stage.name.as_str(), found.batch.key.as_str());
         leaving.extend(replaced);
         leaving.extend(retire::leaving(

@@ -1,5 +1,6 @@
 //! The end of a stage: its status, progress file and checkpoint.
 
+use crate::run::check::by_page::SHOWN;
 use crate::run::error::RunError;
 use crate::run::record::recorder::Recorder;
 use crate::run::record::retire;
@@ -73,16 +74,24 @@ impl Ending<'_> {
         if self.unavailable.is_some() {
             report.why.clone_from(&self.unavailable);
         }
+        let unread = || known.into_iter().flat_map(|known| known.unread());
         report.verdict = records()
-            .filter_map(|record| record.verdict)
+            .map(|record| record.verdict)
+            .chain(unread().map(|totals| totals.verdict))
+            .flatten()
             .reduce(|a, b| a && b);
         // Earlier outputs of a failed batch are not outputs of this run.
         let standing = known.into_iter().flat_map(|known| known.batches.values());
         report.elements = standing
             .filter(|batch| !matches!(batch.phase, Phase::Failed { .. }))
-            .filter_map(|batch| batch.record.as_ref()?.elements)
+            .map(|batch| batch.record.as_ref()?.elements)
+            .chain(unread().map(|totals| totals.elements))
+            .flatten()
             .reduce(|a, b| a + b);
-        report.outputs = records()
+        let first = known.map_or_else(Vec::new, |known| known.first(SHOWN));
+        report.outputs = first
+            .into_iter()
+            .filter_map(|(_, batch)| batch.record.as_ref())
             .flat_map(|record| &record.outputs)
             .map(|made| made.path.to_string())
             .filter(|path| path.starts_with("outputs/"))
@@ -169,7 +178,7 @@ impl Ending<'_> {
         protect::put_progress_away(recorder, stage)?;
         let ctx = recorder.ctx;
         ProgressFile::new(ctx.layout.at(path)).write(ctx.disk, &now, Duration::ZERO)?;
-        ctx.asked.replaced(path, None);
+        ctx.asked.replaced(path, None, false);
         Ok(())
     }
 }

@@ -1,23 +1,22 @@
 //! Ends a stage: its manifest, its checkpoint, its progress file.
 
+use crate::run::check::by_page::SHOWN;
 use crate::run::error::RunError;
 use crate::run::record::protect;
 use crate::run::record::recorder::{Recorder, counted};
-use milepost_core::base::digest::{Digest, Hasher};
+use milepost_core::base::digest::Digest;
 use milepost_core::model::approval::Approval;
-use milepost_core::model::call::Spent;
 use milepost_core::model::checkpoint::{
     Checkpoint, Checksums, FORMAT, Progress, ProgressStatus, Status,
 };
 use milepost_core::model::event::{Event, EventType};
-use milepost_core::model::fingerprint::{FactKind, FactValue};
-use milepost_core::model::record::BatchRecord;
+use milepost_core::model::fingerprint::FactKind;
 use milepost_core::model::stage::Stage;
-use milepost_core::model::state::{Phase, StageState};
+use milepost_core::model::state::{BatchState, Phase, StageState};
+use milepost_core::model::totals;
 use milepost_core::plan::scan::StageScan;
 use milepost_core::plan::{lineage, overrides};
 use milepost_store::store::{checkpoint, layout, progress};
-use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most input files that a checkpoint lists; the manifest lists all.
@@ -68,14 +67,10 @@ pub(crate) fn checkpoint(
     // A checkpoint must not exist beside a manifest that it does not describe.
     recorder.flush()?;
     protect::put_checkpoint_away(recorder, &stage.name, stage.number)?;
-    let manifest_digest = recorder.write_manifest(stage)?;
+    let manifest = recorder.write_manifest(stage)?;
+    let totals = manifest.totals();
     let nothing = StageState::default();
     let known = recorder.state.stages.get(&stage.name).unwrap_or(&nothing);
-    let records: Vec<&BatchRecord> = survey
-        .batches
-        .iter()
-        .filter_map(|found| known.batches.get(&found.batch.key)?.record.as_ref())
-        .collect();
     let failed: BTreeMap<String, String> = survey
         .batches
         .iter()
@@ -89,23 +84,20 @@ pub(crate) fn checkpoint(
             Some((found.batch.key.clone(), outcome))
         })
         .collect();
-    let files: Vec<_> = records.iter().flat_map(|record| &record.outputs).collect();
-    let only = match files.as_slice() {
-        [one] => Some(*one),
-        _ => None,
+    let only = if totals.files == 1 {
+        known.outputs().next()
+    } else {
+        None
     };
-    let inputs = inputs(&records);
+    let only = only.map(|(_, made)| made);
+    let first = known.first(SHOWN).into_iter().map(|(_, batch)| batch);
+    let inputs = totals::inputs(first);
     let of_kind = |wanted: &dyn Fn(FactKind) -> bool| -> BTreeMap<String, String> {
         let facts = survey.shared.iter().filter(|(key, _)| wanted(key.kind));
         facts
             .map(|(key, value)| (key.to_string(), value.to_string()))
             .collect()
     };
-    let mut spent: Option<Spent> = None;
-    for one in records.iter().filter_map(|record| record.spent.as_deref()) {
-        *spent.get_or_insert_default() += *one;
-    }
-    let milliseconds: u64 = records.iter().map(|record| record.duration_ms).sum();
     let written = Checkpoint {
         stage: stage.name.clone(),
         number: stage.number,
@@ -117,23 +109,17 @@ pub(crate) fn checkpoint(
         } else {
             declared_outputs(stage)
         },
-        element_count: sum(records.iter().map(|record| record.elements)),
+        element_count: totals.elements,
         checksums: Checksums {
-            input: inputs_digest(&inputs),
-            output: only.map_or(manifest_digest, |made| made.digest),
+            input: totals.inputs.unwrap_or_else(|| Digest::of("")),
+            output: only.map_or(manifest.digest, |made| made.digest),
         },
-        summary: records
-            .iter()
-            .filter_map(|record| record.summary.as_deref().cloned())
-            .reduce(merged),
+        summary: totals.summary,
         failed,
-        verdict: records
-            .iter()
-            .filter_map(|record| record.verdict)
-            .reduce(|a, b| a && b),
+        verdict: totals.verdict,
         overrides: overrides::of_stage(&stage.name, known),
         approval: approval(recorder, stage),
-        batches: survey.batches.len() as u64,
+        batches: survey.count(),
         fingerprint: of_kind(&|kind| !kind.is_judged() && kind != FactKind::Detail),
         inputs: inputs
             .iter()
@@ -143,8 +129,8 @@ pub(crate) fn checkpoint(
         schemas: of_kind(&|kind| kind == FactKind::Schema),
         manifest: layout::manifest(&stage.name),
         run_id: recorder.run_id().to_owned(),
-        duration_s: milliseconds as f64 / 1000.0,
-        spent,
+        duration_s: totals.milliseconds as f64 / 1000.0,
+        spent: totals.spent,
         milepost: ctx.settings.version.clone(),
         format: FORMAT,
     };
@@ -186,94 +172,45 @@ fn declared_outputs(stage: &Stage) -> Vec<String> {
         .collect()
 }
 
-fn sum(counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
-    counts.flatten().reduce(|a, b| a + b)
-}
-
-/// Returns the input files of batches with their digests.
-pub(crate) fn inputs<'a>(records: &[&'a BatchRecord]) -> BTreeMap<&'a str, &'a FactValue> {
-    let facts = records.iter().flat_map(|record| record.facts.iter());
-    facts
-        .filter(|(key, _)| key.kind == FactKind::Input)
-        .map(|(key, value)| (&*key.name, value))
-        .collect()
-}
-
-/// Returns the digest of one input file; for several files, of their list in the format of `sha256sum`.
-pub(crate) fn inputs_digest(inputs: &BTreeMap<&str, &FactValue>) -> Digest {
-    if inputs.len() == 1
-        && let Some(digest) = inputs.values().find_map(|value| value.digest())
-    {
-        return digest;
-    }
-    let mut hasher = Hasher::new();
-    for (name, value) in inputs {
-        let value = value.to_string();
-        let hex = value.strip_prefix("sha256:").unwrap_or(&value);
-        hasher.update(format!("{hex}  {name}\n"));
-    }
-    hasher.finish()
-}
-
-/// Merges the summaries of two batches: adds numbers, joins lists, merges objects, and keeps the first of other values.
-pub(crate) fn merged(a: Value, b: Value) -> Value {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => match (a.as_u64(), b.as_u64()) {
-            (Some(a), Some(b)) => json!(a + b),
-            _ => json!(a.as_f64().unwrap_or(0.0) + b.as_f64().unwrap_or(0.0)),
-        },
-        (Value::Array(mut a), Value::Array(b)) => {
-            a.extend(b);
-            a.truncate(1000);
-            Value::Array(a)
-        }
-        (Value::Object(a), Value::Object(b)) => {
-            let mut all: Map<String, Value> = a;
-            for (key, value) in b {
-                let joined = match all.remove(&key) {
-                    Some(first) => merged(first, value),
-                    None => value,
-                };
-                all.insert(key, joined);
-            }
-            Value::Object(all)
-        }
-        (a, _) => a,
-    }
-}
-
 /// Returns the content of the progress file.
 pub(crate) fn progress_of(
     recorder: &Recorder<'_>,
     stage: &Stage,
     survey: &StageScan,
-    running: &BTreeSet<u64>,
+    running: &BTreeSet<usize>,
     status: ProgressStatus,
 ) -> Progress {
     let known = recorder.state.stages.get(&stage.name);
     let mut completed = Vec::new();
     let mut failed = Vec::new();
-    for found in &survey.batches {
-        let Some(batch) = known.and_then(|known| known.batches.get(&found.batch.key)) else {
-            continue;
-        };
-        let is_lacking = batch
-            .record
-            .as_ref()
-            .is_some_and(|record| record.failure().is_some());
+    let mut add = |key: &str, batch: &BatchState, number: u64| {
+        let record = batch.record.as_ref();
+        let is_lacking = record.is_some_and(|record| record.failure().is_some());
         if is_lacking || matches!(batch.phase, Phase::Failed { .. }) {
-            failed.push(found.batch.key.clone());
+            failed.push(key.to_owned());
         } else if batch.phase == Phase::Complete {
-            completed.push(number_of(found));
+            completed.push(number);
         }
+    };
+    for found in &survey.batches {
+        let key = found.batch.key.as_str();
+        if let Some(batch) = known.and_then(|known| known.batches.get(key)) {
+            add(key, batch, number_of(found));
+        }
+    }
+    if survey.others > 0 {
+        let found: BTreeSet<&str> = survey.batches.iter().map(|one| &*one.batch.key).collect();
+        let others = known.into_iter().flat_map(|known| known.numbers(&found));
+        completed.extend(others);
+        completed.sort_unstable();
     }
     Progress {
         stage: stage.name.clone(),
-        total_batches: survey.batches.len() as u64,
+        total_batches: survey.count(),
         completed_batches: progress::numbers(&completed),
         current_batch: running
             .iter()
-            .filter_map(|&position| survey.batches.get(position as usize - 1))
+            .filter_map(|&index| survey.batches.get(index))
             .map(number_of)
             .min(),
         failed_batches: failed,

@@ -46,14 +46,14 @@ impl<'a> ProgressWriter<'a> {
         self.file.as_ref()?.due_in(self.watch.elapsed())
     }
 
-    /// Writes a version if one is due. `running` are the positions of the batches that run.
+    /// Writes a version if one is due. `running` are the places of the batches that run.
     ///
     /// # Errors
     /// When the disk fails.
     pub(crate) fn write_if_due(
         &mut self,
         recorder: &Recorder<'_>,
-        running: &BTreeSet<u64>,
+        running: &BTreeSet<usize>,
     ) -> Result<(), RunError> {
         let since = self.watch.elapsed();
         let Some(file) = &mut self.file else {

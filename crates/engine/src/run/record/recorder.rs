@@ -1,10 +1,10 @@
 //! Keeps state and journal consistent: an event is applied and appended, or neither.
 
+use crate::run::check::by_page;
 use crate::run::context::Context;
 use crate::run::error::RunError;
 use crate::run::notice::Notice;
 use crate::run::record::quarantined::KeptFile;
-use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::call::Estimated;
 use milepost_core::model::event::{Event, EventType};
@@ -12,7 +12,8 @@ use milepost_core::model::stage::Stage;
 use milepost_core::model::state::{StageState, State};
 use milepost_core::plan::machine::apply;
 use milepost_store::store::journal::Journal;
-use milepost_store::store::manifest;
+use milepost_store::store::manifest::{self, ManifestError, WrittenManifest};
+use milepost_store::store::up_to_date::NotedManifest;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -150,15 +151,15 @@ impl<'a> Recorder<'a> {
         match event {
             Event::Published { files, retired, .. } => {
                 for path in retired.keys() {
-                    asked.replaced(path, None);
+                    asked.replaced(path, None, true);
                 }
                 for file in files {
-                    asked.replaced(&file.path, Some(file.new));
+                    asked.replaced(&file.path, Some(file.new), file.old.is_none());
                 }
             }
             Event::Retired { files, .. } => {
                 for path in files.keys() {
-                    asked.replaced(path, None);
+                    asked.replaced(path, None, true);
                 }
             }
             _ => {}
@@ -190,11 +191,11 @@ impl<'a> Recorder<'a> {
         Ok(self.journal.flush()?)
     }
 
-    /// Writes a stage's manifest under the stage's present number, after flushing the journal, and returns its digest.
+    /// Writes a stage's manifest under the stage's present number, after flushing the journal, and returns it.
     ///
     /// # Errors
     /// When the disk fails.
-    pub(crate) fn write_manifest(&mut self, stage: &Stage) -> Result<Digest, RunError> {
+    pub(crate) fn write_manifest(&mut self, stage: &Stage) -> Result<WrittenManifest, RunError> {
         self.flush()?;
         let known = match self.state.stages.get(&stage.name) {
             Some(known) if known.number == stage.number => Cow::Borrowed(known),
@@ -204,9 +205,65 @@ impl<'a> Recorder<'a> {
             }),
         };
         let (disk, layout) = (self.ctx.disk, self.ctx.layout);
-        let digest = manifest::write(disk, layout, &stage.name, &known)?;
-        self.dirty.remove(&stage.name);
-        Ok(digest)
+        let written = match manifest::write(disk, layout, &stage.name, &known) {
+            // The batches of the pages that were read do not fit them any more.
+            Err(ManifestError::Moving { .. }) if !known.pages.is_empty() => {
+                self.read_rest()?;
+                return self.write_manifest(stage);
+            }
+            written => written?,
+        };
+        self.wrote(&stage.name, stage.number, &written);
+        Ok(written)
+    }
+
+    /// Notes that a manifest was written.
+    fn wrote(&mut self, stage: &str, number: u32, written: &WrittenManifest) {
+        self.dirty.remove(stage);
+        let noted = NotedManifest {
+            number,
+            pages: written.pages.clone(),
+        };
+        self.ctx
+            .asked
+            .note_pages(stage, (!written.is_split).then_some(noted));
+        if let Some(known) = self.state.stages.get_mut(stage)
+            && !known.pages.is_empty()
+        {
+            known.pages.clone_from(&written.pages);
+        }
+    }
+
+    /// Reads the pages of manifests that were not read.
+    ///
+    /// # Errors
+    /// When a page cannot be read.
+    pub(crate) fn read_rest(&mut self) -> Result<(), RunError> {
+        Ok(by_page::read_rest(self.ctx.layout, &mut self.state)?)
+    }
+
+    /// Notes the pages of the manifests that this run did not write, where they are unknown.
+    ///
+    /// # Errors
+    /// When a page cannot be read.
+    pub(crate) fn note_pages(&mut self) -> Result<(), RunError> {
+        let asked = self.ctx.asked;
+        if !asked.is_on() {
+            return Ok(());
+        }
+        let known = asked.pages();
+        for (name, stage) in &self.state.stages {
+            if known.contains_key(name) || self.dirty.contains(name) {
+                continue;
+            }
+            let found = manifest::pages(self.ctx.layout, name, stage)?;
+            let noted = NotedManifest {
+                number: stage.number,
+                pages: found.pages,
+            };
+            asked.note_pages(name, (!found.is_split).then_some(noted));
+        }
+        Ok(())
     }
 
     /// Writes the manifests of all changed stages, and starts a new segment of the journal.
@@ -215,14 +272,20 @@ impl<'a> Recorder<'a> {
     /// When the disk fails.
     pub fn seal(&mut self) -> Result<(), RunError> {
         self.flush()?;
-        for stage in std::mem::take(&mut self.dirty) {
+        for stage in self.dirty.clone() {
             match self.state.stages.get(&stage) {
                 Some(known) => {
-                    manifest::write(self.ctx.disk, self.ctx.layout, &stage, known)?;
+                    let number = known.number;
+                    let written = manifest::write(self.ctx.disk, self.ctx.layout, &stage, known)?;
+                    self.wrote(&stage, number, &written);
                 }
-                None => manifest::remove(self.ctx.disk, self.ctx.layout, &stage)?,
+                None => {
+                    manifest::remove(self.ctx.disk, self.ctx.layout, &stage)?;
+                    self.ctx.asked.note_pages(&stage, None);
+                }
             }
         }
+        self.dirty.clear();
         let (state, journal) = (&self.state, &mut self.journal);
         journal.seal(
             state.checkpoints.clone(),

@@ -38,6 +38,8 @@ pub(crate) fn batches(
     if keys.is_empty() {
         return Ok(());
     }
+    // A file of another batch must stay.
+    recorder.read_rest()?;
     remove_checkpoints(recorder, stage)?;
     let gone: BTreeSet<&str> = keys.iter().map(String::as_str).collect();
     let live = live_outputs(recorder, &|name, key| name != stage || !gone.contains(key));
@@ -123,15 +125,18 @@ fn former<'a>(stage: &Stage, batch: &'a BatchState) -> BTreeSet<&'a RelPath> {
 }
 
 /// Returns files that a batch made before and does not make now, with their paths in quarantine.
+///
+/// # Errors
+/// When records of other batches cannot be read.
 pub(crate) fn dropped(
-    recorder: &Recorder<'_>,
+    recorder: &mut Recorder<'_>,
     stage: &Stage,
     key: &str,
     made: &[Made],
-) -> BTreeMap<RelPath, RelPath> {
+) -> Result<BTreeMap<RelPath, RelPath>, RunError> {
     let known = recorder.state.stages.get(&stage.name);
     let Some(batch) = known.and_then(|known| known.batches.get(key)) else {
-        return BTreeMap::new();
+        return Ok(BTreeMap::new());
     };
     let made: BTreeSet<&RelPath> = made.iter().map(|made| &made.path).collect();
     let kept = former(stage, batch);
@@ -140,11 +145,12 @@ pub(crate) fn dropped(
         .cloned()
         .collect();
     if before.is_empty() {
-        return BTreeMap::new();
+        return Ok(BTreeMap::new());
     }
+    recorder.read_rest()?;
     let live = live_outputs(recorder, &|name, other| name != stage.name || other != key);
     let before = before.into_iter().filter(|path| !live.contains(path));
-    aside(recorder, before)
+    Ok(aside(recorder, before))
 }
 
 /// Returns the report of files that move to quarantine.

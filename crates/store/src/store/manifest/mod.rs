@@ -1,28 +1,35 @@
 //! Manifests: the records of each stage's batches, in pages that `sha256sum -c` can read in the folder of the workspace.
 //!
 //! A page has at most 1,000 outputs, in natural order of the keys of batches. Pages keep their bounds, so that one change rewrites
-//! one page. The digest of a manifest is that of its pages together: `cat manifests/STAGE/page_*.sha256 | sha256sum`.
+//! one page. The digest of a manifest is that of its only page; of several, that of their list:
+//! `cd manifests/STAGE && sha256sum page_*.sha256 | sha256sum`.
 
+mod by_page;
 mod keys;
 mod page;
 mod paging;
 mod text;
+mod write;
 
+pub use by_page::{naming, read_pages};
 pub use keys::{keys, outputs};
 pub use text::{ManifestError, PAGE_LINES};
+pub use write::{WrittenManifest, write};
 
 use super::disk::Disk;
 use super::layout::{self, Layout};
 use crate::store::read;
 use milepost_core::base::digest::{Digest, Hasher};
 use milepost_core::base::in_order::in_order;
+use milepost_core::base::path::RelPath;
 use milepost_core::model::state::{BatchState, Phase, StageState};
-use page::{ParsedPage, PieceId, Pieces};
-use paging::PlannedPage;
+use page::{ParsedPage, Pieces};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use write::described;
 
 /// Returns the part of a stage's state that its manifest stores: no running batches, no facts without a record, and nothing that the
 /// checkpoint contains.
@@ -43,7 +50,7 @@ pub fn kept(state: &StageState) -> StageState {
         number: state.number,
         facts,
         batches,
-        status: None,
+        ..StageState::default()
     }
 }
 
@@ -112,12 +119,37 @@ fn read_stages(
 pub fn digest(layout: &Layout, stage: &str) -> Result<Option<Digest>, ManifestError> {
     let folder = layout.at(&layout::manifest(stage));
     steady(&folder, |pages| {
+        let mut digests = Vec::with_capacity(pages.len());
+        for page in pages {
+            let bytes = bytes(&path(&folder, page.number))?;
+            digests.push((page.number, Digest::of(bytes)));
+        }
+        Ok((!pages.is_empty()).then(|| digest_of(&digests)))
+    })
+}
+
+/// Returns the digest that checkpoints of format 1 name: that of the pages, one after another.
+pub fn joined_digest(layout: &Layout, stage: &str) -> Result<Option<Digest>, ManifestError> {
+    let folder = layout.at(&layout::manifest(stage));
+    steady(&folder, |pages| {
         let mut hasher = Hasher::new();
         for page in pages {
             hasher.update(bytes(&path(&folder, page.number))?);
         }
         Ok((!pages.is_empty()).then(|| hasher.finish()))
     })
+}
+
+/// Returns the digest of the only page; of several, that of their list as `sha256sum` writes it in their folder.
+fn digest_of(pages: &[(u64, Digest)]) -> Digest {
+    if let [(_, digest)] = pages {
+        return *digest;
+    }
+    let mut hasher = Hasher::new();
+    for (number, digest) in pages {
+        hasher.update(format!("{}  {}\n", digest.hex(), page_name(*number)));
+    }
+    hasher.finish()
 }
 
 /// Returns the pages of a stage that differ from what this state is written as, in any byte.
@@ -131,105 +163,70 @@ pub fn changed_pages(
 ) -> Result<Vec<PathBuf>, ManifestError> {
     let folder = layout.at(&layout::manifest(stage));
     steady(&folder, |pages| {
-        let mut found = Vec::with_capacity(pages.len());
-        for page in pages {
-            let path = path(&folder, page.number);
-            let bytes = bytes(&path)?;
-            let first = page::first_piece(&path, &bytes).ok().flatten();
-            found.push((path, Digest::of(bytes), first));
-        }
         let pieces = Pieces::of(state);
-        let all = pieces.sizes().len();
-        let (mut changed, mut from) = (Vec::new(), 0);
-        for (at, (path, digest, _)) in found.iter().enumerate() {
-            let next = found[at + 1..].iter().find_map(|page| page.2.as_ref());
-            let is_here = |piece: &usize| next.is_none_or(|first| pieces.is_before(*piece, first));
-            let upto = from + (from..all).take_while(is_here).count();
-            if Digest::of(pieces.text(stage, state, from..upto)?) != *digest {
-                changed.push(path.clone());
+        let mut changed = Vec::new();
+        for page in existing(&folder, pages, &pieces)? {
+            if Digest::of(pieces.text(stage, state, page.pieces)?) != page.digest {
+                changed.push(path(&folder, page.number));
             }
-            from = upto;
         }
         Ok(changed)
     })
 }
 
-/// Writes the part of the state that [`kept`] returns, and returns the digest of the manifest. Only pages whose bytes differ are
-/// written, each atomically and durably. If the process is killed in between, each batch of both the old and the new state is in
-/// some page, in its old or new form; the last segment of the journal, applied to either form, gives the new state.
-pub fn write(
-    disk: &Disk,
+/// Returns the pages of a stage's manifest, with the totals of the batches in this state.
+///
+/// # Errors
+/// Fails if a page cannot be read.
+pub fn pages(
     layout: &Layout,
     stage: &str,
     state: &StageState,
-) -> Result<Digest, ManifestError> {
+) -> Result<WrittenManifest, ManifestError> {
     let folder = layout.at(&layout::manifest(stage));
-    disk.create_dir_all(&folder)?;
-    let pieces = Pieces::of(state);
-    let mut existing = Vec::new();
-    for found in list(&folder)? {
-        let path = path(&folder, found.number);
-        let bytes = bytes(&path)?;
-        existing.push(Existing {
-            number: found.number,
-            digest: Digest::of(&bytes),
-            first: page::first_piece(&path, &bytes)?,
-        });
-    }
-    let bounds: Vec<(u64, Option<&PieceId>)> = existing
-        .iter()
-        .map(|page| (page.number, page.first.as_ref()))
-        .collect();
-    let plan = paging::plan(&pieces.sizes(), &bounds, |piece, first| {
-        pieces.is_before(piece, first)
-    });
+    steady(&folder, |pages| {
+        let pieces = Pieces::of(state);
+        let mut written = Vec::with_capacity(pages.len());
+        for page in existing(&folder, pages, &pieces)? {
+            written.push(described(&pieces, page.number, page.digest, page.pieces));
+        }
+        Ok(WrittenManifest::of(written, &pieces))
+    })
+}
 
-    let mut hasher = Hasher::new();
-    let mut changed = Vec::new();
-    let make = |page| -> Result<_, ManifestError> {
-        let page: &PlannedPage = page;
-        let text = pieces.text(stage, state, page.pieces.clone())?;
-        let before = page
-            .was
-            .and_then(|was| existing.iter().find(|old| old.number == was));
-        let is_changed = before.is_none_or(|old| old.digest != Digest::of(&text));
-        Ok((page, text, is_changed))
-    };
-    in_order(
-        threads(plan.len()),
-        &|| Box::new(make),
-        |give| plan.iter().try_for_each(give),
-        &mut |made: Result<(&PlannedPage, String, bool), ManifestError>| -> Result<(), ManifestError> {
-            let (page, text, is_changed) = made?;
-            hasher.update(&text);
-            changed.extend(is_changed.then_some(page));
-            Ok(())
-        },
-    )?;
-    // From the last to the first: what moves to a later page is there before it leaves the earlier one.
-    for page in plan.iter().rev() {
-        if let Some(was) = page.was.filter(|was| *was != page.number) {
-            disk.rename(&path(&folder, was), &path(&folder, page.number))?;
-        }
+/// A page on the disk, and the pieces of a state that belong on it.
+struct ExistingPage {
+    number: u64,
+    digest: Digest,
+    pieces: Range<usize>,
+}
+
+fn existing(
+    folder: &Path,
+    pages: &[Listed],
+    pieces: &Pieces<'_>,
+) -> Result<Vec<ExistingPage>, ManifestError> {
+    let mut found = Vec::with_capacity(pages.len());
+    for page in pages {
+        let path = path(folder, page.number);
+        let bytes = bytes(&path)?;
+        let first = page::first_piece(&path, &bytes).ok().flatten();
+        found.push((page.number, Digest::of(bytes), first));
     }
-    for page in changed.iter().rev() {
-        let text = pieces.text(stage, state, page.pieces.clone())?;
-        disk.write_atomic(&path(&folder, page.number), text.as_bytes())?;
+    let all = pieces.len();
+    let (mut existing, mut from) = (Vec::with_capacity(found.len()), 0);
+    for (at, (number, digest, _)) in found.iter().enumerate() {
+        let next = found[at + 1..].iter().find_map(|page| page.2.as_ref());
+        let is_here = |piece: &usize| next.is_none_or(|first| pieces.is_before(*piece, first));
+        let upto = from + (from..all).take_while(is_here).count();
+        existing.push(ExistingPage {
+            number: *number,
+            digest: *digest,
+            pieces: from..upto,
+        });
+        from = upto;
     }
-    let mut removed = false;
-    for old in &existing {
-        let moved = plan
-            .iter()
-            .any(|page| page.was == Some(old.number) || page.number == old.number);
-        if !moved {
-            disk.remove_file(&path(&folder, old.number))?;
-            removed = true;
-        }
-    }
-    if removed {
-        disk.sync_dir(&folder)?;
-    }
-    Ok(hasher.finish())
+    Ok(existing)
 }
 
 /// Removes a stage's manifest durably. Other files in its folder stay.
@@ -262,12 +259,6 @@ pub fn remove(disk: &Disk, layout: &Layout, stage: &str) -> Result<(), ManifestE
     Ok(disk.sync_dir(&folder)?)
 }
 
-struct Existing {
-    number: u64,
-    digest: Digest,
-    first: Option<PieceId>,
-}
-
 /// A page as the folder lists it; two equal listings with nothing written in between hold equal pages.
 #[derive(PartialEq, Eq)]
 struct Listed {
@@ -275,6 +266,11 @@ struct Listed {
     inode: u64,
     size: u64,
     changed: (i64, i64),
+}
+
+/// Returns the path of a page of a stage's manifest, relative to the workspace.
+pub fn page(stage: &str, number: u64) -> RelPath {
+    layout::manifest(stage).with(&RelPath::of_parts([page_name(number).as_str()]))
 }
 
 fn path(folder: &Path, page: u64) -> PathBuf {

@@ -6,6 +6,7 @@ use milepost_core::base::natural::natural;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::record::{BatchRecord, Made};
 use milepost_core::model::state::{BatchState, Phase, StageState};
+use milepost_core::model::totals::{self, BatchTotals};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -31,8 +32,7 @@ pub(super) struct Pieces<'a>(Vec<ManifestPiece<'a>>);
 
 impl<'a> Pieces<'a> {
     pub(super) fn of(state: &'a StageState) -> Self {
-        let mut batches: Vec<_> = state.batches.iter().collect();
-        batches.sort_by(|(a, _), (b, _)| natural(a, b));
+        let batches = state.in_order();
         let mut pieces = Vec::with_capacity(batches.len());
         for (key, batch) in batches {
             let outputs = batch
@@ -51,6 +51,41 @@ impl<'a> Pieces<'a> {
             .iter()
             .map(|piece| piece.outputs().len().max(1))
             .collect()
+    }
+
+    /// The number of pieces.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Lines that pieces count as.
+    pub(super) fn lines(&self, pieces: Range<usize>) -> usize {
+        let pieces = self.0[pieces].iter();
+        pieces.map(|piece| piece.outputs().len().max(1)).sum()
+    }
+
+    /// The key of the batch of a piece.
+    pub(super) fn key(&self, piece: usize) -> &'a str {
+        self.0[piece].key
+    }
+
+    /// Whether the outputs of a batch of these pieces stand in several.
+    pub(super) fn are_split(&self, pieces: Range<usize>) -> bool {
+        self.0[pieces].iter().any(|piece| piece.part > 0)
+    }
+
+    /// The totals of the batches that begin in these pieces.
+    pub(super) fn totals(&self, pieces: Range<usize>) -> BatchTotals {
+        let begin = || {
+            self.0[pieces.clone()]
+                .iter()
+                .filter(|piece| piece.part == 0)
+        };
+        let inputs = totals::inputs(begin().map(|piece| piece.batch));
+        BatchTotals {
+            inputs: (!inputs.is_empty()).then(|| totals::inputs_digest(&inputs)),
+            ..BatchTotals::of(begin().map(|piece| (piece.key, piece.batch)))
+        }
     }
 
     /// Whether a piece stands before another one.

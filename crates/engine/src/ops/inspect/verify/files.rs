@@ -3,9 +3,10 @@
 use super::audit::Audit;
 use super::findings::Severity;
 use crate::ops::project::error::OpsError;
-use crate::run::record::{finish, protect};
+use crate::run::record::protect;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::state::{StageState, State};
+use milepost_core::model::totals;
 use milepost_core::plan::overrides;
 use milepost_store::store::files::digest_of;
 use milepost_store::store::self_checked::SelfCheck;
@@ -117,11 +118,21 @@ impl Audit<'_> {
             .filter_map(|batch| batch.record.as_ref())
             .collect();
         let files: Vec<_> = records.iter().flat_map(|record| &record.outputs).collect();
+        // Earlier versions took the list of all inputs, and the bytes of all pages.
+        let (input, digest) = if said.format < 2 {
+            let inputs = totals::inputs(known.batches.values());
+            let digest = manifest::joined_digest(layout, stage)?;
+            (Some(totals::inputs_digest(&inputs)), digest)
+        } else {
+            let written = manifest::pages(layout, stage, known)?;
+            let digest = (!written.pages.is_empty()).then_some(written.digest);
+            (written.totals().inputs, digest)
+        };
+        let input = input.unwrap_or_else(|| Digest::of(""));
         let output = match files.as_slice() {
             [one] => Some(one.digest),
-            _ => manifest::digest(layout, stage)?,
+            _ => digest,
         };
-        let input = finish::inputs_digest(&finish::inputs(&records));
         for (what, said, is) in [
             ("checksums.output", said.checksums.output, output),
             ("checksums.input", said.checksums.input, Some(input)),

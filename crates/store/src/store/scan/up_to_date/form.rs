@@ -9,7 +9,7 @@
 //! An entry is a code, a name, and 32 bytes unless the file was absent. The codes: 0 the file was absent; 1 its stamp proves its
 //! content: inode, size, mtime, ctime; 2 its digest, so the file must be read.
 
-use super::observations::{FoundFile, ListedNames, PathParts, Questions, is_own};
+use super::observations::{FoundFile, ListedNames, PathParts, Questions, file_at, is_own};
 use crate::store::read;
 use crate::store::scan::stamp::FileStamp;
 use crate::store::scan::statcache::HashedFile;
@@ -168,9 +168,14 @@ fn carry(
             let mut kept = Vec::with_capacity(entries.len());
             for (entry, bytes) in FileEntries::of(device, &entries) {
                 let place = (root, folder.as_str(), entry?.name);
-                let is_own = root == Root::Workspace && is_own(place.1, place.2);
+                let is_void = root == Root::Workspace
+                    && is_own(place.1, place.2)
+                    && questions.kept.as_ref().is_some_and(|kept| {
+                        let path = file_at(root, place.1, place.2);
+                        path.is_none_or(|file| !kept.contains(file.path.as_str()))
+                    });
                 let asked_again = sorted.binary_search_by(|found| found.place().cmp(&place));
-                if !is_own && asked_again.is_err() && gone.binary_search(&place).is_err() {
+                if !is_void && asked_again.is_err() && gone.binary_search(&place).is_err() {
                     kept.extend_from_slice(bytes);
                 }
             }

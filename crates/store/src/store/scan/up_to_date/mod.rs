@@ -12,7 +12,7 @@ mod keep;
 mod observations;
 
 pub use check::{Recheck, again};
-pub use observations::{ChangedFiles, Observations};
+pub use observations::{ChangedFiles, NotedManifest, NotedPages, Observations};
 
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,8 @@ use crate::store::scan::stamp::FileStamp;
 use crate::store::scan::statcache::HashedFile;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath, Root};
+use milepost_core::model::state::ManifestPage;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -26,8 +28,28 @@ pub(super) struct Questions {
     pub(crate) names: BTreeMap<String, Digest>,
     /// Files of the workspace that were written, or taken away since they were asked for, if they were.
     pub(crate) replaced: HashMap<FilePath, Option<WrittenFile>>,
+    /// Whether files of the workspace appeared or disappeared by what was written.
+    pub(crate) renamed: bool,
     /// The files that are otherwise than in the notes of an earlier run, which these go on from.
     pub(crate) differing: Option<HashSet<FilePath>>,
+    /// The pages of the manifests, where they are known.
+    pub(crate) pages: NotedPages,
+    /// Those that the earlier run noted.
+    pub(crate) before: NotedPages,
+    /// Milepost's own files that are as the earlier run noted them; `None`: all of them.
+    pub(crate) kept: Option<HashSet<String>>,
+}
+
+/// The pages of manifests by stage.
+pub type NotedPages = BTreeMap<String, NotedManifest>;
+
+/// The pages of a stage's manifest.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct NotedManifest {
+    /// The number of the stage that they name.
+    pub number: u32,
+    /// The pages.
+    pub pages: Vec<ManifestPage>,
 }
 
 /// A file that the run wrote.
@@ -136,10 +158,12 @@ impl Observations {
         Self(Mutex::new(Some(Questions::default())))
     }
 
-    /// Starts recording on top of an earlier run from which only these files differ.
-    pub fn since(differing: HashSet<FilePath>) -> Self {
+    /// Starts recording on top of an earlier run from which only these files differ, and which noted these pages.
+    pub fn since(differing: HashSet<FilePath>, pages: NotedPages) -> Self {
         let questions = Questions {
             differing: Some(differing),
+            before: pages.clone(),
+            pages,
             ..Questions::default()
         };
         Self(Mutex::new(Some(questions)))
@@ -161,13 +185,15 @@ impl Observations {
     }
 
     /// Notes that a file of the workspace was written with this digest or removed, so that earlier observations of it are void.
-    pub fn replaced(&self, path: &RelPath, written: Option<Digest>) {
+    /// `renames`: patterns that name outputs may match other files now.
+    pub fn replaced(&self, path: &RelPath, written: Option<Digest>, renames: bool) {
         let written = written.map(|digest| WrittenFile {
             digest,
             proof: None,
         });
         self.note(|questions| {
             let file = FilePath::workspace(path.clone());
+            questions.renamed |= renames;
             questions.replaced.insert(file, written);
             true
         });
@@ -198,7 +224,50 @@ impl Observations {
                 .map(FilePath::text)
                 .collect(),
             wrote: !questions.replaced.is_empty(),
+            renamed: questions.renamed,
         })
+    }
+
+    /// Notes the pages of a stage's manifest; `None`: they are unknown.
+    pub fn note_pages(&self, stage: &str, noted: Option<NotedManifest>) {
+        self.note(|questions| {
+            match noted {
+                Some(noted) => questions.pages.insert(stage.to_owned(), noted),
+                None => questions.pages.remove(stage),
+            };
+            true
+        });
+    }
+
+    /// Returns the pages of the manifests that the earlier run noted, and those that are known now.
+    pub fn pages_before_and_now(&self) -> (NotedPages, NotedPages) {
+        let questions = self.questions();
+        let both = questions.as_ref();
+        let both = both.map(|questions| (questions.before.clone(), questions.pages.clone()));
+        both.unwrap_or_default()
+    }
+
+    /// Returns the pages of the manifests, where they are known.
+    pub fn pages(&self) -> NotedPages {
+        let questions = self.questions();
+        let noted = questions.as_ref().map(|questions| questions.pages.clone());
+        noted.unwrap_or_default()
+    }
+
+    /// Returns true if the recording goes on from the notes of an earlier run.
+    pub fn goes_on(&self) -> bool {
+        let questions = self.questions();
+        questions
+            .as_ref()
+            .is_some_and(|questions| questions.differing.is_some())
+    }
+
+    /// Notes which of Milepost's own files are as the earlier run noted them. The others must be observed again.
+    pub fn keep_own(&self, kept: HashSet<String>) {
+        self.note(|questions| {
+            questions.kept = Some(kept);
+            true
+        });
     }
 
     /// Forgets observations of Milepost's own files and of files that were written or removed since. Returns the latter, which must be
@@ -280,12 +349,23 @@ impl Observations {
 pub struct ChangedFiles {
     files: HashSet<Arc<str>>,
     wrote: bool,
+    renamed: bool,
 }
 
 impl ChangedFiles {
     /// Returns true if the file that a fact names is among them.
     pub fn has(&self, name: &str) -> bool {
         self.files.contains(name)
+    }
+
+    /// Returns their names, as facts name them.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|name| &**name)
+    }
+
+    /// Returns true if files appeared or disappeared by what the current run wrote, so that patterns may match others.
+    pub fn renamed(&self) -> bool {
+        self.renamed
     }
 
     /// Returns true if the current run wrote any of them, so that records changed too.

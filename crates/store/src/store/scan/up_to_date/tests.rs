@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests prepare the disk by hand")]
 
-use super::{Observations, Recheck, again};
+use super::{NotedPages, Observations, Recheck, again};
 use crate::store::disk::Disk;
 use crate::store::scan::files::Files;
 use crate::store::scan::statcache::StatCache;
@@ -171,7 +171,7 @@ fn notes_go_on_from_those_before() {
     let (files, a) = (place.files(), "inputs/a.txt".parse::<FilePath>().unwrap());
     assert_eq!(place.names().unwrap().0, texts(&["inputs/a.txt"]));
 
-    let asked = Observations::since([a.clone()].into());
+    let asked = Observations::since([a.clone()].into(), NotedPages::new());
     let now = Timestamp::now() + SignedDuration::from_secs(60);
     let cache = StatCache::with_clock(&place.at("cache"), Box::new(StillClock(now)));
     asked.file(&a, cache.look(&files.resolve(&a).unwrap()).ok());
@@ -179,7 +179,7 @@ fn notes_go_on_from_those_before() {
     asked.file(&FilePath::workspace(made.clone()), None);
     let before = asked.differing().unwrap();
     assert!(before.has("inputs/a.txt") && !before.has("outputs.txt") && !before.wrote());
-    asked.replaced(&made, Some(Digest::of("made")));
+    asked.replaced(&made, Some(Digest::of("made")), false);
     let after = asked.differing().unwrap();
     assert!(after.has("inputs/a.txt") && after.has("outputs.txt") && after.wrote());
     for (file, written) in asked.forget_replaced() {

@@ -1,0 +1,80 @@
+//! The batches of a stage that changed files concern, found without the records of its other batches.
+
+use crate::base::glob::{Glob, is_pattern};
+use crate::base::path::{FilePath, Root};
+use crate::model::fingerprint::FactKind;
+use crate::model::pipeline::Pipeline;
+use crate::model::record::BatchRecord;
+use crate::model::stage::{Each, EachSource, Input, InputSource, PathTemplate, Stage};
+use crate::plan::batches::expand::{Batch, BatchItem};
+use crate::plan::{facts, lineage};
+
+/// Returns true if the records that name changed files are all that a scan of the stage needs. Lists of files, and the files of
+/// earlier stages' batches, are as before; `renamed`: those of batches are not.
+pub fn needs_few(pipeline: &Pipeline, stage: &Stage, renamed: bool) -> bool {
+    let is_written = |path: &PathTemplate| {
+        path.root == Root::Workspace
+            && !lineage::writers(pipeline, stage, &path.pattern()).is_empty()
+    };
+    let is_item = |each: &Each| match &each.source {
+        EachSource::Path(path) => each.key.is_none() && !(renamed && is_written(path)),
+        _ => false,
+    };
+    // A pattern over what stages write is answered by all records.
+    let is_known = |path: &PathTemplate| !path.is_pattern() || !is_written(path);
+    let is_plain = |input: &Input| match &input.source {
+        InputSource::Path(path) => is_known(path) && !input.earlier,
+        InputSource::From { .. } => false,
+    };
+    let outputs = stage.outputs.iter().map(|output| &output.path);
+    stage.each.len() <= 1
+        && stage.each.iter().all(is_item)
+        && stage.inputs.iter().all(is_plain)
+        && stage.reads.iter().all(is_known)
+        && !outputs.chain(&stage.marker).any(PathTemplate::is_pattern)
+        && stage.refine.is_none()
+        && stage.approve.is_none()
+        && !facts::mentions_overrides(stage)
+}
+
+/// Returns true if a fact or an output of a record is one of these files.
+pub fn names(record: &BatchRecord, has: &dyn Fn(&str) -> bool) -> bool {
+    let mut facts = record.facts.iter();
+    let mut outputs = record.outputs.iter();
+    facts.any(|(key, _)| has(&key.name)) || outputs.any(|made| has(made.path.as_str()))
+}
+
+/// Returns the batch of a record of a stage that [`needs_few`]; `None` if its item is unclear. `pattern` is that of its `each`.
+pub fn batch_of(
+    stage: &Stage,
+    pattern: Option<&(Root, Glob)>,
+    record: &BatchRecord,
+    position: u64,
+) -> Option<Batch> {
+    let inputs = record.facts.iter();
+    let inputs = inputs.filter(|(key, _)| key.kind == FactKind::Input);
+    let files: Vec<FilePath> = inputs
+        .map(|(key, _)| key.name.parse().ok().filter(|_| !is_pattern(&key.name)))
+        .collect::<Option<_>>()?;
+    let items = match (stage.each.first(), pattern) {
+        (None, _) => Vec::new(),
+        (Some(each), Some((root, glob))) => {
+            let is_it = |file: &FilePath| {
+                file.root == *root && glob.matches(&file.path) && file.path.stem() == record.key
+            };
+            let mut found = files.into_iter().filter(is_it);
+            let file = found.next()?;
+            if found.next().is_some() {
+                return None;
+            }
+            vec![(each.name.clone(), BatchItem::File(file))]
+        }
+        (Some(_), None) => return None,
+    };
+    Some(Batch {
+        key: record.key.clone(),
+        position,
+        items,
+        refused: None,
+    })
+}

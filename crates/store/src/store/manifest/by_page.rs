@@ -1,0 +1,92 @@
+//! Reads single pages of a manifest, by what earlier runs noted of all of them.
+
+use super::page::{ManifestReader, ParsedPage};
+use super::{ManifestError, bytes, path, threads};
+use crate::store::layout::{self, Layout};
+use aho_corasick::AhoCorasick;
+use milepost_core::base::digest::Digest;
+use milepost_core::base::in_order::in_order;
+use milepost_core::model::state::{ManifestPage, StageState};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Returns the places of the pages, among those that were not read, that name one of these files, and perhaps of others.
+///
+/// # Errors
+/// Fails if a page cannot be read.
+pub fn naming(
+    layout: &Layout,
+    stage: &str,
+    pages: &[ManifestPage],
+    names: &BTreeSet<&str>,
+) -> Result<Vec<usize>, ManifestError> {
+    let folder = layout.at(&layout::manifest(stage));
+    // An output stands on a line as it is, an input in JSON.
+    let quoted = names.iter().map(|name| {
+        let text = Value::from(*name).to_string();
+        text.trim_matches('"').to_owned()
+    });
+    let texts: BTreeSet<String> = names
+        .iter()
+        .map(|name| (*name).to_owned())
+        .chain(quoted)
+        .collect();
+    let names = match AhoCorasick::new(&texts) {
+        Ok(names) if !texts.is_empty() => Some(names),
+        // Too many names: every page may have one.
+        Ok(_) => return Ok(Vec::new()),
+        Err(_) => None,
+    };
+    let unread: Vec<usize> = (0..pages.len())
+        .filter(|place| !pages[*place].is_read)
+        .collect();
+    let look = |place: &usize| -> Result<Option<usize>, ManifestError> {
+        let bytes = bytes(&path(&folder, pages[*place].number))?;
+        let is_named = names.as_ref().is_none_or(|names| names.is_match(&bytes));
+        Ok(is_named.then_some(*place))
+    };
+    let mut found = Vec::new();
+    in_order(
+        threads(unread.len()),
+        &|| Box::new(look),
+        |give| unread.iter().try_for_each(give),
+        &mut |looked: Result<Option<usize>, ManifestError>| -> Result<(), ManifestError> {
+            found.extend(looked?);
+            Ok(())
+        },
+    )?;
+    Ok(found)
+}
+
+/// Reads these pages.
+///
+/// # Errors
+/// Fails if a page cannot be read, and with [`ManifestError::Moving`] if it has another digest.
+pub fn read_pages<'a>(
+    layout: &Layout,
+    stage: &str,
+    pages: impl IntoIterator<Item = &'a ManifestPage>,
+) -> Result<StageState, ManifestError> {
+    let folder = layout.at(&layout::manifest(stage));
+    let pages: Vec<&ManifestPage> = pages.into_iter().collect();
+    let parse = |page: &&ManifestPage| {
+        let path = path(&folder, page.number);
+        let bytes = bytes(&path)?;
+        if Digest::of(&bytes) != page.digest {
+            return Err(ManifestError::Moving {
+                path: folder.clone(),
+            });
+        }
+        ParsedPage::parse(path, &bytes)
+    };
+    let mut reading = ManifestReader::default();
+    in_order(
+        threads(pages.len()),
+        &|| Box::new(parse),
+        |give| pages.iter().try_for_each(give),
+        &mut |parsed: Result<ParsedPage, ManifestError>| reading.take(parsed?),
+    )?;
+    Ok(reading
+        .finish()?
+        .map_or_else(StageState::default, |(_, state)| state))
+}
