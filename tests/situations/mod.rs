@@ -4,6 +4,7 @@ mod altered;
 mod approve;
 mod bad;
 mod by_hand;
+mod by_page;
 mod corrections;
 mod dates;
 mod declared;

@@ -13,7 +13,7 @@ use crate::model::fingerprint::Facts;
 use crate::model::outcome::Outcome;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The state of a workspace. Only `plan::machine::apply` changes it.
@@ -206,17 +206,18 @@ impl StageState {
             .checked_sub(1)
     }
 
-    /// Returns the numbers of all batches but these, in natural order of the keys: the number in the key, otherwise the position.
-    pub fn numbers(&self, without: &BTreeSet<&str>) -> Vec<u64> {
+    /// Returns the numbers of the batches that were not read and of the wanted others, in natural order of the keys: the number
+    /// in the key, otherwise the position.
+    pub fn numbers(&self, is_wanted: &dyn Fn(&BatchState) -> bool) -> Vec<u64> {
         let mut all = Vec::new();
         let mut position = 0;
-        let mut add = |numbers: KeyNumbers, is_wanted: bool| {
+        let mut add = |numbers: KeyNumbers, is_listed: bool| {
             let (first, count) = match numbers {
                 KeyNumbers::Range(first, last) => (first, last - first + 1),
                 KeyNumbers::Without(count) => (position + 1, count),
             };
             position += count;
-            if is_wanted {
+            if is_listed {
                 all.extend(first..first + count);
             }
         };
@@ -230,8 +231,8 @@ impl StageState {
                 None => {
                     let is_here =
                         |key: &str| self.page_of(key).is_none_or(|of_key| of_key == place);
-                    while let Some((key, _)) = read.next_if(|(key, _)| is_here(key)) {
-                        add(KeyNumbers::of(key), !without.contains(key));
+                    while let Some((key, batch)) = read.next_if(|(key, _)| is_here(key)) {
+                        add(KeyNumbers::of(key), is_wanted(batch));
                     }
                 }
             }

@@ -26,13 +26,12 @@ pub(crate) fn again(opened: &mut OpenProject) -> Option<Vec<StageReport>> {
     stages
 }
 
-/// Continues from a check: touched files count as changed.
+/// Continues from a check. Files that were only touched have the content that the notes say.
 fn since(glanced: Recheck) -> Observations {
     let pages = told(&glanced)
         .and_then(|(_, pages)| serde_json::from_slice(pages).ok())
         .unwrap_or_default();
-    let differing = glanced.differing.into_iter().chain(glanced.touched);
-    Observations::since(differing.collect(), pages)
+    Observations::since(glanced.differing.into_iter().collect(), pages)
 }
 
 /// Returns the reports of the stages and the pages of the manifests, each a line of JSON.
@@ -49,17 +48,16 @@ fn stages(glanced: &Recheck) -> Option<Vec<StageReport>> {
 pub(crate) fn before_a_run(opened: &mut OpenProject) -> Option<Vec<StageReport>> {
     opened.observations = Observations::noting();
     let glanced = ask(opened)?;
-    if !glanced.differing.is_empty() {
-        opened.observations = since(glanced);
-        return None;
-    }
-    let stages = stages(&glanced)?;
     if glanced.can_renew() {
         // Only caches: without them the next check takes longer.
         let _ = glanced.renew(&opened.disk, &opened.workspace.layout.glance());
         let _ = opened.cache.save(&opened.disk);
     }
-    Some(stages)
+    if !glanced.differing.is_empty() {
+        opened.observations = since(glanced);
+        return None;
+    }
+    stages(&glanced)
 }
 
 fn ask(opened: &OpenProject) -> Option<Recheck> {

@@ -85,6 +85,10 @@ fn read_changed(
         places.extend(first_pages(known));
     }
     read(ctx.layout, &stage.name, known, &places)?;
+    let pages = known.pages.iter();
+    let read = pages.filter(|page| page.is_read).count();
+    let (name, all) = (&stage.name, known.pages.len());
+    tracing::debug!("manifests read by name: {name}: {read} of {all} pages");
     Ok(changed_batches(ctx, stage, known, differing).is_some())
 }
 

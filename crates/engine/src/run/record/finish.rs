@@ -14,7 +14,7 @@ use milepost_core::model::fingerprint::FactKind;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::{BatchState, Phase, StageState};
 use milepost_core::model::totals;
-use milepost_core::plan::scan::StageScan;
+use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_core::plan::{lineage, overrides};
 use milepost_store::store::{checkpoint, layout, progress};
 use std::collections::{BTreeMap, BTreeSet};
@@ -181,29 +181,25 @@ pub(crate) fn progress_of(
     status: ProgressStatus,
 ) -> Progress {
     let known = recorder.state.stages.get(&stage.name);
-    let mut completed = Vec::new();
-    let mut failed = Vec::new();
-    let mut add = |key: &str, batch: &BatchState, number: u64| {
+    let is_failed = |batch: &BatchState| {
         let record = batch.record.as_ref();
-        let is_lacking = record.is_some_and(|record| record.failure().is_some());
-        if is_lacking || matches!(batch.phase, Phase::Failed { .. }) {
-            failed.push(key.to_owned());
-        } else if batch.phase == Phase::Complete {
-            completed.push(number);
-        }
+        matches!(batch.phase, Phase::Failed { .. })
+            || record.is_some_and(|record| record.failure().is_some())
     };
-    for found in &survey.batches {
-        let key = found.batch.key.as_str();
-        if let Some(batch) = known.and_then(|known| known.batches.get(key)) {
-            add(key, batch, number_of(found));
-        }
-    }
-    if survey.others > 0 {
-        let found: BTreeSet<&str> = survey.batches.iter().map(|one| &*one.batch.key).collect();
-        let others = known.into_iter().flat_map(|known| known.numbers(&found));
-        completed.extend(others);
-        completed.sort_unstable();
-    }
+    let is_complete = |batch: &BatchState| batch.phase == Phase::Complete && !is_failed(batch);
+    let found = survey.batches.iter();
+    let known_of = |found: &BatchScan| known?.batches.get(&found.batch.key);
+    let failed = found
+        .clone()
+        .filter(|found| known_of(found).is_some_and(is_failed));
+    let failed = failed.map(|found| found.batch.key.clone()).collect();
+    let completed = match known.filter(|_| survey.others > 0) {
+        Some(known) => known.numbers(&is_complete),
+        None => found
+            .filter(|found| known_of(found).is_some_and(is_complete))
+            .map(number_of)
+            .collect(),
+    };
     Progress {
         stage: stage.name.clone(),
         total_batches: survey.count(),
@@ -223,7 +219,7 @@ pub(crate) fn progress_of(
 }
 
 /// Returns the number of a batch for people: the one in its file name, otherwise its position.
-fn number_of(found: &milepost_core::plan::scan::BatchScan) -> u64 {
+fn number_of(found: &BatchScan) -> u64 {
     let named = found.batch.items.iter().find_map(|(_, item)| match item {
         milepost_core::plan::expand::BatchItem::File(file) => file.path.number(),
         milepost_core::plan::expand::BatchItem::Value(_) => None,
