@@ -1,6 +1,13 @@
 //! The stat cache: digests of files by their stamps, so that unchanged files are not hashed again.
+//!
+//! A large cache is not read for a few files: they are searched in its file, and what is new goes to a second file.
+
+mod entries;
+#[cfg(test)]
+mod tests;
 
 use crate::store::read;
+use entries::{CacheEntry, ENTRY, FORM, parse, search, write};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,11 +20,11 @@ use milepost_core::base::digest::{Digest, Hasher};
 use super::stamp::FileStamp;
 use crate::store::disk::{Disk, DiskError};
 
-/// What the cache's file begins with: whatever begins otherwise is no cache of ours.
-const FORM: &[u8; 16] = b"milepost-stat-2\n";
+/// A cache with more entries is searched in its file, as long as few files are asked for.
+const SEARCHED: u64 = 4096;
 
-/// Bytes of an entry in the file: device, inode, size, mtime, ctime, time of recording, digest; numbers with the lowest byte first.
-const ENTRY: usize = 6 * 8 + 32;
+/// So many files are few.
+const FEW: usize = 256;
 
 /// What nobody asked for is kept this long. In nanoseconds: 30 days.
 const KEPT_UNUSED: i64 = 30 * 24 * 3600 * 1_000_000_000;
@@ -46,17 +53,74 @@ pub struct HashedFile {
 
 #[derive(Default)]
 struct CacheState {
+    /// All entries; while there is a file to search, those that are new since it was written.
     entries: HashMap<(u64, u64), CacheEntry>,
+    /// The file that is searched for other entries, and their number.
+    searched: Option<(File, u64)>,
+    /// How often it was searched.
+    searches: usize,
     changed: bool,
 }
 
-/// What was recorded of a file, and when, in nanoseconds since 1970.
-#[derive(Clone, Copy)]
-struct CacheEntry {
-    stamp: FileStamp,
-    recorded: i64,
-    digest: Digest,
-    used: bool,
+impl CacheState {
+    fn open(path: &Path, now: i64) -> Self {
+        let searched = read::open(path).ok().and_then(|file| {
+            let size = file.metadata().ok()?.len().checked_sub(FORM.len() as u64)?;
+            let count = size / ENTRY as u64;
+            (size % ENTRY as u64 == 0 && count > SEARCHED).then_some((file, count))
+        });
+        let mut state = Self {
+            searched,
+            ..Self::default()
+        };
+        if state.searched.is_none() {
+            state.add(path, now);
+        }
+        state.add(&changes(path), now);
+        state
+    }
+
+    /// Adds the entries of a file.
+    fn add(&mut self, path: &Path, now: i64) {
+        let entries = read::bytes(path).ok().and_then(|bytes| parse(&bytes));
+        for entry in entries.into_iter().flatten() {
+            // A clock that was set back comes by the same times again: what was recorded later than it shows may not be so.
+            if entry.recorded <= now {
+                self.entries.insert(entry.place(), entry);
+            }
+        }
+    }
+
+    /// Reads the file that was searched.
+    fn read_all(&mut self, path: &Path, now: i64) {
+        if self.searched.take().is_some() {
+            let newer = std::mem::take(&mut self.entries);
+            self.add(path, now);
+            self.entries.extend(newer);
+        }
+    }
+
+    fn entry(&mut self, place: (u64, u64), path: &Path, now: i64) -> Option<&mut CacheEntry> {
+        if let Some((file, count)) = &self.searched
+            && !self.entries.contains_key(&place)
+        {
+            self.searches += 1;
+            if self.searches > FEW {
+                self.read_all(path, now);
+            } else {
+                let found = search(file, *count, place).filter(|entry| entry.recorded <= now)?;
+                self.entries.insert(place, found);
+            }
+        }
+        self.entries.get_mut(&place)
+    }
+}
+
+/// Returns the file of the entries that are newer than the cache of this path.
+fn changes(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-changes");
+    PathBuf::from(name)
 }
 
 impl StatCache {
@@ -153,8 +217,9 @@ impl StatCache {
 
     /// Returns what the cache knows of the file with this stamp.
     pub fn known(&self, stamp: FileStamp) -> Option<HashedFile> {
+        let now = self.now();
         let mut state = self.state();
-        let entry = state.entries.get_mut(&(stamp.device, stamp.inode))?;
+        let entry = state.entry((stamp.device, stamp.inode), &self.path, now)?;
         if entry.stamp != stamp || !stamp.was_settled(entry.recorded) {
             return None;
         }
@@ -179,28 +244,26 @@ impl StatCache {
         if !state.changed {
             return Ok(());
         }
-        state
-            .entries
-            .retain(|_, entry| entry.used || now.saturating_sub(entry.recorded) < KEPT_UNUSED);
-        disk.write_atomic(&self.path, &write(&state.entries))?;
+        let newer = changes(&self.path);
+        if state.searched.is_some() && state.entries.len() <= FEW {
+            disk.write_swap(&newer, &write(&state.entries))?;
+        } else {
+            state.read_all(&self.path, now);
+            state
+                .entries
+                .retain(|_, entry| entry.used || now.saturating_sub(entry.recorded) < KEPT_UNUSED);
+            disk.write_atomic(&self.path, &write(&state.entries))?;
+            if newer.exists() {
+                disk.remove_file(&newer)?;
+            }
+        }
         state.changed = false;
         Ok(())
     }
 
     fn state(&self) -> MutexGuard<'_, CacheState> {
-        let state = self.state.get_or_init(|| {
-            let mut entries = read::bytes(&self.path)
-                .ok()
-                .and_then(|bytes| read(&bytes))
-                .unwrap_or_default();
-            // A clock that was set back comes by the same times again: what was recorded later than it shows may not be so.
-            let now = self.now();
-            entries.retain(|_, entry| entry.recorded <= now);
-            Mutex::new(CacheState {
-                entries,
-                changed: false,
-            })
-        });
+        let open = || Mutex::new(CacheState::open(&self.path, self.now()));
+        let state = self.state.get_or_init(open);
         state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -232,229 +295,5 @@ fn hash(file: &mut File, size: u64) -> io::Result<(Digest, u64)> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
-    }
-}
-
-/// The form, the entries in order, and the digest of all that: half a cache is none.
-fn write(entries: &HashMap<(u64, u64), CacheEntry>) -> Vec<u8> {
-    let mut sorted: Vec<&CacheEntry> = entries.values().collect();
-    sorted.sort_unstable_by_key(|entry| (entry.stamp.device, entry.stamp.inode));
-    let mut bytes = Vec::with_capacity(FORM.len() + sorted.len() * ENTRY + 32);
-    bytes.extend_from_slice(FORM);
-    for entry in sorted {
-        let stamp = &entry.stamp;
-        for number in [stamp.device, stamp.inode, stamp.size] {
-            bytes.extend_from_slice(&number.to_le_bytes());
-        }
-        for time in [stamp.mtime, stamp.ctime, entry.recorded] {
-            bytes.extend_from_slice(&time.to_le_bytes());
-        }
-        bytes.extend_from_slice(entry.digest.bytes());
-    }
-    let seal = Digest::of(&bytes);
-    bytes.extend_from_slice(seal.bytes());
-    bytes
-}
-
-fn read(bytes: &[u8]) -> Option<HashMap<(u64, u64), CacheEntry>> {
-    let (content, seal) = bytes.split_last_chunk::<32>()?;
-    let entries = content.strip_prefix(FORM)?;
-    if Digest::of(content).bytes() != seal || entries.len() % ENTRY != 0 {
-        return None;
-    }
-    let mut all = HashMap::with_capacity(entries.len() / ENTRY);
-    for entry in entries.chunks_exact(ENTRY) {
-        let number =
-            |at: usize| -> Option<[u8; 8]> { entry.get(at * 8..at * 8 + 8)?.try_into().ok() };
-        let stamp = FileStamp {
-            device: u64::from_le_bytes(number(0)?),
-            inode: u64::from_le_bytes(number(1)?),
-            size: u64::from_le_bytes(number(2)?),
-            mtime: i64::from_le_bytes(number(3)?),
-            ctime: i64::from_le_bytes(number(4)?),
-        };
-        let entry = CacheEntry {
-            stamp,
-            recorded: i64::from_le_bytes(number(5)?),
-            digest: Digest::from_bytes(entry[48..].try_into().ok()?),
-            used: false,
-        };
-        all.insert((stamp.device, stamp.inode), entry);
-    }
-    Some(all)
-}
-
-#[cfg(test)]
-#[allow(clippy::disallowed_methods, reason = "tests prepare the disk by hand")]
-mod tests {
-    use std::fs;
-
-    use jiff::{SignedDuration, Timestamp};
-
-    use super::*;
-    use crate::store::clock::SystemClock;
-    use milepost_core::base::clock::StillClock;
-
-    /// A cache by a clock that is so many seconds ahead of the machine's.
-    fn cache_ahead(path: &Path, seconds: i64) -> StatCache {
-        let now = SystemClock.now() + SignedDuration::from_secs(seconds);
-        StatCache::with_clock(path, Box::new(StillClock(now)))
-    }
-
-    /// The file of a cache, if there is one, in which every digest was replaced by that of `lie`: who believes the cache says so.
-    fn lying(path: &Path, lie: &str) {
-        let Ok(bytes) = fs::read(path) else {
-            return;
-        };
-        let mut entries = read(&bytes).unwrap();
-        for entry in entries.values_mut() {
-            entry.digest = Digest::of(lie);
-        }
-        fs::write(path, write(&entries)).unwrap();
-    }
-
-    struct Place {
-        folder: tempfile::TempDir,
-        file: PathBuf,
-        cache: PathBuf,
-    }
-
-    impl Place {
-        fn new(text: &str) -> Place {
-            let folder = tempfile::tempdir().unwrap();
-            let (file, cache) = (folder.path().join("file"), folder.path().join("stat-cache"));
-            fs::write(&file, text).unwrap();
-            Place {
-                folder,
-                file,
-                cache,
-            }
-        }
-
-        /// Records the file with a clock so far ahead, and makes the record a lie.
-        fn recorded(text: &str, ahead: i64) -> Place {
-            let place = Place::new(text);
-            let cache = cache_ahead(&place.cache, ahead);
-            assert_eq!(
-                cache.digest_of(&place.file).unwrap(),
-                (Digest::of(text), text.len() as u64)
-            );
-            cache.save(&Disk::real()).unwrap();
-            lying(&place.cache, "lie");
-            place
-        }
-
-        /// By a clock that is a minute ahead.
-        fn digest(&self) -> Digest {
-            let cache = cache_ahead(&self.cache, 60);
-            cache.digest_of(&self.file).unwrap().0
-        }
-    }
-
-    #[test]
-    fn a_settled_file_is_not_read_again() {
-        let place = Place::recorded("text", 3);
-        assert_eq!(place.digest(), Digest::of("lie"));
-    }
-
-    #[test]
-    fn what_was_recorded_before_the_clock_was_set_back_is_not_believed() {
-        let place = Place::recorded("text", 30);
-        let cache = cache_ahead(&place.cache, 20);
-        assert_eq!(cache.digest_of(&place.file).unwrap().0, Digest::of("text"));
-        assert_eq!(place.digest(), Digest::of("lie"));
-    }
-
-    #[test]
-    fn a_young_or_future_file_is() {
-        assert_eq!(Place::recorded("text", 0).digest(), Digest::of("text"));
-        let place = Place::new("text");
-        let future = std::time::SystemTime::from(Timestamp::now() + SignedDuration::from_hours(1));
-        File::options()
-            .write(true)
-            .open(&place.file)
-            .unwrap()
-            .set_modified(future)
-            .unwrap();
-        let cache = cache_ahead(&place.cache, 60);
-        cache.digest_of(&place.file).unwrap();
-        cache.save(&Disk::real()).unwrap();
-        lying(&place.cache, "lie");
-        assert_eq!(place.digest(), Digest::of("text"));
-    }
-
-    #[test]
-    fn a_change_that_keeps_size_and_mtime_is_seen_by_ctime() {
-        let place = Place::recorded("text", 3);
-        let modified = fs::metadata(&place.file).unwrap().modified().unwrap();
-        fs::write(&place.file, "next").unwrap();
-        File::options()
-            .write(true)
-            .open(&place.file)
-            .unwrap()
-            .set_modified(modified)
-            .unwrap();
-        assert_eq!(place.digest(), Digest::of("next"));
-    }
-
-    #[test]
-    fn another_file_under_the_name_is_seen() {
-        let place = Place::recorded("text", 3);
-        let other = place.folder.path().join("other");
-        fs::write(&other, "next").unwrap();
-        fs::rename(&other, &place.file).unwrap();
-        assert_eq!(place.digest(), Digest::of("next"));
-    }
-
-    #[test]
-    fn a_torn_cache_is_none() {
-        let place = Place::recorded("text", 3);
-        let whole = fs::read(&place.cache).unwrap();
-        let mut flipped = whole.clone();
-        flipped[40] ^= 1;
-        for torn in [
-            &whole[..whole.len() - 1],
-            &whole[1..],
-            &whole[..48],
-            &[],
-            &flipped,
-        ] {
-            fs::write(&place.cache, torn).unwrap();
-            assert_eq!(place.digest(), Digest::of("text"), "{} bytes", torn.len());
-        }
-        fs::write(&place.cache, whole).unwrap();
-        assert_eq!(place.digest(), Digest::of("lie"));
-    }
-
-    #[test]
-    fn nothing_new_writes_nothing_and_the_unused_goes_in_time() {
-        let place = Place::recorded("text", 3);
-        fs::remove_file(&place.cache).unwrap();
-        let cache = StatCache::with_clock(&place.cache, Box::new(SystemClock));
-        cache.save(&Disk::real()).unwrap();
-        assert!(!place.cache.exists());
-
-        cache.digest_of(&place.file).unwrap();
-        cache.save(&Disk::real()).unwrap();
-        let later = cache_ahead(&place.cache, 31 * 24 * 3600);
-        let other = place.folder.path().join("other");
-        fs::write(&other, "").unwrap();
-        assert_eq!(later.digest_of(&other).unwrap(), (Digest::of(""), 0));
-        later.save(&Disk::real()).unwrap();
-        assert_eq!(read(&fs::read(&place.cache).unwrap()).unwrap().len(), 1);
-    }
-
-    #[test]
-    fn what_is_no_file_is_an_error() {
-        let place = Place::new("");
-        let cache = StatCache::with_clock(&place.cache, Box::new(SystemClock));
-        assert_eq!(
-            cache.digest_of(place.folder.path()).unwrap_err().kind(),
-            io::ErrorKind::IsADirectory
-        );
-        assert_eq!(
-            cache.digest_of(&place.cache).unwrap_err().kind(),
-            io::ErrorKind::NotFound
-        );
     }
 }
