@@ -1,5 +1,6 @@
 //! Repeats the observations of an earlier run.
 
+use super::changes::{self, NotesChanges};
 use super::form::{self, BY_STAMP, FileEntries, KnownFile, NotesBlock, NotesReader};
 use super::observations::{file_at, is_own, names_digest};
 use crate::store::disk::{Disk, DiskError};
@@ -11,6 +12,7 @@ use crate::store::scan::statcache::StatCache;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, RelPath, Root};
+use std::collections::HashSet;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,6 +44,8 @@ pub struct Recheck {
 /// A stamp to write into the notes, at these places in their file: the byte that says that it is one, and itself.
 #[derive(Debug)]
 struct Patch {
+    /// Whether it goes into the changes of the notes.
+    is_newer: bool,
     known: u64,
     stamp: u64,
     bytes: [u8; 32],
@@ -58,27 +62,52 @@ impl Recheck {
     /// # Errors
     /// Fails if the disk fails. A run can ignore that, because the file is a cache.
     pub fn renew(&self, disk: &Disk, path: &Path) -> Result<(), DiskError> {
-        // What cannot be read is no cache any more.
-        let Ok(mut bytes) = read::bytes(path) else {
-            return Ok(());
-        };
-        for patch in &self.stamps {
-            let (known, stamp) = (patch.known as usize, patch.stamp as usize);
-            let Some(place) = bytes.get_mut(stamp..stamp + 32) else {
-                return Ok(());
-            };
-            place.copy_from_slice(&patch.bytes);
-            if let Some(place) = bytes.get_mut(known) {
-                *place = BY_STAMP;
-            }
+        let (newer, notes): (Vec<&Patch>, Vec<&Patch>) =
+            self.stamps.iter().partition(|patch| patch.is_newer);
+        let changes = changes::path(path);
+        if notes.is_empty() {
+            return patch(disk, &changes, &newer, None);
         }
-        let Some(content) = bytes.len().checked_sub(32) else {
+        patch(disk, path, &notes, None)?;
+        // The changes name the notes by their checksum.
+        match form::seal(path) {
+            Some((base, _)) if changes.exists() => patch(disk, &changes, &newer, Some(base)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Patches a file of notes, and which notes it changes. What cannot be read is no cache any more.
+fn patch(
+    disk: &Disk,
+    path: &Path,
+    patches: &[&Patch],
+    base: Option<Digest>,
+) -> Result<(), DiskError> {
+    let Ok(mut bytes) = read::bytes(path) else {
+        return Ok(());
+    };
+    for patch in patches {
+        let (known, stamp) = (patch.known as usize, patch.stamp as usize);
+        let Some(place) = bytes.get_mut(stamp..stamp + 32) else {
             return Ok(());
         };
-        let seal = Digest::of(&bytes[..content]);
-        bytes[content..].copy_from_slice(seal.bytes());
-        disk.write_swap(path, &bytes)
+        place.copy_from_slice(&patch.bytes);
+        if let Some(place) = bytes.get_mut(known) {
+            *place = BY_STAMP;
+        }
     }
+    if let Some(base) = base
+        && let Some(place) = bytes.get_mut(form::BASE)
+    {
+        place.copy_from_slice(base.bytes());
+    }
+    let Some(content) = bytes.len().checked_sub(32) else {
+        return Ok(());
+    };
+    let seal = Digest::of(&bytes[..content]);
+    bytes[content..].copy_from_slice(seal.bytes());
+    disk.write_swap(path, &bytes)
 }
 
 /// Repeats the observations stored in this file under this key. Returns `None` if there are none, or if anything but the noted
@@ -86,11 +115,20 @@ impl Recheck {
 /// clock that was set back repeats its times.
 pub fn again(path: &Path, key: Digest, files: &Files, cache: &StatCache) -> Option<Recheck> {
     let file = read::open(path).ok()?;
-    if FileStamp::of(&file.metadata().ok()?).mtime > cache.now() {
+    let is_later = |path: &Path| {
+        let data = path.symlink_metadata();
+        data.is_ok_and(|data| FileStamp::of(&data).mtime > cache.now())
+    };
+    if is_later(path) || is_later(&changes::path(path)) {
         return None;
     }
-    let (mut reader, told) =
-        NotesReader::begin(BufReader::with_capacity(1 << 16, file), key).ok()??;
+    let file = BufReader::with_capacity(1 << 16, file);
+    let (mut reader, told) = NotesReader::begin(file, key, None).ok()??;
+    let (base, _) = form::seal(path)?;
+    let mut changes = NotesChanges::read(path, key, base);
+    let told = changes.told.take().unwrap_or(told);
+    let newer = std::mem::take(&mut changes.blocks);
+    let changes = &changes;
     let differs = AtomicBool::new(false);
     let all = Mutex::new(Recheck {
         told,
@@ -106,15 +144,21 @@ pub fn again(path: &Path, key: Digest, files: &Files, cache: &StatCache) -> Opti
                     if differs.load(Ordering::Relaxed) {
                         continue;
                     }
-                    if holds(&block, files, cache, &all).is_none() {
+                    if holds(&block, changes, files, cache, &all).is_none() {
                         differs.store(true, Ordering::Relaxed);
                     }
                 }
             });
         }
+        let mut newer = newer.into_iter();
         let is_whole = loop {
-            match reader.block() {
+            let (block, is_newer) = match newer.next() {
+                Some(block) => (Ok(block), true),
+                None => (reader.block(), false),
+            };
+            match block {
                 Ok(NotesBlock::End) => break true,
+                Ok(block) if !is_newer && changes.replace(&block) => {}
                 Ok(block) if !differs.load(Ordering::Relaxed) => {
                     if sender.send(block).is_err() {
                         break false;
@@ -140,7 +184,13 @@ fn next(receiver: &Mutex<Receiver<NotesBlock>>) -> Option<NotesBlock> {
 }
 
 /// Whether the disk still answers so, but for files that are noted; none when not.
-fn holds(block: &NotesBlock, files: &Files, cache: &StatCache, all: &Mutex<Recheck>) -> Option<()> {
+fn holds(
+    block: &NotesBlock,
+    changes: &NotesChanges,
+    files: &Files,
+    cache: &StatCache,
+    all: &Mutex<Recheck>,
+) -> Option<()> {
     let is_so = match block {
         NotesBlock::Names { folder, digest } => RelPath::parse(folder)
             .ok()
@@ -173,10 +223,14 @@ fn holds(block: &NotesBlock, files: &Files, cache: &StatCache, all: &Mutex<Reche
             folder,
             device,
             at,
+            is_newer,
             entries,
         } => {
             let open = files.open_folder(*root, folder).ok()?;
+            let newer = changes.names(*root, folder).filter(|_| !is_newer);
             let look = FolderCheck {
+                newer,
+                is_newer: *is_newer,
                 root: *root,
                 folder,
                 open: open.as_ref(),
@@ -198,6 +252,10 @@ fn were_few(all: &Mutex<Recheck>) -> bool {
 
 /// A look at files of one folder.
 struct FolderCheck<'a> {
+    /// The names that the changes of the notes say something of.
+    newer: Option<&'a HashSet<String>>,
+    /// Whether it is one of the changes.
+    is_newer: bool,
     root: Root,
     folder: &'a str,
     /// None when the folder is not there.
@@ -211,6 +269,10 @@ impl FolderCheck<'_> {
     fn at_all(&self, entries: &[u8], cache: &StatCache, all: &Mutex<Recheck>) -> Option<()> {
         for (entry, _) in FileEntries::of(self.device, entries) {
             let entry = entry?;
+            let is_replaced = self.newer.is_some_and(|newer| newer.contains(entry.name));
+            if is_replaced || entry.known == KnownFile::Forgotten {
+                continue;
+            }
             let there = match self.open {
                 Some(open) => open.stamp(entry.name).ok()?,
                 None => None,
@@ -252,6 +314,7 @@ impl FolderCheck<'_> {
             if seen.settled && seen.stamp.device == self.device {
                 let (known, stamp) = entry.spots;
                 all.stamps.push(Patch {
+                    is_newer: self.is_newer,
                     known: self.at + known as u64,
                     stamp: self.at + stamp as u64,
                     bytes: form::stamp_bytes(&seen.stamp),

@@ -1,4 +1,5 @@
-//! The file format of `.milepost/glance`: a head, the results of the run, blocks of observations, and a checksum.
+//! The file format of `.milepost/glance` and `.milepost/glance-changes`: a head, the checksum of the notes that these ones change
+//! (zeros: none), the results of the run, blocks of observations, and a checksum.
 //!
 //! Numbers are little-endian; a text follows its length (u16). A block starts with a letter:
 //! `N` names in a folder of Milepost's own: path, digest;
@@ -6,8 +7,8 @@
 //! `D` whether a folder exists: root, path, 0 or 1;
 //! `F` files of one folder: root, folder, device, bytes of the entries (u32), entries;
 //! `E` the end, and the SHA-256 of all bytes before it.
-//! An entry is a code, a name, and 32 bytes unless the file was absent. The codes: 0 the file was absent; 1 its stamp proves its
-//! content: inode, size, mtime, ctime; 2 its digest, so the file must be read.
+//! An entry is a code, a name, and with codes 1 and 2 32 bytes. The codes: 0 the file was absent; 1 its stamp proves its content: inode,
+//! size, mtime, ctime; 2 its digest, so the file must be read; 3 changed notes do not count the file any more.
 
 use super::observations::{FoundFile, ListedNames, PathParts, Questions, file_at, is_own};
 use crate::store::read;
@@ -16,16 +17,20 @@ use crate::store::scan::statcache::HashedFile;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
 use std::io::{self, BufReader, Read};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 /// What the file begins with.
-const FORM: &[u8; 16] = b"milepost-glance2";
+const FORM: &[u8; 16] = b"milepost-glance3";
+
+/// Where the file says which notes it changes.
+pub(super) const BASE: std::ops::Range<usize> = 48..80;
 
 /// A block of files holds at most so many bytes of entries, so that several threads share the work.
 const BLOCK: usize = 32 << 10;
 
 /// One block.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum NotesBlock {
     Names {
         folder: String,
@@ -47,6 +52,8 @@ pub(super) enum NotesBlock {
         device: u64,
         /// Where the entries stand in the file.
         at: u64,
+        /// True if the block changes earlier notes.
+        is_newer: bool,
         entries: Vec<u8>,
     },
     End,
@@ -61,6 +68,8 @@ pub(super) enum KnownFile {
     Stamp(FileStamp),
     /// It had this content.
     Content(Digest),
+    /// It does not count any more.
+    Forgotten,
 }
 
 /// An entry, as it was read.
@@ -75,22 +84,27 @@ pub(super) struct FileEntry<'a> {
 /// The byte of an entry whose stamp tells its content.
 pub(super) const BY_STAMP: u8 = 1;
 
-/// The bytes of the file; none when a name is too long. Of what an earlier file says, under the same key, all stays that is not
-/// asked again and not `dropped`.
+/// The byte of an entry of a file that does not count any more.
+const FORGOTTEN: u8 = 3;
+
+/// The bytes of the file; none when a name is too long. Of what earlier notes say, under the same key, all stays that is not
+/// asked again and does not hold any more. `base` is the checksum of the notes that these ones change.
 pub(super) fn write(
     questions: &Questions,
-    before: Option<Vec<NotesBlock>>,
+    before: Vec<NotesBlock>,
+    base: Option<Digest>,
     key: Digest,
     told: &[u8],
 ) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(1024 + questions.files.len() * 80);
     out.extend_from_slice(FORM);
     out.extend_from_slice(key.bytes());
+    out.extend_from_slice(base.as_ref().map_or(&[0; 32], |base| base.bytes()));
     out.extend_from_slice(&u32::try_from(told.len()).ok()?.to_le_bytes());
     out.extend_from_slice(told);
     let sorted = questions.sorted()?;
     let gone = questions.gone();
-    for block in before.into_iter().flatten() {
+    for block in before {
         carry(&mut out, block, questions, &sorted, &gone)?;
     }
     for (folder, digest) in &questions.names {
@@ -104,7 +118,7 @@ pub(super) fn write(
     }
     let mut open: Option<(Root, &str, u64)> = None;
     let mut entries = Vec::new();
-    for found in sorted {
+    for found in &sorted {
         let device = found.seen.map_or(0, |seen| seen.stamp.device);
         // Of what is absent no device is known: it goes with its folder's other files.
         let fits = open.is_some_and(|(root, folder, its_device)| {
@@ -118,6 +132,16 @@ pub(super) fn write(
         put_entry(&mut entries, found.name, found.seen)?;
     }
     close(&mut out, open, &mut entries)?;
+    if base.is_some() {
+        for (root, folder, name) in gone {
+            let is_asked = |found: &FoundFile<'_>| found.place().cmp(&(root, folder, name));
+            if sorted.binary_search_by(is_asked).is_err() {
+                entries.push(FORGOTTEN);
+                text(&mut entries, name)?;
+                close(&mut out, Some((root, folder, 0)), &mut entries)?;
+            }
+        }
+    }
     out.push(b'E');
     let seal = Digest::of(&out);
     out.extend_from_slice(seal.bytes());
@@ -264,18 +288,31 @@ fn root_byte(root: Root) -> u8 {
     }
 }
 
-/// The blocks of the file that was written under this key; none when it is another, or damaged.
-pub(super) fn read(path: &Path, key: Digest) -> Option<Vec<NotesBlock>> {
+/// The blocks of the file that was written under this key and changes these notes; none when it is another, or damaged.
+pub(super) fn read(
+    path: &Path,
+    key: Digest,
+    base: Option<Digest>,
+) -> Option<(Vec<NotesBlock>, Vec<u8>)> {
     let file = read::open(path).ok()?;
-    let (mut reader, _) =
-        NotesReader::begin(BufReader::with_capacity(1 << 16, file), key).ok()??;
+    let file = BufReader::with_capacity(1 << 16, file);
+    let (mut reader, told) = NotesReader::begin(file, key, base).ok()??;
     let mut blocks = Vec::new();
     loop {
         match reader.block().ok()? {
-            NotesBlock::End => return Some(blocks),
+            NotesBlock::End => return Some((blocks, told)),
             block => blocks.push(block),
         }
     }
+}
+
+/// The checksum at the end of a file, and its size.
+pub(super) fn seal(path: &Path) -> Option<(Digest, u64)> {
+    let file = read::open(path).ok()?;
+    let size = file.metadata().ok()?.len();
+    let mut seal = [0; 32];
+    file.read_exact_at(&mut seal, size.checked_sub(32)?).ok()?;
+    Some((Digest::from_bytes(seal), size))
 }
 
 /// Reads a file of a glance from its beginning, hashing as it goes.
@@ -283,18 +320,30 @@ pub(super) struct NotesReader<R> {
     from: R,
     /// Bytes read.
     at: u64,
+    /// Whether it changes earlier notes.
+    is_newer: bool,
     hasher: milepost_core::base::digest::Hasher,
 }
 
 impl<R: Read> NotesReader<R> {
-    /// A reader of the file that was written under this key, with what was told; none when it is another or no file of ours.
-    pub(super) fn begin(from: R, key: Digest) -> io::Result<Option<(Self, Vec<u8>)>> {
+    /// A reader of the file that was written under this key and changes these notes, with what was told; none when it is another or no
+    /// file of ours.
+    pub(super) fn begin(
+        from: R,
+        key: Digest,
+        base: Option<Digest>,
+    ) -> io::Result<Option<(Self, Vec<u8>)>> {
         let mut reader = Self {
             from,
             at: 0,
+            is_newer: base.is_some(),
             hasher: milepost_core::base::digest::Hasher::new(),
         };
-        if reader.bytes::<16>()? != *FORM || reader.bytes::<32>()? != *key.bytes() {
+        let base = base.as_ref().map_or(&[0; 32], |base| base.bytes());
+        if reader.bytes::<16>()? != *FORM
+            || reader.bytes::<32>()? != *key.bytes()
+            || reader.bytes::<32>()? != *base
+        {
             return Ok(None);
         }
         let length = u32::from_le_bytes(reader.bytes()?) as usize;
@@ -334,6 +383,7 @@ impl<R: Read> NotesReader<R> {
                 folder: self.text()?,
                 device: self.number()?,
                 at: self.at + 4,
+                is_newer: self.is_newer,
                 entries: {
                     let length = u32::from_le_bytes(self.bytes()?) as usize;
                     self.many(length)?
@@ -416,6 +466,7 @@ impl<'a> FileEntries<'a> {
         let begin = self.at + 3 + name.len();
         let (known, end) = match (known, rest.first_chunk::<32>()) {
             (0, _) => (KnownFile::Absent, begin),
+            (FORGOTTEN, _) => (KnownFile::Forgotten, begin),
             (BY_STAMP, Some(bytes)) => {
                 (KnownFile::Stamp(stamp_of(self.device, bytes)?), begin + 32)
             }

@@ -1,5 +1,6 @@
 //! Keeps the observations of a run for the next up-to-date check.
 
+use super::changes::{self, LARGE, NotesChanges, SHARE};
 use super::form;
 use super::observations::Observations;
 use crate::store::disk::{Disk, DiskError};
@@ -22,16 +23,35 @@ impl Observations {
         let Some(questions) = held.as_ref() else {
             return Ok(());
         };
-        let before = match &questions.differing {
-            Some(_) => match form::read(path, key) {
-                Some(blocks) => Some(blocks),
-                None => return Ok(()),
-            },
-            None => None,
-        };
-        match form::write(questions, before, key, told) {
-            Some(bytes) => disk.write_swap(path, &bytes),
-            None => Ok(()),
+        let mut before = Vec::new();
+        if questions.differing.is_some() {
+            let Some((base, size)) = form::seal(path) else {
+                return Ok(());
+            };
+            let mut changes = NotesChanges::read(path, key, base);
+            if size >= LARGE {
+                let earlier = std::mem::take(&mut changes.blocks);
+                let written = form::write(questions, earlier.clone(), Some(base), key, told);
+                changes.blocks = earlier;
+                if let Some(bytes) = written
+                    && bytes.len() as u64 <= size / SHARE
+                {
+                    return disk.write_swap(&changes::path(path), &bytes);
+                }
+            }
+            let Some((notes, _)) = form::read(path, key, None) else {
+                return Ok(());
+            };
+            before = changes.applied_to(notes);
         }
+        let Some(bytes) = form::write(questions, before, None, key, told) else {
+            return Ok(());
+        };
+        disk.write_swap(path, &bytes)?;
+        let changes = changes::path(path);
+        if changes.exists() {
+            disk.remove_file(&changes)?;
+        }
+        Ok(())
     }
 }
