@@ -15,9 +15,15 @@ fn files(project: &Project) -> BTreeMap<String, (u64, std::time::SystemTime, u64
     let mut files = BTreeMap::new();
     for entry in walkdir::WalkDir::new(project.at("")) {
         let entry = entry.unwrap();
-        let is_cache = ["stat-cache", "glance", "lock"]
-            .iter()
-            .any(|name| entry.path().ends_with(format!(".milepost/{name}")));
+        let is_cache = [
+            "stat-cache",
+            "stat-cache-changes",
+            "glance",
+            "glance-changes",
+            "lock",
+        ]
+        .iter()
+        .any(|name| entry.path().ends_with(format!(".milepost/{name}")));
         if entry.file_type().is_file() && !is_cache {
             let path = entry.path().strip_prefix(project.at("")).unwrap();
             let found = entry.metadata().unwrap();

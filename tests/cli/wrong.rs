@@ -60,10 +60,10 @@ fn a_workspace_of_a_newer_version_is_left_alone() {
     project.output("-q");
     project.edit(
         "workspace/.milepost/workspace.json",
-        "\"format\": 1",
         "\"format\": 2",
+        "\"format\": 3",
     );
-    let message = "…/workspace/.milepost/workspace.json is written by a newer Milepost (format 2; this one reads up to 1): update milepost";
+    let message = "…/workspace/.milepost/workspace.json is written by a newer Milepost (format 3; this one reads up to 2): update milepost";
     expect(project.output(""), 1, "", &format!("error: {message}\n"));
     let json: Value = serde_json::from_str(&project.output("run --json").out).unwrap();
     assert_eq!(

@@ -115,7 +115,12 @@ count = { path = "outputs/count.json", schema = false }
 ];
 
 /// Files that a run may write although nothing is to do.
-const CACHES: [&str; 2] = [".milepost/stat-cache", ".milepost/glance"];
+const CACHES: [&str; 4] = [
+    ".milepost/stat-cache",
+    ".milepost/stat-cache-changes",
+    ".milepost/glance",
+    ".milepost/glance-changes",
+];
 
 impl Project {
     /// An empty project whose runs all have one date.

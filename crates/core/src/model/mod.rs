@@ -11,8 +11,9 @@ pub mod reason;
 pub(crate) mod recorded;
 pub mod retry;
 pub mod schema;
+pub mod totals;
 
 pub use declared::{agent, executor, keys, param, pipeline, policy, stage, step};
 pub use recorded::{
-    approval, batched, call, checkpoint, event, forced, job, pin, record, state, totals, usage,
+    approval, batched, call, checkpoint, event, forced, job, pin, record, state, usage,
 };

@@ -1,6 +1,7 @@
 //! What is on disk: the journal's events, records of batches, checkpoints, calls of agents.
 
 pub mod approval;
+pub(crate) mod batch_state;
 pub mod batched;
 pub mod call;
 pub mod checkpoint;
@@ -12,5 +13,4 @@ pub(crate) mod made;
 pub mod pin;
 pub mod record;
 pub mod state;
-pub mod totals;
 pub mod usage;

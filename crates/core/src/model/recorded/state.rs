@@ -1,16 +1,16 @@
 //! The state of a workspace: the sum of its manifests and its journal.
 
 use super::approval::ApprovedStage;
+pub use super::batch_state::{BatchState, Phase};
 use super::checkpoint::Status;
 use super::event::{Child, Publish};
 use super::forced::Forced;
 use super::record::BatchRecord;
-use super::totals::{BatchTotals, KeyNumbers};
 use crate::base::digest::Digest;
 use crate::base::natural::natural;
 use crate::base::path::RelPath;
 use crate::model::fingerprint::Facts;
-use crate::model::outcome::Outcome;
+use crate::model::totals::{BatchTotals, KeyNumbers};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -110,63 +110,6 @@ pub struct ManifestPage {
     /// True if its batches were read.
     #[serde(skip)]
     pub is_read: bool,
-}
-
-/// The state of a batch.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct BatchState {
-    /// The phase.
-    pub phase: Phase,
-    /// The record, once the batch was finished.
-    pub record: Option<BatchRecord>,
-    /// Files at its paths that Milepost wrote and no record lists.
-    pub remains: BTreeMap<RelPath, Digest>,
-}
-
-/// The phase of a batch.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Phase {
-    /// Not built yet.
-    #[default]
-    Waiting,
-    /// An attempt is running.
-    Running {
-        /// The number of the attempt, from 1.
-        attempt: u32,
-    },
-    /// Waiting for another attempt.
-    Backoff {
-        /// The failed attempt.
-        attempt: u32,
-    },
-    /// Finished.
-    Complete,
-    /// Failed in the last run.
-    Failed {
-        /// The failure.
-        outcome: Box<Outcome>,
-    },
-}
-
-impl Phase {
-    /// Returns the word for people and JSON.
-    pub(crate) fn word(&self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Running { .. } => "running",
-            Self::Backoff { .. } => "backoff",
-            Self::Complete => "complete",
-            Self::Failed { .. } => "failed",
-        }
-    }
-}
-
-impl BatchState {
-    /// Returns its files: the recorded outputs and the remains.
-    pub fn files(&self) -> impl Iterator<Item = &RelPath> {
-        let made = self.record.iter().flat_map(|record| &record.outputs);
-        made.map(|made| &made.path).chain(self.remains.keys())
-    }
 }
 
 impl StageState {

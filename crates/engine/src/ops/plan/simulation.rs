@@ -76,6 +76,7 @@ impl<'a> Simulation<'a> {
         for earlier in stages.take_while(|earlier| earlier.number < stage.number) {
             self.pass(earlier);
         }
+        self.read_needed(stage)?;
         let disk = Observations {
             keep,
             ..Observations::new(self.opened.context(), None)
@@ -85,6 +86,11 @@ impl<'a> Simulation<'a> {
             .schedule
             .scan(stage, &planned.state, &planned.pending, &disk);
         found.map_err(|why| why.0)
+    }
+
+    /// Returns the state that is expected after the stages so far.
+    pub(crate) fn state(&self) -> &State {
+        &self.planned.state
     }
 
     /// Decides on the batches of a scanned stage, whether it can begin or not.

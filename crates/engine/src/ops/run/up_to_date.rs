@@ -10,9 +10,11 @@ use milepost_core::model::state::ManifestPage;
 use milepost_core::plan::world::World;
 use milepost_store::store::files::Files;
 use milepost_store::store::folders::{Folders, FoundFile};
+use milepost_store::store::layout::Layout;
 use milepost_store::store::statcache::HashedFile;
-use milepost_store::store::up_to_date::{Observations, Recheck};
-use milepost_store::store::{layout, manifest, up_to_date};
+use milepost_store::store::up_to_date::{NotedPages, Observations, Recheck};
+use milepost_store::store::{journal, layout, manifest, up_to_date};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::HashSet;
 
@@ -26,15 +28,46 @@ pub(crate) fn again(opened: &mut OpenProject) -> Option<Vec<StageReport>> {
     stages
 }
 
-/// Continues from a check. Files that were only touched have the content that the notes say.
-fn since(glanced: Recheck) -> Observations {
-    let pages = told(&glanced)
-        .and_then(|(_, pages)| serde_json::from_slice(pages).ok())
-        .unwrap_or_default();
-    Observations::since(glanced.differing.into_iter().collect(), pages)
+/// Returns the pages of the manifests by the notes, without an up-to-date check; `None` if something was recorded since.
+pub(crate) fn noted(opened: &OpenProject) -> Option<NotedPages> {
+    if !opened.imports.is_empty() {
+        return None;
+    }
+    let layout = &opened.workspace.layout;
+    let told = up_to_date::told(&layout.glance(), key(opened))?;
+    let end = told.iter().position(|byte| *byte == b'\n')?;
+    let told: Told = serde_json::from_slice(&told[end + 1..]).ok()?;
+    (journal_end(layout)? == told.journal).then_some(told.pages)
 }
 
-/// Returns the reports of the stages and the pages of the manifests, each a line of JSON.
+/// Goes on as after an up-to-date check in which only these files differed.
+pub(crate) fn assume(opened: &mut OpenProject, changed: HashSet<FilePath>, noted: NotedPages) {
+    opened.observations = Observations::since(changed, noted);
+}
+
+/// What a run tells the next one besides its reports.
+#[derive(Default, Serialize, Deserialize)]
+struct Told {
+    /// The last segment of the journal and its size in bytes.
+    journal: (u64, u64),
+    pages: NotedPages,
+}
+
+fn journal_end(layout: &Layout) -> Option<(u64, u64)> {
+    let segment = journal::segments(layout).ok()?.last().copied()?;
+    let size = layout.segment(segment).metadata().ok()?.len();
+    Some((segment, size))
+}
+
+/// Continues from a check. Files that were only touched have the content that the notes say.
+fn since(glanced: Recheck) -> Observations {
+    let told: Told = told(&glanced)
+        .and_then(|(_, told)| serde_json::from_slice(told).ok())
+        .unwrap_or_default();
+    Observations::since(glanced.differing.into_iter().collect(), told.pages)
+}
+
+/// Returns the reports of the stages and the rest of what the run told, each a line of JSON.
 fn told(glanced: &Recheck) -> Option<(&[u8], &[u8])> {
     let end = glanced.told.iter().position(|byte| *byte == b'\n')?;
     Some((&glanced.told[..end], &glanced.told[end + 1..]))
@@ -142,7 +175,11 @@ pub(crate) fn keep(opened: &OpenProject, report: &Report) -> Result<(), OpsError
     let failed = |error: serde_json::Error| OpsError::World(error.to_string());
     let mut bytes = serde_json::to_vec(&stages).map_err(failed)?;
     bytes.push(b'\n');
-    serde_json::to_writer(&mut bytes, &opened.observations.pages()).map_err(failed)?;
+    let told = Told {
+        journal: journal_end(&opened.workspace.layout).unwrap_or_default(),
+        pages: opened.observations.pages(),
+    };
+    serde_json::to_writer(&mut bytes, &told).map_err(failed)?;
     let path = opened.workspace.layout.glance();
     Ok(opened
         .observations

@@ -1,5 +1,6 @@
 //! Explains why a stage, a batch or a file is in its present state, by the decision that a plan makes.
 
+mod alone;
 mod batch;
 mod explanation;
 pub(crate) mod file;
@@ -30,6 +31,13 @@ use milepost_core::plan::selection::{Selection, Target};
 /// When there is no project, its declarations are wrong, the workspace cannot be read, or `what` names nothing known.
 pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
     let mut opened = open(request)?;
+    // What cannot be explained from some pages is explained from all of them, as is an error.
+    if let Ok(Some(why)) = settled::file(&opened, &request.folder, what) {
+        return Ok(why);
+    }
+    if let Some(why) = alone::why(&mut opened, request, what) {
+        return Ok(why);
+    }
     let stages = up_to_date::again(&mut opened);
     if let Some(stages) = stages {
         let stage = opened.pipeline.stage(what);
@@ -43,8 +51,7 @@ pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
                 ..StageWhy::of(stage)
             }));
         }
-        // What cannot be explained from some pages is explained from all of them, as is an error.
-        if let Ok(Some(why)) = settled::why(&opened, &request.folder, what) {
+        if let Ok(Some(why)) = settled::batch(&opened, what) {
             return Ok(why);
         }
     }

@@ -1,4 +1,4 @@
-//! Explains a batch or a file of a workspace in which nothing changed, from those pages of the manifests that name it.
+//! Explains a file, or a batch of a workspace in which nothing changed, from those pages of the manifests that name it.
 
 use super::batch::explain;
 use super::explanation::{Verdict, Why};
@@ -14,49 +14,35 @@ use milepost_store::store::{journal, manifest};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Explains a batch or a file. Every stage is complete, and nothing changed since. `None` if it takes more than some pages.
+/// Returns true if the manifests have all records: nothing happened to a stage in the last segment of the journal.
+fn are_whole(opened: &OpenProject) -> Result<bool, OpsError> {
+    let (records, _) = journal::read_last_segment(&opened.workspace.layout)?;
+    Ok(!records.iter().any(|record| record.event.stage().is_some()))
+}
+
+/// Explains a batch. Every stage is complete, and nothing changed since. `None` if it takes more than some pages.
 ///
 /// # Errors
 /// When the manifests or the journal cannot be read, or when a batch is on several pages.
-pub(super) fn why(
-    opened: &OpenProject,
-    folder: &Path,
-    what: &str,
-) -> Result<Option<Why>, OpsError> {
-    let (records, _) = journal::read_last_segment(&opened.workspace.layout)?;
-    // The manifests lack what happened to stages in the last segment.
-    if records.iter().any(|record| record.event.stage().is_some()) {
+pub(super) fn batch(opened: &OpenProject, what: &str) -> Result<Option<Why>, OpsError> {
+    if !are_whole(opened)? {
         return Ok(None);
     }
-    match batch_why(opened, what)? {
-        None => file(opened, folder, what),
-        found => Ok(found),
-    }
+    batch_why(opened, what)
 }
 
-/// Returns the state by the pages that name one of these outputs, or have a comment with this text; `None` if the outputs of a batch
+/// Returns the state by the pages that name one of these outputs, or on which this text stands; `None` if the outputs of a batch
 /// are on several pages, because its record is on the first one only.
 fn pages(
     opened: &OpenProject,
     outputs: &BTreeSet<String>,
     text: &str,
 ) -> Result<Option<State>, OpsError> {
-    let is_split = AtomicBool::new(false);
-    let is_wanted = |line: &str| match line.strip_prefix("# ") {
-        Some(comment) => {
-            if comment.starts_with("more ") {
-                is_split.store(true, Ordering::Relaxed);
-            }
-            comment.contains(text)
-        }
-        None => line
-            .split_once("  ")
-            .is_some_and(|(_, path)| outputs.contains(path)),
-    };
-    let stages = manifest::read_with(&opened.workspace.layout, &is_wanted)?;
-    Ok((!is_split.into_inner()).then(|| State {
+    let outputs = outputs.iter().map(|path| format!("  {path}\n"));
+    let texts = outputs.chain([text.to_owned()]).collect();
+    let stages = manifest::read_with(&opened.workspace.layout, &texts)?;
+    Ok(stages.map(|stages| State {
         stages,
         ..State::default()
     }))
@@ -92,7 +78,18 @@ fn batch_why(opened: &OpenProject, what: &str) -> Result<Option<Why>, OpsError> 
     explain(opened, &state, stage, key, Verdict::Reused, facts).map(Some)
 }
 
-fn file(opened: &OpenProject, folder: &Path, what: &str) -> Result<Option<Why>, OpsError> {
+/// Explains a file. `None` if it takes more than some pages.
+///
+/// # Errors
+/// As [`batch`].
+pub(super) fn file(
+    opened: &OpenProject,
+    folder: &Path,
+    what: &str,
+) -> Result<Option<Why>, OpsError> {
+    if Target::parse(&opened.pipeline, what).is_ok() || !are_whole(opened)? {
+        return Ok(None);
+    }
     let ctx = opened.context();
     let named = candidates(opened, folder, what).into_iter().next();
     let named = named.filter(|file| {

@@ -4,8 +4,16 @@ use super::JournalError;
 use super::read::segments;
 use crate::store::layout::Layout;
 use crate::store::read;
-use memchr::memmem::Finder;
+use aho_corasick::AhoCorasick;
+use memchr::{memchr, memrchr};
+use milepost_core::base::in_order::in_order;
 use milepost_core::model::event::Record;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+/// Bytes that are searched at once.
+const PART: u64 = 4 << 20;
 
 /// Passes every record whose line contains one of the texts to the caller, in order. The chain of digests is not checked, and a
 /// line that is no record is skipped: [`super::read_all`] reports both.
@@ -17,16 +25,69 @@ pub fn read_with(
     texts: &[String],
     each: &mut dyn FnMut(Record),
 ) -> Result<(), JournalError> {
-    let finders: Vec<Finder<'_>> = texts.iter().map(Finder::new).collect();
+    let searched = AhoCorasick::new(texts).ok();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
     for number in segments(layout)? {
         let path = layout.segment(number);
-        let bytes = read::bytes(&path).map_err(|source| JournalError::Read { path, source })?;
-        for line in bytes.split(|byte| *byte == b'\n') {
-            let is_wanted = finders.iter().any(|finder| finder.find(line).is_some());
-            if is_wanted && let Ok(record) = serde_json::from_slice(line) {
-                each(record);
-            }
-        }
+        let failed = |source| JournalError::Read {
+            path: path.clone(),
+            source,
+        };
+        let file = read::open(&path).map_err(failed)?;
+        let size = file.metadata().map_err(failed)?.len();
+        let parts = size.div_ceil(PART);
+        let search = |part: u64| records(&file, part * PART, size, searched.as_ref());
+        in_order(
+            if parts > 1 { threads } else { 1 },
+            &|| Box::new(search),
+            |give| (0..parts).try_for_each(give),
+            &mut |found: io::Result<Vec<Record>>| -> Result<(), JournalError> {
+                found.map_err(failed)?.into_iter().for_each(&mut *each);
+                Ok(())
+            },
+        )?;
     }
     Ok(())
+}
+
+/// The records that begin in the part of a segment from this place on, and contain one of the texts.
+fn records(
+    file: &File,
+    from: u64,
+    size: u64,
+    texts: Option<&AhoCorasick>,
+) -> io::Result<Vec<Record>> {
+    let upto = (from + PART).min(size);
+    // A line begins after the end of the one before.
+    let before = from.saturating_sub(1);
+    let mut bytes = vec![0; (upto - before) as usize];
+    file.read_exact_at(&mut bytes, before)?;
+    let begin = match memchr(b'\n', &bytes) {
+        _ if from == 0 => 0,
+        Some(end) => end + 1,
+        None => return Ok(Vec::new()),
+    };
+    // The last line may end in a later part.
+    let mut at = upto;
+    while at < size && bytes.last() != Some(&b'\n') {
+        let mut more = vec![0; (size - at).min(PART) as usize];
+        file.read_exact_at(&mut more, at)?;
+        at += more.len() as u64;
+        let end = memchr(b'\n', &more).map_or(more.len(), |end| end + 1);
+        bytes.extend_from_slice(&more[..end]);
+    }
+    let mut found = Vec::new();
+    let mut rest = &bytes[begin..];
+    while !rest.is_empty() {
+        let place = match texts {
+            Some(texts) => texts.find(rest).map(|found| found.start()),
+            None => Some(0),
+        };
+        let Some(place) = place else { break };
+        let start = memrchr(b'\n', &rest[..place]).map_or(0, |end| end + 1);
+        let end = memchr(b'\n', &rest[place..]).map_or(rest.len(), |end| place + end);
+        found.extend(serde_json::from_slice::<Record>(&rest[start..end]));
+        rest = rest.get(end + 1..).unwrap_or_default();
+    }
+    Ok(found)
 }

@@ -1,14 +1,16 @@
 //! Reads single pages of a manifest, by what earlier runs noted of all of them.
 
 use super::page::{ManifestReader, ParsedPage};
-use super::{ManifestError, bytes, path, threads};
+use super::{ManifestError, bytes, path, read_stages, threads};
 use crate::store::layout::{self, Layout};
 use aho_corasick::AhoCorasick;
+use memchr::memmem;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::in_order::in_order;
 use milepost_core::model::state::{ManifestPage, StageState};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Returns the places of the pages, among those that were not read, that name one of these files, and perhaps of others.
 ///
@@ -56,6 +58,29 @@ pub fn naming(
         },
     )?;
     Ok(found)
+}
+
+/// Reads those pages of all stages on which one of these texts stands; `None` if one of them has outputs of a batch that begins on
+/// another.
+///
+/// # Errors
+/// As [`super::read_all`].
+pub fn read_with(
+    layout: &Layout,
+    texts: &BTreeSet<String>,
+) -> Result<Option<BTreeMap<String, StageState>>, ManifestError> {
+    let Ok(texts) = AhoCorasick::new(texts) else {
+        return Ok(None);
+    };
+    let is_split = AtomicBool::new(false);
+    let stages = read_stages(layout, &|page| {
+        let is_wanted = texts.is_match(page);
+        if is_wanted && memmem::find(page, b"\n# more ").is_some() {
+            is_split.store(true, Ordering::Relaxed);
+        }
+        is_wanted
+    })?;
+    Ok((!is_split.into_inner()).then_some(stages))
 }
 
 /// Reads these pages.

@@ -5,13 +5,15 @@
 //! `cd manifests/STAGE && sha256sum page_*.sha256 | sha256sum`.
 
 mod by_page;
+mod compare;
 mod keys;
 mod page;
 mod paging;
 mod text;
 mod write;
 
-pub use by_page::{naming, read_pages};
+pub use by_page::{naming, read_pages, read_with};
+pub use compare::{changed_pages, pages};
 pub use keys::{keys, outputs};
 pub use text::{ManifestError, PAGE_LINES};
 pub use write::{WrittenManifest, write};
@@ -23,13 +25,11 @@ use milepost_core::base::digest::{Digest, Hasher};
 use milepost_core::base::in_order::in_order;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::state::{BatchState, Phase, StageState};
-use page::{ParsedPage, Pieces};
+use page::ParsedPage;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use write::described;
 
 /// Returns the part of a stage's state that its manifest stores: no running batches, no facts without a record, and nothing that the
 /// checkpoint contains.
@@ -73,22 +73,6 @@ pub fn read(layout: &Layout, stage: &str) -> Result<StageState, ManifestError> {
 /// Reads the manifests of all stages, by name.
 pub fn read_all(layout: &Layout) -> Result<BTreeMap<String, StageState>, ManifestError> {
     read_stages(layout, &|_| true)
-}
-
-/// Reads those pages of all stages that have a line for which `is_wanted` returns true. It is asked of every line.
-///
-/// # Errors
-/// As [`read_all`], and if the outputs of a batch are also on pages that have no such line.
-pub fn read_with(
-    layout: &Layout,
-    is_wanted: &(dyn Fn(&str) -> bool + Sync),
-) -> Result<BTreeMap<String, StageState>, ManifestError> {
-    read_stages(layout, &|page| {
-        // A page that is not UTF-8 is read, so that it is reported.
-        std::str::from_utf8(page).map_or(true, |page| {
-            page.lines().filter(|line| is_wanted(line)).count() > 0
-        })
-    })
 }
 
 fn read_stages(
@@ -150,83 +134,6 @@ fn digest_of(pages: &[(u64, Digest)]) -> Digest {
         hasher.update(format!("{}  {}\n", digest.hex(), page_name(*number)));
     }
     hasher.finish()
-}
-
-/// Returns the pages of a stage that differ from what this state is written as, in any byte.
-///
-/// # Errors
-/// Fails if a page cannot be read.
-pub fn changed_pages(
-    layout: &Layout,
-    stage: &str,
-    state: &StageState,
-) -> Result<Vec<PathBuf>, ManifestError> {
-    let folder = layout.at(&layout::manifest(stage));
-    steady(&folder, |pages| {
-        let pieces = Pieces::of(state);
-        let mut changed = Vec::new();
-        for page in existing(&folder, pages, &pieces)? {
-            if Digest::of(pieces.text(stage, state, page.pieces)?) != page.digest {
-                changed.push(path(&folder, page.number));
-            }
-        }
-        Ok(changed)
-    })
-}
-
-/// Returns the pages of a stage's manifest, with the totals of the batches in this state.
-///
-/// # Errors
-/// Fails if a page cannot be read.
-pub fn pages(
-    layout: &Layout,
-    stage: &str,
-    state: &StageState,
-) -> Result<WrittenManifest, ManifestError> {
-    let folder = layout.at(&layout::manifest(stage));
-    steady(&folder, |pages| {
-        let pieces = Pieces::of(state);
-        let mut written = Vec::with_capacity(pages.len());
-        for page in existing(&folder, pages, &pieces)? {
-            written.push(described(&pieces, page.number, page.digest, page.pieces));
-        }
-        Ok(WrittenManifest::of(written, &pieces))
-    })
-}
-
-/// A page on the disk, and the pieces of a state that belong on it.
-struct ExistingPage {
-    number: u64,
-    digest: Digest,
-    pieces: Range<usize>,
-}
-
-fn existing(
-    folder: &Path,
-    pages: &[Listed],
-    pieces: &Pieces<'_>,
-) -> Result<Vec<ExistingPage>, ManifestError> {
-    let mut found = Vec::with_capacity(pages.len());
-    for page in pages {
-        let path = path(folder, page.number);
-        let bytes = bytes(&path)?;
-        let first = page::first_piece(&path, &bytes).ok().flatten();
-        found.push((page.number, Digest::of(bytes), first));
-    }
-    let all = pieces.len();
-    let (mut existing, mut from) = (Vec::with_capacity(found.len()), 0);
-    for (at, (number, digest, _)) in found.iter().enumerate() {
-        let next = found[at + 1..].iter().find_map(|page| page.2.as_ref());
-        let is_here = |piece: &usize| next.is_none_or(|first| pieces.is_before(*piece, first));
-        let upto = from + (from..all).take_while(is_here).count();
-        existing.push(ExistingPage {
-            number: *number,
-            digest: *digest,
-            pieces: from..upto,
-        });
-        from = upto;
-    }
-    Ok(existing)
 }
 
 /// Removes a stage's manifest durably. Other files in its folder stay.

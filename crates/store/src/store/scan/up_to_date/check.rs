@@ -178,6 +178,14 @@ pub fn again(path: &Path, key: Digest, files: &Files, cache: &StatCache) -> Opti
     (is_whole && !differs.into_inner()).then_some(all)
 }
 
+/// Returns what the run stored with its observations, without repeating them; `None` if there are none under this key.
+pub fn told(path: &Path, key: Digest) -> Option<Vec<u8>> {
+    let file = BufReader::with_capacity(1 << 16, read::open(path).ok()?);
+    let (_, told) = NotesReader::begin(file, key, None).ok()??;
+    let (base, _) = form::seal(path)?;
+    Some(NotesChanges::read(path, key, base).told.unwrap_or(told))
+}
+
 fn next(receiver: &Mutex<Receiver<NotesBlock>>) -> Option<NotesBlock> {
     let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
     receiver.recv().ok()

@@ -12,7 +12,7 @@ mod form;
 mod keep;
 mod observations;
 
-pub use check::{Recheck, again};
+pub use check::{Recheck, again, told};
 pub use observations::{ChangedFiles, NotedManifest, NotedPages, Observations};
 
 #[cfg(test)]

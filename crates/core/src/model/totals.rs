@@ -1,12 +1,12 @@
 //! The totals of batches: what a checkpoint and a report say of all batches of a stage. They are kept for each page of a manifest, so
 //! that a run reads only the pages with changed batches.
 
-use super::call::Spent;
-use super::state::{BatchState, Phase};
+use super::recorded::batch_state::{BatchState, Phase};
+use super::recorded::call::Spent;
+use super::recorded::record::BatchRecord;
 use crate::base::digest::{Digest, Hasher};
 use crate::base::path::number_in;
 use crate::model::fingerprint::{FactKind, FactValue};
-use crate::model::record::BatchRecord;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

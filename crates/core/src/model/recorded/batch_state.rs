@@ -1,0 +1,64 @@
+//! The state of a batch of a workspace.
+
+use super::record::BatchRecord;
+use crate::base::digest::Digest;
+use crate::base::path::RelPath;
+use crate::model::outcome::Outcome;
+use std::collections::BTreeMap;
+
+/// The state of a batch.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct BatchState {
+    /// The phase.
+    pub phase: Phase,
+    /// The record, once the batch was finished.
+    pub record: Option<BatchRecord>,
+    /// Files at its paths that Milepost wrote and no record lists.
+    pub remains: BTreeMap<RelPath, Digest>,
+}
+
+/// The phase of a batch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Phase {
+    /// Not built yet.
+    #[default]
+    Waiting,
+    /// An attempt is running.
+    Running {
+        /// The number of the attempt, from 1.
+        attempt: u32,
+    },
+    /// Waiting for another attempt.
+    Backoff {
+        /// The failed attempt.
+        attempt: u32,
+    },
+    /// Finished.
+    Complete,
+    /// Failed in the last run.
+    Failed {
+        /// The failure.
+        outcome: Box<Outcome>,
+    },
+}
+
+impl Phase {
+    /// Returns the word for people and JSON.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Running { .. } => "running",
+            Self::Backoff { .. } => "backoff",
+            Self::Complete => "complete",
+            Self::Failed { .. } => "failed",
+        }
+    }
+}
+
+impl BatchState {
+    /// Returns its files: the recorded outputs and the remains.
+    pub fn files(&self) -> impl Iterator<Item = &RelPath> {
+        let made = self.record.iter().flat_map(|record| &record.outputs);
+        made.map(|made| &made.path).chain(self.remains.keys())
+    }
+}
