@@ -36,7 +36,11 @@ pub fn read_with(
         let file = read::open(&path).map_err(failed)?;
         let size = file.metadata().map_err(failed)?.len();
         let parts = size.div_ceil(PART);
-        let search = |part: u64| records(&file, part * PART, size, searched.as_ref());
+        let search = |part: u64| -> io::Result<Vec<Record>> {
+            let lines = lines(&file, (part * PART, PART, size), searched.as_ref())?;
+            let records = lines.iter().map(|line| serde_json::from_slice(line));
+            Ok(records.flatten().collect())
+        };
         in_order(
             if parts > 1 { threads } else { 1 },
             &|| Box::new(search),
@@ -50,14 +54,14 @@ pub fn read_with(
     Ok(())
 }
 
-/// The records that begin in the part of a segment from this place on, and contain one of the texts.
-fn records(
+/// The lines that begin in a part of a segment, and contain one of the texts; without texts all lines. The part is given by its begin
+/// and length; the segment has this size.
+fn lines(
     file: &File,
-    from: u64,
-    size: u64,
+    (from, length, size): (u64, u64, u64),
     texts: Option<&AhoCorasick>,
-) -> io::Result<Vec<Record>> {
-    let upto = (from + PART).min(size);
+) -> io::Result<Vec<Vec<u8>>> {
+    let upto = (from + length).min(size);
     // A line begins after the end of the one before.
     let before = from.saturating_sub(1);
     let mut bytes = vec![0; (upto - before) as usize];
@@ -67,10 +71,13 @@ fn records(
         Some(end) => end + 1,
         None => return Ok(Vec::new()),
     };
+    if begin == bytes.len() {
+        return Ok(Vec::new());
+    }
     // The last line may end in a later part.
     let mut at = upto;
     while at < size && bytes.last() != Some(&b'\n') {
-        let mut more = vec![0; (size - at).min(PART) as usize];
+        let mut more = vec![0; (size - at).min(length) as usize];
         file.read_exact_at(&mut more, at)?;
         at += more.len() as u64;
         let end = memchr(b'\n', &more).map_or(more.len(), |end| end + 1);
@@ -86,8 +93,53 @@ fn records(
         let Some(place) = place else { break };
         let start = memrchr(b'\n', &rest[..place]).map_or(0, |end| end + 1);
         let end = memchr(b'\n', &rest[place..]).map_or(rest.len(), |end| place + end);
-        found.extend(serde_json::from_slice::<Record>(&rest[start..end]));
+        found.push(rest[start..end].to_vec());
         rest = rest.get(end + 1..).unwrap_or_default();
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_every_length_have_every_line_once() {
+        let words = [
+            "",
+            "a",
+            "bb",
+            "wanted",
+            "c wanted",
+            "wanted d",
+            "eeeeeeeee",
+            "f",
+        ];
+        let text: String = (0..60)
+            .map(|n| format!("{n} {}\n", words[n * 7 % words.len()]))
+            .collect();
+        // A torn last line counts, too.
+        for text in [text.clone(), format!("{text}wanted at the end")] {
+            let mut file = tempfile::tempfile().unwrap();
+            std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+            let size = text.len() as u64;
+            for wanted in [Some("wanted"), None] {
+                let searched = wanted.map(|wanted| AhoCorasick::new([wanted]).unwrap());
+                let expected: Vec<&str> = text
+                    .lines()
+                    .filter(|line| wanted.is_none_or(|wanted| line.contains(wanted)))
+                    .collect();
+                for length in 1..size + 2 {
+                    let mut found = Vec::new();
+                    for part in 0..size.div_ceil(length) {
+                        let part = (part * length, length, size);
+                        for line in lines(&file, part, searched.as_ref()).unwrap() {
+                            found.push(String::from_utf8(line).unwrap());
+                        }
+                    }
+                    assert_eq!(found, expected, "parts of {length}");
+                }
+            }
+        }
+    }
 }
