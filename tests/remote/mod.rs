@@ -7,6 +7,7 @@ mod pbs;
 mod restart;
 mod simulation;
 mod slurm;
+mod visible;
 
 pub use slurm::Cluster;
 

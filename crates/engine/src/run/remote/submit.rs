@@ -104,11 +104,7 @@ impl Driver<'_> {
             self.shared.stage_ctx,
             self.remote.name,
             &self.shared.scan.shared_id,
-            (
-                packed.jobs.len() as u64,
-                packed.failures,
-                self.remote.settings.visible,
-            ),
+            (packed.jobs.len() as u64, packed.failures),
         );
         submission.write(&["job.json"], &to_json(&record)?)?;
         let needs = self.needs();
@@ -177,6 +173,7 @@ fn script(remote: &Remote<'_>, submission: &Submission, project: &str, workspace
     let words = [remote.program.as_str(), "job-worker", project, workspace];
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     let (words, name, index) = (words.join(" "), submission.name(), remote.index);
+    let visible = remote.settings.visible.as_millis();
     format!(
         "#!/bin/bash\n\
          unset MILEPOST_ATTEMPT\n\
@@ -185,7 +182,7 @@ fn script(remote: &Remote<'_>, submission: &Submission, project: &str, workspace
          set -e\n\
          {setup}\
          set +e\n\
-         {words} {name} \"$job\"\n\
+         {words} {name} \"$job\" {visible}\n\
          code=$?\n\
          # After a signal, only the scheduler knows why the job ended.\n\
          [ \"$code\" = 130 ] || echo \"$code\" >{exit}/\"$job\".exit\n\

@@ -30,7 +30,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often an input that is not visible yet is looked for.
+/// How often a file that is not visible yet is looked for.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// How long a process waits for a signal to itself after a program failed.
@@ -85,6 +85,9 @@ pub(crate) struct JobContext<'a> {
     pub(crate) record: &'a SubmissionRecord,
     /// The index of the job.
     pub(crate) job: u64,
+    pub(crate) batches: &'a [HandedBatch],
+    /// How long a file of another machine may stay invisible.
+    pub(crate) visible: Duration,
     pub(crate) http: &'a SharedHttp,
     pub(crate) calls: &'a dyn Calls,
     pub(crate) timing: Timing,
@@ -95,19 +98,12 @@ pub(crate) struct JobContext<'a> {
 /// Runs the batches of a job.
 ///
 /// # Errors
-/// When the job cannot begin: another version, other declarations, no batches; or when its log cannot be written.
+/// When the job cannot begin: another version, other declarations; or when its log cannot be written.
 pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
     let (ctx, record) = (job_ctx.ctx, job_ctx.record);
     let stage = checked_stage(&ctx, record)?;
     let submission = job_ctx.submission;
     let job = job_ctx.job;
-    let batches = HandedBatch::read(submission, job)?;
-    let batches = batches.ok_or_else(|| {
-        RunError::World(format!(
-            "{} lists no batches for job {job}: its run has ended",
-            submission.at(&[]).display()
-        ))
-    })?;
     let finished = finished_elsewhere(submission, job)?;
     // Several nodes of a test cluster have one host.
     let named = ctx.own_environment.get("SLURMD_NODENAME").cloned();
@@ -159,7 +155,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         waiting_output: WaitingOutput::default(),
         lacks: None,
     };
-    for (number, batch) in batches.iter().enumerate() {
+    for (number, batch) in job_ctx.batches.iter().enumerate() {
         if finished.contains(&batch.key) {
             continue;
         }
@@ -176,7 +172,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         // A number that no other attempt has names the log of its programs.
         let serial = (u64::from(random) << 20) | (number as u64 + 1);
         let folder = submission.inside(&["work", &name, &number.to_string()]);
-        let result = run(&stage_ctx, batch, serial, folder, record);
+        let result = run(&stage_ctx, batch, serial, folder, job_ctx.visible);
         if stop.is_gone() {
             return Err(not_needed(submission));
         }
@@ -205,7 +201,13 @@ fn not_needed(submission: &Submission) -> RunError {
 }
 
 /// Returns the stage, if this process reads the declarations as the runner did.
-fn checked_stage<'a>(ctx: &Context<'a>, record: &SubmissionRecord) -> Result<&'a Stage, RunError> {
+///
+/// # Errors
+/// When the version, the declarations or the environment differ.
+pub(crate) fn checked_stage<'a>(
+    ctx: &Context<'a>,
+    record: &SubmissionRecord,
+) -> Result<&'a Stage, RunError> {
     let (here, there) = (&ctx.settings.version, &record.version);
     if here != there {
         return Err(RunError::World(format!(
@@ -252,7 +254,7 @@ fn run(
     batch: &HandedBatch,
     serial: u64,
     folder: RelPath,
-    record: &SubmissionRecord,
+    visible: Duration,
 ) -> Result<BatchResult, RunError> {
     let ctx = &stage_ctx.ctx;
     let found = batch
@@ -260,9 +262,9 @@ fn run(
         .map_err(|error| RunError::World(error.to_string()))?;
     let begun = Stopwatch::start();
     let kills = memory_kills();
-    let visible = Duration::from_millis(record.visible_ms);
     let scratch = Scratch::create_in_job(ctx.disk, ctx.files, ctx.layout, &folder)?;
-    let mut result = match await_inputs(stage_ctx, &found, visible) {
+    let inputs = await_visible(visible, stage_ctx.stop, || check_inputs(stage_ctx, &found));
+    let mut result = match inputs {
         Ok(()) => attempt::run_in(
             stage_ctx,
             &found,
@@ -302,27 +304,30 @@ fn run(
     })
 }
 
-/// Waits until all inputs have the content that the runner saw.
-fn await_inputs(
-    stage_ctx: &StageContext<'_>,
-    found: &BatchScan,
+/// Tries something again while files of another machine may not be visible yet, and returns its last result.
+pub(crate) fn await_visible<T, E>(
     visible: Duration,
-) -> Result<(), Outcome> {
+    stop: &dyn StopSignal,
+    mut attempt: impl FnMut() -> Result<T, E>,
+) -> Result<T, E> {
     let since = Stopwatch::start();
     loop {
-        let differing = match stale(stage_ctx, found) {
-            Ok(None) => return Ok(()),
-            Ok(Some(file)) => Outcome::new(
-                OutcomeKind::Input,
-                format!("`{file}` differs on this node from what the run saw"),
-            ),
-            Err(outcome) => outcome,
-        };
-        if since.elapsed() >= visible || stage_ctx.stop.stopping() {
-            return Err(differing);
+        let result = attempt();
+        if result.is_ok() || since.elapsed() >= visible || stop.stopping() {
+            return result;
         }
-        stage_ctx.stop.wait(LOOK.min(visible));
+        stop.wait(LOOK.min(visible));
     }
+}
+
+/// Checks that all inputs have the content that the runner saw.
+fn check_inputs(stage_ctx: &StageContext<'_>, found: &BatchScan) -> Result<(), Outcome> {
+    let differs = |file: String| {
+        let why = format!("`{file}` differs on this node from what the run saw");
+        Outcome::new(OutcomeKind::Input, why)
+    };
+    let differing = stale(stage_ctx, found)?;
+    differing.map_or(Ok(()), |file| Err(differs(file)))
 }
 
 fn note(log: &mut ProcessLog, event: &WorkerEvent) -> Result<(), RunError> {
