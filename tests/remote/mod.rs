@@ -1,5 +1,6 @@
 //! Batches as jobs of a scheduler.
 
+mod disk;
 mod faults;
 mod leftovers;
 mod limits;
@@ -79,6 +80,20 @@ fn check_outputs(project: &Project, count: usize) {
     assert_eq!(made, expected);
 }
 
+/// Asserts that a local run of the same project makes the same bytes.
+#[track_caller]
+fn check_local_outputs(project: &Project) {
+    let local = project.without_results();
+    let ran = local.run(&["--executor", "local"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    let made = |project: &Project| {
+        let mut files = project.digests();
+        files.retain(|path, _| path.starts_with("up/"));
+        files
+    };
+    assert_eq!(made(&local), made(project));
+}
+
 #[test]
 fn batches_run_as_jobs_of_another_scheduler() {
     let Some(pbs) = Pbs::start(3) else { return };
@@ -116,12 +131,5 @@ fn batches_run_as_jobs_of_another_scheduler() {
     // Nothing is left to do, and a local run of the same project makes the same bytes.
     let again = project.run(&[]);
     assert_eq!(again.tried(), Vec::<String>::new());
-    let local = project.without_results();
-    assert_eq!(local.run(&["--executor", "local"]).code, 0);
-    let made = |project: &Project| {
-        let mut files = project.digests();
-        files.retain(|path, _| path.starts_with("up/"));
-        files
-    };
-    assert_eq!(made(&local), made(&project));
+    check_local_outputs(&project);
 }

@@ -214,7 +214,8 @@ impl Driver<'_> {
             return;
         };
         let decision = self.shared.scan.batches[index].decision.as_ref();
-        if result.is_known_failure(decision.ok(), &job) {
+        let is_earlier = self.arrays[array].record.run != self.shared.stage_ctx.run_id;
+        if result.is_known_failure(decision.ok(), &job) || is_earlier && result.met_full_disk() {
             self.take_out(index);
             self.again(index, false);
             return;
@@ -289,8 +290,11 @@ impl Driver<'_> {
         self.finish(index, result, Duration::ZERO);
     }
 
-    /// Gives a batch that failed another job, of its own.
+    /// Gives a batch that failed another job, of its own; if no further batch may begin, it fails.
     pub(crate) fn retry(&mut self, index: usize, failed: Outcome) {
+        if self.is_closing {
+            return self.fail(index, failed);
+        }
         self.begin(index);
         self.take_out(index);
         let Some(batch) = self.open.get_mut(&index) else {
@@ -383,7 +387,6 @@ impl Driver<'_> {
         }
         for (index, consequence) in decided {
             match consequence {
-                Decided::Retry(outcome) if self.is_closing => self.fail(index, outcome),
                 Decided::Again { alone } => self.again(index, alone),
                 Decided::Retry(outcome) => self.retry(index, outcome),
                 Decided::Fail(outcome) => self.fail(index, outcome),

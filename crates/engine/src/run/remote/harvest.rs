@@ -3,8 +3,8 @@
 
 use crate::run::batch::stage_context::{AttemptResult, Produced};
 use crate::run::remote::driver::{Driver, Finished};
-use crate::run::remote::outcomes::memory_grows;
-use crate::run::remote::worker_log::{BatchResult, MadeBatch};
+use crate::run::remote::outcomes::{LOSSES, memory_grows};
+use crate::run::remote::worker_log::{BatchResult, Lacked, MadeBatch};
 use milepost_core::base::duration::show_duration;
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::RelPath;
@@ -34,7 +34,7 @@ impl Driver<'_> {
             let Finished {
                 index, result, job, ..
             } = finished;
-            if let Some(outcome) = self.grow_memory(index, &result) {
+            if let Some(outcome) = self.lacked(index, &result) {
                 self.retry(index, outcome);
                 continue;
             }
@@ -127,12 +127,14 @@ impl Driver<'_> {
         })
     }
 
-    /// Returns the outcome of a batch whose program lacked memory, if its next job gets more.
-    fn grow_memory(&self, index: usize, result: &BatchResult) -> Option<Outcome> {
-        let outcome = result.result.as_ref().err()?;
-        let failures = self.open.get(&index)?.failures;
-        let grows = result.lacked_memory && memory_grows(&self.needs(), failures);
-        grows.then(|| outcome.clone())
+    /// Returns how a batch failed, if its node lacked something that its next job may get.
+    fn lacked(&self, index: usize, result: &BatchResult) -> Option<Outcome> {
+        let (outcome, batch) = (result.failure()?, self.open.get(&index)?);
+        let gets = match result.lacked? {
+            Lacked::Memory => result.result.is_err() && memory_grows(&self.needs(), batch.failures),
+            Lacked::Space => batch.losses < LOSSES,
+        };
+        gets.then(|| outcome.clone())
     }
 }
 

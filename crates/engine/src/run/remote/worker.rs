@@ -1,12 +1,12 @@
 //! The node's side: one process of a job, which runs batches in folders of its own and logs the record of each.
 
-use crate::run::batch::attempt;
+use crate::run::batch::attempt::{self, NO_SPACE};
 use crate::run::batch::live::WaitingOutput;
-use crate::run::batch::stage_context::{StageContext, stale};
+use crate::run::batch::stage_context::{Produced, StageContext, stale};
 use crate::run::context::Context;
 use crate::run::error::RunError;
 use crate::run::remote::handover::{HandedBatch, SubmissionRecord};
-use crate::run::remote::worker_log::{BatchResult, WorkerEvent};
+use crate::run::remote::worker_log::{BatchResult, Lacked, WorkerEvent};
 use crate::steps::agent::StageAgents;
 use crate::steps::batch_context::{AttemptLimits, AttemptObserver, StepEvent};
 use crate::steps::calls::Calls;
@@ -26,6 +26,7 @@ use milepost_store::store::lock::Holder;
 use milepost_store::store::scratch::{Scratch, ScratchPool};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -115,7 +116,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
     note(
         &mut log,
         &WorkerEvent::Started {
-            node,
+            node: node.clone(),
             at: ctx.clock.now(),
         },
     )?;
@@ -172,7 +173,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         // A number that no other attempt has names the log of its programs.
         let serial = (u64::from(random) << 20) | (number as u64 + 1);
         let folder = submission.inside(&["work", &name, &number.to_string()]);
-        let result = run(&stage_ctx, batch, serial, folder, job_ctx.visible);
+        let result = run(&stage_ctx, batch, serial, folder, (&node, job_ctx.visible));
         if stop.is_gone() {
             return Err(not_needed(submission));
         }
@@ -187,7 +188,12 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         if matches!(&result.result, Err(outcome) if outcome.kind == OutcomeKind::Cancelled) {
             break;
         }
+        let is_full = result.lacked == Some(Lacked::Space);
         note(&mut log, &WorkerEvent::Done(Box::new(result)))?;
+        if is_full {
+            // The batches behind it get other jobs.
+            break;
+        }
     }
     note(&mut log, &WorkerEvent::Ended)
 }
@@ -254,7 +260,7 @@ fn run(
     batch: &HandedBatch,
     serial: u64,
     folder: RelPath,
-    visible: Duration,
+    (node, visible): (&str, Duration),
 ) -> Result<BatchResult, RunError> {
     let ctx = &stage_ctx.ctx;
     let found = batch
@@ -275,11 +281,11 @@ fn run(
         ),
         Err(outcome) => attempt::fail_in(stage_ctx, &found, scratch, outcome),
     };
-    let mut lacked_memory = false;
-    if let Err(outcome) = &mut result.result
-        && memory_kills() > kills
+    let mut lacked = None;
+    if memory_kills() > kills
+        && let Err(outcome) = &mut result.result
     {
-        lacked_memory = true;
+        lacked = Some(Lacked::Memory);
         outcome.kind = OutcomeKind::Memory;
         outcome.code = stage_ctx
             .stage
@@ -289,6 +295,8 @@ fn run(
         outcome.message = format!(
             "the memory of the job did not suffice ({before}): raise `memory` under [resources], or let it grow by `retry`"
         );
+    } else if lacks_space(stage_ctx, node, &mut result.result) {
+        lacked = Some(Lacked::Space);
     }
     if let Ok(made) = &result.result {
         let files: Vec<RelPath> = made.files.iter().map(|(_, at)| at.clone()).collect();
@@ -299,9 +307,43 @@ fn run(
         took_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
         folder,
         log: result.log,
-        lacked_memory,
+        lacked,
         result: result.result.map(Into::into),
     })
+}
+
+/// Returns true if a batch failed while a disk that only this node has was full: the outcome names it. A full disk of the workspace is
+/// named already, and is the same for all nodes.
+fn lacks_space(
+    stage_ctx: &StageContext<'_>,
+    node: &str,
+    result: &mut Result<Produced, Outcome>,
+) -> bool {
+    let outcome = match result {
+        Ok(produced) => produced.placeholder.as_mut(),
+        Err(outcome) => Some(outcome),
+    };
+    let is_own = |outcome: &&mut Outcome| {
+        outcome.kind != OutcomeKind::Cancelled && !outcome.message.contains(NO_SPACE)
+    };
+    let Some(outcome) = outcome.filter(is_own) else {
+        return false;
+    };
+    let declared = stage_ctx.ctx.settings.env.get("TMPDIR");
+    let mut temporary = declared.map(String::as_str).into_iter().chain(["/tmp"]);
+    let full = temporary.find(|folder| stage_ctx.ctx.disk.is_full(Path::new(folder)));
+    if let Some(folder) = full {
+        let named = Outcome::new(
+            OutcomeKind::Node,
+            format!(
+                "{NO_SPACE} {folder} of node {node}: make room there, or declare another TMPDIR under [env] ({})",
+                outcome.message
+            ),
+        );
+        let details = std::mem::take(&mut outcome.details);
+        *outcome = stage_ctx.stage.named(named.with_details(details));
+    }
+    full.is_some()
 }
 
 /// Tries something again while files of another machine may not be visible yet, and returns its last result.
