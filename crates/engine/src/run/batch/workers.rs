@@ -89,8 +89,8 @@ pub(crate) enum Message {
         jobs: u64,
         batches: u64,
     },
-    /// Jobs could not be submitted; it is tried again after a wait.
-    JobsRefused { why: String, wait: Duration },
+    /// Jobs could not be submitted; it is tried again after the wait.
+    JobsRefused { why: String, wait: Option<Duration> },
     /// The scheduler does not answer; its jobs may run.
     SchedulerSilent { why: String },
     /// The run is stopped while jobs wait or run: true as the reply leaves them there.

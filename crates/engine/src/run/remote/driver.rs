@@ -179,7 +179,7 @@ impl Driver<'_> {
         (queue.closed, queue.is_abandoned)
     }
 
-    fn has_jobs(&self) -> bool {
+    pub(crate) fn has_jobs(&self) -> bool {
         self.arrays.iter().any(OpenArray::is_open)
     }
 

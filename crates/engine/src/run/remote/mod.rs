@@ -167,6 +167,16 @@ pub(crate) enum ExecutorError {
         /// What it printed, in one line.
         printed: String,
     },
+    /// A command failed, and will fail again: only another declaration helps.
+    #[error("`{command}` failed: {printed}: {help}")]
+    Refused {
+        /// The program.
+        command: String,
+        /// What it printed, in one line.
+        printed: String,
+        /// What to do.
+        help: &'static str,
+    },
     /// A command printed something else than expected.
     #[error("`{command}` printed {printed:?}, expected {expected}")]
     Printed {
@@ -197,4 +207,11 @@ pub(crate) enum RemoteError {
     /// A log cannot be read.
     #[error("cannot read the logs of jobs: {0}")]
     Log(#[from] std::io::Error),
+}
+
+impl RemoteError {
+    /// Returns true if the scheduler will refuse the same jobs again.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self, Self::Executor(ExecutorError::Refused { .. }))
+    }
 }

@@ -30,15 +30,21 @@ impl Driver<'_> {
         self.refused = match self.submit_waiting() {
             Ok(()) => None,
             Err(error) => Some(RefusedJobs {
-                tries: tries + 1,
+                // No further try helps after a refusal for good.
+                tries: if error.is_final() { TRIES } else { tries + 1 },
                 since: Stopwatch::start(),
                 error,
             }),
         };
-        if let Some(refused) = self.refused.as_ref().filter(|refused| refused.tries == 1) {
+        let Some(refused) = &self.refused else {
+            return;
+        };
+        let is_final = refused.error.is_final();
+        // What ends the stage at once is its error.
+        if refused.tries == 1 || is_final && tries == 0 && self.has_jobs() {
             let redactor = self.shared.stage_ctx.ctx.redactor;
             let why = redactor.text(&refused.error.to_string()).into_owned();
-            let wait = self.pause(1);
+            let wait = (!is_final).then(|| self.pause(1));
             let _ = self.sender.send(Message::JobsRefused { why, wait });
         }
     }

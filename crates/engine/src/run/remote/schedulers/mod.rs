@@ -2,6 +2,7 @@
 
 mod command;
 mod program;
+mod refusal;
 mod slurm;
 
 use crate::run::batch::workers::{AtOnce, Order};

@@ -1,6 +1,7 @@
 //! Slurm: `sbatch`, `squeue`, `scancel`, and `sacct` where there is accounting.
 
 use super::program::{SchedulerCommands, one_line};
+use super::refusal::help;
 use crate::run::remote::{
     CancelledJobs, Executor, ExecutorError, JobArray, JobEnd, JobState, JobStates, PolledArray,
 };
@@ -102,7 +103,18 @@ impl Executor for Slurm<'_> {
         let words = submission(self.settings, array);
         // Slurm keeps what `sbatch` finds in its environment, on its own disks.
         let is_passed = |name: &str, value: &str| self.commands.is_for_jobs(name, value);
-        let printed = self.commands.run_with(&words, &is_passed)?;
+        let printed = self.commands.run_with(&words, &is_passed);
+        let printed = printed.map_err(|error| match error {
+            ExecutorError::Failed { command, printed } => match help(&printed) {
+                Some(help) => ExecutorError::Refused {
+                    command,
+                    printed,
+                    help,
+                },
+                None => ExecutorError::Failed { command, printed },
+            },
+            other => other,
+        })?;
         // A site's filter may print remarks before the id, and a federation names its cluster behind it.
         let last = printed.lines().rfind(|line| !line.trim().is_empty());
         let id = last.and_then(|line| line.trim().split(';').next());
