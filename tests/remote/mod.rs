@@ -4,6 +4,7 @@ mod disk;
 mod faults;
 mod leftovers;
 mod limits;
+mod once;
 mod pbs;
 mod restart;
 mod simulation;

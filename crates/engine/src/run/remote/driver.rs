@@ -54,6 +54,8 @@ pub(crate) struct Driver<'a> {
     keys: BTreeMap<&'a str, usize>,
     pub(crate) arrays: Vec<OpenArray>,
     pub(crate) finished: Vec<Finished>,
+    /// An array that the scheduler may have, although it did not say so. Its batches wait.
+    pub(crate) unsure: Option<OpenArray>,
     /// The last jobs, if they could not be submitted.
     pub(crate) refused: Option<RefusedJobs>,
     /// Measures the time since a log could not be read.
@@ -82,6 +84,7 @@ pub(crate) fn drive<'a>(
         keys: keys.collect(),
         arrays: Vec::new(),
         finished: Vec::new(),
+        unsure: None,
         refused: None,
         unread: None,
         silence: 0,
@@ -142,8 +145,11 @@ impl Driver<'_> {
                 self.time_out();
                 return Ok(());
             }
-            let is_ending = self.is_closing || self.is_refused();
-            if self.open.is_empty() || is_ending && self.finished.is_empty() && !self.has_jobs() {
+            if self.is_over() {
+                // If the scheduler has it, it is followed; if it does not answer, the next run asks.
+                let _ = self.look_for_unsure();
+            }
+            if self.is_over() {
                 let is_left = !self.is_closing && !self.open.is_empty();
                 let refused = self.refused.take().filter(|_| is_left);
                 return refused.map_or(Ok(()), |refused| Err(refused.error));
@@ -167,6 +173,12 @@ impl Driver<'_> {
             }
             self.shared.stage_ctx.stop.wait(tick);
         }
+    }
+
+    /// Returns true if no batch can get a result any more.
+    fn is_over(&self) -> bool {
+        let is_ending = self.is_closing || self.is_refused();
+        self.open.is_empty() || is_ending && self.finished.is_empty() && !self.has_jobs()
     }
 
     /// Returns whether no further batch may begin, and whether nothing receives results any more.

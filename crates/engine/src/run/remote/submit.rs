@@ -3,11 +3,11 @@
 use crate::run::batch::workers::Message;
 use crate::run::error::RunError;
 use crate::run::remote::arrays::OpenArray;
-use crate::run::remote::attach::job_name;
+use crate::run::remote::attach::{id_of, job_name};
 use crate::run::remote::driver::{Driver, RefusedJobs};
 use crate::run::remote::handover::{HandedBatch, SubmissionRecord, to_json};
 use crate::run::remote::pack::{PackedArray, pack, room, wanted};
-use crate::run::remote::{JobArray, Remote, RemoteError};
+use crate::run::remote::{ExecutorError, JobArray, Remote, RemoteError};
 use milepost_core::base::path::Root;
 use milepost_core::expr::shell::quoted;
 use milepost_store::store::clock::Stopwatch;
@@ -24,7 +24,10 @@ impl Driver<'_> {
     pub(crate) fn submit(&mut self) {
         let tried = self.refused.as_ref();
         let tries = tried.map_or(0, |refused| refused.tries);
-        if tried.is_some_and(|refused| refused.since.elapsed() < self.pause(tries)) {
+        let waits = |refused: &RefusedJobs| {
+            refused.error.is_final() || refused.since.elapsed() < self.pause(tries)
+        };
+        if tried.is_some_and(waits) {
             return;
         }
         self.refused = match self.submit_waiting() {
@@ -66,6 +69,7 @@ impl Driver<'_> {
     /// When the disk fails, or the scheduler refuses the jobs.
     fn submit_waiting(&mut self) -> Result<(), RemoteError> {
         let settings = self.remote.settings;
+        self.look_for_unsure()?;
         while !self.waiting.is_empty() && !self.shared.stage_ctx.stop.stopping() {
             let jobs = self.arrays.iter().flat_map(|array| &array.jobs);
             let open = jobs.filter(|job| !job.is_over).count() as u64;
@@ -76,20 +80,13 @@ impl Driver<'_> {
                 return Ok(());
             };
             let packed = pack(waiting, per_job, most);
-            let chosen: HashSet<usize> = packed.jobs.iter().flatten().copied().collect();
             let at_once = self.remote.at_once - open;
-            let array = self.submit_array(packed, at_once)?;
-            self.waiting.retain(|batch| !chosen.contains(&batch.index));
-            self.arrays.push(array);
+            self.submit_array(packed, at_once)?;
         }
         Ok(())
     }
 
-    fn submit_array(
-        &mut self,
-        packed: PackedArray,
-        at_once: u64,
-    ) -> Result<OpenArray, RemoteError> {
+    fn submit_array(&mut self, packed: PackedArray, at_once: u64) -> Result<(), RemoteError> {
         let ctx = &self.shared.stage_ctx.ctx;
         let name = new_id(ctx.clock.now())?;
         let submission = Submission::new(ctx.disk, ctx.layout, &name);
@@ -115,7 +112,7 @@ impl Driver<'_> {
         submission.write(&["job.json"], &to_json(&record)?)?;
         let needs = self.needs();
         let needs = needs.after(packed.failures.memory, packed.failures.time);
-        let array = JobArray {
+        let asked = JobArray {
             name: job_name(&submission),
             script: submission.at(&["job.sh"]),
             output: submission.at(&["output"]),
@@ -123,40 +120,87 @@ impl Driver<'_> {
             at_once,
             resources: needs.clone(),
         };
-        let id = match self.submitted(&array) {
-            Ok(id) => id,
-            Err(error) => {
-                submission.remove()?;
-                return Err(error);
-            }
-        };
-        submission.write(&["id"], id.as_bytes())?;
-        let batches = packed.jobs.iter().map(|job| job.len() as u64).sum();
+        let jobs = packed.jobs.into_iter();
+        let jobs = jobs.map(|job| job.into_iter().map(Some).collect());
+        let array = OpenArray::new(submission, record, String::new(), needs, jobs.collect());
+        match self.remote.executor.submit(&asked) {
+            Ok(id) => self.follow(array, id),
+            Err(error) => self.not_submitted(array, error),
+        }
+    }
+
+    /// Follows an array that the scheduler has under this id.
+    fn follow(&mut self, mut array: OpenArray, id: String) -> Result<(), RemoteError> {
+        array.submission.write(&["id"], id.as_bytes())?;
+        let taken = array
+            .jobs
+            .iter()
+            .flat_map(|job| job.batches.iter().copied());
+        let taken: HashSet<usize> = taken.collect();
+        self.waiting.retain(|batch| !taken.contains(&batch.index));
         let message = Message::Submitted {
             executor: self.remote.name,
             id: id.clone(),
-            jobs: array.jobs,
-            batches,
+            jobs: array.jobs.len() as u64,
+            batches: taken.len() as u64,
         };
         let _ = self.sender.send(message);
-        let jobs = packed.jobs.into_iter();
-        let jobs = jobs.map(|job| job.into_iter().map(Some).collect());
-        Ok(OpenArray::new(
-            submission,
-            record,
-            id,
-            needs,
-            jobs.collect(),
-        ))
+        array.id = id;
+        self.arrays.push(array);
+        Ok(())
     }
 
-    /// Asks the scheduler. It may have taken the array, and not said so in time; if it cannot tell, the jobs end without their folder.
-    fn submitted(&self, array: &JobArray) -> Result<String, RemoteError> {
+    /// Removes a submission that the scheduler refused. If it may have the array nevertheless, nothing else is submitted before that
+    /// is known.
+    ///
+    /// # Errors
+    /// The error, unless the scheduler has the array.
+    fn not_submitted(&mut self, array: OpenArray, error: ExecutorError) -> Result<(), RemoteError> {
         let executor = self.remote.executor;
-        executor.submit(array).or_else(|error| {
-            let found = executor.find(&array.name).ok().flatten();
-            found.ok_or_else(|| error.into())
-        })
+        let is_refused = match &error {
+            ExecutorError::Command { .. } | ExecutorError::Refused { .. } => true,
+            // A scheduler that can be asked is not taken at its word: its answer may have come too late.
+            ExecutorError::Failed { .. } => !executor.can_find(),
+            _ => false,
+        };
+        let name = job_name(&array.submission);
+        if is_refused {
+            array.submission.remove()?;
+        } else if !executor.can_find() {
+            // Its jobs are left to the next run, like those of a run that was killed here.
+            return Err(RemoteError::Unsure { name, error });
+        } else if let Ok(Some(id)) = executor.find(&name) {
+            return self.follow(array, id);
+        } else {
+            self.unsure = Some(array);
+        }
+        Err(error.into())
+    }
+
+    /// Asks for the array of which the scheduler did not say whether it has it. If it has none, its batches may be submitted again.
+    ///
+    /// # Errors
+    /// When the scheduler does not answer, or the disk fails.
+    pub(crate) fn look_for_unsure(&mut self) -> Result<(), RemoteError> {
+        let Some(array) = self.unsure.take() else {
+            return Ok(());
+        };
+        match id_of(self.remote, &array.submission) {
+            Ok(Some(id)) => self.follow(array, id),
+            Ok(None) if array.submission.processes()?.is_empty() => {
+                array.submission.remove()?;
+                Ok(())
+            }
+            // Its jobs have ended, and the scheduler has forgotten them.
+            Ok(None) => {
+                let name = job_name(&array.submission);
+                self.follow(array, name)
+            }
+            Err(error) => {
+                self.unsure = Some(array);
+                Err(error)
+            }
+        }
     }
 }
 
