@@ -13,6 +13,7 @@ mod visible;
 
 pub use slurm::Cluster;
 
+use crate::crash::sweep::{random, seed, setting};
 use crate::support::Project;
 use milepost_core::base::digest::Digest;
 use pbs::Pbs;
@@ -79,6 +80,38 @@ fn check_outputs(project: &Project, count: usize) {
     let mut made = project.digests();
     made.retain(|path, _| path.starts_with("up/"));
     assert_eq!(made, expected);
+}
+
+/// Calls a test with random moments up to `most` milliseconds, `kills` of them or `MILEPOST_TEST_KILLS`. `MILEPOST_TEST_SEED` chooses
+/// others.
+fn for_each_kill(kills: usize, most: u64, test: impl Fn(Duration)) {
+    let mut state = seed() as u64;
+    for kill in 0..setting("MILEPOST_TEST_KILLS", kills) {
+        let moment = Duration::from_millis(random(&mut state, most));
+        let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(moment)));
+        if let Err(failed) = tested {
+            eprintln!(
+                "kill {kill} after {moment:?}, MILEPOST_TEST_SEED={}",
+                seed()
+            );
+            std::panic::resume_unwind(failed);
+        }
+    }
+}
+
+/// Kills a run after a time, and asserts that the next one finds its jobs: each batch runs once, whenever that was.
+#[track_caller]
+fn check_kill(project: &Project, count: usize, moment: Duration) {
+    let mut runner = project.spawn(&["run"]);
+    std::thread::sleep(moment);
+    runner.kill().unwrap();
+    runner.wait().unwrap();
+    let ran = project.run_unplanned(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    check_outputs(project, count);
+    let runs = runs(project);
+    assert!(runs.values().all(|&times| times == 1), "{runs:?}");
+    assert!(!project.exists("workspace/.milepost/jobs"));
 }
 
 /// Asserts that a local run of the same project makes the same bytes.

@@ -1,12 +1,11 @@
 //! Batches as jobs of a real Slurm, on a cluster of several nodes that the tests start on this machine. Where Slurm is not installed,
 //! or cannot be started, the tests say so.
 
-use super::{check_outputs, project, runs, wait_until};
+use super::{check_kill, check_outputs, for_each_kill, project, runs, wait_until};
 use crate::support::Project;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// One cluster at a time: the machine is small.
 static ONE: Mutex<()> = Mutex::new(());
@@ -232,26 +231,10 @@ fn a_runner_of_slurm_jobs_that_is_killed_finds_them_again() {
     let Some(cluster) = Cluster::start(4) else {
         return;
     };
-    let kills: u64 = std::env::var("MILEPOST_TEST_KILLS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(3);
-    for kill in 0..kills {
+    for_each_kill(3, 3000, |moment| {
         let project = cluster.project(16, "batches_per_job = 2", "", "sleep 0.2;");
-        let mut runner = project.spawn(&["run"]);
-        std::thread::sleep(Duration::from_millis(30 + kill * 3000 / kills));
-        runner.kill().unwrap();
-        runner.wait().unwrap();
-        let ran = project.run_unplanned(&[]);
-        assert_eq!(ran.code, 0, "kill {kill}: {}", ran.output);
-        check_outputs(&project, 16);
-        let runs = runs(&project);
-        assert!(
-            runs.values().all(|&times| times == 1),
-            "kill {kill}: {runs:?}"
-        );
-        assert!(!project.exists("workspace/.milepost/jobs"));
-    }
+        check_kill(&project, 16, moment);
+    });
 }
 
 /// Takes minutes: Slurm notices a lost node after its timeout, and starts the job again two minutes later.
