@@ -17,6 +17,7 @@ use crate::crash::sweep::{random, seed, setting};
 use crate::support::Project;
 use milepost_core::base::digest::Digest;
 use pbs::Pbs;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -126,6 +127,50 @@ fn check_local_outputs(project: &Project) {
         files
     };
     assert_eq!(made(&local), made(project));
+}
+
+/// Returns the records of the journal about steps, without what differs from run to run.
+fn steps(project: &Project) -> Vec<String> {
+    let mut records = project.records();
+    records.retain(|record| record["kind"].as_str().unwrap().starts_with("step_"));
+    let shown = |record: &Value| {
+        format!(
+            "{} {} {}",
+            record["kind"], record["agent_name"], record["data"]
+        )
+    };
+    records.iter().map(shown).collect()
+}
+
+#[test]
+fn steps_of_jobs_are_recorded_as_those_of_a_local_run() {
+    let Some(pbs) = Pbs::start(1) else { return };
+    let stage = r#"executor = "command"
+[each.word]
+path = "inputs/*.txt"
+[[step]]
+role = "counter"
+command = ["sh", "-c", 'wc -c <"$1" >"$2"', "count", "{{ word.path }}", "{{ paths.size }}"]
+out = "size"
+summary = '{bytes: 7}'
+[[step]]
+role = "writer"
+command = ["sh", "-c", 'tr a-z A-Z <"$1" >"$2"', "up", "{{ word.path }}", "{{ paths.up }}"]
+out = "up"
+[outputs]
+size = { path = "size/{{ word.stem }}.txt", schema = false }
+up = { path = "up/{{ word.stem }}.txt", schema = false }
+"#;
+    let project = project(2, &pbs.executor(""), "", "");
+    project.write("stages/1_up.toml", stage);
+    let ran = project.run_unplanned(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    let local = project.without_results();
+    assert_eq!(local.run_unplanned(&["--executor", "local"]).code, 0);
+    assert_eq!(steps(&project).len(), 10, "{:?}", steps(&project));
+    assert_eq!(steps(&project), steps(&local));
+    let (_, log) = project.milepost(&["log", "up/w1"]);
+    assert!(log.contains("writer takes over size from counter"), "{log}");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! The runner's side: submits batches, follows their jobs, and reports to the dispatcher as if the batches ran here.
 
 use crate::run::batch::attempt;
+use crate::run::batch::events::{Message, StageThreads};
 use crate::run::batch::stage_context::AttemptResult;
-use crate::run::batch::workers::{self, Message, StageThreads};
+use crate::run::batch::workers;
 use crate::run::remote::arrays::{JobNews, OpenArray, OpenBatch};
 use crate::run::remote::decide::Decided;
 use crate::run::remote::overview;
@@ -264,7 +265,7 @@ impl Driver<'_> {
     }
 
     /// Reports that a batch begins, once.
-    fn begin(&mut self, index: usize) {
+    pub(crate) fn begin(&mut self, index: usize) {
         let Some(batch) = self.open.get_mut(&index) else {
             return;
         };

@@ -1,8 +1,8 @@
 //! How a stage on a scheduler ends: after a failure, when the run is stopped, or when its time is over. What finished before is not
 //! lost.
 
+use crate::run::batch::events::Message;
 use crate::run::batch::stage_context::AttemptResult;
-use crate::run::batch::workers::Message;
 use crate::run::remote::CancelledJobs;
 use crate::run::remote::arrays::OpenArray;
 use crate::run::remote::driver::Driver;

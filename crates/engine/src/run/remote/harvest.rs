@@ -1,6 +1,7 @@
 //! Takes over what a process of a job made: once its files are visible here, and are what its record says, its folder is the scratch
 //! of the batch.
 
+use crate::run::batch::events;
 use crate::run::batch::stage_context::{AttemptResult, Produced};
 use crate::run::remote::driver::{Driver, Finished};
 use crate::run::remote::outcomes::{LOSSES, memory_grows};
@@ -39,6 +40,10 @@ impl Driver<'_> {
                 continue;
             }
             let took = Duration::from_millis(result.took_ms);
+            if fits.is_ok() {
+                self.begin(index);
+                events::replay(self.shared, self.sender, index, &result.steps);
+            }
             match fits.and_then(|()| self.adopt(result, &job)) {
                 Ok(done) => self.finish(index, done, took),
                 Err(why) => self.discard(index, not_valid(&job, &why)),

@@ -1,6 +1,6 @@
 //! Submits waiting batches as an array of jobs.
 
-use crate::run::batch::workers::Message;
+use crate::run::batch::events::Message;
 use crate::run::error::RunError;
 use crate::run::remote::arrays::OpenArray;
 use crate::run::remote::attach::{id_of, job_name};

@@ -6,7 +6,7 @@ use crate::run::batch::stage_context::{Produced, StageContext, stale};
 use crate::run::context::Context;
 use crate::run::error::RunError;
 use crate::run::remote::handover::{HandedBatch, SubmissionRecord};
-use crate::run::remote::worker_log::{BatchResult, Lacked, WorkerEvent};
+use crate::run::remote::worker_log::{BatchResult, Lacked, StepNote, WorkerEvent};
 use crate::steps::agent::StageAgents;
 use crate::steps::batch_context::{AttemptLimits, AttemptObserver, StepEvent};
 use crate::steps::calls::Calls;
@@ -16,6 +16,7 @@ use milepost_core::base::path::RelPath;
 use milepost_core::model::call::{Heard, Sent};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::Stage;
+use milepost_core::model::step::Step;
 use milepost_core::plan::options::Timing;
 use milepost_core::plan::{facts, scan::BatchScan};
 use milepost_store::check::schemas::Schemas;
@@ -270,12 +271,16 @@ fn run(
     let kills = memory_kills();
     let scratch = Scratch::create_in_job(ctx.disk, ctx.files, ctx.layout, &folder)?;
     let inputs = await_visible(visible, stage_ctx.stop, || check_inputs(stage_ctx, &found));
+    let observer = StepRecorder {
+        stage: stage_ctx.stage,
+        steps: Mutex::default(),
+    };
     let mut result = match inputs {
         Ok(()) => attempt::run_in(
             stage_ctx,
             &found,
             serial,
-            &Unobserved,
+            &observer,
             &batch.previous,
             scratch,
         ),
@@ -306,6 +311,7 @@ fn run(
         batch: batch.key.clone(),
         took_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
         folder,
+        steps: (observer.steps.into_inner()).unwrap_or_else(PoisonError::into_inner),
         log: result.log,
         lacked,
         result: result.result.map(Into::into),
@@ -398,11 +404,33 @@ fn kills_in(events: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// The journal has the events of the runner only.
-struct Unobserved;
+/// Notes the steps of a batch: the runner adds them to the journal with the record.
+struct StepRecorder<'a> {
+    stage: &'a Stage,
+    steps: Mutex<Vec<StepNote>>,
+}
 
-impl AttemptObserver for Unobserved {
-    fn event(&self, _: StepEvent<'_>) {}
+impl AttemptObserver for StepRecorder<'_> {
+    fn event(&self, event: StepEvent<'_>) {
+        let position = |step: &Step| {
+            self.stage
+                .steps
+                .iter()
+                .position(|one| std::ptr::eq(one, step))
+        };
+        let noted = match event {
+            StepEvent::Step(step, _) => position(step).map(StepNote::Began),
+            StepEvent::Finished(step, _, summary) => {
+                position(step).map(|step| StepNote::Ended(step, summary))
+            }
+            // Agents and iterations stay on the machine of the runner.
+            _ => None,
+        };
+        if self.stage.tells_steps() {
+            let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+            steps.extend(noted);
+        }
+    }
 
     fn started(&self, _: &StartedProcess, _: &[String]) {}
 

@@ -10,6 +10,7 @@ use milepost_core::model::reason::Reason;
 use milepost_core::model::record::{AnswersOf, FailedKeys, Made, Opinion};
 use milepost_core::plan::decide::Decision;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// A line of the log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -45,11 +46,24 @@ pub(crate) struct BatchResult {
     /// What its node lacked, if that is why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lacked: Option<Lacked>,
+    /// Its steps, if the journal records those of its stage.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) steps: Vec<StepNote>,
     /// The path of the log of its programs in the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) log: Option<String>,
     /// What it made, or how it failed.
     pub(crate) result: Result<MadeBatch, Outcome>,
+}
+
+/// A step, by its position in the stage.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum StepNote {
+    /// It began.
+    Began(usize),
+    /// It ended, with the result of its `summary`.
+    Ended(usize, Option<Value>),
 }
 
 /// What a node lacked.

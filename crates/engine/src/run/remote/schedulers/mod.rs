@@ -5,7 +5,7 @@ mod program;
 mod refusal;
 mod slurm;
 
-use crate::run::batch::workers::{AtOnce, Order};
+use crate::run::batch::events::{AtOnce, Order};
 use crate::run::context::Context;
 use crate::run::remote::{Executor, Remote};
 use command::CommandScheduler;
