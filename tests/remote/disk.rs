@@ -1,25 +1,31 @@
 //! Disks that run full in the middle of a stage: that of one node, and the one that all share.
 
 use super::pbs::Pbs;
-use super::{check_local_outputs, check_outputs, project, runs};
+use super::{Cluster, check_local_outputs, check_outputs, project, runs};
 use crate::situations::mounted::Mounted;
 use crate::support::Project;
 use std::os::unix::fs::PermissionsExt as _;
 
 const STAGE: &str = "executor = \"command\"";
 
-/// Runs the program with a small disk of its own at the folder for temporary files, if it is job 1: that is one node.
+/// Runs the program with a small disk of its own at the folder for temporary files, if it is on node n1 of Slurm, or else is job 1.
 const NODE: &str = r#"#!/bin/sh
 folder=$(dirname "$0")
-[ "$5" = 1 ] || exec "$folder/milepost" "$@"
+[ "${SLURMD_NODENAME:-$5}" = 1 ] || [ "$SLURMD_NODENAME" = n1 ] || exec "$folder/milepost" "$@"
 exec unshare --mount sh -c 'folder=$1; shift; mount -t tmpfs -o size=48k tmpfs "$folder/local" && exec "$folder/milepost" "$@"' sh "$folder" "$@"
 "#;
 
-/// A project of which each batch writes 20,000 bytes for itself in the folder for temporary files, and leaves them there.
+/// What each batch does for itself in the folder for temporary files.
+const WRITES: &str = "head -c 20000 /dev/zero >\"$TMPDIR/$key\" || exit 9;";
+
+/// A project whose batches write temporary files, and leave them there.
 fn writes_temporary_files(pbs: &Pbs, count: usize) -> Project {
     let executor = pbs.executor("batches_per_job = 3\n");
-    let writes = "head -c 20000 /dev/zero >\"$TMPDIR/$key\" || exit 9;";
-    let mut project = project(count, &executor, STAGE, writes);
+    on_nodes(project(count, &executor, STAGE, WRITES))
+}
+
+/// Gives the nodes of a project folders for temporary files.
+fn on_nodes(mut project: Project) -> Project {
     let folder = project.path().display().to_string();
     let local = format!("{folder}/local");
     std::fs::create_dir(&local).unwrap();
@@ -72,6 +78,30 @@ fn a_batch_on_a_node_with_a_full_disk_runs_elsewhere() {
 }
 
 #[test]
+fn batches_on_a_node_of_slurm_with_a_full_disk_run_on_others() {
+    let Some(cluster) = Cluster::start(4) else {
+        return;
+    };
+    if !can_mount() {
+        return;
+    }
+    let project = cluster.project(24, "batches_per_job = 3", "", WRITES);
+    let project = on_nodes(project);
+    let ran = project.run_unplanned(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    let full = "NODE: no space left on ";
+    assert!(ran.output.contains(full), "{}", ran.output);
+    check_outputs(&project, 24);
+    assert!(
+        runs(&project).into_values().all(|times| times <= 2),
+        "{}",
+        ran.output
+    );
+    check_local_outputs(&project);
+    assert!(!project.exists("workspace/.milepost/jobs"));
+}
+
+#[test]
 fn a_batch_that_finds_every_disk_full_fails_and_says_so() {
     let Some(pbs) = Pbs::start(2) else { return };
     if !can_mount() {
@@ -79,8 +109,9 @@ fn a_batch_that_finds_every_disk_full_fails_and_says_so() {
     }
     let project = writes_temporary_files(&pbs, 3);
     // Each job is on the node with the small disk, which is full from the start.
-    project.edit("node", "[ \"$5\" = 1 ] ||", "");
-    project.edit("node", "exec \"$folder/milepost\" \"$@\"\n", "\n");
+    let elsewhere = project.read("node");
+    let elsewhere = elsewhere.lines().nth(2).unwrap();
+    project.edit("node", elsewhere, "");
     project.edit("node", "size=48k", "size=16k");
     let ran = project.run_unplanned(&["-k"]);
     assert_eq!(ran.code, 1, "{}", ran.output);

@@ -92,7 +92,7 @@ impl Cluster {
     }
 
     /// A project whose stage runs as jobs of this cluster.
-    fn project(&self, count: usize, slurm: &str, stage: &str, extra: &str) -> Project {
+    pub fn project(&self, count: usize, slurm: &str, stage: &str, extra: &str) -> Project {
         let executor =
             format!("[executor.slurm]\npoll_interval = \"500ms\"\nvisible = \"2s\"\n{slurm}\n");
         let stage = format!("executor = \"slurm\"\n{stage}");

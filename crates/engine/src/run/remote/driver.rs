@@ -14,7 +14,7 @@ use milepost_core::model::job::JobOfBatch;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_store::store::clock::Stopwatch;
 use milepost_store::store::jobs::Submission;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::PoisonError;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -57,6 +57,8 @@ pub(crate) struct Driver<'a> {
     pub(crate) finished: Vec<Finished>,
     /// An array that the scheduler may have, although it did not say so. Its batches wait.
     pub(crate) unsure: Option<OpenArray>,
+    /// Nodes whose disks were full.
+    pub(crate) full_nodes: BTreeSet<String>,
     /// The last jobs, if they could not be submitted.
     pub(crate) refused: Option<RefusedJobs>,
     /// Measures the time since a log could not be read.
@@ -86,6 +88,7 @@ pub(crate) fn drive<'a>(
         arrays: Vec::new(),
         finished: Vec::new(),
         unsure: None,
+        full_nodes: BTreeSet::new(),
         refused: None,
         unread: None,
         silence: 0,

@@ -35,6 +35,9 @@ impl Driver<'_> {
             let Finished {
                 index, result, job, ..
             } = finished;
+            if result.lacked == Some(Lacked::Space) {
+                self.full_nodes.insert(job.node.clone());
+            }
             if let Some(outcome) = self.lacked(index, &result) {
                 self.retry(index, outcome);
                 continue;

@@ -103,6 +103,8 @@ pub(crate) struct JobArray {
     pub(crate) at_once: u64,
     /// What each needs.
     pub(crate) resources: Resources,
+    /// Nodes that lacked something, which the scheduler avoids if it can.
+    pub(crate) avoided: Vec<String>,
 }
 
 /// An array whose jobs have not all ended.

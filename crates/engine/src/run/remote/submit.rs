@@ -30,19 +30,25 @@ impl Driver<'_> {
         if tried.is_some_and(waits) {
             return;
         }
-        self.refused = match self.submit_waiting() {
-            Ok(()) => None,
-            Err(error) => Some(RefusedJobs {
-                // No further try helps after a refusal for good.
-                tries: if error.is_final() { TRIES } else { tries + 1 },
-                since: Stopwatch::start(),
-                error,
-            }),
+        let mut submitted = self.submit_waiting();
+        let is_final = |submitted: &Result<(), RemoteError>| {
+            submitted.as_ref().is_err_and(RemoteError::is_final)
         };
+        if is_final(&submitted) && !self.full_nodes.is_empty() {
+            // Without these nodes there may be too few.
+            self.full_nodes.clear();
+            submitted = self.submit_waiting();
+        }
+        let is_final = is_final(&submitted);
+        self.refused = submitted.err().map(|error| RefusedJobs {
+            // No further try helps after a refusal for good.
+            tries: if is_final { TRIES } else { tries + 1 },
+            since: Stopwatch::start(),
+            error,
+        });
         let Some(refused) = &self.refused else {
             return;
         };
-        let is_final = refused.error.is_final();
         // What ends the stage at once is its error.
         if refused.tries == 1 || is_final && tries == 0 && self.has_jobs() {
             let redactor = self.shared.stage_ctx.ctx.redactor;
@@ -119,6 +125,7 @@ impl Driver<'_> {
             jobs: packed.jobs.len() as u64,
             at_once,
             resources: needs.clone(),
+            avoided: self.full_nodes.iter().cloned().collect(),
         };
         let jobs = packed.jobs.into_iter();
         let jobs = jobs.map(|job| job.into_iter().map(Some).collect());

@@ -221,7 +221,9 @@ fn submission(settings: &JobSettings, array: &JobArray) -> Vec<String> {
     words.push(format!("--output={folder}/%a.txt"));
     // A job that runs again must not erase what it printed before.
     words.push("--open-mode=append".to_owned());
+    let avoided = Some(array.avoided.join(",")).filter(|nodes| !nodes.is_empty());
     let options = [
+        ("exclude", avoided),
         ("partition", settings.partition.clone()),
         ("account", settings.account.clone()),
         (
@@ -374,6 +376,7 @@ mod tests {
             jobs: 3,
             at_once: 2,
             resources: Resources::default(),
+            avoided: Vec::new(),
         };
         let settings = JobSettings::default();
         let expected = "sbatch --parsable --requeue --ntasks=1 --job-name=milepost-A --array=0-2%2 \
@@ -392,10 +395,11 @@ mod tests {
                 time: Some(Duration::from_secs(90)),
                 retry: None,
             },
+            avoided: vec!["n1".to_owned(), "n4".to_owned()],
             ..array
         };
         let words = submission(&settings, &array).join(" ");
-        let expected = "--partition=main --account=lab --cpus-per-task=2 --mem=977K --time=1:30 --qos=low /w/job.sh";
+        let expected = "--exclude=n1,n4 --partition=main --account=lab --cpus-per-task=2 --mem=977K --time=1:30 --qos=low /w/job.sh";
         assert!(words.ends_with(expected), "{words}");
     }
 }
