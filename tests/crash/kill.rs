@@ -1,7 +1,7 @@
 //! The main pipeline killed from outside, at any moment: the runner alone, or with its children.
 
 use super::project::assert_same;
-use super::sweep::in_parallel;
+use super::sweep::{in_parallel, random};
 use crate::support::{Files, Output, Project};
 use milepost_core::model::state::Phase;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -45,16 +45,6 @@ fn start(project: &Project) -> Child {
     let mut command = command(project);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.process_group(0).spawn().unwrap()
-}
-
-/// A number below `below`, from a seed: the same for every run of the tests.
-fn random(seed: &mut u64, below: u64) -> u64 {
-    // Steele, Lea and Flood: Fast splittable pseudorandom number generators, 2014 (SplitMix64).
-    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut mixed = *seed;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (mixed ^ (mixed >> 31)) % below
 }
 
 /// The programs that a runner has started: each is the first of a group of its own.

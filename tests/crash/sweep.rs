@@ -23,6 +23,16 @@ pub fn seed() -> usize {
     setting("MILEPOST_TEST_SEED", 0)
 }
 
+/// A number below `below`, from a seed: the same for every run of the tests.
+pub fn random(seed: &mut u64, below: u64) -> u64 {
+    // Steele, Lea and Flood: Fast splittable pseudorandom number generators, 2014 (SplitMix64).
+    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *seed;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed ^ (mixed >> 31)) % below
+}
+
 /// The distance between the crashes of a sample; 1 in a full sweep.
 pub fn step(sample: usize) -> usize {
     if is_full() { 1 } else { sample }

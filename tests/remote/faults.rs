@@ -1,9 +1,8 @@
 //! What goes wrong on a cluster: limits, lost nodes, jobs that run twice, a runner that is killed or stopped.
 
 use super::pbs::Pbs;
-use super::{check_outputs, project, runs, wait_until};
+use super::{check_kill, check_outputs, for_each_kill, project, runs, wait_until};
 use crate::support::Project;
-use std::time::Duration;
 
 const STAGE: &str = "executor = \"command\"";
 
@@ -202,31 +201,11 @@ fn a_stopped_run_leaves_its_jobs_and_the_next_takes_them_over() {
 #[test]
 fn a_runner_that_is_killed_finds_its_jobs_again() {
     let Some(pbs) = Pbs::start(4) else { return };
-    let executor = pbs.executor("batches_per_job = 3\n");
-    let kills: u64 = std::env::var("MILEPOST_TEST_KILLS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(8);
-    for kill in 0..kills {
+    let executor = pbs.executor_that_finds("batches_per_job = 3\n");
+    for_each_kill(8, 2000, |moment| {
         let project = project(12, &executor, STAGE, "sleep 0.1;");
-        let before = pbs.submissions().len();
-        let mut runner = project.spawn(&["run"]);
-        std::thread::sleep(Duration::from_millis(40 + kill * 2000 / kills));
-        runner.kill().unwrap();
-        runner.wait().unwrap();
-        let ran = project.run_unplanned(&[]);
-        assert_eq!(ran.code, 0, "kill {kill}: {}", ran.output);
-        check_outputs(&project, 12);
-        let runs = runs(&project);
-        // A kill between the submission and its record costs the scheduler's work: this one cannot find jobs by their name.
-        if pbs.submissions().len() == before + 1 {
-            assert!(
-                runs.values().all(|&times| times == 1),
-                "kill {kill}: {runs:?}"
-            );
-        }
-        assert!(!project.exists("workspace/.milepost/jobs"));
-    }
+        check_kill(&project, 12, moment);
+    });
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::pbs::Pbs;
 use super::{check_outputs, project, runs};
+use crate::support::Project;
 
 const STAGE: &str = "executor = \"command\"";
 
@@ -69,24 +70,73 @@ fn warnings_of_a_scheduler_are_no_ids_and_no_states() {
     check_outputs(&project, 2);
 }
 
-#[test]
-fn keys_do_not_reach_the_disks_of_slurm() {
+/// A project whose commands of Slurm are these scripts, where `$folder` is its folder.
+fn with_commands(executor: &str, count: usize, sbatch: &str, squeue: &str) -> Project {
     use std::os::unix::fs::PermissionsExt as _;
-    let executor = "[executor.slurm]\npoll_interval = \"50ms\"\n[env]\nSITE_TOKEN = \"\"\n";
-    let mut project = project(1, executor, "executor = \"slurm\"", "");
-    // What plays Slurm's commands notes its environment, and refuses.
-    let noted = project.at("environment").display().to_string();
-    let refuses = "#!/bin/sh\necho closed today >&2\nexit 1\n";
-    let notes = refuses.replace("echo", &format!("env >{noted}\necho"));
-    for name in ["sbatch", "squeue", "sacct", "scancel"] {
+    let mut project = project(count, executor, "executor = \"slurm\"", "");
+    let folder = project.path().display().to_string();
+    let commands = [
+        ("sbatch", sbatch),
+        ("squeue", squeue),
+        ("sacct", "echo closed today >&2; exit 1"),
+        ("scancel", "exit 1"),
+    ];
+    for (name, script) in commands {
         let program = format!("bin/{name}");
-        project.write(&program, if name == "sbatch" { &notes } else { refuses });
+        project.write(&program, format!("#!/bin/sh\nfolder={folder}\n{script}\n"));
         let mode = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(project.at(&program), mode).unwrap();
     }
     let path = std::env::var("PATH").unwrap();
-    let bin = project.at("bin").display().to_string();
-    project.env("PATH", &format!("{bin}:{path}"));
+    project.env("PATH", &format!("{folder}/bin:{path}"));
+    project
+}
+
+#[test]
+fn a_refusal_for_good_is_not_tried_again() {
+    let executor = "[executor.slurm]\npoll_interval = \"50ms\"\npartition = \"long\"\n";
+    for (says, tries, shown) in [
+        (
+            "Invalid partition name specified",
+            1,
+            "Invalid partition name specified: check `partition` under [executor.slurm]; `sinfo` lists them",
+        ),
+        (
+            "Unable to create job record, try again",
+            4,
+            "Unable to create job record, try again",
+        ),
+    ] {
+        let failed = format!("sbatch: error: Batch job submission failed: {says}");
+        let sbatch = format!("echo x >>$folder/tried; echo '{failed}' >&2; exit 1");
+        let project = with_commands(executor, 1, &sbatch, "exit 0");
+        let ran = project.run_unplanned(&[]);
+        assert_eq!(ran.code, 1, "{}", ran.output);
+        let shown =
+            format!("`sbatch` failed: sbatch: error: Batch job submission failed: {shown}\n");
+        assert!(ran.output.contains(&shown), "{}", ran.output);
+        assert_eq!(
+            project.read("tried").lines().count(),
+            tries,
+            "{}",
+            ran.output
+        );
+        assert_eq!(
+            ran.output.contains("trying again"),
+            tries > 1,
+            "{}",
+            ran.output
+        );
+    }
+}
+
+#[test]
+fn keys_do_not_reach_the_disks_of_slurm() {
+    let executor = "[executor.slurm]\npoll_interval = \"50ms\"\n[env]\nSITE_TOKEN = \"\"\n";
+    // What plays Slurm's commands notes its environment, and refuses.
+    let refuses = "echo closed today >&2; exit 1";
+    let notes = format!("env >$folder/environment; {refuses}");
+    let mut project = with_commands(executor, 1, &notes, refuses);
     project.env("OPENAI_API_KEY", "a key of an agent");
     project.env("NOTES", "sk-ant-0123456789abcdef0123456789abcdef");
     project.env("SITE_TOKEN", "declared, so needed");

@@ -1,18 +1,23 @@
 //! Batches as jobs of a scheduler.
 
+mod disk;
 mod faults;
 mod leftovers;
 mod limits;
+mod once;
 mod pbs;
 mod restart;
 mod simulation;
 mod slurm;
+mod visible;
 
 pub use slurm::Cluster;
 
+use crate::crash::sweep::{random, seed, setting};
 use crate::support::Project;
 use milepost_core::base::digest::Digest;
 use pbs::Pbs;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -78,6 +83,96 @@ fn check_outputs(project: &Project, count: usize) {
     assert_eq!(made, expected);
 }
 
+/// Calls a test with random moments up to `most` milliseconds, `kills` of them or `MILEPOST_TEST_KILLS`. `MILEPOST_TEST_SEED` chooses
+/// others.
+fn for_each_kill(kills: usize, most: u64, test: impl Fn(Duration)) {
+    let mut state = seed() as u64;
+    for kill in 0..setting("MILEPOST_TEST_KILLS", kills) {
+        let moment = Duration::from_millis(random(&mut state, most));
+        let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(moment)));
+        if let Err(failed) = tested {
+            eprintln!(
+                "kill {kill} after {moment:?}, MILEPOST_TEST_SEED={}",
+                seed()
+            );
+            std::panic::resume_unwind(failed);
+        }
+    }
+}
+
+/// Kills a run after a time, and asserts that the next one finds its jobs: each batch runs once, whenever that was.
+#[track_caller]
+fn check_kill(project: &Project, count: usize, moment: Duration) {
+    let mut runner = project.spawn(&["run"]);
+    std::thread::sleep(moment);
+    runner.kill().unwrap();
+    runner.wait().unwrap();
+    let ran = project.run_unplanned(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    check_outputs(project, count);
+    let runs = runs(project);
+    assert!(runs.values().all(|&times| times == 1), "{runs:?}");
+    assert!(!project.exists("workspace/.milepost/jobs"));
+}
+
+/// Asserts that a local run of the same project makes the same bytes.
+#[track_caller]
+fn check_local_outputs(project: &Project) {
+    let local = project.without_results();
+    let ran = local.run(&["--executor", "local"]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    let made = |project: &Project| {
+        let mut files = project.digests();
+        files.retain(|path, _| path.starts_with("up/"));
+        files
+    };
+    assert_eq!(made(&local), made(project));
+}
+
+/// Returns the records of the journal about steps, without what differs from run to run.
+fn steps(project: &Project) -> Vec<String> {
+    let mut records = project.records();
+    records.retain(|record| record["kind"].as_str().unwrap().starts_with("step_"));
+    let shown = |record: &Value| {
+        format!(
+            "{} {} {}",
+            record["kind"], record["agent_name"], record["data"]
+        )
+    };
+    records.iter().map(shown).collect()
+}
+
+#[test]
+fn steps_of_jobs_are_recorded_as_those_of_a_local_run() {
+    let Some(pbs) = Pbs::start(1) else { return };
+    let stage = r#"executor = "command"
+[each.word]
+path = "inputs/*.txt"
+[[step]]
+role = "counter"
+command = ["sh", "-c", 'wc -c <"$1" >"$2"', "count", "{{ word.path }}", "{{ paths.size }}"]
+out = "size"
+summary = '{bytes: 7}'
+[[step]]
+role = "writer"
+command = ["sh", "-c", 'tr a-z A-Z <"$1" >"$2"', "up", "{{ word.path }}", "{{ paths.up }}"]
+out = "up"
+[outputs]
+size = { path = "size/{{ word.stem }}.txt", schema = false }
+up = { path = "up/{{ word.stem }}.txt", schema = false }
+"#;
+    let project = project(2, &pbs.executor(""), "", "");
+    project.write("stages/1_up.toml", stage);
+    let ran = project.run_unplanned(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    let local = project.without_results();
+    assert_eq!(local.run_unplanned(&["--executor", "local"]).code, 0);
+    assert_eq!(steps(&project).len(), 10, "{:?}", steps(&project));
+    assert_eq!(steps(&project), steps(&local));
+    let (_, log) = project.milepost(&["log", "up/w1"]);
+    assert!(log.contains("writer takes over size from counter"), "{log}");
+}
+
 #[test]
 fn batches_run_as_jobs_of_another_scheduler() {
     let Some(pbs) = Pbs::start(3) else { return };
@@ -115,12 +210,5 @@ fn batches_run_as_jobs_of_another_scheduler() {
     // Nothing is left to do, and a local run of the same project makes the same bytes.
     let again = project.run(&[]);
     assert_eq!(again.tried(), Vec::<String>::new());
-    let local = project.without_results();
-    assert_eq!(local.run(&["--executor", "local"]).code, 0);
-    let made = |project: &Project| {
-        let mut files = project.digests();
-        files.retain(|path, _| path.starts_with("up/"));
-        files
-    };
-    assert_eq!(made(&local), made(&project));
+    check_local_outputs(&project);
 }

@@ -1,9 +1,10 @@
 """Plays a scheduler like PBS: a server that runs arrays of jobs, and the commands that talk to it by files.
 
     pbs.py serve SPOOL SLOTS
-    pbs.py submit SPOOL SCRIPT OUTPUT JOBS AT_ONCE MEMORY_MB
+    pbs.py submit SPOOL SCRIPT OUTPUT JOBS AT_ONCE MEMORY_MB [NAME]
     pbs.py poll SPOOL ID...
     pbs.py cancel SPOOL ID
+    pbs.py find SPOOL NAME
 
 A program of a job can ask for a fault: it writes its process id to SPOOL/fault/NAME, where NAME is a state in which the job ends
 (`memory`, `timeout`, `node`, `preempted`), `lost` (it ends, and the scheduler forgets it), or `twice` (the job starts again while
@@ -119,11 +120,13 @@ def main(command, spool, *words):
         print("ready", flush=True)
         Server(spool, int(words[0])).serve()
     elif command == "submit":
-        script, output, jobs, at_once, memory = words
+        script, output, jobs, at_once, memory, *named = words
         number = len(open(f"{spool}/submissions").readlines()) if os.path.exists(f"{spool}/submissions") else 0
         with open(f"{spool}/submissions", "a") as file:
             file.write(f"{jobs} {at_once} {memory}\n")
         name = f"{number}.pbs"
+        with open(f"{spool}/names", "a") as file:
+            file.writelines(f"{given} {name}\n" for given in named)
         array = {"script": script, "output": output, "jobs": int(jobs), "at_once": int(at_once)}
         with open(f"{spool}/submit/.{name}", "w") as file:
             json.dump(array, file)
@@ -135,6 +138,10 @@ def main(command, spool, *words):
         for job, index, state, more in json.load(open(f"{spool}/states")):
             if job in words:
                 print(job, index, state, more)
+    elif command == "find":
+        for line in open(f"{spool}/names") if os.path.exists(f"{spool}/names") else []:
+            if line.split()[0] == words[0]:
+                print(line.split()[1])
     elif command == "cancel":
         open(f"{spool}/cancel/{words[0]}", "w").close()
 

@@ -44,6 +44,15 @@ impl Pbs {
         )
     }
 
+    /// Returns the declaration of an executor that also finds jobs by their name.
+    pub fn executor_that_finds(&self, more: &str) -> String {
+        let spool = self.spool.path().display();
+        let find = format!("find = \"python3 {spool}/pbs.py find {spool} {{{{ name }}}}\"\n{more}");
+        let memory = "{{ memory_mb }}";
+        self.executor(&find)
+            .replace(memory, &format!("{memory} {{{{ name }}}}"))
+    }
+
     /// Returns a line of shell by which a batch asks for a fault, once.
     pub fn fault(&self, key: &str, name: &str) -> String {
         let spool = self.spool.path().display();

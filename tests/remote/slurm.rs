@@ -1,12 +1,11 @@
 //! Batches as jobs of a real Slurm, on a cluster of several nodes that the tests start on this machine. Where Slurm is not installed,
 //! or cannot be started, the tests say so.
 
-use super::{check_outputs, project, runs, wait_until};
+use super::{check_kill, check_outputs, for_each_kill, project, runs, wait_until};
 use crate::support::Project;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// One cluster at a time: the machine is small.
 static ONE: Mutex<()> = Mutex::new(());
@@ -93,7 +92,7 @@ impl Cluster {
     }
 
     /// A project whose stage runs as jobs of this cluster.
-    fn project(&self, count: usize, slurm: &str, stage: &str, extra: &str) -> Project {
+    pub fn project(&self, count: usize, slurm: &str, stage: &str, extra: &str) -> Project {
         let executor =
             format!("[executor.slurm]\npoll_interval = \"500ms\"\nvisible = \"2s\"\n{slurm}\n");
         let stage = format!("executor = \"slurm\"\n{stage}");
@@ -110,29 +109,40 @@ impl Cluster {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Ends a node without a word: its daemon and everything that runs on it.
+    /// Ends a node without a word: its daemon, the daemons of its jobs, and everything else that runs on it.
     fn lose_node(&self, node: &str) {
         let pid = std::fs::read_to_string(self.root.path().join(format!("run/slurmd.{node}.pid")));
-        let mut doomed = vec![pid.unwrap().trim().parse::<i32>().unwrap()];
+        let mut daemons = vec![pid.unwrap().trim().parse::<i32>().unwrap()];
+        let mut doomed = Vec::new();
+        let conf = format!("SLURM_CONF={}", self.conf());
+        let of_node = format!("SLURMD_NODENAME={node}");
         for entry in std::fs::read_dir("/proc").unwrap().flatten() {
             let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else {
                 continue;
             };
-            let environ = std::fs::read(entry.path().join("environ")).unwrap_or_default();
-            let is_of = |name: &str| {
-                let wanted = format!("{name}={node}");
+            let read = |name: &str| std::fs::read(entry.path().join(name)).unwrap_or_default();
+            let environ = read("environ");
+            let has = |wanted: &str| {
                 let mut variables = environ.split(|&byte| byte == 0);
                 variables.any(|variable| variable == wanted.as_bytes())
             };
-            let conf = String::from_utf8_lossy(&environ).contains(&self.conf());
-            let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            let is_step = String::from_utf8_lossy(&command).contains("slurmstepd")
-                && String::from_utf8_lossy(&command).contains(&format!("/{node}"));
-            if conf && (is_of("SLURMD_NODENAME") || is_step) {
+            if has(&conf) && has(&of_node) {
                 doomed.push(pid);
+                // The daemon of a job is its parent, and knows nothing of the node.
+                let stat = String::from_utf8_lossy(&read("stat")).into_owned();
+                let parent = stat
+                    .rsplit(')')
+                    .next()
+                    .and_then(|rest| rest.split_whitespace().nth(1));
+                let parent = parent.unwrap_or_default();
+                let name = std::fs::read_to_string(format!("/proc/{parent}/comm"));
+                if name.is_ok_and(|name| name.trim() == "slurmstepd") {
+                    daemons.push(parent.parse().unwrap());
+                }
             }
         }
-        for pid in doomed {
+        // A daemon that saw its job die would report it.
+        for pid in daemons.into_iter().chain(doomed) {
             if let Some(pid) = rustix::process::Pid::from_raw(pid) {
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
             }
@@ -232,26 +242,10 @@ fn a_runner_of_slurm_jobs_that_is_killed_finds_them_again() {
     let Some(cluster) = Cluster::start(4) else {
         return;
     };
-    let kills: u64 = std::env::var("MILEPOST_TEST_KILLS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(3);
-    for kill in 0..kills {
+    for_each_kill(3, 3000, |moment| {
         let project = cluster.project(16, "batches_per_job = 2", "", "sleep 0.2;");
-        let mut runner = project.spawn(&["run"]);
-        std::thread::sleep(Duration::from_millis(30 + kill * 3000 / kills));
-        runner.kill().unwrap();
-        runner.wait().unwrap();
-        let ran = project.run_unplanned(&[]);
-        assert_eq!(ran.code, 0, "kill {kill}: {}", ran.output);
-        check_outputs(&project, 16);
-        let runs = runs(&project);
-        assert!(
-            runs.values().all(|&times| times == 1),
-            "kill {kill}: {runs:?}"
-        );
-        assert!(!project.exists("workspace/.milepost/jobs"));
-    }
+        check_kill(&project, 16, moment);
+    });
 }
 
 /// Takes minutes: Slurm notices a lost node after its timeout, and starts the job again two minutes later.

@@ -1,4 +1,4 @@
-//! One job of a scheduler, as a submission starts it: `milepost job-worker PROJECT WORKSPACE SUBMISSION JOB`.
+//! One job of a scheduler, as a submission starts it: `milepost job-worker PROJECT WORKSPACE SUBMISSION JOB VISIBLE_MS`.
 
 use crate::cli::args::Everywhere;
 use crate::cli::env::Environment;
@@ -8,6 +8,7 @@ use milepost_engine::ops::project::{OpsError, Request};
 use milepost_engine::ops::run::{StopFlag, adopt_orphans, run_job};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Runs the batches of the job, and returns the exit code.
 pub(crate) fn run(environment: &Environment) -> u8 {
@@ -26,18 +27,21 @@ fn job(environment: &Environment, stop: &Arc<StopFlag>) -> Result<(), OpsError> 
         .iter()
         .filter_map(|word| word.to_str())
         .collect();
-    let [project, workspace, submission, job] = words.as_slice() else {
+    let [project, workspace, submission, job, visible] = words.as_slice() else {
         return Err(OpsError::Usage(
             "`job-worker` is for the jobs that `milepost run` submits".to_owned(),
         ));
     };
-    let job = job
-        .parse()
-        .map_err(|_| OpsError::Usage(format!("`{job}` is not the index of a job")))?;
+    let number = |text: &str, what: &str| {
+        let not = |_| OpsError::Usage(format!("`{text}` is not {what}"));
+        text.parse::<u64>().map_err(not)
+    };
+    let job = number(job, "the index of a job")?;
+    let visible = Duration::from_millis(number(visible, "a number of milliseconds")?);
     let mut request = Request::new(PathBuf::from(project), environment.variables.clone());
     request.workspace = Some(PathBuf::from(workspace));
     adopt_orphans();
     // Without signals the scheduler kills the job, and its batch runs again.
     let _ = signals::listen(Arc::clone(stop), || ());
-    run_job(&request, submission, job, stop)
+    run_job(&request, submission, job, visible, stop)
 }

@@ -313,10 +313,10 @@ impl Observer for RunProgress {
                 ));
             }
             Notice::JobsRefused { stage, why, wait } => {
-                self.printer.warning(&format!(
-                    "{stage}: jobs cannot be submitted, trying again in {}: {why}",
-                    show_duration(wait)
-                ));
+                let again = wait.map(|wait| format!(", trying again in {}", show_duration(wait)));
+                let again = again.unwrap_or_default();
+                self.printer
+                    .warning(&format!("{stage}: jobs cannot be submitted{again}: {why}"));
             }
             Notice::SchedulerSilent { stage, why } => {
                 self.printer.warning(&format!(

@@ -1,6 +1,7 @@
 //! What a run expects of its stages before it starts, by the record of earlier runs.
 
-use crate::run::batch::workers::{AtOnce, at_once};
+use crate::run::batch::events::AtOnce;
+use crate::run::batch::workers::at_once;
 use crate::run::context::Context;
 use milepost_core::model::state::State;
 use milepost_core::plan::options::RunOptions;

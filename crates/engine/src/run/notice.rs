@@ -140,14 +140,14 @@ pub enum Notice {
         /// The number of batches.
         batches: u64,
     },
-    /// Jobs could not be submitted. It is tried again.
+    /// Jobs could not be submitted.
     JobsRefused {
         /// The stage whose jobs they are.
         stage: String,
         /// What the command of the scheduler printed.
         why: String,
-        /// The wait before the next try.
-        wait: Duration,
+        /// The wait before the next try; `None`: no further try helps.
+        wait: Option<Duration>,
     },
     /// A scheduler does not answer. Its jobs may run.
     SchedulerSilent {

@@ -160,6 +160,13 @@ pub(crate) static COMMAND: TableSpec = TableSpec {
             "The command that cancels all jobs of the id `id`.",
         ),
         key(
+            "find",
+            Text,
+            Optional,
+            "none",
+            "The command that prints the id of the jobs of the name `name`, or nothing if there are none. It must fail if the scheduler does not answer. With it, no job is submitted twice if a run is killed or a reply of `submit` is lost.",
+        ),
+        key(
             "index",
             Plain,
             Required,

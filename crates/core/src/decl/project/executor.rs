@@ -30,6 +30,7 @@ const SUBMIT: &[&str] = &[
 ];
 const POLL: &[&str] = &["ids"];
 const CANCEL: &[&str] = &["id"];
+const FIND: &[&str] = &["name"];
 
 /// Reads `[executor]`; it may be missing.
 pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile, top: &Fields<'_>) -> Executors {
@@ -47,6 +48,15 @@ pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile, top: &Fields
             command("poll", POLL),
             command("cancel", CANCEL),
         );
+        let find = command("find", FIND);
+        if let (Some(submit), Some(spot)) = (&commands.0, fields.spot("find"))
+            && !submit.names().contains("name")
+        {
+            let problem =
+                spot.problem("`submit` does not use `name`, by which `find` finds jobs".to_owned());
+            let help = "write `{{ name }}` in `submit` where it takes the name of the jobs";
+            reader.report.add(problem.help(help));
+        }
         let index = variable(reader, &fields);
         let settings = settings(reader, file, &fields);
         if let ((Some(submit), Some(poll), Some(cancel)), Some(index)) = (commands, index) {
@@ -54,6 +64,7 @@ pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile, top: &Fields
                 submit,
                 poll,
                 cancel,
+                find,
                 index,
                 settings,
             });

@@ -129,6 +129,8 @@ pub struct CommandExecutor {
     pub poll: Arc<Template>,
     /// Cancels an array of jobs.
     pub cancel: Arc<Template>,
+    /// Prints the id of the array of a name, or nothing; `None`: an array is known by its id only.
+    pub find: Option<Arc<Template>>,
     /// The environment variable that holds the index of a job in its array.
     pub index: String,
     /// How batches are packed into jobs.

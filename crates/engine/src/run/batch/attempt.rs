@@ -183,7 +183,7 @@ fn full_disk(stage_ctx: &StageContext<'_>, mut outcome: Outcome) -> Outcome {
 }
 
 /// How the message of a full disk begins.
-const NO_SPACE: &str = "no space left on";
+pub(crate) const NO_SPACE: &str = "no space left on";
 
 /// Returns true if a step writes files by path, as programs and workbooks do.
 fn wants_folder(stage: &Stage) -> bool {

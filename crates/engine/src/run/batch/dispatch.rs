@@ -1,9 +1,10 @@
 //! Runs the batches of a stage on threads, records their events, and commits them in groups.
 
+use crate::run::batch::events::{AtOnce, Message, Order, Queue, StageThreads};
 use crate::run::batch::live::WaitingOutput;
 use crate::run::batch::set_aside::{Refused, set_aside};
 use crate::run::batch::stage_context::{AttemptResult, StageContext};
-use crate::run::batch::workers::{AtOnce, Message, Order, Queue, StageThreads, close, work};
+use crate::run::batch::workers::{close, work};
 use crate::run::error::RunError;
 use crate::run::notice::{Notice, Observer};
 use crate::run::record::commit::{Finished, commit};

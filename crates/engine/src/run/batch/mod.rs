@@ -3,6 +3,7 @@
 pub(crate) mod attempt;
 pub(crate) mod attempt_log;
 pub(crate) mod dispatch;
+pub(crate) mod events;
 pub(crate) mod in_memory;
 pub(crate) mod iterations;
 pub(crate) mod live;

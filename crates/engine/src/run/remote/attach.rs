@@ -154,8 +154,15 @@ fn attach(
     Ok(arrays)
 }
 
-/// Returns the scheduler's id of a submission; `None` if it was not submitted, or the scheduler cannot tell.
-fn id_of(remote: &Remote<'_>, submission: &Submission) -> Result<Option<String>, RemoteError> {
+/// Returns the scheduler's id of a submission; `None` if it was not submitted, or the
+/// scheduler cannot tell.
+///
+/// # Errors
+/// When the scheduler does not answer, or the disk fails.
+pub(crate) fn id_of(
+    remote: &Remote<'_>,
+    submission: &Submission,
+) -> Result<Option<String>, RemoteError> {
     if let Some(id) = noted_id(submission)? {
         return Ok(Some(id));
     }

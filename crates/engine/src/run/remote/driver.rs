@@ -1,8 +1,9 @@
 //! The runner's side: submits batches, follows their jobs, and reports to the dispatcher as if the batches ran here.
 
 use crate::run::batch::attempt;
+use crate::run::batch::events::{Message, StageThreads};
 use crate::run::batch::stage_context::AttemptResult;
-use crate::run::batch::workers::{self, Message, StageThreads};
+use crate::run::batch::workers;
 use crate::run::remote::arrays::{JobNews, OpenArray, OpenBatch};
 use crate::run::remote::decide::Decided;
 use crate::run::remote::overview;
@@ -13,7 +14,7 @@ use milepost_core::model::job::JobOfBatch;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_store::store::clock::Stopwatch;
 use milepost_store::store::jobs::Submission;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::PoisonError;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -54,6 +55,10 @@ pub(crate) struct Driver<'a> {
     keys: BTreeMap<&'a str, usize>,
     pub(crate) arrays: Vec<OpenArray>,
     pub(crate) finished: Vec<Finished>,
+    /// An array that the scheduler may have, although it did not say so. Its batches wait.
+    pub(crate) unsure: Option<OpenArray>,
+    /// Nodes whose disks were full.
+    pub(crate) full_nodes: BTreeSet<String>,
     /// The last jobs, if they could not be submitted.
     pub(crate) refused: Option<RefusedJobs>,
     /// Measures the time since a log could not be read.
@@ -82,6 +87,8 @@ pub(crate) fn drive<'a>(
         keys: keys.collect(),
         arrays: Vec::new(),
         finished: Vec::new(),
+        unsure: None,
+        full_nodes: BTreeSet::new(),
         refused: None,
         unread: None,
         silence: 0,
@@ -142,8 +149,11 @@ impl Driver<'_> {
                 self.time_out();
                 return Ok(());
             }
-            let is_ending = self.is_closing || self.is_refused();
-            if self.open.is_empty() || is_ending && self.finished.is_empty() && !self.has_jobs() {
+            if self.is_over() {
+                // If the scheduler has it, it is followed; if it does not answer, the next run asks.
+                let _ = self.look_for_unsure();
+            }
+            if self.is_over() {
                 let is_left = !self.is_closing && !self.open.is_empty();
                 let refused = self.refused.take().filter(|_| is_left);
                 return refused.map_or(Ok(()), |refused| Err(refused.error));
@@ -169,6 +179,12 @@ impl Driver<'_> {
         }
     }
 
+    /// Returns true if no batch can get a result any more.
+    fn is_over(&self) -> bool {
+        let is_ending = self.is_closing || self.is_refused();
+        self.open.is_empty() || is_ending && self.finished.is_empty() && !self.has_jobs()
+    }
+
     /// Returns whether no further batch may begin, and whether nothing receives results any more.
     pub(crate) fn closed(&self) -> (bool, bool) {
         let queue = self
@@ -179,7 +195,7 @@ impl Driver<'_> {
         (queue.closed, queue.is_abandoned)
     }
 
-    fn has_jobs(&self) -> bool {
+    pub(crate) fn has_jobs(&self) -> bool {
         self.arrays.iter().any(OpenArray::is_open)
     }
 
@@ -214,7 +230,8 @@ impl Driver<'_> {
             return;
         };
         let decision = self.shared.scan.batches[index].decision.as_ref();
-        if result.is_known_failure(decision.ok(), &job) {
+        let is_earlier = self.arrays[array].record.run != self.shared.stage_ctx.run_id;
+        if result.is_known_failure(decision.ok(), &job) || is_earlier && result.met_full_disk() {
             self.take_out(index);
             self.again(index, false);
             return;
@@ -251,7 +268,7 @@ impl Driver<'_> {
     }
 
     /// Reports that a batch begins, once.
-    fn begin(&mut self, index: usize) {
+    pub(crate) fn begin(&mut self, index: usize) {
         let Some(batch) = self.open.get_mut(&index) else {
             return;
         };
@@ -289,8 +306,11 @@ impl Driver<'_> {
         self.finish(index, result, Duration::ZERO);
     }
 
-    /// Gives a batch that failed another job, of its own.
+    /// Gives a batch that failed another job, of its own; if no further batch may begin, it fails.
     pub(crate) fn retry(&mut self, index: usize, failed: Outcome) {
+        if self.is_closing {
+            return self.fail(index, failed);
+        }
         self.begin(index);
         self.take_out(index);
         let Some(batch) = self.open.get_mut(&index) else {
@@ -383,7 +403,6 @@ impl Driver<'_> {
         }
         for (index, consequence) in decided {
             match consequence {
-                Decided::Retry(outcome) if self.is_closing => self.fail(index, outcome),
                 Decided::Again { alone } => self.again(index, alone),
                 Decided::Retry(outcome) => self.retry(index, outcome),
                 Decided::Fail(outcome) => self.fail(index, outcome),

@@ -1,8 +1,8 @@
 //! How a stage on a scheduler ends: after a failure, when the run is stopped, or when its time is over. What finished before is not
 //! lost.
 
+use crate::run::batch::events::Message;
 use crate::run::batch::stage_context::AttemptResult;
-use crate::run::batch::workers::Message;
 use crate::run::remote::CancelledJobs;
 use crate::run::remote::arrays::OpenArray;
 use crate::run::remote::driver::Driver;
@@ -20,6 +20,7 @@ impl Driver<'_> {
     /// Lets no further batch begin: jobs end after their current batch.
     pub(crate) fn close(&mut self) {
         self.is_closing = true;
+        let _ = self.look_for_unsure();
         self.waiting.clear();
         for array in self.arrays.iter().filter(|array| array.is_open()) {
             let _ = array.submission.write(&["stop"], b"");
@@ -32,6 +33,7 @@ impl Driver<'_> {
 
     /// Stops the run: its jobs are left or cancelled, as the user says.
     pub(crate) fn stop(&mut self) {
+        let _ = self.look_for_unsure();
         let open = self.arrays.iter().flat_map(|array| &array.jobs);
         let jobs = open.filter(|job| !job.is_over).count() as u64;
         let is_left = jobs == 0 || self.are_left(jobs);
@@ -48,6 +50,7 @@ impl Driver<'_> {
 
     /// Ends all batches, because the time of the stage is over.
     pub(crate) fn time_out(&mut self) {
+        let _ = self.look_for_unsure();
         self.take_finished();
         self.cancel_all();
         self.take_rest();

@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The description of a submission, `job.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -48,8 +47,6 @@ pub(crate) struct SubmissionRecord {
     /// The time of `SOURCE_DATE_EPOCH`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) epoch: Option<Timestamp>,
-    /// How long a file of another machine may stay invisible, in milliseconds.
-    pub(crate) visible_ms: u64,
 }
 
 /// A batch for a job.
@@ -88,7 +85,7 @@ impl SubmissionRecord {
         stage_ctx: &StageContext<'_>,
         executor: ExecutorName,
         shared: &str,
-        (jobs, failures, visible): (u64, LimitFailures, Duration),
+        (jobs, failures): (u64, LimitFailures),
     ) -> Self {
         let settings = stage_ctx.ctx.settings;
         Self {
@@ -105,7 +102,6 @@ impl SubmissionRecord {
             agents: settings.agents.clone(),
             overrides: settings.overrides.clone(),
             epoch: stage_ctx.ctx.epoch,
-            visible_ms: u64::try_from(visible.as_millis()).unwrap_or(u64::MAX),
         }
     }
 

@@ -1,10 +1,11 @@
 //! Takes over what a process of a job made: once its files are visible here, and are what its record says, its folder is the scratch
 //! of the batch.
 
+use crate::run::batch::events;
 use crate::run::batch::stage_context::{AttemptResult, Produced};
 use crate::run::remote::driver::{Driver, Finished};
-use crate::run::remote::outcomes::memory_grows;
-use crate::run::remote::worker_log::{BatchResult, MadeBatch};
+use crate::run::remote::outcomes::{LOSSES, memory_grows};
+use crate::run::remote::worker_log::{BatchResult, Lacked, MadeBatch};
 use milepost_core::base::duration::show_duration;
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::RelPath;
@@ -34,11 +35,18 @@ impl Driver<'_> {
             let Finished {
                 index, result, job, ..
             } = finished;
-            if let Some(outcome) = self.grow_memory(index, &result) {
+            if result.lacked == Some(Lacked::Space) {
+                self.full_nodes.insert(job.node.clone());
+            }
+            if let Some(outcome) = self.lacked(index, &result) {
                 self.retry(index, outcome);
                 continue;
             }
             let took = Duration::from_millis(result.took_ms);
+            if fits.is_ok() {
+                self.begin(index);
+                events::replay(self.shared, self.sender, index, &result.steps);
+            }
             match fits.and_then(|()| self.adopt(result, &job)) {
                 Ok(done) => self.finish(index, done, took),
                 Err(why) => self.discard(index, not_valid(&job, &why)),
@@ -127,12 +135,14 @@ impl Driver<'_> {
         })
     }
 
-    /// Returns the outcome of a batch whose program lacked memory, if its next job gets more.
-    fn grow_memory(&self, index: usize, result: &BatchResult) -> Option<Outcome> {
-        let outcome = result.result.as_ref().err()?;
-        let failures = self.open.get(&index)?.failures;
-        let grows = result.lacked_memory && memory_grows(&self.needs(), failures);
-        grows.then(|| outcome.clone())
+    /// Returns how a batch failed, if its node lacked something that its next job may get.
+    fn lacked(&self, index: usize, result: &BatchResult) -> Option<Outcome> {
+        let (outcome, batch) = (result.failure()?, self.open.get(&index)?);
+        let gets = match result.lacked? {
+            Lacked::Memory => result.result.is_err() && memory_grows(&self.needs(), batch.failures),
+            Lacked::Space => batch.losses < LOSSES,
+        };
+        gets.then(|| outcome.clone())
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) trait Executor: Sync {
     /// Submits an array of jobs, and returns its id.
     ///
     /// # Errors
-    /// When the scheduler refuses it or does not answer. Nothing was submitted, as far as it says.
+    /// When the scheduler refuses it or does not answer. It may have the array nevertheless.
     fn submit(&self, array: &JobArray) -> Result<String, ExecutorError>;
 
     /// Returns the states of these jobs, by array and index. A job that is missing has ended, perhaps long ago: only its log
@@ -47,11 +47,16 @@ pub(crate) trait Executor: Sync {
     /// When the scheduler does not answer.
     fn cancel(&self, array: &str, which: CancelledJobs) -> Result<(), ExecutorError>;
 
-    /// Returns the id of the array that was submitted under this name, if the scheduler can tell.
+    /// Returns the id of the array that was submitted under this name; `None` if the scheduler has none, or cannot tell.
     ///
     /// # Errors
     /// When the scheduler does not answer.
     fn find(&self, name: &str) -> Result<Option<String>, ExecutorError>;
+
+    /// Returns true if `find` can tell.
+    fn can_find(&self) -> bool {
+        true
+    }
 
     /// Returns how a job ended by the last lines that it printed, if the scheduler writes that there.
     fn end_by_output(&self, _printed: &[String]) -> Option<JobEnd> {
@@ -98,6 +103,8 @@ pub(crate) struct JobArray {
     pub(crate) at_once: u64,
     /// What each needs.
     pub(crate) resources: Resources,
+    /// Nodes that lacked something, which the scheduler avoids if it can.
+    pub(crate) avoided: Vec<String>,
 }
 
 /// An array whose jobs have not all ended.
@@ -167,6 +174,24 @@ pub(crate) enum ExecutorError {
         /// What it printed, in one line.
         printed: String,
     },
+    /// A command failed, and will fail again: only another declaration helps.
+    #[error("`{command}` failed: {printed}: {help}")]
+    Refused {
+        /// The program.
+        command: String,
+        /// What it printed, in one line.
+        printed: String,
+        /// What to do.
+        help: &'static str,
+    },
+    /// A command did not end by itself: what it did is not known.
+    #[error("`{command}` did not answer: {why}")]
+    Unanswered {
+        /// The program.
+        command: String,
+        /// How it ended.
+        why: String,
+    },
     /// A command printed something else than expected.
     #[error("`{command}` printed {printed:?}, expected {expected}")]
     Printed {
@@ -188,6 +213,16 @@ pub(crate) enum RemoteError {
     /// The scheduler refused.
     #[error(transparent)]
     Executor(#[from] ExecutorError),
+    /// The scheduler may have an array, and cannot be asked for it.
+    #[error(
+        "{error}; the jobs `{name}` may be submitted: cancel them, then run again (with `find` under [executor.command] Milepost asks for them)"
+    )]
+    Unsure {
+        /// The name of the array.
+        name: String,
+        /// What its submission met.
+        error: ExecutorError,
+    },
     /// The disk failed.
     #[error(transparent)]
     Disk(#[from] milepost_store::store::disk::DiskError),
@@ -197,4 +232,14 @@ pub(crate) enum RemoteError {
     /// A log cannot be read.
     #[error("cannot read the logs of jobs: {0}")]
     Log(#[from] std::io::Error),
+}
+
+impl RemoteError {
+    /// Returns true if the jobs must not be submitted again: the scheduler will refuse them, or may have them.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::Executor(ExecutorError::Refused { .. }) | Self::Unsure { .. }
+        )
+    }
 }

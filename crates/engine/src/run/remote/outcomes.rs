@@ -7,8 +7,8 @@ use milepost_core::base::size::show_size;
 use milepost_core::model::executor::Resources;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 
-/// How often a batch whose node was lost gets another job.
-const LOSSES: u32 = 3;
+/// How often a batch whose node was lost, or had no space left, gets another job.
+pub(crate) const LOSSES: u32 = 3;
 
 /// A batch without a record, in a job that ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

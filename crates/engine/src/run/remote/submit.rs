@@ -1,13 +1,13 @@
 //! Submits waiting batches as an array of jobs.
 
-use crate::run::batch::workers::Message;
+use crate::run::batch::events::Message;
 use crate::run::error::RunError;
 use crate::run::remote::arrays::OpenArray;
-use crate::run::remote::attach::job_name;
+use crate::run::remote::attach::{id_of, job_name};
 use crate::run::remote::driver::{Driver, RefusedJobs};
 use crate::run::remote::handover::{HandedBatch, SubmissionRecord, to_json};
 use crate::run::remote::pack::{PackedArray, pack, room, wanted};
-use crate::run::remote::{JobArray, Remote, RemoteError};
+use crate::run::remote::{ExecutorError, JobArray, Remote, RemoteError};
 use milepost_core::base::path::Root;
 use milepost_core::expr::shell::quoted;
 use milepost_store::store::clock::Stopwatch;
@@ -24,21 +24,36 @@ impl Driver<'_> {
     pub(crate) fn submit(&mut self) {
         let tried = self.refused.as_ref();
         let tries = tried.map_or(0, |refused| refused.tries);
-        if tried.is_some_and(|refused| refused.since.elapsed() < self.pause(tries)) {
+        let waits = |refused: &RefusedJobs| {
+            refused.error.is_final() || refused.since.elapsed() < self.pause(tries)
+        };
+        if tried.is_some_and(waits) {
             return;
         }
-        self.refused = match self.submit_waiting() {
-            Ok(()) => None,
-            Err(error) => Some(RefusedJobs {
-                tries: tries + 1,
-                since: Stopwatch::start(),
-                error,
-            }),
+        let mut submitted = self.submit_waiting();
+        let is_final = |submitted: &Result<(), RemoteError>| {
+            submitted.as_ref().is_err_and(RemoteError::is_final)
         };
-        if let Some(refused) = self.refused.as_ref().filter(|refused| refused.tries == 1) {
+        if is_final(&submitted) && !self.full_nodes.is_empty() {
+            // Without these nodes there may be too few.
+            self.full_nodes.clear();
+            submitted = self.submit_waiting();
+        }
+        let is_final = is_final(&submitted);
+        self.refused = submitted.err().map(|error| RefusedJobs {
+            // No further try helps after a refusal for good.
+            tries: if is_final { TRIES } else { tries + 1 },
+            since: Stopwatch::start(),
+            error,
+        });
+        let Some(refused) = &self.refused else {
+            return;
+        };
+        // What ends the stage at once is its error.
+        if refused.tries == 1 || is_final && tries == 0 && self.has_jobs() {
             let redactor = self.shared.stage_ctx.ctx.redactor;
             let why = redactor.text(&refused.error.to_string()).into_owned();
-            let wait = self.pause(1);
+            let wait = (!is_final).then(|| self.pause(1));
             let _ = self.sender.send(Message::JobsRefused { why, wait });
         }
     }
@@ -60,6 +75,7 @@ impl Driver<'_> {
     /// When the disk fails, or the scheduler refuses the jobs.
     fn submit_waiting(&mut self) -> Result<(), RemoteError> {
         let settings = self.remote.settings;
+        self.look_for_unsure()?;
         while !self.waiting.is_empty() && !self.shared.stage_ctx.stop.stopping() {
             let jobs = self.arrays.iter().flat_map(|array| &array.jobs);
             let open = jobs.filter(|job| !job.is_over).count() as u64;
@@ -70,20 +86,13 @@ impl Driver<'_> {
                 return Ok(());
             };
             let packed = pack(waiting, per_job, most);
-            let chosen: HashSet<usize> = packed.jobs.iter().flatten().copied().collect();
             let at_once = self.remote.at_once - open;
-            let array = self.submit_array(packed, at_once)?;
-            self.waiting.retain(|batch| !chosen.contains(&batch.index));
-            self.arrays.push(array);
+            self.submit_array(packed, at_once)?;
         }
         Ok(())
     }
 
-    fn submit_array(
-        &mut self,
-        packed: PackedArray,
-        at_once: u64,
-    ) -> Result<OpenArray, RemoteError> {
+    fn submit_array(&mut self, packed: PackedArray, at_once: u64) -> Result<(), RemoteError> {
         let ctx = &self.shared.stage_ctx.ctx;
         let name = new_id(ctx.clock.now())?;
         let submission = Submission::new(ctx.disk, ctx.layout, &name);
@@ -104,57 +113,101 @@ impl Driver<'_> {
             self.shared.stage_ctx,
             self.remote.name,
             &self.shared.scan.shared_id,
-            (
-                packed.jobs.len() as u64,
-                packed.failures,
-                self.remote.settings.visible,
-            ),
+            (packed.jobs.len() as u64, packed.failures),
         );
         submission.write(&["job.json"], &to_json(&record)?)?;
         let needs = self.needs();
         let needs = needs.after(packed.failures.memory, packed.failures.time);
-        let array = JobArray {
+        let asked = JobArray {
             name: job_name(&submission),
             script: submission.at(&["job.sh"]),
             output: submission.at(&["output"]),
             jobs: packed.jobs.len() as u64,
             at_once,
             resources: needs.clone(),
+            avoided: self.full_nodes.iter().cloned().collect(),
         };
-        let id = match self.submitted(&array) {
-            Ok(id) => id,
-            Err(error) => {
-                submission.remove()?;
-                return Err(error);
-            }
-        };
-        submission.write(&["id"], id.as_bytes())?;
-        let batches = packed.jobs.iter().map(|job| job.len() as u64).sum();
+        let jobs = packed.jobs.into_iter();
+        let jobs = jobs.map(|job| job.into_iter().map(Some).collect());
+        let array = OpenArray::new(submission, record, String::new(), needs, jobs.collect());
+        match self.remote.executor.submit(&asked) {
+            Ok(id) => self.follow(array, id),
+            Err(error) => self.not_submitted(array, error),
+        }
+    }
+
+    /// Follows an array that the scheduler has under this id.
+    fn follow(&mut self, mut array: OpenArray, id: String) -> Result<(), RemoteError> {
+        array.submission.write(&["id"], id.as_bytes())?;
+        let taken = array
+            .jobs
+            .iter()
+            .flat_map(|job| job.batches.iter().copied());
+        let taken: HashSet<usize> = taken.collect();
+        self.waiting.retain(|batch| !taken.contains(&batch.index));
         let message = Message::Submitted {
             executor: self.remote.name,
             id: id.clone(),
-            jobs: array.jobs,
-            batches,
+            jobs: array.jobs.len() as u64,
+            batches: taken.len() as u64,
         };
         let _ = self.sender.send(message);
-        let jobs = packed.jobs.into_iter();
-        let jobs = jobs.map(|job| job.into_iter().map(Some).collect());
-        Ok(OpenArray::new(
-            submission,
-            record,
-            id,
-            needs,
-            jobs.collect(),
-        ))
+        array.id = id;
+        self.arrays.push(array);
+        Ok(())
     }
 
-    /// Asks the scheduler. It may have taken the array, and not said so in time; if it cannot tell, the jobs end without their folder.
-    fn submitted(&self, array: &JobArray) -> Result<String, RemoteError> {
+    /// Removes a submission that the scheduler refused. If it may have the array nevertheless, nothing else is submitted before that
+    /// is known.
+    ///
+    /// # Errors
+    /// The error, unless the scheduler has the array.
+    fn not_submitted(&mut self, array: OpenArray, error: ExecutorError) -> Result<(), RemoteError> {
         let executor = self.remote.executor;
-        executor.submit(array).or_else(|error| {
-            let found = executor.find(&array.name).ok().flatten();
-            found.ok_or_else(|| error.into())
-        })
+        let is_refused = match &error {
+            ExecutorError::Command { .. } | ExecutorError::Refused { .. } => true,
+            // A scheduler that can be asked is not taken at its word: its answer may have come too late.
+            ExecutorError::Failed { .. } => !executor.can_find(),
+            _ => false,
+        };
+        let name = job_name(&array.submission);
+        if is_refused {
+            array.submission.remove()?;
+        } else if !executor.can_find() {
+            // Its jobs are left to the next run, like those of a run that was killed here.
+            return Err(RemoteError::Unsure { name, error });
+        } else if let Ok(Some(id)) = executor.find(&name) {
+            return self.follow(array, id);
+        } else {
+            self.unsure = Some(array);
+        }
+        Err(error.into())
+    }
+
+    /// Asks for the array of which the scheduler did not say whether it has it. If it has none, its batches may be submitted again.
+    ///
+    /// # Errors
+    /// When the scheduler does not answer, or the disk fails.
+    pub(crate) fn look_for_unsure(&mut self) -> Result<(), RemoteError> {
+        let Some(array) = self.unsure.take() else {
+            return Ok(());
+        };
+        match id_of(self.remote, &array.submission) {
+            Ok(Some(id)) => self.follow(array, id),
+            Ok(None) if array.submission.processes()?.is_empty() => {
+                array.submission.remove()?;
+                Ok(())
+            }
+            // Its jobs have ended, and the scheduler has forgotten them.
+            Ok(None) => {
+                let name = job_name(&array.submission);
+                self.follow(array, name)
+            }
+            Err(error) => {
+                self.unsure = Some(array);
+                Err(error)
+            }
+        }
     }
 }
 
@@ -177,6 +230,7 @@ fn script(remote: &Remote<'_>, submission: &Submission, project: &str, workspace
     let words = [remote.program.as_str(), "job-worker", project, workspace];
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     let (words, name, index) = (words.join(" "), submission.name(), remote.index);
+    let visible = remote.settings.visible.as_millis();
     format!(
         "#!/bin/bash\n\
          unset MILEPOST_ATTEMPT\n\
@@ -185,7 +239,7 @@ fn script(remote: &Remote<'_>, submission: &Submission, project: &str, workspace
          set -e\n\
          {setup}\
          set +e\n\
-         {words} {name} \"$job\"\n\
+         {words} {name} \"$job\" {visible}\n\
          code=$?\n\
          # After a signal, only the scheduler knows why the job ended.\n\
          [ \"$code\" = 130 ] || echo \"$code\" >{exit}/\"$job\".exit\n\

@@ -1,12 +1,12 @@
 //! The node's side: one process of a job, which runs batches in folders of its own and logs the record of each.
 
-use crate::run::batch::attempt;
+use crate::run::batch::attempt::{self, NO_SPACE};
 use crate::run::batch::live::WaitingOutput;
-use crate::run::batch::stage_context::{StageContext, stale};
+use crate::run::batch::stage_context::{Produced, StageContext, stale};
 use crate::run::context::Context;
 use crate::run::error::RunError;
 use crate::run::remote::handover::{HandedBatch, SubmissionRecord};
-use crate::run::remote::worker_log::{BatchResult, WorkerEvent};
+use crate::run::remote::worker_log::{BatchResult, Lacked, StepNote, WorkerEvent};
 use crate::steps::agent::StageAgents;
 use crate::steps::batch_context::{AttemptLimits, AttemptObserver, StepEvent};
 use crate::steps::calls::Calls;
@@ -16,6 +16,7 @@ use milepost_core::base::path::RelPath;
 use milepost_core::model::call::{Heard, Sent};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::Stage;
+use milepost_core::model::step::Step;
 use milepost_core::plan::options::Timing;
 use milepost_core::plan::{facts, scan::BatchScan};
 use milepost_store::check::schemas::Schemas;
@@ -26,11 +27,12 @@ use milepost_store::store::lock::Holder;
 use milepost_store::store::scratch::{Scratch, ScratchPool};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often an input that is not visible yet is looked for.
+/// How often a file that is not visible yet is looked for.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// How long a process waits for a signal to itself after a program failed.
@@ -85,6 +87,9 @@ pub(crate) struct JobContext<'a> {
     pub(crate) record: &'a SubmissionRecord,
     /// The index of the job.
     pub(crate) job: u64,
+    pub(crate) batches: &'a [HandedBatch],
+    /// How long a file of another machine may stay invisible.
+    pub(crate) visible: Duration,
     pub(crate) http: &'a SharedHttp,
     pub(crate) calls: &'a dyn Calls,
     pub(crate) timing: Timing,
@@ -95,19 +100,12 @@ pub(crate) struct JobContext<'a> {
 /// Runs the batches of a job.
 ///
 /// # Errors
-/// When the job cannot begin: another version, other declarations, no batches; or when its log cannot be written.
+/// When the job cannot begin: another version, other declarations; or when its log cannot be written.
 pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
     let (ctx, record) = (job_ctx.ctx, job_ctx.record);
     let stage = checked_stage(&ctx, record)?;
     let submission = job_ctx.submission;
     let job = job_ctx.job;
-    let batches = HandedBatch::read(submission, job)?;
-    let batches = batches.ok_or_else(|| {
-        RunError::World(format!(
-            "{} lists no batches for job {job}: its run has ended",
-            submission.at(&[]).display()
-        ))
-    })?;
     let finished = finished_elsewhere(submission, job)?;
     // Several nodes of a test cluster have one host.
     let named = ctx.own_environment.get("SLURMD_NODENAME").cloned();
@@ -119,7 +117,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
     note(
         &mut log,
         &WorkerEvent::Started {
-            node,
+            node: node.clone(),
             at: ctx.clock.now(),
         },
     )?;
@@ -159,7 +157,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         waiting_output: WaitingOutput::default(),
         lacks: None,
     };
-    for (number, batch) in batches.iter().enumerate() {
+    for (number, batch) in job_ctx.batches.iter().enumerate() {
         if finished.contains(&batch.key) {
             continue;
         }
@@ -176,7 +174,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         // A number that no other attempt has names the log of its programs.
         let serial = (u64::from(random) << 20) | (number as u64 + 1);
         let folder = submission.inside(&["work", &name, &number.to_string()]);
-        let result = run(&stage_ctx, batch, serial, folder, record);
+        let result = run(&stage_ctx, batch, serial, folder, (&node, job_ctx.visible));
         if stop.is_gone() {
             return Err(not_needed(submission));
         }
@@ -191,7 +189,12 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         if matches!(&result.result, Err(outcome) if outcome.kind == OutcomeKind::Cancelled) {
             break;
         }
+        let is_full = result.lacked == Some(Lacked::Space);
         note(&mut log, &WorkerEvent::Done(Box::new(result)))?;
+        if is_full {
+            // The batches behind it get other jobs.
+            break;
+        }
     }
     note(&mut log, &WorkerEvent::Ended)
 }
@@ -205,7 +208,13 @@ fn not_needed(submission: &Submission) -> RunError {
 }
 
 /// Returns the stage, if this process reads the declarations as the runner did.
-fn checked_stage<'a>(ctx: &Context<'a>, record: &SubmissionRecord) -> Result<&'a Stage, RunError> {
+///
+/// # Errors
+/// When the version, the declarations or the environment differ.
+pub(crate) fn checked_stage<'a>(
+    ctx: &Context<'a>,
+    record: &SubmissionRecord,
+) -> Result<&'a Stage, RunError> {
     let (here, there) = (&ctx.settings.version, &record.version);
     if here != there {
         return Err(RunError::World(format!(
@@ -252,7 +261,7 @@ fn run(
     batch: &HandedBatch,
     serial: u64,
     folder: RelPath,
-    record: &SubmissionRecord,
+    (node, visible): (&str, Duration),
 ) -> Result<BatchResult, RunError> {
     let ctx = &stage_ctx.ctx;
     let found = batch
@@ -260,24 +269,28 @@ fn run(
         .map_err(|error| RunError::World(error.to_string()))?;
     let begun = Stopwatch::start();
     let kills = memory_kills();
-    let visible = Duration::from_millis(record.visible_ms);
     let scratch = Scratch::create_in_job(ctx.disk, ctx.files, ctx.layout, &folder)?;
-    let mut result = match await_inputs(stage_ctx, &found, visible) {
+    let inputs = await_visible(visible, stage_ctx.stop, || check_inputs(stage_ctx, &found));
+    let observer = StepRecorder {
+        stage: stage_ctx.stage,
+        steps: Mutex::default(),
+    };
+    let mut result = match inputs {
         Ok(()) => attempt::run_in(
             stage_ctx,
             &found,
             serial,
-            &Unobserved,
+            &observer,
             &batch.previous,
             scratch,
         ),
         Err(outcome) => attempt::fail_in(stage_ctx, &found, scratch, outcome),
     };
-    let mut lacked_memory = false;
-    if let Err(outcome) = &mut result.result
-        && memory_kills() > kills
+    let mut lacked = None;
+    if memory_kills() > kills
+        && let Err(outcome) = &mut result.result
     {
-        lacked_memory = true;
+        lacked = Some(Lacked::Memory);
         outcome.kind = OutcomeKind::Memory;
         outcome.code = stage_ctx
             .stage
@@ -287,6 +300,8 @@ fn run(
         outcome.message = format!(
             "the memory of the job did not suffice ({before}): raise `memory` under [resources], or let it grow by `retry`"
         );
+    } else if lacks_space(stage_ctx, node, &mut result.result) {
+        lacked = Some(Lacked::Space);
     }
     if let Ok(made) = &result.result {
         let files: Vec<RelPath> = made.files.iter().map(|(_, at)| at.clone()).collect();
@@ -296,33 +311,71 @@ fn run(
         batch: batch.key.clone(),
         took_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
         folder,
+        steps: (observer.steps.into_inner()).unwrap_or_else(PoisonError::into_inner),
         log: result.log,
-        lacked_memory,
+        lacked,
         result: result.result.map(Into::into),
     })
 }
 
-/// Waits until all inputs have the content that the runner saw.
-fn await_inputs(
+/// Returns true if a batch failed while a disk that only this node has was full: the outcome names it. A full disk of the workspace is
+/// named already, and is the same for all nodes.
+fn lacks_space(
     stage_ctx: &StageContext<'_>,
-    found: &BatchScan,
+    node: &str,
+    result: &mut Result<Produced, Outcome>,
+) -> bool {
+    let outcome = match result {
+        Ok(produced) => produced.placeholder.as_mut(),
+        Err(outcome) => Some(outcome),
+    };
+    let is_own = |outcome: &&mut Outcome| {
+        outcome.kind != OutcomeKind::Cancelled && !outcome.message.contains(NO_SPACE)
+    };
+    let Some(outcome) = outcome.filter(is_own) else {
+        return false;
+    };
+    let declared = stage_ctx.ctx.settings.env.get("TMPDIR");
+    let mut temporary = declared.map(String::as_str).into_iter().chain(["/tmp"]);
+    let full = temporary.find(|folder| stage_ctx.ctx.disk.is_full(Path::new(folder)));
+    if let Some(folder) = full {
+        let named = Outcome::new(
+            OutcomeKind::Node,
+            format!(
+                "{NO_SPACE} {folder} of node {node}: make room there, or declare another TMPDIR under [env] ({})",
+                outcome.message
+            ),
+        );
+        let details = std::mem::take(&mut outcome.details);
+        *outcome = stage_ctx.stage.named(named.with_details(details));
+    }
+    full.is_some()
+}
+
+/// Tries something again while files of another machine may not be visible yet, and returns its last result.
+pub(crate) fn await_visible<T, E>(
     visible: Duration,
-) -> Result<(), Outcome> {
+    stop: &dyn StopSignal,
+    mut attempt: impl FnMut() -> Result<T, E>,
+) -> Result<T, E> {
     let since = Stopwatch::start();
     loop {
-        let differing = match stale(stage_ctx, found) {
-            Ok(None) => return Ok(()),
-            Ok(Some(file)) => Outcome::new(
-                OutcomeKind::Input,
-                format!("`{file}` differs on this node from what the run saw"),
-            ),
-            Err(outcome) => outcome,
-        };
-        if since.elapsed() >= visible || stage_ctx.stop.stopping() {
-            return Err(differing);
+        let result = attempt();
+        if result.is_ok() || since.elapsed() >= visible || stop.stopping() {
+            return result;
         }
-        stage_ctx.stop.wait(LOOK.min(visible));
+        stop.wait(LOOK.min(visible));
     }
+}
+
+/// Checks that all inputs have the content that the runner saw.
+fn check_inputs(stage_ctx: &StageContext<'_>, found: &BatchScan) -> Result<(), Outcome> {
+    let differs = |file: String| {
+        let why = format!("`{file}` differs on this node from what the run saw");
+        Outcome::new(OutcomeKind::Input, why)
+    };
+    let differing = stale(stage_ctx, found)?;
+    differing.map_or(Ok(()), |file| Err(differs(file)))
 }
 
 fn note(log: &mut ProcessLog, event: &WorkerEvent) -> Result<(), RunError> {
@@ -351,11 +404,33 @@ fn kills_in(events: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// The journal has the events of the runner only.
-struct Unobserved;
+/// Notes the steps of a batch: the runner adds them to the journal with the record.
+struct StepRecorder<'a> {
+    stage: &'a Stage,
+    steps: Mutex<Vec<StepNote>>,
+}
 
-impl AttemptObserver for Unobserved {
-    fn event(&self, _: StepEvent<'_>) {}
+impl AttemptObserver for StepRecorder<'_> {
+    fn event(&self, event: StepEvent<'_>) {
+        let position = |step: &Step| {
+            self.stage
+                .steps
+                .iter()
+                .position(|one| std::ptr::eq(one, step))
+        };
+        let noted = match event {
+            StepEvent::Step(step, _) => position(step).map(StepNote::Began),
+            StepEvent::Finished(step, _, summary) => {
+                position(step).map(|step| StepNote::Ended(step, summary))
+            }
+            // Agents and iterations stay on the machine of the runner.
+            _ => None,
+        };
+        if self.stage.tells_steps() {
+            let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+            steps.extend(noted);
+        }
+    }
 
     fn started(&self, _: &StartedProcess, _: &[String]) {}
 

@@ -1,5 +1,6 @@
 //! The log of a process of a job: when it started, which batches it began, and the record of each finished one.
 
+use crate::run::batch::attempt::NO_SPACE;
 use crate::run::batch::stage_context::Produced;
 use jiff::Timestamp;
 use milepost_core::base::path::RelPath;
@@ -9,6 +10,7 @@ use milepost_core::model::reason::Reason;
 use milepost_core::model::record::{AnswersOf, FailedKeys, Made, Opinion};
 use milepost_core::plan::decide::Decision;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// A line of the log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -41,14 +43,37 @@ pub(crate) struct BatchResult {
     pub(crate) took_ms: u64,
     /// Its folder in the workspace.
     pub(crate) folder: RelPath,
-    /// True if the kernel ended a program of it, because the memory of the job did not suffice.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) lacked_memory: bool,
+    /// What its node lacked, if that is why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lacked: Option<Lacked>,
+    /// Its steps, if the journal records those of its stage.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) steps: Vec<StepNote>,
     /// The path of the log of its programs in the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) log: Option<String>,
     /// What it made, or how it failed.
     pub(crate) result: Result<MadeBatch, Outcome>,
+}
+
+/// A step, by its position in the stage.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum StepNote {
+    /// It began.
+    Began(usize),
+    /// It ended, with the result of its `summary`.
+    Ended(usize, Option<Value>),
+}
+
+/// What a node lacked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Lacked {
+    /// The kernel ended a program, because the memory of the job did not suffice.
+    Memory,
+    /// A disk of the node was full.
+    Space,
 }
 
 /// What a batch made.
@@ -72,6 +97,20 @@ pub(crate) struct MadeBatch {
 }
 
 impl BatchResult {
+    /// Returns how it failed, also if a placeholder replaces what it would have made.
+    pub(crate) fn failure(&self) -> Option<&Outcome> {
+        match &self.result {
+            Ok(made) => made.placeholder.as_ref(),
+            Err(outcome) => Some(outcome),
+        }
+    }
+
+    /// Returns true if a disk was full: an earlier run may have stopped for the same reason before it recorded that.
+    pub(crate) fn met_full_disk(&self) -> bool {
+        let failure = self.failure();
+        failure.is_some_and(|outcome| outcome.message.contains(NO_SPACE))
+    }
+
     /// Returns true if it is the failure by which the decision says that the batch runs again: an earlier run recorded it.
     pub(crate) fn is_known_failure(&self, decision: Option<&Decision>, job: &JobOfBatch) -> bool {
         let Some(Decision::Will(reasons)) = decision else {

@@ -41,6 +41,10 @@ impl<'a> CommandScheduler<'a> {
                 command: key.to_owned(),
                 printed,
             },
+            ExecutorError::Unanswered { why, .. } => ExecutorError::Unanswered {
+                command: key.to_owned(),
+                why,
+            },
             other => other,
         })
     }
@@ -61,8 +65,13 @@ impl Executor for CommandScheduler<'_> {
             "seconds": needs.time.map_or(0, |time| time.as_secs().max(1)),
         });
         let printed = self.run(&self.declared.submit, "submit", &scope)?;
-        match printed.split_whitespace().next_back() {
-            Some(id) => Ok(id.to_owned()),
+        // With `find`, a remark in the last line is not taken for an id.
+        let words = last_words(&printed);
+        match words
+            .last()
+            .filter(|_| words.len() == 1 || !self.can_find())
+        {
+            Some(id) => Ok((*id).to_owned()),
             None => Err(ExecutorError::Printed {
                 command: "submit".to_owned(),
                 printed: one_line(&printed),
@@ -100,13 +109,36 @@ impl Executor for CommandScheduler<'_> {
         Ok(())
     }
 
-    fn find(&self, _name: &str) -> Result<Option<String>, ExecutorError> {
-        Ok(None)
+    fn find(&self, name: &str) -> Result<Option<String>, ExecutorError> {
+        let Some(find) = &self.declared.find else {
+            return Ok(None);
+        };
+        let printed = self.run(find, "find", &json!({ "name": name }))?;
+        match last_words(&printed).as_slice() {
+            [] => Ok(None),
+            [id] => Ok(Some((*id).to_owned())),
+            _ => Err(ExecutorError::Printed {
+                command: "find".to_owned(),
+                printed: one_line(&printed),
+                expected: "an id, or nothing",
+            }),
+        }
+    }
+
+    fn can_find(&self) -> bool {
+        self.declared.find.is_some()
     }
 
     fn describe(&self, array: &str, index: u64) -> String {
         format!("{array}[{index}]")
     }
+}
+
+/// Returns the words of the last line that has any.
+fn last_words(printed: &str) -> Vec<&str> {
+    let mut lines = printed.lines().map(str::split_whitespace);
+    let last = lines.rfind(|words| words.clone().next().is_some());
+    last.into_iter().flatten().collect()
 }
 
 /// Reads a line of `poll`: id, index, state, and the node or the reason.

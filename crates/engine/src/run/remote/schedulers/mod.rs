@@ -2,9 +2,10 @@
 
 mod command;
 mod program;
+mod refusal;
 mod slurm;
 
-use crate::run::batch::workers::{AtOnce, Order};
+use crate::run::batch::events::{AtOnce, Order};
 use crate::run::context::Context;
 use crate::run::remote::{Executor, Remote};
 use command::CommandScheduler;

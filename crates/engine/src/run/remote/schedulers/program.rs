@@ -111,6 +111,10 @@ impl SchedulerCommands<'_> {
             command: command.clone(),
             printed,
         };
+        let unanswered = |why: String| ExecutorError::Unanswered {
+            command: command.clone(),
+            why,
+        };
         match exit {
             Ok(Exit::Code(0)) => Ok(text),
             Ok(Exit::Code(code)) => {
@@ -121,8 +125,8 @@ impl SchedulerCommands<'_> {
                     printed
                 }))
             }
-            Ok(Exit::Signal(signal)) => Err(failed(format!("signal {signal}"))),
-            Ok(Exit::TimedOut) => Err(failed("no answer within 2 minutes".to_owned())),
+            Ok(Exit::Signal(signal)) => Err(unanswered(format!("signal {signal}"))),
+            Ok(Exit::TimedOut) => Err(unanswered("it took more than 2 minutes".to_owned())),
             Ok(Exit::Cancelled) => Err(ExecutorError::Stopped),
             Err(error) => Err(unstarted(&error)),
         }

@@ -1,6 +1,7 @@
 //! Slurm: `sbatch`, `squeue`, `scancel`, and `sacct` where there is accounting.
 
 use super::program::{SchedulerCommands, one_line};
+use super::refusal::help;
 use crate::run::remote::{
     CancelledJobs, Executor, ExecutorError, JobArray, JobEnd, JobState, JobStates, PolledArray,
 };
@@ -102,7 +103,18 @@ impl Executor for Slurm<'_> {
         let words = submission(self.settings, array);
         // Slurm keeps what `sbatch` finds in its environment, on its own disks.
         let is_passed = |name: &str, value: &str| self.commands.is_for_jobs(name, value);
-        let printed = self.commands.run_with(&words, &is_passed)?;
+        let printed = self.commands.run_with(&words, &is_passed);
+        let printed = printed.map_err(|error| match error {
+            ExecutorError::Failed { command, printed } => match help(&printed) {
+                Some(help) => ExecutorError::Refused {
+                    command,
+                    printed,
+                    help,
+                },
+                None => ExecutorError::Failed { command, printed },
+            },
+            other => other,
+        })?;
         // A site's filter may print remarks before the id, and a federation names its cluster behind it.
         let last = printed.lines().rfind(|line| !line.trim().is_empty());
         let id = last.and_then(|line| line.trim().split(';').next());
@@ -209,7 +221,9 @@ fn submission(settings: &JobSettings, array: &JobArray) -> Vec<String> {
     words.push(format!("--output={folder}/%a.txt"));
     // A job that runs again must not erase what it printed before.
     words.push("--open-mode=append".to_owned());
+    let avoided = Some(array.avoided.join(",")).filter(|nodes| !nodes.is_empty());
     let options = [
+        ("exclude", avoided),
         ("partition", settings.partition.clone()),
         ("account", settings.account.clone()),
         (
@@ -287,7 +301,8 @@ fn of_words(state: &str, reason: &str, node: &str) -> JobState {
         _ => match reason {
             "TimeLimit" => JobEnd::TimedOut,
             "OutOfMemory" => JobEnd::OutOfMemory,
-            "NodeDown" | "SystemFailure" => JobEnd::NodeFailed,
+            // The daemon of the node is gone, or could not start the job.
+            "NodeDown" | "SystemFailure" | "JobLaunchFailure" => JobEnd::NodeFailed,
             _ => JobEnd::Failed,
         },
     };
@@ -316,6 +331,7 @@ mod tests {
             ("17|0|FAILED|OutOfMemory|n1", JobEnd::OutOfMemory),
             ("17|0|OUT_OF_MEMORY|OutOfMemory|n1", JobEnd::OutOfMemory),
             ("17|0|NODE_FAIL|NodeDown|n1", JobEnd::NodeFailed),
+            ("17|0|FAILED|JobLaunchFailure|n1", JobEnd::NodeFailed),
             ("17|0|CANCELLED|None|", JobEnd::Cancelled),
             ("17|0|PREEMPTED|None|n1", JobEnd::Preempted),
             (
@@ -362,6 +378,7 @@ mod tests {
             jobs: 3,
             at_once: 2,
             resources: Resources::default(),
+            avoided: Vec::new(),
         };
         let settings = JobSettings::default();
         let expected = "sbatch --parsable --requeue --ntasks=1 --job-name=milepost-A --array=0-2%2 \
@@ -380,10 +397,11 @@ mod tests {
                 time: Some(Duration::from_secs(90)),
                 retry: None,
             },
+            avoided: vec!["n1".to_owned(), "n4".to_owned()],
             ..array
         };
         let words = submission(&settings, &array).join(" ");
-        let expected = "--partition=main --account=lab --cpus-per-task=2 --mem=977K --time=1:30 --qos=low /w/job.sh";
+        let expected = "--exclude=n1,n4 --partition=main --account=lab --cpus-per-task=2 --mem=977K --time=1:30 --qos=low /w/job.sh";
         assert!(words.ends_with(expected), "{words}");
     }
 }
