@@ -104,6 +104,8 @@ fn told(project: &Project) -> Map<String, Value> {
         "stage_1_complete.json",
         "stage_2_complete.json",
         "stage_3_complete.json",
+        "stage_4_complete.json",
+        "stage_5_complete.json",
         "map_progress.json",
         "again_progress.json",
     ] {
@@ -216,9 +218,21 @@ fn runs_do_the_same_by_page_and_with_all_records() {
         })],
         vec![writes(15, content(15, 17))],
     ];
+    do_the_same(&by_page, &whole, &steps);
+}
+
+/// The lines of a run that name outputs.
+fn files_named(ran: &RunResult) -> Vec<String> {
+    let lines = ran.output.lines();
+    let named = lines.filter(|line| line.contains("workspace/outputs"));
+    named.map(str::to_owned).collect()
+}
+
+/// Takes two projects through the same; in one of them a run always has all records. All that runs do must be the same.
+fn do_the_same(by_page: &Project, whole: &Project, steps: &[Vec<Change>]) {
     for (step, changes) in steps.iter().enumerate() {
         let mut all = Vec::new();
-        for project in [&by_page, &whole] {
+        for project in [by_page, whole] {
             for change in changes {
                 change(project);
             }
@@ -233,12 +247,14 @@ fn runs_do_the_same_by_page_and_with_all_records() {
                 plan["stages"].clone(),
                 project.output_digests(),
                 told(project),
+                files_named(&ran),
             ));
         }
         let (whole, by_page) = (all.remove(1), all.remove(0));
         assert_eq!(by_page.0, whole.0, "step {step}");
         assert_eq!(by_page.1, whole.1, "step {step}: plan");
         assert_eq!(by_page.2, whole.2, "step {step}: outputs");
+        assert_eq!(by_page.4, whole.4, "step {step}: files that the run names");
         for (file, found) in &by_page.3 {
             for (key, value) in found.as_object().unwrap() {
                 assert_eq!(*value, whole.3[file][key], "step {step}: {key} of {file}");
@@ -247,4 +263,100 @@ fn runs_do_the_same_by_page_and_with_all_records() {
     }
     let (code, verified) = by_page.milepost(&["verify"]);
     assert_eq!(code, 0, "{verified}");
+}
+
+/// The stages after the first one read an only file, other outputs of the same batches, or what a parameter names.
+#[test]
+fn stages_that_no_changed_file_concerns_keep_their_checkpoints() {
+    let mut by_page = Project::new(&[
+        (
+            "milepost.toml",
+            "name = \"special\"\n[params.source]\ntype = \"string\"\ndefault = \"outputs/one/*.json\"\n",
+        ),
+        (
+            "stages/1_split.toml",
+            r#"
+[each.item]
+path = "inputs/*.json"
+
+[inputs]
+file = "{{ item.path }}"
+
+[[step]]
+jq = '$file.one'
+out = "one"
+
+[[step]]
+when = '$file.two != null'
+jq = '$file.two'
+out = "two"
+
+[outputs]
+one = { path = "outputs/one/{{ item.stem }}.json", schema = false }
+two = { path = "outputs/two/{{ item.stem }}.json", schema = false, optional = true }
+"#,
+        ),
+        (
+            "stages/2_copy.toml",
+            r#"
+[each.item]
+path = "outputs/two/*.json"
+
+[inputs]
+file = "{{ item.path }}"
+
+[step]
+copy = "file"
+
+[outputs]
+copied = { path = "outputs/copied/{{ item.stem }}.json", schema = false }
+"#,
+        ),
+        (
+            "stages/3_again.toml",
+            r#"
+[each.item]
+path = "outputs/copied/*.json"
+
+[inputs]
+file = "{{ item.path }}"
+
+[step]
+copy = "file"
+
+[outputs]
+again = { path = "outputs/again/{{ item.stem }}.json", schema = false }
+"#,
+        ),
+        (
+            "stages/4_special.toml",
+            "[inputs]\nfile = \"outputs/one/a.json\"\n[step]\ncopy = \"file\"\n[outputs]\nreport = { path = \"outputs/report.json\", schema = false }\n",
+        ),
+        (
+            "stages/5_named.toml",
+            "[inputs]\nall = { path = \"{{ params.source }}\", optional = true }\n[step]\njq = '[$all[]?] | add'\n[outputs]\nsum = { path = \"outputs/sum.json\", schema = false }\n",
+        ),
+    ]);
+    by_page.env("MILEPOST_AHEAD", "3600");
+    let input = |name: &str, text: &str| -> Change {
+        let (path, text) = (format!("workspace/inputs/{name}.json"), text.to_owned());
+        Box::new(move |project| project.write(&path, &text))
+    };
+    for name in ["a", "b", "c", "a-1"] {
+        input(name, r#"{"one": 1, "two": 2}"#)(&by_page);
+    }
+    let whole = by_page.copy();
+    let steps = vec![
+        vec![],
+        vec![input("b", r#"{"one": 3, "two": 2}"#)],
+        vec![input("c", r#"{"one": 3, "two": 4}"#)],
+        // One output fewer, and one more.
+        vec![input("c", r#"{"one": 3}"#)],
+        vec![input("b", r#"{"one": 5, "two": 2}"#)],
+        vec![input("c", r#"{"one": 3, "two": 6}"#)],
+        vec![input("a", r#"{"one": 7, "two": 2}"#)],
+        vec![input("d", r#"{"one": 8, "two": 2}"#)],
+        vec![input("b", r#"{"one": 9, "two": 9}"#)],
+    ];
+    do_the_same(&by_page, &whole, &steps);
 }

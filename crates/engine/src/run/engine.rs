@@ -111,7 +111,7 @@ pub(crate) fn run(
     let mut recorder = engine.recorder;
     result?;
     ended?;
-    recorder.note_pages()?;
+    recorder.note_pages();
     if !interrupted {
         sweep(&recorder.ctx, &reports)?;
     }

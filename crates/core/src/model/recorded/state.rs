@@ -155,13 +155,13 @@ impl StageState {
         let mut all = Vec::new();
         let mut position = 0;
         let mut add = |numbers: KeyNumbers, is_listed: bool| {
-            let (first, count) = match numbers {
-                KeyNumbers::Range(first, last) => (first, last - first + 1),
-                KeyNumbers::Without(count) => (position + 1, count),
+            let (listed, count) = match numbers {
+                KeyNumbers::Range(first, last) => (first..=last, last - first + 1),
+                KeyNumbers::Without(count) => (position + 1..=position + count, count),
             };
             position += count;
             if is_listed {
-                all.extend(first..first + count);
+                all.extend(listed);
             }
         };
         let mut read = self.in_order().into_iter().peekable();

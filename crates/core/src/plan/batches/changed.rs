@@ -17,11 +17,24 @@ pub fn needs_few(pipeline: &Pipeline, stage: &Stage, renamed: bool) -> bool {
             && !lineage::writers(pipeline, stage, &path.pattern()).is_empty()
     };
     let is_item = |each: &Each| match &each.source {
-        EachSource::Path(path) => each.key.is_none() && !(renamed && is_written(path)),
+        EachSource::Path(path) => {
+            each.key.is_none() && !path.is_whole() && !(renamed && is_written(path))
+        }
         _ => false,
     };
-    // A pattern over what stages write is answered by all records.
-    let is_known = |path: &PathTemplate| !path.is_pattern() || !is_written(path);
+    let is_path_of_item = |path: &PathTemplate| {
+        let mut each = stage.each.iter();
+        each.any(|each| {
+            path.template
+                .names()
+                .iter()
+                .eq([&format!("{}.path", each.name)])
+        })
+    };
+    // A pattern over what stages write is answered by all records. A whole value may be such a pattern.
+    let is_known = |path: &PathTemplate| {
+        (!path.is_pattern() || !is_written(path)) && (!path.is_whole() || is_path_of_item(path))
+    };
     let is_plain = |input: &Input| match &input.source {
         InputSource::Path(path) => is_known(path) && !input.earlier,
         InputSource::From { .. } => false,

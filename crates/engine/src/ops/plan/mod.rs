@@ -72,6 +72,12 @@ pub(super) fn plan_of(
         simulation.plan_with_estimates(first)
     };
     let mut stages = look(&known);
+    let is_by_page = known.stages.values().any(|known| !known.pages.is_empty());
+    if is_by_page && stages.iter().any(|stage| stage.problem.is_some()) {
+        // A run may have written the pages anew meanwhile.
+        known = state(layout)?;
+        stages = look(&known);
+    }
     // Files that a concurrent run writes look modified to a state that was read before.
     for _ in 0..LOOKS {
         if stages.iter().all(|stage| stage.altered.is_empty()) {

@@ -14,8 +14,10 @@ use crate::ops::project::request::Request;
 use crate::ops::project::stored_values::{check_agents, keep, notes};
 use crate::run::agents::project_agents::{Purpose, agents};
 use crate::run::engine;
+use crate::run::error::RunError;
 use milepost_core::model::executor::ExecutorName;
 use milepost_core::plan::selection::{Selection, Target};
+use milepost_store::store::manifest::ManifestError;
 
 pub use crate::ops::run::job::{JOB_WORKER, run_job};
 pub use crate::run::expected::ExpectedStage;
@@ -178,6 +180,13 @@ pub fn run(
         observer,
         stop,
     );
+    if matches!(
+        &report,
+        Err(RunError::Manifest(ManifestError::Moving { .. }))
+    ) {
+        // A page is another than the notes say: the next run reads all of them.
+        let _ = opened.disk.remove_file(&opened.workspace.layout.glance());
+    }
     // Only caches: the run succeeds without them.
     let _ = opened.cache.save(&opened.disk);
     if let Ok(report) = &mut report {

@@ -125,12 +125,20 @@ fn note(opened: &OpenProject, kept: &HashSet<String>) -> Option<()> {
         file(journal.join(last).ok()?)?;
     }
     let manifests = RelPath::of_parts([layout::MANIFESTS]);
+    let noted = asked.pages();
     for stage in names(opened, files, &manifests) {
         let folder = manifests.join(&stage).ok()?;
         for page in names(opened, files, &folder) {
             let page = folder.join(&page).ok()?;
-            if !kept.contains(page.as_str()) {
-                file(page)?;
+            if kept.contains(page.as_str()) {
+                continue;
+            }
+            let there = ctx.digest(&FilePath::workspace(page.clone())).ok()?;
+            let noted = noted.get(&stage).into_iter().flat_map(|noted| &noted.pages);
+            let mut noted = noted.filter(|noted| manifest::page(&stage, noted.number) == page);
+            // Somebody edited it meanwhile.
+            if noted.any(|noted| Some(noted.digest) != there) {
+                return None;
             }
         }
     }

@@ -6,7 +6,7 @@ use super::file::{LISTED, candidates, file_why, inputs};
 use super::makers::Makers;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
-use milepost_core::base::path::Root;
+use milepost_core::base::path::{FilePath, Root};
 use milepost_core::model::record::BatchRecord;
 use milepost_core::model::state::State;
 use milepost_core::plan::selection::Target;
@@ -91,17 +91,21 @@ pub(super) fn file(
         return Ok(None);
     }
     let ctx = opened.context();
-    let named = candidates(opened, folder, what).into_iter().next();
-    let named = named.filter(|file| {
-        file.root == Root::Workspace && ctx.files.resolve(file).is_ok_and(|path| path.is_file())
-    });
-    let Some(named) = named else {
+    let candidates = candidates(opened, folder, what);
+    let is_file = |file: &&FilePath| ctx.files.resolve(file).is_ok_and(|path| path.is_file());
+    let named = candidates.iter().find(is_file);
+    let Some(named) = named.filter(|file| file.root == Root::Workspace) else {
         return Ok(None);
     };
     // A fact names its file at the end of its key.
     let quoted = Value::from(named.path.as_str()).to_string();
     let text = quoted.strip_prefix('"').unwrap_or(&quoted);
-    let mut outputs = BTreeSet::from([named.path.as_str().to_owned()]);
+    // One that is likelier may be recorded and missing.
+    let likelier = candidates.iter().take_while(|file| *file != named);
+    let likelier = likelier.filter(|file| file.root == Root::Workspace);
+    let likelier: BTreeSet<String> = likelier.map(|file| file.path.as_str().to_owned()).collect();
+    let mut outputs = likelier.clone();
+    outputs.insert(named.path.as_str().to_owned());
     loop {
         let Some(state) = pages(opened, &outputs, text)? else {
             return Ok(None);
@@ -114,6 +118,7 @@ pub(super) fn file(
             return Ok(why.map(|why| Why::File(Box::new(why))));
         }
         outputs = found;
+        outputs.extend(likelier.iter().cloned());
     }
 }
 

@@ -81,9 +81,7 @@ fn read_changed(
     let pages = known.pages.iter().enumerate();
     let special = pages.filter(|(_, page)| !page.is_read && !page.totals.settled);
     places.extend(special.map(|(place, _)| place));
-    if !places.is_empty() {
-        places.extend(first_pages(known));
-    }
+    places.extend(first_pages(known));
     read(ctx.layout, &stage.name, known, &places)?;
     let pages = known.pages.iter();
     let read = pages.filter(|page| page.is_read).count();
@@ -95,8 +93,13 @@ fn read_changed(
 /// How many batches a checkpoint and a report name files of, at most.
 pub(crate) const SHOWN: usize = 100;
 
-/// Returns the places of the first pages, which have the batches whose files a checkpoint and a report name.
+/// Returns the places of the first pages, which have the batches whose files a checkpoint and a report name. A checkpoint may be written
+/// although no batch of the stage changed. Of an only file it has the digest.
 fn first_pages(known: &StageState) -> Vec<usize> {
+    let files: u64 = known.pages.iter().map(|page| page.totals.files).sum();
+    if files == 1 {
+        return (0..known.pages.len()).collect();
+    }
     let mut batches = 0;
     let first = known.pages.iter().take_while(|page| {
         let is_needed = batches < SHOWN as u64;
@@ -125,18 +128,16 @@ fn read(
     known: &mut StageState,
     places: &[usize],
 ) -> Result<(), ManifestError> {
-    let mut pages = Vec::new();
-    for place in places {
-        let page = &mut known.pages[*place];
-        if !page.is_read {
-            page.is_read = true;
-            pages.push(page.clone());
-        }
-    }
-    if pages.is_empty() {
+    let unread = |place: &&usize| !known.pages[**place].is_read;
+    let unread: BTreeSet<usize> = places.iter().filter(unread).copied().collect();
+    if unread.is_empty() {
         return Ok(());
     }
-    let read = manifest::read_pages(layout, stage, &pages)?;
+    let pages = unread.iter().map(|place| &known.pages[*place]);
+    let read = manifest::read_pages(layout, stage, pages)?;
+    for place in unread {
+        known.pages[place].is_read = true;
+    }
     known.batches.extend(read.batches);
     known.facts.extend(read.facts);
     Ok(())

@@ -8,6 +8,7 @@ use crate::run::record::quarantined::KeptFile;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::call::Estimated;
 use milepost_core::model::event::{Event, EventType};
+use milepost_core::model::record::BatchRecord;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::{StageState, State};
 use milepost_core::plan::machine::apply;
@@ -103,13 +104,14 @@ impl<'a> Recorder<'a> {
         files: Vec<String>,
     ) -> Result<(), RunError> {
         let renumbers = self.renumbers(&event);
+        let renames = self.renames(&event);
         apply(&mut self.state, self.journal.run_id(), &event)?;
         if let Some(stage) = stage_of(&event) {
             self.dirty.insert(stage.to_owned());
         } else if let Some(stage) = event.stage().filter(|_| renumbers) {
             self.dirty.insert(stage.to_owned());
         }
-        self.note_replaced(&event);
+        self.note_replaced(&event, renames);
         self.counted += 1;
         tracing::debug!(agent, "{summary}");
         self.journal.append(kind, agent, event, summary, files)?;
@@ -145,8 +147,26 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Notes the files that an event changes: what was observed of them before is invalid.
-    fn note_replaced(&self, event: &Event) {
+    /// Returns true if a batch has other outputs than before, so that patterns match other files.
+    fn renames(&self, event: &Event) -> bool {
+        let Event::Published { stage, record, .. } = event else {
+            return false;
+        };
+        let known = self.state.stages.get(stage);
+        let before = known.and_then(|known| known.batches.get(&record.key)?.record.as_ref());
+        let paths = |record: &BatchRecord| -> BTreeSet<RelPath> {
+            record
+                .outputs
+                .iter()
+                .map(|made| made.path.clone())
+                .collect()
+        };
+        before.is_none_or(|before| paths(before) != paths(record))
+    }
+
+    /// Notes the files that an event changes: what was observed of them before is invalid. `renames`: patterns that name outputs may
+    /// match other files now.
+    fn note_replaced(&self, event: &Event, renames: bool) {
         let asked = self.ctx.asked;
         match event {
             Event::Published { files, retired, .. } => {
@@ -154,7 +174,7 @@ impl<'a> Recorder<'a> {
                     asked.replaced(path, None, true);
                 }
                 for file in files {
-                    asked.replaced(&file.path, Some(file.new), file.old.is_none());
+                    asked.replaced(&file.path, Some(file.new), renames);
                 }
             }
             Event::Retired { files, .. } => {
@@ -242,28 +262,26 @@ impl<'a> Recorder<'a> {
         Ok(by_page::read_rest(self.ctx.layout, &mut self.state)?)
     }
 
-    /// Notes the pages of the manifests that this run did not write, where they are unknown.
-    ///
-    /// # Errors
-    /// When a page cannot be read.
-    pub(crate) fn note_pages(&mut self) -> Result<(), RunError> {
+    /// Notes the pages of the manifests that this run did not write, where they are unknown. What cannot be read is not noted.
+    pub(crate) fn note_pages(&self) {
         let asked = self.ctx.asked;
         if !asked.is_on() {
-            return Ok(());
+            return;
         }
         let known = asked.pages();
         for (name, stage) in &self.state.stages {
             if known.contains_key(name) || self.dirty.contains(name) {
                 continue;
             }
-            let found = manifest::pages(self.ctx.layout, name, stage)?;
+            let Ok(found) = manifest::pages(self.ctx.layout, name, stage) else {
+                continue;
+            };
             let noted = NotedManifest {
                 number: stage.number,
                 pages: found.pages,
             };
             asked.note_pages(name, (!found.is_split).then_some(noted));
         }
-        Ok(())
     }
 
     /// Writes the manifests of all changed stages, and starts a new segment of the journal.
@@ -272,20 +290,21 @@ impl<'a> Recorder<'a> {
     /// When the disk fails.
     pub fn seal(&mut self) -> Result<(), RunError> {
         self.flush()?;
-        for stage in self.dirty.clone() {
-            match self.state.stages.get(&stage) {
-                Some(known) => {
-                    let number = known.number;
-                    let written = manifest::write(self.ctx.disk, self.ctx.layout, &stage, known)?;
-                    self.wrote(&stage, number, &written);
-                }
-                None => {
-                    manifest::remove(self.ctx.disk, self.ctx.layout, &stage)?;
-                    self.ctx.asked.note_pages(&stage, None);
-                }
+        while let Some(stage) = self.dirty.first().cloned() {
+            let (disk, layout) = (self.ctx.disk, self.ctx.layout);
+            let Some(known) = self.state.stages.get(&stage) else {
+                manifest::remove(disk, layout, &stage)?;
+                self.ctx.asked.note_pages(&stage, None);
+                self.dirty.remove(&stage);
+                continue;
+            };
+            let number = known.number;
+            match manifest::write(disk, layout, &stage, known) {
+                // As in `write_manifest`.
+                Err(ManifestError::Moving { .. }) if !known.pages.is_empty() => self.read_rest()?,
+                written => self.wrote(&stage, number, &written?),
             }
         }
-        self.dirty.clear();
         let (state, journal) = (&self.state, &mut self.journal);
         journal.seal(
             state.checkpoints.clone(),

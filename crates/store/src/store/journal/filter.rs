@@ -9,7 +9,7 @@ use memchr::{memchr, memrchr};
 use milepost_core::base::in_order::in_order;
 use milepost_core::model::event::Record;
 use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt as _;
 
 /// Bytes that are searched at once.
@@ -37,7 +37,11 @@ pub fn read_with(
         let size = file.metadata().map_err(failed)?.len();
         let parts = size.div_ceil(PART);
         let search = |part: u64| -> io::Result<Vec<Record>> {
-            let lines = lines(&file, (part * PART, PART, size), searched.as_ref())?;
+            let lines = match lines(&file, (part * PART, PART, size), searched.as_ref()) {
+                // A run cut a torn record off meanwhile.
+                Err(cause) if cause.kind() == ErrorKind::UnexpectedEof => Vec::new(),
+                lines => lines?,
+            };
             let records = lines.iter().map(|line| serde_json::from_slice(line));
             Ok(records.flatten().collect())
         };

@@ -1,11 +1,14 @@
 //! Compares the pages of a manifest with a state.
 
+use super::keys::key;
 use super::page::{self, Pieces};
+use super::text;
 use super::write::{WrittenManifest, described};
 use super::{Listed, ManifestError, bytes, path, steady};
 use crate::store::layout::{self, Layout};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::state::StageState;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -44,10 +47,22 @@ pub fn pages(
     steady(&folder, |pages| {
         let pieces = Pieces::of(state);
         let mut written = Vec::with_capacity(pages.len());
+        let mut is_split = false;
         for page in existing(&folder, pages, &pieces)? {
+            let path = path(&folder, page.number);
+            let bytes = bytes(&path)?;
+            let lines = text::lines(&path, &bytes)?;
+            let there: BTreeSet<String> = lines.filter_map(|(_, line)| key(line)).collect();
+            let here = page.pieces.clone().map(|piece| pieces.key(piece));
+            is_split |= !there
+                .iter()
+                .map(String::as_str)
+                .eq(here.collect::<BTreeSet<_>>());
             written.push(described(&pieces, page.number, page.digest, page.pieces));
         }
-        Ok(WrittenManifest::of(written, &pieces))
+        let mut written = WrittenManifest::of(written, &pieces);
+        written.is_split |= is_split;
+        Ok(written)
     })
 }
 

@@ -56,7 +56,7 @@ fn each_line(
 }
 
 /// Returns the key of a line about a batch. Every such line begins with it.
-fn key(line: &str) -> Option<String> {
+pub(super) fn key(line: &str) -> Option<String> {
     let (word, data) = line.strip_prefix("# ")?.split_once(' ')?;
     let is_batch = ["batch", "failed", "remains", "waiting"].contains(&word);
     let text = data.strip_prefix("{\"key\":").filter(|_| is_batch)?;

@@ -19,7 +19,7 @@ pub struct WrittenManifest {
     pub digest: Digest,
     /// Its pages with the totals of their batches; an empty manifest has one.
     pub pages: Vec<ManifestPage>,
-    /// True if the outputs of a batch are on several pages, so that no page can be read alone.
+    /// True if no page can be read alone: the outputs of a batch are on several, or a batch is on another page than its place.
     pub is_split: bool,
 }
 

@@ -68,10 +68,13 @@ impl Recheck {
         if notes.is_empty() {
             return patch(disk, &changes, &newer, None);
         }
+        let before = form::seal(path);
         patch(disk, path, &notes, None)?;
-        // The changes name the notes by their checksum.
-        match form::seal(path) {
-            Some((base, _)) if changes.exists() => patch(disk, &changes, &newer, Some(base)),
+        // The changes name the notes by their checksum. Others may be there, which a killed run left.
+        match (before, form::seal(path)) {
+            (Some((before, _)), Some((base, _))) if form::base(&changes) == Some(before) => {
+                patch(disk, &changes, &newer, Some(base))
+            }
             _ => Ok(()),
         }
     }

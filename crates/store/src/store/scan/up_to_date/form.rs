@@ -315,6 +315,14 @@ pub(super) fn seal(path: &Path) -> Option<(Digest, u64)> {
     Some((Digest::from_bytes(seal), size))
 }
 
+/// The checksum of the notes that the notes in a file change.
+pub(super) fn base(path: &Path) -> Option<Digest> {
+    let file = read::open(path).ok()?;
+    let mut base = [0; 32];
+    file.read_exact_at(&mut base, BASE.start as u64).ok()?;
+    Some(Digest::from_bytes(base))
+}
+
 /// Reads a file of a glance from its beginning, hashing as it goes.
 pub(super) struct NotesReader<R> {
     from: R,
