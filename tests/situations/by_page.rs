@@ -293,7 +293,7 @@ out = "two"
 
 [outputs]
 one = { path = "outputs/one/{{ item.stem }}.json", schema = false }
-two = { path = "outputs/two/{{ item.stem }}.json", schema = false, optional = true }
+two = { path = "outputs/two/{{ item.stem }}.json", schema = false }
 "#,
         ),
         (
