@@ -12,7 +12,7 @@ mod source;
 mod table;
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use serde_json::{Map, Value};
 
@@ -39,11 +39,14 @@ pub struct Scope {
 
 #[derive(Clone)]
 enum ScopeEntry {
-    Value(Arc<Value>),
+    Value(Arc<LazyValue>),
     File(Arc<ScopeFile>),
     Files(Arc<Vec<ScopeFile>>),
     Absent,
 }
+
+/// A value that is made when it is first needed.
+type LazyValue = LazyLock<Value, Box<dyn FnOnce() -> Value + Send>>;
 
 struct ScopeFile {
     source: Arc<dyn Source>,
@@ -86,7 +89,12 @@ impl Scope {
 
     /// Adds a name with a value, or replaces its value.
     pub fn insert_value(&mut self, name: &str, value: Value) {
-        self.insert(name, ScopeEntry::Value(Arc::new(value)));
+        self.insert_lazy(name, move || value);
+    }
+
+    /// Adds a name whose value is made when an expression needs it.
+    pub fn insert_lazy(&mut self, name: &str, make: impl FnOnce() -> Value + Send + 'static) {
+        self.insert(name, ScopeEntry::lazy(make));
     }
 
     /// Adds a name with a value that a program sees only if it names it.
@@ -373,12 +381,13 @@ impl Scope {
             _ => None,
         };
         let value = self.part(name, member.as_ref())?;
-        walk(
-            name,
-            &ScopeEntry::Value(Arc::new(value)),
-            &select.rest(),
-            each,
-        )
+        walk(name, &ScopeEntry::lazy(move || value), &select.rest(), each)
+    }
+}
+
+impl ScopeEntry {
+    fn lazy(make: impl FnOnce() -> Value + Send + 'static) -> Self {
+        Self::Value(Arc::new(LazyLock::new(Box::new(make))))
     }
 }
 

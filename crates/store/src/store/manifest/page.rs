@@ -286,6 +286,9 @@ impl ManifestReader {
             }
             self.keep(record.with_outputs(outputs));
         }
+        // Keys that come in order leave the nodes of the map half empty. One that is made of all of them has full nodes.
+        let batches = std::mem::take(&mut self.state.batches);
+        self.state.batches = batches.into_iter().collect();
         Ok(Some((stage, self.state)))
     }
 }

@@ -46,8 +46,38 @@ pub struct HashedFile {
 
 #[derive(Default)]
 struct CacheState {
-    entries: HashMap<(u64, u64), CacheEntry>,
+    /// The entries of the file, in the order of their ids.
+    kept: Vec<CacheEntry>,
+    /// Those that it lacks.
+    added: HashMap<FileId, CacheEntry>,
     changed: bool,
+}
+
+/// Device and inode.
+type FileId = (u64, u64);
+
+impl CacheState {
+    fn entry(&mut self, id: FileId) -> Option<&mut CacheEntry> {
+        match self.kept.binary_search_by_key(&id, CacheEntry::id) {
+            Ok(at) => Some(&mut self.kept[at]),
+            Err(_) => self.added.get_mut(&id),
+        }
+    }
+
+    fn insert(&mut self, entry: CacheEntry) {
+        match self.entry(entry.id()) {
+            Some(known) => *known = entry,
+            None => _ = self.added.insert(entry.id(), entry),
+        }
+        self.changed = true;
+    }
+
+    /// Returns all entries in the order of their ids.
+    fn sorted(&self) -> Vec<&CacheEntry> {
+        let mut all: Vec<_> = self.kept.iter().chain(self.added.values()).collect();
+        all.sort_by_key(|entry| entry.id());
+        all
+    }
 }
 
 /// What was recorded of a file, and when, in nanoseconds since 1970.
@@ -57,6 +87,12 @@ struct CacheEntry {
     recorded: i64,
     digest: Digest,
     used: bool,
+}
+
+impl CacheEntry {
+    fn id(&self) -> FileId {
+        (self.stamp.device, self.stamp.inode)
+    }
 }
 
 impl StatCache {
@@ -139,9 +175,7 @@ impl StatCache {
                 digest: seen.digest,
                 used: true,
             };
-            let mut state = self.state();
-            state.entries.insert((before.device, before.inode), entry);
-            state.changed = true;
+            self.state().insert(entry);
         }
         Ok(seen)
     }
@@ -154,7 +188,7 @@ impl StatCache {
     /// Returns what the cache knows of the file with this stamp.
     pub fn known(&self, stamp: FileStamp) -> Option<HashedFile> {
         let mut state = self.state();
-        let entry = state.entries.get_mut(&(stamp.device, stamp.inode))?;
+        let entry = state.entry((stamp.device, stamp.inode))?;
         if entry.stamp != stamp || !stamp.was_settled(entry.recorded) {
             return None;
         }
@@ -180,25 +214,25 @@ impl StatCache {
             return Ok(());
         }
         state
-            .entries
-            .retain(|_, entry| entry.used || now.saturating_sub(entry.recorded) < KEPT_UNUSED);
-        disk.write_atomic(&self.path, &write(&state.entries))?;
+            .kept
+            .retain(|entry| entry.used || now.saturating_sub(entry.recorded) < KEPT_UNUSED);
+        disk.write_atomic(&self.path, &write(&state.sorted()))?;
         state.changed = false;
         Ok(())
     }
 
     fn state(&self) -> MutexGuard<'_, CacheState> {
         let state = self.state.get_or_init(|| {
-            let mut entries = read::bytes(&self.path)
+            let mut kept = read::bytes(&self.path)
                 .ok()
                 .and_then(|bytes| read(&bytes))
                 .unwrap_or_default();
             // A clock that was set back comes by the same times again: what was recorded later than it shows may not be so.
             let now = self.now();
-            entries.retain(|_, entry| entry.recorded <= now);
+            kept.retain(|entry| entry.recorded <= now);
             Mutex::new(CacheState {
-                entries,
-                changed: false,
+                kept,
+                ..CacheState::default()
             })
         });
         state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -236,9 +270,7 @@ fn hash(file: &mut File, size: u64) -> io::Result<(Digest, u64)> {
 }
 
 /// The form, the entries in order, and the digest of all that: half a cache is none.
-fn write(entries: &HashMap<(u64, u64), CacheEntry>) -> Vec<u8> {
-    let mut sorted: Vec<&CacheEntry> = entries.values().collect();
-    sorted.sort_unstable_by_key(|entry| (entry.stamp.device, entry.stamp.inode));
+fn write(sorted: &[&CacheEntry]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(FORM.len() + sorted.len() * ENTRY + 32);
     bytes.extend_from_slice(FORM);
     for entry in sorted {
@@ -256,13 +288,13 @@ fn write(entries: &HashMap<(u64, u64), CacheEntry>) -> Vec<u8> {
     bytes
 }
 
-fn read(bytes: &[u8]) -> Option<HashMap<(u64, u64), CacheEntry>> {
+fn read(bytes: &[u8]) -> Option<Vec<CacheEntry>> {
     let (content, seal) = bytes.split_last_chunk::<32>()?;
     let entries = content.strip_prefix(FORM)?;
     if Digest::of(content).bytes() != seal || entries.len() % ENTRY != 0 {
         return None;
     }
-    let mut all = HashMap::with_capacity(entries.len() / ENTRY);
+    let mut all = Vec::with_capacity(entries.len() / ENTRY);
     for entry in entries.chunks_exact(ENTRY) {
         let number =
             |at: usize| -> Option<[u8; 8]> { entry.get(at * 8..at * 8 + 8)?.try_into().ok() };
@@ -273,15 +305,14 @@ fn read(bytes: &[u8]) -> Option<HashMap<(u64, u64), CacheEntry>> {
             mtime: i64::from_le_bytes(number(3)?),
             ctime: i64::from_le_bytes(number(4)?),
         };
-        let entry = CacheEntry {
+        all.push(CacheEntry {
             stamp,
             recorded: i64::from_le_bytes(number(5)?),
             digest: Digest::from_bytes(entry[48..].try_into().ok()?),
             used: false,
-        };
-        all.insert((stamp.device, stamp.inode), entry);
+        });
     }
-    Some(all)
+    all.is_sorted_by_key(CacheEntry::id).then_some(all)
 }
 
 #[cfg(test)]
@@ -307,10 +338,10 @@ mod tests {
             return;
         };
         let mut entries = read(&bytes).unwrap();
-        for entry in entries.values_mut() {
+        for entry in &mut entries {
             entry.digest = Digest::of(lie);
         }
-        fs::write(path, write(&entries)).unwrap();
+        fs::write(path, write(&entries.iter().collect::<Vec<_>>())).unwrap();
     }
 
     struct Place {
