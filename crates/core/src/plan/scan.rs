@@ -64,7 +64,7 @@ pub struct BatchScan {
     /// The files of its inputs.
     pub inputs: Vec<Resolved>,
     /// Its own facts.
-    pub own: Facts,
+    pub own: Arc<Facts>,
     /// The path, or pattern, of each output and of the marker.
     pub targets: BTreeMap<String, RelPath>,
     /// The accepted modifications by hand that its inputs depend on, if the stage mentions them.
@@ -81,7 +81,7 @@ impl BatchScan {
         Self {
             batch,
             inputs: Vec::new(),
-            own: Facts::default(),
+            own: Arc::default(),
             targets: BTreeMap::new(),
             overrides: None,
             decision: Ok(Decision::Reused),

@@ -8,7 +8,7 @@ use super::{agent, diff, files, http, jq, merge, pdf_text, process, split, wait,
 use milepost_core::expr::scope::{Format, Reading};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::retry;
-use milepost_core::model::stage::{Output, Stage};
+use milepost_core::model::stage::{Output, Stage, Templated};
 use milepost_core::model::step::{
     Outputs, PROGRAM_TIMEOUT, Step, StepKind, TemplateChoice, TemplateFile, WAIT_TIMEOUT,
 };
@@ -195,6 +195,7 @@ fn run_limited(ctx: &mut BatchContext<'_>, step: &Step) -> Result<StepReport, Ou
     let is_program = made_by_program(step);
     let ends_itself = step.kind.info().ends_itself;
     let time = match &step.timeout {
+        Some(Templated::Fixed(time)) => Some(*time),
         Some(timeout) => Some(timeout.duration(&ctx.base).map_err(parse_failure)?),
         None => is_program.then_some(COMMAND_TIMEOUT),
     };

@@ -3,7 +3,7 @@
 use crate::store::read;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -221,12 +221,15 @@ impl StatCache {
         Ok(())
     }
 
+    fn kept(&self) -> Option<Vec<CacheEntry>> {
+        let file = read::open(&self.path).ok()?;
+        let length = file.metadata().ok()?.len();
+        read(BufReader::with_capacity(1 << 16, file), length)
+    }
+
     fn state(&self) -> MutexGuard<'_, CacheState> {
         let state = self.state.get_or_init(|| {
-            let mut kept = read::bytes(&self.path)
-                .ok()
-                .and_then(|bytes| read(&bytes))
-                .unwrap_or_default();
+            let mut kept = self.kept().unwrap_or_default();
             // A clock that was set back comes by the same times again: what was recorded later than it shows may not be so.
             let now = self.now();
             kept.retain(|entry| entry.recorded <= now);
@@ -288,14 +291,20 @@ fn write(sorted: &[&CacheEntry]) -> Vec<u8> {
     bytes
 }
 
-fn read(bytes: &[u8]) -> Option<Vec<CacheEntry>> {
-    let (content, seal) = bytes.split_last_chunk::<32>()?;
-    let entries = content.strip_prefix(FORM)?;
-    if Digest::of(content).bytes() != seal || entries.len() % ENTRY != 0 {
+fn read(mut from: impl Read, length: u64) -> Option<Vec<CacheEntry>> {
+    let (mut form, mut entry, mut seal) = ([0; FORM.len()], [0; ENTRY], [0; 32]);
+    let entries = length.checked_sub((form.len() + seal.len()) as u64)?;
+    from.read_exact(&mut form).ok()?;
+    if form != *FORM || !entries.is_multiple_of(ENTRY as u64) {
         return None;
     }
-    let mut all = Vec::with_capacity(entries.len() / ENTRY);
-    for entry in entries.chunks_exact(ENTRY) {
+    let mut hasher = Hasher::new();
+    hasher.update(&form);
+    let count = usize::try_from(entries).ok()? / ENTRY;
+    let mut all = Vec::with_capacity(count);
+    for _ in 0..count {
+        from.read_exact(&mut entry).ok()?;
+        hasher.update(&entry);
         let number =
             |at: usize| -> Option<[u8; 8]> { entry.get(at * 8..at * 8 + 8)?.try_into().ok() };
         let stamp = FileStamp {
@@ -312,7 +321,9 @@ fn read(bytes: &[u8]) -> Option<Vec<CacheEntry>> {
             used: false,
         });
     }
-    all.is_sorted_by_key(CacheEntry::id).then_some(all)
+    from.read_exact(&mut seal).ok()?;
+    let is_whole = *hasher.finish().bytes() == seal && all.is_sorted_by_key(CacheEntry::id);
+    is_whole.then_some(all)
 }
 
 #[cfg(test)]
@@ -337,7 +348,7 @@ mod tests {
         let Ok(bytes) = fs::read(path) else {
             return;
         };
-        let mut entries = read(&bytes).unwrap();
+        let mut entries = read(&bytes[..], bytes.len() as u64).unwrap();
         for entry in &mut entries {
             entry.digest = Digest::of(lie);
         }
@@ -472,7 +483,8 @@ mod tests {
         fs::write(&other, "").unwrap();
         assert_eq!(later.digest_of(&other).unwrap(), (Digest::of(""), 0));
         later.save(&Disk::real()).unwrap();
-        assert_eq!(read(&fs::read(&place.cache).unwrap()).unwrap().len(), 1);
+        let bytes = fs::read(&place.cache).unwrap();
+        assert_eq!(read(&bytes[..], bytes.len() as u64).unwrap().len(), 1);
     }
 
     #[test]
