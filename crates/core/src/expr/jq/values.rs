@@ -97,9 +97,9 @@ impl<'a> Fields<'a> {
         Self { demand, ..self }
     }
 
-    fn checked(self) -> Option<json::Checked<'a>> {
+    fn checked(self) -> Option<json::SkipChecked<'a>> {
         let rounded = self.rounded;
-        self.checks.then_some(json::Checked { rounded })
+        self.checks.then_some(json::SkipChecked { rounded })
     }
 }
 

@@ -9,12 +9,12 @@ use std::fmt;
 
 /// Reads a value and keeps nothing.
 #[derive(Clone, Copy)]
-pub(crate) struct Checked<'a> {
+pub(crate) struct SkipChecked<'a> {
     /// Set when a number may be a rounded integer.
     pub(crate) rounded: &'a Cell<bool>,
 }
 
-impl<'de> DeserializeSeed<'de> for Checked<'_> {
+impl<'de> DeserializeSeed<'de> for SkipChecked<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -22,7 +22,7 @@ impl<'de> DeserializeSeed<'de> for Checked<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Checked<'_> {
+impl<'de> Visitor<'de> for SkipChecked<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
