@@ -5,7 +5,7 @@
 mod checked;
 mod value;
 
-pub(crate) use checked::{SkipChecked, Key, add_key};
+pub(crate) use checked::{Key, SkipChecked, add_key};
 pub(crate) use value::{
     LARGEST, check_integers, memory_of, note_rounding, repeated_key, too_large, twice,
 };

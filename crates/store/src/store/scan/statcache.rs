@@ -299,12 +299,12 @@ fn read(mut from: impl Read, length: u64) -> Option<Vec<CacheEntry>> {
         return None;
     }
     let mut hasher = Hasher::new();
-    hasher.update(&form);
+    hasher.update(form);
     let count = usize::try_from(entries).ok()? / ENTRY;
     let mut all = Vec::with_capacity(count);
     for _ in 0..count {
         from.read_exact(&mut entry).ok()?;
-        hasher.update(&entry);
+        hasher.update(entry);
         let number =
             |at: usize| -> Option<[u8; 8]> { entry.get(at * 8..at * 8 + 8)?.try_into().ok() };
         let stamp = FileStamp {
