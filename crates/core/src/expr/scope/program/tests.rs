@@ -181,10 +181,9 @@ fn programs_of_projects() -> Vec<String> {
             let Ok(text) = std::fs::read_to_string(project.join(&file)) else {
                 continue;
             };
-            if file.ends_with(".jq") {
-                found.push(text);
-            } else if file.ends_with(".toml") {
-                texts(&text.parse::<toml::Table>().unwrap().into(), &mut found);
+            match text.parse::<toml::Table>() {
+                Ok(declared) => texts(&declared.into(), &mut found),
+                Err(_) => found.push(text),
             }
         }
     }
