@@ -25,16 +25,18 @@ use jaq_core::load::parse::Parser;
 use jaq_json::Val;
 use serde_json::Value;
 
-pub(crate) use direct::demand::Demand;
-use direct::demand::{Demands, WHOLE};
+#[cfg(test)]
+pub(crate) use direct::PROGRAMS;
+use direct::demand::WHOLE;
+pub(crate) use direct::demand::{Demand, Demands, NOTHING};
 use direct::program::{Direct, Halt, Space};
 pub use evaluator::{Evaluation, EvaluationInput, Evaluator, Limited};
 use fault::ProgramText;
 pub use fault::{JqError, Limit};
 pub(crate) use include::{check_definitions, includes};
 use jaq::JaqFilter;
-pub(crate) use values::needed;
-use values::{part, read, to_val, to_value};
+pub(crate) use values::{part, read_checked};
+use values::{read, to_val, to_value};
 
 use super::mentions::Mentions;
 
@@ -131,10 +133,9 @@ impl Jq {
         &self.roots
     }
 
-    /// Returns what the program needs of the value of a name, if `.` is an object of names; `None` if all of it.
-    pub(crate) fn needs_of(&self, name: &str) -> Option<&Demand> {
-        let demand = self.demands.input.field(name);
-        demand.filter(|demand| !demand.whole)
+    /// Returns what the program needs of its values.
+    pub(crate) fn demands(&self) -> &Demands {
+        &self.demands
     }
 
     /// Returns true if the program uses the variable at this position. A field of the same name does not count.
@@ -171,6 +172,15 @@ impl Jq {
         Ok(Limited::new(self.bind(vars)?, evaluator))
     }
 
+    /// As [`Jq::limited`], of the needed parts of values.
+    pub(crate) fn limited_by<'a>(
+        &'a self,
+        vars: Vec<Val>,
+        evaluator: &'a dyn Evaluator,
+    ) -> Limited<'a> {
+        Limited::new(self.bound(vars), evaluator)
+    }
+
     /// Binds values to the variables. The program runs in this process without limits: only for a process that may end, and
     /// for programs and values that are known.
     ///
@@ -194,13 +204,16 @@ impl Jq {
                 Val::Null
             }
         });
-        let vars = needed.collect();
-        Ok(Bound {
+        Ok(self.bound(needed.collect()))
+    }
+
+    fn bound(&self, vars: Vec<Val>) -> Bound<'_> {
+        Bound {
             jq: self,
             vars,
             units: u64::MAX,
             space: self.direct.as_ref().map(|direct| direct.space()),
-        })
+        }
     }
 
     /// Returns all outputs.
@@ -239,6 +252,22 @@ impl Jq {
 
     fn fault(&self, message: &str) -> JqError {
         JqError::running(self.name(), message)
+    }
+
+    /// Returns the program as jaq runs it, with all of its values.
+    #[cfg(test)]
+    pub(crate) fn with_all_demands(&self) -> Jq {
+        let demands = Demands {
+            input: WHOLE.clone(),
+            vars: vec![WHOLE.clone(); self.vars.len()],
+            used: vec![true; self.vars.len()],
+            record: WHOLE.clone(),
+        };
+        Jq {
+            direct: None,
+            demands: Arc::new(demands),
+            ..self.clone()
+        }
     }
 }
 

@@ -2,8 +2,10 @@
 //!
 //! It is as strict as `serde_json`, whose words its messages have, and several times faster than that reads from a reader.
 
+mod checked;
 mod value;
 
+pub(crate) use checked::{Key, SkipChecked, add_key};
 pub(crate) use value::{
     LARGEST, check_integers, memory_of, note_rounding, repeated_key, too_large, twice,
 };

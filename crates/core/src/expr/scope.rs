@@ -7,11 +7,12 @@
 mod append;
 mod columns;
 mod content;
+mod program;
 mod source;
 mod table;
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use serde_json::{Map, Value};
 
@@ -21,7 +22,7 @@ pub use content::{Format, Reading, lines, parse};
 pub use source::ScopeError;
 pub use table::{header, misfits};
 
-use super::jq::{Demand, Jq, needed};
+use super::jq::Jq;
 use super::mentions::Mentions;
 use super::place::nearest;
 use super::select::{PathStep, ReadError, Select, SelectError, fields};
@@ -38,20 +39,20 @@ pub struct Scope {
 
 #[derive(Clone)]
 enum ScopeEntry {
-    Value(Arc<Value>),
+    Value(Arc<LazyValue>),
     File(Arc<ScopeFile>),
     Files(Arc<Vec<ScopeFile>>),
     Absent,
 }
+
+/// A value that is made when it is first needed.
+type LazyValue = LazyLock<Value, Box<dyn FnOnce() -> Value + Send>>;
 
 struct ScopeFile {
     source: Arc<dyn Source>,
     reading: Reading,
     parsed: OnceLock<Arc<Value>>,
 }
-
-/// The longest document of which parts are read from memory, in bytes.
-const SHORT: usize = 64 << 20;
 
 impl ScopeFile {
     fn of((source, reading): (Arc<dyn Source>, Reading)) -> Self {
@@ -71,15 +72,6 @@ impl ScopeFile {
         fields(keys, source::open(&*self.source).ok()?)
     }
 
-    /// What a program needs of a JSON document; none where that cannot be told without reading the whole.
-    fn needed(&self, demand: &Demand) -> Option<Value> {
-        if self.parsed.get().is_some() || self.reading.format != Format::Json {
-            return None;
-        }
-        let text = source::text_within(&*self.source, SHORT).ok()?;
-        needed(&text, demand)
-    }
-
     fn value(&self, name: &str) -> Result<Arc<Value>, ScopeError> {
         if let Some(parsed) = self.parsed.get() {
             return Ok(Arc::clone(parsed));
@@ -97,7 +89,12 @@ impl Scope {
 
     /// Adds a name with a value, or replaces its value.
     pub fn insert_value(&mut self, name: &str, value: Value) {
-        self.insert(name, ScopeEntry::Value(Arc::new(value)));
+        self.insert_lazy(name, move || value);
+    }
+
+    /// Adds a name whose value is made when an expression needs it.
+    pub fn insert_lazy(&mut self, name: &str, make: impl FnOnce() -> Value + Send + 'static) {
+        self.insert(name, ScopeEntry::lazy(make));
     }
 
     /// Adds a name with a value that a program sees only if it names it.
@@ -160,7 +157,7 @@ impl Scope {
     /// # Errors
     /// If the name is unknown, or its file cannot be read or is binary.
     pub fn value(&self, name: &str) -> Result<Value, ScopeError> {
-        self.part(name, None, None)
+        self.part(name, None)
     }
 
     /// Returns an object of the names that exist, each with the members that are needed. Binary files are left out, since an
@@ -169,7 +166,7 @@ impl Scope {
     /// # Errors
     /// If a file cannot be read.
     pub fn value_for(&self, names: &BTreeSet<String>) -> Result<Value, ScopeError> {
-        self.object(&names.iter().cloned().collect(), false, &|_| None)
+        self.object(&names.iter().cloned().collect(), false)
     }
 
     /// Returns the input of a program whose `.` is the scope, with the names that it uses.
@@ -181,21 +178,9 @@ impl Scope {
             let unlisted = self.unlisted.as_deref();
             let is_seen = |name: &&str| unlisted != Some(*name) || jq.roots().has(name);
             let all = self.names().into_iter().filter(is_seen).collect();
-            return self.object(&all, false, &|_| None);
+            return self.object(&all, false);
         }
-        self.object(jq.roots(), false, &|_| None)
-    }
-
-    /// As [`Scope::input_of`], but of files only what the program looks at is read. A message of the program may show less than
-    /// with the whole.
-    ///
-    /// # Errors
-    /// As [`Scope::vars_of`].
-    pub fn needed_by(&self, jq: &Jq) -> Result<Value, ScopeError> {
-        if jq.takes_whole() {
-            return self.input_of(jq);
-        }
-        self.object(jq.roots(), false, &|name| jq.needs_of(name))
+        self.object(jq.roots(), false)
     }
 
     /// Returns the values of a program's variables; null for a name that is unknown or that the program does not use.
@@ -209,7 +194,7 @@ impl Scope {
             if !mentions.has(name) || !self.has(name) || !jq.uses_var(at) {
                 return Ok(Value::Null);
             }
-            match self.part(name, mentions.keys_of(name).as_ref(), None) {
+            match self.part(name, mentions.keys_of(name).as_ref()) {
                 // A program may bind a variable of the same name itself; it then does not read the file.
                 Err(ScopeError::Binary { .. }) => Ok(Value::Null),
                 other => other,
@@ -223,7 +208,7 @@ impl Scope {
     /// # Errors
     /// As [`Scope::vars_of`].
     pub fn context_of(&self, template: &Template) -> Result<Value, ScopeError> {
-        let mut context = self.object(template.mentions(), true, &|_| None)?;
+        let mut context = self.object(template.mentions(), true)?;
         // The names that are not needed stand for themselves: an error about a wrong name lists them.
         if let Value::Object(map) = &mut context {
             for name in self.names() {
@@ -307,18 +292,13 @@ impl Scope {
         named.map(|(name, _)| name.as_str()).collect()
     }
 
-    fn object<'d>(
-        &self,
-        mentions: &Mentions,
-        strict: bool,
-        needs_of: &dyn Fn(&str) -> Option<&'d Demand>,
-    ) -> Result<Value, ScopeError> {
+    fn object(&self, mentions: &Mentions, strict: bool) -> Result<Value, ScopeError> {
         let mut map = Map::new();
         for name in self.names() {
             if !mentions.has(name) {
                 continue;
             }
-            match self.part(name, mentions.keys_of(name).as_ref(), needs_of(name)) {
+            match self.part(name, mentions.keys_of(name).as_ref()) {
                 Ok(value) => {
                     map.insert(name.to_owned(), value);
                 }
@@ -329,27 +309,28 @@ impl Scope {
         Ok(Value::Object(map))
     }
 
-    /// Returns the value of a name with its members: all of them, or those in `keys`; of a file what is needed.
-    fn part(
-        &self,
+    /// Returns the members of a name, each with its dotted name: all of them, or those in `keys`.
+    fn members<'s>(
+        &'s self,
         name: &str,
         keys: Option<&BTreeSet<&str>>,
-        demand: Option<&Demand>,
-    ) -> Result<Value, ScopeError> {
-        let own = self.entry(name);
-        let mut members = self.entries.iter().filter_map(|(known, entry)| {
+    ) -> impl Iterator<Item = (&'s str, &'s str, &'s ScopeEntry)> {
+        self.entries.iter().filter_map(move |(known, entry)| {
             let member = known.strip_prefix(name)?.strip_prefix('.')?;
             keys.is_none_or(|keys| keys.contains(member))
-                .then_some((known, member, entry))
-        });
+                .then_some((known.as_str(), member, entry))
+        })
+    }
+
+    /// Returns the value of a name with its members: all of them, or those in `keys`.
+    fn part(&self, name: &str, keys: Option<&BTreeSet<&str>>) -> Result<Value, ScopeError> {
+        let own = self.entry(name);
+        let mut members = self.members(name, keys);
         let mut value = match own {
-            Some(ScopeEntry::File(file)) => {
-                let needed = demand.and_then(|demand| file.needed(demand));
-                match needed.or_else(|| file.fields(keys?)) {
-                    Some(part) => part,
-                    None => (*file.value(name)?).clone(),
-                }
-            }
+            Some(ScopeEntry::File(file)) => match keys.and_then(|keys| file.fields(keys)) {
+                Some(part) => part,
+                None => (*file.value(name)?).clone(),
+            },
             Some(entry) => load(name, entry)?,
             None if self.has(name) => Value::Object(Map::new()),
             None => return Err(self.unknown(name)),
@@ -399,13 +380,14 @@ impl Scope {
             [_, PathStep::Field(member), ..] => Some(BTreeSet::from([member.as_str()])),
             _ => None,
         };
-        let value = self.part(name, member.as_ref(), None)?;
-        walk(
-            name,
-            &ScopeEntry::Value(Arc::new(value)),
-            &select.rest(),
-            each,
-        )
+        let value = self.part(name, member.as_ref())?;
+        walk(name, &ScopeEntry::lazy(move || value), &select.rest(), each)
+    }
+}
+
+impl ScopeEntry {
+    fn lazy(make: impl FnOnce() -> Value + Send + 'static) -> Self {
+        Self::Value(Arc::new(LazyLock::new(Box::new(make))))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The result of the up-to-date check of a stage and its batches.
 
 use crate::base::collision::Collision;
-use crate::base::path::RelPath;
+use crate::base::path::{FilePath, RelPath};
 use crate::model::fingerprint::{FactKind, Facts};
 use crate::model::pipeline::Pipeline;
 use crate::model::stage::{OVERRIDES, RUN};
@@ -71,7 +71,7 @@ pub struct BatchScan {
     /// The files of its inputs.
     pub inputs: Vec<Resolved>,
     /// Its own facts.
-    pub own: Facts,
+    pub own: Arc<Facts>,
     /// The path, or pattern, of each output and of the marker.
     pub targets: BTreeMap<String, RelPath>,
     /// The accepted modifications by hand that its inputs depend on, if the stage mentions them.
@@ -88,7 +88,7 @@ impl BatchScan {
         Self {
             batch,
             inputs: Vec::new(),
-            own: Facts::default(),
+            own: Arc::default(),
             targets: BTreeMap::new(),
             overrides: None,
             decision: Ok(Decision::Reused),
@@ -103,6 +103,19 @@ impl BatchScan {
         settings: &Settings,
         moment: Timestamp,
     ) -> Map<String, Value> {
+        let mut base = self.values(pipeline, settings, moment);
+        base.insert("paths".into(), self.paths());
+        base.insert("digests".into(), self.digests());
+        base
+    }
+
+    /// As [`BatchScan::base`], without paths and digests.
+    pub fn values(
+        &self,
+        pipeline: &Pipeline,
+        settings: &Settings,
+        moment: Timestamp,
+    ) -> Map<String, Value> {
         let mut base = settings.scope(pipeline);
         base.insert(RUN.to_owned(), run_scope(moment));
         for (name, item) in &self.batch.items {
@@ -111,39 +124,38 @@ impl BatchScan {
         if let Some(overrides) = &self.overrides {
             base.insert(OVERRIDES.to_owned(), (**overrides).clone());
         }
-        self.insert_files(&mut base);
         base
     }
 
-    /// Adds `paths` and `digests`. Paths are relative, so that nothing depends on where the workspace lies.
-    fn insert_files(&self, base: &mut Map<String, Value>) {
-        let mut paths = Map::new();
-        let mut digests = Map::new();
-        for input in self.inputs.iter().filter(|input| !input.name.is_empty()) {
-            let names: Vec<String> = input.files.iter().map(ToString::to_string).collect();
-            let sums: Vec<Value> = names
-                .iter()
-                .map(|name| {
-                    let known = self.own.get(FactKind::Input, name);
-                    let known = known.filter(|value| !value.is("absent"));
-                    known.map_or(Value::Null, |value| json!(value))
-                })
-                .collect();
-            let one = |list: Vec<Value>| {
-                if input.many {
-                    Value::Array(list)
-                } else {
-                    list.into_iter().next().unwrap_or(Value::Null)
-                }
-            };
-            let names = names.into_iter().map(Value::from).collect();
-            paths.insert(input.name.clone(), one(names));
-            digests.insert(input.name.clone(), one(sums));
-        }
+    /// Returns the paths of inputs and outputs. They are relative, so that nothing depends on where the workspace lies.
+    pub fn paths(&self) -> Value {
+        let mut paths = self.of_inputs(|file| file.to_string().into());
         for (name, path) in &self.targets {
             paths.insert(name.clone(), json!(path.as_str()));
         }
-        base.insert("paths".into(), Value::Object(paths));
-        base.insert("digests".into(), Value::Object(digests));
+        Value::Object(paths)
+    }
+
+    /// Returns the digests of the inputs; null for a file that does not exist.
+    pub fn digests(&self) -> Value {
+        Value::Object(self.of_inputs(|file| {
+            let known = self.own.get(FactKind::Input, &file.text());
+            let known = known.filter(|value| !value.is("absent"));
+            known.map_or(Value::Null, |value| json!(value))
+        }))
+    }
+
+    fn of_inputs(&self, of: impl Fn(&FilePath) -> Value) -> Map<String, Value> {
+        let inputs = self.inputs.iter().filter(|input| !input.name.is_empty());
+        let named = inputs.map(|input| {
+            let mut all = input.files.iter().map(&of);
+            let value = if input.many {
+                Value::Array(all.collect())
+            } else {
+                all.next().unwrap_or(Value::Null)
+            };
+            (input.name.clone(), value)
+        });
+        named.collect()
     }
 }

@@ -8,6 +8,7 @@ use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::model::call::Sent;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
+use milepost_core::plan::decide::RebuildPolicy;
 use milepost_core::plan::pending::Pending;
 use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_core::plan::schedule::{Observe, ObserveError, PolicyOf};
@@ -44,6 +45,16 @@ impl Observe for Observations<'_> {
         policy: &PolicyOf<'_>,
     ) -> Result<StageScan, ObserveError> {
         Ok(survey(&self.ctx, stage, state, pending, policy, self.keep)?)
+    }
+
+    fn scan_outdated(&self, stage: &Stage, state: &State) -> Result<StageScan, ObserveError> {
+        let keep = match self.keep {
+            Keep::Undone => Keep::OnlyUndone,
+            keep => keep,
+        };
+        let needed = |_: &str| RebuildPolicy::Needed;
+        let pending = Pending::default();
+        Ok(survey(&self.ctx, stage, state, &pending, &needed, keep)?)
     }
 
     fn checkpoint(&self, stage: &Stage) -> Result<Option<(RelPath, Digest)>, ObserveError> {

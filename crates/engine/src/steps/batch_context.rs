@@ -20,6 +20,7 @@ use milepost_core::model::step::Step;
 use milepost_store::check::schemas::Schemas;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -145,8 +146,8 @@ pub(crate) struct BatchContext<'a> {
     pub(crate) name: &'a str,
     /// The names that programs and templates see. Each step adds its `out`.
     pub(crate) scope: Scope,
-    /// The names that every scope has, and the items of the batch.
-    pub(crate) base: Map<String, Value>,
+    /// The names that every scope has, and the items of the batch. Few steps need them, and they name all files of the inputs.
+    pub(crate) base: LazyCell<Map<String, Value>, Box<dyn FnOnce() -> Map<String, Value> + 'a>>,
     /// The time of the run.
     pub(crate) moment: Timestamp,
     pub(crate) outputs: &'a dyn OutputDir,

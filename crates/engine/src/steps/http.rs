@@ -144,9 +144,7 @@ fn body(
         return Ok(Some((all_of(&*file)?, kind)));
     }
     let scope = with_base64(&ctx.scope, &program.jq)?;
-    let input = scope.input_of(&program.jq)?;
-    let vars = scope.vars_of(&program.jq)?;
-    let value = ctx.jq.one(program, input, &vars)?;
+    let value = ctx.jq.one(program, &scope)?;
     let bytes = serde_json::to_vec(&value).map_err(parse_failure)?;
     Ok(Some((bytes, "application/json")))
 }

@@ -4,13 +4,11 @@ use super::batch_context::{
     BatchContext, StepEvent, StepReport, cancelled, output_failure, parse_failure,
 };
 use super::cancel::CancelReason;
-use super::{
-    agent, diff, files, http, jq, merge, pdf_text, process, split, values, wait, workbook,
-};
+use super::{agent, diff, files, http, jq, merge, pdf_text, process, split, wait, workbook};
 use milepost_core::expr::scope::{Format, Reading};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::retry;
-use milepost_core::model::stage::{Output, Stage};
+use milepost_core::model::stage::{Output, Stage, Templated};
 use milepost_core::model::step::{
     Outputs, PROGRAM_TIMEOUT, Step, StepKind, TemplateChoice, TemplateFile, WAIT_TIMEOUT,
 };
@@ -78,8 +76,7 @@ pub(crate) fn run_steps(ctx: &mut BatchContext<'_>, number: u32) -> Result<StepR
 /// Returns the result of the step's `summary`; `None` if it cannot be computed.
 fn summary_of(ctx: &BatchContext<'_>, step: &Step) -> Option<Value> {
     let program = step.summary.as_ref()?;
-    let (input, vars) = values::scope_of(ctx, program).ok()?;
-    ctx.jq.one(program, input, &vars).ok()
+    ctx.jq.one(program, &ctx.scope).ok()
 }
 
 /// Returns the names that a step writes: its `out`, and for a program also the outputs that no other step names.
@@ -110,8 +107,7 @@ fn is_wanted(ctx: &mut BatchContext<'_>, step: &Step) -> Result<bool, Outcome> {
     let Some(when) = &step.when else {
         return Ok(true);
     };
-    let (input, vars) = values::scope_of(ctx, when)?;
-    match ctx.jq.one(when, input, &vars)? {
+    match ctx.jq.one(when, &ctx.scope)? {
         Value::Bool(yes) => Ok(yes),
         other => Err(parse_failure(format!(
             "`when`: expected true or false, found {other}"
@@ -199,6 +195,7 @@ fn run_limited(ctx: &mut BatchContext<'_>, step: &Step) -> Result<StepReport, Ou
     let is_program = made_by_program(step);
     let ends_itself = step.kind.info().ends_itself;
     let time = match &step.timeout {
+        Some(Templated::Fixed(time)) => Some(*time),
         Some(timeout) => Some(timeout.duration(&ctx.base).map_err(parse_failure)?),
         None => is_program.then_some(COMMAND_TIMEOUT),
     };

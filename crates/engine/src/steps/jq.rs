@@ -25,10 +25,7 @@ pub(crate) fn jq(
     stream: Option<&Select>,
 ) -> StepResult {
     let value = match stream {
-        None => {
-            let (input, vars) = values::scope_of(ctx, program)?;
-            ctx.jq.one(program, input, &vars)?
-        }
+        None => ctx.jq.one(program, &ctx.scope)?,
         Some(select) => streamed(ctx, program, select)?,
     };
     write(ctx, out, &value)?;

@@ -4,7 +4,6 @@ use super::batch_context::{
     BatchContext, StepEvent, StepReport, input_failure, output_failure, parse_failure,
 };
 use super::iteration::{add_to_scope, run_steps};
-use super::values;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::event::Round;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -293,8 +292,7 @@ fn score(ctx: &BatchContext<'_>, program: Option<&Program>) -> Result<Option<f64
 }
 
 fn value(ctx: &BatchContext<'_>, program: &Program) -> Result<Value, Outcome> {
-    let (input, vars) = values::scope_of(ctx, program)?;
-    ctx.jq.one(program, input, &vars)
+    ctx.jq.one(program, &ctx.scope)
 }
 
 /// Returns the name of every output and `out` once.

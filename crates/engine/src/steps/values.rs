@@ -6,22 +6,8 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::Outcome;
-use milepost_core::model::stage::Program;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
-
-/// Returns the input (`.`) and the variables of a program.
-///
-/// # Errors
-/// When the content of a mentioned name cannot be read.
-pub(crate) fn scope_of(
-    ctx: &BatchContext<'_>,
-    program: &Program,
-) -> Result<(Value, Vec<Value>), Outcome> {
-    let input = ctx.scope.input_of(&program.jq)?;
-    let vars = ctx.scope.vars_of(&program.jq)?;
-    Ok((input, vars))
-}
 
 /// Returns these names of the scope with their values.
 ///

@@ -405,6 +405,10 @@ fn sorted(by: &Expr, space: Frame<'_>, input: &Val) -> One {
     let Val::Arr(items) = input else {
         return Err(Error::typ(input.clone(), "array").into());
     };
+    // jaq does not look at the key of an only item.
+    if items.len() < 2 {
+        return Ok(input.clone());
+    }
     let mut keyed = Vec::with_capacity(items.len());
     for item in items.iter() {
         let mut key = Vec::new();
@@ -524,3 +528,5 @@ fn called(
 #[cfg(test)]
 #[path = "direct/tests.rs"]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::PROGRAMS;

@@ -103,20 +103,43 @@ impl<'a> Limited<'a> {
         self.run(input, true).map(first)
     }
 
-    fn run(&self, input: &Value, only: bool) -> Result<Vec<Value>, JqError> {
+    /// Returns the outputs: the only one, or all.
+    ///
+    /// # Errors
+    /// As [`Limited::one`] and [`Limited::all`].
+    pub(crate) fn run(&self, input: &Value, only: bool) -> Result<Vec<Value>, JqError> {
         let demand = &self.bound.jq.demands.input;
-        let needed = part(input, demand);
-        if self.room.is_some_and(|mut left| fits(&needed, &mut left)) {
-            let found = self.bound.values(needed, only);
-            match &found {
-                Err(error) if error.limit == Some(Limit::Steps) => {}
-                // Its message may show the rest.
-                Err(_) if !demand.whole => return self.bound.values(part(input, &WHOLE), only),
-                _ => return found,
-            }
+        match self.here(part(input, demand), only) {
+            // Its message may show the rest.
+            Some(Err(_)) if !demand.whole => self.bound.values(part(input, &WHOLE), only),
+            Some(found) => found,
+            None => self.elsewhere(input.to_string(), only),
         }
-        let text = input.to_string();
-        let found = self.evaluate(&[], &[text.into()], only)?.pop();
+    }
+
+    /// As [`Limited::run`], of the needed part of an input: a message shows no more than that.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn of_part(&self, input: &Val, only: bool) -> Result<Vec<Value>, JqError> {
+        if let Some(found) = self.here(input.clone(), only) {
+            return found;
+        }
+        self.elsewhere(self.text(input)?, only)
+    }
+
+    /// Returns the outputs; `None` if the program must not run here with this input.
+    fn here(&self, input: Val, only: bool) -> Option<Result<Vec<Value>, JqError>> {
+        let mut left = self.room?;
+        if !fits(&input, &mut left) {
+            return None;
+        }
+        let found = self.bound.values(input, only);
+        (!is_over(&found)).then_some(found)
+    }
+
+    fn elsewhere(&self, input: String, only: bool) -> Result<Vec<Value>, JqError> {
+        let found = self.evaluate(&[], &[input.into()], only)?.pop();
         let found = found.ok_or_else(|| self.bound.jq.fault("it was not run"))?;
         found.map_err(|why| self.bound.jq.fault(&why))
     }
@@ -247,9 +270,15 @@ impl<'a> Limited<'a> {
 
     fn texts(&self) -> &[String] {
         self.texts.get_or_init(|| {
-            let text = |val: &Val| to_value(val.clone()).unwrap_or_default().to_string();
+            let text = |val: &Val| self.text(val).unwrap_or_else(|_| Value::Null.to_string());
             self.bound.vars.iter().map(text).collect()
         })
+    }
+
+    fn text(&self, val: &Val) -> Result<String, JqError> {
+        let mut text = Vec::new();
+        let written = write(val, &mut text).map(|()| String::from_utf8_lossy(&text).into_owned());
+        written.map_err(|message| self.bound.jq.fault(&message))
     }
 }
 

@@ -1,6 +1,7 @@
 //! JSON values to jaq's and back, without losing the order of keys, integers or the last digit.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fmt;
 
 use jaq_json::{Map as ValMap, Num, Val};
@@ -56,21 +57,29 @@ pub(crate) fn part(value: &Value, demand: &Demand) -> Val {
 /// # Errors
 /// If the text is no JSON.
 pub(crate) fn read(text: &str, demand: &Demand) -> Result<Val, serde_json::Error> {
+    read_with(text, demand, false)
+}
+
+/// As [`read`], but the rest is read too, and must be what [`json::parse`] takes.
+///
+/// # Errors
+/// As there.
+pub(crate) fn read_checked(text: &str, demand: &Demand) -> Result<Val, serde_json::Error> {
+    read_with(text, demand, true)
+}
+
+fn read_with(text: &str, demand: &Demand, checks: bool) -> Result<Val, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let rounded = Cell::new(false);
     let fields = Fields {
         demand,
         rounded: &rounded,
+        checks,
     };
     let val = fields.deserialize(&mut deserializer)?;
     deserializer.end()?;
     json::check_integers(text, &rounded)?;
     Ok(val)
-}
-
-/// Returns what is needed of the value of a JSON text; `None` if it is not JSON.
-pub(crate) fn needed(text: &str, demand: &Demand) -> Option<Value> {
-    to_value(read(text, demand).ok()?).ok()
 }
 
 /// Builds values, of lists and objects what is needed.
@@ -79,11 +88,18 @@ struct Fields<'a> {
     demand: &'a Demand,
     /// Set when a number may be a rounded integer.
     rounded: &'a Cell<bool>,
+    /// Whether what is not needed is checked.
+    checks: bool,
 }
 
 impl<'a> Fields<'a> {
     fn of(self, demand: &'a Demand) -> Self {
         Self { demand, ..self }
+    }
+
+    fn checked(self) -> Option<json::SkipChecked<'a>> {
+        let rounded = self.rounded;
+        self.checks.then_some(json::SkipChecked { rounded })
     }
 }
 
@@ -129,7 +145,10 @@ impl<'de> Visitor<'de> for Fields<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Val, A::Error> {
         let Some(demand) = self.demand.items() else {
-            while items.next_element::<IgnoredAny>()?.is_some() {}
+            match self.checked() {
+                Some(checked) => while items.next_element_seed(checked)?.is_some() {},
+                None => while items.next_element::<IgnoredAny>()?.is_some() {},
+            }
             return Ok(std::iter::empty::<Val>().collect());
         };
         let inside = self.of(demand);
@@ -138,42 +157,30 @@ impl<'de> Visitor<'de> for Fields<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Val, A::Error> {
         let mut object = ValMap::default();
-        while let Some(key) = entries.next_key_seed(WantedKey(self.demand))? {
-            let Some((key, demand)) = key else {
-                entries.next_value::<IgnoredAny>()?;
+        let mut skipped = BTreeSet::new();
+        while let Some(key) = entries.next_key_seed(json::Key)? {
+            let Some(demand) = self.demand.field(&key) else {
+                match self.checked() {
+                    Some(checked) => {
+                        json::add_key(&mut skipped, key)?;
+                        entries.next_value_seed(checked)?;
+                    }
+                    None => _ = entries.next_value::<IgnoredAny>()?,
+                }
                 continue;
             };
+            let key = Val::utf8_str(key.into_owned());
             if object.contains_key(&key) {
                 let key = key.to_string();
                 return Err(A::Error::custom(json::twice(key.trim_matches('"'))));
             }
             object.insert(key, entries.next_value_seed(self.of(demand))?);
         }
+        if self.checks {
+            // A list of many files holds as many objects.
+            object.shrink_to_fit();
+        }
         Ok(Val::obj(object))
-    }
-}
-
-/// A key with what is needed of its value; none if that is not needed.
-struct WantedKey<'a>(&'a Demand);
-
-impl<'de, 'a> DeserializeSeed<'de> for WantedKey<'a> {
-    type Value = Option<(Val, &'a Demand)>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl<'a> Visitor<'_> for WantedKey<'a> {
-    type Value = Option<(Val, &'a Demand)>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key")
-    }
-
-    fn visit_str<E: Error>(self, key: &str) -> Result<Self::Value, E> {
-        let demand = self.0.field(key);
-        Ok(demand.map(|demand| (Val::utf8_str(key.to_owned()), demand)))
     }
 }
 
@@ -320,7 +327,7 @@ fn to_number(number: &Num) -> Result<Value, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::expr::jq::direct::demand::WHOLE;
+    use crate::expr::jq::direct::demand::{NOTHING, WHOLE};
     use proptest::prelude::*;
 
     #[test]
@@ -353,6 +360,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn takes_what_the_reader_of_values_takes(value in crate::expr::sample::json(), cut in any::<prop::sample::Index>(), put in prop::sample::select(vec!["", ",", "0", "\"", "{\"c\":1,\"c\":2}", "99999999999999999999", "1e999", "\"\\ud800\""])) {
+            let mut text = value.to_string();
+            let at = cut.index(text.len());
+            if text.is_char_boundary(at) {
+                text.replace_range(at..at, put);
+            }
+            let whole = json::parse(&text).ok();
+            for demand in [&WHOLE, &NOTHING, &Demand::of_fields(["a", "b"].map(str::to_owned))] {
+                let read = read_checked(&text, demand).ok();
+                prop_assert_eq!(read, whole.as_ref().map(|value| part(value, demand)), "{}", text);
+            }
+        }
+
         #[test]
         fn copies_the_part_that_it_reads(value in crate::expr::sample::json()) {
             for demand in [&WHOLE, &Demand::default(), &Demand::of_fields(["a", "b"].map(str::to_owned))] {

@@ -100,6 +100,11 @@ impl<'de> Deserialize<'de> for FactValue {
 pub struct Facts(Vec<(FactKey, FactValue)>);
 
 impl Facts {
+    /// Returns no facts, with room for so many.
+    pub(crate) fn with_room(count: usize) -> Self {
+        Self(Vec::with_capacity(count))
+    }
+
     /// Adds a fact, and replaces one with the same key.
     pub fn add(&mut self, kind: FactKind, name: impl Into<Arc<str>>, value: impl Into<FactValue>) {
         let name = name.into();

@@ -126,7 +126,8 @@ pub fn expand(
                     } else {
                         format!("{},{key}", batch.key)
                     };
-                    let mut all = batch.items.clone();
+                    let mut all = Vec::with_capacity(batch.items.len() + 1);
+                    all.extend_from_slice(&batch.items);
                     all.push((each.name.clone(), item.clone()));
                     Batch {
                         key,

@@ -146,7 +146,8 @@ pub fn own(
     scope: &Value,
     world: &dyn World,
 ) -> Result<Facts, FactsError> {
-    let mut facts = Facts::default();
+    let files: usize = inputs.iter().map(|input| input.files.len()).sum();
+    let mut facts = Facts::with_room(files + batch.items.len());
     let parts = stage.steps.iter().flat_map(|step| step.kind.parts());
     for (_, part) in parts {
         if let Part::Argument(argument) = part {

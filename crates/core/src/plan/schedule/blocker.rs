@@ -8,9 +8,8 @@ use crate::model::reason::Reason;
 use crate::model::stage::Stage;
 use crate::model::state::{Phase, State};
 use crate::plan::batches::expand::batch_name;
-use crate::plan::decide::{Decision, RebuildPolicy};
+use crate::plan::decide::Decision;
 use crate::plan::lineage;
-use crate::plan::pending::Pending;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -121,8 +120,7 @@ fn outdated(
     stage: &Stage,
     disk: &dyn Observe,
 ) -> Result<Option<(Precondition, Vec<String>)>, ObserveError> {
-    let needed = |_: &str| RebuildPolicy::Needed;
-    let found = disk.scan(stage, state, &Pending::default(), &needed)?;
+    let found = disk.scan_outdated(stage, state)?;
     let mut altered = Vec::new();
     let mut unjudged = false;
     let mut stale = !found.gone.is_empty();

@@ -37,6 +37,15 @@ pub trait Observe {
         policy: &PolicyOf<'_>,
     ) -> Result<StageScan, ObserveError>;
 
+    /// As [`Observe::scan`], of a stage that nothing rebuilds. Batches that are up to date may be left out.
+    ///
+    /// # Errors
+    /// As there.
+    fn scan_outdated(&self, stage: &Stage, state: &State) -> Result<StageScan, ObserveError> {
+        let needed = |_: &str| RebuildPolicy::Needed;
+        self.scan(stage, state, &Pending::default(), &needed)
+    }
+
     /// Returns the path and the digest of the stage's checkpoint file; `None` if there is none.
     ///
     /// # Errors

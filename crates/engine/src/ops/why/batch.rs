@@ -78,7 +78,7 @@ pub(super) fn batch_why(
 ) -> Result<Why, OpsError> {
     let batch = &found.batches[place];
     let verdict = verdict(stage, batch, batches, place);
-    let facts = (&*found.shared, &batch.own);
+    let facts = (&*found.shared, &*batch.own);
     explain(opened, state, stage, &batch.batch.key, verdict, facts)
 }
 

@@ -27,6 +27,7 @@ use milepost_core::plan::scan::BatchScan;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::answers::Answers;
 use serde_json::Value;
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::rc::Rc;
@@ -149,7 +150,9 @@ impl DryRun<'_> {
             stage: self.stage,
             name: &name,
             scope,
-            base: found.base(self.ctx.pipeline, self.ctx.settings, moment),
+            base: LazyCell::new(Box::new(move || {
+                found.base(self.ctx.pipeline, self.ctx.settings, moment)
+            })),
             moment,
             outputs: &outputs,
             iterations: &NoObserver,

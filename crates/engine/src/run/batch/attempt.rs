@@ -23,6 +23,7 @@ use milepost_core::model::step::Outputs;
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::scan::BatchScan;
 use milepost_store::store::scratch::{self, Scratch};
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -242,7 +243,9 @@ fn within(
         stage: stage_ctx.stage,
         name,
         scope,
-        base: found.base(stage_ctx.ctx.pipeline, stage_ctx.ctx.settings, moment),
+        base: LazyCell::new(Box::new(move || {
+            found.base(stage_ctx.ctx.pipeline, stage_ctx.ctx.settings, moment)
+        })),
         moment,
         outputs,
         iterations,

@@ -32,6 +32,8 @@ use std::sync::Arc;
 /// For which batches the scan keeps inputs, facts and targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep<'a> {
+    /// For batches that are out of date. The scan leaves the others out.
+    OnlyUndone,
     /// For batches that are out of date. A million batches that are up to date would take much memory.
     Undone,
     /// For those, and for the batch with this key.
@@ -69,7 +71,9 @@ pub(crate) fn survey(
     let shared_id = shared.id();
     let world = PlannedDisk::new(ctx, stage, pending);
     let differing = match keep {
-        Keep::Undone | Keep::And(_) if pending.is_empty() => ctx.asked.differing(),
+        Keep::OnlyUndone | Keep::Undone | Keep::And(_) if pending.is_empty() => {
+            ctx.asked.differing()
+        }
         _ => None,
     };
     let is_by_page = state
@@ -217,14 +221,18 @@ impl BatchScanner<'_, '_> {
     fn look_at(&self, batches: Vec<Batch>, scope: &Map<String, Value>) -> Vec<BatchScan> {
         // All batches share one scope, in which each replaces the items.
         let mut names = Value::Object(scope.clone());
-        let mut surveyed = Vec::with_capacity(batches.len());
+        let keeps_all = self.keep != Keep::OnlyUndone;
+        let mut surveyed = Vec::with_capacity(if keeps_all { batches.len() } else { 0 });
         for batch in batches {
             if let Value::Object(names) = &mut names {
                 for (name, item) in &batch.items {
                     names.insert(name.clone(), item.scope_value());
                 }
             }
-            surveyed.push(self.look(batch, &names));
+            let found = self.look(batch, &names);
+            if keeps_all || found.decision != Ok(Decision::Reused) {
+                surveyed.push(found);
+            }
         }
         surveyed
     }
@@ -248,7 +256,7 @@ impl BatchScanner<'_, '_> {
         let is_kept = match self.keep {
             Keep::All => true,
             Keep::And(key) => key == batch.key,
-            Keep::Undone => false,
+            Keep::OnlyUndone | Keep::Undone => false,
         };
         let forced = self.state.forced(&self.stage.name, &batch.key);
         let asked_since = || {
@@ -297,7 +305,7 @@ impl BatchScanner<'_, '_> {
                     asked_since: asked_since(),
                     batch,
                     inputs: Vec::new(),
-                    own: Facts::default(),
+                    own: Arc::default(),
                     targets,
                     overrides: self.overrides.clone(),
                     decision,
@@ -334,7 +342,7 @@ impl BatchScanner<'_, '_> {
             asked_since: asked_since(),
             batch,
             inputs,
-            own,
+            own: Arc::new(own),
             targets,
             overrides: self.overrides.clone(),
             decision,
@@ -398,6 +406,14 @@ impl BatchScanner<'_, '_> {
             }
             let targets = found.targets.values().map(RelPath::as_str);
             outputs.extend(targets.filter(|path| !is_pattern(path)));
+        }
+        if self.keep == Keep::OnlyUndone {
+            let seen: HashSet<&str> = batches.iter().map(|it| it.batch.key.as_str()).collect();
+            let known = self.known.iter().flat_map(|known| &known.batches);
+            let left_out = known.filter(|(key, _)| !seen.contains(key.as_str()));
+            let files = left_out.flat_map(|(_, batch)| batch.files());
+            let staying = files.filter(|path| !self.leaving.contains(path));
+            outputs.extend(staying.map(RelPath::as_str));
         }
         Collisions {
             inputs: collisions(&inputs),

@@ -57,13 +57,18 @@ pub(crate) fn of_inputs(
 pub(crate) fn of_values(ctx: &Context<'_>, found: &BatchScan, moment: Timestamp) -> Scope {
     let mut scope = Scope::new();
     let is_item = |name: &str| found.batch.items.iter().any(|(item, _)| item == name);
-    for (name, value) in found.base(ctx.pipeline, ctx.settings, moment) {
+    for (name, value) in found.values(ctx.pipeline, ctx.settings, moment) {
         if name == RUN && !is_item(RUN) {
             scope.insert_unlisted(&name, value);
         } else {
             scope.insert_value(&name, value);
         }
     }
+    // A batch may have many inputs, and few expressions use their paths and digests.
+    let found = Arc::new(found.clone());
+    let same = Arc::clone(&found);
+    scope.insert_lazy("paths", move || same.paths());
+    scope.insert_lazy("digests", move || found.digests());
     scope
 }
 

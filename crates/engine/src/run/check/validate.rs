@@ -12,7 +12,7 @@ use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::pipeline::Asset;
 use milepost_core::model::record::Opinion;
-use milepost_core::model::stage::{Check, Output, Program, Stage};
+use milepost_core::model::stage::{Check, Output, Stage};
 use milepost_core::plan::scan::BatchScan;
 use milepost_store::check::conserve::conserve;
 use milepost_store::check::content;
@@ -242,7 +242,7 @@ pub(crate) fn conservation(
 /// The declared error of the first test that is not true, with details if the test itself failed.
 pub(crate) fn checks(checks: &[Check], scope: &Scope, workers: &JqWorkers) -> Result<(), Outcome> {
     for check in checks {
-        let failed = match value(scope, &check.test, workers) {
+        let failed = match workers.one(&check.test, scope) {
             Ok(Value::Bool(true)) => continue,
             Ok(Value::Bool(false)) => None,
             Ok(other) => Some(format!("expected true or false, found {other}")),
@@ -266,21 +266,6 @@ pub(crate) fn checks(checks: &[Check], scope: &Scope, workers: &JqWorkers) -> Re
     Ok(())
 }
 
-/// Returns the value of a program of the stage, such as `summary` or `verdict`.
-///
-/// # Errors
-/// When the program fails.
-fn value(scope: &Scope, program: &Program, workers: &JqWorkers) -> Result<Value, Outcome> {
-    let vars = scope.vars_of(&program.jq)?;
-    match workers.one(program, scope.needed_by(&program.jq)?, &vars) {
-        // The message may show what the program does not look at.
-        Err(outcome) if !outcome.is_about_limits() => {
-            workers.one(program, scope.input_of(&program.jq)?, &vars)
-        }
-        found => found,
-    }
-}
-
 /// Returns the summary and verdict of a batch. `said` is the summary of its steps, which is used if the stage declares none.
 ///
 /// # Errors
@@ -292,10 +277,10 @@ pub(crate) fn opinion(
     workers: &JqWorkers,
 ) -> Result<Opinion, Outcome> {
     let verdict = stage.verdict.as_ref();
-    let verdict = verdict.map(|program| value(scope, program, workers));
+    let verdict = verdict.map(|program| workers.one(program, scope));
     let verdict = verdict.transpose()?;
     let (summary, said) = match &stage.summary {
-        Some(program) => (Some(value(scope, program, workers)?), said),
+        Some(program) => (Some(workers.one(program, scope)?), said),
         None => (said, None),
     };
     Ok(Opinion {

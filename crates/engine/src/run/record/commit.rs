@@ -310,7 +310,7 @@ fn record(
     BatchRecord {
         key: found.batch.key.clone(),
         shared: survey.shared_id.clone(),
-        facts: found.own.clone(),
+        facts: (*found.own).clone(),
         outputs: produced
             .files
             .iter()

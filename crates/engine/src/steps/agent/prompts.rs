@@ -97,9 +97,7 @@ fn record(
 
 /// Returns the items of a step.
 fn items(ctx: &BatchContext<'_>, each: &Items) -> Result<Vec<Value>, Outcome> {
-    let (input, vars) = values::scope_of(ctx, &each.program)?;
-    let program = each.program.jq.limited(&vars, &*ctx.jq);
-    let items = program.and_then(|program| program.all(&input));
+    let items = ctx.scope.all(&each.program.jq, &*ctx.jq)?;
     items.map_err(|error| parse_failure(error).for_good())
 }
 

@@ -5,6 +5,7 @@ use super::{Work, perform};
 use crate::steps::batch_context::parse_failure;
 use crate::steps::cancel::CancelToken;
 use milepost_core::expr::jq::{Evaluation, Evaluator, JqError, Limit};
+use milepost_core::expr::scope::Scope;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::{Program, Stage};
 use milepost_core::model::step::PROGRAM_TIMEOUT;
@@ -33,19 +34,14 @@ impl JqWorkers {
         }
     }
 
-    /// Returns the only output of a program.
+    /// Returns the only output of a program over a scope.
     ///
     /// # Errors
-    /// Errors of the program; the outcomes `memory` and `crash` if it takes too much memory or stack; `timeout` if the token is
-    /// cancelled.
-    pub(crate) fn one(
-        &self,
-        program: &Program,
-        input: Value,
-        vars: &[Value],
-    ) -> Result<Value, Outcome> {
-        let limited = program.jq.limited(vars, self).map_err(parse_failure)?;
-        self.named(limited.one(&input).map_err(parse_failure))
+    /// When a file that the program mentions cannot be read; errors of the program; the outcomes `memory` and `crash` if it takes
+    /// too much memory or stack; `timeout` if the token is cancelled.
+    pub(crate) fn one(&self, program: &Program, scope: &Scope) -> Result<Value, Outcome> {
+        let found = scope.one(&program.jq, self)?;
+        self.named(found.map_err(parse_failure))
     }
 
     /// Returns a result, or the outcome of the program that a limit ended meanwhile.

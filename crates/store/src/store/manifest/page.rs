@@ -200,6 +200,8 @@ impl ParsedPage {
 pub(super) struct ManifestReader {
     stage: Option<String>,
     state: StageState,
+    /// As they come: a map that is made of all of them has full nodes.
+    batches: Vec<(String, BatchState)>,
     /// Batches whose outputs stand in several pieces, with the page and the line that each record stands on.
     records: BTreeMap<String, (BatchRecord<NamedOutput>, usize, PathBuf, usize)>,
     /// Their outputs by key and part. A crash between two pages may leave a piece on both: one stands for both.
@@ -285,7 +287,11 @@ impl ManifestReader {
     }
 
     fn batch(&mut self, key: &str) -> &mut BatchState {
-        self.state.batches.entry(key.to_owned()).or_default()
+        if self.batches.last().is_none_or(|(last, _)| last != key) {
+            self.batches.push((key.to_owned(), BatchState::default()));
+        }
+        let last = self.batches.len() - 1;
+        &mut self.batches[last].1
     }
 
     fn close(&mut self, open: Open) {
@@ -298,7 +304,7 @@ impl ManifestReader {
     }
 
     fn keep(&mut self, record: BatchRecord) {
-        let batch = self.state.batches.entry(record.key.clone()).or_default();
+        let batch = self.batch(&record.key);
         if !matches!(batch.phase, Phase::Failed { .. }) {
             batch.phase = Phase::Complete;
         }
@@ -321,7 +327,28 @@ impl ManifestReader {
             }
             self.keep(record.with_outputs(outputs));
         }
+        self.batches.sort_by(|(key, _), (other, _)| key.cmp(other));
+        self.batches.dedup_by(|(later, batch), (key, known)| {
+            let is_same = later == key;
+            if is_same {
+                add(known, std::mem::take(batch));
+            }
+            is_same
+        });
+        self.state.batches = self.batches.into_iter().collect();
         Ok(Some((stage, self.state)))
+    }
+}
+
+/// Adds what a later page says of a batch.
+fn add(known: &mut BatchState, later: BatchState) {
+    let is_failed = |batch: &BatchState| matches!(batch.phase, Phase::Failed { .. });
+    if is_failed(&later) || later.phase == Phase::Complete && !is_failed(known) {
+        known.phase = later.phase;
+    }
+    known.record = later.record.or(known.record.take());
+    if !later.remains.is_empty() {
+        known.remains = later.remains;
     }
 }
 

@@ -186,9 +186,24 @@ fn comment(page: &mut String, word: &str, data: &impl Serialize) -> WriteResult 
     page.push_str("# ");
     page.push_str(word);
     page.push(' ');
-    page.push_str(&serde_json::to_string(data)?);
+    serde_json::to_writer(PageWriter(page), data)?;
     page.push('\n');
     Ok(())
+}
+
+/// Writes JSON to a page.
+struct PageWriter<'a>(&'a mut String);
+
+impl io::Write for PageWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0
+            .push_str(std::str::from_utf8(bytes).map_err(io::Error::other)?);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn named(outputs: &[Made]) -> Vec<NamedOutput> {

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Files that are held open at once.
 const HELD: usize = 64;
@@ -143,26 +143,26 @@ impl Files {
     pub fn source(&self, file: &FilePath) -> Result<Arc<dyn Source>, FileError> {
         let start = self.start(file.root);
         let mut held = None;
-        let path = match start.open_file(file.path.as_str()) {
+        match start.open_file(file.path.as_str()) {
             OpenedEntry::Absent => return Err(FileError::Missing { file: file.clone() }),
             OpenedEntry::There(open) if open.metadata().is_ok_and(|found| found.is_file()) => {
                 held = self.held.hold(open);
-                start.path().join(file.path.as_str())
             }
             OpenedEntry::There(_) | OpenedEntry::Unclear => self.look_for(file)?,
-        };
+        }
         Ok(Arc::new(FileSource {
-            name: file.to_string(),
-            path,
+            folder: Arc::clone(start.path()),
+            file: file.clone(),
+            path: OnceLock::new(),
             held: Mutex::new(held),
         }))
     }
 
-    /// Where a regular file lies, over links inside the root.
-    fn look_for(&self, file: &FilePath) -> Result<PathBuf, FileError> {
+    /// Checks that a regular file lies there, over links inside the root.
+    fn look_for(&self, file: &FilePath) -> Result<(), FileError> {
         let path = self.resolve(file)?;
         match std::fs::metadata(&path) {
-            Ok(found) if found.is_file() => Ok(path),
+            Ok(found) if found.is_file() => Ok(()),
             Ok(found) => Err(FileError::NoFile {
                 file: file.clone(),
                 found: read::kind_of(found.file_type()),
@@ -318,21 +318,23 @@ impl Drop for Held {
     }
 }
 
-/// A file on the disk.
+/// A file on the disk. A batch may have many, so a name and a path are made for those who ask.
 struct FileSource {
-    name: String,
-    path: PathBuf,
+    folder: Arc<Path>,
+    file: FilePath,
+    path: OnceLock<Box<Path>>,
     /// For the first reader.
     held: Mutex<Option<Held>>,
 }
 
 impl Source for FileSource {
     fn name(&self) -> String {
-        self.name.clone()
+        self.file.to_string()
     }
 
     fn path(&self) -> &Path {
-        &self.path
+        let path = || self.folder.join(self.file.path.as_str()).into();
+        self.path.get_or_init(path)
     }
 
     fn open(&self) -> io::Result<Box<dyn Read + Send>> {
@@ -343,7 +345,10 @@ impl Source for FileSource {
             .take();
         match held.and_then(|mut held| held.open.take()) {
             Some(open) => Ok(Box::new(open)),
-            None => Ok(Box::new(read::open(&self.path)?)),
+            None => {
+                let path = self.folder.join(self.file.path.as_str());
+                Ok(Box::new(read::open(&path)?))
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 /// A folder that paths start from. It is opened when it is first asked for.
 #[derive(Debug, Clone)]
 pub(in crate::store) struct Start {
-    path: PathBuf,
+    path: Arc<Path>,
     open: Arc<OnceLock<OwnedFd>>,
 }
 
@@ -35,12 +35,12 @@ pub enum OpenedEntry {
 impl Start {
     pub(in crate::store) fn new(path: PathBuf) -> Self {
         Self {
-            path,
+            path: path.into(),
             open: Arc::default(),
         }
     }
 
-    pub(in crate::store) fn path(&self) -> &Path {
+    pub(in crate::store) fn path(&self) -> &Arc<Path> {
         &self.path
     }
 
@@ -83,7 +83,7 @@ impl Start {
             Some(start) => start,
             None => {
                 let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-                let start = rustix::fs::open(&self.path, flags, Mode::empty())?;
+                let start = rustix::fs::open(&*self.path, flags, Mode::empty())?;
                 self.open.get_or_init(|| start)
             }
         };

@@ -53,8 +53,10 @@ pub struct HashedFile {
 
 #[derive(Default)]
 struct CacheState {
-    /// All entries; while there is a file to search, those that are new since it was written.
-    entries: HashMap<(u64, u64), CacheEntry>,
+    /// The entries of the file, in order, if it was read.
+    kept: Vec<CacheEntry>,
+    /// The entries that are newer, and those that were found in the file.
+    added: HashMap<(u64, u64), CacheEntry>,
     /// The file that is searched for other entries, and their number.
     searched: Option<(File, u64)>,
     /// How often it was searched.
@@ -69,51 +71,57 @@ impl CacheState {
             let count = size / ENTRY as u64;
             (size % ENTRY as u64 == 0 && count > SEARCHED).then_some((file, count))
         });
-        let mut state = Self {
+        let kept = match searched {
+            Some(_) => Vec::new(),
+            None => entries(path, now),
+        };
+        let newer = entries(&changes(path), now).into_iter();
+        Self {
+            kept,
+            added: newer.map(|entry| (entry.place(), entry)).collect(),
             searched,
             ..Self::default()
-        };
-        if state.searched.is_none() {
-            state.add(path, now);
-        }
-        state.add(&changes(path), now);
-        state
-    }
-
-    /// Adds the entries of a file.
-    fn add(&mut self, path: &Path, now: i64) {
-        let entries = read::bytes(path).ok().and_then(|bytes| parse(&bytes));
-        for entry in entries.into_iter().flatten() {
-            // A clock that was set back comes by the same times again: what was recorded later than it shows may not be so.
-            if entry.recorded <= now {
-                self.entries.insert(entry.place(), entry);
-            }
         }
     }
 
     /// Reads the file that was searched.
     fn read_all(&mut self, path: &Path, now: i64) {
         if self.searched.take().is_some() {
-            let newer = std::mem::take(&mut self.entries);
-            self.add(path, now);
-            self.entries.extend(newer);
+            self.kept = entries(path, now);
         }
     }
 
     fn entry(&mut self, place: (u64, u64), path: &Path, now: i64) -> Option<&mut CacheEntry> {
         if let Some((file, count)) = &self.searched
-            && !self.entries.contains_key(&place)
+            && !self.added.contains_key(&place)
         {
             self.searches += 1;
             if self.searches > FEW {
                 self.read_all(path, now);
             } else {
                 let found = search(file, *count, place).filter(|entry| entry.recorded <= now)?;
-                self.entries.insert(place, found);
+                self.added.insert(place, found);
             }
         }
-        self.entries.get_mut(&place)
+        match self.added.get_mut(&place) {
+            Some(entry) => Some(entry),
+            None => {
+                let at = self.kept.binary_search_by_key(&place, CacheEntry::place);
+                at.ok().map(|at| &mut self.kept[at])
+            }
+        }
     }
+}
+
+/// Returns the entries of a file in order, except those of a later time.
+fn entries(path: &Path, now: i64) -> Vec<CacheEntry> {
+    let mut entries = read::bytes(path)
+        .ok()
+        .and_then(|bytes| parse(&bytes))
+        .unwrap_or_default();
+    // A clock that was set back comes by the same times again: what was recorded later than it shows may not be so.
+    entries.retain(|entry| entry.recorded <= now);
+    entries
 }
 
 /// Returns the file of the entries that are newer than the cache of this path.
@@ -204,7 +212,7 @@ impl StatCache {
                 used: true,
             };
             let mut state = self.state();
-            state.entries.insert((before.device, before.inode), entry);
+            state.added.insert(entry.place(), entry);
             state.changed = true;
         }
         Ok(seen)
@@ -245,14 +253,19 @@ impl StatCache {
             return Ok(());
         }
         let newer = changes(&self.path);
-        if state.searched.is_some() && state.entries.len() <= FEW {
-            disk.write_swap(&newer, &write(&state.entries))?;
+        if state.searched.is_some() && state.added.len() <= FEW {
+            let added = state.added.values().copied().collect();
+            disk.write_swap(&newer, &write(added))?;
         } else {
             state.read_all(&self.path, now);
-            state
-                .entries
-                .retain(|_, entry| entry.used || now.saturating_sub(entry.recorded) < KEPT_UNUSED);
-            disk.write_atomic(&self.path, &write(&state.entries))?;
+            let CacheState { kept, added, .. } = &*state;
+            let kept = kept
+                .iter()
+                .filter(|entry| !added.contains_key(&entry.place()));
+            let all = kept.chain(added.values()).copied();
+            let is_kept =
+                |entry: &CacheEntry| entry.used || now.saturating_sub(entry.recorded) < KEPT_UNUSED;
+            disk.write_atomic(&self.path, &write(all.filter(is_kept).collect()))?;
             if newer.exists() {
                 disk.remove_file(&newer)?;
             }

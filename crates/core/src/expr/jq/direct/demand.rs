@@ -38,6 +38,13 @@ pub(crate) static WHOLE: Demand = Demand {
     items: None,
 };
 
+/// Nothing of a value but its type.
+pub(crate) static NOTHING: Demand = Demand {
+    whole: false,
+    fields: BTreeMap::new(),
+    items: None,
+};
+
 impl Demand {
     /// Returns the demand of whole fields.
     pub(crate) fn of_fields(names: impl IntoIterator<Item = String>) -> Self {
@@ -65,6 +72,11 @@ impl Demand {
             return Some(&WHOLE);
         }
         self.items.as_deref()
+    }
+
+    /// Returns true if something is needed, but not all.
+    pub(crate) fn is_part(&self) -> bool {
+        !self.whole && *self != NOTHING
     }
 
     fn at(&mut self, path: &[Step]) -> &mut Demand {
@@ -299,6 +311,10 @@ impl Finder<'_> {
                 self.take(input);
                 self.whole(regex, input);
                 self.whole(flags, input);
+                Vec::new()
+            }
+            ExprKind::Jaq(filter, _) if filter.name() == "length" => {
+                self.inside(&PathPart::Each, input.to_vec(), input);
                 Vec::new()
             }
             ExprKind::Jaq(_, arguments) => {

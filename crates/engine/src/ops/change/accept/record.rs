@@ -83,7 +83,7 @@ pub(super) fn record(
                 })
                 .collect();
             if !changes.is_empty() {
-                facts.insert(key.clone(), batch.own.clone());
+                facts.insert(key.clone(), (*batch.own).clone());
                 done.adopted.push(Adopted {
                     stage: stage.name.clone(),
                     batch: key.clone(),

@@ -3,7 +3,6 @@
 use crate::store::scan::stamp::FileStamp;
 use milepost_core::base::digest::Digest;
 use std::cmp::Ordering;
-use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
@@ -66,22 +65,24 @@ impl CacheEntry {
 }
 
 /// The form and the entries in order.
-pub(super) fn write(entries: &HashMap<(u64, u64), CacheEntry>) -> Vec<u8> {
-    let mut sorted: Vec<&CacheEntry> = entries.values().collect();
-    sorted.sort_unstable_by_key(|entry| entry.place());
-    let mut bytes = Vec::with_capacity(FORM.len() + sorted.len() * ENTRY);
+pub(super) fn write(mut entries: Vec<CacheEntry>) -> Vec<u8> {
+    entries.sort_unstable_by_key(CacheEntry::place);
+    let mut bytes = Vec::with_capacity(FORM.len() + entries.len() * ENTRY);
     bytes.extend_from_slice(FORM);
-    for entry in sorted {
+    for entry in &entries {
         bytes.extend_from_slice(&entry.bytes());
     }
     bytes
 }
 
-/// The entries; none when one of them is damaged.
+/// The entries; none when one of them is damaged, or they are in no order.
 pub(super) fn parse(bytes: &[u8]) -> Option<Vec<CacheEntry>> {
     let (entries, rest) = bytes.strip_prefix(FORM)?.as_chunks::<ENTRY>();
-    let entries = entries.iter().map(CacheEntry::parse).collect();
-    if rest.is_empty() { entries } else { None }
+    let entries: Vec<_> = entries
+        .iter()
+        .map(CacheEntry::parse)
+        .collect::<Option<_>>()?;
+    (rest.is_empty() && entries.is_sorted_by_key(CacheEntry::place)).then_some(entries)
 }
 
 /// Searches a file of sorted entries.
