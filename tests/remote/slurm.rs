@@ -109,29 +109,40 @@ impl Cluster {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Ends a node without a word: its daemon and everything that runs on it.
+    /// Ends a node without a word: its daemon, the daemons of its jobs, and everything else that runs on it.
     fn lose_node(&self, node: &str) {
         let pid = std::fs::read_to_string(self.root.path().join(format!("run/slurmd.{node}.pid")));
-        let mut doomed = vec![pid.unwrap().trim().parse::<i32>().unwrap()];
+        let mut daemons = vec![pid.unwrap().trim().parse::<i32>().unwrap()];
+        let mut doomed = Vec::new();
+        let conf = format!("SLURM_CONF={}", self.conf());
+        let of_node = format!("SLURMD_NODENAME={node}");
         for entry in std::fs::read_dir("/proc").unwrap().flatten() {
             let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else {
                 continue;
             };
-            let environ = std::fs::read(entry.path().join("environ")).unwrap_or_default();
-            let is_of = |name: &str| {
-                let wanted = format!("{name}={node}");
+            let read = |name: &str| std::fs::read(entry.path().join(name)).unwrap_or_default();
+            let environ = read("environ");
+            let has = |wanted: &str| {
                 let mut variables = environ.split(|&byte| byte == 0);
                 variables.any(|variable| variable == wanted.as_bytes())
             };
-            let conf = String::from_utf8_lossy(&environ).contains(&self.conf());
-            let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            let is_step = String::from_utf8_lossy(&command).contains("slurmstepd")
-                && String::from_utf8_lossy(&command).contains(&format!("/{node}"));
-            if conf && (is_of("SLURMD_NODENAME") || is_step) {
+            if has(&conf) && has(&of_node) {
                 doomed.push(pid);
+                // The daemon of a job is its parent, and knows nothing of the node.
+                let stat = String::from_utf8_lossy(&read("stat")).into_owned();
+                let parent = stat
+                    .rsplit(')')
+                    .next()
+                    .and_then(|rest| rest.split_whitespace().nth(1));
+                let parent = parent.unwrap_or_default();
+                let name = std::fs::read_to_string(format!("/proc/{parent}/comm"));
+                if name.is_ok_and(|name| name.trim() == "slurmstepd") {
+                    daemons.push(parent.parse().unwrap());
+                }
             }
         }
-        for pid in doomed {
+        // A daemon that saw its job die would report it.
+        for pid in daemons.into_iter().chain(doomed) {
             if let Some(pid) = rustix::process::Pid::from_raw(pid) {
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
             }
