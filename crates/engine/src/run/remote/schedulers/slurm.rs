@@ -301,8 +301,7 @@ fn of_words(state: &str, reason: &str, node: &str) -> JobState {
         _ => match reason {
             "TimeLimit" => JobEnd::TimedOut,
             "OutOfMemory" => JobEnd::OutOfMemory,
-            // The daemon of the node is gone, or could not start the job.
-            "NodeDown" | "SystemFailure" | "JobLaunchFailure" => JobEnd::NodeFailed,
+            "NodeDown" | "SystemFailure" => JobEnd::NodeFailed,
             _ => JobEnd::Failed,
         },
     };
@@ -331,7 +330,8 @@ mod tests {
             ("17|0|FAILED|OutOfMemory|n1", JobEnd::OutOfMemory),
             ("17|0|OUT_OF_MEMORY|OutOfMemory|n1", JobEnd::OutOfMemory),
             ("17|0|NODE_FAIL|NodeDown|n1", JobEnd::NodeFailed),
-            ("17|0|FAILED|JobLaunchFailure|n1", JobEnd::NodeFailed),
+            // Slurm also says so of a job that it ended for its memory: what the job printed decides.
+            ("17|0|FAILED|JobLaunchFailure|n1", JobEnd::Failed),
             ("17|0|CANCELLED|None|", JobEnd::Cancelled),
             ("17|0|PREEMPTED|None|n1", JobEnd::Preempted),
             (
