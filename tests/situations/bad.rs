@@ -310,8 +310,8 @@ fn a_workspace_of_a_newer_version_is_left_alone() {
     let identity = project.read("workspace/.milepost/workspace.json");
     project.edit(
         "workspace/.milepost/workspace.json",
-        "\"format\": 1",
         "\"format\": 2",
+        "\"format\": 3",
     );
     let before = project.tree();
     let (code, said) = project.milepost(&["run"]);

@@ -342,7 +342,7 @@ again = { path = "outputs/again/{{ item.stem }}.json", schema = false }
         let (path, text) = (format!("workspace/inputs/{name}.json"), text.to_owned());
         Box::new(move |project| project.write(&path, &text))
     };
-    for name in ["a", "b", "c", "a-1"] {
+    for name in ["a", "b", "c"] {
         input(name, r#"{"one": 1, "two": 2}"#)(&by_page);
     }
     let whole = by_page.copy();

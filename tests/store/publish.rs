@@ -251,7 +251,7 @@ fn checkpoints_are_written_read_and_removed() {
         .collect();
     assert_eq!(said[0], "read");
     assert!(
-        said[1].ends_with("newer Milepost (format 7; this one reads up to 1): update milepost")
+        said[1].ends_with("newer Milepost (format 7; this one reads up to 2): update milepost")
     );
     assert!(said[2].contains("stage_3_complete.json is no checkpoint: EOF"));
     assert!(said[3].contains("it is of stage number 1"));

@@ -1,6 +1,6 @@
 //! The batches of a stage that changed files concern, found without the records of its other batches.
 
-use crate::base::glob::{Glob, is_pattern};
+use crate::base::glob::{Glob, is_pattern, may_meet};
 use crate::base::path::{FilePath, Root};
 use crate::model::fingerprint::FactKind;
 use crate::model::pipeline::Pipeline;
@@ -50,6 +50,68 @@ pub fn needs_few(pipeline: &Pipeline, stage: &Stage, renamed: bool) -> bool {
         && !facts::mentions_overrides(stage)
 }
 
+/// The batches of a stage whose records can name a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NamedBy {
+    /// None.
+    Nothing,
+    /// Only the one with this key, if there is one.
+    Batch(String),
+    /// Perhaps any.
+    Unclear,
+}
+
+/// Returns which records of a stage that [`needs_few`] can name a file. `pattern` is that of its `each`.
+pub fn named_by(stage: &Stage, pattern: Option<&(Root, Glob)>, file: &FilePath) -> NamedBy {
+    let (Some(each), Some((root, glob))) = (stage.each.first(), pattern) else {
+        return NamedBy::Unclear;
+    };
+    // Arguments of programs can name files of the project.
+    if file.root == Root::Project {
+        return NamedBy::Unclear;
+    }
+    let name = file.path.as_str();
+    let may_be = |path: &PathTemplate| path.root == file.root && may_meet(&path.pattern(), name);
+    let item = format!("{}.path", each.name);
+    let is_item = |path: &PathTemplate| path.is_whole() && path.template.names().iter().eq([&item]);
+    let inputs = stage.inputs.iter().filter_map(|input| match &input.source {
+        InputSource::Path(path) => Some(path),
+        InputSource::From { .. } => None,
+    });
+    let mut others = inputs.chain(&stage.reads).filter(|path| !is_item(path));
+    if others.any(may_be) {
+        return NamedBy::Unclear;
+    }
+    let mut keys = Vec::new();
+    if file.root == *root && glob.matches(&file.path) {
+        keys.push(file.path.stem().to_owned());
+    }
+    let outputs = stage.outputs.iter().map(|output| &output.path);
+    for path in outputs.chain(&stage.marker).filter(|path| may_be(path)) {
+        match key_of(&path.shown(), &format!("{}.stem", each.name), name) {
+            Some(key) => keys.push(key),
+            None => return NamedBy::Unclear,
+        }
+    }
+    keys.dedup();
+    match keys.as_slice() {
+        [] => NamedBy::Nothing,
+        [key] => NamedBy::Batch(key.clone()),
+        _ => NamedBy::Unclear,
+    }
+}
+
+/// Returns the value of a name that a path has in one place, and nothing else in others.
+fn key_of(path: &str, name: &str, rendered: &str) -> Option<String> {
+    let (before, rest) = path.split_once("{{")?;
+    let (inside, after) = rest.split_once("}}")?;
+    if inside.trim() != name || after.contains("{{") {
+        return None;
+    }
+    let key = rendered.strip_prefix(before)?.strip_suffix(after)?;
+    (!key.contains('/')).then(|| key.to_owned())
+}
+
 /// Returns true if a fact or an output of a record is one of these files.
 pub fn names(record: &BatchRecord, has: &dyn Fn(&str) -> bool) -> bool {
     let mut facts = record.facts.iter();
@@ -90,4 +152,41 @@ pub fn batch_of(
         items,
         refused: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_tells_the_value_that_is_in_one_place_of_it() {
+        for (path, rendered, key) in [
+            (
+                "outputs/{{ item.stem }}.json",
+                "outputs/a_1.json",
+                Some("a_1"),
+            ),
+            (
+                "outputs/{{item.stem}}/x.json",
+                "outputs/a/x.json",
+                Some("a"),
+            ),
+            ("outputs/{{ item.stem }}.json", "outputs/a/b.json", None),
+            ("outputs/{{ item.stem }}.json", "outputs/a.csv", None),
+            (
+                "outputs/{{ item.stem | upper }}.json",
+                "outputs/A.json",
+                None,
+            ),
+            (
+                "outputs/{{ item.stem }}_{{ item.stem }}.json",
+                "outputs/a_a.json",
+                None,
+            ),
+            ("outputs/all.json", "outputs/all.json", None),
+        ] {
+            let found = key_of(path, "item.stem", rendered);
+            assert_eq!(found.as_deref(), key, "{path} {rendered}");
+        }
+    }
 }

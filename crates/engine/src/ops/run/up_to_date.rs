@@ -176,7 +176,9 @@ pub(crate) fn keep(opened: &OpenProject, report: &Report) -> Result<(), OpsError
         return Ok(());
     }
     let is_idle = |stage: &StageReport| stage.reused == stage.batches && stage.judged == 0;
-    if !(report.stages.iter().all(is_idle) && report.forgotten.is_empty()) {
+    let is_idle = report.stages.iter().all(is_idle) && report.forgotten.is_empty();
+    // A run that goes on from earlier notes did not note the state at its begin.
+    if !is_idle || opened.observations.goes_on() {
         note_end(opened);
     }
     let stages: Vec<StageReport> = report.stages.iter().map(StageReport::again).collect();

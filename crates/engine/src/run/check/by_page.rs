@@ -2,11 +2,11 @@
 
 use crate::run::context::Context;
 use milepost_core::base::glob::Glob;
-use milepost_core::base::path::Root;
+use milepost_core::base::path::{FilePath, Root};
 use milepost_core::model::event::Record;
 use milepost_core::model::stage::{EachSource, RUN, Stage};
 use milepost_core::model::state::{StageState, State};
-use milepost_core::plan::changed::{batch_of, names, needs_few};
+use milepost_core::plan::changed::{NamedBy, batch_of, named_by, names, needs_few};
 use milepost_core::plan::expand::Batch;
 use milepost_core::plan::paths;
 use milepost_core::plan::settings::run_scope;
@@ -75,8 +75,21 @@ fn read_changed(
     let Some(known) = state.stages.get_mut(&stage.name) else {
         return Ok(false);
     };
-    let sought: BTreeSet<&str> = differing.names().collect();
-    let mut places = manifest::naming(ctx.layout, &stage.name, &known.pages, &sought)?;
+    let pattern = pattern(ctx, stage);
+    let (mut places, mut sought) = (Vec::new(), BTreeSet::new());
+    for name in differing.names() {
+        let file = name.parse::<FilePath>();
+        let by = file.map(|file| named_by(stage, pattern.as_ref(), &file));
+        match by {
+            Ok(NamedBy::Nothing) => {}
+            Ok(NamedBy::Batch(key)) => places.extend(known.page_of(&key)),
+            Ok(NamedBy::Unclear) | Err(_) => _ = sought.insert(name),
+        }
+    }
+    if !sought.is_empty() {
+        let found = manifest::naming(ctx.layout, &stage.name, &known.pages, &sought)?;
+        places.extend(found);
+    }
     // What is special about a batch concerns the stage.
     let pages = known.pages.iter().enumerate();
     let special = pages.filter(|(_, page)| !page.is_read && !page.totals.settled);
@@ -143,6 +156,17 @@ fn read(
     Ok(())
 }
 
+/// Returns the pattern of a stage's `each`.
+fn pattern(ctx: &Context<'_>, stage: &Stage) -> Option<(Root, Glob)> {
+    let EachSource::Path(path) = &stage.each.first()?.source else {
+        return None;
+    };
+    let mut scope = ctx.settings.scope(ctx.pipeline);
+    scope.insert(RUN.to_owned(), run_scope(ctx.moment()));
+    let place = paths::render(path, &Value::Object(scope)).ok()?;
+    Some((place.root, Glob::parse(place.path.as_str()).ok()?))
+}
+
 /// Returns those batches of the pages that were read that name a changed file, in order; `None` if the item of one is unclear.
 pub(crate) fn changed_batches(
     ctx: &Context<'_>,
@@ -150,15 +174,7 @@ pub(crate) fn changed_batches(
     known: &StageState,
     differing: &ChangedFiles,
 ) -> Option<Vec<Batch>> {
-    let pattern = match stage.each.first().map(|each| &each.source) {
-        Some(EachSource::Path(path)) => {
-            let mut scope = ctx.settings.scope(ctx.pipeline);
-            scope.insert(RUN.to_owned(), run_scope(ctx.moment()));
-            let place = paths::render(path, &Value::Object(scope)).ok()?;
-            Some((place.root, Glob::parse(place.path.as_str()).ok()?))
-        }
-        _ => None::<(Root, Glob)>,
-    };
+    let pattern = pattern(ctx, stage);
     let mut starts = Vec::with_capacity(known.pages.len());
     let mut before = 0;
     for page in &known.pages {
