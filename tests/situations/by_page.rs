@@ -214,7 +214,7 @@ fn runs_do_the_same_by_page_and_with_all_records() {
         ],
         vec![writes(15, content(15, 16)), writes(1001, content(1001, 2))],
         vec![Box::new(|project| {
-            project.write("workspace/inputs/factor.json", "3")
+            project.write("workspace/inputs/factor.json", "3");
         })],
         vec![writes(15, content(15, 17))],
     ];

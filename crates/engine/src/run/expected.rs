@@ -3,7 +3,7 @@
 use crate::run::batch::events::AtOnce;
 use crate::run::batch::workers::at_once;
 use crate::run::context::Context;
-use milepost_core::model::state::State;
+use milepost_core::model::state::{StageState, State};
 use milepost_core::plan::options::RunOptions;
 use milepost_core::plan::selection::Selection;
 
@@ -34,7 +34,7 @@ pub(crate) fn stages(
         let known = state.stages.get(&stage.name).into_iter();
         let read = known.clone().flat_map(|known| known.batches.values());
         let read = read.filter_map(|batch| Some((1, batch.record.as_ref()?.duration_ms)));
-        let unread = known.flat_map(|known| known.unread());
+        let unread = known.flat_map(StageState::unread);
         let unread = unread.map(|totals| (totals.batches, totals.milliseconds));
         let took = read.chain(unread);
         let (batches, took_ms) = took.fold((0_u64, 0_u64), |(batches, sum), (more, took)| {

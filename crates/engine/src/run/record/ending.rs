@@ -9,7 +9,7 @@ use crate::run::report::{StageReport, StageStatus};
 use milepost_core::base::path::FilePath;
 use milepost_core::model::checkpoint::{ProgressStatus, Status};
 use milepost_core::model::stage::Stage;
-use milepost_core::model::state::Phase;
+use milepost_core::model::state::{Phase, StageState};
 use milepost_core::plan::scan::StageScan;
 use milepost_core::plan::schedule::StageTotals;
 use milepost_core::plan::selection::Selection;
@@ -74,7 +74,7 @@ impl Ending<'_> {
         if self.unavailable.is_some() {
             report.why.clone_from(&self.unavailable);
         }
-        let unread = || known.into_iter().flat_map(|known| known.unread());
+        let unread = || known.into_iter().flat_map(StageState::unread);
         report.verdict = records()
             .map(|record| record.verdict)
             .chain(unread().map(|totals| totals.verdict))
