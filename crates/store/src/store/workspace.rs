@@ -509,9 +509,9 @@ mod tests {
         );
         std::fs::create_dir(root.join(".milepost")).unwrap();
         let identity = root.join(".milepost/workspace.json");
-        std::fs::write(&identity, r#"{"format":2}"#).unwrap();
+        std::fs::write(&identity, r#"{"format":3}"#).unwrap();
         let newer =
-            "written by a newer Milepost (format 2; this one reads up to 1): update milepost";
+            "written by a newer Milepost (format 3; this one reads up to 2): update milepost";
         assert!(error(&root).ends_with(newer));
         std::fs::write(&identity, r#"{"format":1,"#).unwrap();
         assert!(error(&root).contains("workspace.json is damaged: EOF"));
