@@ -84,7 +84,7 @@ pub(crate) struct WatchFlags {
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "2", value_parser = pause)]
     pub(crate) poll: Option<Duration>,
     /// Start a run once nothing has changed for this long
-    #[arg(long, value_name = "SECONDS", default_value = "0.2", value_parser = pause)]
+    #[arg(long, value_name = "SECONDS", default_value = "0.1", value_parser = pause)]
     pub(crate) debounce: Duration,
 }
 

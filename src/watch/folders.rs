@@ -1,8 +1,9 @@
 //! The watched folders: those of project and workspace, except those that only tools write.
 
 use super::notify::{Moved, Notify};
+use milepost_engine::ops::run::heard::Heard;
 use milepost_engine::ops::run::look::{Grounds, MANIFESTS, OWN};
-use notify::event::{AccessKind, AccessMode, ModifyKind};
+use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind};
 use notify::{
     ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, WatcherKind,
 };
@@ -24,13 +25,18 @@ pub(crate) struct Folders {
 }
 
 impl Folders {
-    /// Creates a listener without folders; changes go to `notify`.
+    /// Creates a listener without folders; changes go to `notify` and `heard`.
     ///
     /// # Errors
     /// If the system cannot report changes.
-    pub(crate) fn new(grounds: &Grounds, notify: Arc<Notify>) -> notify::Result<Self> {
+    pub(crate) fn new(
+        grounds: &Grounds,
+        notify: Arc<Notify>,
+        heard: Arc<Heard>,
+    ) -> notify::Result<Self> {
         let rooms = grounds.clone();
-        let listener = notify::recommended_watcher(move |event| hear(&notify, &rooms, event))?;
+        let hear = move |event| hear(&notify, &heard, &rooms, event);
+        let listener = notify::recommended_watcher(hear)?;
         Ok(Self {
             grounds: grounds.clone(),
             listener,
@@ -38,11 +44,16 @@ impl Folders {
         })
     }
 
-    /// Watches all present folders, and those that were moved again.
+    /// Watches all present folders, and those that were moved again. Walks through them only if folders are among what was moved.
     ///
     /// # Errors
     /// If there are more folders than the system can watch.
     pub(crate) fn follow(&mut self, moved: &Moved) -> notify::Result<()> {
+        let has_folder = moved
+            .any(|path| path.is_dir() || self.heard.keys().any(|folder| folder.starts_with(path)));
+        if !self.heard.is_empty() && !has_folder {
+            return Ok(());
+        }
         self.heard.retain(|folder, _| folder.is_dir());
         let Grounds { project, workspace } = &self.grounds.clone();
         if RecommendedWatcher::kind() == WatcherKind::Fsevent {
@@ -108,13 +119,14 @@ fn is_of_tools(entry: &DirEntry) -> bool {
 }
 
 /// Passes on a notification, except for reads and for Milepost's own files.
-fn hear(notify: &Notify, grounds: &Grounds, event: notify::Result<Event>) {
-    let Ok(event) = event else {
-        return notify.overflow();
+fn hear(notify: &Notify, heard: &Heard, grounds: &Grounds, event: notify::Result<Event>) {
+    let event = match event {
+        Ok(event) if !event.need_rescan() => event,
+        _ => {
+            heard.miss();
+            return notify.overflow();
+        }
     };
-    if event.need_rescan() {
-        return notify.overflow();
-    }
     if matches!(event.kind, EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write))
     {
         return;
@@ -128,8 +140,11 @@ fn hear(notify: &Notify, grounds: &Grounds, event: notify::Result<Event>) {
     if !event.paths.is_empty() && event.paths.iter().all(is_own) {
         return;
     }
+    heard.add(&event.paths);
     match event.kind {
-        EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)) => notify.moved(event.paths),
+        EventKind::Create(CreateKind::Folder)
+        | EventKind::Remove(_)
+        | EventKind::Modify(ModifyKind::Name(_)) => notify.moved(event.paths),
         _ => notify.change(),
     }
 }

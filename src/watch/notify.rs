@@ -22,7 +22,7 @@ struct Received {
     moved: Moved,
 }
 
-/// Paths that were moved or removed. The system no longer reports changes in such folders.
+/// Paths that were moved or removed, and new folders. The system no longer reports changes in folders that were moved.
 #[derive(Debug, Default)]
 pub(crate) struct Moved {
     paths: BTreeSet<PathBuf>,
@@ -32,7 +32,12 @@ pub(crate) struct Moved {
 impl Moved {
     /// Returns true if another file or folder may be at this path now.
     pub(crate) fn has(&self, path: &Path) -> bool {
-        self.all || self.paths.iter().any(|moved| path.starts_with(moved))
+        self.any(|moved| path.starts_with(moved))
+    }
+
+    /// Returns true if this is so of a moved path, or if they are not known.
+    pub(crate) fn any(&self, is_so: impl FnMut(&PathBuf) -> bool) -> bool {
+        self.all || self.paths.iter().any(is_so)
     }
 
     fn add(&mut self, path: PathBuf) {

@@ -8,6 +8,7 @@ use milepost_core::model::money::NanoUsd;
 use milepost_engine::ops::plan::Plan;
 use milepost_engine::ops::project::snapshot::Runner;
 use milepost_engine::ops::project::{OpsError, Request};
+use milepost_engine::ops::run::heard::Heard;
 use milepost_engine::ops::run::look::{
     Grounds, Look, Position, Sources, grounds, journal_end, look,
 };
@@ -21,6 +22,9 @@ use std::time::Duration;
 
 /// The interval of scans if there are too many folders to watch.
 const INSTEAD: Duration = Duration::from_secs(2);
+
+/// A check of everything follows a run if the last one is older than this, because the system does not report every change.
+const CHECK_ALL: Duration = Duration::from_mins(10);
 
 /// What to run, and when.
 #[derive(Debug, Clone)]
@@ -112,8 +116,13 @@ impl Watcher {
             has_scanned: false,
         };
         if watcher.settings.pace.poll.is_none() {
-            match Folders::new(&watcher.grounds, Arc::clone(&watcher.notify)) {
-                Ok(folders) => watcher.folders = Some(folders),
+            let heard = Arc::new(Heard::new(&watcher.grounds.workspace));
+            let notify = Arc::clone(&watcher.notify);
+            match Folders::new(&watcher.grounds, notify, Arc::clone(&heard)) {
+                Ok(folders) => {
+                    watcher.folders = Some(folders);
+                    watcher.request.heard = Some(heard);
+                }
                 Err(error) => watcher.poll_instead(&error),
             }
         }
@@ -169,6 +178,9 @@ impl Watcher {
         stop: &StopFlag,
     ) -> Result<Option<Report>, OpsError> {
         let ended = run(&self.request, &self.options(), observer, stop);
+        if let Some(heard) = &self.request.heard {
+            heard.expire(CHECK_ALL);
+        }
         let now = self.since.elapsed();
         match ended {
             Ok(report) => {
@@ -290,6 +302,7 @@ impl Watcher {
 
     fn poll_instead(&mut self, why: &notify::Error) {
         self.folders = None;
+        self.request.heard = None;
         self.machine.poll(INSTEAD);
         self.later
             .push(WatchEvent::Polling(INSTEAD, why.to_string()));

@@ -102,6 +102,8 @@ pub fn decide(found: &Found<'_>) -> Decision {
             .iter()
             .any(|reason| matches!(reason, Reason::Failed { .. }))
         {
+            // A million new batches have one reason each.
+            reasons.reserve_exact(1);
             reasons.push(Reason::NeverMade);
         }
         return Decision::Will(reasons);

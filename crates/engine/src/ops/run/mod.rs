@@ -1,5 +1,6 @@
 //! Runs a project's pipeline over a workspace.
 
+pub mod heard;
 pub mod job;
 pub mod look;
 pub mod result;

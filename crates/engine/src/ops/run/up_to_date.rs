@@ -8,11 +8,12 @@ use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::model::state::ManifestPage;
 use milepost_core::plan::world::World;
+use milepost_store::store::clock::Stopwatch;
 use milepost_store::store::files::Files;
 use milepost_store::store::folders::{Folders, FoundFile};
 use milepost_store::store::layout::Layout;
 use milepost_store::store::statcache::HashedFile;
-use milepost_store::store::up_to_date::{NotedPages, Observations, Recheck};
+use milepost_store::store::up_to_date::{Candidates, NotedPages, Observations, Recheck};
 use milepost_store::store::{journal, layout, manifest, up_to_date};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -21,10 +22,11 @@ use std::collections::HashSet;
 /// Returns the reports of the stages if nothing changed since the notes were written. Otherwise, later scans look only at changed
 /// files, if those are known.
 pub(crate) fn again(opened: &mut OpenProject) -> Option<Vec<StageReport>> {
+    let now = opened.cache.now();
     let glanced = ask(opened)?;
     let is_same = glanced.differing.is_empty();
     let stages = if is_same { stages(&glanced) } else { None };
-    opened.observations = since(glanced);
+    opened.observations = since(glanced, now);
     stages
 }
 
@@ -42,7 +44,8 @@ pub(crate) fn noted(opened: &OpenProject) -> Option<NotedPages> {
 
 /// Goes on as after an up-to-date check in which only these files differed.
 pub(crate) fn assume(opened: &mut OpenProject, changed: HashSet<FilePath>, noted: NotedPages) {
-    opened.observations = Observations::since(changed, noted);
+    let now = opened.cache.now();
+    opened.observations = Observations::since(changed, noted, now);
 }
 
 /// What a run tells the next one besides its reports.
@@ -59,12 +62,12 @@ fn journal_end(layout: &Layout) -> Option<(u64, u64)> {
     Some((segment, size))
 }
 
-/// Continues from a check. Files that were only touched have the content that the notes say.
-fn since(glanced: Recheck) -> Observations {
+/// Continues from a check that began at a time, in nanoseconds since 1970. Files that were only touched have the content that the notes say.
+fn since(glanced: Recheck, began: i64) -> Observations {
     let told: Told = told(&glanced)
         .and_then(|(_, told)| serde_json::from_slice(told).ok())
         .unwrap_or_default();
-    Observations::since(glanced.differing.into_iter().collect(), told.pages)
+    Observations::since(glanced.differing.into_iter().collect(), told.pages, began)
 }
 
 /// Returns the reports of the stages and the rest of what the run told, each a line of JSON.
@@ -80,14 +83,19 @@ fn stages(glanced: &Recheck) -> Option<Vec<StageReport>> {
 /// Does the same for a run, which writes new notes and renews the stamps of touched files.
 pub(crate) fn before_a_run(opened: &mut OpenProject) -> Option<Vec<StageReport>> {
     opened.observations = Observations::noting();
+    let now = opened.cache.now();
     let glanced = ask(opened)?;
     if glanced.can_renew() {
+        let notes = opened.workspace.layout.glance();
         // Only caches: without them the next check takes longer.
-        let _ = glanced.renew(&opened.disk, &opened.workspace.layout.glance());
+        let _ = glanced.renew(&opened.disk, &notes);
         let _ = opened.cache.save(&opened.disk);
+        if let Some(heard) = &opened.heard {
+            heard.renewed(up_to_date::notes_id(&notes));
+        }
     }
     if !glanced.differing.is_empty() {
-        opened.observations = since(glanced);
+        opened.observations = since(glanced, now);
         return None;
     }
     stages(&glanced)
@@ -98,7 +106,24 @@ fn ask(opened: &OpenProject) -> Option<Recheck> {
         return None;
     }
     let path = opened.workspace.layout.glance();
-    up_to_date::again(&path, key(opened), &opened.files, &opened.cache)
+    let check = |among: Option<&Candidates>| {
+        up_to_date::again(&path, key(opened), &opened.files, &opened.cache, among)
+    };
+    let Some(heard) = &opened.heard else {
+        return check(None);
+    };
+    let notes = up_to_date::notes_id(&path);
+    if let Some(among) = heard.begin(notes.as_ref())
+        && let Some(glanced) = check(Some(&among))
+    {
+        return Some(glanced);
+    }
+    let watch = Stopwatch::start();
+    let glanced = check(None);
+    let differing = glanced.as_ref().map(|glanced| &*glanced.differing);
+    let notes = notes.filter(|_| differing.is_some());
+    heard.checked(notes, differing.unwrap_or_default(), &watch);
+    glanced
 }
 
 /// Notes the recorded state before it is read. If the notes of an earlier run hold but for some files, it is as they say.
@@ -172,7 +197,7 @@ pub(crate) fn keep(opened: &OpenProject, report: &Report) -> Result<(), OpsError
         && report.stages.iter().all(is_done)
         && report.under_way == 0
         && !report.interrupted;
-    if !done {
+    if !done || opened.observations.are_late() {
         return Ok(());
     }
     let is_idle = |stage: &StageReport| stage.reused == stage.batches && stage.judged == 0;
@@ -191,9 +216,13 @@ pub(crate) fn keep(opened: &OpenProject, report: &Report) -> Result<(), OpsError
     };
     serde_json::to_writer(&mut bytes, &told).map_err(failed)?;
     let path = opened.workspace.layout.glance();
-    Ok(opened
+    opened
         .observations
-        .keep(&opened.disk, &path, key(opened), &bytes)?)
+        .keep(&opened.disk, &path, key(opened), &bytes)?;
+    if let Some(heard) = &opened.heard {
+        heard.kept(up_to_date::notes_id(&path));
+    }
+    Ok(())
 }
 
 /// Notes the files that the run wrote, and the recorded state.

@@ -1,5 +1,6 @@
 //! Repeats the observations of an earlier run.
 
+use super::candidates::{Candidates, FoundCandidates};
 use super::changes::{self, NotesChanges};
 use super::form::{self, BY_STAMP, FileEntries, KnownFile, NotesBlock, NotesReader};
 use super::observations::{file_at, is_own, names_digest};
@@ -28,6 +29,9 @@ const DIFFERING: usize = 10_000;
 /// So many files are read without a look whether the cache knows them.
 const FEW: usize = 64;
 
+/// Bytes read at once where most blocks are skipped.
+const SKIPPING: usize = 1 << 10;
+
 /// The result of an up-to-date check.
 #[derive(Debug, Default)]
 pub struct Recheck {
@@ -39,6 +43,8 @@ pub struct Recheck {
     pub touched: Vec<FilePath>,
     /// The stamps that tell their content, where they do.
     stamps: Vec<Patch>,
+    /// What the notes say of the candidates.
+    found: FoundCandidates,
 }
 
 /// A stamp to write into the notes, at these places in their file: the byte that says that it is one, and itself.
@@ -115,8 +121,15 @@ fn patch(
 
 /// Repeats the observations stored in this file under this key. Returns `None` if there are none, or if anything but the noted
 /// files changed, such as a list of names, or a file of Milepost's own. Observations from the future are ignored, because a
-/// clock that was set back repeats its times.
-pub fn again(path: &Path, key: Digest, files: &Files, cache: &StatCache) -> Option<Recheck> {
+/// clock that was set back repeats its times. `among`: the only files of the workspace that may have changed since the notes held;
+/// also returns `None` if they show that others may have changed.
+pub fn again(
+    path: &Path,
+    key: Digest,
+    files: &Files,
+    cache: &StatCache,
+    among: Option<&Candidates>,
+) -> Option<Recheck> {
     let file = read::open(path).ok()?;
     let is_later = |path: &Path| {
         let data = path.symlink_metadata();
@@ -125,8 +138,15 @@ pub fn again(path: &Path, key: Digest, files: &Files, cache: &StatCache) -> Opti
     if is_later(path) || is_later(&changes::path(path)) {
         return None;
     }
-    let file = BufReader::with_capacity(1 << 16, file);
+    let capacity = if among.is_some() { SKIPPING } else { 1 << 16 };
+    let file = BufReader::with_capacity(capacity, file);
     let (mut reader, told) = NotesReader::begin(file, key, None).ok()??;
+    if let Some(among) = among {
+        reader.skip(|root, folder, names| {
+            let may_be_own = folder.is_empty() || is_own(folder, "");
+            root == Root::Workspace && !may_be_own && !among.concern(folder, names)
+        });
+    }
     let (base, _) = form::seal(path)?;
     let mut changes = NotesChanges::read(path, key, base);
     let told = changes.told.take().unwrap_or(told);
@@ -147,7 +167,7 @@ pub fn again(path: &Path, key: Digest, files: &Files, cache: &StatCache) -> Opti
                     if differs.load(Ordering::Relaxed) {
                         continue;
                     }
-                    if holds(&block, changes, files, cache, &all).is_none() {
+                    if holds(&block, changes, files, cache, among, &all).is_none() {
                         differs.store(true, Ordering::Relaxed);
                     }
                 }
@@ -178,7 +198,19 @@ pub fn again(path: &Path, key: Digest, files: &Files, cache: &StatCache) -> Opti
     // The threads name files in any order.
     all.touched.sort_unstable();
     all.differing.sort_unstable();
-    (is_whole && !differs.into_inner()).then_some(all)
+    let is_known = among.is_none_or(|among| among.are_known(&all.found, files));
+    (is_whole && !differs.into_inner() && is_known).then_some(all)
+}
+
+/// Identifies notes with their changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotesId(Digest, Option<Digest>);
+
+/// Returns the id of the notes in a file; `None` if there are none.
+pub fn notes_id(path: &Path) -> Option<NotesId> {
+    let (notes, _) = form::seal(path)?;
+    let changes = form::seal(&changes::path(path)).map(|(seal, _)| seal);
+    Some(NotesId(notes, changes))
 }
 
 /// Returns what the run stored with its observations, without repeating them; `None` if there are none under this key.
@@ -200,6 +232,7 @@ fn holds(
     changes: &NotesChanges,
     files: &Files,
     cache: &StatCache,
+    among: Option<&Candidates>,
     all: &Mutex<Recheck>,
 ) -> Option<()> {
     let is_so = match block {
@@ -207,6 +240,15 @@ fn holds(
             .ok()
             .and_then(|folder| files.names(&folder))
             .is_some_and(|names| names_digest(names.iter().map(String::as_str)) == *digest),
+        NotesBlock::List {
+            root: Root::Workspace,
+            pattern,
+            ..
+        } if among.is_some() => {
+            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+            all.found.patterns.push(pattern.clone());
+            true
+        }
         NotesBlock::List {
             root,
             pattern,
@@ -237,9 +279,14 @@ fn holds(
             is_newer,
             entries,
         } => {
+            let among = among.filter(|_| *root == Root::Workspace && !is_own(folder, ""));
+            if among.is_some_and(|among| among.has_folder(folder)) {
+                return None;
+            }
             let open = files.open_folder(*root, folder).ok()?;
             let newer = changes.names(*root, folder).filter(|_| !is_newer);
             let look = FolderCheck {
+                among,
                 newer,
                 is_newer: *is_newer,
                 root: *root,
@@ -263,6 +310,8 @@ fn were_few(all: &Mutex<Recheck>) -> bool {
 
 /// A look at files of one folder.
 struct FolderCheck<'a> {
+    /// The only files to look at, but for Milepost's own.
+    among: Option<&'a Candidates>,
     /// The names that the changes of the notes say something of.
     newer: Option<&'a HashSet<String>>,
     /// Whether it is one of the changes.
@@ -278,11 +327,22 @@ struct FolderCheck<'a> {
 
 impl FolderCheck<'_> {
     fn at_all(&self, entries: &[u8], cache: &StatCache, all: &Mutex<Recheck>) -> Option<()> {
+        let names = self.among.map(|among| among.names(self.folder));
         for (entry, _) in FileEntries::of(self.device, entries) {
             let entry = entry?;
             let is_replaced = self.newer.is_some_and(|newer| newer.contains(entry.name));
             if is_replaced || entry.known == KnownFile::Forgotten {
                 continue;
+            }
+            if let Some(names) = names
+                && !is_own(self.folder, entry.name)
+            {
+                if !names.is_some_and(|names| names.contains(entry.name)) {
+                    continue;
+                }
+                let file = file_at(self.root, self.folder, entry.name)?;
+                let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+                all.found.add(&file, entry.known);
             }
             let there = match self.open {
                 Some(open) => open.stamp(entry.name).ok()?,

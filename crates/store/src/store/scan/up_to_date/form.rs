@@ -5,7 +5,8 @@
 //! `N` names in a folder of Milepost's own: path, digest;
 //! `L` a pattern: root, pattern, digest of the names, 0 or 1 and the stamp of their folder;
 //! `D` whether a folder exists: root, path, 0 or 1;
-//! `F` files of one folder: root, folder, device, bytes of the entries (u32), entries;
+//! `F` files of one folder: root, folder, names of the first and the last file, device, bytes of the entries (u32), entries in the order
+//! of the names;
 //! `E` the end, and the SHA-256 of all bytes before it.
 //! An entry is a code, a name, and with codes 1 and 2 32 bytes. The codes: 0 the file was absent; 1 its stamp proves its content: inode,
 //! size, mtime, ctime; 2 its digest, so the file must be read; 3 changed notes do not count the file any more.
@@ -16,12 +17,12 @@ use crate::store::scan::stamp::FileStamp;
 use crate::store::scan::statcache::HashedFile;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 /// What the file begins with.
-const FORM: &[u8; 16] = b"milepost-glance3";
+const FORM: &[u8; 16] = b"milepost-glance4";
 
 /// Where the file says which notes it changes.
 pub(super) const BASE: std::ops::Range<usize> = 48..80;
@@ -245,8 +246,13 @@ fn close(out: &mut Vec<u8>, open: Option<(Root, &str, u64)>, entries: &mut Vec<u
         return Some(());
     };
     out.push(b'F');
+    let mut names = FileEntries::of(device, entries).map(|(entry, _)| Some(entry?.name));
+    let first = names.next()??;
+    let last = names.last().unwrap_or(Some(first))?;
     out.push(root_byte(root));
     text(out, folder)?;
+    text(out, first)?;
+    text(out, last)?;
     out.extend_from_slice(&device.to_le_bytes());
     out.extend_from_slice(&u32::try_from(entries.len()).ok()?.to_le_bytes());
     out.append(entries);
@@ -324,16 +330,18 @@ pub(super) fn base(path: &Path) -> Option<Digest> {
 }
 
 /// Reads a file of a glance from its beginning, hashing as it goes.
-pub(super) struct NotesReader<R> {
+pub(super) struct NotesReader<'a, R> {
     from: R,
     /// Bytes read.
     at: u64,
     /// Whether it changes earlier notes.
     is_newer: bool,
     hasher: milepost_core::base::digest::Hasher,
+    /// Tells which files are skipped: root, folder, first and last name.
+    skips: Option<Box<dyn Fn(Root, &str, [&str; 2]) -> bool + 'a>>,
 }
 
-impl<R: Read> NotesReader<R> {
+impl<'a, R: Read + Seek> NotesReader<'a, R> {
     /// A reader of the file that was written under this key and changes these notes, with what was told; none when it is another or no
     /// file of ours.
     pub(super) fn begin(
@@ -346,6 +354,7 @@ impl<R: Read> NotesReader<R> {
             at: 0,
             is_newer: base.is_some(),
             hasher: milepost_core::base::digest::Hasher::new(),
+            skips: None,
         };
         let base = base.as_ref().map_or(&[0; 32], |base| base.bytes());
         if reader.bytes::<16>()? != *FORM
@@ -359,9 +368,22 @@ impl<R: Read> NotesReader<R> {
         Ok(Some((reader, told)))
     }
 
+    /// Skips blocks of files for which this is true: root, folder, first and last name. Then the seal is not checked.
+    pub(super) fn skip(&mut self, skips: impl Fn(Root, &str, [&str; 2]) -> bool + 'a) {
+        self.skips = Some(Box::new(skips));
+    }
+
     /// The next block. After the last one, its seal is checked.
     pub(super) fn block(&mut self) -> io::Result<NotesBlock> {
-        Ok(match self.bytes::<1>()? {
+        loop {
+            if let Some(block) = self.block_or_skip()? {
+                return Ok(block);
+            }
+        }
+    }
+
+    fn block_or_skip(&mut self) -> io::Result<Option<NotesBlock>> {
+        Ok(Some(match self.bytes::<1>()? {
             [b'N'] => NotesBlock::Names {
                 folder: self.text()?,
                 digest: self.digest()?,
@@ -386,17 +408,27 @@ impl<R: Read> NotesReader<R> {
                 path: self.text()?,
                 is_folder: self.bytes()? != [0],
             },
-            [b'F'] => NotesBlock::Files {
-                root: self.root()?,
-                folder: self.text()?,
-                device: self.number()?,
-                at: self.at + 4,
-                is_newer: self.is_newer,
-                entries: {
-                    let length = u32::from_le_bytes(self.bytes()?) as usize;
-                    self.many(length)?
-                },
-            },
+            [b'F'] => {
+                let (root, folder) = (self.root()?, self.text()?);
+                let (first, last) = (self.text()?, self.text()?);
+                let device = self.number()?;
+                let length = u32::from_le_bytes(self.bytes()?);
+                let skips = self.skips.as_ref();
+                if skips.is_some_and(|skips| skips(root, &folder, [&first, &last])) {
+                    self.from.seek_relative(i64::from(length))?;
+                    self.at += u64::from(length);
+                    return Ok(None);
+                }
+                NotesBlock::Files {
+                    root,
+                    folder,
+                    device,
+                    at: self.at,
+                    is_newer: self.is_newer,
+                    entries: self.many(length as usize)?,
+                }
+            }
+            [b'E'] if self.skips.is_some() => NotesBlock::End,
             [b'E'] => {
                 let sealed = self.hasher.clone().finish();
                 if self.bytes::<32>()? != *sealed.bytes() {
@@ -405,14 +437,14 @@ impl<R: Read> NotesReader<R> {
                 NotesBlock::End
             }
             _ => return Err(io::ErrorKind::InvalidData.into()),
-        })
+        }))
     }
 
     fn bytes<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         let mut bytes = [0; N];
         self.from.read_exact(&mut bytes)?;
         self.at += N as u64;
-        self.hasher.update(bytes);
+        self.hash(&bytes);
         Ok(bytes)
     }
 
@@ -424,8 +456,14 @@ impl<R: Read> NotesReader<R> {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         self.at += limit;
-        self.hasher.update(&bytes);
+        self.hash(&bytes);
         Ok(bytes)
+    }
+
+    fn hash(&mut self, bytes: &[u8]) {
+        if self.skips.is_none() {
+            self.hasher.update(bytes);
+        }
     }
 
     fn number(&mut self) -> io::Result<u64> {

@@ -6,13 +6,15 @@
 //! after any other change a run checks everything. A run that did something notes at its end the state of what it wrote.
 //! The file is a cache: removing it costs only time.
 
+mod candidates;
 mod changes;
 mod check;
 mod form;
 mod keep;
 mod observations;
 
-pub use check::{Recheck, again, told};
+pub use candidates::Candidates;
+pub use check::{NotesId, Recheck, again, notes_id, told};
 pub use observations::{ChangedFiles, NotedManifest, NotedPages, Observations};
 
 #[cfg(test)]

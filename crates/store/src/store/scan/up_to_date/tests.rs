@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests prepare the disk by hand")]
 
-use super::{NotedPages, Observations, Recheck, again};
+use super::{Candidates, NotedPages, Observations, Recheck, again};
 use crate::store::disk::Disk;
 use crate::store::scan::files::Files;
 use crate::store::scan::statcache::StatCache;
@@ -87,10 +87,25 @@ impl PathParts {
     }
 
     fn glance(&self, key: Digest, now: Timestamp) -> Option<Recheck> {
+        self.glance_among(key, now, None)
+    }
+
+    fn glance_among(&self, key: Digest, now: Timestamp, among: Option<&[&str]>) -> Option<Recheck> {
+        let paths: Option<Vec<RelPath>> =
+            among.map(|paths| paths.iter().map(|path| path.parse().unwrap()).collect());
+        let among = paths.map(|paths| Candidates::new(&paths));
         let cache = StatCache::with_clock(&self.at("cache"), Box::new(StillClock(now)));
-        let glanced = again(&self.at("glance"), key, &self.files(), &cache);
+        let (notes, files) = (self.at("glance"), self.files());
+        let glanced = again(&notes, key, &files, &cache, among.as_ref());
         cache.save(&Disk::real()).unwrap();
         glanced
+    }
+
+    /// The files that differ, if only these may.
+    fn differ_among(&self, among: &[&str]) -> Option<Vec<String>> {
+        let now = Timestamp::now() + SignedDuration::from_secs(60);
+        let glanced = self.glance_among(Digest::of(KEY), now, Some(among))?;
+        Some(glanced.differing.iter().map(ToString::to_string).collect())
     }
 
     /// What a glance by a clock that is a minute ahead names: differing and touched files, and whether it can be renewed.
@@ -171,7 +186,7 @@ fn notes_go_on_from_those_before() {
     let (files, a) = (place.files(), "inputs/a.txt".parse::<FilePath>().unwrap());
     assert_eq!(place.names().unwrap().0, texts(&["inputs/a.txt"]));
 
-    let asked = Observations::since([a.clone()].into(), NotedPages::new());
+    let asked = Observations::since([a.clone()].into(), NotedPages::new(), i64::MAX);
     let now = Timestamp::now() + SignedDuration::from_secs(60);
     let cache = StatCache::with_clock(&place.at("cache"), Box::new(StillClock(now)));
     asked.file(&a, cache.look(&files.resolve(&a).unwrap()).ok());
@@ -245,6 +260,125 @@ fn every_change_of_what_was_asked_is_seen() {
         change(&place);
         assert_eq!(place.again(), None, "{name}");
     }
+}
+
+#[test]
+fn among_candidates_only_they_and_the_project_are_looked_at() {
+    type Change = fn(&PathParts);
+    let (a, b) = ("inputs/a.txt", "inputs/b.txt");
+    let changes: [(&str, &[&str], Change, Option<&[&str]>); 14] = [
+        ("nothing", &[a], |_| {}, Some(&[])),
+        (
+            "content",
+            &[a],
+            |place| place.write("work/inputs/a.txt", "A"),
+            Some(&[a]),
+        ),
+        (
+            "another",
+            &[b],
+            |place| place.write("work/inputs/a.txt", "A"),
+            Some(&[]),
+        ),
+        (
+            "touched",
+            &[a],
+            |place| place.touch("work/inputs/a.txt"),
+            Some(&[]),
+        ),
+        (
+            "both",
+            &[b, a],
+            |place| {
+                place.write("work/inputs/a.txt", "A");
+                place.write("work/inputs/b.txt", "B");
+            },
+            Some(&[a, b]),
+        ),
+        (
+            "another under the name",
+            &["other", a],
+            |place| {
+                place.write("work/other", "A");
+                fs::rename(place.at("work/other"), place.at("work/inputs/a.txt")).unwrap();
+            },
+            Some(&[a]),
+        ),
+        (
+            "the project's file",
+            &[],
+            |place| place.write("project/rule.toml", "ruler"),
+            Some(&["project:rule.toml"]),
+        ),
+        (
+            "one is gone",
+            &[b],
+            |place| fs::remove_file(place.at("work/inputs/b.txt")).unwrap(),
+            None,
+        ),
+        (
+            "one is new",
+            &["inputs/c.txt"],
+            |place| place.write("work/inputs/c.txt", "c"),
+            None,
+        ),
+        (
+            "one that nothing reads",
+            &["other.txt"],
+            |place| place.write("work/other.txt", ""),
+            Some(&[]),
+        ),
+        (
+            "one that came and went",
+            &["inputs/.a.swp"],
+            |_| {},
+            Some(&[]),
+        ),
+        (
+            "one that was absent",
+            &["outputs/none.txt"],
+            |place| {
+                fs::create_dir(place.at("work/outputs")).unwrap();
+                place.write("work/outputs/none.txt", "");
+            },
+            Some(&["outputs/none.txt"]),
+        ),
+        (
+            "its folder is new",
+            &["outputs"],
+            |place| fs::create_dir(place.at("work/outputs")).unwrap(),
+            None,
+        ),
+        (
+            "its folder is gone",
+            &["inputs"],
+            |place| fs::rename(place.at("work/inputs"), place.at("away")).unwrap(),
+            None,
+        ),
+    ];
+    for (name, among, change, differing) in changes {
+        let place = PathParts::new();
+        place.note(10);
+        change(&place);
+        assert_eq!(place.differ_among(among), differing.map(texts), "{name}");
+    }
+}
+
+#[test]
+fn a_file_that_was_read_after_it_may_have_changed_is_late() {
+    let place = PathParts::new();
+    let (files, a) = (place.files(), "inputs/a.txt".parse::<FilePath>().unwrap());
+    let cache = StatCache::with_clock(&place.at("cache"), Box::new(StillClock(Timestamp::now())));
+    let seen = cache.look(&files.resolve(&a).unwrap()).unwrap();
+    let is_late = |differing: &[&FilePath], checked: i64| {
+        let differing = differing.iter().map(|file| (*file).clone()).collect();
+        let asked = Observations::since(differing, NotedPages::new(), checked);
+        asked.file(&a, Some(seen));
+        asked.are_late()
+    };
+    assert!(is_late(&[], seen.stamp.ctime));
+    assert!(!is_late(&[&a], seen.stamp.ctime));
+    assert!(!is_late(&[], i64::MAX));
 }
 
 #[test]
