@@ -11,6 +11,7 @@ mod faults;
 mod file;
 pub mod read;
 mod refusal;
+pub(crate) mod search;
 pub mod self_checked;
 
 pub use file::DiskFile;

@@ -21,5 +21,6 @@ pub mod scratch;
 pub mod workspace;
 
 pub use agents::{answers, batches, calls, checksummed, leases, named_calls};
+pub(crate) use disk::search;
 pub use disk::{read, self_checked};
 pub use scan::{files, folder, folders, stamp, statcache, up_to_date};

@@ -4,7 +4,7 @@ use super::JournalError;
 use super::read::segments;
 use crate::store::layout::Layout;
 use crate::store::read;
-use aho_corasick::AhoCorasick;
+use crate::store::search::TextSearch;
 use memchr::{memchr, memrchr};
 use milepost_core::base::in_order::in_order;
 use milepost_core::model::event::Record;
@@ -25,7 +25,7 @@ pub fn read_with(
     texts: &[String],
     each: &mut dyn FnMut(Record),
 ) -> Result<(), JournalError> {
-    let searched = AhoCorasick::new(texts).ok();
+    let searched = TextSearch::new(texts);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     for number in segments(layout)? {
         let path = layout.segment(number);
@@ -63,7 +63,7 @@ pub fn read_with(
 fn lines(
     file: &File,
     (from, length, size): (u64, u64, u64),
-    texts: Option<&AhoCorasick>,
+    texts: Option<&TextSearch>,
 ) -> io::Result<Vec<Vec<u8>>> {
     let upto = (from + length).min(size);
     // A line begins after the end of the one before.
@@ -91,7 +91,7 @@ fn lines(
     let mut rest = &bytes[begin..];
     while !rest.is_empty() {
         let place = match texts {
-            Some(texts) => texts.find(rest).map(|found| found.start()),
+            Some(texts) => texts.find(rest),
             None => Some(0),
         };
         let Some(place) = place else { break };
@@ -128,7 +128,7 @@ mod tests {
             std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
             let size = text.len() as u64;
             for wanted in [Some("wanted"), None] {
-                let searched = wanted.map(|wanted| AhoCorasick::new([wanted]).unwrap());
+                let searched = wanted.map(|wanted| TextSearch::new([wanted]).unwrap());
                 let expected: Vec<&str> = text
                     .lines()
                     .filter(|line| wanted.is_none_or(|wanted| line.contains(wanted)))

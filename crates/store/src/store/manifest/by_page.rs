@@ -3,8 +3,8 @@
 use super::page::{ManifestReader, ParsedPage};
 use super::{ManifestError, bytes, path, read_stages, threads};
 use crate::store::layout::{self, Layout};
-use aho_corasick::AhoCorasick;
-use memchr::memmem;
+use crate::store::search::TextSearch;
+use memchr::memmem::{self, Finder};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::in_order::in_order;
 use milepost_core::model::state::{ManifestPage, StageState};
@@ -33,18 +33,19 @@ pub fn naming(
         .map(|name| (*name).to_owned())
         .chain(quoted)
         .collect();
-    let names = match AhoCorasick::new(&texts) {
-        Ok(names) if !texts.is_empty() => Some(names),
-        // Too many names: every page may have one.
-        Ok(_) => return Ok(Vec::new()),
-        Err(_) => None,
-    };
+    if texts.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Too many names: every page may have one.
+    let names = TextSearch::new(&texts);
     let unread: Vec<usize> = (0..pages.len())
         .filter(|place| !pages[*place].is_read)
         .collect();
     let look = |place: &usize| -> Result<Option<usize>, ManifestError> {
         let bytes = bytes(&path(&folder, pages[*place].number))?;
-        let is_named = names.as_ref().is_none_or(|names| names.is_match(&bytes));
+        let is_named = names
+            .as_ref()
+            .is_none_or(|names| names.find(&bytes).is_some());
         Ok(is_named.then_some(*place))
     };
     let mut found = Vec::new();
@@ -69,12 +70,10 @@ pub fn read_with(
     layout: &Layout,
     texts: &BTreeSet<String>,
 ) -> Result<Option<BTreeMap<String, StageState>>, ManifestError> {
-    let Ok(texts) = AhoCorasick::new(texts) else {
-        return Ok(None);
-    };
+    let texts: Vec<Finder<'_>> = texts.iter().map(|text| Finder::new(text)).collect();
     let is_split = AtomicBool::new(false);
     let stages = read_stages(layout, &|page| {
-        let is_wanted = texts.is_match(page);
+        let is_wanted = texts.iter().any(|text| text.find(page).is_some());
         if is_wanted && memmem::find(page, b"\n# more ").is_some() {
             is_split.store(true, Ordering::Relaxed);
         }
