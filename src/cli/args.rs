@@ -236,7 +236,7 @@ pub(crate) enum Command {
         /// Show the command, or the beginning of the prompt, of the first 20 batches of each stage; with `-vv`, of all
         #[arg(short, long, action = ArgAction::Count, conflicts_with_all = ["quiet", "show_request"])]
         verbose: u8,
-        /// Plan a run on this executor: `local`, `slurm` or `command`
+        /// Plan a run on this executor: `local`, or a scheduler such as `slurm`
         #[arg(long, value_name = "NAME")]
         executor: Option<ExecutorName>,
         #[command(flatten)]

@@ -7,7 +7,7 @@ mod stage;
 mod step;
 
 pub(crate) use agent::AGENT;
-pub(crate) use executor::{COMMAND, EXECUTOR, MORE, RESOURCES, SLURM};
+pub(crate) use executor::{COMMAND, EXECUTOR, MORE, RESOURCES};
 pub(crate) use project::{LIMITS, PARAM, PARAM_FILE, PROJECT, SERVICE, WORKSPACES};
 pub(crate) use stage::{
     APPROVE, CHECK, CONSERVE, EACH, ESTIMATE, INPUT, OUTPUT, POLICY, REFINE, REQUIRE, STAGE,

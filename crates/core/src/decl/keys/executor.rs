@@ -4,7 +4,10 @@ use super::Need::{Optional, Required};
 use super::ValueKind::{Command, Duration, Integer, Plain, Size, Table as Of, Text};
 use super::{KeySpec, TableSpec, key};
 
-/// `[executor]`.
+/// `[executor]`: the schedulers, by their words in [`ExecutorName`]. The reader takes what all have; the values of other keys of the kind
+/// `Plain` are in `JobSettings::texts`.
+///
+/// [`ExecutorName`]: crate::model::executor::ExecutorName
 pub(crate) static EXECUTOR: TableSpec = TableSpec {
     what: "executor",
     header: "[executor]",
@@ -93,7 +96,7 @@ const CPUS: KeySpec = key(
 );
 
 /// `[executor.slurm]`.
-pub(crate) static SLURM: TableSpec = TableSpec {
+static SLURM: TableSpec = TableSpec {
     what: "executor",
     header: "[executor.slurm]",
     short: None,
@@ -234,3 +237,15 @@ pub(crate) static MORE: TableSpec = TableSpec {
         ),
     ],
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::executor::ExecutorName;
+
+    #[test]
+    fn each_scheduler_has_a_table() {
+        let tables: Vec<&str> = EXECUTOR.keys.iter().map(|key| key.name).collect();
+        assert_eq!(tables, ExecutorName::WORDS[1..]);
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::base::duration::parse_duration;
 use crate::base::size::parse_size;
-use crate::decl::keys::{COMMAND, EXECUTOR, MORE, RESOURCES, SLURM, TableSpec};
+use crate::decl::keys::{COMMAND, EXECUTOR, MORE, Need, RESOURCES, TableSpec, ValueKind};
 use crate::decl::problem::SourceFile;
 use crate::decl::tables::fields::{self, Fields};
 use crate::decl::tables::tree::{TomlNode, Val};
@@ -35,42 +35,54 @@ const FIND: &[&str] = &["name"];
 /// Reads `[executor]`; it may be missing.
 pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile, top: &Fields<'_>) -> Executors {
     let mut executors = Executors::default();
-    let Some(all) = inner(reader, file, top, "executor", &EXECUTOR) else {
-        return executors;
-    };
-    if let Some(fields) = inner(reader, file, &all, "slurm", &SLURM) {
-        executors.slurm = settings(reader, file, &fields);
-    }
-    if let Some(fields) = inner(reader, file, &all, "command", &COMMAND) {
-        let mut command = |key, names| command(reader, &fields, key, names);
-        let commands = (
-            command("submit", SUBMIT),
-            command("poll", POLL),
-            command("cancel", CANCEL),
-        );
-        let find = command("find", FIND);
-        if let (Some(submit), Some(spot)) = (&commands.0, fields.spot("find"))
-            && !submit.names().contains("name")
-        {
-            let problem =
-                spot.problem("`submit` does not use `name`, by which `find` finds jobs".to_owned());
-            let help = "write `{{ name }}` in `submit` where it takes the name of the jobs";
-            reader.report.add(problem.help(help));
+    let all = inner(reader, file, top, "executor", &EXECUTOR);
+    for key in EXECUTOR.keys {
+        let (Ok(name), ValueKind::Table(spec)) = (key.name.parse(), key.kind) else {
+            continue;
+        };
+        let fields = all
+            .as_ref()
+            .and_then(|all| inner(reader, file, all, key.name, spec));
+        let settings = match &fields {
+            Some(fields) => settings(reader, file, fields, spec),
+            // A scheduler without required keys needs no table.
+            None if spec.keys.iter().all(|key| key.need != Need::Required) => {
+                JobSettings::default()
+            }
+            None => continue,
+        };
+        if std::ptr::eq(spec, &COMMAND) {
+            executors.command = fields.and_then(|fields| commands(reader, &fields));
+            if executors.command.is_none() {
+                continue;
+            }
         }
-        let index = variable(reader, &fields);
-        let settings = settings(reader, file, &fields);
-        if let ((Some(submit), Some(poll), Some(cancel)), Some(index)) = (commands, index) {
-            executors.command = Some(CommandExecutor {
-                submit,
-                poll,
-                cancel,
-                find,
-                index,
-                settings,
-            });
-        }
+        executors.jobs.insert(name, settings);
     }
     executors
+}
+
+/// Reads the commands of `[executor.command]`; `None` if one is missing or wrong.
+fn commands(reader: &mut ValueReader<'_>, fields: &Fields<'_>) -> Option<CommandExecutor> {
+    let mut command = |key, names| command(reader, fields, key, names);
+    let (submit, poll) = (command("submit", SUBMIT), command("poll", POLL));
+    let (cancel, find) = (command("cancel", CANCEL), command("find", FIND));
+    if let (Some(submit), Some(spot)) = (&submit, fields.spot("find"))
+        && !submit.names().contains("name")
+    {
+        let problem =
+            spot.problem("`submit` does not use `name`, by which `find` finds jobs".to_owned());
+        let help = "write `{{ name }}` in `submit` where it takes the name of the jobs";
+        reader.report.add(problem.help(help));
+    }
+    let index = variable(reader, fields);
+    Some(CommandExecutor {
+        submit: submit?,
+        poll: poll?,
+        cancel: cancel?,
+        find,
+        index: index?,
+    })
 }
 
 /// Reads the table behind a key.
@@ -94,13 +106,22 @@ fn inner<'a>(
     ))
 }
 
-fn settings(reader: &mut ValueReader<'_>, file: &SourceFile, fields: &Fields<'_>) -> JobSettings {
+fn settings(
+    reader: &mut ValueReader<'_>,
+    file: &SourceFile,
+    fields: &Fields<'_>,
+    spec: &TableSpec,
+) -> JobSettings {
     let text = |key: &str| fields.text(key).map(|(text, _)| text.to_owned());
+    let plain = spec
+        .keys
+        .iter()
+        .filter(|key| matches!(key.kind, ValueKind::Plain));
+    let texts = plain.filter_map(|key| Some((key.name, text(key.name)?)));
     let defaults = JobSettings::default();
     let number = |key: &str, default: u64| fields.integer(key).unwrap_or(default);
     JobSettings {
-        partition: text("partition"),
-        account: text("account"),
+        texts: texts.collect(),
         setup: lines(fields.get("setup")),
         options: lines(fields.get("options")),
         batches_per_job: number("batches_per_job", defaults.batches_per_job),
@@ -258,7 +279,7 @@ pub(crate) fn check(
     let (Some(name), Some(spot)) = (stage.executor, top.spot("executor")) else {
         return;
     };
-    if name == ExecutorName::Local {
+    if name == ExecutorName::LOCAL {
         return;
     }
     if let Some(why) = stage.stays_local() {

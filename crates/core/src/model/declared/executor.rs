@@ -1,36 +1,56 @@
 //! Executors: where the batches of a stage run, and what a job asks a scheduler for.
 
+use crate::expr::place::listed;
 use crate::expr::template::Template;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where batches run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ExecutorName {
-    /// On the machine of the runner.
-    Local,
-    /// As jobs of Slurm.
-    Slurm,
-    /// As jobs of a scheduler that `[executor.command]` describes.
-    Command,
-}
+/// Where batches run: on the machine of the runner, or as jobs of a scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ExecutorName(&'static str);
 
 impl ExecutorName {
-    /// The words in declarations and on the command line.
+    /// The words in declarations and on the command line. Each but the first is a scheduler, with a table `[executor.WORD]`.
     pub const WORDS: &'static [&'static str] = &["local", "slurm", "command"];
+
+    /// The machine of the runner.
+    pub const LOCAL: Self = Self("local");
 
     /// Returns its word.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Local => "local",
-            Self::Slurm => "slurm",
-            Self::Command => "command",
-        }
+        self.0
+    }
+}
+
+impl Serialize for ExecutorName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for ExecutorName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(debug_assertions)]
+impl schemars::JsonSchema for ExecutorName {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ExecutorName".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "Where batches run: on the machine of the runner, or as jobs of a scheduler.",
+            "enum": Self::WORDS,
+        })
     }
 }
 
@@ -42,46 +62,45 @@ impl fmt::Display for ExecutorName {
 
 /// A word that names no executor.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
-#[error("`{0}` is not an executor: expected `local`, `slurm` or `command`")]
+#[error(
+    "`{text}` is not an executor: expected {words}",
+    text = .0,
+    words = listed(ExecutorName::WORDS.iter().copied())
+)]
 pub struct NoExecutor(String);
 
 impl FromStr for ExecutorName {
     type Err = NoExecutor;
 
     fn from_str(text: &str) -> Result<Self, NoExecutor> {
-        let all = [Self::Local, Self::Slurm, Self::Command];
-        let found = all.into_iter().find(|name| name.word() == text);
-        found.ok_or_else(|| NoExecutor(text.to_owned()))
+        let found = Self::WORDS.iter().find(|&&word| word == text);
+        found
+            .map(|word| Self(word))
+            .ok_or_else(|| NoExecutor(text.to_owned()))
     }
 }
 
 /// The executors of a project.
 #[derive(Debug, Clone, Default)]
 pub struct Executors {
-    /// `[executor.slurm]`.
-    pub slurm: JobSettings,
-    /// `[executor.command]`.
+    /// What the jobs of each scheduler ask for. One that is missing cannot be used without its table.
+    pub(crate) jobs: BTreeMap<ExecutorName, JobSettings>,
+    /// The commands of `[executor.command]`.
     pub command: Option<CommandExecutor>,
 }
 
 impl Executors {
     /// Returns the settings of the jobs of an executor; `None` if it has no jobs, or is not declared.
     pub fn settings(&self, name: ExecutorName) -> Option<&JobSettings> {
-        match name {
-            ExecutorName::Local => None,
-            ExecutorName::Slurm => Some(&self.slurm),
-            ExecutorName::Command => self.command.as_ref().map(|command| &command.settings),
-        }
+        self.jobs.get(&name)
     }
 }
 
 /// What every job of an executor asks for, and how batches are packed into jobs.
 #[derive(Debug, Clone)]
 pub struct JobSettings {
-    /// The partition; `None`: the scheduler's default.
-    pub partition: Option<String>,
-    /// The account that pays; `None`: the user's default.
-    pub account: Option<String>,
+    /// The texts of its table by key, such as `partition`, for the one scheduler that has them.
+    pub texts: BTreeMap<&'static str, String>,
     /// What a job needs, unless its stage declares it.
     pub resources: Resources,
     /// Lines of shell that run before the batches of a job.
@@ -105,8 +124,7 @@ pub struct JobSettings {
 impl Default for JobSettings {
     fn default() -> Self {
         Self {
-            partition: None,
-            account: None,
+            texts: BTreeMap::new(),
             resources: Resources::default(),
             setup: Vec::new(),
             options: Vec::new(),
@@ -133,8 +151,6 @@ pub struct CommandExecutor {
     pub find: Option<Arc<Template>>,
     /// The environment variable that holds the index of a job in its array.
     pub index: String,
-    /// How batches are packed into jobs.
-    pub settings: JobSettings,
 }
 
 /// What a job needs.
@@ -227,7 +243,7 @@ mod tests {
         let error = "pbs".parse::<ExecutorName>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "`pbs` is not an executor: expected `local`, `slurm` or `command`"
+            "`pbs` is not an executor: expected `local`, `slurm`, `command`"
         );
     }
 }

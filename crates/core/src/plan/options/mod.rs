@@ -44,7 +44,7 @@ pub struct RunOptions {
     pub budget_usd: Option<NanoUsd>,
     /// Batches to run at once, in stages that declare no concurrency
     pub jobs: Option<NonZeroU16>,
-    /// Where batches run: `local`, `slurm` or `command`. It wins over what stages declare; batches that cannot run elsewhere run here
+    /// Where batches run: `local`, or a scheduler such as `slurm`. It wins over what stages declare; batches that cannot run elsewhere run here
     pub executor: Option<ExecutorName>,
     /// The failures that `watch` knows of: such a batch waits until one of its facts changes. `None`: not a run of `watch`.
     #[serde(skip)]
@@ -128,10 +128,10 @@ impl RunOptions {
     /// Returns where the batches of a stage run.
     pub fn executor_of(&self, stage: &Stage) -> ExecutorName {
         if stage.stays_local().is_some() {
-            return ExecutorName::Local;
+            return ExecutorName::LOCAL;
         }
         let declared = self.executor.or(stage.executor);
-        declared.unwrap_or(ExecutorName::Local)
+        declared.unwrap_or(ExecutorName::LOCAL)
     }
 
     /// Returns two options that contradict each other.

@@ -35,7 +35,7 @@ pub use milepost_store::store::clock::Stopwatch;
 /// When the options contradict each other, or name a stage that is not declared.
 pub(crate) fn selection(opened: &OpenProject, options: &RunOptions) -> Result<Selection, OpsError> {
     if let Some(name) = options.executor
-        && name != ExecutorName::Local
+        && name != ExecutorName::LOCAL
         && opened.pipeline.executors.settings(name).is_none()
     {
         return Err(OpsError::Usage(format!(

@@ -63,6 +63,9 @@ pub(crate) trait Executor: Sync {
         None
     }
 
+    /// Returns the environment variable in which a job finds its index.
+    fn index_variable(&self) -> &str;
+
     /// Returns the environment variable in which a job finds the id of its array, if there is one.
     fn array_variable(&self) -> Option<&'static str> {
         None
@@ -77,8 +80,6 @@ pub(crate) struct Remote<'a> {
     pub(crate) name: ExecutorName,
     pub(crate) executor: &'a dyn Executor,
     pub(crate) settings: &'a JobSettings,
-    /// The environment variable with the index of a job.
-    pub(crate) index: &'a str,
     /// The program on the nodes.
     pub(crate) program: String,
     /// The most jobs that run at once.

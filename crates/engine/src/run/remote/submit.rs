@@ -229,7 +229,8 @@ fn script(remote: &Remote<'_>, submission: &Submission, project: &str, workspace
     let exit = quoted(&submission.at(&["output"]).display().to_string());
     let words = [remote.program.as_str(), "job-worker", project, workspace];
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-    let (words, name, index) = (words.join(" "), submission.name(), remote.index);
+    let (words, name) = (words.join(" "), submission.name());
+    let index = remote.executor.index_variable();
     let visible = remote.settings.visible.as_millis();
     format!(
         "#!/bin/bash\n\

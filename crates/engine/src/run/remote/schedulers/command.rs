@@ -6,20 +6,26 @@ use crate::run::remote::{
 };
 use milepost_core::expr::shell::{self, Misplaced};
 use milepost_core::expr::template::Template;
-use milepost_core::model::executor::CommandExecutor;
+use milepost_core::model::executor::{CommandExecutor, Executors, JobSettings};
 use serde_json::{Value, json};
 
 /// The scheduler.
-pub(crate) struct CommandScheduler<'a> {
+struct CommandScheduler<'a> {
     commands: SchedulerCommands<'a>,
     declared: &'a CommandExecutor,
 }
 
-impl<'a> CommandScheduler<'a> {
-    pub(crate) fn new(commands: SchedulerCommands<'a>, declared: &'a CommandExecutor) -> Self {
-        Self { commands, declared }
-    }
+/// Creates the scheduler that `[executor.command]` describes.
+pub(super) fn create<'a>(
+    commands: SchedulerCommands<'a>,
+    executors: &'a Executors,
+    _: &'a JobSettings,
+) -> Option<Box<dyn Executor + 'a>> {
+    let declared = executors.command.as_ref()?;
+    Some(Box::new(CommandScheduler { commands, declared }))
+}
 
+impl CommandScheduler<'_> {
     /// Runs a command of the declaration.
     fn run(&self, template: &Template, key: &str, scope: &Value) -> Result<String, ExecutorError> {
         let failed = |why| ExecutorError::Command {
@@ -127,6 +133,10 @@ impl Executor for CommandScheduler<'_> {
 
     fn can_find(&self) -> bool {
         self.declared.find.is_some()
+    }
+
+    fn index_variable(&self) -> &str {
+        &self.declared.index
     }
 
     fn describe(&self, array: &str, index: u64) -> String {

@@ -8,20 +8,27 @@ mod slurm;
 use crate::run::batch::events::{AtOnce, Order};
 use crate::run::context::Context;
 use crate::run::remote::{Executor, Remote};
-use command::CommandScheduler;
 use milepost_core::base::path::Root;
-use milepost_core::model::executor::{ExecutorName, JobSettings};
+use milepost_core::model::executor::{ExecutorName, Executors, JobSettings};
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::options::RunOptions;
 use program::SchedulerCommands;
-use slurm::Slurm;
+
+/// Creates a scheduler from its commands, the declared executors and the settings of its jobs; `None` if it is not declared.
+type Create = for<'a> fn(
+    SchedulerCommands<'a>,
+    &'a Executors,
+    &'a JobSettings,
+) -> Option<Box<dyn Executor + 'a>>;
+
+/// The schedulers by their names: a line for each file.
+const SCHEDULERS: &[(&str, Create)] = &[("slurm", slurm::create), ("command", command::create)];
 
 /// A scheduler.
 pub(crate) struct Scheduler<'a> {
     name: ExecutorName,
     executor: Box<dyn Executor + 'a>,
     settings: &'a JobSettings,
-    index: &'a str,
     program: String,
 }
 
@@ -36,21 +43,13 @@ impl<'a> Scheduler<'a> {
             redactor: ctx.redactor,
             folder: ctx.files.folder(Root::Project),
         };
-        let (executor, index): (Box<dyn Executor + 'a>, &str) = match name {
-            ExecutorName::Local => return None,
-            ExecutorName::Slurm => (Box::new(Slurm::new(commands, settings)), slurm::INDEX),
-            ExecutorName::Command => {
-                let declared = executors.command.as_ref()?;
-                let scheduler = CommandScheduler::new(commands, declared);
-                (Box::new(scheduler), declared.index.as_str())
-            }
-        };
+        let (_, create) = SCHEDULERS.iter().find(|(word, _)| *word == name.word())?;
+        let executor = create(commands, executors, settings)?;
         let program = settings.program.as_deref().or(ctx.program);
         Some(Self {
             name,
             executor,
             settings,
-            index,
             program: program.unwrap_or("milepost").to_owned(),
         })
     }
@@ -75,9 +74,19 @@ impl<'a> Scheduler<'a> {
             name: self.name,
             executor: &*self.executor,
             settings: self.settings,
-            index: self.index,
             program: self.program.clone(),
             at_once: self.settings.max_jobs.min(limit),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_name_has_a_scheduler() {
+        let names: Vec<&str> = SCHEDULERS.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ExecutorName::WORDS[1..]);
     }
 }

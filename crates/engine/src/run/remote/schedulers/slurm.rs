@@ -5,12 +5,9 @@ use super::refusal::help;
 use crate::run::remote::{
     CancelledJobs, Executor, ExecutorError, JobArray, JobEnd, JobState, JobStates, PolledArray,
 };
-use milepost_core::model::executor::JobSettings;
+use milepost_core::model::executor::{Executors, JobSettings};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-/// The environment variable with the index of a job.
-pub(crate) const INDEX: &str = "SLURM_ARRAY_TASK_ID";
 
 /// The columns of `squeue`: array, index, state, reason, node.
 const COLUMNS: &str = "%F|%K|%T|%r|%N";
@@ -19,22 +16,27 @@ const COLUMNS: &str = "%F|%K|%T|%r|%N";
 const LAUNCH_FAILED: &str = "launch failed requeued held";
 
 /// Slurm, by its commands.
-pub(crate) struct Slurm<'a> {
+struct Slurm<'a> {
     commands: SchedulerCommands<'a>,
     settings: &'a JobSettings,
     /// True once `sacct` has said that there is no accounting.
     has_no_accounting: AtomicBool,
 }
 
-impl<'a> Slurm<'a> {
-    pub(crate) fn new(commands: SchedulerCommands<'a>, settings: &'a JobSettings) -> Self {
-        Self {
-            commands,
-            settings,
-            has_no_accounting: AtomicBool::new(false),
-        }
-    }
+/// Creates Slurm. Without `[executor.slurm]`, everything is up to the cluster.
+pub(super) fn create<'a>(
+    commands: SchedulerCommands<'a>,
+    _: &'a Executors,
+    settings: &'a JobSettings,
+) -> Option<Box<dyn Executor + 'a>> {
+    Some(Box::new(Slurm {
+        commands,
+        settings,
+        has_no_accounting: AtomicBool::new(false),
+    }))
+}
 
+impl Slurm<'_> {
     fn run(&self, words: &[&str]) -> Result<String, ExecutorError> {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
         self.commands.run(&words)
@@ -178,6 +180,10 @@ impl Executor for Slurm<'_> {
         Ok(named(&self.account(&["--format=JobID", since, &name])))
     }
 
+    fn index_variable(&self) -> &str {
+        "SLURM_ARRAY_TASK_ID"
+    }
+
     fn array_variable(&self) -> Option<&'static str> {
         Some("SLURM_ARRAY_JOB_ID")
     }
@@ -224,8 +230,8 @@ fn submission(settings: &JobSettings, array: &JobArray) -> Vec<String> {
     let avoided = Some(array.avoided.join(",")).filter(|nodes| !nodes.is_empty());
     let options = [
         ("exclude", avoided),
-        ("partition", settings.partition.clone()),
-        ("account", settings.account.clone()),
+        ("partition", settings.texts.get("partition").cloned()),
+        ("account", settings.texts.get("account").cloned()),
         (
             "cpus-per-task",
             array.resources.cpus.map(|cpus| cpus.to_string()),
@@ -385,8 +391,9 @@ mod tests {
                         --output=/w 50%%a/output/%a.txt --open-mode=append /w/job.sh";
         assert_eq!(submission(&settings, &array).join(" "), expected);
         let settings = JobSettings {
-            partition: Some("main".to_owned()),
-            account: Some("lab".to_owned()),
+            texts: [("partition", "main"), ("account", "lab")]
+                .map(|(key, text)| (key, text.to_owned()))
+                .into(),
             options: vec!["--qos=low".to_owned()],
             ..JobSettings::default()
         };
