@@ -1,8 +1,8 @@
 //! The watched folders: those of project and workspace, except those that only tools write.
 
 use super::notify::{Moved, Notify};
-use milepost_engine::ops::run::heard::Heard;
 use milepost_engine::ops::run::look::{Grounds, MANIFESTS, OWN};
+use milepost_engine::ops::run::reported::ReportedChanges;
 use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind};
 use notify::{
     ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, WatcherKind,
@@ -21,26 +21,31 @@ pub(crate) struct Folders {
     grounds: Grounds,
     listener: RecommendedWatcher,
     /// Each with its device and inode: a recreated folder has others.
-    heard: HashMap<PathBuf, (u64, u64)>,
+    watched: HashMap<PathBuf, (u64, u64)>,
+    reported: Arc<ReportedChanges>,
+    /// True if a folder could not be watched.
+    is_incomplete: bool,
 }
 
 impl Folders {
-    /// Creates a listener without folders; changes go to `notify` and `heard`.
+    /// Creates a listener without folders, for paths without links; changes go to `notify` and `reported`.
     ///
     /// # Errors
     /// If the system cannot report changes.
     pub(crate) fn new(
         grounds: &Grounds,
         notify: Arc<Notify>,
-        heard: Arc<Heard>,
+        reported: Arc<ReportedChanges>,
     ) -> notify::Result<Self> {
-        let rooms = grounds.clone();
-        let hear = move |event| hear(&notify, &heard, &rooms, event);
-        let listener = notify::recommended_watcher(hear)?;
+        let (rooms, to) = (grounds.clone(), Arc::clone(&reported));
+        let on_event = move |event| on_event(&notify, &to, &rooms, event);
+        let listener = notify::recommended_watcher(on_event)?;
         Ok(Self {
             grounds: grounds.clone(),
             listener,
-            heard: HashMap::new(),
+            watched: HashMap::new(),
+            reported,
+            is_incomplete: false,
         })
     }
 
@@ -49,13 +54,25 @@ impl Folders {
     /// # Errors
     /// If there are more folders than the system can watch.
     pub(crate) fn follow(&mut self, moved: &Moved) -> notify::Result<()> {
-        let has_folder = moved
-            .any(|path| path.is_dir() || self.heard.keys().any(|folder| folder.starts_with(path)));
-        if !self.heard.is_empty() && !has_folder {
+        let Grounds { project, workspace } = &self.grounds.clone();
+        let is_known = |root: &PathBuf| id(root).as_ref() == self.watched.get(root);
+        let is_folder = |path: &PathBuf| {
+            path.is_dir() || self.watched.keys().any(|folder| folder.starts_with(path))
+        };
+        let are_known = is_known(project) && is_known(workspace);
+        if are_known && !self.is_incomplete && !moved.any(is_folder) {
             return Ok(());
         }
-        self.heard.retain(|folder, _| folder.is_dir());
-        let Grounds { project, workspace } = &self.grounds.clone();
+        self.is_incomplete = false;
+        self.watched.retain(|folder, _| folder.is_dir());
+        let result = self.walk_all(project, workspace, moved);
+        if self.is_incomplete {
+            self.reported.miss();
+        }
+        result
+    }
+
+    fn walk_all(&mut self, project: &Path, workspace: &Path, moved: &Moved) -> notify::Result<()> {
         if RecommendedWatcher::kind() == WatcherKind::Fsevent {
             // Here, watching a tree costs no more than watching a folder.
             self.listen(project, moved, RecursiveMode::Recursive)?;
@@ -82,30 +99,43 @@ impl Folders {
         let entries = WalkDir::new(root).into_iter();
         let folders = entries.filter_entry(|entry| entry.file_type().is_dir() && wanted(entry));
         // A folder is watched before its entries are read, so that no new entry is missed.
-        for folder in folders.flatten() {
-            self.listen(folder.path(), moved, RecursiveMode::NonRecursive)?;
+        for folder in folders {
+            match folder {
+                Ok(folder) => self.listen(folder.path(), moved, RecursiveMode::NonRecursive)?,
+                Err(error) => self.is_incomplete |= error.path().is_some_and(Path::exists),
+            }
         }
         Ok(())
     }
 
     fn listen(&mut self, folder: &Path, moved: &Moved, mode: RecursiveMode) -> notify::Result<()> {
-        let Ok(found) = folder.metadata() else {
+        let Some(id) = id(folder) else {
             return Ok(());
         };
-        let id = (found.dev(), found.ino());
-        if self.heard.get(folder) == Some(&id) && !moved.has(folder) {
+        if self.watched.get(folder) == Some(&id) && !moved.has(folder) {
             return Ok(());
         }
         match self.listener.watch(folder, mode) {
             Ok(()) => {
-                self.heard.insert(folder.to_owned(), id);
+                self.watched.insert(folder.to_owned(), id);
+                // What happened in it before was not reported.
+                self.reported.add(&[folder.to_owned()]);
                 Ok(())
             }
             Err(error) if matches!(error.kind, ErrorKind::MaxFilesWatch) => Err(error),
             // The folder has been removed, or cannot be read.
-            Err(_) => Ok(()),
+            Err(_) => {
+                self.is_incomplete = true;
+                Ok(())
+            }
         }
     }
+}
+
+/// Returns the device and inode of a file or folder, if it exists.
+fn id(path: &Path) -> Option<(u64, u64)> {
+    let found = path.metadata().ok()?;
+    Some((found.dev(), found.ino()))
 }
 
 /// Returns true if a folder is another workspace.
@@ -119,11 +149,16 @@ fn is_of_tools(entry: &DirEntry) -> bool {
 }
 
 /// Passes on a notification, except for reads and for Milepost's own files.
-fn hear(notify: &Notify, heard: &Heard, grounds: &Grounds, event: notify::Result<Event>) {
+fn on_event(
+    notify: &Notify,
+    reported: &ReportedChanges,
+    grounds: &Grounds,
+    event: notify::Result<Event>,
+) {
     let event = match event {
         Ok(event) if !event.need_rescan() => event,
         _ => {
-            heard.miss();
+            reported.miss();
             return notify.overflow();
         }
     };
@@ -140,7 +175,7 @@ fn hear(notify: &Notify, heard: &Heard, grounds: &Grounds, event: notify::Result
     if !event.paths.is_empty() && event.paths.iter().all(is_own) {
         return;
     }
-    heard.add(&event.paths);
+    reported.add(&event.paths);
     match event.kind {
         EventKind::Create(CreateKind::Folder)
         | EventKind::Remove(_)

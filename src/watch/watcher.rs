@@ -8,13 +8,14 @@ use milepost_core::model::money::NanoUsd;
 use milepost_engine::ops::plan::Plan;
 use milepost_engine::ops::project::snapshot::Runner;
 use milepost_engine::ops::project::{OpsError, Request};
-use milepost_engine::ops::run::heard::Heard;
 use milepost_engine::ops::run::look::{
     Grounds, Look, Position, Sources, grounds, journal_end, look,
 };
+use milepost_engine::ops::run::reported::ReportedChanges;
 use milepost_engine::ops::run::{
     Observer, Report, RunOptions, StageStatus, StopFlag, Stopwatch, run,
 };
+use notify::{RecommendedWatcher, Watcher as _, WatcherKind};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use std::time::Duration;
 /// The interval of scans if there are too many folders to watch.
 const INSTEAD: Duration = Duration::from_secs(2);
 
-/// A check of everything follows a run if the last one is older than this, because the system does not report every change.
+/// A run, or a plan without one, is followed by a full check if the last such check is older than this: not every change is reported.
 const CHECK_ALL: Duration = Duration::from_mins(10);
 
 /// What to run, and when.
@@ -116,12 +117,15 @@ impl Watcher {
             has_scanned: false,
         };
         if watcher.settings.pace.poll.is_none() {
-            let heard = Arc::new(Heard::new(&watcher.grounds.workspace));
+            let real = watcher.grounds.real();
+            let reported = Arc::new(ReportedChanges::new(&real.workspace));
             let notify = Arc::clone(&watcher.notify);
-            match Folders::new(&watcher.grounds, notify, Arc::clone(&heard)) {
+            match Folders::new(&real, notify, Arc::clone(&reported)) {
                 Ok(folders) => {
                     watcher.folders = Some(folders);
-                    watcher.request.heard = Some(heard);
+                    // Other systems may report a path in another spelling.
+                    let is_exact = RecommendedWatcher::kind() == WatcherKind::Inotify;
+                    watcher.request.reported = is_exact.then_some(reported);
                 }
                 Err(error) => watcher.poll_instead(&error),
             }
@@ -178,9 +182,7 @@ impl Watcher {
         stop: &StopFlag,
     ) -> Result<Option<Report>, OpsError> {
         let ended = run(&self.request, &self.options(), observer, stop);
-        if let Some(heard) = &self.request.heard {
-            heard.expire(CHECK_ALL);
-        }
+        self.expire();
         let now = self.since.elapsed();
         match ended {
             Ok(report) => {
@@ -262,22 +264,31 @@ impl Watcher {
         })
     }
 
+    fn expire(&self) {
+        if let Some(reported) = &self.request.reported {
+            reported.expire(CHECK_ALL);
+        }
+    }
+
     fn planned(&mut self, plan: Box<Plan>) -> Option<WatchAction> {
         let disturbed = self.notify.has_changed();
         let now = self.since.elapsed();
-        match self
-            .machine
-            .scanned(now, Observation::Pending(pending::of(&plan)), disturbed)
-        {
-            Decision::Run => Some(WatchAction::Run(plan)),
-            Decision::NeedsPerson => {
-                self.later.push(WatchEvent::Idle(self.unresolved()));
-                Some(WatchAction::Report(WatchEvent::NeedsPerson(plan)))
-            }
-            Decision::Idle => Some(WatchAction::Report(WatchEvent::Idle(self.unresolved()))),
-            Decision::Delay(pause) => Some(WatchAction::Report(WatchEvent::Delayed(pause))),
-            Decision::Quiet | Decision::ScanAgain | Decision::CannotPlan => None,
-        }
+        let action =
+            match self
+                .machine
+                .scanned(now, Observation::Pending(pending::of(&plan)), disturbed)
+            {
+                Decision::Run => return Some(WatchAction::Run(plan)),
+                Decision::NeedsPerson => {
+                    self.later.push(WatchEvent::Idle(self.unresolved()));
+                    Some(WatchAction::Report(WatchEvent::NeedsPerson(plan)))
+                }
+                Decision::Idle => Some(WatchAction::Report(WatchEvent::Idle(self.unresolved()))),
+                Decision::Delay(pause) => Some(WatchAction::Report(WatchEvent::Delayed(pause))),
+                Decision::Quiet | Decision::ScanAgain | Decision::CannotPlan => None,
+            };
+        self.expire();
+        action
     }
 
     fn cannot_plan(&mut self, observation: Observation, event: WatchEvent) -> Option<WatchAction> {
@@ -302,7 +313,7 @@ impl Watcher {
 
     fn poll_instead(&mut self, why: &notify::Error) {
         self.folders = None;
-        self.request.heard = None;
+        self.request.reported = None;
         self.machine.poll(INSTEAD);
         self.later
             .push(WatchEvent::Polling(INSTEAD, why.to_string()));

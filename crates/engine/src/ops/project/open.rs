@@ -97,7 +97,7 @@ pub(crate) fn open_without_values(request: &Request) -> Result<OpenProject, OpsE
         workspace,
         cache,
         observations: Observations::off(),
-        heard: request.heard.clone(),
+        reported: request.reported.clone(),
         redactor: Redactor::default(),
         declared,
         imports: BTreeMap::new(),

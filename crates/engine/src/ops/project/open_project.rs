@@ -1,7 +1,7 @@
 //! A project and a workspace, open for reading, and the recorded state of a workspace.
 
 use super::error::OpsError;
-use crate::ops::run::heard::Heard;
+use crate::ops::run::reported::ReportedChanges;
 use crate::run::check::by_page;
 use crate::run::check::scan::{Keep, survey};
 use crate::run::context::{Context, Pace};
@@ -54,8 +54,8 @@ pub struct OpenProject {
     pub(crate) cache: StatCache,
     /// Notes for the next up-to-date check.
     pub(crate) observations: Observations,
-    /// What a watch heard of changes.
-    pub(crate) heard: Option<Arc<Heard>>,
+    /// The changes that the system reported to a watch.
+    pub(crate) reported: Option<Arc<ReportedChanges>>,
     /// Removes keys from text that is shown or stored.
     pub(crate) redactor: Redactor,
     /// The digest of the declarations as they were read.

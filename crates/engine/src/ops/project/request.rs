@@ -1,6 +1,6 @@
 //! The arguments that all operations share: project, workspace, values and environment.
 
-use crate::ops::run::heard::Heard;
+use crate::ops::run::reported::ReportedChanges;
 use jiff::Timestamp;
 use milepost_core::base::clock::Clock;
 use milepost_core::plan::options::Values;
@@ -37,8 +37,8 @@ pub struct Request {
     pub program: Option<String>,
     /// True if files that `--set` names must be inside project or workspace, because a program asks.
     pub confined: bool,
-    /// What a watch of the workspace heard of changes; `None`: nobody watches it.
-    pub heard: Option<Arc<Heard>>,
+    /// The changes that the system reported to a watch of the workspace; `None` if no watch is running.
+    pub reported: Option<Arc<ReportedChanges>>,
 }
 
 impl Request {
@@ -60,7 +60,7 @@ impl Request {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             program: None,
             confined: false,
-            heard: None,
+            reported: None,
             environment,
         }
     }

@@ -13,6 +13,7 @@ use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::decl::STAGES;
 use milepost_core::model::stage::{PathTemplate, Stage};
 use milepost_core::plan::lineage;
+use milepost_store::store::files::real_path;
 use milepost_store::store::journal::Cursor;
 use milepost_store::store::layout::Layout;
 use std::collections::BTreeSet;
@@ -28,6 +29,16 @@ pub struct Grounds {
     pub project: PathBuf,
     /// The path of the workspace, which may not exist yet.
     pub workspace: PathBuf,
+}
+
+impl Grounds {
+    /// Returns both paths without links.
+    pub fn real(&self) -> Self {
+        Self {
+            project: real_path(&self.project),
+            workspace: real_path(&self.workspace),
+        }
+    }
 }
 
 /// The result of a look.

@@ -1,8 +1,8 @@
 //! Runs a project's pipeline over a workspace.
 
-pub mod heard;
 pub mod job;
 pub mod look;
+pub mod reported;
 pub mod result;
 pub(crate) mod up_to_date;
 pub mod workspaces;

@@ -22,11 +22,10 @@ use std::collections::HashSet;
 /// Returns the reports of the stages if nothing changed since the notes were written. Otherwise, later scans look only at changed
 /// files, if those are known.
 pub(crate) fn again(opened: &mut OpenProject) -> Option<Vec<StageReport>> {
-    let now = opened.cache.now();
     let glanced = ask(opened)?;
     let is_same = glanced.differing.is_empty();
     let stages = if is_same { stages(&glanced) } else { None };
-    opened.observations = since(glanced, now);
+    opened.observations = since(glanced);
     stages
 }
 
@@ -44,8 +43,7 @@ pub(crate) fn noted(opened: &OpenProject) -> Option<NotedPages> {
 
 /// Goes on as after an up-to-date check in which only these files differed.
 pub(crate) fn assume(opened: &mut OpenProject, changed: HashSet<FilePath>, noted: NotedPages) {
-    let now = opened.cache.now();
-    opened.observations = Observations::since(changed, noted, now);
+    opened.observations = Observations::since(changed, noted);
 }
 
 /// What a run tells the next one besides its reports.
@@ -62,12 +60,12 @@ fn journal_end(layout: &Layout) -> Option<(u64, u64)> {
     Some((segment, size))
 }
 
-/// Continues from a check that began at a time, in nanoseconds since 1970. Files that were only touched have the content that the notes say.
-fn since(glanced: Recheck, began: i64) -> Observations {
+/// Continues from a check. Files that were only touched have the content that the notes say.
+fn since(glanced: Recheck) -> Observations {
     let told: Told = told(&glanced)
         .and_then(|(_, told)| serde_json::from_slice(told).ok())
         .unwrap_or_default();
-    Observations::since(glanced.differing.into_iter().collect(), told.pages, began)
+    Observations::since(glanced.differing.into_iter().collect(), told.pages)
 }
 
 /// Returns the reports of the stages and the rest of what the run told, each a line of JSON.
@@ -83,19 +81,18 @@ fn stages(glanced: &Recheck) -> Option<Vec<StageReport>> {
 /// Does the same for a run, which writes new notes and renews the stamps of touched files.
 pub(crate) fn before_a_run(opened: &mut OpenProject) -> Option<Vec<StageReport>> {
     opened.observations = Observations::noting();
-    let now = opened.cache.now();
     let glanced = ask(opened)?;
     if glanced.can_renew() {
         let notes = opened.workspace.layout.glance();
         // Only caches: without them the next check takes longer.
         let _ = glanced.renew(&opened.disk, &notes);
         let _ = opened.cache.save(&opened.disk);
-        if let Some(heard) = &opened.heard {
-            heard.renewed(up_to_date::notes_id(&notes));
+        if let Some(reported) = &opened.reported {
+            reported.renewed(up_to_date::notes_id(&notes));
         }
     }
     if !glanced.differing.is_empty() {
-        opened.observations = since(glanced, now);
+        opened.observations = since(glanced);
         return None;
     }
     stages(&glanced)
@@ -106,15 +103,15 @@ fn ask(opened: &OpenProject) -> Option<Recheck> {
         return None;
     }
     let path = opened.workspace.layout.glance();
-    let check = |among: Option<&Candidates>| {
-        up_to_date::again(&path, key(opened), &opened.files, &opened.cache, among)
+    let check = |candidates: Option<&Candidates>| {
+        up_to_date::again(&path, key(opened), &opened.files, &opened.cache, candidates)
     };
-    let Some(heard) = &opened.heard else {
+    let Some(reported) = &opened.reported else {
         return check(None);
     };
     let notes = up_to_date::notes_id(&path);
-    if let Some(among) = heard.begin(notes.as_ref())
-        && let Some(glanced) = check(Some(&among))
+    if let Some(candidates) = reported.begin(notes.as_ref())
+        && let Some(glanced) = check(Some(&candidates))
     {
         return Some(glanced);
     }
@@ -122,7 +119,7 @@ fn ask(opened: &OpenProject) -> Option<Recheck> {
     let glanced = check(None);
     let differing = glanced.as_ref().map(|glanced| &*glanced.differing);
     let notes = notes.filter(|_| differing.is_some());
-    heard.checked(notes, differing.unwrap_or_default(), &watch);
+    reported.checked(notes, differing.unwrap_or_default(), &watch);
     glanced
 }
 
@@ -197,7 +194,8 @@ pub(crate) fn keep(opened: &OpenProject, report: &Report) -> Result<(), OpsError
         && report.stages.iter().all(is_done)
         && report.under_way == 0
         && !report.interrupted;
-    if !done || opened.observations.are_late() {
+    let path = opened.workspace.layout.glance();
+    if !done || !opened.observations.agree_with(&path, key(opened)) {
         return Ok(());
     }
     let is_idle = |stage: &StageReport| stage.reused == stage.batches && stage.judged == 0;
@@ -215,12 +213,11 @@ pub(crate) fn keep(opened: &OpenProject, report: &Report) -> Result<(), OpsError
         pages: opened.observations.pages(),
     };
     serde_json::to_writer(&mut bytes, &told).map_err(failed)?;
-    let path = opened.workspace.layout.glance();
-    opened
+    let is_kept = opened
         .observations
         .keep(&opened.disk, &path, key(opened), &bytes)?;
-    if let Some(heard) = &opened.heard {
-        heard.kept(up_to_date::notes_id(&path));
+    if let Some(reported) = opened.reported.as_ref().filter(|_| is_kept) {
+        reported.kept(up_to_date::notes_id(&path));
     }
     Ok(())
 }

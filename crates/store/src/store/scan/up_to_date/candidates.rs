@@ -1,4 +1,4 @@
-//! The only files of a workspace that may have changed, where somebody watched all of it.
+//! The only files of a workspace that may have changed, if the system reported all changes.
 
 use super::form::KnownFile;
 use super::observations::is_own;
@@ -35,7 +35,7 @@ impl Candidates {
         self.folders.get(folder)
     }
 
-    /// Returns true if the candidates show something about the noted files of a folder, from a first name to a last one.
+    /// Returns true if a candidate is one of the noted files of a folder, from a first name to a last one, or is a folder above them.
     pub(super) fn concern(&self, folder: &str, [first, last]: [&str; 2]) -> bool {
         let names = self.names(folder);
         let next = names.and_then(|names| {

@@ -29,8 +29,8 @@ const DIFFERING: usize = 10_000;
 /// So many files are read without a look whether the cache knows them.
 const FEW: usize = 64;
 
-/// Bytes read at once where most blocks are skipped.
-const SKIPPING: usize = 1 << 10;
+/// Bytes read at once if most blocks are skipped.
+const SKIP_BUFFER: usize = 1 << 10;
 
 /// The result of an up-to-date check.
 #[derive(Debug, Default)]
@@ -121,14 +121,14 @@ fn patch(
 
 /// Repeats the observations stored in this file under this key. Returns `None` if there are none, or if anything but the noted
 /// files changed, such as a list of names, or a file of Milepost's own. Observations from the future are ignored, because a
-/// clock that was set back repeats its times. `among`: the only files of the workspace that may have changed since the notes held;
+/// clock that was set back repeats its times. `candidates`: the only files of the workspace that may have changed since the notes held;
 /// also returns `None` if they show that others may have changed.
 pub fn again(
     path: &Path,
     key: Digest,
     files: &Files,
     cache: &StatCache,
-    among: Option<&Candidates>,
+    candidates: Option<&Candidates>,
 ) -> Option<Recheck> {
     let file = read::open(path).ok()?;
     let is_later = |path: &Path| {
@@ -138,13 +138,17 @@ pub fn again(
     if is_later(path) || is_later(&changes::path(path)) {
         return None;
     }
-    let capacity = if among.is_some() { SKIPPING } else { 1 << 16 };
+    let capacity = if candidates.is_some() {
+        SKIP_BUFFER
+    } else {
+        1 << 16
+    };
     let file = BufReader::with_capacity(capacity, file);
     let (mut reader, told) = NotesReader::begin(file, key, None).ok()??;
-    if let Some(among) = among {
+    if let Some(candidates) = candidates {
         reader.skip(|root, folder, names| {
             let may_be_own = folder.is_empty() || is_own(folder, "");
-            root == Root::Workspace && !may_be_own && !among.concern(folder, names)
+            root == Root::Workspace && !may_be_own && !candidates.concern(folder, names)
         });
     }
     let (base, _) = form::seal(path)?;
@@ -167,7 +171,7 @@ pub fn again(
                     if differs.load(Ordering::Relaxed) {
                         continue;
                     }
-                    if holds(&block, changes, files, cache, among, &all).is_none() {
+                    if holds(&block, changes, files, cache, candidates, &all).is_none() {
                         differs.store(true, Ordering::Relaxed);
                     }
                 }
@@ -198,7 +202,11 @@ pub fn again(
     // The threads name files in any order.
     all.touched.sort_unstable();
     all.differing.sort_unstable();
-    let is_known = among.is_none_or(|among| among.are_known(&all.found, files));
+    if candidates.is_some() {
+        // The seal of the notes was not checked, so they are not sealed anew.
+        all.stamps.clear();
+    }
+    let is_known = candidates.is_none_or(|candidates| candidates.are_known(&all.found, files));
     (is_whole && !differs.into_inner() && is_known).then_some(all)
 }
 
@@ -232,7 +240,7 @@ fn holds(
     changes: &NotesChanges,
     files: &Files,
     cache: &StatCache,
-    among: Option<&Candidates>,
+    candidates: Option<&Candidates>,
     all: &Mutex<Recheck>,
 ) -> Option<()> {
     let is_so = match block {
@@ -244,7 +252,7 @@ fn holds(
             root: Root::Workspace,
             pattern,
             ..
-        } if among.is_some() => {
+        } if candidates.is_some() => {
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
             all.found.patterns.push(pattern.clone());
             true
@@ -279,14 +287,14 @@ fn holds(
             is_newer,
             entries,
         } => {
-            let among = among.filter(|_| *root == Root::Workspace && !is_own(folder, ""));
-            if among.is_some_and(|among| among.has_folder(folder)) {
+            let candidates = candidates.filter(|_| *root == Root::Workspace && !is_own(folder, ""));
+            if candidates.is_some_and(|candidates| candidates.has_folder(folder)) {
                 return None;
             }
             let open = files.open_folder(*root, folder).ok()?;
             let newer = changes.names(*root, folder).filter(|_| !is_newer);
             let look = FolderCheck {
-                among,
+                candidates,
                 newer,
                 is_newer: *is_newer,
                 root: *root,
@@ -311,7 +319,7 @@ fn were_few(all: &Mutex<Recheck>) -> bool {
 /// A look at files of one folder.
 struct FolderCheck<'a> {
     /// The only files to look at, but for Milepost's own.
-    among: Option<&'a Candidates>,
+    candidates: Option<&'a Candidates>,
     /// The names that the changes of the notes say something of.
     newer: Option<&'a HashSet<String>>,
     /// Whether it is one of the changes.
@@ -327,7 +335,9 @@ struct FolderCheck<'a> {
 
 impl FolderCheck<'_> {
     fn at_all(&self, entries: &[u8], cache: &StatCache, all: &Mutex<Recheck>) -> Option<()> {
-        let names = self.among.map(|among| among.names(self.folder));
+        let names = self
+            .candidates
+            .map(|candidates| candidates.names(self.folder));
         for (entry, _) in FileEntries::of(self.device, entries) {
             let entry = entry?;
             let is_replaced = self.newer.is_some_and(|newer| newer.contains(entry.name));

@@ -6,6 +6,7 @@
 //! after any other change a run checks everything. A run that did something notes at its end the state of what it wrote.
 //! The file is a cache: removing it costs only time.
 
+mod agreement;
 mod candidates;
 mod changes;
 mod check;

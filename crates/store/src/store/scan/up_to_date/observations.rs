@@ -32,8 +32,6 @@ pub(super) struct Questions {
     pub(crate) renamed: bool,
     /// The files that are otherwise than in the notes of an earlier run, which these go on from.
     pub(crate) differing: Option<HashSet<FilePath>>,
-    /// When that was found out, in nanoseconds since 1970.
-    pub(crate) checked: i64,
     /// The pages of the manifests, where they are known.
     pub(crate) pages: NotedPages,
     /// Those that the earlier run noted.
@@ -107,7 +105,7 @@ impl Questions {
 /// Where a file lies: root, folder (empty: the root) and name.
 pub(super) type PathParts<'a> = (Root, &'a str, &'a str);
 
-fn place(file: &FilePath) -> PathParts<'_> {
+pub(super) fn place(file: &FilePath) -> PathParts<'_> {
     let path = file.path.as_str();
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     (file.root, folder, name)
@@ -160,12 +158,10 @@ impl Observations {
         Self(Mutex::new(Some(Questions::default())))
     }
 
-    /// Starts recording on top of an earlier run from which only these files differed at a time (nanoseconds since 1970), and which
-    /// noted these pages.
-    pub fn since(differing: HashSet<FilePath>, pages: NotedPages, checked: i64) -> Self {
+    /// Starts recording on top of an earlier run from which only these files differ, and which noted these pages.
+    pub fn since(differing: HashSet<FilePath>, pages: NotedPages) -> Self {
         let questions = Questions {
             differing: Some(differing),
-            checked,
             before: pages.clone(),
             pages,
             ..Questions::default()
@@ -264,24 +260,6 @@ impl Observations {
         questions
             .as_ref()
             .is_some_and(|questions| questions.differing.is_some())
-    }
-
-    /// Returns true if a file was read that may have changed after the check that the recording goes on from: what else depends on it
-    /// was not looked at.
-    pub fn are_late(&self) -> bool {
-        let questions = self.questions();
-        let Some(questions) = questions.as_ref() else {
-            return false;
-        };
-        let Some(differing) = &questions.differing else {
-            return false;
-        };
-        let is_late = |(file, seen): &(FilePath, Option<HashedFile>)| {
-            seen.is_some_and(|seen| !seen.stamp.was_settled(questions.checked))
-                && !differing.contains(file)
-                && !questions.replaced.contains_key(file)
-        };
-        questions.files.iter().any(is_late)
     }
 
     /// Notes which of Milepost's own files are as the earlier run noted them. The others must be observed again.

@@ -47,7 +47,15 @@ impl PathParts {
 
     /// Asks, so many seconds ahead of the machine's clock, and keeps the notes.
     fn note(&self, ahead: i64) {
-        let (files, asked) = (self.files(), Observations::noting());
+        let asked = Observations::noting();
+        self.ask(&asked, ahead);
+        let key = Digest::of(KEY);
+        let notes = self.at("glance");
+        assert!(asked.keep(&Disk::real(), &notes, key, b"told").unwrap());
+    }
+
+    fn ask(&self, asked: &Observations, ahead: i64) {
+        let files = self.files();
         let now = Timestamp::now() + SignedDuration::from_secs(ahead);
         let cache = StatCache::with_clock(&self.at("cache"), Box::new(StillClock(now)));
         for name in [
@@ -69,10 +77,6 @@ impl PathParts {
         asked.folder(&"inputs".parse().unwrap(), true);
         let inputs = RelPath::parse("inputs").unwrap();
         asked.names(&inputs, &files.names(&inputs).unwrap());
-        let key = Digest::of(KEY);
-        asked
-            .keep(&Disk::real(), &self.at("glance"), key, b"told")
-            .unwrap();
         cache.save(&Disk::real()).unwrap();
     }
 
@@ -186,7 +190,7 @@ fn notes_go_on_from_those_before() {
     let (files, a) = (place.files(), "inputs/a.txt".parse::<FilePath>().unwrap());
     assert_eq!(place.names().unwrap().0, texts(&["inputs/a.txt"]));
 
-    let asked = Observations::since([a.clone()].into(), NotedPages::new(), i64::MAX);
+    let asked = Observations::since([a.clone()].into(), NotedPages::new());
     let now = Timestamp::now() + SignedDuration::from_secs(60);
     let cache = StatCache::with_clock(&place.at("cache"), Box::new(StillClock(now)));
     asked.file(&a, cache.look(&files.resolve(&a).unwrap()).ok());
@@ -365,20 +369,60 @@ fn among_candidates_only_they_and_the_project_are_looked_at() {
 }
 
 #[test]
-fn a_file_that_was_read_after_it_may_have_changed_is_late() {
-    let place = PathParts::new();
-    let (files, a) = (place.files(), "inputs/a.txt".parse::<FilePath>().unwrap());
-    let cache = StatCache::with_clock(&place.at("cache"), Box::new(StillClock(Timestamp::now())));
-    let seen = cache.look(&files.resolve(&a).unwrap()).unwrap();
-    let is_late = |differing: &[&FilePath], checked: i64| {
-        let differing = differing.iter().map(|file| (*file).clone()).collect();
-        let asked = Observations::since(differing, NotedPages::new(), checked);
-        asked.file(&a, Some(seen));
-        asked.are_late()
-    };
-    assert!(is_late(&[], seen.stamp.ctime));
-    assert!(!is_late(&[&a], seen.stamp.ctime));
-    assert!(!is_late(&[], i64::MAX));
+fn a_run_agrees_with_the_notes_it_continues_unless_something_else_changed() {
+    type Change = fn(&PathParts);
+    let changes: [(&str, Change, bool); 6] = [
+        (
+            "the file that differs",
+            |place| place.write("work/inputs/a.txt", "A"),
+            true,
+        ),
+        (
+            "another",
+            |place| place.write("work/inputs/b.txt", "other"),
+            false,
+        ),
+        (
+            "one of the project",
+            |place| place.write("project/rule.toml", "ruler"),
+            false,
+        ),
+        (
+            "one is gone",
+            |place| fs::remove_file(place.at("work/inputs/b.txt")).unwrap(),
+            false,
+        ),
+        (
+            "one that was absent",
+            |place| {
+                fs::create_dir(place.at("work/outputs")).unwrap();
+                place.write("work/outputs/none.txt", "");
+            },
+            false,
+        ),
+        (
+            "one more in a list",
+            |place| place.write("work/inputs/c.txt", "c"),
+            false,
+        ),
+    ];
+    let (key, a) = (Digest::of(KEY), "inputs/a.txt".parse::<FilePath>().unwrap());
+    for (name, change, agrees) in changes {
+        let place = PathParts::new();
+        place.note(10);
+        change(&place);
+        let continued = Observations::since([a.clone()].into(), NotedPages::new());
+        place.ask(&continued, 10);
+        assert_eq!(
+            continued.agree_with(&place.at("glance"), key),
+            agrees,
+            "{name}"
+        );
+        // A run that continues nothing looked at everything.
+        let anew = Observations::noting();
+        place.ask(&anew, 10);
+        assert!(anew.agree_with(&place.at("glance"), key), "{name}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a watch heard of changes, so that an up-to-date check of a large workspace looks at nothing else.
+//! The changes that the system reported to a watch, so that an up-to-date check of a large workspace covers nothing else.
 
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_store::store::clock::Stopwatch;
@@ -8,28 +8,28 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A check of everything that takes less than this is always made. Projects of tests are small.
-const SHORT: Duration = if cfg!(debug_assertions) {
+/// A full check that takes less than this is always made. Projects of tests are small.
+const CHEAP_CHECK: Duration = if cfg!(debug_assertions) {
     Duration::ZERO
 } else {
     Duration::from_millis(100)
 };
 
-/// So many paths are kept; beyond them, everything is checked.
-const MOST: usize = 1_000;
+/// The most paths that are kept; beyond them, everything is checked.
+const MAX_PATHS: usize = 1_000;
 
-/// The paths of files of a workspace of which a watch heard that they changed.
+/// Paths of a workspace that the system reported as changed.
 #[derive(Debug)]
-pub struct Heard {
+pub struct ReportedChanges {
     workspace: PathBuf,
-    state: Mutex<HeardState>,
+    state: Mutex<ReportedState>,
 }
 
 #[derive(Debug, Default)]
-struct HeardState {
+struct ReportedState {
     /// The paths since the last check; `None`: the watch may have missed some.
     paths: Option<HashSet<RelPath>>,
-    /// The paths that were checked, and are otherwise than the notes say.
+    /// The paths that were checked since the notes were written, and may differ from them.
     checked: HashSet<RelPath>,
     /// The notes that held for all other files when everything was checked last; `None`: everything must be checked.
     notes: Option<NotesId>,
@@ -37,8 +37,8 @@ struct HeardState {
     since: Option<Stopwatch>,
 }
 
-impl Heard {
-    /// Starts with a watch of a workspace, of which nothing was checked yet.
+impl ReportedChanges {
+    /// Starts without a check: the first one covers everything. `workspace` is its path without links.
     pub fn new(workspace: &Path) -> Self {
         Self {
             workspace: workspace.to_owned(),
@@ -46,10 +46,11 @@ impl Heard {
         }
     }
 
-    /// Notes changed paths. Those outside of the workspace are always checked.
+    /// Adds changed paths. Those outside of the workspace are checked in any case.
     pub fn add(&self, paths: &[PathBuf]) {
-        let inside = |path: &PathBuf| path.strip_prefix(&self.workspace).map(Path::to_owned);
-        let inside = paths.iter().filter_map(|path| inside(path).ok());
+        let inside = paths
+            .iter()
+            .filter_map(|path| path.strip_prefix(&self.workspace).ok());
         let inside: Option<Vec<RelPath>> = inside
             .map(|path| RelPath::parse(path.to_str()?).ok())
             .collect();
@@ -59,7 +60,7 @@ impl Heard {
             return;
         };
         known.extend(inside);
-        if known.len() > MOST {
+        if known.len() > MAX_PATHS {
             state.paths = None;
         }
     }
@@ -69,7 +70,7 @@ impl Heard {
         self.state().paths = None;
     }
 
-    /// Lets the next check look at everything if the last such check is older than this.
+    /// Makes the next check cover everything if the last such check is older than this.
     pub fn expire(&self, age: Duration) {
         let mut state = self.state();
         if state
@@ -86,7 +87,7 @@ impl Heard {
         let mut state = self.state();
         let paths = state.paths.replace(HashSet::new());
         let is_same = notes.is_some() && state.notes.as_ref() == notes;
-        let paths = paths.filter(|paths| is_same && paths.len() + state.checked.len() <= MOST);
+        let paths = paths.filter(|paths| is_same && paths.len() + state.checked.len() <= MAX_PATHS);
         let Some(paths) = paths else {
             state.notes = None;
             state.checked.clear();
@@ -99,7 +100,7 @@ impl Heard {
     /// Notes a check of everything, and the files that differ from these notes.
     pub(crate) fn checked(&self, notes: Option<NotesId>, differing: &[FilePath], took: &Stopwatch) {
         let mut state = self.state();
-        state.notes = notes.filter(|_| took.elapsed() >= SHORT);
+        state.notes = notes.filter(|_| took.elapsed() >= CHEAP_CHECK);
         let differing = differing.iter().filter(|file| file.root == Root::Workspace);
         state.checked = differing.map(|file| file.path.clone()).collect();
         state.since = Some(Stopwatch::start());
@@ -119,7 +120,7 @@ impl Heard {
         self.state().checked.clear();
     }
 
-    fn state(&self) -> MutexGuard<'_, HeardState> {
+    fn state(&self) -> MutexGuard<'_, ReportedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
