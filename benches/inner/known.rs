@@ -77,9 +77,9 @@ pub fn benches(criterion: &mut Criterion) {
     }
     let (notes, key) = (folder.path().join("glance"), Digest::of("key"));
     asked.keep(&Disk::real(), &notes, key, b"told").unwrap();
-    assert!(up_to_date::again(&notes, key, &files, &cache).is_some());
+    assert!(up_to_date::again(&notes, key, &files, &cache, None).is_some());
     group.bench_function("a glance", |bencher| {
-        bencher.iter(|| up_to_date::again(&notes, key, &files, &cache));
+        bencher.iter(|| up_to_date::again(&notes, key, &files, &cache, None));
     });
     group.finish();
 }

@@ -51,7 +51,7 @@ pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile, top: &Fields
             }
             None => continue,
         };
-        if std::ptr::eq(spec, &COMMAND) {
+        if std::ptr::eq(spec, &raw const COMMAND) {
             executors.command = fields.and_then(|fields| commands(reader, &fields));
             if executors.command.is_none() {
                 continue;

@@ -33,6 +33,7 @@ pub struct Grounds {
 
 impl Grounds {
     /// Returns both paths without links.
+    #[must_use]
     pub fn real(&self) -> Self {
         Self {
             project: real_path(&self.project),

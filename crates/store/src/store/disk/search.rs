@@ -5,7 +5,7 @@ use memchr::memmem::Finder;
 
 /// Texts to search for. A single one, the most frequent case, is searched several times faster than many.
 pub(crate) enum TextSearch {
-    One(Finder<'static>),
+    One(Box<Finder<'static>>),
     Many(AhoCorasick),
 }
 
@@ -14,7 +14,7 @@ impl TextSearch {
     pub(crate) fn new<T: AsRef<[u8]>>(texts: impl IntoIterator<Item = T>) -> Option<Self> {
         let texts: Vec<T> = texts.into_iter().collect();
         match &*texts {
-            [one] => Some(Self::One(Finder::new(one).into_owned())),
+            [one] => Some(Self::One(Box::new(Finder::new(one).into_owned()))),
             many => AhoCorasick::new(many).ok().map(Self::Many),
         }
     }

@@ -70,7 +70,7 @@ pub fn read_with(
     layout: &Layout,
     texts: &BTreeSet<String>,
 ) -> Result<Option<BTreeMap<String, StageState>>, ManifestError> {
-    let texts: Vec<Finder<'_>> = texts.iter().map(|text| Finder::new(text)).collect();
+    let texts: Vec<Finder<'_>> = texts.iter().map(Finder::new).collect();
     let is_split = AtomicBool::new(false);
     let stages = read_stages(layout, &|page| {
         let is_wanted = texts.iter().any(|text| text.find(page).is_some());

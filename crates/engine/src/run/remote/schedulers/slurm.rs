@@ -24,6 +24,10 @@ struct Slurm<'a> {
 }
 
 /// Creates Slurm. Without `[executor.slurm]`, everything is up to the cluster.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "a scheduler that must be declared may be missing"
+)]
 pub(super) fn create<'a>(
     commands: SchedulerCommands<'a>,
     _: &'a Executors,
@@ -180,7 +184,7 @@ impl Executor for Slurm<'_> {
         Ok(named(&self.account(&["--format=JobID", since, &name])))
     }
 
-    fn index_variable(&self) -> &str {
+    fn index_variable(&self) -> &'static str {
         "SLURM_ARRAY_TASK_ID"
     }
 

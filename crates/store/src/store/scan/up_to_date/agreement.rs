@@ -75,7 +75,8 @@ fn unexplained(questions: &Questions) -> BTreeMap<PathParts<'_>, Option<HashedFi
         .map(|(file, seen)| (place(file), *seen));
     let answers = answers.filter(|(place, _)| {
         let (root, folder, name) = *place;
-        !explained.contains(place) && !(root == Root::Workspace && is_own(folder, name))
+        let is_own = root == Root::Workspace && is_own(folder, name);
+        !is_own && !explained.contains(place)
     });
     answers.collect()
 }
