@@ -124,3 +124,73 @@ impl ReportedChanges {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests prepare the disk by hand")]
+mod tests {
+    use super::*;
+    use milepost_store::store::up_to_date::notes_id;
+
+    type Cause = fn(&ReportedChanges);
+
+    fn path(text: &str) -> RelPath {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn only_reported_files_are_checked_as_long_as_all_are_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let id = |content: &str| {
+            let notes = folder.path().join("notes");
+            std::fs::write(&notes, content.repeat(32)).unwrap();
+            notes_id(&notes)
+        };
+        let (first, second) = (id("a"), id("b"));
+        let (took, root) = (Stopwatch::start(), Path::new("/project/workspace"));
+        let reported = ReportedChanges::new(root);
+        let add = |name: &str| reported.add(&[root.join(name)]);
+        let differs = FilePath::workspace(path("differs"));
+        let begin = |notes: &Option<NotesId>| reported.begin(notes.as_ref());
+        let only = |names: &[&str]| {
+            let paths: Vec<RelPath> = names.iter().map(|name| path(name)).collect();
+            Some(Candidates::new(&paths))
+        };
+        let check_all = || reported.checked(first.clone(), std::slice::from_ref(&differs), &took);
+
+        add("before");
+        assert_eq!(begin(&first), None);
+        check_all();
+        assert_eq!(begin(&first), only(&["differs"]));
+        add("a/b");
+        reported.add(&[PathBuf::from("/project/stages/1_a.toml")]);
+        assert_eq!(begin(&first), only(&["a/b", "differs"]));
+        // Nothing was kept: what a plan checked is checked again by the run.
+        assert_eq!(begin(&first), only(&["a/b", "differs"]));
+        reported.kept(second.clone());
+        add("c");
+        assert_eq!(begin(&second), only(&["c"]));
+
+        // Somebody else wrote notes.
+        assert_eq!(begin(&first), None);
+        let causes: [(&str, Cause); 4] = [
+            ("missed", ReportedChanges::miss),
+            ("old", |reported| reported.expire(Duration::ZERO)),
+            ("too many", |reported| {
+                for number in 0..=MAX_PATHS {
+                    reported.add(&[PathBuf::from(format!("/project/workspace/{number}"))]);
+                }
+            }),
+            ("no path", |reported| {
+                reported.add(&[PathBuf::from("/project/workspace/a\nb")]);
+            }),
+        ];
+        for (name, cause) in causes {
+            check_all();
+            assert_eq!(begin(&first), only(&["differs"]), "{name}");
+            cause(&reported);
+            assert_eq!(begin(&first), None, "{name}");
+            // Until everything was checked.
+            assert_eq!(begin(&first), None, "{name}");
+        }
+    }
+}

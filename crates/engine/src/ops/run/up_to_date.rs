@@ -102,9 +102,9 @@ fn ask(opened: &OpenProject) -> Option<Recheck> {
     if !opened.imports.is_empty() {
         return None;
     }
-    let path = opened.workspace.layout.glance();
+    let (path, key) = (opened.workspace.layout.glance(), key(opened));
     let check = |candidates: Option<&Candidates>| {
-        up_to_date::again(&path, key(opened), &opened.files, &opened.cache, candidates)
+        up_to_date::again(&path, key, &opened.files, &opened.cache, candidates)
     };
     let Some(reported) = &opened.reported else {
         return check(None);
@@ -194,8 +194,8 @@ pub(crate) fn keep(opened: &OpenProject, report: &Report) -> Result<(), OpsError
         && report.stages.iter().all(is_done)
         && report.under_way == 0
         && !report.interrupted;
-    let path = opened.workspace.layout.glance();
-    if !done || !opened.observations.agree_with(&path, key(opened)) {
+    let (path, key) = (opened.workspace.layout.glance(), key(opened));
+    if !done || !opened.observations.agree_with(&path, key) {
         return Ok(());
     }
     let is_idle = |stage: &StageReport| stage.reused == stage.batches && stage.judged == 0;
@@ -213,9 +213,7 @@ pub(crate) fn keep(opened: &OpenProject, report: &Report) -> Result<(), OpsError
         pages: opened.observations.pages(),
     };
     serde_json::to_writer(&mut bytes, &told).map_err(failed)?;
-    let is_kept = opened
-        .observations
-        .keep(&opened.disk, &path, key(opened), &bytes)?;
+    let is_kept = opened.observations.keep(&opened.disk, &path, key, &bytes)?;
     if let Some(reported) = opened.reported.as_ref().filter(|_| is_kept) {
         reported.kept(up_to_date::notes_id(&path));
     }

@@ -11,9 +11,6 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::BufReader;
 use std::path::Path;
 
-/// Bytes read at once, because most blocks are skipped.
-const BUFFER: usize = 1 << 10;
-
 impl Observations {
     /// Returns true if everything that the run read is as the notes in a file say, except for the files that differed at the check and
     /// those that the run wrote. Otherwise something changed after the check, or unnoticed by it, and batches that the run took for up
@@ -30,7 +27,7 @@ impl Observations {
 /// Compares the answers with the notes; `None` if there are no notes.
 fn agree(questions: &Questions, path: &Path, key: Digest) -> Option<bool> {
     let answers = unexplained(questions);
-    let file = BufReader::with_capacity(BUFFER, read::open(path).ok()?);
+    let file = BufReader::with_capacity(form::SKIP_BUFFER, read::open(path).ok()?);
     let (mut reader, _) = NotesReader::begin(file, key, None).ok()??;
     reader.skip(|root, folder, [first, last]| {
         let next = answers.range((root, folder, first)..).next();

@@ -1,7 +1,7 @@
 //! The only files of a workspace that may have changed, if the system reported all changes.
 
 use super::form::KnownFile;
-use super::observations::is_own;
+use super::observations::{file_at, is_own, parts};
 use crate::store::scan::files::Files;
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, RelPath, Root};
@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 
 /// Files of a workspace that may have changed. Files of the project, and Milepost's own, may have changed in any case.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Candidates {
     /// The names by folder; the root is the empty text.
     folders: HashMap<String, BTreeSet<String>>,
@@ -68,11 +68,7 @@ impl Candidates {
         let mut all =
             folders.flat_map(|(folder, names)| names.iter().map(move |name| (folder, name)));
         all.all(|(folder, name)| {
-            let path = match folder.as_str() {
-                "" => name.clone(),
-                _ => format!("{folder}/{name}"),
-            };
-            let Ok(path) = RelPath::parse(&path) else {
+            let Some(FilePath { path, .. }) = file_at(Root::Workspace, folder, name) else {
                 return false;
             };
             let place = files.folder(Root::Workspace).join(path.as_str());
@@ -103,8 +99,4 @@ impl FoundCandidates {
     pub(super) fn add(&mut self, file: &FilePath, known: KnownFile) {
         self.files.insert(file.path.as_str().to_owned(), known);
     }
-}
-
-fn parts(path: &str) -> (&str, &str) {
-    path.rsplit_once('/').unwrap_or(("", path))
 }

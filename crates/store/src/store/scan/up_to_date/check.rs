@@ -29,9 +29,6 @@ const DIFFERING: usize = 10_000;
 /// So many files are read without a look whether the cache knows them.
 const FEW: usize = 64;
 
-/// Bytes read at once if most blocks are skipped.
-const SKIP_BUFFER: usize = 1 << 10;
-
 /// The result of an up-to-date check.
 #[derive(Debug, Default)]
 pub struct Recheck {
@@ -139,7 +136,7 @@ pub fn again(
         return None;
     }
     let capacity = if candidates.is_some() {
-        SKIP_BUFFER
+        form::SKIP_BUFFER
     } else {
         1 << 16
     };

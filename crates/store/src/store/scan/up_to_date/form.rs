@@ -27,6 +27,9 @@ const FORM: &[u8; 16] = b"milepost-glance4";
 /// Where the file says which notes it changes.
 pub(super) const BASE: std::ops::Range<usize> = 48..80;
 
+/// Bytes read at once if most blocks are skipped.
+pub(super) const SKIP_BUFFER: usize = 1 << 10;
+
 /// A block of files holds at most so many bytes of entries, so that several threads share the work.
 const BLOCK: usize = 32 << 10;
 

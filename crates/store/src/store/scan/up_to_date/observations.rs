@@ -106,9 +106,13 @@ impl Questions {
 pub(super) type PathParts<'a> = (Root, &'a str, &'a str);
 
 pub(super) fn place(file: &FilePath) -> PathParts<'_> {
-    let path = file.path.as_str();
-    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let (folder, name) = parts(file.path.as_str());
     (file.root, folder, name)
+}
+
+/// The folder (empty: the root) and the name of a path.
+pub(super) fn parts(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
 }
 
 /// A file as it was seen.
