@@ -36,6 +36,7 @@ mod round_trip;
 mod running;
 mod services;
 mod shell;
+mod slices;
 mod stored;
 mod table;
 mod typed;

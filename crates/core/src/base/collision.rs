@@ -51,7 +51,8 @@ pub fn collisions<'a>(names: &[&'a str]) -> Vec<Collision> {
     pairs.into_iter().collect()
 }
 
-fn is_folded(name: &str) -> bool {
+/// Returns true if no other such name collides with this one, as none has capital letters or letters beyond ASCII.
+pub fn is_folded(name: &str) -> bool {
     name.bytes()
         .all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase())
 }

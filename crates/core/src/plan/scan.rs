@@ -32,6 +32,8 @@ pub struct StageScan {
     pub gone: Vec<String>,
     /// Names of its files that some file systems take for one.
     pub collisions: Collisions,
+    /// True if the batches that will run have no details, because they are very many.
+    pub lacks_details: bool,
 }
 
 /// The names of files of a stage that some file systems take for one.
@@ -94,6 +96,24 @@ impl BatchScan {
             decision: Ok(Decision::Reused),
             asked_since: None,
         }
+    }
+
+    /// Removes everything but the batch and its decision.
+    pub fn remove_details(&mut self) {
+        let Self {
+            batch: _,
+            inputs,
+            own,
+            targets,
+            overrides,
+            decision: _,
+            asked_since,
+        } = self;
+        *inputs = Vec::new();
+        *own = Arc::default();
+        targets.clear();
+        *overrides = None;
+        *asked_since = None;
     }
 
     /// Returns the names that every scope has, and the batch's items, paths and digests as plain values; `moment` appears as `run`.

@@ -3,12 +3,12 @@
 use crate::run::agents::budget::{Budget, RunCalls};
 use crate::run::agents::estimate::CostEstimator;
 use crate::run::agents::project_agents::of_stage;
-use crate::run::batch::dispatch::dispatch;
 use crate::run::batch::events::Order;
 use crate::run::batch::iterations;
 use crate::run::batch::live::WaitingOutput;
 use crate::run::batch::stage_context::StageContext;
 use crate::run::batch::workers::{at_once, threads};
+use crate::run::check::batch_scanner::Keep;
 use crate::run::check::by_page;
 use crate::run::check::preconditions;
 use crate::run::check::revalidate;
@@ -20,7 +20,6 @@ use crate::run::observe::Observations;
 use crate::run::record::begin;
 use crate::run::record::ending::Ending;
 use crate::run::record::forced;
-use crate::run::record::progress::ProgressWriter;
 use crate::run::record::protect;
 use crate::run::record::recorder::Recorder;
 use crate::run::record::recover;
@@ -29,6 +28,7 @@ use crate::run::remote::schedulers::Scheduler;
 use crate::run::remote::sweep::sweep;
 use crate::run::report::{Awaits, Report, StageReport, StageStatus, worst};
 use crate::run::services::Services;
+use crate::run::slices::run_slices;
 use crate::run::stop::StopFlag;
 use crate::steps::agent::Agents;
 use crate::steps::agent::StageAgents;
@@ -40,6 +40,8 @@ use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
+use milepost_core::model::step::{Step, StepKind};
+use milepost_core::plan::changed::needs_few;
 use milepost_core::plan::decide::Alteration;
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::options::RunOptions;
@@ -215,7 +217,10 @@ impl Engine<'_, '_> {
     fn stage(&mut self, stage: &Stage) -> Result<Option<StageReport>, RunError> {
         let ctx = self.recorder.ctx;
         by_page::read_needed(&ctx, stage, &mut self.recorder.state, true)?;
-        let disk = Observations::new(self.recorder.ctx, None);
+        let disk = Observations {
+            keep: self.keep(stage),
+            ..Observations::new(ctx, None)
+        };
         let state = &self.recorder.state;
         let decision = self
             .schedule
@@ -244,6 +249,21 @@ impl Engine<'_, '_> {
                 StageTurn::Modified(files) => modified(files),
             },
         }))
+    }
+
+    /// Returns for which batches of a stage the details are kept from the scan on. Schedulers, agents and the record of known
+    /// failures need all.
+    fn keep(&self, stage: &Stage) -> Keep<'static> {
+        let ctx = &self.recorder.ctx;
+        let is_agent = |step: &Step| matches!(step.kind, StepKind::Agent(_));
+        let needs_all = self.options.known_failures.is_some()
+            || stage.steps.iter().any(is_agent)
+            || Scheduler::of_stage(ctx, stage, self.options).is_some();
+        if !needs_all && needs_few(ctx.pipeline, stage, false) {
+            Keep::Slices
+        } else {
+            Keep::Undone
+        }
     }
 
     /// Processes a stage that can start.
@@ -310,7 +330,7 @@ impl Engine<'_, '_> {
         let will = batches.places(&[Action::Run, Action::Fail]);
         let mut unavailable = None;
         if !will.is_empty() {
-            unavailable = self.run_batches(stage, &found, &will, &mut report)?;
+            unavailable = self.run_batches(stage, &mut found, &will, &mut report)?;
         }
         if !report.failed.is_empty() || report.left > 0 || unavailable.is_some() {
             self.recorder.read_rest()?;
@@ -332,7 +352,7 @@ impl Engine<'_, '_> {
     fn run_batches(
         &mut self,
         stage: &Stage,
-        found: &StageScan,
+        found: &mut StageScan,
         will: &[usize],
         report: &mut StageReport,
     ) -> Result<Option<String>, RunError> {
@@ -410,6 +430,7 @@ impl Engine<'_, '_> {
         let order = Order {
             indices: will.to_vec(),
             at_once: at_once(stage, &base, jobs, agents.are_batched()).map_err(RunError::World)?,
+            failed_before: 0,
             keep_going: self.options.keep_going,
             is_forced: self.options.force,
             previous: &|key: &str| previous.get(key).cloned().unwrap_or_default(),
@@ -419,15 +440,12 @@ impl Engine<'_, '_> {
         let remote = scheduler.as_ref();
         let remote = remote.map(|scheduler| scheduler.remote(&order, is_limited));
         protect::put_progress_away(&mut self.recorder, stage)?;
-        let mut progress = ProgressWriter::new(ctx, stage, found);
-        progress.write_if_due(&self.recorder, &BTreeSet::new())?;
-        let done = dispatch(
+        let done = run_slices(
             &mut self.recorder,
             &stage_ctx,
             found,
             &order,
             self.observer,
-            &mut progress,
             remote.as_ref(),
         )?;
         report.ran = done.ran;

@@ -13,6 +13,7 @@ pub mod record;
 pub(crate) mod remote;
 pub mod report;
 pub(crate) mod services;
+pub(crate) mod slices;
 pub mod stop;
 pub(crate) mod world;
 

@@ -1,7 +1,8 @@
 //! Observes for the schedule: the disk by up-to-date checks, external agents by a dry run of the batches.
 
 use crate::run::agents::estimate::CostEstimator;
-use crate::run::check::scan::{Keep, survey};
+use crate::run::check::batch_scanner::Keep;
+use crate::run::check::scan::survey;
 use crate::run::context::Context;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath};

@@ -13,7 +13,7 @@ use crate::ops::run::{Report, RunOptions, Silent, StageReport, StageStatus, Stop
 use crate::run::agents::external::{
     AnswerFormat, LeasedAnswer, SubmissionResult, accept_submission, fingerprint,
 };
-use crate::run::check::scan::Keep;
+use crate::run::check::batch_scanner::Keep;
 use crate::run::record::recorder::Recorder;
 use milepost_core::model::checkpoint::Status;
 use milepost_core::plan::decide::{Decision, RebuildPolicy};

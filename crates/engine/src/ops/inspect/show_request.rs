@@ -6,7 +6,7 @@ use crate::ops::project::open::open;
 use crate::ops::project::open_project::state;
 use crate::ops::project::request::Request;
 use crate::run::agents::estimate::CostEstimator;
-use crate::run::check::scan::Keep;
+use crate::run::check::batch_scanner::Keep;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::plan::selection::{Selection, Target};
 use serde::Serialize;

@@ -3,7 +3,7 @@
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::{OpenProject, scan_stage};
 use crate::ops::project::snapshot::Snapshot;
-use crate::run::check::scan::Keep;
+use crate::run::check::batch_scanner::Keep;
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::expr::select::Select;

@@ -6,8 +6,8 @@ use super::planned::{
 };
 use crate::ops::project::open_project::OpenProject;
 use crate::run::agents::estimate::CostEstimator;
+use crate::run::check::batch_scanner::Keep;
 use crate::run::check::by_page::read_needed;
-use crate::run::check::scan::Keep;
 use crate::run::observe::Observations;
 use crate::run::remote::pack::jobs;
 use milepost_core::model::reason::Reason;

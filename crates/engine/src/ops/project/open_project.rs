@@ -2,8 +2,9 @@
 
 use super::error::OpsError;
 use crate::ops::run::reported::ReportedChanges;
+use crate::run::check::batch_scanner::Keep;
 use crate::run::check::by_page;
-use crate::run::check::scan::{Keep, survey};
+use crate::run::check::scan::survey;
 use crate::run::context::{Context, Pace};
 use jiff::Timestamp;
 use milepost_core::base::clock::Clock;

@@ -7,7 +7,7 @@ use crate::ops::project::open_project::{OpenProject, state_by_page};
 use crate::ops::project::request::Request;
 use crate::ops::run::up_to_date;
 use crate::run::agents::estimate::CostEstimator;
-use crate::run::check::scan::Keep;
+use crate::run::check::batch_scanner::Keep;
 use milepost_core::base::path::FilePath;
 use milepost_core::model::fingerprint::FactKind;
 use milepost_core::model::stage::{EachSource, Stage};

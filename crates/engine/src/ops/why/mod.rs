@@ -20,7 +20,7 @@ use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
 use crate::ops::run::up_to_date;
 use crate::run::agents::estimate::CostEstimator;
-use crate::run::check::scan::Keep;
+use crate::run::check::batch_scanner::Keep;
 pub(crate) use batch::naming;
 use batch::{batch_why, stage_why};
 use milepost_core::plan::selection::{Selection, Target};

@@ -4,7 +4,7 @@ use crate::run::batch::events::{AtOnce, Message, Order, Queue, StageThreads};
 use crate::run::batch::live::WaitingOutput;
 use crate::run::batch::set_aside::{Refused, set_aside};
 use crate::run::batch::stage_context::{AttemptResult, StageContext};
-use crate::run::batch::workers::{close, work};
+use crate::run::batch::workers::work;
 use crate::run::error::RunError;
 use crate::run::notice::{Notice, Observer};
 use crate::run::record::commit::{Finished, commit};
@@ -41,13 +41,12 @@ const PARKED: usize = 4096;
 pub(crate) struct Dispatched {
     /// Batches that were built.
     pub(crate) ran: u64,
-    /// Batches that have a placeholder.
-    pub(crate) placeholders: u64,
     /// Failed batches with their outcomes.
     pub(crate) failed: Vec<(String, Outcome)>,
     /// Batches that were not started, because another failed or the run was stopped.
     pub(crate) left: u64,
-    pub(crate) stopped: bool,
+    /// True if no further batch of the stage starts, because too many failed.
+    pub(crate) is_closed: bool,
     /// The cost of calls.
     pub(crate) spent: Spent,
     /// Why batches wait for budget.
@@ -56,6 +55,30 @@ pub(crate) struct Dispatched {
     pub(crate) awaits: u64,
     /// Why a scheduler took no further batch.
     pub(crate) unavailable: Option<String>,
+}
+
+impl Dispatched {
+    /// Adds the result of further batches.
+    pub(crate) fn add(&mut self, more: Self) {
+        let Self {
+            ran,
+            failed,
+            left,
+            is_closed,
+            spent,
+            held,
+            awaits,
+            unavailable,
+        } = more;
+        self.ran += ran;
+        self.failed.extend(failed);
+        self.left += left;
+        self.is_closed |= is_closed;
+        self.spent += spent;
+        self.held = self.held.take().or(held);
+        self.awaits += awaits;
+        self.unavailable = self.unavailable.take().or(unavailable);
+    }
 }
 
 /// Runs batches of a stage.
@@ -84,7 +107,7 @@ pub(crate) fn dispatch(
     let queue = Mutex::new(Queue {
         waiting: order.indices.iter().copied().collect(),
         active: Vec::new(),
-        failed: 0,
+        failed: order.failed_before,
         closed: false,
         is_abandoned: false,
     });
@@ -145,9 +168,16 @@ pub(crate) fn dispatch(
             let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
             queue.is_abandoned = true;
         }
-        close(&queue, &ready);
+        let is_closed = {
+            let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut queue.closed, true)
+        };
+        ready.notify_all();
         heard?;
-        let mut done = hearing.done;
+        let mut done = Dispatched {
+            is_closed,
+            ..hearing.done
+        };
         // Everything that they made is published.
         let over = following.map(|driver| driver.join().unwrap_or_default());
         for submission in over.into_iter().flatten() {
@@ -212,7 +242,6 @@ impl Dispatcher<'_, '_> {
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     self.close_group()?;
-                    self.done.stopped = self.stop.stopping();
                     // The end of the stage writes the last version.
                     return Ok(());
                 }
@@ -448,7 +477,6 @@ impl Dispatcher<'_, '_> {
                 self.verdict(&batch, &produced)?;
                 match failure {
                     Some((outcome, quarantine)) => {
-                        self.done.placeholders += u64::from(produced.placeholder.is_some());
                         self.done.failed.push((batch.clone(), outcome.clone()));
                         self.observer.notice(Notice::BatchFailed {
                             stage,

@@ -112,6 +112,8 @@ pub(crate) struct Order<'a> {
     pub(crate) indices: Vec<usize>,
     /// How many batches run at once.
     pub(crate) at_once: AtOnce,
+    /// How many batches of the stage failed before these.
+    pub(crate) failed_before: u64,
     /// Continue after a failed batch, whatever the stage declares.
     pub(crate) keep_going: bool,
     /// True if the user forces the batches: what jobs of earlier runs made does not count.

@@ -1,7 +1,7 @@
 //! The context of attempts in one stage, and the result of an attempt.
 
 use crate::run::batch::live::WaitingOutput;
-use crate::run::check::scan::MARKER;
+use crate::run::check::batch_scanner::MARKER;
 use crate::run::context::Context;
 use crate::steps::agent::StageAgents;
 use crate::steps::batch_context::AttemptLimits;

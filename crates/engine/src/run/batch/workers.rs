@@ -1,7 +1,7 @@
 //! The threads that run batches: selects the next batch, and reports its events.
 
 use crate::run::batch::attempt::run;
-use crate::run::batch::events::{AtOnce, Message, Order, Queue, StageThreads, events};
+use crate::run::batch::events::{AtOnce, Message, Order, StageThreads, events};
 use crate::run::batch::stage_context::AttemptResult;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::policy::{Concurrency, MaxFailures, OnFailure};
@@ -11,15 +11,9 @@ use milepost_core::plan::scan::StageScan;
 use milepost_store::store::clock::Stopwatch;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
+use std::sync::PoisonError;
 use std::sync::mpsc::Sender;
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
-
-/// Starts no further batch.
-pub(crate) fn close(queue: &Mutex<Queue>, ready: &Condvar) {
-    queue.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
-    ready.notify_all();
-}
 
 /// Runs one batch after another, as one of `workers` threads.
 pub(crate) fn work(threads: StageThreads<'_>, sender: &Sender<Message>, workers: usize) {

@@ -1,46 +1,22 @@
 //! Scans a stage: collects its batches, their inputs, records and files, and decides each batch.
 
+use crate::run::check::batch_scanner::{BatchScanner, CommonFacts, Keep, base_scope};
 use crate::run::check::by_page::changed_batches;
+use crate::run::check::details::SLICE;
 use crate::run::check::planned_disk::{BatchDisk, PlannedDisk};
-use crate::run::check::preconditions;
 use crate::run::context::Context;
-use milepost_core::base::collision::collisions;
-use milepost_core::base::digest::Digest;
-use milepost_core::base::glob::is_pattern;
-use milepost_core::base::path::{FilePath, RelPath};
-use milepost_core::model::fingerprint::Facts;
-use milepost_core::model::outcome::OutcomeKind;
-use milepost_core::model::reason::Reason;
-use milepost_core::model::record::BatchRecord;
-use milepost_core::model::stage::{Each, EachSource, Input, InputSource, PathTemplate, RUN, Stage};
-use milepost_core::model::state::{BatchState, StageState, State};
-use milepost_core::plan::decide::{Decision, Found, RebuildPolicy, decide};
-use milepost_core::plan::expand::{Batch, expand};
-use milepost_core::plan::inputs::{Missed, Resolved, resolve};
+use milepost_core::base::path::RelPath;
+use milepost_core::model::stage::{Each, EachSource, Input, InputSource, PathTemplate, Stage};
+use milepost_core::model::state::{BatchState, State};
+use milepost_core::plan::decide::RebuildPolicy;
+use milepost_core::plan::expand::expand;
+use milepost_core::plan::lineage;
 use milepost_core::plan::pending::Pending;
 use milepost_core::plan::recorded::Recorded;
-use milepost_core::plan::scan::{BatchScan, Collisions, StageScan};
-use milepost_core::plan::settings::{Settings, run_scope};
-use milepost_core::plan::{facts, lineage, overrides, paths};
-use milepost_store::store::files::FileError;
+use milepost_core::plan::scan::StageScan;
 use milepost_store::store::up_to_date::ChangedFiles;
-use serde_json::{Map, Value, json};
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::Arc;
-
-/// For which batches the scan keeps inputs, facts and targets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keep<'a> {
-    /// For batches that are out of date. The scan leaves the others out.
-    OnlyUndone,
-    /// For batches that are out of date. A million batches that are up to date would take much memory.
-    Undone,
-    /// For those, and for the batch with this key.
-    And(&'a str),
-    /// For all.
-    All,
-}
+use std::collections::{BTreeSet, HashSet};
+use std::sync::atomic::AtomicBool;
 
 /// Scans a stage.
 ///
@@ -54,26 +30,13 @@ pub(crate) fn survey(
     policy: &(dyn Fn(&str) -> RebuildPolicy + Sync),
     keep: Keep<'_>,
 ) -> Result<StageScan, String> {
-    let mut scope = ctx.settings.scope(ctx.pipeline);
-    scope.insert(RUN.to_owned(), run_scope(ctx.moment()));
+    let scope = base_scope(ctx);
     let written = |pattern: &str| !lineage::writers(ctx.pipeline, stage, pattern).is_empty();
-    // Names that nothing mentions are left out, so that programs that use the whole scope see no change.
-    let overrides =
-        facts::mentions_overrides(stage).then(|| overrides::upstream(ctx.pipeline, stage, state));
-    let settings = Settings {
-        overrides: overrides.clone().unwrap_or_default(),
-        ..ctx.settings.clone()
-    };
-    let overrides = overrides.map(|list| Arc::new(json!(list)));
-    let mut shared = facts::shared(stage, ctx.pipeline, &settings);
-    shared.hide_keys(&|text| matches!(ctx.redactor.text(text), Cow::Owned(_)));
-    let shared = Arc::new(shared);
-    let shared_id = shared.id();
+    let common = CommonFacts::of(ctx, stage, state);
     let world = PlannedDisk::new(ctx, stage, pending);
     let differing = match keep {
-        Keep::OnlyUndone | Keep::Undone | Keep::And(_) if pending.is_empty() => {
-            ctx.asked.differing()
-        }
+        Keep::All => None,
+        _ if pending.is_empty() => ctx.asked.differing(),
         _ => None,
     };
     let is_by_page = state
@@ -114,6 +77,7 @@ pub(crate) fn survey(
         .flat_map(|known| gone.iter().filter_map(|key| known.batches.get(key)))
         .flat_map(BatchState::files)
         .collect();
+    let are_many = keep == Keep::Slices && batches.len() > SLICE;
     let scanner = BatchScanner {
         ctx,
         stage,
@@ -121,18 +85,17 @@ pub(crate) fn survey(
         recorded: &recorded,
         written: &written,
         world: &world,
-        shared: &shared,
+        common: &common,
         leaving: &leaving,
         known,
         policy,
         keep,
+        leaves_out: are_many,
+        may_collide: AtomicBool::new(false),
         differing: differing.as_ref(),
-        shared_id: &shared_id,
-        settings: &settings,
-        overrides: &overrides,
     };
     let batches = scanner.scan_all(batches, &scope);
-    let collisions = scanner.collisions(&batches);
+    let collisions = scanner.collisions(&batches, &scope);
     if !collisions.is_empty() {
         // The next run warns again.
         ctx.asked.spoil();
@@ -141,10 +104,11 @@ pub(crate) fn survey(
         batches,
         others,
         collisions,
-        shared,
-        shared_id,
+        shared: common.shared,
+        shared_id: common.shared_id,
         certain,
         gone,
+        lacks_details: are_many,
     })
 }
 
@@ -161,317 +125,3 @@ fn are_enough(stage: &Stage, differing: &ChangedFiles) -> bool {
         && stage.inputs.iter().all(is_plain)
         && stage.reads.iter().all(is_listed)
 }
-
-struct BatchScanner<'a, 'c> {
-    ctx: &'a Context<'c>,
-    stage: &'a Stage,
-    state: &'a State,
-    recorded: &'a Recorded<'a>,
-    written: &'a (dyn Fn(&str) -> bool + Sync),
-    world: &'a PlannedDisk<'a, 'c>,
-    shared: &'a Facts,
-    /// Files of batches that no longer exist.
-    leaving: &'a HashSet<&'a RelPath>,
-    known: Option<&'a StageState>,
-    policy: &'a (dyn Fn(&str) -> RebuildPolicy + Sync),
-    keep: Keep<'a>,
-    /// Files changed since the last up-to-date check; `None` if unknown.
-    differing: Option<&'a ChangedFiles>,
-    shared_id: &'a str,
-    settings: &'a Settings,
-    /// The accepted modifications by hand, if the stage mentions them.
-    overrides: &'a Option<Arc<Value>>,
-}
-
-/// How many batches justify a thread.
-const BATCHES_PER_THREAD: usize = 64;
-
-impl BatchScanner<'_, '_> {
-    fn scan_all(&self, batches: Vec<Batch>, scope: &Map<String, Value>) -> Vec<BatchScan> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = cores.min(batches.len() / BATCHES_PER_THREAD).max(1);
-        let share = batches.len().div_ceil(threads).max(1);
-        let mut batches = batches.into_iter();
-        let shares: Vec<Vec<Batch>> = (0..threads)
-            .map(|_| batches.by_ref().take(share).collect())
-            .collect();
-        if threads == 1 {
-            return shares
-                .into_iter()
-                .map(|share| self.look_at(share, scope))
-                .next()
-                .unwrap_or_default();
-        }
-        std::thread::scope(|scoped| {
-            let mut threads = Vec::with_capacity(shares.len());
-            for share in shares {
-                threads.push(scoped.spawn(|| self.look_at(share, scope)));
-            }
-            let mut all = Vec::new();
-            for thread in threads {
-                match thread.join() {
-                    Ok(mut found) => all.append(&mut found),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            all
-        })
-    }
-
-    fn look_at(&self, batches: Vec<Batch>, scope: &Map<String, Value>) -> Vec<BatchScan> {
-        // All batches share one scope, in which each replaces the items.
-        let mut names = Value::Object(scope.clone());
-        let keeps_all = self.keep != Keep::OnlyUndone;
-        let mut surveyed = Vec::with_capacity(if keeps_all { batches.len() } else { 0 });
-        for batch in batches {
-            if let Value::Object(names) = &mut names {
-                for (name, item) in &batch.items {
-                    names.insert(name.clone(), item.scope_value());
-                }
-            }
-            let found = self.look(batch, &names);
-            if keeps_all || found.decision != Ok(Decision::Reused) {
-                surveyed.push(found);
-            }
-        }
-        surveyed
-    }
-
-    fn look(&self, batch: Batch, scope: &Value) -> BatchScan {
-        let known = self.known.and_then(|known| known.batches.get(&batch.key));
-        let record = known.and_then(|found| found.record.as_ref());
-        let recorded_shared = self
-            .known
-            .zip(record)
-            .map(|(known, record)| known.shared(record))
-            .unwrap_or_default();
-        if let Some(why) = batch.refused.clone() {
-            return BatchScan {
-                targets: self.targets(scope).unwrap_or_default(),
-                decision: Err(Missed::from(why)),
-                ..BatchScan::reused(batch)
-            };
-        }
-        let policy = (self.policy)(&batch.key);
-        let is_kept = match self.keep {
-            Keep::All => true,
-            Keep::And(key) => key == batch.key,
-            Keep::OnlyUndone | Keep::Undone => false,
-        };
-        let forced = self.state.forced(&self.stage.name, &batch.key);
-        let asked_since = || {
-            let since = self.state.asked_since(&self.stage.name, &batch.key);
-            since.map(<[String]>::to_vec)
-        };
-        let as_before = record.is_some_and(|record| self.is_as_before(record));
-        if as_before && !is_kept && policy != RebuildPolicy::Forced && forced.is_none() {
-            return BatchScan::reused(batch);
-        }
-        // Without targets, no placeholder is written where an output cannot be.
-        let failed = |why: String| BatchScan {
-            decision: Err(Missed::from(why)),
-            ..BatchScan::reused(batch.clone())
-        };
-        let targets = match self.targets(scope) {
-            Ok(targets) => targets,
-            Err(why) => return failed(why),
-        };
-        let recorded = record.map(|record| &record.facts);
-        let asked = BatchDisk::new(self.world, recorded);
-        let written = |pattern: &str| {
-            asked.lists(pattern);
-            (self.written)(pattern)
-        };
-        let inputs = resolve(self.stage, scope, self.recorded, &asked, &written);
-        let own = inputs.and_then(|inputs| {
-            let own = facts::own(self.stage, &batch, &inputs, scope, &asked);
-            let mut own = own.map_err(|error| self.missed(&inputs, error.to_string()))?;
-            let (pipeline, settings) = (self.ctx.pipeline, self.settings);
-            facts::add_picked(&mut own, self.stage, scope, self.shared, pipeline, settings)?;
-            Ok((inputs, own))
-        });
-        let unread = asked.is_unread();
-        let waits = asked.conditions();
-        let (inputs, own) = match own {
-            Ok(found) => found,
-            Err(why) => {
-                // A file that an earlier stage still makes is not missing.
-                let decision = match (unread, record) {
-                    (false, _) => Err(why),
-                    (true, Some(_)) => Ok(Decision::May(waits)),
-                    (true, None) => Ok(Decision::Will(vec![Reason::NeverMade])),
-                };
-                let surveyed = BatchScan {
-                    asked_since: asked_since(),
-                    batch,
-                    inputs: Vec::new(),
-                    own: Arc::default(),
-                    targets,
-                    overrides: self.overrides.clone(),
-                    decision,
-                };
-                return self.required(surveyed, false);
-            }
-        };
-        let is_settled = waits.is_empty();
-        let plain: Vec<RelPath> = targets
-            .values()
-            .filter(|path| !path.as_str().contains('*'))
-            .cloned()
-            .collect();
-        let on_disk = match self.on_disk(&targets, record) {
-            Ok(on_disk) => on_disk,
-            Err(why) => return failed(why),
-        };
-        let found = Found {
-            known,
-            recorded_shared,
-            shared: self.shared,
-            own: &own,
-            paths: &plain,
-            on_disk: &on_disk,
-            pending: waits,
-            policy,
-            forced,
-        };
-        let decision = Ok(decide(&found));
-        if !is_kept && decision == Ok(Decision::Reused) {
-            return BatchScan::reused(batch);
-        }
-        let surveyed = BatchScan {
-            asked_since: asked_since(),
-            batch,
-            inputs,
-            own: Arc::new(own),
-            targets,
-            overrides: self.overrides.clone(),
-            decision,
-        };
-        self.required(surveyed, is_settled)
-    }
-
-    /// Returns the batch; it fails if it would run and a precondition does not hold.
-    fn required(&self, mut found: BatchScan, is_settled: bool) -> BatchScan {
-        if matches!(found.decision, Ok(Decision::Will(_)))
-            && let Some(refused) = preconditions::refused(self.ctx, self.stage, &found, is_settled)
-        {
-            found.decision = Err(refused);
-        }
-        found
-    }
-
-    /// Returns why the inputs of a batch are unavailable, such as a link that leaves its folder.
-    fn missed(&self, inputs: &[Resolved], why: String) -> Missed {
-        let leaves = |file: &FilePath| {
-            let found = self.ctx.files.resolve(file);
-            matches!(found, Err(FileError::Leaves { .. }))
-        };
-        let mut files = inputs.iter().flat_map(|input| &input.files);
-        Missed {
-            kind: if files.any(leaves) {
-                OutcomeKind::Path
-            } else {
-                OutcomeKind::Input
-            },
-            code: None,
-            why,
-        }
-    }
-
-    /// Returns true if no input or output of a batch changed since it was up to date.
-    fn is_as_before(&self, record: &BatchRecord) -> bool {
-        self.differing.is_some_and(|differing| {
-            // A pattern may match files that were written meanwhile.
-            let differs = |name: &str| differing.has(name) || differing.wrote() && is_pattern(name);
-            let mut facts = record.facts.iter();
-            let mut outputs = record.outputs.iter();
-            record.stale.is_none()
-                && record.shared == self.shared_id
-                && !facts.any(|(key, _)| differs(&key.name))
-                && !outputs.any(|made| differing.has(made.path.as_str()))
-        })
-    }
-
-    /// Returns the names of files that some file systems take for one.
-    fn collisions(&self, batches: &[BatchScan]) -> Collisions {
-        let inputs = self.world.listed();
-        let inputs: Vec<&str> = inputs.iter().map(|name| &**name).collect();
-        let mut outputs = Vec::new();
-        for found in batches {
-            if found.targets.is_empty()
-                && let Some(known) = self.known
-                && let Some(batch) = known.batches.get(&found.batch.key)
-            {
-                outputs.extend(batch.files().map(RelPath::as_str));
-            }
-            let targets = found.targets.values().map(RelPath::as_str);
-            outputs.extend(targets.filter(|path| !is_pattern(path)));
-        }
-        if self.keep == Keep::OnlyUndone {
-            let seen: HashSet<&str> = batches.iter().map(|it| it.batch.key.as_str()).collect();
-            let known = self.known.iter().flat_map(|known| &known.batches);
-            let left_out = known.filter(|(key, _)| !seen.contains(key.as_str()));
-            let files = left_out.flat_map(|(_, batch)| batch.files());
-            let staying = files.filter(|path| !self.leaving.contains(path));
-            outputs.extend(staying.map(RelPath::as_str));
-        }
-        Collisions {
-            inputs: collisions(&inputs),
-            outputs: collisions(&outputs),
-        }
-    }
-
-    /// Returns the paths of the outputs and the marker.
-    fn targets(&self, scope: &Value) -> Result<BTreeMap<String, RelPath>, String> {
-        let mut targets = BTreeMap::new();
-        let outputs = self
-            .stage
-            .outputs
-            .iter()
-            .map(|output| (output.name.as_str(), &output.path));
-        let marker = self.stage.marker.iter().map(|path| (MARKER, path));
-        for (name, path) in outputs.chain(marker) {
-            let place =
-                paths::render(path, scope).map_err(|why| format!("output `{name}`: {why}"))?;
-            // For a pattern only its folder is checked; a plain path is checked with its file.
-            if is_pattern(place.path.as_str()) {
-                self.ctx
-                    .files
-                    .resolve(&place)
-                    .map_err(|error| format!("output `{name}`: {error}"))?;
-            }
-            targets.insert(name.to_owned(), place.path);
-        }
-        Ok(targets)
-    }
-
-    /// Returns the files at the paths that the batch writes or wrote.
-    fn on_disk(
-        &self,
-        targets: &BTreeMap<String, RelPath>,
-        record: Option<&BatchRecord>,
-    ) -> Result<BTreeMap<RelPath, Digest>, String> {
-        let plain = targets
-            .iter()
-            .filter(|(_, path)| !path.as_str().contains('*'));
-        let plain = plain.map(|(name, path)| (name.as_str(), path));
-        let recorded = record
-            .iter()
-            .flat_map(|record| record.outputs.iter())
-            .map(|made| (made.name.as_str(), &made.path));
-        let mut found = BTreeMap::new();
-        for (name, path) in plain.chain(recorded) {
-            if found.contains_key(path) || self.leaving.contains(path) || self.world.goes(path) {
-                continue;
-            }
-            let digest = self.world.digest(&FilePath::workspace(path.clone()));
-            if let Some(digest) = digest.map_err(|why| format!("output `{name}`: {why}"))? {
-                found.insert(path.clone(), digest);
-            }
-        }
-        Ok(found)
-    }
-}
-
-/// The name of the marker among outputs.
-pub(crate) const MARKER: &str = "marker";

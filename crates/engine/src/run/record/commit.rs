@@ -2,7 +2,7 @@
 //! folders, and records that.
 
 use crate::run::batch::stage_context::Produced;
-use crate::run::check::scan::MARKER;
+use crate::run::check::batch_scanner::MARKER;
 use crate::run::error::RunError;
 use crate::run::record::protect;
 use crate::run::record::quarantined::{Content, KeptFile, Removal};

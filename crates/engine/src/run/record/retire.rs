@@ -1,6 +1,6 @@
 //! Moves outputs that no batch makes any more to quarantine.
 
-use crate::run::check::scan::MARKER;
+use crate::run::check::batch_scanner::MARKER;
 use crate::run::error::RunError;
 use crate::run::record::protect;
 use crate::run::record::quarantined::{KeptFile, Removal};

@@ -3,8 +3,8 @@
 use super::kinds::Kinds;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::scan_stage;
+use crate::run::check::batch_scanner::Keep;
 use crate::run::check::revalidate::holds;
-use crate::run::check::scan::Keep;
 use crate::run::record::recorder::Recorder;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::reason::Reason;

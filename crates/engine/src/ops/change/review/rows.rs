@@ -4,7 +4,7 @@ use super::data::ItemName;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::{OpenProject, scan_stage, state};
 use crate::run::batch::workers::threads;
-use crate::run::check::scan::Keep;
+use crate::run::check::batch_scanner::Keep;
 use crate::run::check::scopes;
 use crate::run::{CancelToken, JqWorkers, ReviewSheet, SheetRows, WorkbookError, file_feed};
 use milepost_core::base::digest::Digest;

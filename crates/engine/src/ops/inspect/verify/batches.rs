@@ -3,8 +3,8 @@
 use super::audit::Audit;
 use super::findings::Severity;
 use crate::ops::project::open_project::scan_stage;
+use crate::run::check::batch_scanner::Keep;
 use crate::run::check::revalidate::holds;
-use crate::run::check::scan::Keep;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
 use milepost_core::plan::decide::{Decision, RebuildPolicy};
