@@ -2,12 +2,12 @@
 
 use crate::support::Project;
 use serde_json::json;
-use std::fmt::Write as _;
+use std::time::{Duration, SystemTime};
 
 /// How many items there are.
 const ITEMS: u64 = 50;
 
-/// Each item is copied, unless its name stands in the file `bad`.
+/// Copies each item. Those listed in the file `bad` fail.
 fn items(policy: &str) -> Project {
     let work = format!(
         r#"
@@ -42,13 +42,6 @@ made = {{ path = "outputs/{{{{ item.stem }}}}.txt", schema = false }}
     project
 }
 
-fn bad(items: &[u64]) -> String {
-    items.iter().fold(String::new(), |mut text, item| {
-        let _ = writeln!(text, "item_{item}");
-        text
-    })
-}
-
 fn tried(items: impl IntoIterator<Item = u64>) -> Vec<String> {
     let mut tried: Vec<String> = items
         .into_iter()
@@ -61,7 +54,7 @@ fn tried(items: impl IntoIterator<Item = u64>) -> Vec<String> {
 #[test]
 fn failures_of_all_slices_count_together() {
     let project = items("\n[policy]\non_failure = \"continue\"\nmax_failures = 2\n");
-    project.write("bad", bad(&[5, 30]));
+    project.write("bad", "item_5\nitem_30\n");
     let ran = project.run(&[]);
     assert_eq!(
         (ran.code, ran.tried()),
@@ -95,7 +88,7 @@ fn failures_of_all_slices_count_together() {
 #[test]
 fn a_failure_at_the_end_of_a_slice_stops_the_next() {
     let project = items("");
-    project.write("bad", bad(&[25]));
+    project.write("bad", "item_25\n");
     let ran = project.run(&[]);
     assert_eq!(
         (ran.code, ran.tried()),
@@ -129,4 +122,25 @@ fn an_input_that_is_gone_when_its_slice_begins_fails_its_batch() {
     ran.says("work/item_50").says("inputs/item_50.txt");
     assert!(!project.exists("workspace/outputs/item_50.txt"));
     assert!(project.exists("workspace/outputs/item_49.txt"));
+}
+
+#[test]
+fn a_batch_runs_again_if_its_input_changed_before_its_slice_and_changed_back() {
+    let project = items("");
+    let last = "workspace/inputs/item_50.txt";
+    // After two seconds, the times of the changed file prove its content on every file system.
+    let change = format!(
+        "exit 7; [ $1 = item_1 ] && grep -qx change \"$BAD\" && echo changed > {} && sleep 2.2; cp",
+        project.at(last).display()
+    );
+    project.edit("stages/1_work.toml", "exit 7; cp", &change);
+    project.write("bad", "change\n");
+    // A time in the future proves no content, so the notes have the digest of the file.
+    project.set_mtime(last, SystemTime::now() + Duration::from_hours(24));
+    assert_eq!(project.run(&[]).code, 0);
+    assert_eq!(project.read("workspace/outputs/item_50.txt"), "changed\n");
+    project.write("bad", "");
+    project.write(last, "item 50\n");
+    project.run(&[]).expect(0, &["work/item_50"]);
+    assert_eq!(project.read("workspace/outputs/item_50.txt"), "item 50\n");
 }

@@ -32,8 +32,6 @@ pub struct StageScan {
     pub gone: Vec<String>,
     /// Names of its files that some file systems take for one.
     pub collisions: Collisions,
-    /// True if the batches that will run have no details, because they are very many.
-    pub lacks_details: bool,
 }
 
 /// The names of files of a stage that some file systems take for one.
@@ -82,6 +80,8 @@ pub struct BatchScan {
     pub decision: Result<Decision, Missed>,
     /// The runs whose answers count for it; `None` if every kept answer counts.
     pub asked_since: Option<Vec<String>>,
+    /// The digest of its own facts, if they and the other details were left out; `None` otherwise.
+    pub left_out: Option<Box<str>>,
 }
 
 impl BatchScan {
@@ -95,25 +95,18 @@ impl BatchScan {
             overrides: None,
             decision: Ok(Decision::Reused),
             asked_since: None,
+            left_out: None,
         }
     }
 
-    /// Removes everything but the batch and its decision.
-    pub fn remove_details(&mut self) {
-        let Self {
-            batch: _,
-            inputs,
-            own,
-            targets,
-            overrides,
-            decision: _,
-            asked_since,
-        } = self;
-        *inputs = Vec::new();
-        *own = Arc::default();
-        targets.clear();
-        *overrides = None;
-        *asked_since = None;
+    /// Returns the batch with its decision alone.
+    #[must_use]
+    pub fn without_details(self) -> Self {
+        Self {
+            decision: self.decision,
+            left_out: Some(self.own.id().into()),
+            ..Self::reused(self.batch)
+        }
     }
 
     /// Returns the names that every scope has, and the batch's items, paths and digests as plain values; `moment` appears as `run`.

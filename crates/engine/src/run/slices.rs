@@ -1,4 +1,4 @@
-//! Runs the batches of a stage in slices, so that of very many only some have their details at once.
+//! Runs the batches of a stage in slices: of very many, only those of a slice have their details in memory.
 
 use crate::run::batch::dispatch::{Dispatched, dispatch};
 use crate::run::batch::events::Order;
@@ -12,7 +12,7 @@ use crate::run::remote::Remote;
 use milepost_core::plan::scan::StageScan;
 use std::collections::BTreeSet;
 
-/// Runs batches of a stage: at once, or in slices if the scan lacks details.
+/// Runs batches of a stage: together, or in slices if the scan left details out.
 ///
 /// # Errors
 /// When the disk fails or the journal cannot be written.
@@ -24,9 +24,9 @@ pub(crate) fn run_slices(
     observer: &mut dyn Observer,
     remote: Option<&Remote<'_>>,
 ) -> Result<Dispatched, RunError> {
+    let mut progress = ProgressWriter::new(recorder.ctx, stage_ctx.stage);
+    progress.write_if_due(recorder, found, &BTreeSet::new())?;
     let mut run = |recorder: &mut Recorder<'_>, found: &StageScan, order: &Order<'_>| {
-        let mut progress = ProgressWriter::new(recorder.ctx, stage_ctx.stage, found);
-        progress.write_if_due(recorder, &BTreeSet::new())?;
         dispatch(
             recorder,
             stage_ctx,
@@ -37,14 +37,14 @@ pub(crate) fn run_slices(
             remote,
         )
     };
-    if !found.lacks_details {
+    if found.batches.iter().all(|batch| batch.left_out.is_none()) {
         return run(recorder, found, order);
     }
     let mut all = Dispatched::default();
     let mut slices = order.indices.chunks(SLICE);
     for slice in slices.by_ref() {
         let ctx = recorder.ctx;
-        add_details(&ctx, stage_ctx.stage, &recorder.state, found, slice);
+        let scanned = add_details(&ctx, stage_ctx.stage, &recorder.state, found, slice);
         let order = Order {
             indices: slice.to_vec(),
             at_once: order.at_once.clone(),
@@ -52,8 +52,8 @@ pub(crate) fn run_slices(
             ..*order
         };
         all.add(run(recorder, found, &order)?);
-        for place in slice {
-            found.batches[*place].remove_details();
+        for (place, scanned) in slice.iter().zip(scanned) {
+            found.batches[*place] = scanned;
         }
         if all.is_closed || stage_ctx.stop.stopping() {
             break;

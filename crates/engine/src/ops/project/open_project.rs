@@ -141,7 +141,7 @@ pub fn state(layout: &Layout) -> Result<State, OpsError> {
 }
 
 /// Reads the recorded state of a workspace as [`state`] does. If only files changed since the last up-to-date check, no page of a
-/// manifest is read: [`read_needed`] and [`read_rest`] read what is missing.
+/// manifest is read: [`by_page::read_needed`] and [`by_page::read_rest`] read what is missing.
 ///
 /// # Errors
 /// As [`state`].

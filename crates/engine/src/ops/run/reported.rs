@@ -170,7 +170,7 @@ mod tests {
         add("c");
         assert_eq!(begin(&second), only(&["c"]));
 
-        // Somebody else wrote notes.
+        // Another process wrote notes.
         assert_eq!(begin(&first), None);
         let causes: [(&str, Cause); 4] = [
             ("missed", ReportedChanges::miss),

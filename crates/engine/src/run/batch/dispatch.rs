@@ -260,7 +260,7 @@ impl Dispatcher<'_, '_> {
                 shown = self.changes;
                 progress.changed();
             }
-            progress.write_if_due(self.recorder, &self.running)?;
+            progress.write_if_due(self.recorder, self.scan, &self.running)?;
         }
     }
 

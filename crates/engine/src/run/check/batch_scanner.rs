@@ -35,7 +35,10 @@ pub(crate) enum Keep<'a> {
     OnlyUndone,
     /// For batches that are out of date. A million batches that are up to date would take much memory.
     Undone,
-    /// For those, but for none if there are very many. [`add_details`] collects them when their turn comes.
+    /// For those, but for none that will run if there are more than [`SLICE`]. [`add_details`] collects theirs when their turn comes.
+    ///
+    /// [`SLICE`]: crate::run::check::details::SLICE
+    /// [`add_details`]: crate::run::check::details::add_details
     Slices,
     /// For those, and for the batch with this key.
     And(&'a str),
@@ -79,6 +82,7 @@ impl CommonFacts {
     }
 }
 
+/// Decides batches of one stage.
 pub(super) struct BatchScanner<'a, 'c> {
     pub(super) ctx: &'a Context<'c>,
     pub(super) stage: &'a Stage,
@@ -92,9 +96,7 @@ pub(super) struct BatchScanner<'a, 'c> {
     pub(super) known: Option<&'a StageState>,
     pub(super) policy: &'a (dyn Fn(&str) -> RebuildPolicy + Sync),
     pub(super) keep: Keep<'a>,
-    /// True if batches that will run are left without their details.
-    pub(super) leaves_out: bool,
-    /// True if outputs that were left out have names that may collide.
+    /// True if outputs of batches without details have names that may collide.
     pub(super) may_collide: AtomicBool,
     /// Files changed since the last up-to-date check; `None` if unknown.
     pub(super) differing: Option<&'a ChangedFiles>,
@@ -145,14 +147,12 @@ impl BatchScanner<'_, '_> {
         let mut surveyed = Vec::with_capacity(if keeps_all { batches.len() } else { 0 });
         for batch in batches {
             set_items(&mut names, &batch);
-            let mut found = self.look(batch, &names);
-            let is_left_out = self.leaves_out && matches!(found.decision, Ok(Decision::Will(_)));
-            if is_left_out {
+            let found = self.look(batch, &names);
+            if self.keep == Keep::Slices && matches!(found.decision, Ok(Decision::Will(_))) {
                 if !found.targets.values().all(|path| is_folded(path.as_str())) {
                     self.may_collide.store(true, Ordering::Relaxed);
                 }
-                found.remove_details();
-                surveyed.push(found);
+                surveyed.push(found.without_details());
             } else if keeps_all || found.decision != Ok(Decision::Reused) {
                 surveyed.push(found);
             }
@@ -239,6 +239,7 @@ impl BatchScanner<'_, '_> {
                     targets,
                     overrides: self.common.overrides.clone(),
                     decision,
+                    left_out: None,
                 };
                 return self.required(surveyed, false);
             }
@@ -276,6 +277,7 @@ impl BatchScanner<'_, '_> {
             targets,
             overrides: self.common.overrides.clone(),
             decision,
+            left_out: None,
         };
         self.required(surveyed, is_settled)
     }
@@ -333,6 +335,7 @@ impl BatchScanner<'_, '_> {
         let mut outputs = Vec::new();
         for found in batches {
             if found.targets.is_empty()
+                && found.left_out.is_none()
                 && let Some(known) = self.known
                 && let Some(batch) = known.batches.get(&found.batch.key)
             {
@@ -349,9 +352,9 @@ impl BatchScanner<'_, '_> {
             let staying = files.filter(|path| !self.leaving.contains(path));
             outputs.extend(staying.map(RelPath::as_str));
         }
-        let may_collide = self.may_collide.load(Ordering::Relaxed)
-            || self.leaves_out && !outputs.iter().all(|name| is_folded(name));
-        let left_out = if may_collide {
+        let left_out = if self.may_collide.load(Ordering::Relaxed)
+            || !outputs.iter().all(|name| is_folded(name))
+        {
             self.targets_left_out(batches, base)
         } else {
             Vec::new()
@@ -363,21 +366,15 @@ impl BatchScanner<'_, '_> {
         }
     }
 
-    /// Returns the paths of outputs of batches that were left without details.
+    /// Returns the paths of outputs of batches without details.
     fn targets_left_out(&self, batches: &[BatchScan], base: &Map<String, Value>) -> Vec<RelPath> {
         let mut names = Value::Object(base.clone());
-        let mut all = Vec::new();
-        let undone = batches.iter().filter(|found| found.targets.is_empty());
-        for found in undone.filter(|found| found.decision != Ok(Decision::Reused)) {
+        let left_out = batches.iter().filter(|found| found.left_out.is_some());
+        let targets = left_out.flat_map(|found| {
             set_items(&mut names, &found.batch);
-            let targets = self.targets(&names).unwrap_or_default();
-            all.extend(
-                targets
-                    .into_values()
-                    .filter(|path| !is_pattern(path.as_str())),
-            );
-        }
-        all
+            self.targets(&names).unwrap_or_default().into_values()
+        });
+        targets.filter(|path| !is_pattern(path.as_str())).collect()
     }
 
     /// Returns the paths of the outputs and the marker.

@@ -1,15 +1,15 @@
 //! Reads from the manifests what the scan of a stage needs: the pages that name changed files, or all.
 
+use crate::run::check::batch_scanner::base_scope;
 use crate::run::context::Context;
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, Root};
 use milepost_core::model::event::Record;
-use milepost_core::model::stage::{EachSource, RUN, Stage};
+use milepost_core::model::stage::{EachSource, Stage};
 use milepost_core::model::state::{StageState, State};
 use milepost_core::plan::changed::{NamedBy, batch_of, named_by, names, needs_few};
 use milepost_core::plan::expand::Batch;
 use milepost_core::plan::paths;
-use milepost_core::plan::settings::run_scope;
 use milepost_store::store::layout::Layout;
 use milepost_store::store::manifest::{self, ManifestError};
 use milepost_store::store::up_to_date::{ChangedFiles, NotedPages};
@@ -161,9 +161,7 @@ fn pattern(ctx: &Context<'_>, stage: &Stage) -> Option<(Root, Glob)> {
     let EachSource::Path(path) = &stage.each.first()?.source else {
         return None;
     };
-    let mut scope = ctx.settings.scope(ctx.pipeline);
-    scope.insert(RUN.to_owned(), run_scope(ctx.moment()));
-    let place = paths::render(path, &Value::Object(scope)).ok()?;
+    let place = paths::render(path, &Value::Object(base_scope(ctx))).ok()?;
     Some((place.root, Glob::parse(place.path.as_str()).ok()?))
 }
 

@@ -34,10 +34,10 @@ pub(crate) fn survey(
     let written = |pattern: &str| !lineage::writers(ctx.pipeline, stage, pattern).is_empty();
     let common = CommonFacts::of(ctx, stage, state);
     let world = PlannedDisk::new(ctx, stage, pending);
-    let differing = match keep {
-        Keep::All => None,
-        _ if pending.is_empty() => ctx.asked.differing(),
-        _ => None,
+    let differing = if keep == Keep::All || !pending.is_empty() {
+        None
+    } else {
+        ctx.asked.differing()
     };
     let is_by_page = state
         .stages
@@ -77,7 +77,11 @@ pub(crate) fn survey(
         .flat_map(|known| gone.iter().filter_map(|key| known.batches.get(key)))
         .flat_map(BatchState::files)
         .collect();
-    let are_many = keep == Keep::Slices && batches.len() > SLICE;
+    let keep = if keep == Keep::Slices && batches.len() <= SLICE {
+        Keep::Undone
+    } else {
+        keep
+    };
     let scanner = BatchScanner {
         ctx,
         stage,
@@ -90,7 +94,6 @@ pub(crate) fn survey(
         known,
         policy,
         keep,
-        leaves_out: are_many,
         may_collide: AtomicBool::new(false),
         differing: differing.as_ref(),
     };
@@ -108,7 +111,6 @@ pub(crate) fn survey(
         shared_id: common.shared_id,
         certain,
         gone,
-        lacks_details: are_many,
     })
 }
 

@@ -16,19 +16,17 @@ use std::time::Duration;
 pub(crate) struct ProgressWriter<'a> {
     ctx: Context<'a>,
     stage: &'a Stage,
-    found: &'a StageScan,
     file: Option<ProgressFile>,
     watch: Stopwatch,
 }
 
 impl<'a> ProgressWriter<'a> {
     /// Creates a writer whose first version is due at once.
-    pub(crate) fn new(ctx: Context<'a>, stage: &'a Stage, found: &'a StageScan) -> Self {
+    pub(crate) fn new(ctx: Context<'a>, stage: &'a Stage) -> Self {
         let path = protect::progress_path(stage);
         Self {
             ctx,
             stage,
-            found,
             file: path.map(|path| ProgressFile::new(ctx.layout.at(path))),
             watch: Stopwatch::start(),
         }
@@ -53,6 +51,7 @@ impl<'a> ProgressWriter<'a> {
     pub(crate) fn write_if_due(
         &mut self,
         recorder: &Recorder<'_>,
+        found: &StageScan,
         running: &BTreeSet<usize>,
     ) -> Result<(), RunError> {
         let since = self.watch.elapsed();
@@ -63,7 +62,7 @@ impl<'a> ProgressWriter<'a> {
             return Ok(());
         }
         let status = ProgressStatus::InProgress;
-        let now = finish::progress_of(recorder, self.stage, self.found, running, status);
+        let now = finish::progress_of(recorder, self.stage, found, running, status);
         file.write(self.ctx.disk, &now, since)?;
         file.cost(self.watch.elapsed().saturating_sub(since));
         Ok(())
