@@ -610,6 +610,31 @@ fn a_key_that_somebody_repeats_is_in_no_file_and_nowhere_on_the_screen() {
 }
 
 #[test]
+fn the_failures_of_elements_have_no_keys() {
+    const LOOKS_LIKE_ONE: &str = "sk-ant-api03-0123456789abcdef";
+    let served = Served::new("well");
+    let project = speller(served.port, "well");
+    let names = json!(["NAME 1", "NAME 2", "NAME 3", "NAME 4", LOOKS_LIKE_ONE]);
+    let schema = json!({"type": "object", "properties": {"word": {"enum": names}}});
+    project.write("schemas/word.schema.json", schema.to_string());
+    let ask = project.read("stages/2_ask.toml");
+    let policy = "\n[policy]\non_failure = \"continue\"\n";
+    project.write("stages/2_ask.toml", ask + policy);
+    let ran = project.run_unplanned(&["--agent", "speller=api", "--until", "ask"]);
+    let records = project.records();
+    let mut published = records.iter().filter(|it| it["kind"] == "published");
+    assert!(
+        published.any(|it| !it["data"]["record"]["failed"].is_null()),
+        "{}",
+        ran.output
+    );
+    let shown = serde_json::to_string(&records).unwrap();
+    assert!(shown.contains("[key]") && !shown.contains(LOOKS_LIKE_ONE));
+    let manifest = project.read("workspace/manifests/ask/page_0001.sha256");
+    assert!(manifest.contains("[key]") && !manifest.contains(LOOKS_LIKE_ONE));
+}
+
+#[test]
 fn what_programs_print_is_kept_without_keys_and_what_they_make_as_it_is() {
     let mut project = Project::new(&[
         (

@@ -73,10 +73,12 @@ pub(crate) fn run_steps(ctx: &mut BatchContext<'_>, number: u32) -> Result<StepR
     Ok(report)
 }
 
-/// Returns the result of the step's `summary`; `None` if it cannot be computed.
+/// Returns the result of the step's `summary`, without keys; `None` if it cannot be computed.
 fn summary_of(ctx: &BatchContext<'_>, step: &Step) -> Option<Value> {
     let program = step.summary.as_ref()?;
-    ctx.jq.one(program, &ctx.scope).ok()
+    let mut summary = ctx.jq.one(program, &ctx.scope).ok()?;
+    ctx.calls.redactor().known_value(&mut summary);
+    Some(summary)
 }
 
 /// Returns the names that a step writes: its `out`, and for a program also the outputs that no other step names.

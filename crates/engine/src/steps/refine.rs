@@ -260,7 +260,10 @@ fn log_result(ctx: &mut BatchContext<'_>, number: u32, how: &str) {
 /// Reports the result of an iteration, with the stage's `summary` if it can be computed.
 fn report_iteration(ctx: &BatchContext<'_>, round: u32, right: bool, score: Option<f64>) {
     let summary = ctx.stage.summary.as_ref();
-    let summary = summary.and_then(|program| value(ctx, program).ok());
+    let mut summary = summary.and_then(|program| value(ctx, program).ok());
+    if let Some(summary) = &mut summary {
+        ctx.calls.redactor().known_value(summary);
+    }
     ctx.observer.event(StepEvent::Judged(Round {
         round,
         right,

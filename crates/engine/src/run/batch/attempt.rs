@@ -17,7 +17,7 @@ use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::base::source::Source;
 use milepost_core::expr::scope::Scope;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
-use milepost_core::model::record::Made;
+use milepost_core::model::record::{FailedKeys, Made};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::step::Outputs;
 use milepost_core::plan::expand::batch_name;
@@ -282,8 +282,15 @@ fn within(
     let counted = validate::conservation(stage_ctx.stage, &scope, &failed.collect(), threads)?;
     validate::checks(&stage_ctx.stage.checks, &scope, &workers)?;
     let elements = counted.or(items);
-    let opinion = validate::opinion(stage_ctx.stage, &scope, report.summary, &workers)?;
+    let redactor = stage_ctx.ctx.redactor;
+    let judges = (&*workers, redactor);
+    let opinion = validate::opinion(stage_ctx.stage, &scope, report.summary, judges)?;
     add_marker(stage_ctx, found, scratch, &mut made)?;
+    let failed = report.failed.into_iter().map(|failed| FailedKeys {
+        outcome: failed.outcome.for_record(redactor),
+        ..failed
+    });
+    let failed = failed.collect();
     let mut warnings = report.warnings;
     for warning in opinion.warnings() {
         if !warnings.contains(&warning) {
@@ -296,7 +303,7 @@ fn within(
         opinion,
         warnings,
         placeholder: None,
-        failed: report.failed,
+        failed,
         answers: report.answers,
         stale: stale(stage_ctx, found)?,
         job: None,

@@ -37,7 +37,7 @@ pub(crate) fn placeholder(
         outcome
             .details
             .push(format!("its placeholder failed too: {error}"));
-        outcome
+        outcome.for_record(stage_ctx.ctx.redactor)
     };
     let input = json!({
         "outcome": outcome.kind.name(), "error_code": outcome.code, "message": outcome.message, "usage": usage(&spent),

@@ -66,7 +66,10 @@ pub(crate) fn revalidate(
             schemas,
             cancel,
         )
-        .and_then(|scope| validate::opinion(stage, &scope, said, &JqWorkers::new(stage, cancel)));
+        .and_then(|scope| {
+            let workers = JqWorkers::new(stage, cancel);
+            validate::opinion(stage, &scope, said, (&workers, recorder.ctx.redactor))
+        });
         if cancel.reason().is_some() {
             revalidation.left.insert(index);
             continue;

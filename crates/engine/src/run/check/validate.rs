@@ -5,6 +5,7 @@ use crate::run::context::Context;
 use crate::steps::cancel::CancelToken;
 use crate::steps::worker::JqWorkers;
 use milepost_core::base::in_order::in_order;
+use milepost_core::base::redact::Redactor;
 use milepost_core::base::source::Source;
 use milepost_core::base::visible::visible;
 use milepost_core::expr::scope::{Format, Reading, Scope};
@@ -266,7 +267,8 @@ pub(crate) fn checks(checks: &[Check], scope: &Scope, workers: &JqWorkers) -> Re
     Ok(())
 }
 
-/// Returns the summary and verdict of a batch. `said` is the summary of its steps, which is used if the stage declares none.
+/// Returns the summary, without keys, and the verdict of a batch. `said` is the summary of its steps, which is used if the stage
+/// declares none.
 ///
 /// # Errors
 /// When `summary` or `verdict` fails.
@@ -274,7 +276,7 @@ pub(crate) fn opinion(
     stage: &Stage,
     scope: &Scope,
     said: Option<Value>,
-    workers: &JqWorkers,
+    (workers, redactor): (&JqWorkers, &Redactor),
 ) -> Result<Opinion, Outcome> {
     let verdict = stage.verdict.as_ref();
     let verdict = verdict.map(|program| workers.one(program, scope));
@@ -283,9 +285,13 @@ pub(crate) fn opinion(
         Some(program) => (Some(workers.one(program, scope)?), said),
         None => (said, None),
     };
+    let without_keys = |mut value: Value| {
+        redactor.known_value(&mut value);
+        Box::new(value)
+    };
     Ok(Opinion {
-        summary: summary.map(Box::new),
-        said: said.map(Box::new),
+        summary: summary.map(without_keys),
+        said: said.map(without_keys),
         verdict: verdict.map(|verdict| verdict == Value::Bool(true)),
     })
 }
