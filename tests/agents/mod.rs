@@ -7,6 +7,7 @@ pub mod batch_mode;
 mod batches;
 mod each;
 mod http;
+mod keys;
 mod loops;
 mod money;
 mod openai;

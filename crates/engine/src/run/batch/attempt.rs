@@ -283,8 +283,7 @@ fn within(
     validate::checks(&stage_ctx.stage.checks, &scope, &workers)?;
     let elements = counted.or(items);
     let redactor = stage_ctx.ctx.redactor;
-    let judges = (&*workers, redactor);
-    let opinion = validate::opinion(stage_ctx.stage, &scope, report.summary, judges)?;
+    let opinion = validate::opinion(stage_ctx.stage, &scope, report.summary, &workers, redactor)?;
     add_marker(stage_ctx, found, scratch, &mut made)?;
     let failed = report.failed.into_iter().map(|failed| FailedKeys {
         outcome: failed.outcome.for_record(redactor),

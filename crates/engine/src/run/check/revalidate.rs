@@ -68,7 +68,7 @@ pub(crate) fn revalidate(
         )
         .and_then(|scope| {
             let workers = JqWorkers::new(stage, cancel);
-            validate::opinion(stage, &scope, said, (&workers, recorder.ctx.redactor))
+            validate::opinion(stage, &scope, said, &workers, recorder.ctx.redactor)
         });
         if cancel.reason().is_some() {
             revalidation.left.insert(index);

@@ -276,7 +276,8 @@ pub(crate) fn opinion(
     stage: &Stage,
     scope: &Scope,
     said: Option<Value>,
-    (workers, redactor): (&JqWorkers, &Redactor),
+    workers: &JqWorkers,
+    redactor: &Redactor,
 ) -> Result<Opinion, Outcome> {
     let verdict = stage.verdict.as_ref();
     let verdict = verdict.map(|program| workers.one(program, scope));
