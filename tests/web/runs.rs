@@ -86,7 +86,7 @@ fn a_run_ends_with_its_server() {
     let ui = Ui::start(&project);
     let shown = ui.get("plan").body;
     ui.post("run", &[("plan", hidden(&shown, "plan"))]);
-    ui.wait_for("", ">Stop<");
+    ui.wait_for("", ">wait</a>, started <time");
     let second = ui.post("run", &[("plan", hidden(&ui.get("plan").body, "plan"))]);
     assert_ne!(second.status, 303, "one run at a time");
     assert_eq!(ui.end(), Some(0));

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use unicode_normalization::UnicodeNormalization as _;
 
 /// Two names that some file systems take for one.
@@ -55,6 +56,11 @@ pub fn collisions<'a>(names: &[&'a str]) -> Vec<Collision> {
 pub fn is_folded(name: &str) -> bool {
     name.bytes()
         .all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase())
+}
+
+/// Returns a number that is the same for names that collide. Rarely, others have the same too.
+pub fn collision_hash(name: &str) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(folded(name))
 }
 
 /// Returns the name as file systems compare it that ignore letter case and normalization.

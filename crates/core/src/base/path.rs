@@ -87,7 +87,7 @@ impl RelPath {
     }
 
     /// Returns the last part without its ending: `batch_1`.
-    pub(crate) fn stem(&self) -> &str {
+    pub fn stem(&self) -> &str {
         stem(&self.0)
     }
 

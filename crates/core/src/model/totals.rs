@@ -1,7 +1,7 @@
 //! The totals of batches: what a checkpoint and a report say of all batches of a stage. They are kept for each page of a manifest, so
 //! that a run reads only the pages with changed batches.
 
-use super::recorded::batch_state::{BatchState, Phase};
+use super::recorded::batch_state::BatchState;
 use super::recorded::call::Spent;
 use super::recorded::record::BatchRecord;
 use crate::base::digest::{Digest, Hasher};
@@ -39,7 +39,7 @@ pub struct BatchTotals {
     pub inputs: Option<Digest>,
     /// The numbers in the keys, in order.
     pub numbers: Vec<KeyNumbers>,
-    /// False if a batch is not finished, lacks elements, is out of date, or has outputs that a person accepted.
+    /// True if all batches are settled ([`BatchState::is_settled`]).
     pub settled: bool,
 }
 
@@ -73,10 +73,9 @@ impl BatchTotals {
         for (key, batch) in batches {
             all.batches += 1;
             all.add_numbers(KeyNumbers::of(key));
-            all.settled &= batch.phase == Phase::Complete && batch.remains.is_empty();
-            match &batch.record {
-                Some(record) => all.add_record(record),
-                None => all.settled = false,
+            all.settled &= batch.is_settled();
+            if let Some(record) = &batch.record {
+                all.add_record(record);
             }
         }
         all
@@ -129,8 +128,6 @@ impl BatchTotals {
             record.spent.as_deref().copied(),
             summary,
         );
-        self.settled &=
-            record.stale.is_none() && record.pin.is_none() && record.failure().is_none();
     }
 
     fn add(

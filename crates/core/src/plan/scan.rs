@@ -4,8 +4,8 @@ use crate::base::collision::Collision;
 use crate::base::path::{FilePath, RelPath};
 use crate::model::fingerprint::{FactKind, Facts};
 use crate::model::pipeline::Pipeline;
-use crate::model::stage::{OVERRIDES, RUN};
-use crate::plan::batches::expand::Batch;
+use crate::model::stage::{OVERRIDES, RUN, Stage};
+use crate::plan::batches::expand::{Batch, BatchItem};
 use crate::plan::batches::inputs::{Missed, Resolved};
 use crate::plan::decide::Decision;
 use crate::plan::options::settings::{Settings, run_scope};
@@ -22,10 +22,12 @@ pub struct StageScan {
     pub shared: Arc<Facts>,
     /// The digest of the shared facts.
     pub shared_id: String,
-    /// Its batches, in order; without [`Self::others`].
+    /// Its batches, in order; without [`Self::others`] and [`Self::ahead`].
     pub batches: Vec<BatchScan>,
     /// The number of further batches, which are up to date.
     pub others: u64,
+    /// Further batches, which are new and will run: so many that each is scanned when its turn comes.
+    pub ahead: Vec<BatchAhead>,
     /// False while an earlier stage may still change which batches there are.
     pub certain: bool,
     /// Keys of recorded batches that the stage no longer has.
@@ -54,12 +56,40 @@ impl Collisions {
 impl StageScan {
     /// Returns the number of all batches.
     pub fn count(&self) -> u64 {
-        self.batches.len() as u64 + self.others
+        (self.batches.len() + self.ahead.len()) as u64 + self.others
     }
 
     /// Returns the digest of all facts of a batch whose own facts were kept.
     pub fn facts(&self, batch: &BatchScan) -> String {
         format!("{}{}", self.shared_id, batch.own.id())
+    }
+}
+
+/// A new batch of a stage with one `each` over files, which are named by their stems.
+#[derive(Debug, Clone)]
+pub struct BatchAhead {
+    /// Its position, from 1.
+    pub position: u64,
+    /// The file of its item.
+    pub file: FilePath,
+}
+
+impl BatchAhead {
+    /// Returns its key.
+    pub fn key(&self) -> &str {
+        self.file.path.stem()
+    }
+
+    /// Returns the batch.
+    pub fn batch(&self, stage: &Stage) -> Batch {
+        let item = || BatchItem::File(self.file.clone());
+        let each = stage.each.iter();
+        Batch {
+            key: self.key().to_owned(),
+            position: self.position,
+            items: each.map(|each| (each.name.clone(), item())).collect(),
+            refused: None,
+        }
     }
 }
 
@@ -80,8 +110,6 @@ pub struct BatchScan {
     pub decision: Result<Decision, Missed>,
     /// The runs whose answers count for it; `None` if every kept answer counts.
     pub asked_since: Option<Vec<String>>,
-    /// The digest of its own facts, if they and the other details were left out; `None` otherwise.
-    pub left_out: Option<Box<str>>,
 }
 
 impl BatchScan {
@@ -95,17 +123,6 @@ impl BatchScan {
             overrides: None,
             decision: Ok(Decision::Reused),
             asked_since: None,
-            left_out: None,
-        }
-    }
-
-    /// Returns the batch with its decision alone.
-    #[must_use]
-    pub fn without_details(self) -> Self {
-        Self {
-            decision: self.decision,
-            left_out: Some(self.own.id().into()),
-            ..Self::reused(self.batch)
         }
     }
 

@@ -251,14 +251,19 @@ impl Engine<'_, '_> {
         }))
     }
 
-    /// Returns for which batches of a stage the details are kept from the scan on. Schedulers, agents and the record of known
-    /// failures need all.
+    /// Returns for which batches of a stage the details are kept from the scan on. Schedulers, agents, the record of known failures
+    /// and a selection of batches need all.
     fn keep(&self, stage: &Stage) -> Keep<'static> {
         let ctx = &self.recorder.ctx;
         let is_agent = |step: &Step| matches!(step.kind, StepKind::Agent(_));
-        let needs_all = self.options.known_failures.is_some()
+        let options = self.options;
+        let needs_all = options.known_failures.is_some()
+            || options.limit.is_some()
+            || options.failed
+            || options.force
+            || !self.selection.wants_whole(&stage.name)
             || stage.steps.iter().any(is_agent)
-            || Scheduler::of_stage(ctx, stage, self.options).is_some();
+            || Scheduler::of_stage(ctx, stage, options).is_some();
         if !needs_all && needs_few(ctx.pipeline, stage, false) {
             Keep::Slices
         } else {
@@ -329,10 +334,11 @@ impl Engine<'_, '_> {
         report.awaits.clone_from(&batches.awaits);
         let will = batches.places(&[Action::Run, Action::Fail]);
         let mut unavailable = None;
-        if !will.is_empty() {
+        let is_ahead = !found.ahead.is_empty();
+        if is_ahead || !will.is_empty() {
             unavailable = self.run_batches(stage, &mut found, &will, &mut report)?;
         }
-        if !report.failed.is_empty() || report.left > 0 || unavailable.is_some() {
+        if !is_ahead && (!report.failed.is_empty() || report.left > 0 || unavailable.is_some()) {
             self.recorder.read_rest()?;
         }
         let ending = Ending {
@@ -356,17 +362,19 @@ impl Engine<'_, '_> {
         will: &[usize],
         report: &mut StageReport,
     ) -> Result<Option<String>, RunError> {
-        begin::begin(&mut self.recorder, stage, found, will.len() as u64)?;
+        let ahead = found.ahead.len();
+        let count = (will.len() + ahead) as u64;
+        begin::begin(&mut self.recorder, stage, found, count)?;
         begin::handoff(&mut self.recorder, stage)?;
         self.observer.notice(Notice::StageStarted {
             stage: stage.name.clone(),
             description: stage.description.clone(),
             batches: found.count(),
-            will: will.len() as u64,
+            will: count,
             up_to_date: report.reused,
         });
         // No service is started for batches that fail before they start.
-        let begins = will.iter().any(|&at| found.batches[at].decision.is_ok());
+        let begins = ahead > 0 || will.iter().any(|&at| found.batches[at].decision.is_ok());
         let unavailable = if begins {
             let services = &mut self.services;
             services.need(&mut self.recorder, stage, self.agents.http(), self.observer)?

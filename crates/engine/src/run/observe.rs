@@ -50,7 +50,7 @@ impl Observe for Observations<'_> {
 
     fn scan_outdated(&self, stage: &Stage, state: &State) -> Result<StageScan, ObserveError> {
         let keep = match self.keep {
-            Keep::Undone => Keep::OnlyUndone,
+            Keep::Undone | Keep::Slices => Keep::OnlyUndone,
             keep => keep,
         };
         let needed = |_: &str| RebuildPolicy::Needed;

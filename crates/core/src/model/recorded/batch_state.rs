@@ -61,4 +61,14 @@ impl BatchState {
         let made = self.record.iter().flat_map(|record| &record.outputs);
         made.map(|made| &made.path).chain(self.remains.keys())
     }
+
+    /// Returns false if it is not finished, lacks elements, is out of date, or has outputs that a person accepted.
+    pub fn is_settled(&self) -> bool {
+        let is_whole = |record: &BatchRecord| {
+            record.stale.is_none() && record.pin.is_none() && record.failure().is_none()
+        };
+        self.phase == Phase::Complete
+            && self.remains.is_empty()
+            && self.record.as_ref().is_some_and(is_whole)
+    }
 }

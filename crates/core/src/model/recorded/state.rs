@@ -180,6 +180,10 @@ impl StageState {
                 }
             }
         }
+        // While the stage runs, batches after the last page are on none.
+        for (key, batch) in read {
+            add(KeyNumbers::of(key), is_wanted(batch));
+        }
         all
     }
 
@@ -196,7 +200,9 @@ impl StageState {
             .collect();
         for (place, page) in self.pages.iter().enumerate() {
             if !page.is_read {
-                pages.insert(Some(place), page.totals.clone());
+                let after = pages.remove(&Some(place));
+                let both = std::iter::once(&page.totals).chain(&after);
+                pages.insert(Some(place), BatchTotals::of_pages(both));
             }
         }
         BatchTotals {

@@ -145,6 +145,29 @@ pub fn expand(
     Ok(batches)
 }
 
+/// Returns the files that the batches of a stage are named by, in the order of the batches; `None` if its batches have other names,
+/// are not known, or cannot all be used.
+pub fn naming_files(
+    stage: &Stage,
+    base: &Map<String, Value>,
+    recorded: &Recorded<'_>,
+    world: &dyn World,
+    written: &dyn Fn(&str) -> bool,
+) -> Option<Vec<FilePath>> {
+    let [each] = stage.each.as_slice() else {
+        return None;
+    };
+    let EachSource::Path(path) = &each.source else {
+        return None;
+    };
+    let pattern = paths::render(path, &Value::Object(base.clone())).ok()?;
+    let found = glob(&pattern, recorded, world, written).ok()?;
+    let mut keys: Vec<&str> = found.files.iter().map(|file| file.path.stem()).collect();
+    keys.sort_unstable();
+    let is_unique = keys.windows(2).all(|pair| pair[0] != pair[1]);
+    (each.key.is_none() && found.refused.is_empty() && is_unique).then_some(found.files)
+}
+
 /// An item of an `each`.
 struct EachItem {
     key: String,

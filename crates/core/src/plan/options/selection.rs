@@ -172,7 +172,7 @@ impl Selection {
     }
 
     /// Returns true if the whole stage is selected, and not single batches of it.
-    pub(crate) fn wants_whole(&self, stage: &str) -> bool {
+    pub fn wants_whole(&self, stage: &str) -> bool {
         let mut of_stage = self.targets.iter().filter(|target| target.stage == stage);
         of_stage.all(|target| target.batch.is_none())
     }

@@ -123,7 +123,7 @@ fn outdated(
     let found = disk.scan_outdated(stage, state)?;
     let mut altered = Vec::new();
     let mut unjudged = false;
-    let mut stale = !found.gone.is_empty();
+    let mut stale = !found.gone.is_empty() || !found.ahead.is_empty();
     for batch in &found.batches {
         match &batch.decision {
             Ok(Decision::Reused) => {}

@@ -3,7 +3,7 @@
 use crate::run::check::planned_disk::{BatchDisk, PlannedDisk};
 use crate::run::check::preconditions;
 use crate::run::context::Context;
-use milepost_core::base::collision::{collisions, is_folded};
+use milepost_core::base::collision::collisions;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::glob::is_pattern;
 use milepost_core::base::path::{FilePath, RelPath};
@@ -26,7 +26,6 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// For which batches the scan keeps inputs, facts and targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,10 +34,9 @@ pub(crate) enum Keep<'a> {
     OnlyUndone,
     /// For batches that are out of date. A million batches that are up to date would take much memory.
     Undone,
-    /// For those, but for none that will run if there are more than [`SLICE`]. [`add_details`] collects theirs when their turn comes.
+    /// For those, but for none if all are new and there are more than [`SLICE`].
     ///
-    /// [`SLICE`]: crate::run::check::details::SLICE
-    /// [`add_details`]: crate::run::check::details::add_details
+    /// [`SLICE`]: crate::run::check::ahead::SLICE
     Slices,
     /// For those, and for the batch with this key.
     And(&'a str),
@@ -96,8 +94,6 @@ pub(super) struct BatchScanner<'a, 'c> {
     pub(super) known: Option<&'a StageState>,
     pub(super) policy: &'a (dyn Fn(&str) -> RebuildPolicy + Sync),
     pub(super) keep: Keep<'a>,
-    /// True if outputs of batches without details have names that may collide.
-    pub(super) may_collide: AtomicBool,
     /// Files changed since the last up-to-date check; `None` if unknown.
     pub(super) differing: Option<&'a ChangedFiles>,
 }
@@ -111,34 +107,10 @@ impl BatchScanner<'_, '_> {
         batches: Vec<Batch>,
         scope: &Map<String, Value>,
     ) -> Vec<BatchScan> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = cores.min(batches.len() / BATCHES_PER_THREAD).max(1);
-        let share = batches.len().div_ceil(threads).max(1);
-        let mut batches = batches.into_iter();
-        let shares: Vec<Vec<Batch>> = (0..threads)
-            .map(|_| batches.by_ref().take(share).collect())
-            .collect();
-        if threads == 1 {
-            return shares
-                .into_iter()
-                .map(|share| self.look_at(share, scope))
-                .next()
-                .unwrap_or_default();
-        }
-        std::thread::scope(|scoped| {
-            let mut threads = Vec::with_capacity(shares.len());
-            for share in shares {
-                threads.push(scoped.spawn(|| self.look_at(share, scope)));
-            }
-            let mut all = Vec::new();
-            for thread in threads {
-                match thread.join() {
-                    Ok(mut found) => all.append(&mut found),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            all
-        })
+        in_shares(batches, |share| self.look_at(share, scope))
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     fn look_at(&self, batches: Vec<Batch>, scope: &Map<String, Value>) -> Vec<BatchScan> {
@@ -148,19 +120,14 @@ impl BatchScanner<'_, '_> {
         for batch in batches {
             set_items(&mut names, &batch);
             let found = self.look(batch, &names);
-            if self.keep == Keep::Slices && matches!(found.decision, Ok(Decision::Will(_))) {
-                if !found.targets.values().all(|path| is_folded(path.as_str())) {
-                    self.may_collide.store(true, Ordering::Relaxed);
-                }
-                surveyed.push(found.without_details());
-            } else if keeps_all || found.decision != Ok(Decision::Reused) {
+            if keeps_all || found.decision != Ok(Decision::Reused) {
                 surveyed.push(found);
             }
         }
         surveyed
     }
 
-    fn look(&self, batch: Batch, scope: &Value) -> BatchScan {
+    pub(super) fn look(&self, batch: Batch, scope: &Value) -> BatchScan {
         let known = self.known.and_then(|known| known.batches.get(&batch.key));
         let record = known.and_then(|found| found.record.as_ref());
         let recorded_shared = self
@@ -239,7 +206,6 @@ impl BatchScanner<'_, '_> {
                     targets,
                     overrides: self.common.overrides.clone(),
                     decision,
-                    left_out: None,
                 };
                 return self.required(surveyed, false);
             }
@@ -277,7 +243,6 @@ impl BatchScanner<'_, '_> {
             targets,
             overrides: self.common.overrides.clone(),
             decision,
-            left_out: None,
         };
         self.required(surveyed, is_settled)
     }
@@ -325,17 +290,12 @@ impl BatchScanner<'_, '_> {
     }
 
     /// Returns the names of files that some file systems take for one.
-    pub(super) fn collisions(
-        &self,
-        batches: &[BatchScan],
-        base: &Map<String, Value>,
-    ) -> Collisions {
+    pub(super) fn collisions(&self, batches: &[BatchScan]) -> Collisions {
         let inputs = self.world.listed();
         let inputs: Vec<&str> = inputs.iter().map(|name| &**name).collect();
         let mut outputs = Vec::new();
         for found in batches {
             if found.targets.is_empty()
-                && found.left_out.is_none()
                 && let Some(known) = self.known
                 && let Some(batch) = known.batches.get(&found.batch.key)
             {
@@ -352,29 +312,10 @@ impl BatchScanner<'_, '_> {
             let staying = files.filter(|path| !self.leaving.contains(path));
             outputs.extend(staying.map(RelPath::as_str));
         }
-        let left_out = if self.may_collide.load(Ordering::Relaxed)
-            || !outputs.iter().all(|name| is_folded(name))
-        {
-            self.targets_left_out(batches, base)
-        } else {
-            Vec::new()
-        };
-        outputs.extend(left_out.iter().map(RelPath::as_str));
         Collisions {
             inputs: collisions(&inputs),
             outputs: collisions(&outputs),
         }
-    }
-
-    /// Returns the paths of outputs of batches without details.
-    fn targets_left_out(&self, batches: &[BatchScan], base: &Map<String, Value>) -> Vec<RelPath> {
-        let mut names = Value::Object(base.clone());
-        let left_out = batches.iter().filter(|found| found.left_out.is_some());
-        let targets = left_out.flat_map(|found| {
-            set_items(&mut names, &found.batch);
-            self.targets(&names).unwrap_or_default().into_values()
-        });
-        targets.filter(|path| !is_pattern(path.as_str())).collect()
     }
 
     /// Returns the paths of the outputs and the marker.
@@ -429,8 +370,35 @@ impl BatchScanner<'_, '_> {
     }
 }
 
+/// Does work on shares of a list, one for each processor if there are many items, and returns the results in order.
+pub(super) fn in_shares<T: Send, R: Send>(
+    mut items: Vec<T>,
+    work: impl Fn(Vec<T>) -> R + Sync,
+) -> Vec<R> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = cores.min(items.len() / BATCHES_PER_THREAD).max(1);
+    if threads == 1 {
+        return vec![work(items)];
+    }
+    let share = items.len().div_ceil(threads);
+    let mut shares: Vec<Vec<T>> = (1..threads)
+        .rev()
+        .map(|number| items.split_off((number * share).min(items.len())))
+        .collect();
+    shares.push(items);
+    std::thread::scope(|scoped| {
+        let shares = shares.into_iter().rev();
+        let started: Vec<_> = shares.map(|share| scoped.spawn(|| work(share))).collect();
+        let joined = started.into_iter().map(|thread| {
+            let done = thread.join();
+            done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        joined.collect()
+    })
+}
+
 /// Sets the items of a batch in a scope that all batches share.
-fn set_items(names: &mut Value, batch: &Batch) {
+pub(super) fn set_items(names: &mut Value, batch: &Batch) {
     if let Value::Object(names) = names {
         for (name, item) in &batch.items {
             names.insert(name.clone(), item.scope_value());

@@ -1,8 +1,8 @@
 //! Up-to-date checks: scans stages, and validates inputs and outputs.
 
+pub(crate) mod ahead;
 pub(crate) mod batch_scanner;
 pub(crate) mod by_page;
-pub(crate) mod details;
 pub(crate) mod planned_disk;
 pub(crate) mod preconditions;
 pub(crate) mod revalidate;

@@ -25,6 +25,8 @@ pub(crate) struct PlannedDisk<'a, 'c> {
     /// Lists of files that batches asked for, because many ask for the same.
     lists: Mutex<Lists>,
     folders: Folders<'a>,
+    /// Whether contents matter, or only which files there are.
+    has_contents: bool,
 }
 
 type Lists = BTreeMap<(Root, String), Result<Matches, String>>;
@@ -37,7 +39,27 @@ impl<'a, 'c> PlannedDisk<'a, 'c> {
             pending,
             lists: Mutex::default(),
             folders: Folders::new(inner.files),
+            has_contents: true,
         }
+    }
+
+    /// Returns the disk with any digest for a file that exists.
+    pub(crate) fn without_contents(self) -> Self {
+        Self {
+            has_contents: false,
+            ..self
+        }
+    }
+
+    /// Takes over the lists of files that another one was asked for.
+    pub(crate) fn take_lists(&self, other: Self) {
+        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        lists.extend(
+            other
+                .lists
+                .into_inner()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
     }
 
     /// Returns the present digest of a file; `None` if it does not exist.
@@ -47,6 +69,7 @@ impl<'a, 'c> PlannedDisk<'a, 'c> {
             return ctx.digest(file);
         }
         let seen = match self.folders.look(file) {
+            FoundFile::File(_) if !self.has_contents => return Ok(Some(Digest::of(""))),
             FoundFile::File(stamp) => match ctx.cache.known(stamp) {
                 Some(seen) => Some(seen),
                 None => return ctx.digest(file),

@@ -1,22 +1,22 @@
 //! Scans a stage: collects its batches, their inputs, records and files, and decides each batch.
 
+use crate::run::check::ahead::{SLICE, all_new};
 use crate::run::check::batch_scanner::{BatchScanner, CommonFacts, Keep, base_scope};
 use crate::run::check::by_page::changed_batches;
-use crate::run::check::details::SLICE;
 use crate::run::check::planned_disk::{BatchDisk, PlannedDisk};
 use crate::run::context::Context;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::stage::{Each, EachSource, Input, InputSource, PathTemplate, Stage};
 use milepost_core::model::state::{BatchState, State};
 use milepost_core::plan::decide::RebuildPolicy;
-use milepost_core::plan::expand::expand;
+use milepost_core::plan::expand::{expand, naming_files};
 use milepost_core::plan::lineage;
 use milepost_core::plan::pending::Pending;
 use milepost_core::plan::recorded::Recorded;
-use milepost_core::plan::scan::StageScan;
+use milepost_core::plan::scan::{BatchScan, Collisions, StageScan};
 use milepost_store::store::up_to_date::ChangedFiles;
 use std::collections::{BTreeSet, HashSet};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 /// Scans a stage.
 ///
@@ -50,6 +50,37 @@ pub(crate) fn survey(
     let known = state.stages.get(&stage.name);
     // Where pages were not read, only changed files made a difference, and there are the same batches as before.
     let of_pages = known.filter(|_| is_by_page);
+    let none = HashSet::new();
+    let scanner = BatchScanner {
+        ctx,
+        stage,
+        state,
+        recorded: &recorded,
+        written: &written,
+        world: &world,
+        common: &common,
+        leaving: &none,
+        known,
+        policy,
+        keep,
+        differing: differing.as_ref(),
+    };
+    if keep == Keep::Slices
+        && of_pages.is_none()
+        && let Some(files) = naming_files(stage, &scope, &recorded, &disk, &written)
+        && files.len() > SLICE
+        && let Some((ahead, others)) = all_new(&scanner, files, &scope)
+    {
+        return Ok(StageScan {
+            others,
+            ahead,
+            collisions: collisions(&scanner, &[]),
+            shared: Arc::clone(&common.shared),
+            shared_id: common.shared_id.clone(),
+            certain,
+            ..StageScan::default()
+        });
+    }
     let batches = match of_pages {
         Some(known) => differing
             .as_ref()
@@ -77,41 +108,30 @@ pub(crate) fn survey(
         .flat_map(|known| gone.iter().filter_map(|key| known.batches.get(key)))
         .flat_map(BatchState::files)
         .collect();
-    let keep = if keep == Keep::Slices && batches.len() <= SLICE {
-        Keep::Undone
-    } else {
-        keep
-    };
     let scanner = BatchScanner {
-        ctx,
-        stage,
-        state,
-        recorded: &recorded,
-        written: &written,
-        world: &world,
-        common: &common,
         leaving: &leaving,
-        known,
-        policy,
-        keep,
-        may_collide: AtomicBool::new(false),
-        differing: differing.as_ref(),
+        ..scanner
     };
     let batches = scanner.scan_all(batches, &scope);
-    let collisions = scanner.collisions(&batches, &scope);
-    if !collisions.is_empty() {
-        // The next run warns again.
-        ctx.asked.spoil();
-    }
     Ok(StageScan {
+        collisions: collisions(&scanner, &batches),
         batches,
         others,
-        collisions,
-        shared: common.shared,
-        shared_id: common.shared_id,
+        ahead: Vec::new(),
+        shared: Arc::clone(&common.shared),
+        shared_id: common.shared_id.clone(),
         certain,
         gone,
     })
+}
+
+/// Returns the names that collide. If there are any, the next run warns again.
+fn collisions(scanner: &BatchScanner<'_, '_>, batches: &[BatchScan]) -> Collisions {
+    let found = scanner.collisions(batches);
+    if !found.is_empty() {
+        scanner.ctx.asked.spoil();
+    }
+    found
 }
 
 /// Returns true if changed files alone can make a batch of the stage out of date. Lists of files and files named in other files

@@ -24,6 +24,9 @@ const LISTED: usize = 100;
 
 /// Returns the status of a stage by the state of its batches.
 pub(crate) fn status(recorder: &Recorder<'_>, stage: &Stage, survey: &StageScan) -> Option<Status> {
+    if !survey.ahead.is_empty() {
+        return None;
+    }
     let known = recorder.state.stages.get(&stage.name);
     let mut partial = false;
     for found in &survey.batches {

@@ -2,6 +2,7 @@
 
 pub(crate) mod begin;
 pub(crate) mod commit;
+pub(crate) mod early_pages;
 pub(crate) mod ending;
 pub(crate) mod finish;
 pub(crate) mod forced;

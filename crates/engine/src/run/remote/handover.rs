@@ -176,7 +176,6 @@ impl HandedBatch {
             overrides: self.overrides.clone().map(Arc::new),
             decision: Ok(Decision::Will(Vec::new())),
             asked_since: None,
-            left_out: None,
         })
     }
 

@@ -6,6 +6,7 @@
 
 mod by_page;
 mod compare;
+mod early;
 mod keys;
 mod page;
 mod paging;
@@ -14,6 +15,7 @@ mod write;
 
 pub use by_page::{naming, read_pages, read_with};
 pub use compare::{changed_pages, pages};
+pub use early::{EarlyManifest, EarlyPage};
 pub use keys::{keys, outputs};
 pub use text::{ManifestError, PAGE_LINES};
 pub use write::{WrittenManifest, write};

@@ -64,6 +64,14 @@ impl<'a> Pieces<'a> {
         pieces.map(|piece| piece.outputs().len().max(1)).sum()
     }
 
+    /// The pieces of the batches after this key.
+    pub(super) fn after(&self, key: Option<&str>) -> Range<usize> {
+        let is_before = |piece: &ManifestPiece<'_>| {
+            key.is_some_and(|key| natural(piece.key, key) != Ordering::Greater)
+        };
+        self.0.partition_point(is_before)..self.0.len()
+    }
+
     /// The key of the batch of a piece.
     pub(super) fn key(&self, piece: usize) -> &'a str {
         self.0[piece].key

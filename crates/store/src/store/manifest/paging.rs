@@ -64,7 +64,7 @@ pub(super) fn plan(
 }
 
 /// Cuts a group into runs of at most `most` lines; a piece is never cut. An empty group is one empty run.
-fn cut(sizes: &[usize], group: Range<usize>, most: usize) -> Vec<Range<usize>> {
+pub(super) fn cut(sizes: &[usize], group: Range<usize>, most: usize) -> Vec<Range<usize>> {
     let mut runs = Vec::new();
     let (mut from, mut lines) = (group.start, 0);
     for piece in group.clone() {

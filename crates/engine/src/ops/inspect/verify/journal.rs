@@ -14,7 +14,7 @@ use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::machine::apply;
 use milepost_store::store::journal::{self, HeadFile, JournalHead, Tail};
 use milepost_store::store::{layout, manifest};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the whole journal says.
 #[derive(Default)]
@@ -23,6 +23,8 @@ pub(super) struct Journaled {
     pub(super) calls: Vec<JournaledCall>,
     /// The stages that the last segment mentions, as they were when it began: as their manifests say.
     sealed: BTreeMap<String, StageState>,
+    /// The stages that only the last segment mentions: no manifest of theirs is complete.
+    unsealed: BTreeSet<String>,
     /// Approvals that do not match their own digests: the stage and the message.
     untrue: Vec<(String, String)>,
     /// True if the last record is the end of a run.
@@ -38,11 +40,15 @@ impl Audit<'_> {
         // Before the journal, which may grow meanwhile.
         let head = journal::read_head(layout);
         let last_segment = journal::segments(layout)?.last().copied();
-        let unsealed = journal::read_last_segment(layout).map_or(Vec::new(), |(records, _)| {
-            let stages = records.iter().filter_map(|record| record.event.stage());
-            stages.map(str::to_owned).collect()
-        });
-        let mut read = Journaled::default();
+        let last_records =
+            journal::read_last_segment(layout).map_or(Vec::new(), |(records, _)| records);
+        let stages = last_records
+            .iter()
+            .filter_map(|record| record.event.stage());
+        let mut read = Journaled {
+            unsealed: stages.map(str::to_owned).collect(),
+            ..Journaled::default()
+        };
         let (mut refused, mut records) = (None, 0);
         let (mut before, mut found) = (None, None);
         let tail = journal::read_all(layout, &mut |place, record| {
@@ -58,7 +64,9 @@ impl Audit<'_> {
                     let known = |stage: &String| {
                         Some((stage.clone(), read.state.stages.get(stage)?.clone()))
                     };
-                    read.sealed = unsealed.iter().filter_map(known).collect();
+                    read.sealed = read.unsealed.iter().filter_map(known).collect();
+                    let sealed = &read.sealed;
+                    read.unsealed.retain(|stage| !sealed.contains_key(stage));
                 }
                 return;
             }
@@ -225,7 +233,8 @@ impl Audit<'_> {
         }
         for page in changed {
             let inside = self.inside(&page);
-            let (severity, message) = if journaled.is_ended {
+            let is_whole = journaled.is_ended && !journaled.unsealed.contains(name);
+            let (severity, message) = if is_whole {
                 (
                     Severity::Altered,
                     "it differs from what the journal says that it contains",
