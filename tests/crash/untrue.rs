@@ -365,6 +365,7 @@ fn a_run_with_nothing_to_do_touches_only_the_lock_and_the_cache() {
             "stat-cache",
             ".glance.tmp",
             "glance",
+            ".glance-events.tmp",
             ".milepost",
         ];
         assert!(own.contains(&file), "{one}");

@@ -23,7 +23,7 @@ use rustix::fs::OFlags;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,6 +37,11 @@ pub struct Disk {
     /// True if [`Disk::private`] leaves the permissions to the umask.
     is_open: bool,
 }
+
+/// Writes the content of a file, piece by piece.
+pub(crate) trait Fill: FnOnce(&mut dyn Write) -> io::Result<()> {}
+
+impl<F: FnOnce(&mut dyn Write) -> io::Result<()>> Fill for F {}
 
 /// The bytes that a file system needs before it counts as full: smaller files fail too if it has less.
 const ROOM: u64 = 8 << 10;
@@ -334,20 +339,30 @@ impl Disk {
 
     /// Replaces a file atomically and durably: a reader sees the old bytes or the new ones, also after a crash.
     pub fn write_atomic(&self, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
-        self.replace(path, bytes, true)?;
+        self.write_atomic_by(path, |out| out.write_all(bytes))
+    }
+
+    /// Does the same with what `fill` writes.
+    pub(crate) fn write_atomic_by(&self, path: &Path, fill: impl Fill) -> Result<(), DiskError> {
+        self.replace(path, fill, true)?;
         self.sync_dir(parent(path))
     }
 
     /// Replaces a file atomically but not durably.
     pub fn write_swap(&self, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
-        self.replace(path, bytes, false)
+        self.write_swap_by(path, |out| out.write_all(bytes))
+    }
+
+    /// Does the same with what `fill` writes. If `fill` fails, the file stays as it is.
+    pub(crate) fn write_swap_by(&self, path: &Path, fill: impl Fill) -> Result<(), DiskError> {
+        self.replace(path, fill, false)
     }
 
     /// Writes a hidden file beside the target and renames it. The next write reuses one that a crash left.
-    fn replace(&self, path: &Path, bytes: &[u8], sync: bool) -> Result<(), DiskError> {
+    fn replace(&self, path: &Path, fill: impl Fill, sync: bool) -> Result<(), DiskError> {
         let temporary = temporary(path);
         let written = self.create(&temporary).and_then(|mut file| {
-            file.write_bytes(bytes)?;
+            file.fill(fill)?;
             if sync { file.sync() } else { Ok(()) }
         });
         let replaced = written.and_then(|()| self.rename(&temporary, path));

@@ -62,6 +62,11 @@ impl Layout {
         self.own().join("glance")
     }
 
+    /// Returns `.milepost/.glance-events.tmp`, what a run observed of very many files. It exists only for a moment.
+    pub fn glance_events(&self) -> PathBuf {
+        self.own().join(".glance-events.tmp")
+    }
+
     /// Returns `.milepost/journal`, the folder of the segments.
     pub fn journal(&self) -> PathBuf {
         self.at(&journal())

@@ -80,7 +80,10 @@ fn stages(glanced: &Recheck) -> Option<Vec<StageReport>> {
 
 /// Does the same for a run, which writes new notes and renews the stamps of touched files.
 pub(crate) fn before_a_run(opened: &mut OpenProject) -> Option<Vec<StageReport>> {
-    opened.observations = Observations::noting();
+    let spilling = |observations: Observations, opened: &OpenProject| {
+        observations.spilling(&opened.disk, &opened.workspace.layout.glance_events())
+    };
+    opened.observations = spilling(Observations::noting(), opened);
     let glanced = ask(opened)?;
     if glanced.can_renew() {
         let notes = opened.workspace.layout.glance();
@@ -92,7 +95,7 @@ pub(crate) fn before_a_run(opened: &mut OpenProject) -> Option<Vec<StageReport>>
         }
     }
     if !glanced.differing.is_empty() {
-        opened.observations = since(glanced);
+        opened.observations = spilling(since(glanced), opened);
         return None;
     }
     stages(&glanced)
@@ -223,23 +226,19 @@ pub(crate) fn keep(opened: &OpenProject, report: &Report) -> Result<(), OpsError
 /// Notes the files that the run wrote, and the recorded state.
 fn note_end(opened: &OpenProject) {
     let folders = Folders::new(&opened.files);
-    for (file, written) in opened.observations.forget_replaced() {
-        // If the file changed since it was written, the next check notices.
-        if let (FoundFile::File(stamp), Some(written)) = (folders.look(&file), written) {
-            let unread = HashedFile {
-                digest: written.digest,
-                stamp,
-                settled: written.proof == Some(stamp),
-            };
-            let seen = opened.cache.known(stamp).unwrap_or(unread);
-            if seen.digest != written.digest {
-                // A later stage read what somebody changed: the next run must not take it for what was written.
-                opened.observations.spoil();
-                return;
-            }
-            opened.observations.file(&file, Some(seen));
-        }
-    }
+    // If a file changed since it was written, the next check notices. If a later stage read what somebody changed, the cache knows its
+    // content: the next run must not take it for what was written.
+    opened.observations.look_again(|file, written| {
+        let FoundFile::File(stamp) = folders.look(file) else {
+            return None;
+        };
+        let unread = HashedFile {
+            digest: written.digest,
+            stamp,
+            settled: written.proof == Some(stamp),
+        };
+        Some(opened.cache.known(stamp).unwrap_or(unread))
+    });
     let kept = unchanged_pages(opened);
     note_again(opened, &kept);
     opened.observations.keep_own(kept);

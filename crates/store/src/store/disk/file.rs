@@ -1,13 +1,17 @@
 //! A file that is being written.
 
+use super::Fill;
 use super::faults::Faults;
 use super::refusal::{DiskError, error, full};
 use std::fmt;
 use std::fs::{File, Permissions};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Bytes that are written at once.
+const BUFFER: usize = 64 << 10;
 
 /// A file being written.
 pub struct DiskFile {
@@ -64,6 +68,15 @@ impl DiskFile {
     pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
         self.write_all(bytes)
             .map_err(|cause| error(&self.path, "write", cause))
+    }
+
+    /// Writes what `fill` writes, in large pieces.
+    pub(crate) fn fill(&mut self, fill: impl Fill) -> Result<(), DiskError> {
+        let mut out = BufWriter::with_capacity(BUFFER, &mut *self);
+        let filled = fill(&mut out).and_then(|()| out.flush());
+        // What is left of a failure is not written.
+        let _ = out.into_parts();
+        filled.map_err(|cause| error(&self.path, "write", cause))
     }
 
     /// Flushes the bytes, and only the metadata that reading them needs (`fdatasync`).

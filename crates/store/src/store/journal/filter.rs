@@ -15,6 +15,9 @@ use std::os::unix::fs::FileExt as _;
 /// Bytes that are searched at once.
 const PART: u64 = 4 << 20;
 
+/// Bytes that are read at once of a line that goes on after its part. Few in tests, so that a line needs several.
+const REST: u64 = if cfg!(test) { 3 } else { 16 << 10 };
+
 /// Passes every record whose line contains one of the texts to the caller, in order. The chain of digests is not checked, and a
 /// line that is no record is skipped: [`super::read_all`] reports both.
 ///
@@ -36,8 +39,8 @@ pub fn read_with(
         let file = read::open(&path).map_err(failed)?;
         let size = file.metadata().map_err(failed)?.len();
         let parts = size.div_ceil(PART);
-        let search = |part: u64| -> io::Result<Vec<Record>> {
-            let lines = match lines(&file, (part * PART, PART, size), searched.as_ref()) {
+        let search = |part: u64, bytes: &mut Vec<u8>| -> io::Result<Vec<Record>> {
+            let lines = match lines(&file, (part * PART, PART, size), searched.as_ref(), bytes) {
                 // A run cut a torn record off meanwhile.
                 Err(cause) if cause.kind() == ErrorKind::UnexpectedEof => Vec::new(),
                 lines => lines?,
@@ -47,7 +50,10 @@ pub fn read_with(
         };
         in_order(
             if parts > 1 { threads } else { 1 },
-            &|| Box::new(search),
+            &|| {
+                let mut bytes = Vec::new();
+                Box::new(move |part| search(part, &mut bytes))
+            },
             |give| (0..parts).try_for_each(give),
             &mut |found: io::Result<Vec<Record>>| -> Result<(), JournalError> {
                 found.map_err(failed)?.into_iter().for_each(&mut *each);
@@ -59,18 +65,19 @@ pub fn read_with(
 }
 
 /// The lines that begin in a part of a segment, and contain one of the texts; without texts all lines. The part is given by its begin
-/// and length; the segment has this size.
-fn lines(
+/// and length; the segment has this size. `bytes` is the room that the part before took.
+fn lines<'a>(
     file: &File,
     (from, length, size): (u64, u64, u64),
     texts: Option<&TextSearch>,
-) -> io::Result<Vec<Vec<u8>>> {
+    bytes: &'a mut Vec<u8>,
+) -> io::Result<Vec<&'a [u8]>> {
     let upto = (from + length).min(size);
     // A line begins after the end of the one before.
     let before = from.saturating_sub(1);
-    let mut bytes = vec![0; (upto - before) as usize];
-    file.read_exact_at(&mut bytes, before)?;
-    let begin = match memchr(b'\n', &bytes) {
+    bytes.resize((upto - before) as usize, 0);
+    file.read_exact_at(bytes, before)?;
+    let begin = match memchr(b'\n', bytes) {
         _ if from == 0 => 0,
         Some(end) => end + 1,
         None => return Ok(Vec::new()),
@@ -81,11 +88,13 @@ fn lines(
     // The last line may end in a later part.
     let mut at = upto;
     while at < size && bytes.last() != Some(&b'\n') {
-        let mut more = vec![0; (size - at).min(length) as usize];
-        file.read_exact_at(&mut more, at)?;
-        at += more.len() as u64;
-        let end = memchr(b'\n', &more).map_or(more.len(), |end| end + 1);
-        bytes.extend_from_slice(&more[..end]);
+        let known = bytes.len();
+        bytes.resize(known + (size - at).min(REST) as usize, 0);
+        file.read_exact_at(&mut bytes[known..], at)?;
+        at += (bytes.len() - known) as u64;
+        if let Some(end) = memchr(b'\n', &bytes[known..]) {
+            bytes.truncate(known + end + 1);
+        }
     }
     let mut found = Vec::new();
     let mut rest = &bytes[begin..];
@@ -97,7 +106,7 @@ fn lines(
         let Some(place) = place else { break };
         let start = memrchr(b'\n', &rest[..place]).map_or(0, |end| end + 1);
         let end = memchr(b'\n', &rest[place..]).map_or(rest.len(), |end| place + end);
-        found.push(rest[start..end].to_vec());
+        found.push(&rest[start..end]);
         rest = rest.get(end + 1..).unwrap_or_default();
     }
     Ok(found)
@@ -134,11 +143,11 @@ mod tests {
                     .filter(|line| wanted.is_none_or(|wanted| line.contains(wanted)))
                     .collect();
                 for length in 1..size + 2 {
-                    let mut found = Vec::new();
+                    let (mut found, mut bytes) = (Vec::new(), Vec::new());
                     for part in 0..size.div_ceil(length) {
                         let part = (part * length, length, size);
-                        for line in lines(&file, part, searched.as_ref()).unwrap() {
-                            found.push(String::from_utf8(line).unwrap());
+                        for line in lines(&file, part, searched.as_ref(), &mut bytes).unwrap() {
+                            found.push(String::from_utf8(line.to_vec()).unwrap());
                         }
                     }
                     assert_eq!(found, expected, "parts of {length}");

@@ -40,6 +40,32 @@ impl FileStamp {
         }
     }
 
+    /// Inode, size and times. Caches hold devices elsewhere.
+    pub(crate) fn bytes(&self) -> [u8; 32] {
+        let times = [self.mtime, self.ctime].map(i64::cast_unsigned);
+        let numbers = [self.inode, self.size, times[0], times[1]];
+        let mut bytes = [0; 32];
+        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// The stamp with these [`FileStamp::bytes`].
+    pub(crate) fn of_bytes(device: u64, bytes: &[u8; 32]) -> Self {
+        let mut numbers = [0; 4];
+        for (number, bytes) in numbers.iter_mut().zip(bytes.as_chunks().0) {
+            *number = u64::from_le_bytes(*bytes);
+        }
+        Self {
+            device,
+            inode: numbers[0],
+            size: numbers[1],
+            mtime: numbers[2].cast_signed(),
+            ctime: numbers[3].cast_signed(),
+        }
+    }
+
     /// Returns true if the file had been unchanged for long enough at a time, in nanoseconds since 1970, so that every later change
     /// of the content changes the stamp. False for a file with a time in the future.
     pub fn was_settled(&self, at: i64) -> bool {

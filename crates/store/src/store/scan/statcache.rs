@@ -29,6 +29,9 @@ const FEW: usize = 256;
 /// What nobody asked for is kept this long. In nanoseconds: 30 days.
 const KEPT_UNUSED: i64 = 30 * 24 * 3600 * 1_000_000_000;
 
+/// So many new entries are held apart from those of the file, and more of a large cache: a sixteenth of it.
+const APART: usize = if cfg!(debug_assertions) { 16 } else { 1 << 16 };
+
 /// Bytes read at once.
 const BUFFER: u64 = 1 << 20;
 
@@ -53,7 +56,7 @@ pub struct HashedFile {
 
 #[derive(Default)]
 struct CacheState {
-    /// The entries of the file, in order, if it was read.
+    /// The entries of the file, if it was read, and many others, in order.
     kept: Vec<CacheEntry>,
     /// The entries that are newer, and those that were found in the file.
     added: HashMap<(u64, u64), CacheEntry>,
@@ -91,6 +94,32 @@ impl CacheState {
         }
     }
 
+    /// Adds an entry.
+    fn add(&mut self, entry: CacheEntry) {
+        self.added.insert(entry.place(), entry);
+        self.changed = true;
+        if self.searched.is_none() && self.added.len() > APART.max(self.kept.len() / 16) {
+            self.join();
+        }
+    }
+
+    /// Moves the new entries to the others, where they take less memory.
+    fn join(&mut self) {
+        let mut added: Vec<CacheEntry> = self.added.drain().map(|(_, entry)| entry).collect();
+        added.sort_unstable_by_key(CacheEntry::place);
+        self.kept.reserve_exact(added.len());
+        self.kept.append(&mut added);
+        // This sort merges two sequences that are in order in linear time, and of equals the newer comes last.
+        self.kept.sort_by_key(CacheEntry::place);
+        self.kept.dedup_by(|newer, kept| {
+            let is_same = newer.place() == kept.place();
+            if is_same {
+                *kept = *newer;
+            }
+            is_same
+        });
+    }
+
     fn entry(&mut self, place: (u64, u64), path: &Path, now: i64) -> Option<&mut CacheEntry> {
         if let Some((file, count)) = &self.searched
             && !self.added.contains_key(&place)
@@ -115,10 +144,7 @@ impl CacheState {
 
 /// Returns the entries of a file in order, except those of a later time.
 fn entries(path: &Path, now: i64) -> Vec<CacheEntry> {
-    let mut entries = read::bytes(path)
-        .ok()
-        .and_then(|bytes| parse(&bytes))
-        .unwrap_or_default();
+    let mut entries = read::open(path).and_then(parse).unwrap_or_default();
     // A clock that was set back comes by the same times again: what was recorded later than it shows may not be so.
     entries.retain(|entry| entry.recorded <= now);
     entries
@@ -211,9 +237,7 @@ impl StatCache {
                 digest: seen.digest,
                 used: true,
             };
-            let mut state = self.state();
-            state.added.insert(entry.place(), entry);
-            state.changed = true;
+            self.state().add(entry);
         }
         Ok(seen)
     }
@@ -254,18 +278,17 @@ impl StatCache {
         }
         let newer = changes(&self.path);
         if state.searched.is_some() && state.added.len() <= FEW {
-            let added = state.added.values().copied().collect();
-            disk.write_swap(&newer, &write(added))?;
+            let mut added: Vec<&CacheEntry> = state.added.values().collect();
+            added.sort_unstable_by_key(|entry| entry.place());
+            disk.write_swap_by(&newer, |out| write(out, added))?;
         } else {
             state.read_all(&self.path, now);
-            let CacheState { kept, added, .. } = &*state;
-            let kept = kept
-                .iter()
-                .filter(|entry| !added.contains_key(&entry.place()));
-            let all = kept.chain(added.values()).copied();
-            let is_kept =
-                |entry: &CacheEntry| entry.used || now.saturating_sub(entry.recorded) < KEPT_UNUSED;
-            disk.write_atomic(&self.path, &write(all.filter(is_kept).collect()))?;
+            state.join();
+            let is_kept = |entry: &&CacheEntry| {
+                entry.used || now.saturating_sub(entry.recorded) < KEPT_UNUSED
+            };
+            let kept = state.kept.iter().filter(is_kept);
+            disk.write_atomic_by(&self.path, |out| write(out, kept))?;
             if newer.exists() {
                 disk.remove_file(&newer)?;
             }

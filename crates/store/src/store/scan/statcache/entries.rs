@@ -4,6 +4,7 @@ use crate::store::scan::stamp::FileStamp;
 use milepost_core::base::digest::Digest;
 use std::cmp::Ordering;
 use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write};
 use std::os::unix::fs::FileExt as _;
 
 /// What the cache's file begins with: whatever begins otherwise is no cache of ours.
@@ -30,13 +31,10 @@ impl CacheEntry {
     }
 
     fn bytes(&self) -> [u8; ENTRY] {
-        let stamp = &self.stamp;
         let mut bytes = [0; ENTRY];
-        let numbers = [stamp.device, stamp.inode, stamp.size].map(u64::to_le_bytes);
-        let times = [stamp.mtime, stamp.ctime, self.recorded].map(i64::to_le_bytes);
-        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers.iter().chain(&times)) {
-            place.copy_from_slice(number);
-        }
+        bytes[..8].copy_from_slice(&self.stamp.device.to_le_bytes());
+        bytes[8..40].copy_from_slice(&self.stamp.bytes());
+        bytes[40..48].copy_from_slice(&self.recorded.to_le_bytes());
         bytes[48..CHECKED].copy_from_slice(self.digest.bytes());
         let check = Digest::of(&bytes[..CHECKED]);
         bytes[CHECKED..].copy_from_slice(&check.bytes()[..8]);
@@ -47,42 +45,50 @@ impl CacheEntry {
         if Digest::of(&bytes[..CHECKED]).bytes()[..8] != bytes[CHECKED..] {
             return None;
         }
-        let number =
-            |at: usize| -> Option<[u8; 8]> { bytes.get(at * 8..at * 8 + 8)?.try_into().ok() };
+        let (device, rest) = bytes.split_first_chunk()?;
+        let (stamp, rest) = rest.split_first_chunk()?;
+        let (recorded, rest) = rest.split_first_chunk()?;
         Some(Self {
-            stamp: FileStamp {
-                device: u64::from_le_bytes(number(0)?),
-                inode: u64::from_le_bytes(number(1)?),
-                size: u64::from_le_bytes(number(2)?),
-                mtime: i64::from_le_bytes(number(3)?),
-                ctime: i64::from_le_bytes(number(4)?),
-            },
-            recorded: i64::from_le_bytes(number(5)?),
-            digest: Digest::from_bytes(bytes[48..CHECKED].try_into().ok()?),
+            stamp: FileStamp::of_bytes(u64::from_le_bytes(*device), stamp),
+            recorded: i64::from_le_bytes(*recorded),
+            digest: Digest::from_bytes(*rest.first_chunk()?),
             used: false,
         })
     }
 }
 
-/// The form and the entries in order.
-pub(super) fn write(mut entries: Vec<CacheEntry>) -> Vec<u8> {
-    entries.sort_unstable_by_key(CacheEntry::place);
-    let mut bytes = Vec::with_capacity(FORM.len() + entries.len() * ENTRY);
-    bytes.extend_from_slice(FORM);
-    for entry in &entries {
-        bytes.extend_from_slice(&entry.bytes());
-    }
-    bytes
+/// Writes the form and the entries, which are in order.
+pub(super) fn write<'a>(
+    out: &mut dyn Write,
+    entries: impl IntoIterator<Item = &'a CacheEntry>,
+) -> io::Result<()> {
+    out.write_all(FORM)?;
+    entries
+        .into_iter()
+        .try_for_each(|entry| out.write_all(&entry.bytes()))
 }
 
-/// The entries; none when one of them is damaged, or they are in no order.
-pub(super) fn parse(bytes: &[u8]) -> Option<Vec<CacheEntry>> {
-    let (entries, rest) = bytes.strip_prefix(FORM)?.as_chunks::<ENTRY>();
-    let entries: Vec<_> = entries
-        .iter()
-        .map(CacheEntry::parse)
-        .collect::<Option<_>>()?;
-    (rest.is_empty() && entries.is_sorted_by_key(CacheEntry::place)).then_some(entries)
+/// Reads the entries.
+///
+/// # Errors
+/// When the file cannot be read, one of them is damaged, or they are in no order.
+pub(super) fn parse(file: File) -> io::Result<Vec<CacheEntry>> {
+    let damaged = || io::Error::from(io::ErrorKind::InvalidData);
+    let size = file.metadata()?.len();
+    let mut file = BufReader::with_capacity(1 << 16, file);
+    let mut form = [0; FORM.len()];
+    file.read_exact(&mut form)?;
+    if form != *FORM {
+        return Err(damaged());
+    }
+    let mut entries = Vec::with_capacity((size / ENTRY as u64) as usize);
+    while !file.fill_buf()?.is_empty() {
+        let mut bytes = [0; ENTRY];
+        file.read_exact(&mut bytes)?;
+        entries.push(CacheEntry::parse(&bytes).ok_or_else(damaged)?);
+    }
+    let is_sorted = entries.is_sorted_by_key(CacheEntry::place);
+    is_sorted.then_some(entries).ok_or_else(damaged)
 }
 
 /// Searches a file of sorted entries.

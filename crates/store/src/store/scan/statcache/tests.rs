@@ -18,14 +18,23 @@ fn cache_ahead(path: &Path, seconds: i64) -> StatCache {
 
 /// The file of a cache, if there is one, in which every digest was replaced by that of `lie`: who believes the cache says so.
 fn lying(path: &Path, lie: &str) {
-    let Ok(bytes) = fs::read(path) else {
+    if !path.exists() {
         return;
-    };
-    let mut entries = parse(&bytes).unwrap();
+    }
+    let mut entries = parsed(path);
     for entry in &mut entries {
         entry.digest = Digest::of(lie);
     }
-    fs::write(path, write(entries)).unwrap();
+    put(path, entries);
+}
+
+fn parsed(path: &Path) -> Vec<CacheEntry> {
+    parse(File::open(path).unwrap()).unwrap()
+}
+
+fn put(path: &Path, mut entries: Vec<CacheEntry>) {
+    entries.sort_by_key(CacheEntry::place);
+    write(&mut File::create(path).unwrap(), &entries).unwrap();
 }
 
 struct Place {
@@ -144,7 +153,7 @@ fn a_torn_cache_is_none() {
 #[test]
 fn a_large_cache_is_searched_and_what_is_new_is_kept_beside_it() {
     let place = Place::recorded("text", 3);
-    let known = parse(&fs::read(&place.cache).unwrap()).unwrap()[0];
+    let known = parsed(&place.cache)[0];
     let other = |n: u64| {
         let inode = n * 3;
         let stamp = FileStamp {
@@ -164,7 +173,7 @@ fn a_large_cache_is_searched_and_what_is_new_is_kept_beside_it() {
     };
     let mut all: Vec<CacheEntry> = (0..SEARCHED).map(|n| other(n).1).collect();
     all.push(known);
-    fs::write(&place.cache, write(all)).unwrap();
+    put(&place.cache, all);
     let before = fs::read(&place.cache).unwrap();
     let cache = cache_ahead(&place.cache, 60);
     let found = |n: u64| cache.known(other(n).0).map(|seen| seen.digest);
@@ -196,6 +205,46 @@ fn a_large_cache_is_searched_and_what_is_new_is_kept_beside_it() {
 }
 
 #[test]
+fn many_new_entries_replace_earlier_ones_and_are_kept_in_order() {
+    let place = Place::new("text");
+    let known = {
+        let cache = cache_ahead(&place.cache, 60);
+        cache.look(&place.file).unwrap()
+    };
+    let entry = |n: u64, text: &str| CacheEntry {
+        stamp: FileStamp {
+            inode: n,
+            ..known.stamp
+        },
+        recorded: i64::MAX,
+        digest: Digest::of(text),
+        used: n > 50,
+    };
+    let mut state = CacheState::default();
+    // In no order, and every third again.
+    for n in (0..100).rev() {
+        state.add(entry(n * 7 % 100, "first"));
+    }
+    for n in (0..100).step_by(3) {
+        state.add(entry(n, "second"));
+    }
+    assert!(state.added.len() <= APART);
+    assert_eq!(state.kept.is_empty(), APART > 100);
+    let mut found = |n: u64| {
+        let found = state.entry((known.stamp.device, n), &place.cache, i64::MAX);
+        found.map(|entry| (entry.digest, entry.used))
+    };
+    for n in 0..100 {
+        let text = if n % 3 == 0 { "second" } else { "first" };
+        assert_eq!(found(n), Some((Digest::of(text), n > 50)), "{n}");
+    }
+    assert_eq!(found(100), None);
+    state.join();
+    let inodes: Vec<u64> = state.kept.iter().map(|entry| entry.stamp.inode).collect();
+    assert_eq!(inodes, (0..100).collect::<Vec<u64>>());
+}
+
+#[test]
 fn nothing_new_writes_nothing_and_the_unused_goes_in_time() {
     let place = Place::recorded("text", 3);
     fs::remove_file(&place.cache).unwrap();
@@ -210,7 +259,7 @@ fn nothing_new_writes_nothing_and_the_unused_goes_in_time() {
     fs::write(&other, "").unwrap();
     assert_eq!(later.digest_of(&other).unwrap(), (Digest::of(""), 0));
     later.save(&Disk::real()).unwrap();
-    assert_eq!(parse(&fs::read(&place.cache).unwrap()).unwrap().len(), 1);
+    assert_eq!(parsed(&place.cache).len(), 1);
 }
 
 #[test]

@@ -2,13 +2,14 @@
 
 use super::changes::NotesChanges;
 use super::form::{self, FileEntries, KnownFile, NotesBlock, NotesReader};
-use super::observations::{Observations, PathParts, Questions, is_own, place};
+use super::log::{FileState, Seen};
+use super::observations::{Observations, Questions};
+use super::place::{PathParts, is_own, place};
 use crate::store::read;
-use crate::store::scan::statcache::HashedFile;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
-use std::collections::{BTreeMap, HashSet};
-use std::io::BufReader;
+use std::collections::HashSet;
+use std::io::{self, BufReader};
 use std::path::Path;
 
 impl Observations {
@@ -16,8 +17,8 @@ impl Observations {
     /// those that the run wrote. Otherwise something changed after the check, or unnoticed by it, and batches that the run took for up
     /// to date may depend on it.
     pub fn agree_with(&self, path: &Path, key: Digest) -> bool {
-        let questions = self.questions();
-        let Some(questions) = questions.as_ref() else {
+        let mut questions = self.questions();
+        let Some(questions) = questions.as_mut() else {
             return true;
         };
         questions.differing.is_none() || agree(questions, path, key).unwrap_or(false)
@@ -25,20 +26,21 @@ impl Observations {
 }
 
 /// Compares the answers with the notes; `None` if there are no notes.
-fn agree(questions: &Questions, path: &Path, key: Digest) -> Option<bool> {
-    let answers = unexplained(questions);
+fn agree(questions: &mut Questions, path: &Path, key: Digest) -> Option<bool> {
+    let answers = unexplained(questions).ok()?;
+    let answers = SeenFiles(&answers);
     let file = BufReader::with_capacity(form::SKIP_BUFFER, read::open(path).ok()?);
     let (mut reader, _) = NotesReader::begin(file, key, None).ok()??;
     reader.skip(|root, folder, [first, last]| {
-        let next = answers.range((root, folder, first)..).next();
-        next.is_none_or(|(place, _)| *place > (root, folder, last))
+        let next = answers.from((root, folder, first)).first();
+        next.is_none_or(|next| next.place() > (root, folder, last))
     });
     let (base, _) = form::seal(path)?;
     let changes = NotesChanges::read(path, key, base);
     let newer = changes.blocks.iter();
     if !newer
         .clone()
-        .all(|block| holds(block, None, questions, &answers))
+        .all(|block| holds(block, None, questions, answers))
     {
         return Some(false);
     }
@@ -51,7 +53,7 @@ fn agree(questions: &Questions, path: &Path, key: Digest) -> Option<bool> {
                     NotesBlock::Files { root, folder, .. } => changes.names(*root, folder),
                     _ => None,
                 };
-                if !holds(&block, replaced, questions, &answers) {
+                if !holds(&block, replaced, questions, answers) {
                     return Some(false);
                 }
             }
@@ -59,23 +61,39 @@ fn agree(questions: &Questions, path: &Path, key: Digest) -> Option<bool> {
     }
 }
 
-/// Returns the files that the run read, as it saw them, except for those that may differ from the notes.
-fn unexplained(questions: &Questions) -> BTreeMap<PathParts<'_>, Option<HashedFile>> {
-    let differing = questions.differing.iter().flatten();
-    let explained: HashSet<PathParts<'_>> = differing
-        .chain(questions.replaced.keys())
-        .map(place)
-        .collect();
-    let answers = questions
-        .files
-        .iter()
-        .map(|(file, seen)| (place(file), *seen));
-    let answers = answers.filter(|(place, _)| {
-        let (root, folder, name) = *place;
+/// Files that the run read, by place.
+#[derive(Clone, Copy)]
+struct SeenFiles<'a>(&'a [FileState]);
+
+impl<'a> SeenFiles<'a> {
+    /// Those at and after a place.
+    fn from(self, place: PathParts<'_>) -> &'a [FileState] {
+        let at = self.0.partition_point(|answer| answer.place() < place);
+        &self.0[at..]
+    }
+
+    /// As the run saw a file last; none if it did not look.
+    fn at(self, place: PathParts<'_>) -> Option<Seen> {
+        let found = self.from(place).first();
+        found.filter(|found| found.place() == place)?.seen
+    }
+}
+
+/// Returns the files that the run read, except for those that may differ from the notes.
+fn unexplained(questions: &mut Questions) -> io::Result<Vec<FileState>> {
+    let differing: HashSet<PathParts<'_>> =
+        questions.differing.iter().flatten().map(place).collect();
+    let mut files = Vec::new();
+    for file in questions.log.files()? {
+        let file = file?;
+        let (root, folder, name) = file.place();
         let is_own = root == Root::Workspace && is_own(folder, name);
-        !is_own && !explained.contains(place)
-    });
-    answers.collect()
+        let is_explained = file.replaced.is_some() || differing.contains(&file.place());
+        if file.seen.is_some() && !is_own && !is_explained {
+            files.push(file);
+        }
+    }
+    Ok(files)
 }
 
 /// Returns true if a block of the notes says the same as the answers. `replaced`: the names of files that later notes replace.
@@ -83,7 +101,7 @@ fn holds(
     block: &NotesBlock,
     replaced: Option<&HashSet<String>>,
     questions: &Questions,
-    answers: &BTreeMap<PathParts<'_>, Option<HashedFile>>,
+    answers: SeenFiles<'_>,
 ) -> bool {
     match block {
         // What the run wrote may be in the list.
@@ -105,14 +123,14 @@ fn holds(
             let Some(entry) = entry else {
                 return false;
             };
-            let seen = answers.get(&(*root, folder.as_str(), entry.name));
+            let seen = answers.at((*root, folder.as_str(), entry.name));
             let is_replaced = replaced.is_some_and(|names| names.contains(entry.name));
             match (seen, entry.known) {
                 (None, _) | (_, KnownFile::Forgotten) => true,
                 _ if is_replaced => true,
-                (Some(None), KnownFile::Absent) => true,
-                (Some(Some(seen)), KnownFile::Stamp(stamp)) => seen.stamp == stamp,
-                (Some(Some(seen)), KnownFile::Content(digest)) => seen.digest == digest,
+                (Some(Seen(None)), KnownFile::Absent) => true,
+                (Some(Seen(Some(seen))), KnownFile::Stamp(stamp)) => seen.stamp == stamp,
+                (Some(Seen(Some(seen))), KnownFile::Content(digest)) => seen.digest == digest,
                 _ => false,
             }
         }),

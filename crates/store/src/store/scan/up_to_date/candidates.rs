@@ -1,7 +1,7 @@
 //! The only files of a workspace that may have changed, if the system reported all changes.
 
 use super::form::KnownFile;
-use super::observations::{file_at, is_own, parts};
+use super::place::{file_at, is_own, parts};
 use crate::store::scan::files::Files;
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, RelPath, Root};
@@ -68,7 +68,7 @@ impl Candidates {
         let mut all =
             folders.flat_map(|(folder, names)| names.iter().map(move |name| (folder, name)));
         all.all(|(folder, name)| {
-            let Some(FilePath { path, .. }) = file_at(Root::Workspace, folder, name) else {
+            let Some(FilePath { path, .. }) = file_at((Root::Workspace, folder, name)) else {
                 return false;
             };
             let place = files.folder(Root::Workspace).join(path.as_str());

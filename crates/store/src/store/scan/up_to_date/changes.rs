@@ -97,35 +97,30 @@ impl NotesChanges {
         self.files.get(&(root, folder.to_owned()))
     }
 
-    /// The blocks of the notes as they are with the changes.
-    pub(super) fn applied_to(self, notes: Vec<NotesBlock>) -> Vec<NotesBlock> {
-        let mut all = Vec::with_capacity(notes.len() + self.blocks.len());
-        for mut block in notes {
-            if self.replace(&block) {
-                continue;
-            }
-            if let NotesBlock::Files {
-                root,
-                folder,
-                device,
-                entries,
-                ..
-            } = &mut block
-                && let Some(names) = self.names(*root, folder)
-            {
-                let kept: Vec<u8> = FileEntries::of(*device, entries)
-                    .filter(|(entry, _)| {
-                        entry
-                            .as_ref()
-                            .is_some_and(|entry| !names.contains(entry.name))
-                    })
-                    .flat_map(|(_, bytes)| bytes.iter().copied())
-                    .collect();
-                *entries = kept;
-            }
-            all.push(block);
+    /// A block of the notes as it is with the changes, but for what is new; none when they replace it.
+    pub(super) fn applied_to(&self, mut block: NotesBlock) -> Option<NotesBlock> {
+        if self.replace(&block) {
+            return None;
         }
-        all.extend(self.blocks);
-        all
+        if let NotesBlock::Files {
+            root,
+            folder,
+            device,
+            entries,
+            ..
+        } = &mut block
+            && let Some(names) = self.names(*root, folder)
+        {
+            let kept: Vec<u8> = FileEntries::of(*device, entries)
+                .filter(|(entry, _)| {
+                    entry
+                        .as_ref()
+                        .is_some_and(|entry| !names.contains(entry.name))
+                })
+                .flat_map(|(_, bytes)| bytes.iter().copied())
+                .collect();
+            *entries = kept;
+        }
+        Some(block)
     }
 }

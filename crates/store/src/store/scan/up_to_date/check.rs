@@ -3,7 +3,8 @@
 use super::candidates::{Candidates, FoundCandidates};
 use super::changes::{self, NotesChanges};
 use super::form::{self, BY_STAMP, FileEntries, KnownFile, NotesBlock, NotesReader};
-use super::observations::{file_at, is_own, names_digest};
+use super::observations::names_digest;
+use super::place::{file_at, is_own};
 use crate::store::disk::{Disk, DiskError};
 use crate::store::read;
 use crate::store::scan::files::Files;
@@ -347,7 +348,7 @@ impl FolderCheck<'_> {
                 if !names.is_some_and(|names| names.contains(entry.name)) {
                     continue;
                 }
-                let file = file_at(self.root, self.folder, entry.name)?;
+                let file = file_at((self.root, self.folder, entry.name))?;
                 let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
                 all.found.add(&file, entry.known);
             }
@@ -388,14 +389,14 @@ impl FolderCheck<'_> {
             };
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
             all.touched
-                .push(file_at(self.root, self.folder, entry.name)?);
+                .push(file_at((self.root, self.folder, entry.name))?);
             if seen.settled && seen.stamp.device == self.device {
                 let (known, stamp) = entry.spots;
                 all.stamps.push(Patch {
                     is_newer: self.is_newer,
                     known: self.at + known as u64,
                     stamp: self.at + stamp as u64,
-                    bytes: form::stamp_bytes(&seen.stamp),
+                    bytes: seen.stamp.bytes(),
                 });
             }
         }
@@ -408,7 +409,7 @@ impl FolderCheck<'_> {
             return None;
         }
         let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-        all.differing.push(file_at(self.root, self.folder, name)?);
+        all.differing.push(file_at((self.root, self.folder, name))?);
         (all.differing.len() <= DIFFERING).then_some(())
     }
 }

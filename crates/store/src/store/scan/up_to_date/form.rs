@@ -11,27 +11,24 @@
 //! An entry is a code, a name, and with codes 1 and 2 32 bytes. The codes: 0 the file was absent; 1 its stamp proves its content: inode,
 //! size, mtime, ctime; 2 its digest, so the file must be read; 3 changed notes do not count the file any more.
 
-use super::observations::{FoundFile, ListedNames, PathParts, Questions, file_at, is_own};
+use super::observations::ListedNames;
 use crate::store::read;
 use crate::store::scan::stamp::FileStamp;
-use crate::store::scan::statcache::HashedFile;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
+use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 /// What the file begins with.
-const FORM: &[u8; 16] = b"milepost-glance4";
+pub(super) const FORM: &[u8; 16] = b"milepost-glance4";
 
 /// Where the file says which notes it changes.
 pub(super) const BASE: std::ops::Range<usize> = 48..80;
 
 /// Bytes read at once if most blocks are skipped.
 pub(super) const SKIP_BUFFER: usize = 1 << 10;
-
-/// A block of files holds at most so many bytes of entries, so that several threads share the work.
-const BLOCK: usize = 32 << 10;
 
 /// One block.
 #[derive(Debug, Clone)]
@@ -85,217 +82,17 @@ pub(super) struct FileEntry<'a> {
     pub(crate) spots: (usize, usize),
 }
 
+/// The byte of an entry of a file that was not there.
+pub(super) const ABSENT: u8 = 0;
+
 /// The byte of an entry whose stamp tells its content.
 pub(super) const BY_STAMP: u8 = 1;
 
+/// The byte of an entry with the digest.
+pub(super) const BY_CONTENT: u8 = 2;
+
 /// The byte of an entry of a file that does not count any more.
-const FORGOTTEN: u8 = 3;
-
-/// The bytes of the file; none when a name is too long. Of what earlier notes say, under the same key, all stays that is not
-/// asked again and does not hold any more. `base` is the checksum of the notes that these ones change.
-pub(super) fn write(
-    questions: &Questions,
-    before: Vec<NotesBlock>,
-    base: Option<Digest>,
-    key: Digest,
-    told: &[u8],
-) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(1024 + questions.files.len() * 80);
-    out.extend_from_slice(FORM);
-    out.extend_from_slice(key.bytes());
-    out.extend_from_slice(base.as_ref().map_or(&[0; 32], |base| base.bytes()));
-    out.extend_from_slice(&u32::try_from(told.len()).ok()?.to_le_bytes());
-    out.extend_from_slice(told);
-    let sorted = questions.sorted()?;
-    let gone = questions.gone();
-    for block in before {
-        carry(&mut out, block, questions, &sorted, &gone)?;
-    }
-    for (folder, digest) in &questions.names {
-        put_names(&mut out, folder, digest)?;
-    }
-    for ((root, pattern), listed) in &questions.lists {
-        put_list(&mut out, *root, pattern, listed)?;
-    }
-    for ((root, path), is_folder) in &questions.folders {
-        put_folder(&mut out, *root, path, *is_folder)?;
-    }
-    let mut open: Option<(Root, &str, u64)> = None;
-    let mut entries = Vec::new();
-    for found in &sorted {
-        let device = found.seen.map_or(0, |seen| seen.stamp.device);
-        // Of what is absent no device is known: it goes with its folder's other files.
-        let fits = open.is_some_and(|(root, folder, its_device)| {
-            (root, folder) == (found.root, found.folder)
-                && (found.seen.is_none() || its_device == device)
-        });
-        if !fits || entries.len() >= BLOCK {
-            close(&mut out, open, &mut entries)?;
-            open = Some((found.root, found.folder, device));
-        }
-        put_entry(&mut entries, found.name, found.seen)?;
-    }
-    close(&mut out, open, &mut entries)?;
-    if base.is_some() {
-        for (root, folder, name) in gone {
-            let is_asked = |found: &FoundFile<'_>| found.place().cmp(&(root, folder, name));
-            if sorted.binary_search_by(is_asked).is_err() {
-                entries.push(FORGOTTEN);
-                text(&mut entries, name)?;
-                close(&mut out, Some((root, folder, 0)), &mut entries)?;
-            }
-        }
-    }
-    out.push(b'E');
-    let seal = Digest::of(&out);
-    out.extend_from_slice(seal.bytes());
-    Some(out)
-}
-
-/// Writes a block of an earlier file again, without what is asked again and what does not hold any more.
-fn carry(
-    out: &mut Vec<u8>,
-    block: NotesBlock,
-    questions: &Questions,
-    sorted: &[FoundFile<'_>],
-    gone: &[PathParts<'_>],
-) -> Option<()> {
-    match block {
-        NotesBlock::Names { folder, digest } if !questions.names.contains_key(&folder) => {
-            put_names(out, &folder, &digest)
-        }
-        NotesBlock::List {
-            root,
-            pattern,
-            listed,
-        } => {
-            let place = (root, pattern);
-            if questions.lists.contains_key(&place) {
-                return Some(());
-            }
-            put_list(out, root, &place.1, &listed)
-        }
-        NotesBlock::Folder {
-            root,
-            path,
-            is_folder,
-        } => {
-            let place = (root, path);
-            if questions.folders.contains_key(&place) {
-                return Some(());
-            }
-            put_folder(out, root, &place.1, is_folder)
-        }
-        NotesBlock::Files {
-            root,
-            folder,
-            device,
-            entries,
-            ..
-        } => {
-            let mut kept = Vec::with_capacity(entries.len());
-            for (entry, bytes) in FileEntries::of(device, &entries) {
-                let place = (root, folder.as_str(), entry?.name);
-                let is_void = root == Root::Workspace
-                    && is_own(place.1, place.2)
-                    && questions.kept.as_ref().is_some_and(|kept| {
-                        let path = file_at(root, place.1, place.2);
-                        path.is_none_or(|file| !kept.contains(file.path.as_str()))
-                    });
-                let asked_again = sorted.binary_search_by(|found| found.place().cmp(&place));
-                if !is_void && asked_again.is_err() && gone.binary_search(&place).is_err() {
-                    kept.extend_from_slice(bytes);
-                }
-            }
-            if kept.is_empty() {
-                return Some(());
-            }
-            close(out, Some((root, &folder, device)), &mut kept)
-        }
-        NotesBlock::Names { .. } | NotesBlock::End => Some(()),
-    }
-}
-
-fn put_names(out: &mut Vec<u8>, folder: &str, digest: &Digest) -> Option<()> {
-    out.push(b'N');
-    text(out, folder)?;
-    out.extend_from_slice(digest.bytes());
-    Some(())
-}
-
-fn put_list(out: &mut Vec<u8>, root: Root, pattern: &str, listed: &ListedNames) -> Option<()> {
-    out.push(b'L');
-    out.push(root_byte(root));
-    text(out, pattern)?;
-    out.extend_from_slice(listed.digest.bytes());
-    out.push(u8::from(listed.folder.is_some()));
-    if let Some(folder) = &listed.folder {
-        out.extend_from_slice(&folder.device.to_le_bytes());
-        out.extend_from_slice(&stamp_bytes(folder));
-    }
-    Some(())
-}
-
-fn put_folder(out: &mut Vec<u8>, root: Root, path: &str, is_folder: bool) -> Option<()> {
-    out.push(b'D');
-    out.push(root_byte(root));
-    text(out, path)?;
-    out.push(u8::from(is_folder));
-    Some(())
-}
-
-fn close(out: &mut Vec<u8>, open: Option<(Root, &str, u64)>, entries: &mut Vec<u8>) -> Option<()> {
-    let Some((root, folder, device)) = open else {
-        return Some(());
-    };
-    out.push(b'F');
-    let mut names = FileEntries::of(device, entries).map(|(entry, _)| Some(entry?.name));
-    let first = names.next()??;
-    let last = names.last().unwrap_or(Some(first))?;
-    out.push(root_byte(root));
-    text(out, folder)?;
-    text(out, first)?;
-    text(out, last)?;
-    out.extend_from_slice(&device.to_le_bytes());
-    out.extend_from_slice(&u32::try_from(entries.len()).ok()?.to_le_bytes());
-    out.append(entries);
-    Some(())
-}
-
-fn put_entry(out: &mut Vec<u8>, name: &str, seen: Option<HashedFile>) -> Option<()> {
-    let (known, bytes) = match seen {
-        None => (0, None),
-        Some(seen) if seen.settled => (BY_STAMP, Some(stamp_bytes(&seen.stamp))),
-        Some(seen) => (2, Some(*seen.digest.bytes())),
-    };
-    out.push(known);
-    text(out, name)?;
-    out.extend_from_slice(bytes.as_ref().map_or(&[], |bytes| bytes));
-    Some(())
-}
-
-/// Inode, size and times: what stands in an entry.
-pub(super) fn stamp_bytes(stamp: &FileStamp) -> [u8; 32] {
-    let mut bytes = [0; 32];
-    bytes[..8].copy_from_slice(&stamp.inode.to_le_bytes());
-    bytes[8..16].copy_from_slice(&stamp.size.to_le_bytes());
-    bytes[16..24].copy_from_slice(&stamp.mtime.to_le_bytes());
-    bytes[24..].copy_from_slice(&stamp.ctime.to_le_bytes());
-    bytes
-}
-
-fn text(out: &mut Vec<u8>, text: &str) -> Option<()> {
-    out.extend_from_slice(&u16::try_from(text.len()).ok()?.to_le_bytes());
-    out.extend_from_slice(text.as_bytes());
-    Some(())
-}
-
-fn root_byte(root: Root) -> u8 {
-    match root {
-        Root::Workspace => 0,
-        Root::Project => 1,
-    }
-}
+pub(super) const FORGOTTEN: u8 = 3;
 
 /// The blocks of the file that was written under this key and changes these notes; none when it is another, or damaged.
 pub(super) fn read(
@@ -303,16 +100,19 @@ pub(super) fn read(
     key: Digest,
     base: Option<Digest>,
 ) -> Option<(Vec<NotesBlock>, Vec<u8>)> {
-    let file = read::open(path).ok()?;
-    let file = BufReader::with_capacity(1 << 16, file);
-    let (mut reader, told) = NotesReader::begin(file, key, base).ok()??;
-    let mut blocks = Vec::new();
-    loop {
-        match reader.block().ok()? {
-            NotesBlock::End => return Some((blocks, told)),
-            block => blocks.push(block),
-        }
-    }
+    let (reader, told) = open(path, key, base)?;
+    let blocks: io::Result<Vec<NotesBlock>> = reader.blocks().collect();
+    Some((blocks.ok()?, told))
+}
+
+/// A reader of the file that was written under this key and changes these notes, with what was told; none when it is another.
+pub(super) fn open(
+    path: &Path,
+    key: Digest,
+    base: Option<Digest>,
+) -> Option<(NotesReader<'static, BufReader<File>>, Vec<u8>)> {
+    let file = BufReader::with_capacity(1 << 16, read::open(path).ok()?);
+    NotesReader::begin(file, key, base).ok()?
 }
 
 /// The checksum at the end of a file, and its size.
@@ -385,6 +185,14 @@ impl<'a, R: Read + Seek> NotesReader<'a, R> {
         }
     }
 
+    /// All blocks. After the last one, the seal is checked.
+    pub(super) fn blocks(mut self) -> impl Iterator<Item = io::Result<NotesBlock>> {
+        std::iter::from_fn(move || match self.block() {
+            Ok(NotesBlock::End) => None,
+            block => Some(block),
+        })
+    }
+
     fn block_or_skip(&mut self) -> io::Result<Option<NotesBlock>> {
         Ok(Some(match self.bytes::<1>()? {
             [b'N'] => NotesBlock::Names {
@@ -400,8 +208,7 @@ impl<'a, R: Read + Seek> NotesReader<'a, R> {
                         [0] => None,
                         _ => {
                             let device = self.number()?;
-                            let rest = self.bytes::<32>()?;
-                            Some(stamp_of(device, &rest).ok_or(io::ErrorKind::InvalidData)?)
+                            Some(FileStamp::of_bytes(device, &self.bytes()?))
                         }
                     },
                 },
@@ -514,12 +321,15 @@ impl<'a> FileEntries<'a> {
         let (name, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
         let begin = self.at + 3 + name.len();
         let (known, end) = match (known, rest.first_chunk::<32>()) {
-            (0, _) => (KnownFile::Absent, begin),
+            (ABSENT, _) => (KnownFile::Absent, begin),
             (FORGOTTEN, _) => (KnownFile::Forgotten, begin),
-            (BY_STAMP, Some(bytes)) => {
-                (KnownFile::Stamp(stamp_of(self.device, bytes)?), begin + 32)
+            (BY_STAMP, Some(bytes)) => (
+                KnownFile::Stamp(FileStamp::of_bytes(self.device, bytes)),
+                begin + 32,
+            ),
+            (BY_CONTENT, Some(bytes)) => {
+                (KnownFile::Content(Digest::from_bytes(*bytes)), begin + 32)
             }
-            (2, Some(bytes)) => (KnownFile::Content(Digest::from_bytes(*bytes)), begin + 32),
             _ => return None,
         };
         let entry = FileEntry {
@@ -546,15 +356,4 @@ impl<'a> Iterator for FileEntries<'a> {
         self.at = end;
         Some((Some(entry), bytes))
     }
-}
-
-fn stamp_of(device: u64, bytes: &[u8; 32]) -> Option<FileStamp> {
-    let number = |at: usize| -> Option<[u8; 8]> { bytes.get(at..at + 8)?.try_into().ok() };
-    Some(FileStamp {
-        device,
-        inode: u64::from_le_bytes(number(0)?),
-        size: u64::from_le_bytes(number(8)?),
-        mtime: i64::from_le_bytes(number(16)?),
-        ctime: i64::from_le_bytes(number(24)?),
-    })
 }

@@ -3,8 +3,10 @@
 use super::changes::{self, LARGE, NotesChanges, SHARE};
 use super::form;
 use super::observations::Observations;
+use super::write::{self, NO_NOTES};
 use crate::store::disk::{Disk, DiskError};
 use milepost_core::base::digest::Digest;
+use std::io::{self, Write};
 use std::path::Path;
 
 impl Observations {
@@ -20,40 +22,64 @@ impl Observations {
         key: Digest,
         told: &[u8],
     ) -> Result<bool, DiskError> {
-        let held = self.questions();
-        let Some(questions) = held.as_ref() else {
+        let mut held = self.questions();
+        let Some(questions) = held.as_mut() else {
             return Ok(false);
         };
-        let mut before = Vec::new();
-        if questions.differing.is_some() {
+        let newer = changes::path(path);
+        let written = if questions.differing.is_some() {
             let Some((base, size)) = form::seal(path) else {
                 return Ok(false);
             };
-            let mut changes = NotesChanges::read(path, key, base);
+            let changes = NotesChanges::read(path, key, base);
             if size >= LARGE {
-                let earlier = std::mem::take(&mut changes.blocks);
-                let written = form::write(questions, earlier.clone(), Some(base), key, told);
-                changes.blocks = earlier;
-                if let Some(bytes) = written
-                    && bytes.len() as u64 <= size / SHARE
-                {
-                    disk.write_swap(&changes::path(path), &bytes)?;
+                let mut few = Limited(Vec::new(), size / SHARE);
+                let mut before = changes.blocks.iter().cloned().map(Ok);
+                let before = Some(&mut before as _);
+                if write::write(&mut few, questions, before, Some(base), key, told).is_ok() {
+                    disk.write_swap(&newer, &few.0)?;
                     return Ok(true);
                 }
             }
-            let Some((notes, _)) = form::read(path, key, None) else {
+            let Some((notes, _)) = form::open(path, key, None) else {
                 return Ok(false);
             };
-            before = changes.applied_to(notes);
-        }
-        let Some(bytes) = form::write(questions, before, None, key, told) else {
-            return Ok(false);
+            let before = notes.blocks().filter_map(|block| match block {
+                Ok(block) => changes.applied_to(block).map(Ok),
+                Err(_) => Some(Err(NO_NOTES.into())),
+            });
+            let mut before = before.chain(changes.blocks.iter().cloned().map(Ok));
+            disk.write_swap_by(path, |out| {
+                write::write(out, questions, Some(&mut before), None, key, told)
+            })
+        } else {
+            disk.write_swap_by(path, |out| {
+                write::write(out, questions, None, None, key, told)
+            })
         };
-        disk.write_swap(path, &bytes)?;
-        let changes = changes::path(path);
-        if changes.exists() {
-            disk.remove_file(&changes)?;
+        match written {
+            Err(error) if error.source.kind() == NO_NOTES => return Ok(false),
+            written => written?,
+        }
+        if newer.exists() {
+            disk.remove_file(&newer)?;
         }
         Ok(true)
+    }
+}
+
+/// Bytes that are not to be more than a limit.
+struct Limited(Vec<u8>, u64);
+
+impl Write for Limited {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if (self.0.len() + bytes.len()) as u64 > self.1 {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -12,7 +12,11 @@ mod changes;
 mod check;
 mod form;
 mod keep;
+mod log;
 mod observations;
+mod place;
+mod runs;
+mod write;
 
 pub use candidates::Candidates;
 pub use check::{NotesId, Recheck, again, notes_id, told};

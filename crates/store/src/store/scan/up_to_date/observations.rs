@@ -1,13 +1,17 @@
 //! The observations of a run: what it read from the disk, with the results.
 
-use crate::store::layout;
+use super::log::{FileEvent, FileLog, Replacement, Seen, WrittenFile};
+use super::place::{PathParts, file_at, is_own, parts, place};
+use crate::store::disk::Disk;
 use crate::store::scan::stamp::FileStamp;
 use crate::store::scan::statcache::HashedFile;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::model::state::ManifestPage;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The observations of a run. They are discarded as soon as the run reads something that cannot be checked again cheaply, or that
@@ -18,16 +22,16 @@ pub struct Observations(Mutex<Option<Questions>>);
 /// Questions with their answers.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
-    /// Files as they were asked for; none when there was no file.
-    pub(crate) files: Vec<(FilePath, Option<HashedFile>)>,
+    /// What happened to files.
+    pub(crate) log: FileLog,
     /// Patterns, with the digest of the matching names.
     pub(crate) lists: BTreeMap<(Root, String), ListedNames>,
     /// Whether a folder lies there.
     pub(crate) folders: BTreeMap<(Root, String), bool>,
     /// Milepost's own folders, with the digest of all names in them.
     pub(crate) names: BTreeMap<String, Digest>,
-    /// Files of the workspace that were written, or taken away since they were asked for, if they were.
-    pub(crate) replaced: HashMap<FilePath, Option<WrittenFile>>,
+    /// Files of the workspace that were written or removed, in a run that goes on from earlier notes.
+    pub(crate) replaced: HashSet<FilePath>,
     /// Whether files of the workspace appeared or disappeared by what was written.
     pub(crate) renamed: bool,
     /// The files that are otherwise than in the notes of an earlier run, which these go on from.
@@ -52,15 +56,6 @@ pub struct NotedManifest {
     pub pages: Vec<ManifestPage>,
 }
 
-/// A file that the run wrote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WrittenFile {
-    /// Its digest.
-    pub digest: Digest,
-    /// The stamp that proves that it has this content; `None`: it must be read again.
-    pub proof: Option<FileStamp>,
-}
-
 /// What a pattern stood for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ListedNames {
@@ -74,86 +69,44 @@ impl Questions {
     /// The files of which the notes of an earlier run do not hold any more, in order.
     pub(super) fn gone(&self) -> Vec<PathParts<'_>> {
         let differing = self.differing.iter().flatten();
-        let mut gone: Vec<PathParts<'_>> =
-            differing.chain(self.replaced.keys()).map(place).collect();
+        let mut gone: Vec<PathParts<'_>> = differing.chain(&self.replaced).map(place).collect();
         gone.sort_unstable();
         gone
     }
 
-    /// The files by root, folder (empty: the root) and name, each once as it was seen last; none when the content of one was
-    /// another at another time.
-    pub(super) fn sorted(&self) -> Option<Vec<FoundFile<'_>>> {
-        let mut all: Vec<FoundFile<'_>> = self.files.iter().map(FoundFile::of).collect();
-        all.sort_by_key(FoundFile::place);
-        let digest = |found: &FoundFile<'_>| found.seen.map(|seen| seen.digest);
-        let mut sorted: Vec<FoundFile<'_>> = Vec::with_capacity(all.len());
-        for found in all {
-            match sorted.last_mut() {
-                Some(last) if last.place() == found.place() => {
-                    if digest(last) != digest(&found) {
-                        return None;
+    /// Does what [`Observations::look_again`] says. Returns false if a file is not as it was written, or what was seen of one differs.
+    fn look_again(
+        &mut self,
+        mut look: impl FnMut(&FilePath, WrittenFile) -> Option<HashedFile>,
+    ) -> io::Result<bool> {
+        let empty = self.log.anew();
+        let mut earlier = std::mem::replace(&mut self.log, empty);
+        for file in earlier.files()? {
+            let file = file?;
+            let (root, folder, name) = file.place();
+            let seen = match (file.replaced, file.seen) {
+                (Some(Replacement(Some(written))), _) => {
+                    let path = file_at(file.place()).ok_or(io::ErrorKind::InvalidData)?;
+                    let now = look(&path, written);
+                    if now.is_some_and(|now| now.digest != written.digest) {
+                        return Ok(false);
                     }
-                    *last = found;
+                    now.map(Some)
                 }
-                _ => sorted.push(found),
+                (None, Some(Seen(seen))) if root == Root::Project || !is_own(folder, name) => {
+                    if file.is_ambiguous {
+                        return Ok(false);
+                    }
+                    Some(seen)
+                }
+                _ => None,
+            };
+            if let Some(seen) = seen {
+                self.log.add(file.place(), &FileEvent::Seen(seen))?;
             }
         }
-        Some(sorted)
+        Ok(true)
     }
-}
-
-/// Where a file lies: root, folder (empty: the root) and name.
-pub(super) type PathParts<'a> = (Root, &'a str, &'a str);
-
-pub(super) fn place(file: &FilePath) -> PathParts<'_> {
-    let (folder, name) = parts(file.path.as_str());
-    (file.root, folder, name)
-}
-
-/// The folder (empty: the root) and the name of a path.
-pub(super) fn parts(path: &str) -> (&str, &str) {
-    path.rsplit_once('/').unwrap_or(("", path))
-}
-
-/// A file as it was seen.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct FoundFile<'a> {
-    pub(crate) root: Root,
-    pub(crate) folder: &'a str,
-    pub(crate) name: &'a str,
-    pub(crate) seen: Option<HashedFile>,
-}
-
-impl<'a> FoundFile<'a> {
-    fn of((file, seen): &'a (FilePath, Option<HashedFile>)) -> Self {
-        let (root, folder, name) = place(file);
-        Self {
-            root,
-            folder,
-            name,
-            seen: *seen,
-        }
-    }
-
-    pub(super) fn place(&self) -> PathParts<'a> {
-        (self.root, self.folder, self.name)
-    }
-}
-
-/// The file of this name in a folder (empty: the root).
-pub(super) fn file_at(root: Root, folder: &str, name: &str) -> Option<FilePath> {
-    let path = match folder {
-        "" => RelPath::parse(name),
-        _ => RelPath::parse(&format!("{folder}/{name}")),
-    };
-    path.ok().map(|path| FilePath { root, path })
-}
-
-/// Whether a file of the workspace is Milepost's own.
-pub(super) fn is_own(folder: &str, name: &str) -> bool {
-    let first = folder.split('/').next().unwrap_or_default();
-    let first = if first.is_empty() { name } else { first };
-    first == layout::OWN || first == layout::MANIFESTS || layout::checkpoint_number(first).is_some()
 }
 
 impl Observations {
@@ -188,31 +141,34 @@ impl Observations {
         *self.questions() = None;
     }
 
+    /// Holds few observations of files in memory. The others go to a file that has this path for a moment.
+    #[must_use]
+    pub fn spilling(self, disk: &Disk, path: &Path) -> Self {
+        self.note(|questions| {
+            questions.log = FileLog::spilling(disk, path);
+            true
+        });
+        self
+    }
+
     /// Notes that a file of the workspace was written with this digest or removed, so that earlier observations of it are void.
     /// `renames`: patterns that name outputs may match other files now.
     pub fn replaced(&self, path: &RelPath, written: Option<Digest>, renames: bool) {
-        let written = written.map(|digest| WrittenFile {
-            digest,
-            proof: None,
-        });
         self.note(|questions| {
-            let file = FilePath::workspace(path.clone());
             questions.renamed |= renames;
-            questions.replaced.insert(file, written);
-            true
+            if questions.differing.is_some() {
+                questions.replaced.insert(FilePath::workspace(path.clone()));
+            }
+            let event = FileEvent::Replaced(written);
+            questions.log.add(place_in_workspace(path), &event).is_ok()
         });
     }
 
     /// Notes the stamp that proves the content of a file that was written.
     pub fn prove(&self, path: &RelPath, stamp: FileStamp) {
         self.note(|questions| {
-            let written = questions
-                .replaced
-                .get_mut(&FilePath::workspace(path.clone()));
-            if let Some(Some(written)) = written {
-                written.proof = Some(stamp);
-            }
-            true
+            let event = FileEvent::Proved(stamp);
+            questions.log.add(place_in_workspace(path), &event).is_ok()
         });
     }
 
@@ -224,7 +180,7 @@ impl Observations {
         Some(ChangedFiles {
             files: before
                 .iter()
-                .chain(questions.replaced.keys())
+                .chain(&questions.replaced)
                 .map(FilePath::text)
                 .collect(),
             wrote: !questions.replaced.is_empty(),
@@ -274,34 +230,17 @@ impl Observations {
         });
     }
 
-    /// Forgets observations of Milepost's own files and of files that were written or removed since. Returns the latter, which must be
-    /// observed again.
-    pub fn forget_replaced(&self) -> Vec<(FilePath, Option<WrittenFile>)> {
-        let mut again = Vec::new();
-        self.note(|questions| {
-            let Questions {
-                files, replaced, ..
-            } = questions;
-            files.retain(|noted| {
-                let found = FoundFile::of(noted);
-                let is_own = noted.0.root == Root::Workspace && is_own(found.folder, found.name);
-                !is_own && !replaced.contains_key(&noted.0)
-            });
-            again.extend(
-                replaced
-                    .iter()
-                    .map(|(file, written)| (file.clone(), *written)),
-            );
-            true
-        });
-        again
+    /// Forgets observations of Milepost's own files and of files that were written or removed since. A file that was written counts
+    /// as `look` returns it; `None`: as nothing. If its content is not what was written, all observations are discarded.
+    pub fn look_again(&self, look: impl FnMut(&FilePath, WrittenFile) -> Option<HashedFile>) {
+        self.note(|questions| questions.look_again(look).unwrap_or(false));
     }
 
     /// Records a file; `seen` is `None` if it did not exist.
     pub fn file(&self, file: &FilePath, seen: Option<HashedFile>) {
         self.note(|questions| {
-            questions.files.push((file.clone(), seen));
-            true
+            let event = FileEvent::Seen(seen);
+            questions.log.add(place(file), &event).is_ok()
         });
     }
 
@@ -346,6 +285,11 @@ impl Observations {
     pub(super) fn questions(&self) -> MutexGuard<'_, Option<Questions>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn place_in_workspace(path: &RelPath) -> PathParts<'_> {
+    let (folder, name) = parts(path.as_str());
+    (Root::Workspace, folder, name)
 }
 
 /// The files changed since the last up-to-date check.
