@@ -1,5 +1,6 @@
 //! Batches as jobs of a scheduler.
 
+mod agents;
 mod disk;
 mod faults;
 mod leftovers;
@@ -7,6 +8,8 @@ mod limits;
 mod once;
 mod pbs;
 mod restart;
+mod secrets;
+mod shares;
 mod simulation;
 mod slurm;
 mod visible;

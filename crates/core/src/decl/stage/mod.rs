@@ -133,7 +133,8 @@ pub(crate) fn read(
         errors: all_errors,
         parts: std::collections::BTreeMap::new(),
     };
-    executor::check(reader, &top, &project.executors, &stage);
+    let known = (&project.executors, &project.agents);
+    executor::check(reader, &top, known, &stage);
     draft.reads.extend(awaited(&stage, &steps));
     let step_nodes: Vec<&TomlTable> = steps.iter().map(|(table, _)| *table).collect();
     stage.parts = canonical::of(&stage, &step_nodes);

@@ -65,9 +65,18 @@ impl fmt::Display for ExecutorName {
 #[error(
     "`{text}` is not an executor: expected {words}",
     text = .0,
-    words = listed(ExecutorName::WORDS.iter().copied())
+    words = any_of(ExecutorName::WORDS)
 )]
 pub struct NoExecutor(String);
+
+/// Returns words in quotes, the last after an "or".
+fn any_of(words: &[&str]) -> String {
+    let text = listed(words.iter().copied());
+    match text.rsplit_once(", ") {
+        Some((others, last)) => format!("{others} or {last}"),
+        None => text,
+    }
+}
 
 impl FromStr for ExecutorName {
     type Err = NoExecutor;
@@ -243,7 +252,7 @@ mod tests {
         let error = "pbs".parse::<ExecutorName>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "`pbs` is not an executor: expected `local`, `slurm`, `command`"
+            "`pbs` is not an executor: expected `local`, `slurm` or `command`"
         );
     }
 }

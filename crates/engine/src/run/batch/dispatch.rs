@@ -286,9 +286,10 @@ impl Dispatcher<'_, '_> {
                 index,
                 role,
                 number,
+                log,
                 sent,
                 heard,
-            } => self.called(index, role, number, (&sent, &heard)),
+            } => self.called(index, role, (number, log), (&sent, &heard)),
             Message::Happened {
                 index,
                 kind,

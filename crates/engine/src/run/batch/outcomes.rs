@@ -6,6 +6,7 @@ use crate::run::batch::stage_context::Produced;
 use crate::run::error::RunError;
 use crate::run::notice::Notice;
 use crate::run::record::recorder::counted;
+use milepost_core::model::batched::CallId;
 use milepost_core::model::call::{Estimated, Heard, Sent, Spent};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::executor::ExecutorName;
@@ -20,7 +21,7 @@ impl Dispatcher<'_, '_> {
         &mut self,
         index: usize,
         role: Option<String>,
-        number: u64,
+        (number, log): (u64, Option<String>),
         (sent, heard): (&Sent, &Heard),
     ) -> Result<(), RunError> {
         let spent = Spent::of(sent, Some(heard));
@@ -58,15 +59,16 @@ impl Dispatcher<'_, '_> {
             }
             Some(message) => format!("{name} asked {}: {message}", sent.agent),
         };
-        let event = called_event(&self.stage.name, &batch, number, sent, heard);
+        let mut event = called_event(&self.stage.name, &batch, number, sent, heard);
         let kind = match heard.message {
             None => EventType::Invoke,
             Some(_) => EventType::Error,
         };
-        let refs = ["request", "answer"].map(|what| {
-            let run = self.recorder.run_id();
-            layout::call(run, number, what).to_string()
-        });
+        let run = log.as_deref().unwrap_or_else(|| self.recorder.run_id());
+        let refs = ["request", "answer"].map(|what| layout::call(run, number, what).to_string());
+        if let Event::Called { log: of_event, .. } = &mut event {
+            *of_event = log;
+        }
         let agent = role.as_deref().unwrap_or_else(|| self.stage.actor());
         self.recorder
             .record(kind, agent, event, summary, refs.into())
@@ -149,13 +151,20 @@ impl Dispatcher<'_, '_> {
         }
         let mut refs = Vec::new();
         if let Event::AnswersRefused {
-            number, violations, ..
+            number,
+            log,
+            violations,
+            ..
         } = &event
         {
-            let run = self.recorder.run_id();
+            let run = log.as_deref().unwrap_or_else(|| self.recorder.run_id());
             refs.push(layout::call(run, *number, "answer").to_string());
+            let call = CallId {
+                run: run.to_owned(),
+                number: *number,
+            };
             let refused = self.refused.entry(index).or_default();
-            refused.push((*number, violations.clone()));
+            refused.push((call, violations.clone()));
         }
         let agent = role.as_deref().unwrap_or_else(|| self.stage.actor());
         self.recorder.record(kind, agent, event, summary, refs)
@@ -221,6 +230,7 @@ pub(crate) fn called_event(
         stage: stage.to_owned(),
         batch: batch.to_owned(),
         number,
+        log: None,
         agent: format!("{} ({})", sent.agent, sent.provider),
         model: sent.model.clone(),
         served: heard.served.clone(),

@@ -1,15 +1,16 @@
 //! The arrays of jobs that are open: their states, and what the logs of their processes say.
 
+use crate::run::agents::budget::share::Share;
 use crate::run::remote::handover::SubmissionRecord;
+use crate::run::remote::node::worker_log::{BatchResult, WorkerEvent};
 use crate::run::remote::pack::LimitFailures;
-use crate::run::remote::worker_log::{BatchResult, WorkerEvent};
 use crate::run::remote::{Executor, JobEnd, JobState, JobStates, PolledArray};
 use jiff::Timestamp;
 use milepost_core::model::executor::Resources;
 use milepost_core::model::job::JobOfBatch;
 use milepost_store::store::clock::Stopwatch;
 use milepost_store::store::jobs::Submission;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::Duration;
 
@@ -30,8 +31,6 @@ pub(crate) struct OpenArray {
     pub(crate) jobs: Vec<OpenJob>,
     /// True if a later run may need records of it.
     pub(crate) is_kept: bool,
-    /// True if its id is unknown, because the run was killed before it recorded it.
-    pub(crate) is_unknown: bool,
     /// How far the log of each process was read.
     places: BTreeMap<String, u64>,
 }
@@ -50,8 +49,14 @@ pub(crate) struct OpenJob {
     pub(crate) processes: BTreeMap<String, JobProcess>,
     /// Measures the time since it was seen to have ended.
     ended: Option<Stopwatch>,
+    /// True if it is not followed: the run was killed before it recorded the id of the array, or cancelled it.
+    pub(crate) is_ended: bool,
     /// True if nothing more is expected of it.
     pub(crate) is_over: bool,
+    /// What it may spend on agents, until that is taken back.
+    pub(crate) share: Option<Share>,
+    /// The numbers of its calls that records of batches list.
+    pub(crate) called: BTreeSet<u64>,
 }
 
 /// A process of a job. A job that the scheduler runs again has several.
@@ -105,7 +110,6 @@ impl OpenArray {
             needs,
             jobs: jobs.into_iter().map(job).collect(),
             is_kept: false,
-            is_unknown: false,
             places: BTreeMap::new(),
         }
     }
@@ -113,6 +117,12 @@ impl OpenArray {
     /// Returns true if a job of it may still run.
     pub(crate) fn is_open(&self) -> bool {
         self.jobs.iter().any(|job| !job.is_over)
+    }
+
+    /// Returns true if a job of it may still run, and this run wants a batch of it.
+    pub(crate) fn is_followed(&self) -> bool {
+        let mut handed = self.jobs.iter().flat_map(|job| &job.handed);
+        self.is_open() && handed.any(Option::is_some)
     }
 
     /// Returns what the scheduler is asked for.

@@ -5,10 +5,12 @@ mod program;
 mod refusal;
 mod slurm;
 
+use crate::run::agents::budget::RunCalls;
 use crate::run::batch::events::{AtOnce, Order};
 use crate::run::context::Context;
 use crate::run::remote::{Executor, Remote};
 use milepost_core::base::path::Root;
+use milepost_core::model::agent::Agent;
 use milepost_core::model::executor::{ExecutorName, Executors, JobSettings};
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::options::RunOptions;
@@ -40,6 +42,12 @@ impl<'a> Scheduler<'a> {
         let commands = SchedulerCommands {
             environment: ctx.own_environment,
             declared: &ctx.settings.env,
+            keys: ctx
+                .pipeline
+                .agents
+                .values()
+                .filter_map(Agent::key)
+                .collect(),
             redactor: ctx.redactor,
             folder: ctx.files.folder(Root::Project),
         };
@@ -65,7 +73,13 @@ impl<'a> Scheduler<'a> {
     }
 
     /// Returns what the driver of a stage needs. `is_limited` is true if the stage or `--jobs` limits the batches at once.
-    pub(crate) fn remote(&self, order: &Order<'_>, is_limited: bool) -> Remote<'_> {
+    /// `most` is how many jobs can share the limits of its agents, if they have any.
+    pub(crate) fn remote<'r>(
+        &'r self,
+        order: &Order<'_>,
+        is_limited: bool,
+        (calls, most): (&'r RunCalls<'r>, Option<u64>),
+    ) -> Remote<'r> {
         let limit = match order.at_once {
             AtOnce::Batches(count) if is_limited => count as u64,
             _ => u64::MAX,
@@ -75,7 +89,13 @@ impl<'a> Scheduler<'a> {
             executor: &*self.executor,
             settings: self.settings,
             program: self.program.clone(),
-            at_once: self.settings.max_jobs.min(limit),
+            at_once: self
+                .settings
+                .max_jobs
+                .min(limit)
+                .min(most.unwrap_or(u64::MAX)),
+            has_rate_limits: most.is_some(),
+            calls,
         }
     }
 }
