@@ -21,7 +21,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// How many batches of a stage are scanned at once, if [`Keep::Slices`]. Few in debug builds, so that tests have both.
-pub(crate) const SLICE: usize = if cfg!(debug_assertions) { 25 } else { 4_000 };
+pub(crate) const SLICE: usize = if cfg!(debug_assertions) { 25 } else { 10_000 };
 
 /// Returns the batches that are named by these files, if each of them is new and can run, or is up to date and complete: the new
 /// ones, and the number of the others. `None` if a batch needs more than that.

@@ -8,7 +8,6 @@ mod tests;
 
 use crate::store::read;
 use entries::{CacheEntry, ENTRY, FORM, parse, search, write};
-use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -108,26 +107,17 @@ impl CacheState {
     fn join(&mut self) {
         let mut added: Vec<CacheEntry> = self.added.drain().map(|(_, entry)| entry).collect();
         added.sort_unstable_by_key(CacheEntry::place);
-        let mut old = self.kept.len();
         self.kept.reserve_exact(added.len());
-        self.kept.extend_from_slice(&added);
-        // From the last to the first, so that no second copy of the entries is needed.
-        let mut end = self.kept.len();
-        while let Some(newer) = added.last() {
-            let before = self.kept[..old].last().copied();
-            let order = before.map(|before| before.place().cmp(&newer.place()));
-            end -= 1;
-            if let (Some(before), Some(Ordering::Greater)) = (before, order) {
-                self.kept[end] = before;
-                old -= 1;
-            } else {
-                self.kept[end] = *newer;
-                added.pop();
-                // The older of two entries of a file goes.
-                old -= usize::from(order == Some(Ordering::Equal));
+        self.kept.append(&mut added);
+        // This sort merges two sequences that are in order in linear time, and of equals the newer comes last.
+        self.kept.sort_by_key(CacheEntry::place);
+        self.kept.dedup_by(|newer, kept| {
+            let is_same = newer.place() == kept.place();
+            if is_same {
+                *kept = *newer;
             }
-        }
-        self.kept.drain(old..end);
+            is_same
+        });
     }
 
     fn entry(&mut self, place: (u64, u64), path: &Path, now: i64) -> Option<&mut CacheEntry> {
