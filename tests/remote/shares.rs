@@ -270,6 +270,25 @@ fn a_run_that_fails_leaves_the_jobs_of_batches_that_it_does_not_select() {
 }
 
 #[test]
+fn a_budget_that_is_much_smaller_than_an_earlier_share_is_spent() {
+    let Some(pbs) = Pbs::start(2) else { return };
+    let served = Served::new("well");
+    let project = project(&served, &pbs, 1, "");
+    ask_in_jobs(&project);
+    let open = project.at("open").display().to_string();
+    let first = format!("until [ $key != batch_1 ] || [ -e {open} ]; do sleep 0.05; done;");
+    add_step(&project, &first);
+    split(&project);
+    leave_a_job(&project, &["--limit", "1", "--budget-usd", "1"]);
+    let ran = project.run_unplanned(&[&API[..], &["--budget-usd", "0.1", "ask/batch_2"]].concat());
+    assert_eq!(pbs.submissions().len(), 2, "{}", ran.output);
+    project.write("open", "");
+    let ran = project.run_unplanned(&API);
+    assert_eq!((ran.code, made(&project)), (0, words(10)), "{}", ran.output);
+    assert_eq!(spent(&project).calls, 5);
+}
+
+#[test]
 fn a_new_limit_ends_jobs_of_batches_that_a_run_does_not_select() {
     let Some(pbs) = Pbs::start(2) else { return };
     let served = Served::new("well");

@@ -155,6 +155,12 @@ fn beside(at_once: u64, shares: impl Iterator<Item = u64>) -> u64 {
     at_once.saturating_sub(taken.fold(0, u64::saturating_add))
 }
 
+/// Returns the shares that jobs of arrays have.
+fn shares_of<'a>(arrays: impl Iterator<Item = &'a OpenArray>) -> Vec<&'a Share> {
+    let jobs = arrays.flat_map(|array| &array.jobs);
+    jobs.filter_map(|job| job.share.as_ref()).collect()
+}
+
 impl Driver<'_> {
     /// Returns the environment variables with the keys of agents that jobs need.
     pub(super) fn keys_of_agents(&self) -> Vec<String> {
@@ -194,8 +200,7 @@ impl Driver<'_> {
 
     /// Returns the shares that jobs have.
     fn shares(&self) -> Vec<&Share> {
-        let jobs = self.arrays.iter().flat_map(|array| &array.jobs);
-        jobs.filter_map(|job| job.share.as_ref()).collect()
+        shares_of(self.arrays.iter())
     }
 
     /// Returns how many shares of the budget can be handed out now: one for each job that the waiting batches need, as far as each has a
@@ -208,8 +213,11 @@ impl Driver<'_> {
         if !self.has_shares() || !is_limited || are_free(self.shared.stage_ctx.agents) {
             return Ok(u64::MAX);
         }
+        // What an earlier run divided says nothing of what is left now.
+        let run = self.shared.stage_ctx.run_id;
+        let of_run = self.arrays.iter().filter(|array| array.record.run == run);
+        let most = self.remote.calls.most_shares(&shares_of(of_run));
         let shares = self.shares();
-        let most = self.remote.calls.most_shares(&shares);
         let free = self.wanted().min(most.map_err(RemoteError::Calls)?);
         let free = free.min(self.parts.saturating_sub(shares.len() as u64));
         // If nothing is left, one job reports it.

@@ -119,10 +119,10 @@ impl OpenArray {
         self.jobs.iter().any(|job| !job.is_over)
     }
 
-    /// Returns true if a job of it may still run, and this run wants a batch of it.
+    /// Returns true if a job of it may still run a batch that this run wants.
     pub(crate) fn is_followed(&self) -> bool {
-        let mut handed = self.jobs.iter().flat_map(|job| &job.handed);
-        self.is_open() && handed.any(Option::is_some)
+        let mut jobs = self.jobs.iter();
+        jobs.any(|job| !job.is_over && !job.batches.is_empty())
     }
 
     /// Returns what the scheduler is asked for.

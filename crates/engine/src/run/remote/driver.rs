@@ -189,7 +189,9 @@ impl Driver<'_> {
 
     /// Returns true if no batch can get a result any more.
     fn is_over(&self) -> bool {
-        let is_ending = self.is_closing || self.is_refused();
+        // Jobs that are refused may get the room of any other.
+        let may_submit = self.arrays.iter().any(OpenArray::is_open);
+        let is_ending = self.is_closing || self.is_refused() && !may_submit;
         self.open.is_empty() || is_ending && self.finished.is_empty() && !self.has_jobs()
     }
 
@@ -237,18 +239,18 @@ impl Driver<'_> {
             self.begin(index);
             return;
         };
+        // A process without the share of its job runs nothing: the record of another replaces its own.
+        if result.lacked != Some(Lacked::Share) {
+            let is_replaced =
+                |one: &Finished| one.index == index && one.result.lacked == Some(Lacked::Share);
+            self.finished.retain(|one| !is_replaced(one));
+        }
         let decision = self.shared.scan.batches[index].decision.as_ref();
         let is_earlier = self.arrays[array].record.run != self.shared.stage_ctx.run_id;
         if result.is_known_failure(decision.ok(), &job) || is_earlier && result.met_full_disk() {
             self.take_out(index);
             self.again(index, false);
             return;
-        }
-        // A process without the share of its job runs nothing: the record of another replaces its own.
-        if result.lacked != Some(Lacked::Share) {
-            let is_replaced =
-                |one: &Finished| one.index == index && one.result.lacked == Some(Lacked::Share);
-            self.finished.retain(|one| !is_replaced(one));
         }
         // The first record counts, also if a job runs twice.
         if !self.is_finished(index) {
