@@ -30,6 +30,20 @@ pub(super) fn ask_in_jobs(project: &Project) {
     );
 }
 
+/// Returns a project whose second stage asks in jobs of one batch each.
+pub(super) fn asking(served: &Served, pbs: &Pbs) -> Project {
+    let project = project(served, pbs, 1, "");
+    ask_in_jobs(&project);
+    project
+}
+
+/// Adds a step that waits for the file `open` with the first batch, and then runs commands.
+pub(super) fn hold_first(project: &Project, then: &str) {
+    let open = project.at("open").display().to_string();
+    let held = format!("until [ $key != batch_1 ] || [ -e {open} ]; do sleep 0.05; done;");
+    add_step(project, &format!("{held} {then}"));
+}
+
 /// Returns the questions and outcomes of all calls in the journal, in order of their sizes.
 pub(super) fn sorted_calls(project: &Project) -> Vec<(u64, String)> {
     let mut calls = calls(project);
@@ -245,8 +259,7 @@ fn a_run_that_is_killed_costs_no_call() {
 fn jobs_have_equal_parts_of_the_limits_of_an_agent() {
     let Some(pbs) = Pbs::start(5) else { return };
     let served = Served::new("well");
-    let project = project(&served, &pbs, 1, "");
-    ask_in_jobs(&project);
+    let project = asking(&served, &pbs);
     let limited = "[agents.api]\nconcurrency = 2";
     project.edit("milepost.toml", "[agents.api]", limited);
     // The scheduler is not told how many jobs may run at once.
@@ -264,8 +277,7 @@ fn jobs_have_equal_parts_of_the_limits_of_an_agent() {
 fn a_job_of_an_earlier_run_that_has_all_of_a_limit_delays_the_others_and_no_more() {
     let Some(pbs) = Pbs::start(5) else { return };
     let served = Served::new("well");
-    let project = project(&served, &pbs, 1, "");
-    ask_in_jobs(&project);
+    let project = asking(&served, &pbs);
     let limited = "[agents.api]\nconcurrency = 4";
     project.edit("milepost.toml", "[agents.api]", limited);
     wait_in_jobs(&project);
@@ -283,8 +295,7 @@ fn a_job_of_an_earlier_run_that_has_all_of_a_limit_delays_the_others_and_no_more
 fn a_job_that_starts_again_costs_its_batches_no_attempt() {
     let Some(pbs) = Pbs::start(1) else { return };
     let served = Served::new("well");
-    let project = project(&served, &pbs, 1, "");
-    ask_in_jobs(&project);
+    let project = asking(&served, &pbs);
     project.edit(
         "milepost.toml",
         "batches_per_job = 1",
@@ -328,8 +339,7 @@ fn a_job_that_starts_again_costs_its_batches_no_attempt() {
 fn the_journal_lists_a_call_once_if_the_next_run_takes_its_job_over() {
     let Some(pbs) = Pbs::start(1) else { return };
     let served = Served::new("well");
-    let project = project(&served, &pbs, 1, "");
-    ask_in_jobs(&project);
+    let project = asking(&served, &pbs);
     project.edit(
         "milepost.toml",
         "batches_per_job = 1",

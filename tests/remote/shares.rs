@@ -1,8 +1,8 @@
 //! The shares of jobs that ask agents: within one run, and those of jobs that an earlier run left.
 
 use super::agents::{
-    API, add_step, ask_in_jobs, held, leave_a_job, project, sorted_calls, spent, stay_once,
-    wait_in_jobs,
+    API, add_step, ask_in_jobs, asking, held, hold_first, leave_a_job, project, sorted_calls,
+    spent, stay_once, wait_in_jobs,
 };
 use super::pbs::Pbs;
 use super::{runs, wait_until};
@@ -40,8 +40,7 @@ fn split(project: &Project) {
 fn jobs_that_run_at_once_divide_the_budget() {
     let Some(pbs) = Pbs::start(1) else { return };
     let served = Served::new("well");
-    let project = project(&served, &pbs, 1, "");
-    ask_in_jobs(&project);
+    let project = asking(&served, &pbs);
     project.edit(
         "milepost.toml",
         "batches_per_job",
@@ -234,8 +233,7 @@ fn a_limit_that_is_new_or_lower_applies_to_jobs_of_the_earlier_run() {
 fn jobs_of_batches_that_a_run_does_not_select_keep_their_part_of_the_limits_of_an_agent() {
     let Some(pbs) = Pbs::start(2) else { return };
     let served = Served::new("well");
-    let project = project(&served, &pbs, 1, "");
-    ask_in_jobs(&project);
+    let project = asking(&served, &pbs);
     let limited = "[agents.api]\nconcurrency = 1";
     project.edit("milepost.toml", "[agents.api]", limited);
     let running = project.at("running").display().to_string();
@@ -251,12 +249,12 @@ fn jobs_of_batches_that_a_run_does_not_select_keep_their_part_of_the_limits_of_a
 fn a_run_that_fails_leaves_the_jobs_of_batches_that_it_does_not_select() {
     let Some(pbs) = Pbs::start(2) else { return };
     let served = Served::new("well");
-    let project = project(&served, &pbs, 1, "");
-    ask_in_jobs(&project);
+    let project = asking(&served, &pbs);
     let open = project.at("open").display().to_string();
-    let first = format!("until [ $key != batch_1 ] || [ -e {open} ]; do sleep 0.05; done;");
-    let second = format!("[ $key != batch_2 ] || [ -e {open} ] || exit 1;");
-    add_step(&project, &format!("{first} {second}"));
+    hold_first(
+        &project,
+        &format!("[ $key != batch_2 ] || [ -e {open} ] || exit 1;"),
+    );
     split(&project);
     leave_a_job(&project, &["--limit", "1"]);
     // It does not wait for the first batch.
@@ -273,11 +271,8 @@ fn a_run_that_fails_leaves_the_jobs_of_batches_that_it_does_not_select() {
 fn a_budget_that_is_much_smaller_than_an_earlier_share_is_spent() {
     let Some(pbs) = Pbs::start(2) else { return };
     let served = Served::new("well");
-    let project = project(&served, &pbs, 1, "");
-    ask_in_jobs(&project);
-    let open = project.at("open").display().to_string();
-    let first = format!("until [ $key != batch_1 ] || [ -e {open} ]; do sleep 0.05; done;");
-    add_step(&project, &first);
+    let project = asking(&served, &pbs);
+    hold_first(&project, "");
     split(&project);
     leave_a_job(&project, &["--limit", "1", "--budget-usd", "1"]);
     let ran = project.run_unplanned(&[&API[..], &["--budget-usd", "0.1", "ask/batch_2"]].concat());
@@ -292,8 +287,7 @@ fn a_budget_that_is_much_smaller_than_an_earlier_share_is_spent() {
 fn a_new_limit_ends_jobs_of_batches_that_a_run_does_not_select() {
     let Some(pbs) = Pbs::start(2) else { return };
     let served = Served::new("well");
-    let project = project(&served, &pbs, 1, "");
-    ask_in_jobs(&project);
+    let project = asking(&served, &pbs);
     stay_once(&project);
     split(&project);
     leave_a_job(&project, &["--limit", "1"]);
@@ -312,8 +306,7 @@ fn a_new_limit_ends_jobs_of_batches_that_a_run_does_not_select() {
 fn a_limit_of_an_agent_that_is_lower_ends_jobs_of_the_earlier_run() {
     let Some(pbs) = Pbs::start(2) else { return };
     let served = Served::new("well");
-    let project = project(&served, &pbs, 1, "");
-    ask_in_jobs(&project);
+    let project = asking(&served, &pbs);
     stay_once(&project);
     let of_api = |limit: u64| format!("[agents.api]\nconcurrency = {limit}");
     project.edit("milepost.toml", "[agents.api]", &of_api(4));
@@ -332,8 +325,7 @@ fn a_limit_of_an_agent_that_is_lower_ends_jobs_of_the_earlier_run() {
 fn jobs_keep_the_limits_that_the_run_divided() {
     let Some(pbs) = Pbs::start(1) else { return };
     let served = Served::new("well");
-    let project = project(&served, &pbs, 1, "");
-    ask_in_jobs(&project);
+    let project = asking(&served, &pbs);
     let once = "max_jobs = 1\nbatches_per_job = 4";
     project.edit("milepost.toml", "batches_per_job = 1", once);
     wait_in_jobs(&project);
@@ -400,8 +392,7 @@ fn planned(project: &Project, options: &[&str]) -> (u64, u64) {
 fn a_plan_knows_the_answers_of_jobs_of_a_forced_run() {
     let Some(pbs) = Pbs::start(1) else { return };
     let served = Served::new("well");
-    let project = project(&served, &pbs, 1, "");
-    ask_in_jobs(&project);
+    let project = asking(&served, &pbs);
     share_a_job(&project);
     split(&project);
     wait_in_jobs(&project);
@@ -430,8 +421,7 @@ fn a_plan_counts_a_question_for_each_batch_that_may_ask_it_in_a_job() {
 fn gc_leaves_the_answers_that_jobs_write() {
     let Some(pbs) = Pbs::start(1) else { return };
     let served = Served::new("well");
-    let project = project(&served, &pbs, 1, "");
-    ask_in_jobs(&project);
+    let project = asking(&served, &pbs);
     share_a_job(&project);
     split(&project);
     let ran = project.run_unplanned(&[&API[..], &["--limit", "1"]].concat());

@@ -15,8 +15,8 @@ pub struct CallId {
     pub number: u64,
 }
 
-/// Returns the name of the log of calls of a job, which stands for its run in ids of calls: a submission of the run, and the index of
-/// the job in it.
+/// Returns the name of a job's log of calls, from the run, its submission and the index of the job. In ids of calls it takes the place
+/// of the run.
 pub fn log_of_job(run: &str, submission: &str, job: u64) -> String {
     format!("{run}-{submission}-{job}")
 }

@@ -121,7 +121,7 @@ impl HandedJob {
             if asks && share.is_none() {
                 return Err(missing(&job_file(&["shares", &job.to_string()])));
             }
-            // The run has divided these limits, whatever is declared by now.
+            // The run divided these limits; a declaration that changed since does not count.
             for (name, limits) in share.into_iter().flat_map(|share| share.limits) {
                 if let Some(agent) = opened.pipeline.agents.get_mut(&name) {
                     agent.limits = limits;

@@ -226,8 +226,8 @@ pub(crate) fn keep(opened: &OpenProject, report: &Report) -> Result<(), OpsError
 /// Notes the files that the run wrote, and the recorded state.
 fn note_end(opened: &OpenProject) {
     let folders = Folders::new(&opened.files);
-    // If a file changed since it was written, the next check notices. If a later stage read what somebody changed, the cache knows its
-    // content: the next run must not take it for what was written.
+    // If a file changed since it was written, the next check notices. If a later stage read the changed file, the cache knows its
+    // content, and the next run must not take it for what was written.
     opened.observations.look_again(|file, written| {
         let FoundFile::File(stamp) = folders.look(file) else {
             return None;

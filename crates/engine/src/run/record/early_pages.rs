@@ -42,8 +42,8 @@ impl<'a> EarlyPages<'a> {
         Ok(Self { stage, manifest })
     }
 
-    /// Writes full pages, and with `is_last` what is left. Those that a checkpoint names files of keep their records, and those with a
-    /// batch that is not settled.
+    /// Writes full pages, and with `is_last` the rest. Pages with files that the checkpoint names, or with a batch that is not settled,
+    /// keep their records.
     ///
     /// # Errors
     /// When the disk fails.

@@ -203,8 +203,8 @@ impl Driver<'_> {
         shares_of(self.arrays.iter())
     }
 
-    /// Returns how many shares of the budget can be handed out now: one for each job that the waiting batches need, as far as each has a
-    /// part in all that is limited that is not much smaller than those of other jobs, and not more than `parts` with those.
+    /// Returns how many shares of the budget can be handed out now: at most one for each job that the waiting batches need, and at most
+    /// `parts` together with those of other jobs.
     ///
     /// # Errors
     /// When the records of calls cannot be read.
@@ -213,7 +213,7 @@ impl Driver<'_> {
         if !self.has_shares() || !is_limited || are_free(self.shared.stage_ctx.agents) {
             return Ok(u64::MAX);
         }
-        // What an earlier run divided says nothing of what is left now.
+        // Shares of an earlier run may be larger than this run's whole budget.
         let run = self.shared.stage_ctx.run_id;
         let of_run = self.arrays.iter().filter(|array| array.record.run == run);
         let most = self.remote.calls.most_shares(&shares_of(of_run));
@@ -224,8 +224,8 @@ impl Driver<'_> {
         Ok(if shares.is_empty() { free.max(1) } else { free })
     }
 
-    /// Hands out shares to the jobs of an array, and writes them. What is left is divided among the jobs that may run at once: later ones get
-    /// what these do not spend.
+    /// Hands out shares to the jobs of an array, and writes them. The rest of the budget is divided among the jobs that may run at once;
+    /// later jobs get what these do not spend.
     ///
     /// # Errors
     /// When the disk fails, or the records of calls cannot be read.

@@ -156,7 +156,7 @@ fn attach(
             if !is_kept {
                 discard()?;
             }
-            // Shares count, whatever is selected.
+            // Its shares count, although this run selects none of its batches.
             if !is_kept || shares.iter().all(Option::is_none) {
                 continue;
             }

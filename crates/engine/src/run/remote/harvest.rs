@@ -54,7 +54,7 @@ impl Driver<'_> {
                 continue;
             }
             if self.has_shares() && result.result.is_err() {
-                // Its calls count, whatever follows.
+                // Its calls count, also if the batch gets another job.
                 self.begin(index);
                 self.replay(index, place, &result.steps);
             }

@@ -31,7 +31,7 @@ pub(crate) struct Share {
     before: Spent,
     /// The part of the job in what is limited.
     pub(super) part: Spent,
-    /// Into how many parts all that was not spent was divided. With 1, there is no more.
+    /// The number of parts into which the unspent rest was divided. With 1, no other job had a part.
     pub(crate) parts: u64,
     /// The run that handed it out.
     run_id: String,
@@ -135,8 +135,8 @@ impl Budget {
         has_money || calls.is_some() || tokens.is_some() || time.is_some()
     }
 
-    /// Returns the limits of the workspace without those that a run divided among its jobs as they are, or lower ones: what the jobs
-    /// exceed then is the last call of each.
+    /// Returns the limits of the workspace that are new or lower than those that a run divided among its jobs. Jobs exceed an unchanged
+    /// limit only by the last call of each.
     fn lowered_since(self, divided: &Self) -> Self {
         fn lowered<T: PartialOrd>(now: Option<T>, then: Option<T>) -> Option<T> {
             let is_lower = |now: &T| then.as_ref().is_none_or(|then| now < then);
@@ -160,8 +160,7 @@ impl Budget {
             && self.time.is_none_or(|limit| time <= limit.as_millis())
     }
 
-    /// Returns into how many shares what is left can be divided. Each has a part in all that is limited, and at least half of the
-    /// smallest part that a job has.
+    /// Returns the largest number of shares of the rest. Each has a part of every limit, at least half of the smallest part of `held`.
     fn most_shares(self, run: Spent, before: Spent, held: &[&Share]) -> u64 {
         let left = self.share(run, before, 1).part;
         let shares = |amount: fn(&Spent) -> u64| {
@@ -178,7 +177,7 @@ impl Budget {
         limited.into_iter().flatten().min().unwrap_or(u64::MAX)
     }
 
-    /// Returns the share of one of so many jobs in what is left.
+    /// Returns the share of one job, if the rest is divided among so many.
     fn share(mut self, run: Spent, before: Spent, jobs: u64) -> Share {
         let mut part = Spent::default();
         let (mut used_run, mut used) = (Spent::default(), Spent::default());
@@ -262,8 +261,7 @@ impl<'a> RunCalls<'a> {
         self.budget.is_limited()
     }
 
-    /// Returns into how many shares what is left can be divided, beside those that jobs have: none is without a part in something that
-    /// is limited, or much smaller than those.
+    /// Returns the largest number of shares that the rest of the budget allows beside those that jobs have (`held`).
     ///
     /// # Errors
     /// When the records of calls cannot be read.
@@ -273,8 +271,8 @@ impl<'a> RunCalls<'a> {
         Ok(self.budget.most_shares(ledger.run, before, held))
     }
 
-    /// Divides what is left among `among` jobs, and hands out `jobs` of the shares: they count as spent. `others` are shares that jobs
-    /// have already. If the agents of the jobs are `free`, the shares have no part.
+    /// Divides the rest among `among` jobs, and hands out `jobs` of the shares, which then count as spent. `others` is the number of
+    /// shares that jobs have already. If the agents of the jobs are free, the shares have no part of the budget.
     ///
     /// # Errors
     /// When the records of calls cannot be read.
