@@ -22,8 +22,7 @@ pub(crate) struct RunFlags {
     /// Run this many batches at a time in stages that declare no concurrency; `auto` is one for each processor [default: 1]
     #[arg(short, long, value_name = "N", value_parser = jobs)]
     pub(crate) jobs: Option<NonZeroU16>,
-    /// Run batches here (`local`), or as jobs of a scheduler of `[executor]`, such as `slurm`; a stage with agent steps must declare
-    /// `executor` itself
+    /// Run batches here (`local`), or as jobs of a scheduler of `[executor]`, such as `slurm`
     #[arg(long, value_name = "NAME")]
     pub(crate) executor: Option<ExecutorName>,
     /// Continue after a failed batch

@@ -89,7 +89,7 @@ fn until(served: &Served, what: impl Fn(&Value) -> bool) {
 
 fn spent(project: &Project) -> Spent {
     let layout = Layout::new(project.at("workspace"));
-    milepost_store::store::calls::spent(&layout, &|_| false).unwrap()
+    milepost_store::store::calls::spent(&layout, "").unwrap()
 }
 
 fn under_way(project: &Project) -> u64 {

@@ -246,26 +246,48 @@ fn a_runner_that_stops_at_any_change_of_the_disk_loses_nothing() {
 
 #[test]
 fn stages_that_share_something_with_the_runner_stay_here() {
-    let executor = "[executor.slurm]\npartition = \"none\"\n";
-    let project = Project::new(&[
-        ("milepost.toml", &format!("name = \"loop\"\n{executor}")),
+    let agent = "agent = \"sure\"\nprompt = \"prompt.md\"\nschema = \"one.schema.json\"";
+    let refine = "[refine]\nuntil = 'true'\nmax_iterations = 2";
+    let kinds = [
         (
-            "stages/1_loop.toml",
-            "[step]\njq = '1'\n[refine]\nuntil = 'true'\nmax_iterations = 2\n[outputs]\nmade = { path = \"made.json\", schema = false }\n",
+            "jq = '1'",
+            refine,
+            "it keeps the iterations of `[refine]` in the workspace",
         ),
-    ]);
-    let ran = project.run_unplanned(&["--executor", "slurm"]);
-    assert_eq!(ran.code, 0, "{}", ran.output);
-    project.edit(
-        "stages/1_loop.toml",
-        "[step]",
-        "executor = \"slurm\"\n[step]",
-    );
-    let (code, output) = project.milepost(&["run"]);
-    assert_eq!(code, 4, "{output}");
-    assert!(
-        output.contains("the stage cannot run on `slurm`")
-            && output.contains("it keeps the iterations of `[refine]` in the workspace"),
-        "{output}"
-    );
+        (
+            agent,
+            "",
+            "its agent steps share the budget and the rate limits of the run",
+        ),
+    ];
+    for (step, rest, why) in kinds {
+        let stage = format!(
+            "[step]\n{step}\n{rest}\n[outputs]\nmade = {{ path = \"made.json\", schema = false }}\n"
+        );
+        let project = Project::new(&[
+            (
+                "milepost.toml",
+                "name = \"local\"\n[agents.sure]\njq = '1'\n[executor.slurm]\npartition = \"none\"\n",
+            ),
+            ("prompt.md", "Say one."),
+            ("one.schema.json", r#"{"const": 1}"#),
+            ("stages/1_make.toml", &stage),
+        ]);
+        let ran = project.run_unplanned(&["--executor", "slurm"]);
+        assert_eq!(ran.code, 0, "{}", ran.output);
+        project.edit(
+            "stages/1_make.toml",
+            "[step]",
+            "executor = \"slurm\"\n[step]",
+        );
+        let (code, output) = project.milepost(&["run"]);
+        assert_eq!(code, 4, "{output}");
+        for text in [
+            "the stage cannot run on `slurm`",
+            why,
+            "help: remove `executor`: the stage runs on the machine of the runner",
+        ] {
+            assert!(output.contains(text), "{text}: {output}");
+        }
+    }
 }

@@ -1,6 +1,5 @@
 //! Batches as jobs of a scheduler.
 
-mod agents;
 mod disk;
 mod faults;
 mod leftovers;
@@ -8,8 +7,6 @@ mod limits;
 mod once;
 mod pbs;
 mod restart;
-mod secrets;
-mod shares;
 mod simulation;
 mod slurm;
 mod visible;

@@ -318,11 +318,6 @@ impl Observer for RunProgress {
                 self.printer
                     .warning(&format!("{stage}: jobs cannot be submitted{again}: {why}"));
             }
-            Notice::JobsCancelled { stage, by } => {
-                self.printer.warning(&format!(
-                    "{stage}: jobs that an earlier run left are cancelled, because `{by}` asks agents within the same limits; finished batches are kept"
-                ));
-            }
             Notice::SchedulerSilent { stage, why } => {
                 self.printer.warning(&format!(
                     "{stage}: the scheduler does not answer, its jobs may run: {why}"

@@ -11,9 +11,6 @@ pub struct RateLimits {
     pub requests_per_minute: Option<u32>,
     /// Tokens per minute, input and output together.
     pub tokens_per_minute: Option<u64>,
-    /// True if each call waits until all that it needs has accumulated, from nothing at the start: processes that come and go never
-    /// exceed the limits then.
-    pub is_prepaid: bool,
 }
 
 /// The answer to the question whether a call may be made now.
@@ -35,38 +32,25 @@ const MINUTE: i128 = 60_000_000_000;
 struct Bucket {
     a_minute: i128,
     level: i128,
-    /// The most that it holds.
-    capacity: i128,
-    is_prepaid: bool,
 }
 
 impl Bucket {
-    fn new(a_minute: u64, is_prepaid: bool) -> Self {
+    fn new(a_minute: u64) -> Self {
         let a_minute = i128::from(a_minute.max(1));
-        let capacity = a_minute * MINUTE;
         Self {
             a_minute,
-            level: if is_prepaid { 0 } else { capacity },
-            capacity,
-            is_prepaid,
+            level: a_minute * MINUTE,
         }
     }
 
     fn fill(&mut self, passed: Duration) {
         let added = self.a_minute.saturating_mul(passed.as_nanos() as i128);
-        self.level = self.level.saturating_add(added).min(self.capacity);
+        self.level = self.level.saturating_add(added).min(self.a_minute * MINUTE);
     }
 
-    /// Raises its capacity to so many.
-    fn raise_capacity(&mut self, many: u64) {
-        if self.is_prepaid {
-            self.capacity = i128::from(many).max(self.a_minute) * MINUTE;
-        }
-    }
-
-    /// How long until that many are there. More than it holds is let through when the bucket is full.
+    /// How long until that many are there. More than a minute's worth is let through when the bucket is full.
     fn wait(&self, many: u64) -> Duration {
-        let wanted = (i128::from(many) * MINUTE).min(self.capacity);
+        let wanted = i128::from(many).min(self.a_minute) * MINUTE;
         let missing = (wanted - self.level).max(0);
         let nanos = (missing + self.a_minute - 1) / self.a_minute;
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -74,7 +58,7 @@ impl Bucket {
 
     fn take(&mut self, many: i128) {
         let taken = many.saturating_mul(MINUTE);
-        self.level = self.level.saturating_sub(taken).min(self.capacity);
+        self.level = self.level.saturating_sub(taken).min(self.a_minute * MINUTE);
     }
 }
 
@@ -97,10 +81,8 @@ impl UsageLedger {
             running: 0,
             requests: allowed
                 .requests_per_minute
-                .map(|many| Bucket::new(u64::from(many), allowed.is_prepaid)),
-            tokens: allowed
-                .tokens_per_minute
-                .map(|many| Bucket::new(many, allowed.is_prepaid)),
+                .map(|many| Bucket::new(u64::from(many))),
+            tokens: allowed.tokens_per_minute.map(Bucket::new),
             now: Duration::ZERO,
             not_before: Duration::ZERO,
         }
@@ -108,9 +90,6 @@ impl UsageLedger {
 
     /// Books a call with about this many tokens if the limits allow it now.
     pub(crate) fn ask(&mut self, now: Duration, tokens: u64) -> Admission {
-        if let Some(bucket) = &mut self.tokens {
-            bucket.raise_capacity(tokens);
-        }
         self.pass(now);
         if self.concurrent.is_some_and(|most| self.running >= most) {
             return Admission::AfterRunningCall;
@@ -209,25 +188,6 @@ mod tests {
             ledger.ask(seconds(70), 1),
             Admission::At(seconds(100) + Duration::from_millis(10))
         );
-    }
-
-    #[test]
-    fn a_prepaid_call_waits_for_all_that_it_needs() {
-        let mut ledger = UsageLedger::new(RateLimits {
-            requests_per_minute: Some(6),
-            tokens_per_minute: Some(6_000),
-            is_prepaid: true,
-            ..RateLimits::default()
-        });
-        assert_eq!(ledger.ask(seconds(0), 100), Admission::At(seconds(10)));
-        assert_eq!(ledger.ask(seconds(10), 100), Admission::Go);
-        // More than a minute's worth leaves no debt: the process may end with it.
-        assert_eq!(ledger.ask(seconds(10), 9_900), Admission::At(seconds(100)));
-        assert_eq!(ledger.ask(seconds(100), 9_900), Admission::Go);
-        assert_eq!(ledger.ask(seconds(100), 6_000), Admission::At(seconds(160)));
-        // What no call needs does not accumulate beyond a minute's worth.
-        assert_eq!(ledger.ask(seconds(900), 6_000), Admission::Go);
-        assert_eq!(ledger.ask(seconds(900), 600), Admission::At(seconds(906)));
     }
 
     #[test]

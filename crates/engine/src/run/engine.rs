@@ -2,7 +2,7 @@
 
 use crate::run::agents::budget::{Budget, RunCalls};
 use crate::run::agents::estimate::CostEstimator;
-use crate::run::agents::project_agents::{for_jobs, of_stage};
+use crate::run::agents::project_agents::of_stage;
 use crate::run::batch::events::Order;
 use crate::run::batch::iterations;
 use crate::run::batch::live::WaitingOutput;
@@ -24,7 +24,6 @@ use crate::run::record::protect;
 use crate::run::record::recorder::Recorder;
 use crate::run::record::recover;
 use crate::run::record::retire;
-use crate::run::remote::agents as remote_agents;
 use crate::run::remote::schedulers::Scheduler;
 use crate::run::remote::sweep::sweep;
 use crate::run::report::{Awaits, Report, StageReport, StageStatus, worst};
@@ -393,14 +392,10 @@ impl Engine<'_, '_> {
             ),
             None => None,
         };
-        let scheduler = Scheduler::of_stage(&ctx, stage, self.options);
-        let agents = match &scheduler {
-            _ if !begins => Ok(StageAgents::default()),
-            Some(_) => {
-                let checked = remote_agents::check(&ctx, stage);
-                checked.and_then(|()| for_jobs(&ctx, stage, self.agents))
-            }
-            None => of_stage(&ctx, stage, self.agents),
+        let agents = if begins {
+            of_stage(&ctx, stage, self.agents)
+        } else {
+            Ok(StageAgents::default())
         };
         let agents = match agents {
             Ok(agents) => agents,
@@ -448,29 +443,10 @@ impl Engine<'_, '_> {
             is_forced: self.options.force,
             previous: &|key: &str| previous.get(key).cloned().unwrap_or_default(),
         };
+        let scheduler = Scheduler::of_stage(&ctx, stage, self.options);
         let is_limited = stage.policy.concurrency.is_some() || jobs.is_some();
-        if stage.asks_agents() {
-            let place = (stage, scheduler.is_none() || self.options.force);
-            let ended = remote_agents::end_earlier_jobs(&ctx, place, &agents, self.calls)?;
-            for ended in ended {
-                let by = stage.name.clone();
-                self.observer
-                    .notice(Notice::JobsCancelled { stage: ended, by });
-            }
-        }
-        let most = if scheduler.is_some() {
-            let project = ctx.files.folder(Root::Project);
-            let estimator = CostEstimator::new(ctx, project, self.agents, self.options.fresh);
-            let input = remote_agents::input_of_call(estimator, &agents, stage, (found, will));
-            remote_agents::most_jobs(agents.agents(), input)
-        } else {
-            None
-        };
         let remote = scheduler.as_ref();
-        let remote = remote.map(|scheduler| {
-            let budget = (self.calls, most);
-            scheduler.remote(&order, is_limited, budget)
-        });
+        let remote = remote.map(|scheduler| scheduler.remote(&order, is_limited));
         protect::put_progress_away(&mut self.recorder, stage)?;
         let done = run_slices(
             &mut self.recorder,

@@ -149,13 +149,6 @@ pub enum Notice {
         /// The wait before the next try; `None`: no further try helps.
         wait: Option<Duration>,
     },
-    /// Jobs that an earlier run left are cancelled: another stage asks agents within the same limits.
-    JobsCancelled {
-        /// The stage whose jobs they are.
-        stage: String,
-        /// The other stage.
-        by: String,
-    },
     /// A scheduler does not answer. Its jobs may run.
     SchedulerSilent {
         /// The stage whose jobs it runs.

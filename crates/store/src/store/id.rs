@@ -25,10 +25,9 @@ pub fn new_id(now: Timestamp) -> std::io::Result<String> {
     Ok(Ulid::from_parts(millis, u128::from_le_bytes(bytes)).to_string())
 }
 
-/// Returns the time at which an id was made, also of the log of a job, whose name begins with that of its run; `None` for a text that is
-/// no id.
+/// Returns the time at which an id was made; `None` for a text that is no id.
 pub fn made_at(id: &str) -> Option<Timestamp> {
-    let id = Ulid::from_string(id.split('-').next()?).ok()?;
+    let id = Ulid::from_string(id).ok()?;
     let millis = i64::try_from(id.timestamp_ms()).ok()?;
     Timestamp::from_millisecond(millis).ok()
 }

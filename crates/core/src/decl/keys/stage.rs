@@ -153,7 +153,7 @@ pub(crate) static STAGE: TableSpec = TableSpec {
             Choice(ExecutorName::WORDS),
             Optional,
             "that of `--executor`, or local",
-            "Where the batches run: on this machine, or as jobs of a scheduler of `[executor]`. A stage with agent steps runs as jobs only if it sets this key itself.",
+            "Where the batches run: on this machine, or as jobs of a scheduler of `[executor]`.",
         ),
         key(
             "resources",

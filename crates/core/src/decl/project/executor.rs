@@ -9,12 +9,10 @@ use crate::decl::tables::tree::{TomlNode, Val};
 use crate::decl::values::reader::ValueReader;
 use crate::expr::place::{listed, nearest};
 use crate::expr::template::Template;
-use crate::model::agent::Agent;
 use crate::model::executor::{
     CommandExecutor, ExecutorName, Executors, JobSettings, MoreResources, Resources,
 };
 use crate::model::stage::Stage;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -275,7 +273,7 @@ pub(crate) fn executor(top: &Fields<'_>) -> Option<ExecutorName> {
 pub(crate) fn check(
     reader: &mut ValueReader<'_>,
     top: &Fields<'_>,
-    (executors, agents): (&Executors, &BTreeMap<String, Agent>),
+    executors: &Executors,
     stage: &Stage,
 ) {
     let (Some(name), Some(spot)) = (stage.executor, top.spot("executor")) else {
@@ -284,9 +282,7 @@ pub(crate) fn check(
     if name == ExecutorName::LOCAL {
         return;
     }
-    let asked = stage.steps.iter().filter_map(|step| step.kind.agent());
-    let mut asked = asked.filter_map(|asked| agents.get(&asked.agent)?.stays_local());
-    if let Some(why) = stage.stays_local().or_else(|| asked.next()) {
+    if let Some(why) = stage.stays_local() {
         let problem = spot.problem(format!("the stage cannot run on `{name}`"));
         let help = "remove `executor`: the stage runs on the machine of the runner";
         reader.report.add(problem.label(why).help(help));

@@ -133,8 +133,7 @@ pub(crate) fn read(
         errors: all_errors,
         parts: std::collections::BTreeMap::new(),
     };
-    let known = (&project.executors, &project.agents);
-    executor::check(reader, &top, known, &stage);
+    executor::check(reader, &top, &project.executors, &stage);
     draft.reads.extend(awaited(&stage, &steps));
     let step_nodes: Vec<&TomlTable> = steps.iter().map(|(table, _)| *table).collect();
     stage.parts = canonical::of(&stage, &step_nodes);

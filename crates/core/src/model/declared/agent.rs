@@ -6,7 +6,6 @@ use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use crate::model::api_kind::ApiKind;
 use crate::model::money::NanoUsd;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// An agent.
@@ -94,7 +93,7 @@ pub enum CliCommand {
 }
 
 /// The limits of an agent's calls, over all stages of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AgentLimits {
     /// The most calls at once.
     pub concurrency: Option<u64>,
@@ -106,20 +105,6 @@ pub struct AgentLimits {
     pub tries: Option<u32>,
     /// The most that a call costs, if no price is known.
     pub max_usd_per_call: Option<NanoUsd>,
-}
-
-impl AgentLimits {
-    /// Returns true if calls within these limits are within others: none of those is lower.
-    pub fn are_within(&self, others: &Self) -> bool {
-        let pairs = [
-            (self.concurrency, others.concurrency),
-            (self.requests_per_minute, others.requests_per_minute),
-            (self.tokens_per_minute, others.tokens_per_minute),
-        ];
-        let is_within = |own: Option<u64>, other: u64| own.is_some_and(|own| own <= other);
-        let mut pairs = pairs.into_iter();
-        pairs.all(|(own, other)| other.is_none_or(|other| is_within(own, other)))
-    }
 }
 
 impl Agent {
@@ -200,21 +185,10 @@ impl Agent {
     }
 
     /// Returns the environment variable that holds its key, if it has one.
-    pub fn key(&self) -> Option<&str> {
+    pub fn key_variable(&self) -> Option<&str> {
         match &self.provider {
             Provider::Api(api) => Some(&api.key_env),
             _ => None,
-        }
-    }
-
-    /// Returns why the jobs of a scheduler cannot ask it; `None` if they can.
-    pub fn stays_local(&self) -> Option<&'static str> {
-        if self.is_external() {
-            Some("an external agent submits its answers to the machine of the run")
-        } else if self.is_batched() {
-            Some("a provider batch collects the requests of one machine")
-        } else {
-            None
         }
     }
 

@@ -94,14 +94,12 @@ impl Stage {
         names.is_some_and(|names| names.iter().any(|name| name.split('.').next() == Some(RUN)))
     }
 
-    /// Returns true if a step asks an agent.
-    pub fn asks_agents(&self) -> bool {
-        self.steps.iter().any(|step| step.kind.agent().is_some())
-    }
-
     /// Returns why its batches run on the machine of the runner, whatever the executor; `None` if they can run elsewhere.
     pub fn stays_local(&self) -> Option<&'static str> {
-        if self.refine.is_some() {
+        let asks = |step: &Step| step.kind.agent().is_some();
+        if self.steps.iter().any(asks) {
+            Some("its agent steps share the budget and the rate limits of the run")
+        } else if self.refine.is_some() {
             Some("it keeps the iterations of `[refine]` in the workspace")
         } else if !self.services.is_empty() {
             Some("its services run on the machine of the runner")

@@ -15,23 +15,6 @@ pub struct CallId {
     pub number: u64,
 }
 
-/// Returns the name of a job's log of calls, from the run, its submission and the index of the job. In ids of calls it takes the place
-/// of the run.
-pub fn log_of_job(run: &str, submission: &str, job: u64) -> String {
-    format!("{run}-{submission}-{job}")
-}
-
-/// Returns true if a log of calls is that of a job.
-pub fn is_log_of_job(log: &str) -> bool {
-    log.contains('-')
-}
-
-/// Returns true if a log of calls is that of a run, or of one of its jobs.
-pub fn is_log_of_run(log: &str, run: &str) -> bool {
-    let rest = log.strip_prefix(run);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-}
-
 /// A provider batch that is about to be submitted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Submitting {

@@ -217,9 +217,6 @@ pub enum Event {
         batch: String,
         /// The number of the call in the run.
         number: u64,
-        /// The log of a job that has the call; `None`: that of the run.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        log: Option<String>,
         /// The agent, with its provider.
         agent: String,
         /// The requested model; empty if the agent names none.
@@ -255,9 +252,6 @@ pub enum Event {
         batch: String,
         /// The number of the call in the run.
         number: u64,
-        /// The log of a job that has the call; `None`: that of the run.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        log: Option<String>,
         /// The number of valid answers, which are kept.
         valid: u64,
         /// The violations, one a line.

@@ -127,12 +127,7 @@ impl RunOptions {
 
     /// Returns where the batches of a stage run.
     pub fn executor_of(&self, stage: &Stage) -> ExecutorName {
-        let is_asked = stage
-            .executor
-            .is_some_and(|name| name != ExecutorName::LOCAL);
-        // Jobs spend money only if the stage itself declares them; without paid calls there is little to distribute.
-        let stays = stage.asks_agents() && (!is_asked || self.until_paid);
-        if stays || stage.stays_local().is_some() {
+        if stage.stays_local().is_some() {
             return ExecutorName::LOCAL;
         }
         let declared = self.executor.or(stage.executor);

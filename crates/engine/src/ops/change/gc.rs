@@ -4,7 +4,6 @@ use crate::ops::change::calls_in_use::CallsInUse;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::lock::lock_and_read;
 use crate::ops::project::open::open;
-use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
 use crate::run::record::recorder::Recorder;
@@ -15,7 +14,6 @@ use milepost_core::model::state::State;
 use milepost_store::store::answers::compact::{RemovableAnswers, look};
 use milepost_store::store::disk::DiskError;
 use milepost_store::store::gc::{accepted, calls, find, remove};
-use milepost_store::store::jobs::Submission;
 use milepost_store::store::layout;
 use milepost_store::store::lock::SharedLock;
 use serde::Serialize;
@@ -75,24 +73,6 @@ fn recorded(state: &State) -> BTreeSet<Digest> {
     made.chain(remains).collect()
 }
 
-/// Returns true if jobs that a run left may ask agents: they lock nothing of the workspace.
-///
-/// # Errors
-/// When the submissions cannot be read.
-fn asks_in_jobs(opened: &OpenProject) -> Result<bool, OpsError> {
-    let all = Submission::all(&opened.disk, &opened.workspace.layout);
-    for submission in all.map_err(OpsError::unreadable(&".milepost/jobs"))? {
-        let shares = submission.shares();
-        if !shares
-            .map_err(OpsError::unreadable(&".milepost/jobs"))?
-            .is_empty()
-        {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
 /// Removes what no run needs. Journal, manifests, outputs, and answers that outputs were built from always stay. Answers that the
 /// workspaces of a project share are removed only if no run uses them; each workspace keeps a copy of the answers it uses.
 ///
@@ -128,14 +108,8 @@ pub fn gc(request: &Request, options: &GcOptions) -> Result<Collected, OpsError>
     let used = CallsInUse::of(layout, &state).map_err(|error| reading(&layout.calls(), error))?;
     let in_use = |run: &str, number| used.has(run, number);
     let mut garbage = find(layout, &BTreeSet::new(), before)?;
-    let is_asked = asks_in_jobs(&opened)?;
     if let Some(before) = before {
-        if is_asked {
-            let why = "records of calls: jobs that ask agents may write them now";
-            done.left.push(why.to_owned());
-        } else {
-            garbage.extend(calls(layout, before, &in_use)?);
-        }
+        garbage.extend(calls(layout, before, &in_use)?);
         garbage.extend(accepted(layout, before, &recorded(&state))?);
     }
     for one in &garbage {
@@ -154,11 +128,6 @@ pub fn gc(request: &Request, options: &GcOptions) -> Result<Collected, OpsError>
     let shared = layout::answers(project);
     let places = [(layout.answers(), false), (shared, true)];
     for (folder, is_shared) in places {
-        if is_asked && !is_shared {
-            let why = "answers of the workspace: jobs that ask agents may write them now";
-            done.left.push(why.to_owned());
-            continue;
-        }
         // The answers of the workspace are locked with it.
         let lock = match &locked {
             Some(_) if is_shared && folder.is_dir() => {

@@ -8,7 +8,6 @@ use crate::ops::project::open_project::OpenProject;
 use jiff::Timestamp;
 use milepost_core::base::path::RelPath;
 use milepost_core::base::redact::Redactor;
-use milepost_core::model::batched::is_log_of_run;
 use milepost_core::model::call::{Estimated, Spent};
 use milepost_core::model::event::{Event, Record};
 use milepost_core::model::money::NanoUsd;
@@ -216,8 +215,7 @@ pub(crate) fn batch_calls(
         spent += Spent::of(&call.sent, call.heard.as_ref());
     }
     let made_by = record.map(|record| record.run.as_str());
-    let is_made_by = |one: &&AnswersOf| made_by.is_some_and(|run| is_log_of_run(&one.run, run));
-    let kept = from.iter().filter(|one| !is_made_by(one));
+    let kept = from.iter().filter(|one| Some(one.run.as_str()) != made_by);
     let more = calls.len().saturating_sub(LISTED);
     let folder = opened.workspace.layout.calls();
     let mut elsewhere: Vec<String> = from.iter().map(|one| one.run.clone()).collect();
@@ -284,13 +282,10 @@ pub(crate) fn refused(layout: &Layout) -> Refused {
     let kind = [r#""kind":"answers_refused""#.to_owned()];
     let _ = journal::read_with(layout, &kind, &mut |record: Record| {
         if let Event::AnswersRefused {
-            number,
-            log,
-            violations,
-            ..
+            number, violations, ..
         } = record.event
         {
-            all.insert((log.unwrap_or(record.run_id), number), violations);
+            all.insert((record.run_id, number), violations);
         }
     });
     all

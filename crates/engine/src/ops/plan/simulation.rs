@@ -9,9 +9,7 @@ use crate::run::agents::estimate::CostEstimator;
 use crate::run::check::batch_scanner::Keep;
 use crate::run::check::by_page::read_needed;
 use crate::run::observe::Observations;
-use crate::run::remote::agents as remote_agents;
 use crate::run::remote::pack::jobs;
-use milepost_core::model::executor::ExecutorName;
 use milepost_core::model::reason::Reason;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
@@ -211,11 +209,6 @@ impl<'a> Simulation<'a> {
             self.list(stage, found, batch, *action, line);
         }
         line.jobs = self.jobs(stage, line.will.len() as u64);
-        if line.jobs.is_some()
-            && let Err(why) = remote_agents::check(&context, stage)
-        {
-            (line.jobs, line.problem) = (None, Some(why));
-        }
         for &index in &batches.unapproved {
             let batch = &found.batches[index];
             if let Ok(Decision::Will(reasons)) = &batch.decision {
@@ -325,8 +318,7 @@ impl<'a> Simulation<'a> {
             && upstream
                 .iter()
                 .all(|earlier| !self.schedule.has_changed(&earlier.name));
-        let in_jobs = self.selection.options.executor_of(stage) != ExecutorName::LOCAL;
-        let mut asks = |batches: &[&BatchScan]| estimator.asks(stage, batches, (settled, in_jobs));
+        let mut asks = |batches: &[&BatchScan]| estimator.asks(stage, batches, settled);
         match asks(&will).and_then(|sure| Ok((sure, asks(&unapproved)?, asks(&may)?))) {
             Ok((asks, unapproved_ask, may_ask)) => {
                 line.asks = asks;

@@ -1,14 +1,12 @@
 //! The budget of a run, enforced before each call is sent; kept answers and the record of every call.
 
 mod batches;
-pub(crate) mod share;
 
 use crate::run::context::Context;
 use crate::steps::calls::{Calls, ProviderBatches, ValidAnswer};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::duration::show_duration;
 use milepost_core::base::redact::Redactor;
-use milepost_core::model::batched::is_log_of_run;
 use milepost_core::model::call::{Heard, Sent, Spent};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -18,12 +16,9 @@ use milepost_core::plan::options::RunOptions;
 use milepost_store::store::answers::{Answer, AnswerError, Answers, Sharing};
 use milepost_store::store::batches::BatchLog;
 use milepost_store::store::calls::{self, CallLog};
-use milepost_store::store::jobs::{Submission, refresh};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -31,7 +26,7 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The budget of a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Budget {
     /// Money for this run.
     pub(crate) run: Option<NanoUsd>,
@@ -72,10 +67,6 @@ pub(crate) struct RunCalls<'a> {
     claimed: Mutex<HashSet<Digest>>,
     /// Notified when questions are released.
     released: Condvar,
-    /// The share of the job that this process runs; `None` in the run itself.
-    held: Option<(Submission, u64)>,
-    /// True once a call was refused because too little is left.
-    fell_short: AtomicBool,
 }
 
 struct Ledger {
@@ -85,8 +76,6 @@ struct Ledger {
     run: Spent,
     /// Spent by the workspace before this run; read when first needed.
     before: Option<Spent>,
-    /// What it contains for the shares of earlier runs, by the logs of their jobs.
-    before_of_shares: BTreeMap<String, Spent>,
     /// Reserved for calls in flight.
     reserved: NanoUsd,
     reserved_tokens: u64,
@@ -105,15 +94,12 @@ impl<'a> RunCalls<'a> {
                 batches: BatchLog::new(ctx.disk, ctx.layout, run),
                 run: Spent::default(),
                 before: None,
-                before_of_shares: BTreeMap::new(),
                 reserved: NanoUsd::ZERO,
                 reserved_tokens: 0,
                 in_flight: 0,
             }),
             claimed: Mutex::default(),
             released: Condvar::new(),
-            held: None,
-            fell_short: AtomicBool::new(false),
         }
     }
 
@@ -129,10 +115,6 @@ impl<'a> RunCalls<'a> {
     fn reserve(&self, ledger: &mut Ledger, sent: &Sent) -> Result<(), Outcome> {
         let budget = &self.budget;
         let refused = |why: String| Err(Outcome::new(OutcomeKind::Budget, why).for_good());
-        let too_little = |why: String| {
-            self.fell_short.store(true, Ordering::Relaxed);
-            refused(why)
-        };
         if budget.only_free && sent.reserved != Some(NanoUsd::ZERO) {
             return refused(format!(
                 "agent `{}` ({}) costs money, which --until-paid excludes: run without it",
@@ -150,7 +132,7 @@ impl<'a> RunCalls<'a> {
             if let Some(limit) = budget.run
                 && spent > limit
             {
-                return too_little(format!(
+                return refused(format!(
                     "this call may cost {most}, but only {} of the {limit} for this run are left{}: raise --budget-usd",
                     limit.less(ledger.run.cost + ledger.reserved),
                     ledger.beside()
@@ -159,7 +141,7 @@ impl<'a> RunCalls<'a> {
             if let Some(limit) = budget.workspace {
                 let before = self.before(ledger)?.cost;
                 if before + spent > limit {
-                    return too_little(format!(
+                    return refused(format!(
                         "this call may cost {most}, but only {} of the {limit} for this workspace are left{}: raise `usd` under [limits]",
                         limit.less(before + ledger.run.cost + ledger.reserved),
                         ledger.beside()
@@ -171,7 +153,7 @@ impl<'a> RunCalls<'a> {
             && (self.before(ledger)?.calls).saturating_add(ledger.run.calls + ledger.in_flight)
                 >= limit
         {
-            return too_little(format!(
+            return refused(format!(
                 "this workspace has made all of its {limit} calls: raise `calls` under [limits]"
             ));
         }
@@ -180,7 +162,7 @@ impl<'a> RunCalls<'a> {
             let used = self.before(ledger)?.usage + ledger.run.usage;
             let left = limit.saturating_sub(used.total().saturating_add(ledger.reserved_tokens));
             if tokens > left {
-                return too_little(format!(
+                return refused(format!(
                     "this call may use {tokens} tokens, but only {left} of the {limit} for this workspace are left: raise `tokens` under [limits]"
                 ));
             }
@@ -188,7 +170,7 @@ impl<'a> RunCalls<'a> {
         if let Some(limit) = budget.time {
             let used = (self.before(ledger)?.took_ms).saturating_add(ledger.run.took_ms);
             if u128::from(used) >= limit.as_millis() {
-                return too_little(format!(
+                return refused(format!(
                     "the calls of this workspace have used their {}: raise `time` under [limits]",
                     show_duration(limit)
                 ));
@@ -202,16 +184,7 @@ impl<'a> RunCalls<'a> {
         if let Some(before) = ledger.before {
             return Ok(before);
         }
-        let shares = self.shares_of_earlier_runs()?;
-        refresh(self.ctx.disk, &self.ctx.layout.calls());
-        let is_left_out = |log: &str| is_log_of_run(log, &self.run) || shares.contains_key(log);
-        let mut before = calls::spent(self.ctx.layout, &is_left_out).map_err(kept)?;
-        for (log, share) in &shares {
-            let made = calls::of_log(self.ctx.layout, log).map_err(kept)?;
-            let counted = share.counted(&made);
-            before += counted;
-            ledger.before_of_shares.insert(log.clone(), counted);
-        }
+        let before = calls::spent(self.ctx.layout, &self.run).map_err(kept)?;
         ledger.before = Some(before);
         Ok(before)
     }
@@ -264,7 +237,7 @@ impl Calls for RunCalls<'_> {
             return self.kept(addresses);
         };
         // Answers of these runs are new enough.
-        let ours = |found: &Answer| since.iter().any(|run| is_log_of_run(&found.call.0, run));
+        let ours = |found: &Answer| since.contains(&found.call.0);
         let found = addresses.iter().map(|&address| self.answers.peek(address));
         let found = found.map(|found| Ok(found?.filter(ours)));
         let found: Result<Vec<_>, AnswerError> = found.collect();
@@ -326,18 +299,8 @@ impl Calls for RunCalls<'_> {
         let mut ledger = self.ledger();
         self.reserve(&mut ledger, sent)?;
         let now = self.ctx.clock.now();
-        let without = sent.clone().without_keys(self.ctx.redactor);
-        let number = ledger.log.sent(now, &without, body).map_err(kept)?;
-        drop(ledger);
-        // The call is recorded before the look: the runner takes the share back before it reads the record.
-        if let Some((submission, job)) = &self.held
-            && !submission.has_share(*job)
-        {
-            self.heard(number, sent, Heard::never_sent(), b"")?;
-            let why = "the run withdrew this job's share of the budget";
-            return Err(Outcome::new(OutcomeKind::Cancelled, why).for_good());
-        }
-        Ok(number)
+        let sent = sent.clone().without_keys(self.ctx.redactor);
+        ledger.log.sent(now, &sent, body).map_err(kept)
     }
 
     fn heard(&self, number: u64, sent: &Sent, heard: Heard, raw: &[u8]) -> Result<Heard, Outcome> {

@@ -17,7 +17,6 @@ use milepost_agents::http::SharedHttp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
 use milepost_core::base::redact::Redactor;
-use milepost_core::model::batched::is_log_of_run;
 use milepost_core::model::call::{Heard, Sent};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::record::AnswersOf;
@@ -310,10 +309,7 @@ impl NoCalls<'_> {
             let found = self.answers.peek(address);
             let found = found
                 .map_err(|error| Outcome::new(OutcomeKind::Input, error.to_string()).for_good())?;
-            let found = found.filter(|found| {
-                let is_ours = |run: &String| is_log_of_run(&found.call.0, run);
-                since.is_none_or(|runs| runs.iter().any(is_ours))
-            });
+            let found = found.filter(|found| since.is_none_or(|runs| runs.contains(&found.call.0)));
             match found {
                 Some(_) => observed.kept += 1,
                 None => observed.missed += 1,

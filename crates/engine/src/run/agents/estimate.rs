@@ -24,7 +24,7 @@ use std::path::Path;
 pub struct Asks {
     /// Who is asked: name and provider.
     pub agents: Vec<String>,
-    /// Requests, if nothing is asked twice, except by batches of jobs: the first of each batch, or those of all items of the step that sends it.
+    /// Requests, if nothing is asked twice: the first of each batch, or those of all items of the step that sends it.
     pub calls: u64,
     /// Calls at most: of every agent step in every iteration, with all `attempts` and `tries`, and with requests that are too long
     /// split down to one question. None: no bound is known, as earlier stages decide what is asked.
@@ -97,7 +97,7 @@ impl<'a> CostEstimator<'a> {
     }
 
     /// Estimates what these batches of a stage would ask; `None` if all their agents are free. With `settled`, no earlier stage
-    /// changes their inputs, so that the number of calls has a bound. With `in_jobs`, a question counts for each batch that asks it.
+    /// changes their inputs, so that the number of calls has a bound.
     ///
     /// # Errors
     /// When an agent is unavailable, or records of calls cannot be read.
@@ -105,32 +105,17 @@ impl<'a> CostEstimator<'a> {
         &mut self,
         stage: &Stage,
         batches: &[&BatchScan],
-        (settled, in_jobs): (bool, bool),
+        settled: bool,
     ) -> Result<Option<Asks>, String> {
-        if batches.is_empty() || !self.is_paid(stage) {
-            return Ok(None);
-        }
-        let agents = of_stage(&self.ctx, stage, self.agents)?;
-        let asks = self.asks_of(stage, &agents, batches, (settled, in_jobs))?;
-        Ok(Some(asks))
-    }
-
-    /// As `asks`, of these agents of the stage, which need no keys.
-    ///
-    /// # Errors
-    /// When records of calls cannot be read.
-    pub(crate) fn asks_of(
-        &mut self,
-        stage: &Stage,
-        agents: &StageAgents,
-        batches: &[&BatchScan],
-        (settled, in_jobs): (bool, bool),
-    ) -> Result<Asks, String> {
         let mut asked = called(&self.ctx, stage);
         // Nothing is sent to external agents.
         asked.retain(|_, called| !called.is_external);
-        let simulated = self.simulate(stage, agents, batches, in_jobs);
-        let mut asks = self.sum(stage, agents, &asked, &simulated)?;
+        if asked.is_empty() || batches.is_empty() {
+            return Ok(None);
+        }
+        let agents = of_stage(&self.ctx, stage, self.agents)?;
+        let simulated = self.simulate(stage, &agents, batches);
+        let mut asks = self.sum(stage, &agents, &asked, &simulated)?;
         if stage.refine.is_some() {
             asks.iterations = simulated.iter().filter_map(|batch| batch.iterations).max();
             let all = asks.iterations.zip(asks.cost);
@@ -142,7 +127,7 @@ impl<'a> CostEstimator<'a> {
                 .map(|batch| most_calls_of(&self.ctx, stage, batch))
                 .try_fold(0_u64, |sum, one| Some(sum.saturating_add(one?)));
         }
-        Ok(asks)
+        Ok(Some(asks))
     }
 
     /// Returns true if the stage asks agents that cost something.
@@ -241,7 +226,7 @@ impl<'a> CostEstimator<'a> {
             return Ok(batches.iter().map(|_| None).collect());
         }
         let agents = of_stage(&self.ctx, stage, self.agents)?;
-        let simulated = self.simulate(stage, &agents, batches, false);
+        let simulated = self.simulate(stage, &agents, batches);
         let of_outside = |sent: &Sent| outside.contains(&sent.agent);
         let sent = simulated
             .into_iter()
@@ -303,7 +288,6 @@ impl<'a> CostEstimator<'a> {
         stage: &Stage,
         agents: &StageAgents,
         batches: &[&BatchScan],
-        in_jobs: bool,
     ) -> Vec<DryRunResult> {
         let schemas = Schemas::default();
         let dry_run = self.dry_run(stage, &schemas, agents);
@@ -338,10 +322,6 @@ impl<'a> CostEstimator<'a> {
                 })
                 .collect()
         });
-        if in_jobs {
-            // Jobs that run at the same time do not know what the others ask.
-            return all;
-        }
         // A later batch does not repeat the questions of an earlier one.
         let mut taken: HashSet<Digest> = HashSet::new();
         for (simulated, batch) in all.iter_mut().zip(batches) {

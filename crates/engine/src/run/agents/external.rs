@@ -8,7 +8,6 @@ use crate::run::record::recorder::Recorder;
 use crate::steps::agent::submission::{SubmissionRules, check_submission};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
-use milepost_core::model::batched::CallId;
 use milepost_core::model::call::{ANSWERED, Heard, Sent};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::money::NanoUsd;
@@ -250,11 +249,7 @@ fn refuse(
     let lines: Vec<String> = taken.wrong.iter().map(ReplyError::line).collect();
     let message = format!("the answer of {} is invalid", lease.client);
     let outcome = Outcome::new(OutcomeKind::Schema, message);
-    let call = CallId {
-        run: recorder.run_id().to_owned(),
-        number,
-    };
-    let kept = set_aside(recorder, &name, &outcome, None, &[(call, lines.clone())])?;
+    let kept = set_aside(recorder, &name, &outcome, None, &[(number, lines.clone())])?;
     let wrong = match lines.len() {
         1 => "1 violation".to_owned(),
         many => format!("{many} violations"),
@@ -267,7 +262,6 @@ fn refuse(
         stage: stage.name.clone(),
         batch: lease.batch.clone(),
         number,
-        log: None,
         valid: taken.kept,
         violations: lines,
     };

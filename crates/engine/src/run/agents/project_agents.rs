@@ -1,9 +1,9 @@
 //! The agents of a project.
 
 use crate::run::context::Context;
-use crate::steps::agent::AgentError;
-pub(crate) use crate::steps::agent::{Agents, Purpose, StageAgents};
-use milepost_core::model::agent::{Agent, Provider};
+use crate::steps::agent::{AgentError, StageAgents};
+pub(crate) use crate::steps::agent::{Agents, Purpose};
+use milepost_core::model::agent::Provider;
 use milepost_core::model::pipeline::Pipeline;
 use milepost_core::model::stage::Stage;
 use milepost_store::store::calls;
@@ -53,25 +53,6 @@ pub(crate) fn of_stage(
     stage: &Stage,
     all: &Agents,
 ) -> Result<StageAgents, String> {
-    let asked = asked(ctx, stage)?;
-    all.of(asked).map_err(|error| error.to_string())
-}
-
-/// Returns the agents of a stage whose jobs ask them. The run needs no keys of them.
-///
-/// # Errors
-/// When an agent is not declared or unavailable.
-pub(crate) fn for_jobs(
-    ctx: &Context<'_>,
-    stage: &Stage,
-    all: &Agents,
-) -> Result<StageAgents, String> {
-    let asked = asked(ctx, stage)?;
-    all.for_jobs(asked).map_err(|error| error.to_string())
-}
-
-/// Returns the agents of a stage, after replacements, by the names that it uses.
-fn asked<'a>(ctx: &Context<'a>, stage: &'a Stage) -> Result<Vec<(&'a str, &'a Agent)>, String> {
     let mut asked = Vec::new();
     for step in &stage.steps {
         if let Some(asking) = step.kind.agent() {
@@ -83,5 +64,5 @@ fn asked<'a>(ctx: &Context<'a>, stage: &'a Stage) -> Result<Vec<(&'a str, &'a Ag
             ));
         }
     }
-    Ok(asked)
+    all.of(asked).map_err(|error| error.to_string())
 }

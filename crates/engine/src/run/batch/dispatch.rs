@@ -286,10 +286,9 @@ impl Dispatcher<'_, '_> {
                 index,
                 role,
                 number,
-                log,
                 sent,
                 heard,
-            } => self.called(index, role, (number, log), (&sent, &heard)),
+            } => self.called(index, role, number, (&sent, &heard)),
             Message::Happened {
                 index,
                 kind,

@@ -5,7 +5,7 @@ use crate::run::batch::live::LiveOutput;
 use crate::run::batch::stage_context::{AttemptResult, StageContext};
 use crate::run::batch::turn::Turn;
 use crate::run::record::words::in_words;
-use crate::run::remote::node::worker_log::StepNote;
+use crate::run::remote::worker_log::StepNote;
 use crate::steps::batch_context::{AttemptObserver, StepEvent};
 use crate::steps::calls::ProviderBatchUpdate;
 use crate::steps::command::StartedProcess;
@@ -54,8 +54,6 @@ pub(crate) enum Message {
         role: Option<String>,
         /// The number of the call in the run.
         number: u64,
-        /// The log of a job that has the call; `None`: that of the run.
-        log: Option<String>,
         sent: Box<Sent>,
         heard: Box<Heard>,
     },
@@ -166,8 +164,6 @@ pub(crate) struct EventSender<'a> {
     sender: &'a Sender<Message>,
     queue: &'a Mutex<Queue>,
     workers: usize,
-    /// The log of calls, if a job made them.
-    log: Option<String>,
     /// What programs print, if it is shown.
     live: Option<Mutex<LiveOutput<'a>>>,
 }
@@ -265,7 +261,6 @@ impl AttemptObserver for EventSender<'_> {
                     stage,
                     batch,
                     number,
-                    log: self.log.clone(),
                     valid,
                     violations,
                 };
@@ -334,7 +329,6 @@ impl AttemptObserver for EventSender<'_> {
             index: self.index,
             role: lock(&self.role).clone(),
             number,
-            log: self.log.clone(),
             sent: Box::new(sent.clone().without_keys(self.redactor)),
             heard: Box::new(heard.clone()),
         };
@@ -400,7 +394,6 @@ pub(crate) fn events<'a>(
         sender,
         queue,
         workers,
-        log: None,
         live: stage_ctx.live.then(|| {
             Mutex::new(LiveOutput::new(
                 stage_ctx.ctx.redactor,
@@ -410,16 +403,14 @@ pub(crate) fn events<'a>(
     }
 }
 
-/// Sends the events of steps that ran on another machine, in the job with this log of calls.
+/// Sends the events of steps that ran on another machine.
 pub(crate) fn replay(
     threads: StageThreads<'_>,
     sender: &Sender<Message>,
     index: usize,
     steps: &[StepNote],
-    log: &str,
 ) {
-    let mut events = events(threads, sender, 1, index);
-    events.log = Some(log.to_owned());
+    let events = events(threads, sender, 1, index);
     let step = |position: usize| threads.stage_ctx.stage.steps.get(position);
     for note in steps {
         match note {
@@ -427,22 +418,6 @@ pub(crate) fn replay(
             StepNote::Ended(at, summary) => step(*at).map(|step| {
                 events.event(StepEvent::Finished(step, None, summary.clone()));
             }),
-            StepNote::Called(number, sent, heard) => {
-                events.called(*number, sent, heard);
-                Some(())
-            }
-            StepNote::Refused {
-                number,
-                valid,
-                violations,
-            } => {
-                events.event(StepEvent::Refused {
-                    number: *number,
-                    valid: *valid,
-                    violations,
-                });
-                Some(())
-            }
         };
     }
 }

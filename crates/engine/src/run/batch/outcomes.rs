@@ -6,7 +6,6 @@ use crate::run::batch::stage_context::Produced;
 use crate::run::error::RunError;
 use crate::run::notice::Notice;
 use crate::run::record::recorder::counted;
-use milepost_core::model::batched::CallId;
 use milepost_core::model::call::{Estimated, Heard, Sent, Spent};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::executor::ExecutorName;
@@ -21,7 +20,7 @@ impl Dispatcher<'_, '_> {
         &mut self,
         index: usize,
         role: Option<String>,
-        (number, log): (u64, Option<String>),
+        number: u64,
         (sent, heard): (&Sent, &Heard),
     ) -> Result<(), RunError> {
         let spent = Spent::of(sent, Some(heard));
@@ -59,16 +58,15 @@ impl Dispatcher<'_, '_> {
             }
             Some(message) => format!("{name} asked {}: {message}", sent.agent),
         };
-        let mut event = called_event(&self.stage.name, &batch, number, sent, heard);
+        let event = called_event(&self.stage.name, &batch, number, sent, heard);
         let kind = match heard.message {
             None => EventType::Invoke,
             Some(_) => EventType::Error,
         };
-        let run = log.as_deref().unwrap_or_else(|| self.recorder.run_id());
-        let refs = ["request", "answer"].map(|what| layout::call(run, number, what).to_string());
-        if let Event::Called { log: of_event, .. } = &mut event {
-            *of_event = log;
-        }
+        let refs = ["request", "answer"].map(|what| {
+            let run = self.recorder.run_id();
+            layout::call(run, number, what).to_string()
+        });
         let agent = role.as_deref().unwrap_or_else(|| self.stage.actor());
         self.recorder
             .record(kind, agent, event, summary, refs.into())
@@ -151,20 +149,13 @@ impl Dispatcher<'_, '_> {
         }
         let mut refs = Vec::new();
         if let Event::AnswersRefused {
-            number,
-            log,
-            violations,
-            ..
+            number, violations, ..
         } = &event
         {
-            let run = log.as_deref().unwrap_or_else(|| self.recorder.run_id());
+            let run = self.recorder.run_id();
             refs.push(layout::call(run, *number, "answer").to_string());
-            let call = CallId {
-                run: run.to_owned(),
-                number: *number,
-            };
             let refused = self.refused.entry(index).or_default();
-            refused.push((call, violations.clone()));
+            refused.push((*number, violations.clone()));
         }
         let agent = role.as_deref().unwrap_or_else(|| self.stage.actor());
         self.recorder.record(kind, agent, event, summary, refs)
@@ -230,7 +221,6 @@ pub(crate) fn called_event(
         stage: stage.to_owned(),
         batch: batch.to_owned(),
         number,
-        log: None,
         agent: format!("{} ({})", sent.agent, sent.provider),
         model: sent.model.clone(),
         served: heard.served.clone(),

@@ -2,13 +2,12 @@
 
 use crate::run::error::RunError;
 use crate::run::record::recorder::Recorder;
-use milepost_core::model::batched::CallId;
 use milepost_core::model::outcome::Outcome;
 use milepost_store::store::scratch::Scratch;
 use milepost_store::store::{layout, quarantine};
 
-/// A call with invalid answers, and the violations.
-pub(crate) type Refused = (CallId, Vec<String>);
+/// A call with invalid answers: its number in the run, and the violations.
+pub(crate) type Refused = (u64, Vec<String>);
 
 /// Moves the leftover files of a failed batch to quarantine and returns the folder; `None` if there are none.
 ///
@@ -42,9 +41,9 @@ pub(crate) fn set_aside(
         why.push_str(line);
         why.push('\n');
     }
-    for (CallId { run, number }, violations) in refused {
+    for (number, violations) in refused {
         for what in ["request", "answer"] {
-            let from = layout::call(run, *number, what);
+            let from = layout::call(recorder.run_id(), *number, what);
             quarantine::copy(ctx.disk, ctx.layout, &from, &folder)?;
         }
         why.push_str(&format!(

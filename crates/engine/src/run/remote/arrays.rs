@@ -1,16 +1,15 @@
 //! The arrays of jobs that are open: their states, and what the logs of their processes say.
 
-use crate::run::agents::budget::share::Share;
 use crate::run::remote::handover::SubmissionRecord;
-use crate::run::remote::node::worker_log::{BatchResult, WorkerEvent};
 use crate::run::remote::pack::LimitFailures;
+use crate::run::remote::worker_log::{BatchResult, WorkerEvent};
 use crate::run::remote::{Executor, JobEnd, JobState, JobStates, PolledArray};
 use jiff::Timestamp;
 use milepost_core::model::executor::Resources;
 use milepost_core::model::job::JobOfBatch;
 use milepost_store::store::clock::Stopwatch;
 use milepost_store::store::jobs::Submission;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
@@ -31,6 +30,8 @@ pub(crate) struct OpenArray {
     pub(crate) jobs: Vec<OpenJob>,
     /// True if a later run may need records of it.
     pub(crate) is_kept: bool,
+    /// True if its id is unknown, because the run was killed before it recorded it.
+    pub(crate) is_unknown: bool,
     /// How far the log of each process was read.
     places: BTreeMap<String, u64>,
 }
@@ -49,14 +50,8 @@ pub(crate) struct OpenJob {
     pub(crate) processes: BTreeMap<String, JobProcess>,
     /// Measures the time since it was seen to have ended.
     ended: Option<Stopwatch>,
-    /// True if it is not followed: the run was killed before it recorded the id of the array, or cancelled it.
-    pub(crate) is_ended: bool,
     /// True if nothing more is expected of it.
     pub(crate) is_over: bool,
-    /// What it may spend on agents, until that is taken back.
-    pub(crate) share: Option<Share>,
-    /// The numbers of its calls that records of batches list.
-    pub(crate) called: BTreeSet<u64>,
 }
 
 /// A process of a job. A job that the scheduler runs again has several.
@@ -110,6 +105,7 @@ impl OpenArray {
             needs,
             jobs: jobs.into_iter().map(job).collect(),
             is_kept: false,
+            is_unknown: false,
             places: BTreeMap::new(),
         }
     }
@@ -117,12 +113,6 @@ impl OpenArray {
     /// Returns true if a job of it may still run.
     pub(crate) fn is_open(&self) -> bool {
         self.jobs.iter().any(|job| !job.is_over)
-    }
-
-    /// Returns true if a job of it may still run a batch that this run wants.
-    pub(crate) fn is_followed(&self) -> bool {
-        let mut jobs = self.jobs.iter();
-        jobs.any(|job| !job.is_over && !job.batches.is_empty())
     }
 
     /// Returns what the scheduler is asked for.

@@ -1,14 +1,12 @@
 //! Finds the submissions of earlier runs: jobs that still run or have finished are not submitted again.
 
-use crate::run::agents::budget::share::Share;
 use crate::run::batch::stage_context::StageContext;
-use crate::run::remote::agents::are_free;
 use crate::run::remote::arrays::OpenArray;
 use crate::run::remote::driver::Driver;
 use crate::run::remote::handover::{HandedBatch, SubmissionRecord};
 use crate::run::remote::pack::{LimitFailures, WaitingBatch};
-use crate::run::remote::sweep::{cancel, discard};
-use crate::run::remote::{Remote, RemoteError};
+use crate::run::remote::sweep::discard;
+use crate::run::remote::{CancelledJobs, Remote, RemoteError};
 use milepost_core::plan::decide::Decision;
 use milepost_core::plan::scan::StageScan;
 use milepost_store::store::jobs::Submission;
@@ -40,13 +38,9 @@ impl Driver<'_> {
                 }
             }
         }
-        let mut jobs = self.arrays.iter().flat_map(|array| &array.jobs);
-        if jobs.any(|job| job.is_ended) {
-            for array in &self.arrays {
-                array.submission.refresh();
-            }
+        if self.arrays.iter().any(|array| array.is_unknown) {
             self.read_logs()?;
-            self.give_up_ended();
+            self.give_up_unknown();
         }
         let jobs = self.arrays.iter().flat_map(|array| &array.jobs);
         let taken: BTreeSet<usize> = jobs.flat_map(|job| job.batches.iter().copied()).collect();
@@ -63,29 +57,27 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Ends the jobs that are not followed. What they finished is taken over.
-    fn give_up_ended(&mut self) {
+    /// Ends the jobs that the scheduler cannot be asked for. What they finished is taken over.
+    fn give_up_unknown(&mut self) {
         for at in 0..self.arrays.len() {
+            if !self.arrays[at].is_unknown {
+                continue;
+            }
             for number in 0..self.arrays[at].jobs.len() {
-                if !self.arrays[at].jobs[number].is_ended {
-                    continue;
-                }
                 let mut batches = std::mem::take(&mut self.arrays[at].jobs[number].batches);
                 batches.retain(|&index| self.is_finished(index));
                 let job = &mut self.arrays[at].jobs[number];
                 job.batches = batches;
                 job.is_over = true;
             }
-            if self.arrays[at].jobs.iter().all(|job| job.is_ended) {
-                // Those that still run end after their current batch.
-                let _ = self.arrays[at].submission.write(&["stop"], b"");
-            }
+            // Those that still run end after their current batch.
+            let _ = self.arrays[at].submission.write(&["stop"], b"");
         }
     }
 }
 
-/// Returns the arrays of earlier runs with batches of `waiting`, positions in the scan, or with shares. A batch belongs to the last
-/// submission that has it. Submissions of the stage with no batch that is out of date are cancelled and removed.
+/// Returns the arrays of earlier runs with batches of `waiting`, positions in the scan. A batch belongs to the last submission that has
+/// it. Submissions of the stage without such batches are cancelled and removed.
 ///
 /// # Errors
 /// When the disk fails, or the scheduler does not answer.
@@ -112,27 +104,16 @@ fn attach(
         if record.stage != stage_ctx.stage.name {
             continue;
         }
-        let shares = shares(&submission, record.jobs)?;
-        let discard = || -> Result<bool, RemoteError> {
-            for (share, number) in shares.iter().zip(0..) {
-                let Some(share) = share else { continue };
-                let taken = remote.calls.take_back((&submission, number), share);
-                taken.map_err(RemoteError::Calls)?;
-            }
-            Ok(discard(ctx, &submission, Some(&record))?)
-        };
         if record.executor != remote.name {
-            discard()?;
+            discard(ctx, &submission, Some(&record))?;
             continue;
         }
         let id = id_of(remote, &submission)?;
         if id.is_none() && submission.processes()?.is_empty() {
-            discard()?;
+            submission.remove()?;
             continue;
         }
-        let is_fresh = record.fresh || !stage_ctx.fresh;
-        let is_same = record.version == ctx.settings.version && record.shared == scan.shared_id;
-        let is_current = is_same && is_fresh;
+        let is_current = record.version == ctx.settings.version && record.shared == scan.shared_id;
         let mut jobs = Vec::new();
         let mut is_kept = false;
         for number in 0..record.jobs {
@@ -154,50 +135,23 @@ fn attach(
         }
         if jobs.iter().flatten().all(Option::is_none) {
             if !is_kept {
-                discard()?;
+                if let Some(id) = id {
+                    let _ = remote.executor.cancel(&id, CancelledJobs::All);
+                }
+                submission.remove()?;
             }
-            // Its shares count, although this run selects none of its batches.
-            if !is_kept || shares.iter().all(Option::is_none) {
-                continue;
-            }
+            continue;
         }
         let needs = stage_ctx.stage.resources.or(&remote.settings.resources);
         let needs = needs.after(record.failures.memory, record.failures.time);
-        let is_ended = id.is_none();
+        let is_unknown = id.is_none();
         let id = id.unwrap_or_else(|| job_name(&submission));
         let mut array = OpenArray::new(submission, record, id, needs, jobs);
-        for (share, job) in shares.into_iter().zip(&mut array.jobs) {
-            // A run took the share of a job back when it was over.
-            job.is_ended = is_ended || stage_ctx.stage.asks_agents() && share.is_none();
-            job.share = share;
-        }
         array.is_kept = is_kept;
+        array.is_unknown = is_unknown;
         arrays.push(array);
     }
-    // Jobs that may spend more than is left, or exceed a limit of an agent, end, and what they finished is taken over. Shares of
-    // submissions that were removed no longer count.
-    for array in &mut arrays {
-        let mut is_allowed = true;
-        for share in array.jobs.iter().filter_map(|job| job.share.as_ref()) {
-            is_allowed &= share.is_within_limits_of(stage_ctx.agents.agents());
-            is_allowed &= are_free(stage_ctx.agents)
-                || remote.calls.allows(share).map_err(RemoteError::Calls)?;
-        }
-        if !is_allowed {
-            cancel(ctx, &array.submission, &array.record);
-            array.jobs.iter_mut().for_each(|job| job.is_ended = true);
-        }
-    }
     Ok(arrays)
-}
-
-/// Returns what each job of a submission may spend.
-///
-/// # Errors
-/// When a file cannot be read.
-fn shares(submission: &Submission, jobs: u64) -> Result<Vec<Option<Share>>, RemoteError> {
-    let shares = (0..jobs).map(|number| Share::read(submission, number));
-    shares.collect::<Result<_, _>>().map_err(RemoteError::Calls)
 }
 
 /// Returns the scheduler's id of a submission; `None` if it was not submitted, or the

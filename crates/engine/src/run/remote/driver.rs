@@ -6,9 +6,9 @@ use crate::run::batch::stage_context::AttemptResult;
 use crate::run::batch::workers;
 use crate::run::remote::arrays::{JobNews, OpenArray, OpenBatch};
 use crate::run::remote::decide::Decided;
-use crate::run::remote::node::worker_log::{BatchResult, Lacked};
 use crate::run::remote::overview;
 use crate::run::remote::pack::WaitingBatch;
+use crate::run::remote::worker_log::BatchResult;
 use crate::run::remote::{ExecutorError, PolledArray, Remote, RemoteError};
 use milepost_core::model::job::JobOfBatch;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -52,15 +52,11 @@ pub(crate) struct Driver<'a> {
     pub(crate) open: BTreeMap<usize, OpenBatch>,
     /// Those of them that are in no job.
     pub(crate) waiting: VecDeque<WaitingBatch>,
-    pub(crate) keys: BTreeMap<&'a str, usize>,
+    keys: BTreeMap<&'a str, usize>,
     pub(crate) arrays: Vec<OpenArray>,
     pub(crate) finished: Vec<Finished>,
     /// An array that the scheduler may have, although it did not say so. Its batches wait.
     pub(crate) unsure: Option<OpenArray>,
-    /// Into how many shares the budget is divided at most.
-    pub(crate) parts: u64,
-    /// Calls of jobs of earlier runs that the journal has: log and number.
-    pub(crate) journalled: BTreeSet<(String, u64)>,
     /// Nodes whose disks were full.
     pub(crate) full_nodes: BTreeSet<String>,
     /// The last jobs, if they could not be submitted.
@@ -92,8 +88,6 @@ pub(crate) fn drive<'a>(
         arrays: Vec::new(),
         finished: Vec::new(),
         unsure: None,
-        parts: u64::MAX,
-        journalled: BTreeSet::new(),
         full_nodes: BTreeSet::new(),
         refused: None,
         unread: None,
@@ -126,7 +120,6 @@ impl Driver<'_> {
             .map(|&index| (index, OpenBatch::default()))
             .collect();
         self.take_over(&startable)?;
-        self.read_journalled()?;
         let tick = (self.remote.settings.poll / 10)
             .clamp(Duration::from_millis(100), Duration::from_secs(1));
         loop {
@@ -165,7 +158,6 @@ impl Driver<'_> {
                 let refused = self.refused.take().filter(|_| is_left);
                 return refused.map_or(Ok(()), |refused| Err(refused.error));
             }
-            self.take_shares_back()?;
             if !self.is_closing {
                 self.submit();
             }
@@ -189,9 +181,7 @@ impl Driver<'_> {
 
     /// Returns true if no batch can get a result any more.
     fn is_over(&self) -> bool {
-        // Jobs that are refused may get the room of any other.
-        let may_submit = self.arrays.iter().any(OpenArray::is_open);
-        let is_ending = self.is_closing || self.is_refused() && !may_submit;
+        let is_ending = self.is_closing || self.is_refused();
         self.open.is_empty() || is_ending && self.finished.is_empty() && !self.has_jobs()
     }
 
@@ -206,7 +196,7 @@ impl Driver<'_> {
     }
 
     pub(crate) fn has_jobs(&self) -> bool {
-        self.arrays.iter().any(OpenArray::is_followed)
+        self.arrays.iter().any(OpenArray::is_open)
     }
 
     /// Reads the logs of all processes.
@@ -239,12 +229,6 @@ impl Driver<'_> {
             self.begin(index);
             return;
         };
-        // A process without the share of its job runs nothing: the record of another replaces its own.
-        if result.lacked != Some(Lacked::Share) {
-            let is_replaced =
-                |one: &Finished| one.index == index && one.result.lacked == Some(Lacked::Share);
-            self.finished.retain(|one| !is_replaced(one));
-        }
         let decision = self.shared.scan.batches[index].decision.as_ref();
         let is_earlier = self.arrays[array].record.run != self.shared.stage_ctx.run_id;
         if result.is_known_failure(decision.ok(), &job) || is_earlier && result.met_full_disk() {
@@ -271,7 +255,7 @@ impl Driver<'_> {
     }
 
     /// Takes a batch out of its job.
-    pub(crate) fn take_out(&mut self, index: usize) {
+    fn take_out(&mut self, index: usize) {
         for job in self.arrays.iter_mut().flat_map(|array| &mut array.jobs) {
             job.batches.retain(|&batch| batch != index);
         }
@@ -427,7 +411,7 @@ impl Driver<'_> {
     }
 
     /// Puts a batch that was not at fault back into the queue.
-    pub(crate) fn again(&mut self, index: usize, is_alone: bool) {
+    fn again(&mut self, index: usize, is_alone: bool) {
         let Some(batch) = self.open.get(&index) else {
             return;
         };

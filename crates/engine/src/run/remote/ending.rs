@@ -4,8 +4,8 @@
 use crate::run::batch::events::Message;
 use crate::run::batch::stage_context::AttemptResult;
 use crate::run::remote::CancelledJobs;
-use crate::run::remote::driver::{Driver, Finished};
-use crate::run::remote::node::worker_log::Lacked;
+use crate::run::remote::arrays::OpenArray;
+use crate::run::remote::driver::Driver;
 use crate::steps::attempt::stage_is_over;
 use crate::steps::batch_context::cancelled;
 use milepost_store::store::jobs::Submission;
@@ -22,7 +22,7 @@ impl Driver<'_> {
         self.is_closing = true;
         let _ = self.look_for_unsure();
         self.waiting.clear();
-        for array in self.arrays.iter().filter(|array| array.is_followed()) {
+        for array in self.arrays.iter().filter(|array| array.is_open()) {
             let _ = array.submission.write(&["stop"], b"");
             let _ = self
                 .remote
@@ -34,8 +34,7 @@ impl Driver<'_> {
     /// Stops the run: its jobs are left or cancelled, as the user says.
     pub(crate) fn stop(&mut self) {
         let _ = self.look_for_unsure();
-        let followed = self.arrays.iter().filter(|array| array.is_followed());
-        let open = followed.flat_map(|array| &array.jobs);
+        let open = self.arrays.iter().flat_map(|array| &array.jobs);
         let jobs = open.filter(|job| !job.is_over).count() as u64;
         let is_left = jobs == 0 || self.are_left(jobs);
         // The jobs go on while the user thinks.
@@ -79,9 +78,6 @@ impl Driver<'_> {
     /// Takes over what jobs that are cancelled have finished, and waits until its files are visible.
     fn take_rest(&mut self) {
         self.take_finished();
-        // Batches that wait for another process of their job get no record any more.
-        let is_run = |one: &Finished| one.result.lacked != Some(Lacked::Share);
-        self.finished.retain(is_run);
         while !self.finished.is_empty() {
             std::thread::sleep(LOOK);
             self.harvest();
@@ -125,7 +121,7 @@ impl Driver<'_> {
     }
 
     fn cancel_all(&self) {
-        for array in self.arrays.iter().filter(|array| array.is_followed()) {
+        for array in self.arrays.iter().filter(|array| OpenArray::is_open(array)) {
             if let Err(error) = self.remote.executor.cancel(&array.id, CancelledJobs::All) {
                 self.warn(&error);
             }
@@ -133,8 +129,7 @@ impl Driver<'_> {
     }
 
     /// Returns the submissions that no later run needs, and leaves the batches that did not begin to the queue.
-    pub(crate) fn end(mut self) -> Vec<Submission> {
-        self.take_all_shares_back();
+    pub(crate) fn end(self) -> Vec<Submission> {
         let mut queue = self
             .shared
             .queue

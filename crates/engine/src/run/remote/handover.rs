@@ -47,12 +47,6 @@ pub(crate) struct SubmissionRecord {
     /// The time of `SOURCE_DATE_EPOCH`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) epoch: Option<Timestamp>,
-    /// True if kept answers do not count.
-    #[serde(default)]
-    pub(crate) fresh: bool,
-    /// The environment variables with the keys of its agents.
-    #[serde(default)]
-    pub(crate) keys: Vec<String>,
 }
 
 /// A batch for a job.
@@ -66,9 +60,6 @@ pub(crate) struct HandedBatch {
     targets: BTreeMap<String, RelPath>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     overrides: Option<Value>,
-    /// The runs whose answers count, if not all do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    asked_since: Option<Vec<String>>,
     /// The files that it made last time, by output.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) previous: BTreeMap<String, RelPath>,
@@ -92,7 +83,7 @@ impl SubmissionRecord {
     /// Returns the description of a submission of this stage's batches.
     pub(crate) fn new(
         stage_ctx: &StageContext<'_>,
-        (executor, keys): (ExecutorName, Vec<String>),
+        executor: ExecutorName,
         shared: &str,
         (jobs, failures): (u64, LimitFailures),
     ) -> Self {
@@ -111,8 +102,6 @@ impl SubmissionRecord {
             agents: settings.agents.clone(),
             overrides: settings.overrides.clone(),
             epoch: stage_ctx.ctx.epoch,
-            fresh: stage_ctx.fresh,
-            keys,
         }
     }
 
@@ -145,7 +134,6 @@ impl HandedBatch {
             facts: (*found.own).clone(),
             targets: found.targets.clone(),
             overrides: found.overrides.as_deref().cloned(),
-            asked_since: found.asked_since.clone(),
             previous,
         }
     }
@@ -187,7 +175,7 @@ impl HandedBatch {
             targets: self.targets.clone(),
             overrides: self.overrides.clone().map(Arc::new),
             decision: Ok(Decision::Will(Vec::new())),
-            asked_since: self.asked_since.clone(),
+            asked_since: None,
         })
     }
 

@@ -1,10 +1,11 @@
 //! Takes over what a process of a job made: once its files are visible here, and are what its record says, its folder is the scratch
 //! of the batch.
 
+use crate::run::batch::events;
 use crate::run::batch::stage_context::{AttemptResult, Produced};
 use crate::run::remote::driver::{Driver, Finished};
-use crate::run::remote::node::worker_log::{BatchResult, Lacked, MadeBatch};
 use crate::run::remote::outcomes::{LOSSES, memory_grows};
+use crate::run::remote::worker_log::{BatchResult, Lacked, MadeBatch};
 use milepost_core::base::duration::show_duration;
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::RelPath;
@@ -20,14 +21,6 @@ impl Driver<'_> {
     pub(crate) fn harvest(&mut self) {
         let visible = self.remote.settings.visible;
         for finished in std::mem::take(&mut self.finished) {
-            let (array, number) = finished.place;
-            if finished.result.lacked == Some(Lacked::Share)
-                && !self.arrays[array].jobs[number].is_over
-            {
-                // The process that has the share may still run the batch.
-                self.finished.push(finished);
-                continue;
-            }
             let fits = self.check_paths(&finished);
             let hidden = fits.is_ok().then(|| self.invisible(&finished.result));
             if let Some(file) = hidden.flatten() {
@@ -40,56 +33,24 @@ impl Driver<'_> {
                 continue;
             }
             let Finished {
-                index,
-                place,
-                result,
-                job,
-                ..
+                index, result, job, ..
             } = finished;
             if result.lacked == Some(Lacked::Space) {
                 self.full_nodes.insert(job.node.clone());
-            }
-            if result.lacked == Some(Lacked::Share) {
-                self.run_elsewhere(index, result);
-                continue;
-            }
-            if self.has_shares() && result.result.is_err() {
-                // Its calls count, also if the batch gets another job.
-                self.begin(index);
-                self.replay(index, place, &result.steps);
-            }
-            if result.lacked == Some(Lacked::Budget) && self.gets_more(place) {
-                self.take_out(index);
-                self.again(index, false);
-                continue;
             }
             if let Some(outcome) = self.lacked(index, &result) {
                 self.retry(index, outcome);
                 continue;
             }
             let took = Duration::from_millis(result.took_ms);
-            if fits.is_ok() && !(self.has_shares() && result.result.is_err()) {
+            if fits.is_ok() {
                 self.begin(index);
-                self.replay(index, place, &result.steps);
+                events::replay(self.shared, self.sender, index, &result.steps);
             }
             match fits.and_then(|()| self.adopt(result, &job)) {
                 Ok(done) => self.finish(index, done, took),
                 Err(why) => self.discard(index, not_valid(&job, &why)),
             }
-        }
-    }
-
-    /// Gives a batch that a job without its share did not run another job. If no further batch may begin, it fails if an earlier process
-    /// of the job began it.
-    fn run_elsewhere(&mut self, index: usize, result: BatchResult) {
-        if !self.is_closing {
-            self.take_out(index);
-            return self.again(index, false);
-        }
-        let was_begun = self.open.get(&index).is_some_and(|batch| batch.was_begun);
-        match result.result {
-            Err(outcome) if was_begun => self.fail(index, outcome),
-            _ => self.take_out(index),
         }
     }
 
@@ -180,7 +141,6 @@ impl Driver<'_> {
         let gets = match result.lacked? {
             Lacked::Memory => result.result.is_err() && memory_grows(&self.needs(), batch.failures),
             Lacked::Space => batch.losses < LOSSES,
-            Lacked::Budget | Lacked::Share => false,
         };
         gets.then(|| outcome.clone())
     }

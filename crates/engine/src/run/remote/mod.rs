@@ -1,11 +1,10 @@
 //! Batches as jobs of a scheduler: what a scheduler must be able to do, and the runner's and the nodes' side of it.
 //!
 //! The runner writes the batches of a stage into a submission (`.milepost/jobs`), and asks the scheduler for an array of jobs. Each
-//! job is this program (`node/worker`): it runs its batches in folders of its own, validates them there, and appends a record of
+//! job is this program (`worker`): it runs its batches in folders of its own, validates them there, and appends a record of
 //! each to its log. The runner (`driver`) reads the logs, adopts the folders of finished batches, and commits them as if they
 //! had run here. A batch of which two logs have a record is committed once.
 
-pub(crate) mod agents;
 pub(crate) mod arrays;
 pub(crate) mod attach;
 pub(crate) mod decide;
@@ -13,18 +12,17 @@ pub(crate) mod driver;
 pub(crate) mod ending;
 pub(crate) mod handover;
 pub(crate) mod harvest;
-pub(crate) mod node;
 pub(crate) mod outcomes;
 pub(crate) mod overview;
 pub(crate) mod pack;
 pub(crate) mod schedulers;
 pub(crate) mod submit;
 pub(crate) mod sweep;
+pub(crate) mod worker;
+pub(crate) mod worker_log;
 
-use crate::run::agents::budget::RunCalls;
 use crate::run::error::RunError;
 use milepost_core::model::executor::{ExecutorName, JobSettings, Resources};
-use milepost_core::model::outcome::Outcome;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -86,10 +84,6 @@ pub(crate) struct Remote<'a> {
     pub(crate) program: String,
     /// The most jobs that run at once.
     pub(crate) at_once: u64,
-    /// True if its agents have limits, which the jobs divide.
-    pub(crate) has_rate_limits: bool,
-    /// The budget of the run, which jobs that ask agents get shares of.
-    pub(crate) calls: &'a RunCalls<'a>,
 }
 
 /// The states of jobs, by array and index.
@@ -108,8 +102,6 @@ pub(crate) struct JobArray {
     pub(crate) jobs: u64,
     /// The most that run at once.
     pub(crate) at_once: u64,
-    /// The environment variables with the keys of the agents that they ask.
-    pub(crate) keys: Vec<String>,
     /// What each needs.
     pub(crate) resources: Resources,
     /// Nodes that lacked something, which the scheduler avoids if it can.
@@ -238,9 +230,6 @@ pub(crate) enum RemoteError {
     /// A file of a submission cannot be read.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// What jobs spent is not known.
-    #[error("{}", .0.message)]
-    Calls(Outcome),
     /// A log cannot be read.
     #[error("cannot read the logs of jobs: {0}")]
     Log(#[from] std::io::Error),

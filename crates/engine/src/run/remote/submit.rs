@@ -77,20 +77,17 @@ impl Driver<'_> {
         let settings = self.remote.settings;
         self.look_for_unsure()?;
         while !self.waiting.is_empty() && !self.shared.stage_ctx.stop.stopping() {
-            let (at_once, free) = self.at_once();
-            // A scheduler of `[executor.command]` may start all jobs of an array at once, and theirs are parts of the rate limits.
-            let startable = if self.has_shares() { free } else { u64::MAX };
-            let most = startable.min(self.free_shares()?);
+            let jobs = self.arrays.iter().flat_map(|array| &array.jobs);
+            let open = jobs.filter(|job| !job.is_over).count() as u64;
             let waiting = &*self.waiting.make_contiguous();
             let per_job = settings.batches_per_job;
-            let limits = (at_once, settings.max_array_size);
-            let wanted = wanted(waiting, per_job);
-            let room = room(wanted, at_once - free, limits).map(|room| room.min(most));
-            let Some(most) = room.filter(|&most| most > 0) else {
+            let limits = (self.remote.at_once, settings.max_array_size);
+            let Some(most) = room(wanted(waiting, per_job), open, limits) else {
                 return Ok(());
             };
             let packed = pack(waiting, per_job, most);
-            self.submit_array(packed, free)?;
+            let at_once = self.remote.at_once - open;
+            self.submit_array(packed, at_once)?;
         }
         Ok(())
     }
@@ -114,7 +111,7 @@ impl Driver<'_> {
         submission.write(&["job.sh"], script.as_bytes())?;
         let record = SubmissionRecord::new(
             self.shared.stage_ctx,
-            (self.remote.name, self.keys_of_agents()),
+            self.remote.name,
             &self.shared.scan.shared_id,
             (packed.jobs.len() as u64, packed.failures),
         );
@@ -127,14 +124,12 @@ impl Driver<'_> {
             output: submission.at(&["output"]),
             jobs: packed.jobs.len() as u64,
             at_once,
-            keys: record.keys.clone(),
             resources: needs.clone(),
             avoided: self.full_nodes.iter().cloned().collect(),
         };
         let jobs = packed.jobs.into_iter();
         let jobs = jobs.map(|job| job.into_iter().map(Some).collect());
-        let mut array = OpenArray::new(submission, record, String::new(), needs, jobs.collect());
-        self.hand_out(&mut array)?;
+        let array = OpenArray::new(submission, record, String::new(), needs, jobs.collect());
         match self.remote.executor.submit(&asked) {
             Ok(id) => self.follow(array, id),
             Err(error) => self.not_submitted(array, error),
@@ -177,7 +172,7 @@ impl Driver<'_> {
         };
         let name = job_name(&array.submission);
         if is_refused {
-            self.remove_unsubmitted(&array)?;
+            array.submission.remove()?;
         } else if !executor.can_find() {
             // Its jobs are left to the next run, like those of a run that was killed here.
             return Err(RemoteError::Unsure { name, error });
@@ -187,19 +182,6 @@ impl Driver<'_> {
             self.unsure = Some(array);
         }
         Err(error.into())
-    }
-
-    /// Removes an array that the scheduler does not have. Its shares are free again.
-    fn remove_unsubmitted(&self, array: &OpenArray) -> Result<(), RemoteError> {
-        for (number, job) in (0..).zip(&array.jobs) {
-            if let Some(share) = &job.share {
-                let taken = (&array.submission, number);
-                let made = self.remote.calls.take_back(taken, share);
-                made.map_err(RemoteError::Calls)?;
-            }
-        }
-        array.submission.remove()?;
-        Ok(())
     }
 
     /// Asks for the array of which the scheduler did not say whether it has it. If it has none, its batches may be submitted again.
@@ -212,7 +194,10 @@ impl Driver<'_> {
         };
         match id_of(self.remote, &array.submission) {
             Ok(Some(id)) => self.follow(array, id),
-            Ok(None) if array.submission.processes()?.is_empty() => self.remove_unsubmitted(&array),
+            Ok(None) if array.submission.processes()?.is_empty() => {
+                array.submission.remove()?;
+                Ok(())
+            }
             // Its jobs have ended, and the scheduler has forgotten them.
             Ok(None) => {
                 let name = job_name(&array.submission);

@@ -52,19 +52,12 @@ pub(crate) fn discard(
     submission: &Submission,
     record: Option<&SubmissionRecord>,
 ) -> Result<bool, RunError> {
-    if let Some(record) = record {
-        cancel(ctx, submission, record);
-    }
-    Ok(submission.remove()?)
-}
-
-/// Cancels the jobs of a submission, if its id is known.
-pub(crate) fn cancel(ctx: &Context<'_>, submission: &Submission, record: &SubmissionRecord) {
-    let scheduler = Scheduler::new(ctx, record.executor);
+    let scheduler = record.and_then(|record| Scheduler::new(ctx, record.executor));
     let id = submission.read(&["id"]).ok().flatten();
     if let (Some(scheduler), Some(id)) = (scheduler, id) {
         let id = String::from_utf8_lossy(&id);
         // Its jobs end in any case once their folder is gone.
         let _ = scheduler.executor().cancel(id.trim(), CancelledJobs::All);
     }
+    Ok(submission.remove()?)
 }

@@ -19,7 +19,6 @@ use milepost_core::model::pipeline::Asset;
 use milepost_core::model::record::AnswersOf;
 use milepost_core::model::stage::Program;
 use serde_json::Value;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -30,28 +29,6 @@ pub(crate) enum Purpose {
     Run,
     /// To find out what they would be asked: they need no keys and have no limits.
     Plan,
-    /// To answer in one of so many jobs, which share the limits.
-    Job(u64),
-}
-
-impl Purpose {
-    /// Returns the limits of an agent in this process.
-    fn limits(self, agent: &Agent) -> RateLimits {
-        let jobs = match self {
-            Self::Run => 1,
-            Self::Job(jobs) => jobs.max(1),
-            Self::Plan => return RateLimits::default(),
-        };
-        let part = |limit: Option<u64>| limit.map(|limit| limit / jobs);
-        // Providers have other limits for batches.
-        let by_the_minute = |limit: Option<u64>| part(limit).filter(|_| !agent.is_batched());
-        RateLimits {
-            concurrent: part(agent.limits.concurrency).map(few),
-            requests_per_minute: by_the_minute(agent.limits.requests_per_minute).map(few),
-            tokens_per_minute: by_the_minute(agent.limits.tokens_per_minute),
-            is_prepaid: matches!(self, Self::Job(_)),
-        }
-    }
 }
 
 /// The agents of a run. Each is prepared when a stage first needs it.
@@ -176,7 +153,7 @@ impl Agents {
             let found = match handles.get(&agent.name) {
                 Some(found) => Arc::clone(found),
                 None => {
-                    let made = Arc::new(self.make(agent, true)?);
+                    let made = Arc::new(self.make(agent)?);
                     handles.insert(agent.name.clone(), Arc::clone(&made));
                     made
                 }
@@ -186,21 +163,7 @@ impl Agents {
         Ok(StageAgents(answerers))
     }
 
-    /// Returns the agents of a stage whose jobs ask them: jobs may have keys that this process has not.
-    ///
-    /// # Errors
-    /// When an agent cannot be prepared.
-    pub(crate) fn for_jobs<'a>(
-        &self,
-        asked: impl IntoIterator<Item = (&'a str, &'a Agent)>,
-    ) -> Result<StageAgents, AgentError> {
-        let asked = asked.into_iter();
-        let handles =
-            asked.map(|(name, agent)| Ok((name.to_owned(), Arc::new(self.make(agent, false)?))));
-        Ok(StageAgents(handles.collect::<Result<_, AgentError>>()?))
-    }
-
-    fn make(&self, agent: &Agent, asks_here: bool) -> Result<AgentHandle, AgentError> {
+    fn make(&self, agent: &Agent) -> Result<AgentHandle, AgentError> {
         let backend = match &agent.provider {
             Provider::Rules(asset) => {
                 Backend::Rules(Box::new(Rules::parse(asset.path.as_str(), &asset.text)?))
@@ -216,14 +179,11 @@ impl Agents {
             }
             Provider::Api(api) => {
                 let key = self.keys.get(&api.key_env).map_or("", String::as_str);
-                let wants_key = self.purpose != Purpose::Plan && api.base_url.is_none();
-                let variable = redact(&api.key_env);
-                // Jobs are asked for the variable by its name, which is never a key.
-                let is_needed = asks_here || matches!(variable, Cow::Owned(_));
-                if key.is_empty() && wants_key && is_needed {
+                let wants_key = self.purpose == Purpose::Run && api.base_url.is_none();
+                if key.is_empty() && wants_key {
                     return Err(AgentError::NoKey {
                         agent: agent.name.clone(),
-                        variable: variable.into_owned(),
+                        variable: redact(&api.key_env).into_owned(),
                     });
                 }
                 let settings = ClientSettings {
@@ -248,13 +208,22 @@ impl Agents {
                 ),
             }),
         };
-        let checked = match self.purpose {
-            Purpose::Run | Purpose::Job(_) => OnceLock::new(),
-            Purpose::Plan => OnceLock::from(Ok(())),
+        // Providers have other limits for batches.
+        let by_the_minute = |limit: Option<u64>| limit.filter(|_| !agent.is_batched());
+        let (allowed, checked) = match self.purpose {
+            Purpose::Run => (
+                RateLimits {
+                    concurrent: agent.limits.concurrency.map(few),
+                    requests_per_minute: by_the_minute(agent.limits.requests_per_minute).map(few),
+                    tokens_per_minute: by_the_minute(agent.limits.tokens_per_minute),
+                },
+                OnceLock::new(),
+            ),
+            Purpose::Plan => (RateLimits::default(), OnceLock::from(Ok(()))),
         };
         Ok(AgentHandle {
             backend,
-            limits: RateLimiter::new(self.purpose.limits(agent)),
+            limits: RateLimiter::new(allowed),
             batch_queue: BatchQueue::default(),
             costs: CallCosts::new(agent, self.prices.clone()),
             checked,
@@ -322,11 +291,6 @@ impl StageAgents {
         self.0.values().any(|handle| handle.agent.is_batched())
     }
 
-    /// Returns the agents, after replacements.
-    pub(crate) fn agents(&self) -> impl Iterator<Item = &Agent> {
-        self.0.values().map(|handle| &handle.agent)
-    }
-
     /// Returns the names of external agents, after replacements.
     pub(crate) fn external(&self) -> Vec<String> {
         let external = self.0.values().filter(|handle| handle.agent.is_external());
@@ -384,62 +348,5 @@ impl AgentHandle {
             Provider::Api(api) => Some(api.temperature),
             _ => None,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use milepost_core::model::agent::{AgentLimits, Api};
-    use milepost_core::model::api_kind::ApiKind;
-
-    #[test]
-    fn a_run_whose_jobs_ask_needs_no_key() {
-        let agent = |key_env: &str| Agent {
-            name: "api".to_owned(),
-            provider: Provider::Api(Api {
-                kind: ApiKind::Anthropic,
-                model: "m".to_owned(),
-                address: None,
-                base_url: None,
-                key_env: key_env.to_owned(),
-                max_tokens: 10,
-                temperature: 0.0,
-                batch: false,
-            }),
-            limits: AgentLimits::default(),
-        };
-        let replays: Replays = Box::new(|_| Ok(Vec::new()));
-        let all = Agents::new(Purpose::Run, BTreeMap::new(), None, replays).unwrap();
-        let named = agent("KEY");
-        all.for_jobs([("api", &named)]).unwrap();
-        let here = all.of([("api", &named)]);
-        assert!(matches!(here, Err(AgentError::NoKey { variable, .. }) if variable == "KEY"));
-        let key = agent("sk-0123456789abcdef0123");
-        let jobs = all.for_jobs([("api", &key)]);
-        assert!(matches!(jobs, Err(AgentError::NoKey { variable, .. }) if variable == "[key]"));
-    }
-
-    #[test]
-    fn each_job_has_its_part_of_the_limits() {
-        let agent = Agent {
-            name: "api".to_owned(),
-            provider: Provider::External,
-            limits: AgentLimits {
-                concurrency: Some(7),
-                requests_per_minute: Some(10),
-                tokens_per_minute: Some(100),
-                ..AgentLimits::default()
-            },
-        };
-        let limits = |concurrent, requests, tokens, is_prepaid| RateLimits {
-            concurrent: Some(concurrent),
-            requests_per_minute: Some(requests),
-            tokens_per_minute: Some(tokens),
-            is_prepaid,
-        };
-        assert_eq!(Purpose::Run.limits(&agent), limits(7, 10, 100, false));
-        assert_eq!(Purpose::Job(3).limits(&agent), limits(2, 3, 33, true));
-        assert_eq!(Purpose::Plan.limits(&agent), RateLimits::default());
     }
 }

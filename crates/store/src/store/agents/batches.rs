@@ -329,7 +329,7 @@ mod tests {
         calls.used(1).unwrap();
         let expected = (open(&["x"]), vec![], vec![which("01", 4)]);
         assert_eq!(left_of(&layout), expected);
-        assert_eq!(spent(&layout, &|_| false).unwrap().cost, NanoUsd(330));
+        assert_eq!(spent(&layout, "").unwrap().cost, NanoUsd(330));
 
         // The next run takes one over, hears of another for which nobody asks, and is killed.
         let mut calls = CallLog::new(&disk, &layout, "02");
@@ -345,7 +345,7 @@ mod tests {
         let open = vec![(vec!["x".to_owned()], vec![which("02", 1)])];
         let answered = vec![which("01", 3)];
         assert_eq!(left_of(&layout), (open, answered.clone(), vec![]));
-        assert_eq!(spent(&layout, &|_| false).unwrap().cost, NanoUsd(160));
+        assert_eq!(spent(&layout, "").unwrap().cost, NanoUsd(160));
         assert_eq!(standing(&layout).unwrap(), (1, vec![]));
 
         // The one after it takes over what was taken over.
@@ -359,7 +359,7 @@ mod tests {
         BatchLog::new(&disk, &layout, "03").over(&batch).unwrap();
         assert_eq!(left_of(&layout), (vec![], answered, vec![]));
         assert_eq!(standing(&layout).unwrap(), (0, vec![]));
-        let all = spent(&layout, &|_| false).unwrap();
+        let all = spent(&layout, "").unwrap();
         assert_eq!((all.calls, all.cost), (4, NanoUsd(90)));
         let runs: Vec<String> = read(&layout.calls())
             .unwrap()

@@ -5,12 +5,11 @@
 
 use super::checksummed::{ChecksummedLog, files, lines};
 use crate::store::disk::{Disk, DiskError};
-use crate::store::layout::{self, Layout};
+use crate::store::layout::Layout;
 use crate::store::read;
 use jiff::Timestamp;
-use milepost_core::model::batched::{CallId, is_log_of_job};
+use milepost_core::model::batched::CallId;
 use milepost_core::model::call::{Heard, Sent, Spent};
-use milepost_core::model::usage::Usage;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -47,22 +46,6 @@ pub struct CallRecord {
     pub(crate) used: bool,
     /// The later run's call that it goes on as.
     pub(crate) taken_over: Option<CallId>,
-}
-
-impl CallRecord {
-    /// Returns what it counts as in a budget: without a response as the reserved amount, and that of a job, which may still be
-    /// answered, also as all tokens that it may use.
-    pub fn counted(&self) -> Spent {
-        let mut spent = Spent::of(&self.sent, self.heard.as_ref());
-        if self.heard.is_none() && is_log_of_job(&self.run) {
-            spent.usage = Usage {
-                input: self.sent.likely_input,
-                output: self.sent.most_output,
-                ..Usage::NONE
-            };
-        }
-        spent
-    }
 }
 
 /// The log of the calls of one run.
@@ -382,12 +365,11 @@ pub enum SpentError {
     Unreadable(UnreadableCall),
 }
 
-/// Returns what the calls of a workspace count as ([`CallRecord::counted`]), except those in logs that are left out, by the names of
-/// their runs or jobs.
+/// Returns the cost of the calls of a workspace, except those of one run. A call without a response counts with the reserved amount.
 ///
 /// # Errors
 /// Fails if a file or a record cannot be read.
-pub fn spent(layout: &Layout, is_left_out: &dyn Fn(&str) -> bool) -> Result<Spent, SpentError> {
+pub fn spent(layout: &Layout, but: &str) -> Result<Spent, SpentError> {
     let folder = layout.calls();
     let (calls, unreadable) =
         read_without_text(&folder).map_err(|source| SpentError::Read { folder, source })?;
@@ -395,30 +377,10 @@ pub fn spent(layout: &Layout, is_left_out: &dyn Fn(&str) -> bool) -> Result<Spen
         return Err(SpentError::Unreadable(first));
     }
     let mut spent = Spent::default();
-    for call in calls.iter().filter(|call| !is_left_out(&call.run)) {
-        spent += call.counted();
+    for call in calls.iter().filter(|call| call.run != but) {
+        spent += Spent::of(&call.sent, call.heard.as_ref());
     }
     Ok(spent)
-}
-
-/// Returns the calls in the log of a run or job, without the texts of their answers.
-///
-/// # Errors
-/// Fails if the file or a record cannot be read.
-pub fn of_log(layout: &Layout, log: &str) -> Result<Vec<CallRecord>, SpentError> {
-    let path = layout.at(&layout::call_record(log));
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let read = read_files(vec![path], &|path| read::bytes(path), &|_| true, false);
-    let (calls, unreadable) = read.map_err(|source| SpentError::Read {
-        folder: layout.calls(),
-        source,
-    })?;
-    match unreadable.into_iter().next() {
-        Some(first) => Err(SpentError::Unreadable(first)),
-        None => Ok(calls.into_values().collect()),
-    }
 }
 
 /// Returns the cost of the calls of a workspace by stage, and the records that cannot be read. A call without a response counts
@@ -449,6 +411,7 @@ pub(super) mod tests {
     use super::*;
     use milepost_core::base::digest::Digest;
     use milepost_core::model::money::NanoUsd;
+    use milepost_core::model::usage::Usage;
 
     pub(crate) fn sent(reserved: u64) -> Sent {
         Sent {
@@ -493,7 +456,7 @@ pub(super) mod tests {
     fn what_was_sent_counts_whatever_was_heard() {
         let folder = tempfile::tempdir().unwrap();
         let layout = Layout::new(folder.path());
-        assert_eq!(spent(&layout, &|_| false).unwrap(), Spent::default());
+        assert_eq!(spent(&layout, "").unwrap(), Spent::default());
         let now = Timestamp::from_second(1).unwrap();
         let mut log = CallLog::new(&Disk::real(), &layout, "01A");
         assert_eq!(log.sent(now, &sent(100), b"first").unwrap(), 1);
@@ -520,23 +483,10 @@ pub(super) mod tests {
             unpriced: 0,
             estimated: 1,
         };
-        assert_eq!(spent(&layout, &|run| run == "01B").unwrap(), whole);
+        assert_eq!(spent(&layout, "01B").unwrap(), whole);
         let by_stage = BTreeMap::from([("ask".to_owned(), whole)]);
         assert_eq!(spent_by_stage(&layout).unwrap(), (by_stage, vec![]));
-        assert_eq!(
-            spent(&layout, &|run| run == "01A").unwrap(),
-            Spent::default()
-        );
-        // That of a job may still be answered.
-        let of_job = CallRecord {
-            run: "01A-S-0".to_owned(),
-            ..call(2, None)
-        };
-        let counted = of_job.counted();
-        assert_eq!(
-            (counted.cost, counted.usage.total()),
-            (NanoUsd(100), sent(100).likely_input + sent(100).most_output)
-        );
+        assert_eq!(spent(&layout, "01A").unwrap(), Spent::default());
         let kept = |name: &str| std::fs::read(layout.calls().join("01A").join(name)).unwrap();
         assert_eq!(kept("000002.request"), b"second");
         assert_eq!(kept("000001.answer"), b"raw");
@@ -554,12 +504,9 @@ pub(super) mod tests {
             spent_by_stage(&layout).unwrap().1,
             std::slice::from_ref(&expected)
         );
-        let refused = spent(&layout, &|run| run == "01B").unwrap_err().to_string();
+        let refused = spent(&layout, "01B").unwrap_err().to_string();
         assert!(refused.starts_with(&expected.to_string()), "{refused}");
         std::fs::write(&path, &whole[..whole.len() - 9]).unwrap();
-        assert_eq!(
-            spent(&layout, &|run| run == "01B").unwrap().cost,
-            NanoUsd(200)
-        );
+        assert_eq!(spent(&layout, "01B").unwrap().cost, NanoUsd(200));
     }
 }

@@ -1,24 +1,19 @@
 //! What runs hand to the jobs of a scheduler, and what they get back: `.milepost/jobs/SUBMISSION`.
 //!
-//! `job.json` describes a submission, `shares/N` says what its job N may spend if it asks agents, `tasks/N.json` lists the batches of
-//! its job N, and `id` holds the scheduler's id once it is known. Each process of a job appends to a log of its own,
-//! `logs/N.PROCESS.jsonl`, and writes in a folder of its own, `work/N.PROCESS`. So a job that runs twice, with its first process still
-//! alive, never writes a file twice.
+//! `job.json` describes a submission, `tasks/N.json` lists the batches of its job N, and `id` holds the scheduler's id once it is
+//! known. Each process of a job appends to a log of its own, `logs/N.PROCESS.jsonl`, and writes in a folder of its own,
+//! `work/N.PROCESS`. So a job that runs twice, with its first process still alive, never writes a file twice.
 
 use super::checksummed::{ChecksummedLog, open_line};
 use super::disk::{Disk, DiskError};
 use super::layout::{self, Layout};
 use super::read;
 use milepost_core::base::path::RelPath;
-use std::collections::BTreeSet;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The folder of the logs of a submission.
 const LOGS: &str = "logs";
-
-/// The folder of what each job may spend: `N`, and `N.taken` once a process of the job has taken it.
-const SHARES: &str = "shares";
 
 /// One submission: an array of jobs.
 #[derive(Clone, Debug)]
@@ -68,7 +63,7 @@ impl Submission {
 
     /// Creates its folders.
     pub fn create(&self) -> Result<(), DiskError> {
-        for folder in ["tasks", SHARES, LOGS, "work", "output"] {
+        for folder in ["tasks", LOGS, "work", "output"] {
             self.disk.create_dir_all(&self.at(&[folder]))?;
         }
         Ok(())
@@ -103,9 +98,12 @@ impl Submission {
         Ok(processes.collect())
     }
 
-    /// Makes network file systems list the logs anew.
+    /// Makes network file systems list the logs anew: whoever changes a folder reads it from the server.
     pub fn refresh(&self) {
-        refresh(&self.disk, &self.at(&[LOGS]));
+        let mark = self.at(&[LOGS, ".seen"]);
+        // Where that is impossible, the names appear when the cache is too old.
+        let _ = self.disk.write_swap(&mark, b"");
+        let _ = self.disk.remove_file(&mark);
     }
 
     /// Returns the log of a process, to append to.
@@ -136,69 +134,6 @@ impl Submission {
         Ok((lines, from + end))
     }
 
-    /// Writes what a job may spend.
-    pub fn write_share(&self, job: u64, bytes: &[u8]) -> Result<(), DiskError> {
-        self.write(&[SHARES, &job.to_string()], bytes)
-    }
-
-    /// Returns what a job may spend, taken or not; `None` if the runner has taken it back.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn share(&self, job: u64) -> io::Result<Option<Vec<u8>>> {
-        // It may be taken between the two.
-        match self.read(&[SHARES, &job.to_string()])? {
-            Some(bytes) => Ok(Some(bytes)),
-            None => self.read(&[SHARES, &format!("{job}.taken")]),
-        }
-    }
-
-    /// Returns what each job may spend, taken or not, by its index.
-    ///
-    /// # Errors
-    /// When a file cannot be read.
-    pub fn shares(&self) -> io::Result<Vec<(u64, Vec<u8>)>> {
-        let names = names(&self.at(&[SHARES]))?;
-        let jobs = names.iter().map(|name| name.trim_end_matches(".taken"));
-        let jobs: BTreeSet<u64> = jobs.filter_map(|job| job.parse().ok()).collect();
-        let mut shares = Vec::new();
-        // Without its description, programs may have left files of it, and no job makes a call.
-        let is_there = self.read(&["job.json"])?.is_some();
-        for job in jobs.into_iter().filter(|_| is_there) {
-            shares.extend(self.share(job)?.map(|bytes| (job, bytes)));
-        }
-        Ok(shares)
-    }
-
-    /// Takes what a job may spend, and returns it; `None` if another process of the job has it, or the runner has taken it back.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn take_share(&self, job: u64) -> io::Result<Option<Vec<u8>>> {
-        let free = self.at(&[SHARES, &job.to_string()]);
-        let taken = self.at(&[SHARES, &format!("{job}.taken")]);
-        let bytes = self.read(&[SHARES, &job.to_string()])?;
-        // Of several processes, one finds the file.
-        let is_ours = self.disk.rename(&free, &taken).is_ok();
-        Ok(bytes.filter(|_| is_ours))
-    }
-
-    /// Returns true if the process that took the share of a job still has it: neither the share nor the submission is gone. Opening a
-    /// file asks the server of a network file system.
-    pub fn has_share(&self, job: u64) -> bool {
-        let taken = format!("{job}.taken");
-        let is_there = |parts: &[&str]| read::open(self.at(parts)).is_ok();
-        is_there(&[SHARES, &taken]) && is_there(&["job.json"])
-    }
-
-    /// Takes the share of a job back: no process of it begins another call.
-    pub fn take_share_back(&self, job: u64) -> Result<(), DiskError> {
-        for name in [job.to_string(), format!("{job}.taken")] {
-            self.disk.remove_file(&self.at(&[SHARES, &name]))?;
-        }
-        self.disk.sync_dir(&self.at(&[SHARES]))
-    }
-
     /// Removes the submission. Returns false if programs still write in it: then its description is gone, by which its processes
     /// notice that they are not needed, and the rest is for a later run to remove.
     ///
@@ -220,27 +155,19 @@ impl ProcessLog {
     }
 }
 
-/// Makes network file systems list a folder anew: whoever changes a folder reads it from the server.
-pub fn refresh(disk: &Disk, folder: &Path) {
-    let mark = folder.join(".seen");
-    // Where that is impossible, the names appear when the cache is too old.
-    let _ = disk.write_swap(&mark, b"");
-    let _ = disk.remove_file(&mark);
-}
-
 /// Flushes files that a job wrote, and their folders, so that another machine reads them whole.
 pub fn flush(disk: &Disk, layout: &Layout, files: &[RelPath]) -> Result<(), DiskError> {
-    let mut folders = BTreeSet::new();
+    let mut folders = std::collections::BTreeSet::new();
     for file in files {
         let path = layout.at(file);
         disk.sync_file(&path)?;
-        folders.extend(path.parent().map(Path::to_owned));
+        folders.extend(path.parent().map(std::path::Path::to_owned));
     }
     folders.iter().try_for_each(|folder| disk.sync_dir(folder))
 }
 
 /// The names in a folder, in order; none where there is no folder.
-fn names(folder: &Path) -> io::Result<Vec<String>> {
+fn names(folder: &std::path::Path) -> io::Result<Vec<String>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -260,37 +187,6 @@ fn names(folder: &Path) -> io::Result<Vec<String>> {
 mod tests {
     use super::*;
     use std::io::Write as _;
-
-    #[test]
-    fn one_process_of_a_job_has_its_share_until_it_is_taken_back() {
-        let folder = tempfile::tempdir().unwrap();
-        let submission = Submission::new(&Disk::real(), &Layout::new(folder.path()), "A");
-        submission.create().unwrap();
-        submission.write(&["job.json"], b"{}").unwrap();
-        for job in [0, 1, 2] {
-            submission.write_share(job, b"all").unwrap();
-        }
-        assert!(!submission.has_share(0));
-        assert_eq!(submission.take_share(0).unwrap().unwrap(), b"all");
-        assert_eq!(submission.take_share(0).unwrap(), None);
-        assert!(submission.has_share(0));
-        assert_eq!(submission.share(0).unwrap().unwrap(), b"all");
-        let all = b"all".to_vec();
-        let expected: Vec<(u64, Vec<u8>)> = (0..3).map(|job| (job, all.clone())).collect();
-        assert_eq!(submission.shares().unwrap(), expected);
-        submission.take_share_back(0).unwrap();
-        assert!(!submission.has_share(0));
-        assert_eq!(submission.share(0).unwrap(), None);
-        // One that nobody took cannot be taken then.
-        submission.take_share_back(1).unwrap();
-        assert_eq!(submission.take_share(1).unwrap(), None);
-        // Without the submission, no process has a share.
-        submission.take_share(2).unwrap().unwrap();
-        assert!(submission.has_share(2));
-        std::fs::remove_file(submission.at(&["job.json"])).unwrap();
-        assert!(!submission.has_share(2));
-        assert_eq!(submission.shares().unwrap(), []);
-    }
 
     #[test]
     fn a_log_is_read_line_by_line_while_it_grows() {

@@ -121,7 +121,6 @@ fn batches_have_parts_and_marks() {
             stage: stage.clone(),
             batch: batch.clone(),
             number: 1,
-            log: None,
             agent: "api".to_owned(),
             model: String::new(),
             served: None,

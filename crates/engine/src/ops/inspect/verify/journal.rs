@@ -83,13 +83,12 @@ impl Audit<'_> {
             }
             if let Event::Called {
                 number,
-                ref log,
                 request,
                 answer,
                 ..
             } = record.event
             {
-                let run = log.as_ref().unwrap_or(&record.run_id).clone();
+                let run = record.run_id.clone();
                 read.calls.push(JournaledCall {
                     call: CallId { run, number },
                     digests: (request, answer),

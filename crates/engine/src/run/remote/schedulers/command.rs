@@ -28,17 +28,6 @@ pub(super) fn create<'a>(
 impl CommandScheduler<'_> {
     /// Runs a command of the declaration.
     fn run(&self, template: &Template, key: &str, scope: &Value) -> Result<String, ExecutorError> {
-        self.run_with_keys(template, key, scope, &[])
-    }
-
-    /// Runs a command of the declaration with these keys of agents in its environment.
-    fn run_with_keys(
-        &self,
-        template: &Template,
-        key: &str,
-        scope: &Value,
-        keys: &[String],
-    ) -> Result<String, ExecutorError> {
         let failed = |why| ExecutorError::Command {
             command: key.to_owned(),
             why,
@@ -53,9 +42,7 @@ impl CommandScheduler<'_> {
         });
         let script = script.map_err(|misplaced| failed(misplaced.message))?;
         let words = ["sh".to_owned(), "-c".to_owned(), script];
-        let is_passed = |name: &str, _: &str| self.commands.is_for_command(keys, name);
-        let printed = self.commands.run_with(&words, &is_passed);
-        printed.map_err(|error| match error {
+        self.commands.run(&words).map_err(|error| match error {
             ExecutorError::Failed { printed, .. } => ExecutorError::Failed {
                 command: key.to_owned(),
                 printed,
@@ -83,8 +70,7 @@ impl Executor for CommandScheduler<'_> {
             "memory_mb": needs.memory.map_or(0, |bytes| bytes.div_ceil(1_000_000)),
             "seconds": needs.time.map_or(0, |time| time.as_secs().max(1)),
         });
-        let submit = &self.declared.submit;
-        let printed = self.run_with_keys(submit, "submit", &scope, &array.keys)?;
+        let printed = self.run(&self.declared.submit, "submit", &scope)?;
         // With `find`, a remark in the last line is not taken for an id.
         let words = last_words(&printed);
         match words

@@ -5,7 +5,6 @@ mod program;
 mod refusal;
 mod slurm;
 
-use crate::run::agents::budget::RunCalls;
 use crate::run::batch::events::{AtOnce, Order};
 use crate::run::context::Context;
 use crate::run::remote::{Executor, Remote};
@@ -46,7 +45,7 @@ impl<'a> Scheduler<'a> {
                 .pipeline
                 .agents
                 .values()
-                .filter_map(Agent::key)
+                .filter_map(Agent::key_variable)
                 .collect(),
             redactor: ctx.redactor,
             folder: ctx.files.folder(Root::Project),
@@ -73,13 +72,7 @@ impl<'a> Scheduler<'a> {
     }
 
     /// Returns what the driver of a stage needs. `is_limited` is true if the stage or `--jobs` limits the batches at once.
-    /// `most` is how many jobs can share the limits of its agents, if they have any.
-    pub(crate) fn remote<'r>(
-        &'r self,
-        order: &Order<'_>,
-        is_limited: bool,
-        (calls, most): (&'r RunCalls<'r>, Option<u64>),
-    ) -> Remote<'r> {
+    pub(crate) fn remote(&self, order: &Order<'_>, is_limited: bool) -> Remote<'_> {
         let limit = match order.at_once {
             AtOnce::Batches(count) if is_limited => count as u64,
             _ => u64::MAX,
@@ -89,13 +82,7 @@ impl<'a> Scheduler<'a> {
             executor: &*self.executor,
             settings: self.settings,
             program: self.program.clone(),
-            at_once: self
-                .settings
-                .max_jobs
-                .min(limit)
-                .min(most.unwrap_or(u64::MAX)),
-            has_rate_limits: most.is_some(),
-            calls,
+            at_once: self.settings.max_jobs.min(limit),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::run::remote::ExecutorError;
 use crate::steps::command::{CommandSpec, Exit, StopSignal, run_command};
 use milepost_core::base::redact::{Redactor, names_key};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Read as _;
 use std::path::Path;
@@ -25,8 +25,8 @@ pub(crate) struct SchedulerCommands<'a> {
     pub(crate) environment: &'a BTreeMap<String, String>,
     /// The declared variables, which jobs need.
     pub(crate) declared: &'a BTreeMap<String, String>,
-    /// The variables with keys of agents.
-    pub(crate) keys: BTreeSet<&'a str>,
+    /// The variables with keys of agents, which no job asks.
+    pub(crate) keys: Vec<&'a str>,
     pub(crate) redactor: &'a Redactor,
     /// The working folder, the project.
     pub(crate) folder: &'a Path,
@@ -46,27 +46,24 @@ impl StopSignal for NeverStops {
 }
 
 impl SchedulerCommands<'_> {
-    /// Returns false for a variable that holds a key, unless it is declared, or jobs that need these `keys` need it.
-    pub(crate) fn is_for_jobs(&self, keys: &[String], name: &str, value: &str) -> bool {
+    /// Returns false for a variable that holds a key, unless it is declared.
+    pub(crate) fn is_for_jobs(&self, name: &str, value: &str) -> bool {
         let is_key = names_key(name) || matches!(self.redactor.text(value), Cow::Owned(_));
-        self.is_for_command(keys, name) && (!is_key || self.needs(keys, name))
+        self.declared.contains_key(name) || !is_key && self.is_for_commands(name)
     }
 
-    /// Returns false for a variable with the key of an agent, unless it is declared, or jobs that need these `keys` need it.
-    pub(crate) fn is_for_command(&self, keys: &[String], name: &str) -> bool {
-        !self.keys.contains(name) || self.needs(keys, name)
+    /// Returns false for a variable with the key of an agent, unless it is declared.
+    fn is_for_commands(&self, name: &str) -> bool {
+        self.declared.contains_key(name) || !self.keys.contains(&name)
     }
 
-    fn needs(&self, keys: &[String], name: &str) -> bool {
-        self.declared.contains_key(name) || keys.iter().any(|key| key == name)
-    }
-
-    /// Runs a program with arguments, and returns its standard output: warnings in its standard error are no answers.
+    /// Runs a program with arguments, and returns its standard output: warnings in its standard error are no answers. A scheduler may
+    /// pass its environment on to the jobs.
     ///
     /// # Errors
     /// When it cannot be started, fails, or does not end.
     pub(crate) fn run(&self, words: &[String]) -> Result<String, ExecutorError> {
-        self.run_with(words, &|_, _| true)
+        self.run_with(words, &|name, _| self.is_for_commands(name))
     }
 
     /// Runs a program with those environment variables for which `is_passed` holds, by name and value.
@@ -156,34 +153,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jobs_get_the_keys_of_the_agents_that_they_ask() {
+    fn no_command_gets_the_key_of_an_agent() {
         let (environment, redactor) = (BTreeMap::new(), Redactor::default());
         let declared = BTreeMap::from([("DATABASE_TOKEN".to_owned(), String::new())]);
         let commands = SchedulerCommands {
             environment: &environment,
             declared: &declared,
-            keys: BTreeSet::from(["MODEL", "OTHER_API_KEY"]),
+            keys: vec!["MODEL", "DATABASE_TOKEN"],
             redactor: &redactor,
             folder: Path::new("/"),
         };
-        let names = [
-            "DATABASE_TOKEN",
-            "GITHUB_TOKEN",
-            "MODEL",
-            "OTHER_API_KEY",
-            "PATH",
-        ];
-        let passed = |keys: &[String]| {
-            let names = names.iter().copied();
-            let names = names.filter(|name| commands.is_for_jobs(keys, name, "value"));
-            names.collect::<Vec<_>>()
-        };
-        assert_eq!(passed(&[]), ["DATABASE_TOKEN", "PATH"]);
-        let keys = ["MODEL".to_owned()];
-        assert_eq!(passed(&keys), ["DATABASE_TOKEN", "MODEL", "PATH"]);
+        let names = ["DATABASE_TOKEN", "GITHUB_TOKEN", "MODEL", "PATH"];
+        let passed = |is_passed: &dyn Fn(&str) -> bool| names.map(is_passed);
         // A command of the project may need keys of its own.
-        assert!(commands.is_for_command(&[], "GITHUB_TOKEN"));
-        assert!(!commands.is_for_command(&[], "MODEL"));
-        assert!(commands.is_for_command(&keys, "MODEL"));
+        let for_commands = passed(&|name| commands.is_for_commands(name));
+        assert_eq!(for_commands, [true, true, false, true]);
+        let for_jobs = passed(&|name| commands.is_for_jobs(name, "value"));
+        assert_eq!(for_jobs, [true, false, false, true]);
     }
 }

@@ -108,8 +108,7 @@ impl Executor for Slurm<'_> {
     fn submit(&self, array: &JobArray) -> Result<String, ExecutorError> {
         let words = submission(self.settings, array);
         // Slurm keeps what `sbatch` finds in its environment, on its own disks.
-        let is_passed =
-            |name: &str, value: &str| self.commands.is_for_jobs(&array.keys, name, value);
+        let is_passed = |name: &str, value: &str| self.commands.is_for_jobs(name, value);
         let printed = self.commands.run_with(&words, &is_passed);
         let printed = printed.map_err(|error| match error {
             ExecutorError::Failed { command, printed } => match help(&printed) {
@@ -388,7 +387,6 @@ mod tests {
             output: "/w 50%a/output".into(),
             jobs: 3,
             at_once: 2,
-            keys: Vec::new(),
             resources: Resources::default(),
             avoided: Vec::new(),
         };

@@ -4,7 +4,6 @@ use crate::run::batch::attempt::NO_SPACE;
 use crate::run::batch::stage_context::Produced;
 use jiff::Timestamp;
 use milepost_core::base::path::RelPath;
-use milepost_core::model::call::{Heard, Sent};
 use milepost_core::model::job::JobOfBatch;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::reason::Reason;
@@ -44,10 +43,10 @@ pub(crate) struct BatchResult {
     pub(crate) took_ms: u64,
     /// Its folder in the workspace.
     pub(crate) folder: RelPath,
-    /// What its job lacked, if that is why it failed.
+    /// What its node lacked, if that is why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lacked: Option<Lacked>,
-    /// Its calls, and its steps if the journal records those of its stage.
+    /// Its steps, if the journal records those of its stage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) steps: Vec<StepNote>,
     /// The path of the log of its programs in the workspace.
@@ -57,7 +56,7 @@ pub(crate) struct BatchResult {
     pub(crate) result: Result<MadeBatch, Outcome>,
 }
 
-/// What happened in a batch. Steps are known by their positions in the stage.
+/// A step, by its position in the stage.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StepNote {
@@ -65,20 +64,9 @@ pub(crate) enum StepNote {
     Began(usize),
     /// It ended, with the result of its `summary`.
     Ended(usize, Option<Value>),
-    /// A call of an agent, by its number in the log of the job, without the text of the answer.
-    Called(u64, Box<Sent>, Box<Heard>),
-    /// An agent gave invalid answers.
-    Refused {
-        /// The number of the call.
-        number: u64,
-        /// How many of its answers are valid.
-        valid: u64,
-        /// The violations, one line each.
-        violations: Vec<String>,
-    },
 }
 
-/// What a job lacked.
+/// What a node lacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Lacked {
@@ -86,10 +74,6 @@ pub(crate) enum Lacked {
     Memory,
     /// A disk of the node was full.
     Space,
-    /// The share of the budget did not suffice for a call.
-    Budget,
-    /// An earlier process of the job has the share of the budget.
-    Share,
 }
 
 /// What a batch made.

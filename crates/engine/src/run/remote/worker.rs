@@ -1,21 +1,19 @@
 //! The node's side: one process of a job, which runs batches in folders of its own and logs the record of each.
 
-use crate::run::agents::budget::RunCalls;
-use crate::run::agents::budget::share::Share;
 use crate::run::batch::attempt::{self, NO_SPACE};
 use crate::run::batch::live::WaitingOutput;
 use crate::run::batch::stage_context::{Produced, StageContext, stale};
 use crate::run::context::Context;
 use crate::run::error::RunError;
 use crate::run::remote::handover::{HandedBatch, SubmissionRecord};
-use crate::run::remote::node::worker_log::{BatchResult, Lacked, StepNote, WorkerEvent};
+use crate::run::remote::worker_log::{BatchResult, Lacked, StepNote, WorkerEvent};
 use crate::steps::agent::StageAgents;
 use crate::steps::batch_context::{AttemptLimits, AttemptObserver, StepEvent};
+use crate::steps::calls::Calls;
 use crate::steps::command::{StartedProcess, StopSignal};
 use milepost_agents::http::SharedHttp;
 use milepost_core::base::path::RelPath;
-use milepost_core::base::redact::Redactor;
-use milepost_core::model::call::{Heard, Sent, Spent};
+use milepost_core::model::call::{Heard, Sent};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::step::Step;
@@ -93,10 +91,7 @@ pub(crate) struct JobContext<'a> {
     /// How long a file of another machine may stay invisible.
     pub(crate) visible: Duration,
     pub(crate) http: &'a SharedHttp,
-    pub(crate) agents: &'a StageAgents,
-    pub(crate) calls: &'a RunCalls<'a>,
-    /// The share of the budget, if the stage asks agents and this process has it.
-    pub(crate) share: Option<&'a Share>,
+    pub(crate) calls: &'a dyn Calls,
     pub(crate) timing: Timing,
     pub(crate) stop: &'a dyn StopSignal,
     pub(crate) wished: Arc<AtomicBool>,
@@ -127,6 +122,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         },
     )?;
     let schemas = Schemas::default();
+    let agents = StageAgents::default();
     let timing = job_ctx.timing;
     let token = format!("job {}", submission.name());
     let stop = JobStop::new(job_ctx.stop, submission);
@@ -135,9 +131,9 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         stage,
         shared: &record.shared,
         schemas: &schemas,
-        agents: job_ctx.agents,
+        agents: &agents,
         calls: job_ctx.calls,
-        fresh: record.fresh,
+        fresh: false,
         http: job_ctx.http,
         environment: ctx.environment,
         stop: &stop,
@@ -171,29 +167,18 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         if submission.at(&["stop"]).exists() || stop.stopping() {
             break;
         }
-        // A number that no other attempt has names the log of its programs.
-        let serial = (u64::from(random) << 20) | (number as u64 + 1);
-        let folder = submission.inside(&["work", &name, &number.to_string()]);
-        if stage.asks_agents() && job_ctx.share.is_none() {
-            let result = without_share(batch, folder);
-            note(&mut log, &WorkerEvent::Done(Box::new(result)))?;
-            continue;
-        }
         let begun = WorkerEvent::Begun {
             batch: batch.key.clone(),
         };
         note(&mut log, &begun)?;
+        // A number that no other attempt has names the log of its programs.
+        let serial = (u64::from(random) << 20) | (number as u64 + 1);
+        let folder = submission.inside(&["work", &name, &number.to_string()]);
         let result = run(&stage_ctx, batch, serial, folder, (&node, job_ctx.visible));
         if stop.is_gone() {
             return Err(not_needed(submission));
         }
-        let mut result = result?;
-        let fell_short = job_ctx.calls.fell_short();
-        if fell_short
-            && matches!(&result.result, Err(outcome) if outcome.kind == OutcomeKind::Budget)
-        {
-            result.lacked = Some(Lacked::Budget);
-        }
+        let result = result?;
         if matches!(&result.result, Err(outcome) if outcome.kind == OutcomeKind::Exit) {
             // A scheduler that ends a job ends its programs at the same time: that is no failure of the batch.
             stop.wait(SIGNAL);
@@ -204,34 +189,14 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         if matches!(&result.result, Err(outcome) if outcome.kind == OutcomeKind::Cancelled) {
             break;
         }
-        let has_more = job_ctx.share.is_some_and(|share| share.parts > 1);
-        let ends = match result.lacked {
-            Some(Lacked::Space) => true,
-            Some(Lacked::Budget) => has_more,
-            _ => false,
-        };
+        let is_full = result.lacked == Some(Lacked::Space);
         note(&mut log, &WorkerEvent::Done(Box::new(result)))?;
-        if ends {
+        if is_full {
             // The batches behind it get other jobs.
             break;
         }
     }
     note(&mut log, &WorkerEvent::Ended)
-}
-
-/// Returns the record of a batch that does not run, because the scheduler started its job again: an earlier process, which may still
-/// run, has what the job may spend. The batch gets another job.
-fn without_share(batch: &HandedBatch, folder: RelPath) -> BatchResult {
-    let message = "the job started again, and its first process has its share of the budget";
-    BatchResult {
-        batch: batch.key.clone(),
-        took_ms: 0,
-        folder,
-        lacked: Some(Lacked::Share),
-        steps: Vec::new(),
-        log: None,
-        result: Err(Outcome::new(OutcomeKind::Node, message)),
-    }
 }
 
 /// The reason why a process ends before its batches.
@@ -308,9 +273,7 @@ fn run(
     let inputs = await_visible(visible, stage_ctx.stop, || check_inputs(stage_ctx, &found));
     let observer = StepRecorder {
         stage: stage_ctx.stage,
-        redactor: ctx.redactor,
         steps: Mutex::default(),
-        spent: Mutex::default(),
     };
     let mut result = match inputs {
         Ok(()) => attempt::run_in(
@@ -444,16 +407,7 @@ fn kills_in(events: &str) -> u64 {
 /// Notes the steps of a batch: the runner adds them to the journal with the record.
 struct StepRecorder<'a> {
     stage: &'a Stage,
-    redactor: &'a Redactor,
     steps: Mutex<Vec<StepNote>>,
-    spent: Mutex<Spent>,
-}
-
-impl StepRecorder<'_> {
-    fn add(&self, note: StepNote) {
-        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
-        steps.push(note);
-    }
 }
 
 impl AttemptObserver for StepRecorder<'_> {
@@ -469,48 +423,18 @@ impl AttemptObserver for StepRecorder<'_> {
             StepEvent::Finished(step, _, summary) => {
                 position(step).map(|step| StepNote::Ended(step, summary))
             }
-            StepEvent::Refused {
-                number,
-                valid,
-                violations,
-            } => {
-                let hide = |line: &String| self.redactor.text(line).into_owned();
-                let violations = violations.iter().map(hide).collect();
-                self.add(StepNote::Refused {
-                    number,
-                    valid,
-                    violations,
-                });
-                None
-            }
-            // Iterations stay on the machine of the runner.
-            StepEvent::Judged(_) | StepEvent::Revises(..) => None,
+            // Agents and iterations stay on the machine of the runner.
+            _ => None,
         };
-        if let Some(note) = noted.filter(|_| self.stage.tells_steps()) {
-            self.add(note);
+        if self.stage.tells_steps() {
+            let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+            steps.extend(noted);
         }
     }
 
     fn started(&self, _: &StartedProcess, _: &[String]) {}
 
-    fn called(&self, number: u64, sent: &Sent, heard: &Heard) {
-        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        *spent += Spent::of(sent, Some(heard));
-        let heard = Heard {
-            text: None,
-            structured: None,
-            ..heard.clone()
-        };
-        self.add(StepNote::Called(
-            number,
-            Box::new(sent.clone().without_keys(self.redactor)),
-            Box::new(heard),
-        ));
-    }
-
-    fn spent(&self) -> Spent {
-        *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    fn called(&self, _: u64, _: &Sent, _: &Heard) {}
 
     fn trying_again(&self, _: u32, _: &Outcome, _: Duration) {}
 
