@@ -1,14 +1,15 @@
 //! The report of a workspace: one HTML page that needs no other file, no script and no network.
 
 use super::{RenderError, STYLE, Templates, graph, timeline, value};
-use crate::view::graph::state;
 use crate::view::run::summary::shown;
+use crate::view::status::last_end;
 use crate::view::text::overrides;
 use crate::view::text::words::{count, grouped, seconds};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::visible::visible;
+use milepost_core::model::stage_word::StageWord;
 use milepost_engine::ops::inspect::history::timeline::Timeline;
 use milepost_engine::ops::inspect::history::{Run, timestamp};
 use milepost_engine::ops::inspect::report::{BEGINNING, CutList, FileDigest, WorkspaceReport};
@@ -95,7 +96,7 @@ pub(crate) fn report(data: &WorkspaceReport) -> Result<String, RenderError> {
         declarations => listed(&data.declarations, whole),
         total => data.status.money.as_ref().map(|money| value(money.spent)),
         last => data.status.last_run.as_ref().map(|run| context! {
-            word => shown(&run.status), ..value(run)
+            word => last_end(&data.status), ..value(run)
         }),
         checkpoint_list => checkpoint_list(data),
         data => value(data),
@@ -104,18 +105,18 @@ pub(crate) fn report(data: &WorkspaceReport) -> Result<String, RenderError> {
     Ok(format!("{BEGINNING}{rendered}"))
 }
 
-/// Returns how many stages have which status.
+/// Counts the stages in each state.
 fn headline(data: &WorkspaceReport) -> String {
     let stages = &data.graph.stages;
     let all = stages.len() as u64;
-    let mut words: BTreeMap<String, u64> = BTreeMap::new();
+    let mut words: BTreeMap<&str, u64> = BTreeMap::new();
     for stage in stages {
-        *words.entry(state(stage)).or_default() += 1;
+        *words.entry(stage.state.text()).or_default() += 1;
     }
-    if words.get("complete") == Some(&all) {
+    if words.get(StageWord::UpToDate.text()) == Some(&all) {
         return match all {
-            1 => "The stage is complete and up to date.".to_owned(),
-            _ => format!("All {} stages are complete and up to date.", grouped(all)),
+            1 => "The stage is up to date.".to_owned(),
+            _ => format!("All {} stages are up to date.", grouped(all)),
         };
     }
     let words = words

@@ -3,7 +3,7 @@
 
 use crate::view::text::words::batches;
 use milepost_core::base::visible::visible;
-use milepost_engine::ops::inspect::graph::{Graph, GraphStage};
+use milepost_engine::ops::inspect::graph::Graph;
 use std::collections::BTreeMap;
 
 /// Returns each stage with the files that it reads and writes.
@@ -14,7 +14,7 @@ pub fn graph(data: &Graph) -> String {
             "\n{} {}  {}",
             node.number,
             node.stage,
-            state(node)
+            node.state.text()
         ));
         if let Some(count) = node.batches {
             text.push_str(&format!(", {}", batches(count)));
@@ -59,7 +59,7 @@ pub fn mermaid(data: &Graph) -> String {
                 "{} {}<br/>{steps}<br/>{}",
                 node.number,
                 node.stage,
-                state(node)
+                node.state.text()
             ))
         ));
     }
@@ -120,7 +120,7 @@ pub fn dot(data: &Graph) -> String {
             node.number,
             node.stage,
             node.steps.join(", "),
-            state(node)
+            node.state.text()
         );
         text.push_str(&format!("  s{} [label={}];\n", node.number, in_dot(&label)));
     }
@@ -174,16 +174,6 @@ fn in_dot(text: &str) -> String {
         .split('\n')
         .map(|line| visible(line).replace('\\', "\\\\").replace('"', "\\\""));
     format!("\"{}\"", lines.collect::<Vec<_>>().join("\\n"))
-}
-
-/// Returns the status in words.
-pub(crate) fn state(node: &GraphStage) -> String {
-    let word = crate::view::status::shown(node.status);
-    if node.is_due && matches!(word, "complete" | "partial") {
-        format!("{word}, out of date")
-    } else {
-        word.to_owned()
-    }
 }
 
 /// Escapes a text for a quoted label of Mermaid.

@@ -43,11 +43,7 @@ fn lines(lack: &Lack) -> Vec<String> {
         Lack::Unvalidated(batches, total) => of(batches, *total, "must be validated again"),
         Lack::Modified(files) => format!("modified by hand: {}", names(files)),
         Lack::Unapproved(approval) => words::approval(approval),
-        Lack::Waiting(awaits) => format!(
-            "{} batches wait for external agents ({})",
-            awaits.batches,
-            awaits.agents.join(", ")
-        ),
+        Lack::Waiting(awaits) => words::awaits(awaits),
         Lack::Gone(batches) => format!("{} no longer exist", names(batches)),
         Lack::NoCheckpoint(name) => format!("`{name}` is not there"),
         Lack::Partial(batches) => format!("the stage is partial: {} failed", names(batches)),

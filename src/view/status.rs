@@ -2,6 +2,7 @@
 
 use crate::view::calls;
 use crate::view::change::params::{notes as stored, replaced};
+use crate::view::run::summary::shown;
 use crate::view::text::collisions;
 use crate::view::text::invocation::Invocation;
 use crate::view::text::next_steps;
@@ -10,9 +11,8 @@ use crate::view::text::style::Style;
 use crate::view::text::table::{Side, table, time};
 use crate::view::text::words::{approval, awaits, batches, grouped, place, some_of};
 use milepost_core::base::visible::visible;
-use milepost_engine::ops::inspect::status::{
-    PendingWork, StageOverview, StageProgress, Status, SubmittedJobs,
-};
+use milepost_core::model::stage_word::StageWord;
+use milepost_engine::ops::inspect::status::{PendingWork, StageOverview, Status, SubmittedJobs};
 
 /// The most failed batches that are listed for a stage.
 const SHOWN: usize = 5;
@@ -36,7 +36,7 @@ pub fn status(data: &Status, invocation: &Invocation) -> String {
             text.push_str(&format!(
                 "idle; the last run finished {}: {} (run {})\n",
                 time(run.when),
-                crate::view::run::summary::shown(&run.status),
+                last_end(data),
                 run.run_id
             ));
         }
@@ -79,6 +79,16 @@ pub fn status(data: &Status, invocation: &Invocation) -> String {
     text
 }
 
+/// Returns how the last run ended.
+pub(crate) fn last_end(data: &Status) -> &str {
+    let status = data.last_run.as_ref().map(|run| run.status.as_str());
+    let waits = |stage: &StageOverview| stage.state == StageWord::Waiting;
+    match status.unwrap_or_default() {
+        "held" if data.stages.iter().any(waits) => StageWord::Waiting.text(),
+        status => shown(status),
+    }
+}
+
 /// Returns a line for the jobs of a submission.
 fn jobs(of: &SubmittedJobs) -> String {
     let nodes: Vec<&str> = of.states.nodes.iter().map(String::as_str).collect();
@@ -117,38 +127,13 @@ fn row(stage: &StageOverview) -> Vec<String> {
     vec![
         stage.number.to_string(),
         stage.stage.clone(),
-        word(stage),
+        stage.state.text().to_owned(),
         batches,
         elements.unwrap_or_default(),
         stage.spent.as_ref().map(calls::spent).unwrap_or_default(),
         stage.when.map(time).unwrap_or_default(),
         stage.checkpoint.clone().unwrap_or_default(),
     ]
-}
-
-/// Returns the word for people; JSON keeps `held`, `waiting` and `altered`.
-pub(crate) fn shown(word: StageProgress) -> &'static str {
-    match word {
-        StageProgress::Altered => "modified",
-        StageProgress::Held => "incomplete",
-        StageProgress::Waiting => "not started",
-        word => word.word(),
-    }
-}
-
-fn word(stage: &StageOverview) -> String {
-    let word = shown(stage.status);
-    match (&stage.due, stage.status) {
-        (Some(due), StageProgress::Complete | StageProgress::Partial)
-            if due.will + due.judge + due.retire > 0 =>
-        {
-            format!("{word}, out of date")
-        }
-        (Some(due), StageProgress::Complete | StageProgress::Partial) if due.may > 0 => {
-            format!("{word}, may be out of date")
-        }
-        _ => word.to_owned(),
-    }
 }
 
 fn notes(stage: &StageOverview, data: &Status, invocation: &Invocation) -> String {

@@ -76,7 +76,7 @@ fn verdict(verdict: &Verdict) -> Cow<'static, str> {
             return format!("waiting for approval by {}", visible(by)).into();
         }
         Verdict::Waits { agent, .. } => {
-            return format!("waits for the external agent {agent}").into();
+            return format!("waiting for the external agent {agent}").into();
         }
         Verdict::Reused => "up to date: inputs and outputs match the record",
         Verdict::Judge { .. } => "outputs are validated again, without a run",

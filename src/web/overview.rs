@@ -3,7 +3,7 @@
 use super::response::{PageResponse, WebError};
 use super::site::Site;
 use crate::page::{self, value};
-use crate::view::run::summary::shown;
+use crate::view::status::last_end;
 use crate::view::text::words::{NAMED, approval, awaits, batches, count, place, some_of};
 use milepost_core::model::event::{Event, Record};
 use milepost_engine::ops::inspect::live::OpenReview;
@@ -35,10 +35,9 @@ pub(super) fn overview(site: &Site) -> Result<PageResponse, WebError> {
     let of_stages = stages.flat_map(|stage| needs(site, stage));
     let of_review = now.review.iter().flat_map(|review| reviews(site, *review));
     let needs: Vec<Need> = of_stages.chain(of_review).collect();
-    let last = now.status.last_run.as_ref();
     let data = context! {
         status => value(&*now.status),
-        last_word => last.map(|run| shown(&run.status)),
+        last_word => last_end(&now.status),
         needs => value(needs),
         graph => page::graph::element(&now.graph, &|stage| site.url("stage", &[("stage", stage)])),
         is_checked => now.is_checked,
@@ -111,19 +110,19 @@ pub(super) fn needs(site: &Site, stage: &StageOverview) -> Vec<Need> {
     if !due.altered.is_empty() {
         let files = some_of(due.altered.iter().map(String::as_str), NAMED);
         needs.push(of_stage(
-            "altered",
+            "modified",
             "modified",
             format!("modified by hand: {files}"),
         ));
     }
     if let Some(awaited) = &due.approval {
-        needs.push(of_stage("approval", "approval", approval(awaited)));
+        needs.push(of_stage("waiting", "waiting", approval(awaited)));
     }
     if let Some(awaited) = &due.awaits {
-        needs.push(of_stage("waits", "waiting", awaits(awaited)));
+        needs.push(of_stage("waiting", "waiting", awaits(awaited)));
     }
     if let Some(problem) = &due.problem {
-        needs.push(of_stage("failed", "blocked", problem.clone()));
+        needs.push(of_stage("failed", "cannot run", problem.clone()));
     }
     needs
 }

@@ -221,7 +221,7 @@ outputs that are no longer declared go to quarantine; to do it: milepost run
         project.output(""),
         0,
         "\
-copy  complete  3 batches up to date
+copy  up to date  3 batches up to date
 
 complete in …
 note: outputs/page.txt is no longer made by join: moved to .milepost/quarantine/…-retired/outputs/page.txt

@@ -11,17 +11,17 @@ fn a_first_run_says_what_it_does_and_a_second_why_it_does_nothing() {
         project.output(""),
         0,
         "\
-copy  complete  3 batches ran  …
-join  complete  ran  …
+copy  up to date  3 batches ran  …
+join  up to date  ran  …
 
 complete in …
 outputs  workspace/outputs/page.txt
 ",
         "\
 copy starts: 3 batches  Copy each person
-copy complete in …
+copy: up to date after …
 join starts  Greet them all
-join complete in …
+join: up to date after …
 ",
     );
     assert_eq!(
@@ -55,8 +55,8 @@ fn a_change_runs_what_depends_on_it_and_retires_what_nobody_makes() {
         project.output("--set greeting=Hi"),
         0,
         "\
-copy  complete  1 ran, 1 up to date, 1 batch retired  …
-join  complete  ran  …
+copy  up to date  1 ran, 1 up to date, 1 batch retired  …
+join  up to date  ran  …
 
 complete in …
 note: intermediate/person_10.json is no longer made by copy/person_10: moved to .milepost/quarantine/…-retired/intermediate/person_10.json
@@ -65,9 +65,9 @@ outputs  workspace/outputs/page.txt
         "\
 note: intermediate/person_10.json is no longer made by copy/person_10: moved to .milepost/quarantine/…-retired/intermediate/person_10.json
 copy starts: 1 of 2 batches  Copy each person
-copy complete in …
+copy: up to date after …
 join starts  Greet them all
-join complete in …
+join: up to date after …
 ",
     );
     assert_eq!(project.read("workspace/outputs/page.txt"), "Hi Ann\nHi Bea");
@@ -81,8 +81,8 @@ fn a_failed_batch_stops_its_stage_and_the_ways_on_are_told() {
         project.output(""),
         1,
         "\
-copy  failed    1 ran, 1 failed, 1 left  …
-join  blocked   stage `copy` is not complete
+copy  failed       1 ran, 1 failed, 1 left  …
+join  out of date  stage `copy` is not complete
 
 failed in …
 next     milepost log copy/person_2  show what happened
@@ -92,7 +92,7 @@ next     milepost log copy/person_2  show what happened
         "\
 copy starts: 3 batches  Copy each person
 copy/person_2 failed: EXIT: `sh` ended with exit code 1
-copy failed in …
+copy: failed after …
 ",
     );
     expect(
@@ -101,8 +101,8 @@ copy failed in …
         "",
         "\
 copy/person_2 failed: EXIT: `sh` ended with exit code 1
-copy  partial   1 ran, 1 up to date, 1 failed  …
-join  blocked   stage `copy` is partial: `allow_partial = true` in this stage reads what is there
+copy  partial      1 ran, 1 up to date, 1 failed  …
+join  out of date  stage `copy` is partial: `allow_partial = true` in this stage reads what is there
 
 failed in …
 next     milepost log copy/person_2  show what happened
@@ -123,15 +123,15 @@ next     milepost log copy/person_2  show what happened
         project.output("run --failed"),
         3,
         "\
-copy  complete  1 ran, 2 up to date  …
-join  waiting   did not run
+copy  up to date   1 ran, 2 up to date  …
+join  out of date  did not run
 
-incomplete in …
+out of date after …
 next     milepost run  run the rest: 1 batch of join
 ",
         "\
 copy starts: 1 of 3 batches  Copy each person
-copy complete in …
+copy: up to date after …
 ",
     );
 }
@@ -144,10 +144,10 @@ fn what_was_not_asked_for_is_held() {
         3,
         "",
         "\
-copy  waiting   1 ran, 2 left  …
-join  blocked   stage `copy` is not complete
+copy  out of date  1 ran, 2 left  …
+join  out of date  stage `copy` is not complete
 
-incomplete in …
+out of date after …
 next     milepost run  run the rest: 2 batches of copy
 ",
     );
@@ -155,23 +155,23 @@ next     milepost run  run the rest: 2 batches of copy
         project.output("run copy/person_10"),
         3,
         "\
-copy  waiting   1 ran, 1 up to date, 1 left  …
+copy  out of date  1 ran, 1 up to date, 1 left  …
 
-incomplete in …
+out of date after …
 next     milepost run copy  run the rest: 1 batch of copy
 ",
         "\
 copy starts: 1 of 3 batches  Copy each person
-copy waiting in …
+copy: out of date after …
 ",
     );
     expect(
         project.output("run join"),
         3,
         "\
-join  blocked   stage `copy` is not complete
+join  out of date  stage `copy` is not complete
 
-incomplete in …
+out of date after …
 next     milepost run --until join  run it with the stages before it
 ",
         "",
@@ -180,7 +180,7 @@ next     milepost run --until join  run it with the stages before it
         project.output("run copy/nobody"),
         1,
         "\
-copy  failed    there is no batch `nobody`; it has person_1, person_2, person_10
+copy  failed  there is no batch `nobody`; it has person_1, person_2, person_10
 
 failed in …
 ",
@@ -197,11 +197,11 @@ fn altered_files_stop_a_run_and_the_two_ways_on_are_told() {
         project.output("-C ."),
         5,
         "\
-copy  complete  3 batches up to date
-join  modified  1 file was modified
+copy  up to date  3 batches up to date
+join  modified    1 file was modified
       outputs/page.txt  modified by hand
 
-modified by hand in …
+modified after …
 next     milepost -C . accept join --why TEXT  accept the modified output: outputs/page.txt
          milepost -C . run --force join        rebuild; the modified output goes to quarantine
 ",
@@ -216,7 +216,7 @@ next     milepost -C . accept join --why TEXT  accept the modified output: outpu
 copy  modified  1 file was modified
       stage_1_complete.json  modified by hand
 
-modified by hand in …
+modified after …
 next     rm workspace/stage_1_complete.json  then the next run rewrites the checkpoint
 ",
         "",
@@ -277,8 +277,8 @@ letters in workspace
         project.output(""),
         0,
         "\
-copy  complete  3 batches up to date, checkpoint written
-join  complete  up to date
+copy  up to date  3 batches up to date, checkpoint written
+join  up to date  up to date
 
 complete in …
 outputs  workspace/outputs/page.txt
@@ -337,9 +337,9 @@ fn what_blocks_a_stage_is_told_with_the_way_to_unblock_it() {
         project.output("run join"),
         3,
         "\
-join  blocked   stage `copy` has files that were modified by hand
+join  out of date  stage `copy` has files that were modified by hand
 
-incomplete in …
+out of date after …
 next     milepost accept copy --why TEXT  accept the modified output: intermediate/person_2.json
          milepost run --force copy        rebuild; the modified output goes to quarantine
 ",
@@ -358,7 +358,7 @@ next     milepost log copy/person_2  show what happened
     expect(
         project.output("run join"),
         1,
-        &format!("join  blocked   stage `copy` is not complete\n\nfailed in …\n{next}"),
+        &format!("join  out of date  stage `copy` is not complete\n\nfailed in …\n{next}"),
         "",
     );
     expect(
@@ -374,7 +374,7 @@ next     milepost log copy/person_2  show what happened
         project.output("run join"),
         1,
         "\
-join  blocked   stage `copy` is partial: `allow_partial = true` in this stage reads what is there
+join  out of date  stage `copy` is partial: `allow_partial = true` in this stage reads what is there
 
 failed in …
 next     milepost log copy/person_2  show what happened
@@ -402,9 +402,9 @@ fn an_output_that_no_longer_holds_and_is_not_made_again_is_no_output() {
         project.output("run join"),
         3,
         "\
-join  blocked   stage `copy` must be validated again
+join  out of date  stage `copy` must be validated again
 
-incomplete in …
+out of date after …
 next     milepost run --until join  run it with the stages before it
 ",
         "",
@@ -445,7 +445,7 @@ next     milepost run --until join  run it with the stages before it
     );
     let said = stopped.output("-q");
     assert_eq!(said.code, 1, "{}", said.err);
-    let summary = "copy  failed    1 up to date, 1 failed, 1 left, 1 validated again  …\n";
+    let summary = "copy  failed       1 up to date, 1 failed, 1 left, 1 validated again  …\n";
     assert!(said.err.contains(summary), "{}", said.err);
     assert!(!stopped.at("workspace/intermediate/person_2.json").exists());
     assert_eq!(stopped.output("run join").code, 1);
@@ -479,7 +479,7 @@ fn what_a_person_pinned_is_not_written_over_when_it_no_longer_holds() {
 copy  modified  1 file was modified
       intermediate/person_2.json  accepted by hand, but out of date
 
-modified by hand in …
+modified after …
 next     milepost accept copy --why TEXT  accept the modified output: intermediate/person_2.json
          milepost run --force copy        rebuild; the modified output goes to quarantine
 ",
@@ -569,14 +569,14 @@ fn ctrl_c_stops_in_order_and_the_next_run_goes_on() {
         (out.as_str(), rest.as_str()),
         (
             "\
-nap  waiting   did not run
+nap  out of date  did not run
 
 interrupted in …
 next     milepost run  continue
 ",
             "\
 stopping; run again to continue (press Ctrl-C again to exit at once)
-nap waiting in …
+nap: out of date after …
 "
         )
     );

@@ -68,15 +68,15 @@ fn commands_and_their_output_are_shown() {
         )
     };
     let err = format!(
-        "say starts: 2 batches\n{}{}say complete in …\n\
+        "say starts: 2 batches\n{}{}say: up to date after …\n\
          list starts\n\
          list $ sh -c 'cat \"$@\" > \"$0\"' '…/workspace/.milepost/scratch/RUN/list/only~1/outputs/all/words.txt' …/workspace/outputs/a.txt …/workspace/outputs/b.txt\n\
-         list complete in …\n",
+         list: up to date after …\n",
         say("a", 1),
         say("b", 2),
     );
-    let out = "say   complete  2 batches ran  …\n\
-               list  complete  ran  …\n\n\
+    let out = "say   up to date  2 batches ran  …\n\
+               list  up to date  ran  …\n\n\
                complete in …\n\
                outputs  workspace/outputs/a.txt\n         workspace/outputs/b.txt\n         workspace/outputs/all/words.txt\n";
     expect(output, 0, out, &err);
@@ -111,7 +111,7 @@ fn output_is_shown_while_the_program_runs() {
         "meet/2 | waiting 2"
     );
     release(&project, 2);
-    session.until("meet complete");
+    session.until("meet: up to date");
 }
 
 #[test]

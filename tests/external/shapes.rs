@@ -173,7 +173,7 @@ fn commands_say_in_words_who_is_waited_for() {
         project.output("plan"),
         0,
         &format!(
-            "minutes in workspace\n\n  1 write  2 batches wait for writer to answer 2 questions\n  2 join   blocked: stage `write` is not \
+            "minutes in workspace\n\n  1 write  waiting for writer: 2 batches, 2 questions\n  2 join   blocked: stage `write` is not \
              complete\n\nnothing can run until these questions are answered\n{next}"
         ),
         "",
@@ -182,7 +182,7 @@ fn commands_say_in_words_who_is_waited_for() {
         project.output("run"),
         3,
         &format!(
-            "write  waiting   2 batches wait for writer to answer 2 questions\njoin   blocked   stage `write` is not complete\n\nincomplete in \
+            "write  waiting      waiting for writer: 2 batches, 2 questions\njoin   out of date  stage `write` is not complete\n\nwaiting after \
              …\n{next}"
         ),
         "",
@@ -190,11 +190,11 @@ fn commands_say_in_words_who_is_waited_for() {
     let why = project.output("why write").out;
     assert_eq!(
         why,
-        "stage 1 write\n2 batches, 0 up to date\n\nwrite/a: waits for the external agent writer\n  never run\n\nwrite/b: waits for \
+        "stage 1 write\n2 batches, 0 up to date\n\nwrite/a: waiting for the external agent writer\n  never run\n\nwrite/b: waiting for \
          the external agent writer\n  never run\n"
     );
     let status = project.output("status").out;
-    let line = "  write: 2 batches wait for writer to answer 2 questions (`milepost mcp` serve external agents, then run again)\n";
+    let line = "  write: waiting for writer: 2 batches, 2 questions (`milepost mcp` serve external agents, then run again)\n";
     assert!(status.contains(line), "{status}");
 }
 

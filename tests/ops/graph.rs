@@ -14,13 +14,13 @@ fn shows_what_flows_and_how_far_it_is() {
         view::graph::graph(&found),
         "names
 
-1 sort  complete, out of date, 3 batches
+1 sort  out of date, 3 batches
   Sort each list
   jq
   ← inputs/list_*.json
   → intermediate/*.json
 
-2 count  complete, out of date
+2 count  out of date
   Count all
   jq
   ← intermediate/*.json  (sort)
@@ -30,8 +30,8 @@ fn shows_what_flows_and_how_far_it_is() {
     assert_eq!(
         view::graph::mermaid(&found),
         r#"flowchart TD
-  s1["1 sort<br/>jq<br/>complete, out of date"]
-  s2["2 count<br/>jq<br/>complete, out of date"]
+  s1["1 sort<br/>jq<br/>out of date"]
+  s2["2 count<br/>jq<br/>out of date"]
   i1[/"inputs/list_*.json"/]
   i1 --> s1
   s1 -->|"intermediate/*.json"| s2
@@ -43,8 +43,8 @@ fn shows_what_flows_and_how_far_it_is() {
         r#"digraph "names" {
   node [shape=box, style=rounded, fontname="sans-serif"];
   edge [fontname="sans-serif", fontsize=10];
-  s1 [label="1 sort\njq\ncomplete, out of date"];
-  s2 [label="2 count\njq\ncomplete, out of date"];
+  s1 [label="1 sort\njq\nout of date"];
+  s2 [label="2 count\njq\nout of date"];
   f1 [label="inputs/list_*.json", shape=note, style=""];
   f1 -> s1;
   f2 [label="outputs/total.json", shape=note, style=""];
@@ -69,7 +69,7 @@ fn files_that_a_file_names_are_shown() {
         view::graph::graph(&found),
         "named
 
-1 read  not started
+1 read  out of date
   jq
   ← inputs/list.json
   ← inputs/texts/**  (named by inputs/list.json)
@@ -80,7 +80,7 @@ fn files_that_a_file_names_are_shown() {
     assert_eq!(
         view::graph::mermaid(&found),
         r#"flowchart TD
-  s1["1 read<br/>jq<br/>not started"]
+  s1["1 read<br/>jq<br/>out of date"]
   i1[/"inputs/list.json"/]
   i1 --> s1
   i2[/"inputs/texts/**"/]

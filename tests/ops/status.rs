@@ -29,8 +29,8 @@ fn before_the_first_run_everything_waits_and_nothing_is_written() {
     assert_eq!(
         text,
         "names in WORKSPACE\nno run yet\n\n\
-         1  sort   not started  0 of 3\n\
-         2  count  not started  0 of 1\n\n  \
+         1  sort   out of date  0 of 3\n\
+         2  count  out of date  0 of 1\n\n  \
          sort: 3 batches will run (`milepost why sort`)\n\n  \
          count: 1 batch will run (`milepost why count`)\n"
     );
@@ -46,8 +46,8 @@ fn after_a_run_everything_is_complete() {
     assert_eq!(
         text,
         "names in WORKSPACE\nidle; the last run finished 2026-11-21 10:00:00Z: complete (run RUN)\n\n\
-         1  sort   complete  3 of 3  5 elements  2026-11-21 10:00:00Z  stage_1_complete.json\n\
-         2  count  complete  1 of 1              2026-11-21 10:00:00Z  stage_2_complete.json\n\n\
+         1  sort   up to date  3 of 3  5 elements  2026-11-21 10:00:00Z  stage_1_complete.json\n\
+         2  count  up to date  1 of 1              2026-11-21 10:00:00Z  stage_2_complete.json\n\n\
          Everything is up to date.\n"
     );
     assert_eq!(project.all_files(), before);
@@ -63,9 +63,9 @@ fn a_stage_of_which_a_part_was_run_is_held() {
     let (_, text) = shown(&project);
     assert_eq!(
         text,
-        "names in WORKSPACE\nidle; the last run finished 2026-11-21 10:00:00Z: incomplete (run RUN)\n\n\
-         1  sort   incomplete   1 of 3  2 elements  2026-11-21 10:00:00Z\n\
-         2  count  not started  0 of 1\n\n  \
+        "names in WORKSPACE\nidle; the last run finished 2026-11-21 10:00:00Z: out of date (run RUN)\n\n\
+         1  sort   out of date  1 of 3  2 elements  2026-11-21 10:00:00Z\n\
+         2  count  out of date  0 of 1\n\n  \
          sort: 2 batches will run (`milepost why sort`)\n\n  \
          count: 1 batch will run (`milepost why count`)\n"
     );
@@ -93,14 +93,8 @@ fn failed_outdated_and_altered_are_said() {
     project.run_in_process();
     project.edit("workspace/inputs/list_1.json", "Bo", "Bob");
     let (_, text) = shown(&project);
-    assert!(
-        text.contains("1  sort   complete, out of date         3 of 3"),
-        "{text}"
-    );
-    assert!(
-        text.contains("2  count  complete, may be out of date  1 of 1"),
-        "{text}"
-    );
+    assert!(text.contains("1  sort   out of date  3 of 3"), "{text}");
+    assert!(text.contains("2  count  out of date  1 of 1"), "{text}");
 
     project.edit("workspace/intermediate/list_2.json", "Cy", "Cyd");
     let (found, text) = shown(&project);

@@ -98,13 +98,19 @@ fn states_are_those_of_the_schemas() {
     let mut text = String::new();
     for (title, about, schema, among) in [
         (
-            "A stage in `status`",
-            "",
+            "A stage on every screen",
+            "Command line, pages, graph and report show these words. In JSON, `state` of a stage has them with `_` for each blank.",
             &status,
-            ["waiting", "running", "altered"],
+            ["up_to_date", "out_of_date", "waiting"],
         ),
         (
-            "A stage at the end of a run",
+            "A stage in JSON: `status` of `status --json`",
+            "These words are older than those on the screens. They tell what is recorded, not what a run would do.",
+            &status,
+            ["complete", "held", "altered"],
+        ),
+        (
+            "A stage in JSON: `status` of `run --json`",
             "",
             &run,
             ["held", "blocked", "altered"],
@@ -140,7 +146,10 @@ fn states_are_those_of_the_schemas() {
             write!(text, "{about}\n\n").unwrap();
         }
         text.push_str("| word | meaning |\n|---|---|\n");
-        for (word, meaning) in words(schema, among) {
+        for (mut word, meaning) in words(schema, among) {
+            if among[0] == "up_to_date" {
+                word = word.replace('_', " ");
+            }
             writeln!(text, "| `{word}` | {} |", cell(&meaning)).unwrap();
         }
     }

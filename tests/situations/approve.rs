@@ -78,15 +78,15 @@ fn a_stage_waits_and_runs_when_it_is_approved() {
         project.output("run"),
         3,
         "\
-copy   waiting   waiting for approval by reviewer: 3 batches
-join   blocked   stage `copy` is not complete
-count  complete  ran  …
+copy   waiting      waiting for approval by reviewer: 3 batches
+join   out of date  stage `copy` is not complete
+count  up to date   ran  …
 
-incomplete in …
+waiting after …
 outputs  workspace/outputs/count.json
 next     milepost approve copy --why TEXT  approve these batches, then run again
 ",
-        "count starts\ncount complete in …\n",
+        "count starts\ncount: up to date after …\n",
     );
     expect(
         project.output("plan"),

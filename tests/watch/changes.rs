@@ -58,7 +58,7 @@ fn it_continues_when_a_stage_is_approved() {
     project.write("stages/2_join.toml", declared);
     let watch = Session::start(&project, "");
     let said = watch.waits();
-    let line = "join  waiting   did not run, waiting for approval by reviewer: 1 batch";
+    let line = "join  waiting     did not run, waiting for approval by reviewer: 1 batch";
     assert_eq!(count(&said, line), 1, "{said:#?}");
     let (code, text) = project.milepost(&["approve", "join", "--why", "seen"]);
     assert_eq!(code, 0, "{text}");
@@ -84,8 +84,8 @@ watching workspace (press Ctrl-C to stop)
   2 join  will run
           never run
 
-copy  complete  3 batches ran  …
-join  complete  ran  …
+copy  up to date  3 batches ran  …
+join  up to date  ran  …
 
 complete in …
 outputs  workspace/outputs/page.txt
@@ -103,8 +103,8 @@ waiting for changes"
   2 join  may run
           if copy changes intermediate/person_2.json
 
-copy  complete  1 ran, 2 up to date  …
-join  complete  ran  …
+copy  up to date  1 ran, 2 up to date  …
+join  up to date  ran  …
 
 complete in …
 outputs  workspace/outputs/page.txt
@@ -195,10 +195,10 @@ fn what_changes_during_a_run_is_run_after_it() {
         project.remove("workspace/inputs/person_10.json");
         let watch = Session::start(&project, arguments);
         gate.open(|| project.write("workspace/inputs/person_1.json", "{\"name\": \"Ada\"}\n"));
-        let said = watch.until("incomplete in");
+        let said = watch.until("out of date after");
         assert_eq!(count(&said, "  1 copy  will run"), 1, "{said:#?}");
         let said = watch.until("  1 copy  will run");
-        assert_eq!(count(&said, "incomplete in"), 0, "{said:#?}");
+        assert_eq!(count(&said, "out of date after"), 0, "{said:#?}");
         gate.open(|| ());
         watch.until("complete in");
         watch.waits();

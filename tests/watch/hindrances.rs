@@ -194,7 +194,7 @@ fn what_costs_money_is_not_bought_unasked() {
         said.iter().any(|line| line.contains("): 1 call")),
         "{said:#?}"
     );
-    let held = said.iter().filter(|line| line.starts_with("incomplete in"));
+    let held = said.iter().filter(|line| line.starts_with("waiting after"));
     assert_eq!(held.count(), 1, "{said:#?}");
     let way = "paid agents are called with --budget-usd DOLLARS, or with --paid";
     assert_eq!(said[said.len() - 2..], [way, WAITS]);

@@ -10,6 +10,7 @@ mod review;
 mod runs;
 mod server;
 mod stages;
+mod states;
 mod streams;
 mod timeline;
 mod viewer;

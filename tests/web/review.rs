@@ -225,7 +225,7 @@ fn a_person_answers_the_batch_of_an_external_agent() {
     }
     let list = ui.wait_for("answer", "Take the next batch");
     assert!(
-        text(&list).contains("ask : 1 batch waits for speller to answer 2 questions"),
+        text(&list).contains("ask : waiting for speller: 1 batch, 2 questions"),
         "{}",
         text(&list)
     );

@@ -57,7 +57,7 @@ fn a_stage_shows_its_batches_in_pages_by_filter_and_order() {
     let ui = Ui::start(&project);
     let list = ui.get("stages");
     assert!(
-        list.body.contains("119 of 120 batches complete, 1 failed"),
+        list.body.contains("119 of 120 batches built, 1 failed"),
         "{}",
         list.body
     );

@@ -3,12 +3,11 @@
 mod layout;
 
 use super::svg::{Drawing, escaped, shortened};
-use crate::view::graph::state;
 use crate::view::text::words::{count, grouped, seconds};
 use layout::layout;
 use milepost_core::model::money::NanoUsd;
+use milepost_core::model::stage_word::StageWord;
 use milepost_engine::ops::inspect::graph::{Graph, GraphStage};
-use milepost_engine::ops::inspect::status::StageProgress;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -99,11 +98,11 @@ fn drawing(data: &Graph, link: Option<&dyn Fn(&str) -> String>) -> Drawing {
     }
 }
 
-/// Returns how many stages have which status.
+/// Counts the stages in each state.
 fn description(data: &Graph) -> String {
-    let mut words: BTreeMap<String, u64> = BTreeMap::new();
+    let mut words: BTreeMap<&str, u64> = BTreeMap::new();
     for stage in &data.stages {
-        *words.entry(state(stage)).or_default() += 1;
+        *words.entry(stage.state.text()).or_default() += 1;
     }
     let words = words
         .iter()
@@ -114,14 +113,6 @@ fn description(data: &Graph) -> String {
         count(data.stages.len() as u64, "stage", "stages"),
         words.join(", ")
     )
-}
-
-fn is_out_of_date(stage: &GraphStage) -> bool {
-    stage.is_due
-        && matches!(
-            stage.status,
-            StageProgress::Complete | StageProgress::Partial
-        )
 }
 
 /// Returns the lines about batches, and about cost and time.
@@ -198,8 +189,8 @@ fn listed(arrow: &str, paths: &[&String]) -> Vec<String> {
 
 /// Returns the box of a stage, with its left upper corner at the origin.
 fn card(stage: &GraphStage, files: &[String], height: i32) -> String {
-    let class = class(stage.status);
-    let mut title = format!("{} {}: {}", stage.number, stage.stage, state(stage));
+    let class = format!("d-{}", stage.state.text().replace(' ', "-"));
+    let mut title = format!("{} {}: {}", stage.number, stage.stage, stage.state.text());
     if let Some(description) = &stage.description {
         title.push_str(&format!("\n{description}"));
     }
@@ -223,12 +214,12 @@ fn card(stage: &GraphStage, files: &[String], height: i32) -> String {
     let _ = writeln!(
         svg,
         "<path class=\"d-sign {class}\" transform=\"translate(14 33)\" d=\"{}\"/>",
-        sign(stage.status, is_out_of_date(stage))
+        sign(stage.state)
     );
     let _ = writeln!(
         svg,
         "<text class=\"d-word {class}\" x=\"30\" y=\"42\">{}</text>",
-        escaped(&state(stage))
+        stage.state.text()
     );
     let mut y = 42;
     for line in facts(stage) {
@@ -251,30 +242,17 @@ fn card(stage: &GraphStage, files: &[String], height: i32) -> String {
     svg
 }
 
-fn class(status: StageProgress) -> &'static str {
-    match status {
-        StageProgress::Complete => "d-complete",
-        StageProgress::Partial => "d-partial",
-        StageProgress::Failed => "d-failed",
-        StageProgress::Held => "d-held",
-        StageProgress::Running => "d-running",
-        StageProgress::Waiting => "d-waiting",
-        StageProgress::Altered => "d-altered",
-    }
-}
-
-/// Returns the sign of a status, 10 by 10, so that no one needs to tell colours apart.
-fn sign(status: StageProgress, is_out_of_date: bool) -> &'static str {
-    match status {
+/// Returns the sign of a state, 10 by 10, so that no one needs to tell colours apart.
+fn sign(state: StageWord) -> &'static str {
+    match state {
+        StageWord::UpToDate => "M1 5.5L4 8.5L9 2",
         // An arrow in a circle: it runs again.
-        _ if is_out_of_date => "M9 3A4.2 4.2 0 1 0 9.2 6M9.4 0.6V3.4H6.6",
-        StageProgress::Complete => "M1 5.5L4 8.5L9 2",
-        StageProgress::Partial => "M5 1V6M5 8.9V9",
-        StageProgress::Failed => "M1.5 1.5L8.5 8.5M8.5 1.5L1.5 8.5",
-        StageProgress::Held => "M3 1.5V8.5M7 1.5V8.5",
-        StageProgress::Running => "M2.5 1.2L8.5 5L2.5 8.8Z",
-        StageProgress::Waiting => "M5 1A4 4 0 1 0 5 9A4 4 0 1 0 5 1",
-        StageProgress::Altered => "M1 9L1.8 6L7 0.8L9.2 3L4 8.2Z",
+        StageWord::OutOfDate => "M9 3A4.2 4.2 0 1 0 9.2 6M9.4 0.6V3.4H6.6",
+        StageWord::Running => "M2.5 1.2L8.5 5L2.5 8.8Z",
+        StageWord::Waiting => "M3 1.5V8.5M7 1.5V8.5",
+        StageWord::Failed => "M1.5 1.5L8.5 8.5M8.5 1.5L1.5 8.5",
+        StageWord::Partial => "M5 1V6M5 8.9V9",
+        StageWord::Modified => "M1 9L1.8 6L7 0.8L9.2 3L4 8.2Z",
     }
 }
 
@@ -282,13 +260,15 @@ fn sign(status: StageProgress, is_out_of_date: bool) -> &'static str {
 mod tests {
     use super::*;
     use milepost_engine::ops::inspect::graph::Edge;
+    use milepost_engine::ops::inspect::status::StageProgress;
 
-    fn stage(number: u32, name: &str, status: StageProgress) -> GraphStage {
+    fn stage(number: u32, name: &str, state: StageWord) -> GraphStage {
         GraphStage {
             number,
             stage: name.to_owned(),
             description: None,
-            status,
+            state,
+            status: StageProgress::Complete,
             is_due: false,
             batches: None,
             done: 0,
@@ -316,12 +296,11 @@ mod tests {
                     seconds: Some(75.0),
                     inputs: vec!["inputs/<script>.json".to_owned()],
                     outputs: vec!["intermediate/*.json".to_owned()],
-                    ..stage(1, "read", StageProgress::Partial)
+                    ..stage(1, "read", StageWord::Partial)
                 },
                 GraphStage {
-                    is_due: true,
                     description: Some("Counts \"all\"".to_owned()),
-                    ..stage(2, "count", StageProgress::Complete)
+                    ..stage(2, "count", StageWord::OutOfDate)
                 },
             ],
             edges: vec![Edge {
@@ -334,7 +313,7 @@ mod tests {
             element(&data, &|stage| format!("/stage?a=1&b={stage}")),
             r#"<svg xmlns="http://www.w3.org/2000/svg" class="drawing" width="288" height="245" viewBox="0 0 288 245" role="group" aria-labelledby="graph-title graph-desc">
 <title id="graph-title">Stages of a&lt;b</title>
-<desc id="graph-desc">2 stages: 1 complete, out of date, 1 partial</desc>
+<desc id="graph-desc">2 stages: 1 out of date, 1 partial</desc>
 <g transform="translate(12 12)">
 <path class="d-line" d="M132 123V169"><title>read → count: intermediate/*.json</title></path>
 <a href="/stage?a=1&amp;b=read" transform="translate(0 0)">
@@ -351,13 +330,13 @@ mod tests {
 </a>
 <path class="d-arrow" d="M128 162h8l-4 7z"/>
 <a href="/stage?a=1&amp;b=count" transform="translate(0 169)">
-<title>2 count: complete, out of date
+<title>2 count: out of date
 Counts &quot;all&quot;</title>
 <rect class="d-card" width="264" height="52" rx="8"/>
-<rect class="d-complete" x="-1" y="10" width="4" height="32" rx="2"/>
+<rect class="d-out-of-date" x="-1" y="10" width="4" height="32" rx="2"/>
 <text class="d-name" x="14" y="23"><tspan class="d-number">2</tspan> count</text>
-<path class="d-sign d-complete" transform="translate(14 33)" d="M9 3A4.2 4.2 0 1 0 9.2 6M9.4 0.6V3.4H6.6"/>
-<text class="d-word d-complete" x="30" y="42">complete, out of date</text>
+<path class="d-sign d-out-of-date" transform="translate(14 33)" d="M9 3A4.2 4.2 0 1 0 9.2 6M9.4 0.6V3.4H6.6"/>
+<text class="d-word d-out-of-date" x="30" y="42">out of date</text>
 </a>
 </g>
 </svg>

@@ -7,8 +7,9 @@ use milepost_core::model::call::{Estimated, Spent};
 use milepost_core::model::executor::ExecutorName;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::stage_word::StageWord;
 use milepost_engine::ops::run::{
-    Content, KeptFile, ProviderBatchUpdate, Removal, Repair, StageReport, StageStatus,
+    Content, KeptFile, ProviderBatchUpdate, Removal, Repair, StageReport,
 };
 use std::path::PathBuf;
 use std::time::Duration;
@@ -397,21 +398,18 @@ fn moved(style: Style, file: &KeptFile) -> String {
 /// A stage that ran has ended.
 pub(crate) fn ended(style: Style, report: &StageReport) -> String {
     format!(
-        "{} {} in {}",
+        "{}: {} after {}",
         style.strong(&report.stage),
-        status(style, report.status),
+        coloured(style, report.word()),
         seconds(report.seconds)
     )
 }
 
-/// Returns the status in its colour.
-pub(crate) fn status(style: Style, status: StageStatus) -> String {
-    match status {
-        StageStatus::Complete => style.good("complete"),
-        StageStatus::Partial => style.warn("partial"),
-        StageStatus::Held => style.warn("waiting"),
-        StageStatus::Blocked => style.warn("blocked"),
-        StageStatus::Failed => style.bad("failed"),
-        StageStatus::Altered => style.bad("modified"),
+/// Returns a state in its colour.
+pub(crate) fn coloured(style: Style, word: StageWord) -> String {
+    match word {
+        StageWord::UpToDate => style.good(word.text()),
+        StageWord::Failed | StageWord::Modified => style.bad(word.text()),
+        _ => style.warn(word.text()),
     }
 }

@@ -1,12 +1,13 @@
 //! The summary of a run, with the next commands.
 
 use crate::view::calls::spent;
-use crate::view::run::notice::{self, status};
+use crate::view::run::notice::{self, coloured};
 use crate::view::text::invocation::Invocation;
 use crate::view::text::next_steps;
 use crate::view::text::style::Style;
 use crate::view::text::words::{approval, awaits, batches, count, grouped, seconds, target};
 use milepost_core::base::visible::visible;
+use milepost_core::model::stage_word::StageWord;
 use milepost_engine::ops::exit_code::exit_code;
 use milepost_engine::ops::run::{KeptFile, Report, StageReport, StageStatus};
 
@@ -25,14 +26,21 @@ pub(crate) fn summary(
         lines.push(style.good(why));
     } else {
         lines.extend(table(style, report, quiet));
-        let word = shown(overall(report));
+        let word = match overall(report) {
+            "held" => report.unfinished().text(),
+            word => shown(word),
+        };
+        let joint = match exit_code(report) {
+            3 | 5 => "after",
+            _ => "in",
+        };
         let word = match exit_code(report) {
             0 => style.good(word),
             3 | 130 => style.warn(word),
             _ => style.bad(word),
         };
         lines.push(String::new());
-        lines.push(format!("{word} in {}", seconds(report.seconds)));
+        lines.push(format!("{word} {joint} {}", seconds(report.seconds)));
     }
     let concerns = |file: &&KeptFile| !quiet || file.was.is_by_hand();
     let kept: Vec<KeptFile> = report
@@ -67,6 +75,8 @@ fn table(style: Style, report: &Report, quiet: bool) -> Vec<String> {
         .map(|stage| stage.stage.chars().count())
         .max()
         .unwrap_or(0);
+    let words = stages.iter().map(|stage| stage.word().text().len());
+    let word_width = words.max().unwrap_or(0);
     let whats: Vec<String> = stages.iter().map(|stage| what(stage)).collect();
     let timed = |stage: &StageReport| stage.ran > 0 || !stage.failed.is_empty();
     let widths = stages.iter().zip(&whats).filter(|(stage, _)| timed(stage));
@@ -76,8 +86,8 @@ fn table(style: Style, report: &Report, quiet: bool) -> Vec<String> {
         .unwrap_or(0);
     let mut lines = Vec::new();
     for (stage, what) in stages.iter().zip(&whats) {
-        let word = status(style, stage.status);
-        let blanks = " ".repeat(8_usize.saturating_sub(word_of(stage.status).len()));
+        let word = coloured(style, stage.word());
+        let blanks = " ".repeat(word_width - stage.word().text().len());
         let name = style.strong(format!("{:name_width$}", stage.stage));
         let took = if timed(stage) {
             seconds(stage.seconds)
@@ -123,8 +133,8 @@ pub(crate) fn overall(report: &Report) -> &'static str {
 /// Returns the word for people: JSON and the journal keep `held`, `altered` and `the verdict is no`.
 pub(crate) fn shown(status: &str) -> &str {
     match status {
-        "held" => "incomplete",
-        "altered" => "modified by hand",
+        "held" => StageWord::OutOfDate.text(),
+        "altered" => StageWord::Modified.text(),
         "the verdict is no" => "negative verdict",
         status => status,
     }
@@ -221,7 +231,7 @@ fn what(stage: &StageReport) -> String {
         parts.push(spent(&stage.spent));
     }
     if let Some(why) = &stage.held {
-        parts.push(why.clone());
+        parts.push(format!("waiting for budget: {why}"));
     }
     if let Some(awaited) = &stage.approval {
         parts.push(approval(awaited));
@@ -359,15 +369,4 @@ fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {
         );
     }
     next
-}
-
-fn word_of(status: StageStatus) -> &'static str {
-    match status {
-        StageStatus::Complete => "complete",
-        StageStatus::Partial => "partial",
-        StageStatus::Held => "waiting",
-        StageStatus::Blocked => "blocked",
-        StageStatus::Failed => "failed",
-        StageStatus::Altered => "modified",
-    }
 }

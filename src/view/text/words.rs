@@ -40,18 +40,15 @@ pub(crate) fn at_most(calls: u64, iterations: Option<u64>, most: Option<u64>) ->
     }
 }
 
-/// Returns `6 batches wait for claude to answer 140 questions`.
+/// Returns `waiting for claude: 6 batches, 140 questions`.
 pub(crate) fn awaits(awaits: &Awaits) -> String {
-    let who = awaits.agents.join(" and ");
-    let waits = match awaits.batches {
-        0 => return format!("waits for {who}; the questions depend on earlier stages"),
-        many => count(many, "batch waits", "batches wait"),
-    };
-    match awaits.questions {
-        0 => format!("{waits} for {who}"),
-        many => {
-            let questions = count(many, "question", "questions");
-            format!("{waits} for {who} to answer {questions}")
+    let lead = format!("waiting for {}", awaits.agents.join(" and "));
+    match (awaits.batches, awaits.questions) {
+        (0, _) => format!("{lead}; the questions depend on earlier stages"),
+        (many, 0) => format!("{lead}: {}", batches(many)),
+        (many, questions) => {
+            let questions = count(questions, "question", "questions");
+            format!("{lead}: {}, {questions}", batches(many))
         }
     }
 }

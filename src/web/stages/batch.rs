@@ -277,7 +277,7 @@ fn input(site: &Site, file: &InputFile, is_made: bool) -> FileLine {
         (Some(_), Some(_)) => ("modified", "changed"),
         (None, Some(_)) if !is_made => ("idle", "present"),
         (None, Some(_)) => ("modified", "not read before"),
-        (_, None) => ("waits", "no longer read"),
+        (_, None) => ("idle", "no longer read"),
     };
     FileLine {
         path: file.path.clone(),

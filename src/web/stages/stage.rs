@@ -29,13 +29,13 @@ const STATUSES: [(BatchStatus, &str); 5] = [
     (BatchStatus::Running, "running"),
     (BatchStatus::Retrying, "retrying"),
     (BatchStatus::Unfinished, "unfinished"),
-    (BatchStatus::Complete, "complete"),
+    (BatchStatus::Complete, "built"),
 ];
 
 /// The columns of the table.
 const COLUMNS: [(&str, &str, bool); 7] = [
     ("name", "Batch", false),
-    ("status", "State", false),
+    ("status", "Last attempt", false),
     ("run", "Run", false),
     ("duration", "Duration", true),
     ("attempts", "Attempts", true),

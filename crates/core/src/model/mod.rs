@@ -11,6 +11,7 @@ pub mod reason;
 pub(crate) mod recorded;
 pub mod retry;
 pub mod schema;
+pub mod stage_word;
 pub mod totals;
 
 pub use declared::{agent, executor, keys, param, pipeline, policy, stage, step};

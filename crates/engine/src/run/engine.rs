@@ -26,7 +26,7 @@ use crate::run::record::recover;
 use crate::run::record::retire;
 use crate::run::remote::schedulers::Scheduler;
 use crate::run::remote::sweep::sweep;
-use crate::run::report::{Awaits, Report, StageReport, StageStatus, worst};
+use crate::run::report::{Awaits, Report, StageReport, StageStatus, unfinished, worst};
 use crate::run::services::Services;
 use crate::run::slices::run_slices;
 use crate::run::stop::StopFlag;
@@ -39,6 +39,7 @@ use milepost_core::base::path::{RelPath, Root};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::Stage;
+use milepost_core::model::stage_word::StageWord;
 use milepost_core::model::state::State;
 use milepost_core::model::step::{Step, StepKind};
 use milepost_core::plan::changed::needs_few;
@@ -124,6 +125,11 @@ pub(crate) fn run(
         } else {
             worst(&reports).map_or("complete", StageStatus::word)
         };
+        let shown = match word {
+            "held" => unfinished(&reports).text(),
+            "altered" => StageWord::Modified.text(),
+            word => word,
+        };
         let event = Event::RunFinished {
             status: word.to_owned(),
             ran: sum(&|report| report.ran),
@@ -134,7 +140,7 @@ pub(crate) fn run(
             EventType::Complete,
             "milepost",
             event,
-            format!("run ended: {word}"),
+            format!("run ended: {shown}"),
             Vec::new(),
         )?;
         recorder.flush()?;

@@ -5,6 +5,7 @@ use milepost_core::model::call::Spent;
 use milepost_core::model::choice::StoredNote;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::stage::Stage;
+use milepost_core::model::stage_word::StageWord;
 use milepost_core::plan::decide::Alteration;
 use milepost_core::plan::schedule::Blocker;
 pub use milepost_core::plan::schedule::{AwaitedApproval, Awaits, StageStatus};
@@ -117,7 +118,37 @@ pub(crate) fn worst(reports: &[StageReport]) -> Option<StageStatus> {
         .max_by_key(|&status| order(status))
 }
 
+/// Returns the state of a run that left batches: waiting if one of its stages waits.
+pub(crate) fn unfinished(reports: &[StageReport]) -> StageWord {
+    let waits = |report: &StageReport| report.word() == StageWord::Waiting;
+    if reports.iter().any(waits) {
+        StageWord::Waiting
+    } else {
+        StageWord::OutOfDate
+    }
+}
+
+impl Report {
+    /// Returns the state of a run that left batches: waiting if one of its stages waits.
+    pub fn unfinished(&self) -> StageWord {
+        unfinished(&self.stages)
+    }
+}
+
 impl StageReport {
+    /// Returns the state at the end of the run.
+    pub fn word(&self) -> StageWord {
+        let waits = self.held.is_some() || self.approval.is_some() || self.awaits.is_some();
+        match self.status {
+            StageStatus::Complete => StageWord::UpToDate,
+            StageStatus::Partial => StageWord::Partial,
+            StageStatus::Failed => StageWord::Failed,
+            StageStatus::Altered => StageWord::Modified,
+            StageStatus::Held if waits => StageWord::Waiting,
+            StageStatus::Held | StageStatus::Blocked => StageWord::OutOfDate,
+        }
+    }
+
     /// Creates the report of a stage in which nothing ran.
     pub(crate) fn of(stage: &Stage, status: StageStatus) -> Self {
         Self {

@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StageStatus {
-    /// Every batch is up to date.
+    /// Every batch is up to date. Screens show `up to date`.
     Complete,
     /// Some batches failed, and the stage continues without them.
     Partial,
     /// A batch failed, and the stage stopped.
     Failed,
-    /// Some batches did not run: they were not selected, wait for approval, an agent or the budget, or the run was interrupted.
+    /// Some batches did not run. Screens show `waiting` if they wait for approval, an agent or budget. They show `out of date` if they were not selected, or the run was interrupted.
     Held,
-    /// An earlier stage is not complete.
+    /// An earlier stage is not complete. Screens show `out of date`.
     Blocked,
-    /// Outputs were modified by hand.
+    /// Outputs were modified by hand. Screens show `modified`.
     Altered,
 }
 

@@ -9,6 +9,7 @@ use milepost_core::base::glob::may_meet;
 use milepost_core::base::path::Root;
 use milepost_core::model::call::Spent;
 use milepost_core::model::stage::{Input, InputSource, PathTemplate, Stage};
+use milepost_core::model::stage_word::StageWord;
 use milepost_core::plan::lineage;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -35,7 +36,9 @@ pub struct GraphStage {
     pub stage: String,
     /// The stage's description.
     pub description: Option<String>,
-    /// The stage's status.
+    /// The state as screens show it.
+    pub state: StageWord,
+    /// The status in the words of earlier versions.
     pub status: StageProgress,
     /// True if a run would do something about it.
     pub is_due: bool,
@@ -132,6 +135,7 @@ pub(crate) fn graph_of(opened: &OpenProject, known: &Status) -> Graph {
             number: stage.number,
             stage: stage.name.clone(),
             description: stage.description.clone(),
+            state: line.map_or(StageWord::OutOfDate, |line| line.state),
             status: line.map_or(StageProgress::Waiting, |line| line.status),
             is_due: line.is_some_and(|line| line.due.is_some()),
             batches: line

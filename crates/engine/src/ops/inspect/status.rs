@@ -23,6 +23,7 @@ use milepost_core::model::event::{Event, Record};
 use milepost_core::model::reason::Reason;
 use milepost_core::model::record::Override;
 use milepost_core::model::stage::Stage;
+use milepost_core::model::stage_word::StageWord;
 use milepost_core::model::state::{Phase, StageState, State};
 use milepost_core::plan::overrides;
 use milepost_core::plan::scan::Collisions;
@@ -73,7 +74,9 @@ pub struct StageOverview {
     pub stage: String,
     /// The stage's description.
     pub description: Option<String>,
-    /// The status in one word.
+    /// The state as screens show it.
+    pub state: StageWord,
+    /// The status in the words of earlier versions.
     pub status: StageProgress,
     /// What a run would do; `None` if it would do nothing, or a run is in progress.
     pub due: Option<PendingWork>,
@@ -107,40 +110,25 @@ pub struct StageOverview {
     pub seconds: Option<f64>,
 }
 
-/// The status of a stage in one word.
+/// The status of a stage by its records, in the words of earlier versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StageProgress {
-    /// Every batch is built.
+    /// Every batch is built. Screens show `up to date`, or `out of date` if a run would do something.
     Complete,
     /// Every batch is built or listed as failed.
     Partial,
     /// A batch failed, and the stage stopped.
     Failed,
-    /// Some batches are built, and no run builds the others now.
+    /// Some batches are built, and no run builds the others now. Screens show `out of date` or `waiting`.
     Held,
     /// A run builds batches now.
     Running,
-    /// Nothing is built yet.
+    /// Nothing is built yet. Screens show `out of date` or `waiting`.
     Waiting,
-    /// Outputs were modified by hand.
+    /// Outputs were modified by hand. Screens show `modified`.
     Altered,
-}
-
-impl StageProgress {
-    /// Returns the word that is shown.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Partial => "partial",
-            Self::Failed => "failed",
-            Self::Held => "held",
-            Self::Running => "running",
-            Self::Waiting => "waiting",
-            Self::Altered => "altered",
-        }
-    }
 }
 
 /// A batch that failed.
@@ -329,6 +317,7 @@ fn untouched(opened: &OpenProject, reports: &[StageReport]) -> Option<Vec<StageO
             number: stage.number,
             stage: stage.name.clone(),
             description: stage.description.clone(),
+            state: StageWord::UpToDate,
             status: StageProgress::Complete,
             due: None,
             batches: Some(report.batches),
@@ -410,6 +399,7 @@ fn line(
         number: stage.number,
         stage: stage.name.clone(),
         description: stage.description.clone(),
+        state: state_of(status, due.as_ref(), plan),
         status,
         due,
         batches: batches(stage, seen, plan, checkpoint.as_ref()),
@@ -428,6 +418,30 @@ fn line(
         when: when.or_else(|| seen.last.get(&stage.name).copied()),
         seconds: checkpoint.as_ref().map(|found| found.duration_s),
         checkpoint: checkpoint.map(|_| layout::checkpoint(stage.number).to_string()),
+    }
+}
+
+/// Returns the state by the records and by what a run would do.
+fn state_of(
+    status: StageProgress,
+    due: Option<&PendingWork>,
+    plan: Option<&StagePlan>,
+) -> StageWord {
+    let waits = due.is_some_and(|due| due.approval.is_some() || due.awaits.is_some());
+    match status {
+        StageProgress::Altered => StageWord::Modified,
+        StageProgress::Running => StageWord::Running,
+        StageProgress::Failed => StageWord::Failed,
+        _ if waits => StageWord::Waiting,
+        StageProgress::Partial => StageWord::Partial,
+        StageProgress::Complete
+            if due.is_none() && plan.is_none_or(|plan| plan.blocked.is_none()) =>
+        {
+            StageWord::UpToDate
+        }
+        StageProgress::Complete | StageProgress::Held | StageProgress::Waiting => {
+            StageWord::OutOfDate
+        }
     }
 }
 

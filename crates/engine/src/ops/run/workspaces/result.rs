@@ -150,7 +150,7 @@ impl EntryResult {
                     code: stage.status.word().to_uppercase(),
                     message: match &stage.why {
                         Some(why) => format!("{name}: {why}"),
-                        None => format!("{name} is {}", stage.status.word()),
+                        None => format!("{name} is {}", stage.word().text()),
                     },
                 },
             }
