@@ -5,6 +5,7 @@
 //! values of forms (the filter `field`). Pages have neither inline styles nor inline scripts, because the Content-Security-Policy of the
 //! server forbids them.
 
+mod complete;
 mod filters;
 pub(crate) mod graph;
 pub(crate) mod markdown;
@@ -83,7 +84,12 @@ impl Templates {
     /// If one is no template.
     pub(crate) fn new() -> Result<Self, RenderError> {
         let mut environment = Environment::new();
-        environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+        // Tests find a name that no data has. The pages of a person are shown without what it tests.
+        environment.set_undefined_behavior(if cfg!(debug_assertions) {
+            UndefinedBehavior::Strict
+        } else {
+            UndefinedBehavior::SemiStrict
+        });
         let mut syntax = SyntaxConfig::builder();
         let syntax = syntax.trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.map_err(|source| RenderError {
@@ -125,14 +131,40 @@ impl Templates {
     }
 }
 
-/// Converts data for a template.
+/// Converts data for a template. A field that serialization skips is none.
 pub(crate) fn value(data: impl Serialize) -> Value {
-    Value::from(Serde(data))
+    Value::from(Serde(complete::Complete(data)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_skipped_field_is_none_and_an_unknown_one_is_an_error() {
+        #[derive(Serialize)]
+        struct Inner {
+            #[serde(skip_serializing_if = "Option::is_none")]
+            cost: Option<u64>,
+            calls: u64,
+        }
+        let data = value([(
+            1,
+            Some(Inner {
+                cost: None,
+                calls: 3,
+            }),
+        )]);
+        let mut templates = Templates::new().unwrap();
+        let mut render = |text| {
+            templates.0.add_template("probe.html", text).unwrap();
+            let data = minijinja::context! { data => data };
+            templates.render("probe.html", data).ok()
+        };
+        let known = "{{ data[0][1].cost is none }} {{ data[0][1].cost == data[0][1].calls }}";
+        assert_eq!(render(known).as_deref(), Some("true false"));
+        assert_eq!(render("{% if data[0][1].cots %}{% endif %}"), None);
+    }
 
     #[test]
     fn every_template_is_one_and_escapes_its_values() {

@@ -19,15 +19,6 @@ const PARAMETERS: [&str; 5] = ["stage", "batch", "agent", "outcome", "day"];
 /// The most days whose sums are listed: the latest.
 const DAYS: usize = 31;
 
-/// A call in a table.
-#[derive(Serialize)]
-pub(super) struct CallLine<'a> {
-    #[serde(flatten)]
-    call: &'a CallSummary,
-    tokens_in: u64,
-    tokens_out: u64,
-}
-
 /// The sum of some calls.
 #[derive(Serialize)]
 struct Sum<'a> {
@@ -42,11 +33,13 @@ struct Sum<'a> {
 }
 
 /// Returns calls for a table.
-pub(super) fn lines(calls: &[CallSummary]) -> Vec<CallLine<'_>> {
-    let lines = calls.iter().map(|call| CallLine {
-        tokens_in: call.usage.total_input(),
-        tokens_out: call.usage.output,
-        call,
+pub(super) fn lines(calls: &[CallSummary]) -> Vec<Value> {
+    let lines = calls.iter().map(|call| {
+        context! {
+            tokens_in => call.usage.total_input(),
+            tokens_out => call.usage.output,
+            ..value(call)
+        }
     });
     lines.collect()
 }
@@ -81,7 +74,7 @@ pub(super) fn calls(site: &Site, request: &PageRequest) -> Result<PageResponse, 
         filter("day", "Day", &choices.days),
     ];
     let data = context! {
-        rows => value(lines(&page.rows)),
+        rows => lines(&page.rows),
         pages => value(Pages::new(site, "calls", &parameters, (page.page, page.pages, page.matching))),
         filters,
         batch => query.batch,

@@ -9,6 +9,7 @@ use milepost_engine::ops::project::OpsError;
 use milepost_engine::ops::trace::{
     FoundElements, StationKind, Trace, TraceOptions, find_elements, trace,
 };
+use minijinja::value::merge_maps;
 use minijinja::{Value, context};
 use serde::Serialize;
 
@@ -29,10 +30,11 @@ struct LinkedStation {
 pub(super) fn elements(site: &Site, request: &PageRequest) -> Result<PageResponse, WebError> {
     let what = request.query("what").unwrap_or_default();
     let field = request.query("field").unwrap_or_default();
+    let nothing = context! { message => (), found => (), columns => () };
     let shown = if what.is_empty() {
-        Value::default()
+        nothing
     } else {
-        found(site, what, field, request)?
+        merge_maps([found(site, what, field, request)?, nothing])
     };
     let data = context! { what, field, ..shown };
     Ok(site.page("elements.html", "elements", "Elements", data)?)

@@ -5,6 +5,7 @@ mod answers;
 mod browser;
 mod calls;
 mod elements;
+mod every_page;
 mod overview;
 mod review;
 mod runs;

@@ -9,8 +9,7 @@ use crate::web::request::PageRequest;
 use crate::web::response::{PageResponse, WebError};
 use crate::web::review::reviewer::{remember, reviewer};
 use crate::web::site::Site;
-use jiff::Timestamp;
-use milepost_core::model::event::{Event, Round};
+use milepost_core::model::event::Event;
 use milepost_engine::ops;
 use milepost_engine::ops::inspect::batches::{BatchQuery, BatchRow};
 use milepost_engine::ops::inspect::file::{FileViolation, SetAsideFile};
@@ -50,26 +49,6 @@ struct Invalid {
     href: String,
     schema: String,
     violations: Vec<FileViolation>,
-}
-
-/// A file in quarantine.
-#[derive(Serialize)]
-struct EarlierFile<'a> {
-    #[serde(flatten)]
-    file: &'a SetAsideFile,
-    href: String,
-    /// Each difference: the pointer, the value there, and the present one.
-    differences: Option<Vec<(&'a str, String, String)>>,
-}
-
-/// An iteration of `[refine]`.
-#[derive(Serialize)]
-struct Iteration<'a> {
-    run: &'a str,
-    when: Timestamp,
-    #[serde(flatten)]
-    round: &'a Round,
-    summary_text: Option<String>,
 }
 
 /// Shows a batch.
@@ -113,12 +92,12 @@ pub(in crate::web) fn batch(site: &Site, request: &PageRequest) -> Result<PageRe
         row => value(&row),
         problem,
         is_running => now.running,
-        iterations => value(iterations(&log)),
+        iterations => iterations(&log),
         version => value(LastVersion::of(&log.records)),
         printed => log.printed.len(),
         log => view::log::log(&log),
         invalid => value(invalid(site, files)),
-        set_aside => value(set_aside.iter().map(|file| kept(site, file)).collect::<Vec<_>>()),
+        set_aside => set_aside.iter().map(|file| kept(site, file)).collect::<Vec<_>>(),
         why => why.map(|why| shown(site, &why)),
         shown => value(shown_outputs),
         who => reviewer(site, request),
@@ -167,34 +146,35 @@ fn row(site: &Site, stage: &str, key: &str) -> Result<Option<BatchRow>, WebError
     Ok(page.rows.into_iter().next())
 }
 
-fn kept<'a>(site: &Site, file: &'a SetAsideFile) -> EarlierFile<'a> {
-    let changes = file.changes.as_ref().map(|changes| changes.iter());
+fn kept(site: &Site, file: &SetAsideFile) -> Value {
     let text = view::diff::value;
-    EarlierFile {
-        href: site.url("file", &[("path", &file.path)]),
-        differences: changes.map(|changes| {
-            changes
-                .map(|one| {
-                    (
-                        one.field.as_str(),
-                        text(one.old.as_ref()),
-                        text(one.new.as_ref()),
-                    )
-                })
-                .collect()
-        }),
-        file,
+    // Each difference: the pointer, the value there, and the present one.
+    let differences = file.changes.as_ref().map(|changes| {
+        let changes = changes.iter();
+        let changes = changes.map(|one| {
+            (
+                one.field.as_str(),
+                text(one.old.as_ref()),
+                text(one.new.as_ref()),
+            )
+        });
+        changes.collect::<Vec<_>>()
+    });
+    context! {
+        href => site.url("file", &[("path", &file.path)]),
+        differences => value(differences),
+        ..value(file)
     }
 }
 
-fn iterations(log: &Log) -> Vec<Iteration<'_>> {
+fn iterations(log: &Log) -> Vec<Value> {
     let records = log.records.iter();
     let judged = records.filter_map(|record| match &record.event {
-        Event::RoundJudged { round, .. } => Some(Iteration {
-            run: &record.run_id,
-            when: record.timestamp,
-            round,
-            summary_text: round.summary.as_ref().map(ToString::to_string),
+        Event::RoundJudged { round, .. } => Some(context! {
+            run => record.run_id.clone(),
+            when => record.timestamp.to_string(),
+            summary_text => round.summary.as_ref().map(ToString::to_string),
+            ..value(round)
         }),
         _ => None,
     });
@@ -242,7 +222,7 @@ fn shown(site: &Site, why: &BatchWhy) -> Value {
         quarantine => why.quarantine.clone(),
         asked => value(&why.asked),
         spent => why.asked.as_ref().map(|asked| view::calls::spent(&asked.spent)),
-        calls => why.asked.as_ref().map(|asked| value(lines(&asked.calls))),
+        calls => why.asked.as_ref().map(|asked| lines(&asked.calls)),
         inputs => value(inputs),
         more_inputs => why.inputs.len().saturating_sub(FILES),
         outputs => value(outputs),
