@@ -34,7 +34,7 @@ pub(super) fn elements(site: &Site, request: &PageRequest) -> Result<PageRespons
     let shown = if what.is_empty() {
         nothing
     } else {
-        merge_maps([found(site, what, field, request)?, nothing])
+        merge_maps([nothing, found(site, what, field, request)?])
     };
     let data = context! { what, field, ..shown };
     Ok(site.page("elements.html", "elements", "Elements", data)?)
