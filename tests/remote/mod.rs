@@ -7,7 +7,6 @@ mod limits;
 mod once;
 mod pbs;
 mod restart;
-mod simulation;
 mod slurm;
 mod visible;
 
