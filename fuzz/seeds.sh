@@ -21,8 +21,8 @@ case $target in
     manifest) for stage in "$made"/manifests/*; do cp "$stage/page_0001.sha256" "$seeds/$(basename "$stage")"; done ;;
     stage) cp stages/*.toml "$seeds" ;;
     project) cp milepost.toml "$seeds" ;;
-    ifc) cp tests/crash/six_elements.ifc "$seeds"; cp ../shared/data/hostile/*.ifc "$seeds" || true ;;
-    pdf) cp ../shared/data/hostile/*.pdf "$seeds" || true ;;
+    ifc) cp tests/crash/six_elements.ifc tests/hostile/files/*.ifc "$seeds" ;;
+    pdf) cp tests/hostile/files/*.pdf "$seeds" ;;
     # Any bytes are decisions about a structure.
     pdf_structure | ifc_structure) head -c 2000 milepost.toml > "$seeds/decisions" ;;
     *) echo "no target is called $target" >&2; exit 2 ;;

@@ -8,6 +8,8 @@ mod layers;
 mod names;
 #[path = "architecture/sizes.rs"]
 mod sizes;
+#[path = "architecture/skipped.rs"]
+mod skipped;
 #[path = "architecture/source.rs"]
 mod source;
 

@@ -1,6 +1,7 @@
 //! Held against the npm package `@copilotkit/aimock`: `MILEPOST_TEST_AIMOCK` names its program `llmock`.
 
 use super::{LONG, anthropic, never, openai};
+use crate::support::required::{Missing, require};
 use milepost_agents::fault::FaultKind;
 use milepost_agents::policy::{Next, after};
 use milepost_agents::request::{AgentRequest, Reply, StopReason};
@@ -29,14 +30,13 @@ const FIXTURES: &str = r#"{"fixtures": [
   {"match": {"userMessage": "key"}, "response": {"error": {"message": "bad key", "type": "authentication_error"}, "status": 401}}
 ]}"#;
 
-/// Starts it, or says why not.
-fn mock() -> Option<Mock> {
-    let Some(program) = std::env::var_os("MILEPOST_TEST_AIMOCK") else {
-        eprintln!(
-            "skipped: MILEPOST_TEST_AIMOCK does not name aimock's `llmock` (npm package @copilotkit/aimock)"
-        );
-        return None;
-    };
+fn mock() -> Result<Mock, Missing> {
+    let program = std::env::var_os("MILEPOST_TEST_AIMOCK").ok_or_else(|| {
+        Missing(
+            "MILEPOST_TEST_AIMOCK does not name `llmock` of the npm package @copilotkit/aimock"
+                .to_owned(),
+        )
+    })?;
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("fixtures.json"), FIXTURES).unwrap();
     let mut program = Command::new(program)
@@ -51,7 +51,7 @@ fn mock() -> Option<Mock> {
         let at = line.find("http://127.0.0.1:")?;
         Some(line[at..].split_whitespace().next()?.to_owned())
     });
-    Some(Mock {
+    Ok(Mock {
         program,
         url: url.expect("aimock says where it listens"),
         _folder: folder,
@@ -68,7 +68,7 @@ fn asks(prompt: &str, max_tokens: u64) -> AgentRequest {
 
 #[test]
 fn errors_in_order_and_then_an_answer() {
-    let Some(mock) = mock() else { return };
+    let mock = require!(mock());
     // Whole answers, and streamed ones: the order is counted over both.
     for (client, tokens) in [
         (anthropic(&mock.url, "claude-haiku-4-5"), 100),
@@ -112,7 +112,7 @@ fn errors_in_order_and_then_an_answer() {
 
 #[test]
 fn a_wrong_key_and_a_request_without_a_fixture() {
-    let Some(mock) = mock() else { return };
+    let mock = require!(mock());
     let client = anthropic(&mock.url, "claude-haiku-4-5");
     let kind = |prompt: &str| {
         client
@@ -129,7 +129,7 @@ fn a_wrong_key_and_a_request_without_a_fixture() {
 #[test]
 fn openais_batches() {
     use milepost_agents::api::BatchProgress;
-    let Some(mock) = mock() else { return };
+    let mock = require!(mock());
     let client = openai(&mock.url, "gpt-6-luna");
     let batches = client.batches().unwrap();
     let requests = vec![("q-1".to_owned(), client.body(&asks("key", 100)))];

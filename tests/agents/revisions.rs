@@ -2,18 +2,9 @@
 
 use super::pipeline::{Served, calls};
 use crate::support::Project;
+use crate::support::required::{real_model, require};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-
-/// A real model, where they are.
-fn model(name: &str) -> Option<PathBuf> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/ifc");
-    if !data.is_dir() {
-        eprintln!("skipped: ../shared is not here");
-        return None;
-    }
-    Some(data.join(name))
-}
+use std::path::Path;
 
 /// The main pipeline, with an agent `model`.
 fn fixture(port: u16) -> Project {
@@ -60,12 +51,8 @@ fn checked(project: &Project) -> (usize, usize) {
 
 #[test]
 fn a_revision_of_a_real_model_asks_what_is_new() {
-    let (Some(first), Some(second)) = (
-        model("duplex_A_20110505.ifc"),
-        model("duplex_A_20110907.ifc"),
-    ) else {
-        return;
-    };
+    let first = require!(real_model("duplex_A_20110505.ifc"));
+    let second = require!(real_model("duplex_A_20110907.ifc"));
     let served = Served::new("elements");
     let project = fixture(served.port);
     let run = |flags: &[&str]| {

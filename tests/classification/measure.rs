@@ -1,5 +1,6 @@
 //! Precision on the labelled elements, coverage by model, and how many questions a model asks.
 
+use crate::support::required::{real_models, require};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use milepost_agents::rules::Rules;
 use milepost_core::expr::jq::Jq;
 use serde_json::Value;
 
-use super::{elements, file, models, question, rules};
+use super::{elements, file, question, rules};
 
 /// Least share of right ones among the answers that say more than `other` or no known material.
 const LEAST_PRECISION: f64 = 0.97;
@@ -131,7 +132,7 @@ fn scores(data: &Path, set: &str) -> (Score, Score) {
 }
 
 fn check(set: &str) {
-    let Some(data) = models() else { return };
+    let data = require!(real_models());
     let (types, materials) = scores(&data, set);
     let said = [
         types.line(&format!("element type, {set}")),
@@ -215,7 +216,7 @@ fn coverage(model: &Path, rules: &Rules, question: &Jq) -> Coverage {
 
 #[test]
 fn coverage_by_model() {
-    let Some(data) = models() else { return };
+    let data = require!(real_models());
     let (rules, question) = (rules(), question());
     let mut names: Vec<_> = std::fs::read_dir(&data)
         .unwrap()
@@ -255,7 +256,7 @@ fn coverage_by_model() {
 
 #[test]
 fn a_revision_asks_almost_nothing_anew() {
-    let Some(data) = models() else { return };
+    let data = require!(real_models());
     let (rules, question) = (rules(), question());
     let of = |name: &str| coverage(&data.join(name), &rules, &question).questions;
     let before = of("duplex_A_20110505.ifc");

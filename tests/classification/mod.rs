@@ -5,7 +5,7 @@ mod measure;
 mod schemas;
 mod unseen;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use milepost_agents::rules::Rules;
 use milepost_core::expr::jq::Jq;
@@ -33,16 +33,6 @@ fn record() -> Jq {
         &["element", "question"],
     )
     .unwrap()
-}
-
-/// The folder of real models, where it is there.
-fn models() -> Option<PathBuf> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/ifc");
-    if data.is_dir() {
-        return Some(data);
-    }
-    eprintln!("skipped: ../shared is not here");
-    None
 }
 
 /// The elements of a model.

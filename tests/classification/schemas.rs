@@ -1,9 +1,10 @@
 //! The published schemas of the main pipeline: what they accept and refuse, and that they agree with the code.
 
+use crate::support::required::{real_models, require};
 use milepost_agents::rules::rules_schema;
 use serde_json::{Value, json};
 
-use super::{elements, file, models, question, record, rules};
+use super::{elements, file, question, record, rules};
 
 fn schema(name: &str) -> Value {
     serde_json::from_str(&file(&format!("schemas/{name}.schema.json"))).unwrap()
@@ -310,7 +311,7 @@ fn what_a_correction_may_say_is_what_a_record_may_say() {
 
 #[test]
 fn real_models_their_answers_and_records_are_valid() {
-    let Some(data) = models() else { return };
+    let data = require!(real_models());
     let (rules, question, record) = (rules(), question(), record());
     for model in [
         "duplex_A_20110907.ifc",

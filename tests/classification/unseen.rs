@@ -81,7 +81,7 @@ fn labels_of_unseen_models_name_their_source_and_half() {
     }
 }
 
-/// The model of a label, where the folder has it.
+/// The model of a label, if the folder has it.
 ///
 /// # Panics
 ///
@@ -89,7 +89,7 @@ fn labels_of_unseen_models_name_their_source_and_half() {
 fn model(folder: &Path, label: &Label) -> Option<BTreeMap<String, Value>> {
     let path = folder.join(format!("{}.ifc", label.model));
     let Ok(bytes) = std::fs::read(&path) else {
-        eprintln!("skipped: {} does not exist", path.display());
+        eprintln!("{} does not exist", path.display());
         return None;
     };
     let digest: String = Sha256::digest(bytes)
@@ -102,11 +102,10 @@ fn model(folder: &Path, label: &Label) -> Option<BTreeMap<String, Value>> {
 }
 
 #[test]
+#[ignore = "the models are not part of the project"]
 fn rules_on_unseen_models() {
-    let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else {
-        eprintln!("skipped: {FOLDER} is not set");
-        return;
-    };
+    let folder = std::env::var_os(FOLDER).map(PathBuf::from);
+    let folder = folder.unwrap_or_else(|| panic!("{FOLDER} names no folder of models"));
     let (rules, question) = (rules(), question());
     let mut models = BTreeMap::new();
     let mut scores: BTreeMap<String, (Score, Score, Score)> = BTreeMap::new();

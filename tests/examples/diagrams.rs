@@ -6,6 +6,7 @@ mod model;
 mod service;
 mod strangers;
 
+use crate::support::required::{self, Missing, require};
 use crate::support::{Project, RunResult};
 use base64::Engine as _;
 use milepost_core::expr::jq::Jq;
@@ -13,7 +14,6 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::Command;
 
 const CARDS: [&str; 5] = ["card_001", "card_002", "card_004", "card_005", "card_006"];
 const PATTERNS: [&str; 9] = [
@@ -35,13 +35,9 @@ const NO_BROWSER: &str = "the renderer jsxgraph is not here: CHROMIUM names /now
 /// 22 November 2026, as `SOURCE_DATE_EPOCH`: results bear it.
 const TODAY: &str = "1795305600";
 
-/// The example in a folder of its own, with a render service of its own; none where node is not.
-fn example() -> Option<Project> {
-    let node = Command::new("node").arg("--version").output();
-    if !node.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: there is no node");
-        return None;
-    }
+/// The example in a folder of its own, with a render service of its own.
+fn example() -> Result<Project, Missing> {
+    required::program("node", &["--version"])?;
     let mut project = Project::copy_of("examples/diagrams");
     project.env(
         "DIAGRAM_SCREENSHOT_URL",
@@ -49,7 +45,7 @@ fn example() -> Option<Project> {
     );
     project.env("CHROMIUM", NO_CHROMIUM);
     project.env("SOURCE_DATE_EPOCH", TODAY);
-    Some(project)
+    Ok(project)
 }
 
 fn folder() -> std::path::PathBuf {
@@ -99,7 +95,7 @@ fn judged(ran: &RunResult) -> Vec<(String, bool, f64)> {
 
 #[test]
 fn a_lesson_becomes_diagrams() {
-    let Some(project) = example() else { return };
+    let project = require!(example());
     let ran = project.run(&[]);
     assert_eq!(
         (ran.code, ran.tried()),
@@ -271,7 +267,7 @@ fn a_lesson_becomes_diagrams() {
 
 #[test]
 fn bad_lessons_are_refused() {
-    let Some(project) = example() else { return };
+    let project = require!(example());
     for (file, said) in [
         (
             "no_cards",
@@ -308,7 +304,7 @@ fn bad_lessons_are_refused() {
 
 #[test]
 fn the_threshold_is_a_parameter() {
-    let Some(project) = example() else { return };
+    let project = require!(example());
     let ran = project.run(&["--set", "threshold=0.3"]);
     assert_eq!(ran.code, 0, "{}", ran.output);
     assert_eq!(
@@ -326,7 +322,7 @@ fn the_threshold_is_a_parameter() {
 
 #[test]
 fn a_pattern_file_that_is_not_there_is_a_warning() {
-    let Some(project) = example() else { return };
+    let project = require!(example());
     project.remove("data/jsxgraph_patterns/statistics_patterns.json");
     let ran = project.run(&[]);
     assert_eq!(ran.code, 0, "{}", ran.output);
@@ -341,8 +337,8 @@ fn a_pattern_file_that_is_not_there_is_a_warning() {
     assert_eq!(project.list("jsxgraph_patterns"), others);
 }
 
-/// The example, killed at an operation on the disk; none where it cannot run.
-fn killed_at(operation: usize) -> Option<Project> {
+/// The example, killed at an operation on the disk.
+fn killed_at(operation: usize) -> Result<Project, Missing> {
     let project = example()?;
     let killed = project
         .command(&["run"])
@@ -350,7 +346,7 @@ fn killed_at(operation: usize) -> Option<Project> {
         .output()
         .unwrap();
     assert_eq!(killed.status.code(), None, "it was killed");
-    Some(project)
+    Ok(project)
 }
 
 /// How many rounds of the hardest card are kept.
@@ -362,9 +358,7 @@ fn finished(project: &Project) -> usize {
 
 #[test]
 fn killed_inside_the_loop_it_goes_on_inside() {
-    let (Some(whole), Some(list)) = (example(), example()) else {
-        return;
-    };
+    let (whole, list) = (require!(example()), require!(example()));
     let ran = whole.run(&[]);
     assert_eq!(ran.code, 0, "{}", ran.output);
     let expected = made(&whole);
@@ -426,7 +420,7 @@ fn course(project: &Project, more: &[&str], code: i32) -> Value {
 
 #[test]
 fn a_course_runs_lesson_after_lesson() {
-    let Some(mut project) = example() else { return };
+    let mut project = require!(example());
     project.env("ANTHROPIC_API_KEY", "nobody-is-asked");
     let lesson = |name: &str, order: u32, cards: u32| json!({"lesson_template_id": name, "sow_order": order, "eligible_cards": cards});
     // Nothing is written, so the lessons are not read: what is not known is null.
@@ -467,7 +461,7 @@ fn a_course_runs_lesson_after_lesson() {
 
 #[test]
 fn a_card_is_estimated_at_5000_tokens() {
-    let Some(project) = example() else { return };
+    let project = require!(example());
     let ran = project.run(&["--until", "patterns"]);
     assert_eq!(ran.code, 0, "{}", ran.output);
     let plan = project.plan(&["--agent", "claude"]).unwrap();

@@ -2,6 +2,7 @@
 
 use crate::situations::mounted::Mounted;
 use crate::support::Project;
+use crate::support::required::require;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::call::Sent;
 use milepost_core::model::money::NanoUsd;
@@ -69,9 +70,10 @@ book = "outputs/book.xlsx"
 fn every_step_says_that_the_disk_is_full() {
     let project = fixture();
     let folder = project.at("workspace");
-    let Some(disk) = Mounted::at(&folder, &["-t", "tmpfs", "-o", "size=4m", "tmpfs"]) else {
-        return;
-    };
+    let disk = require!(Mounted::at(
+        &folder,
+        &["-t", "tmpfs", "-o", "size=4m", "tmpfs"]
+    ));
     project.write("workspace/inputs/text.txt", "x".repeat(30_000));
     let (code, said) = project.milepost(&["run"]);
     assert_eq!(code, 0, "{said}");
@@ -105,9 +107,7 @@ fn every_step_says_that_the_disk_is_full() {
 fn a_call_after_a_full_disk_is_recorded_on_a_line_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let small = ["-t", "tmpfs", "-o", "size=20k", "tmpfs"];
-    let Some(disk) = Mounted::at(folder.path(), &small) else {
-        return;
-    };
+    let disk = require!(Mounted::at(folder.path(), &small));
     let layout = Layout::new(folder.path());
     let mut log = CallLog::new(&Disk::real(), &layout, "01A");
     let sent = Sent {

@@ -1,19 +1,14 @@
 //! Hostile submissions among good ones: the good ones are graded, and what is wrong with the others is said.
 
+use crate::hostile::files::hostile_file;
 use crate::support::Project;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::path::Path;
 
 const HOSTILE: [&str; 4] = ["firstself", "nextself", "namescycle", "deepq60"];
 
 #[test]
 fn good_submissions_are_graded_and_hostile_ones_are_named() {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/hostile");
-    if !data.exists() {
-        eprintln!("skipped: ../shared is not here");
-        return;
-    }
     let mut project = Project::copy_of("examples/grading");
     project.env("SOURCE_DATE_EPOCH", "1772323200");
     let good = |id: &str| json!({"workspace": id, "request": format!("submissions/{id}.json"), "submission": format!("submissions/{id}.pdf")});
@@ -27,11 +22,7 @@ fn good_submissions_are_graded_and_hostile_ones_are_named() {
             &request,
             format!(r#"{{"pdf_path": "inputs/{name}.pdf", "self_grade": 64}}"#),
         );
-        std::fs::copy(
-            data.join(format!("{name}.pdf")),
-            project.path().join(&document),
-        )
-        .unwrap();
+        project.write(&document, hostile_file(&format!("{name}.pdf")));
         list.push(json!({"workspace": name, "request": request, "submission": document}));
     }
     list.push(good("shiftly"));

@@ -4,6 +4,7 @@ mod answers;
 mod bytes;
 mod clients;
 mod copies;
+pub mod files;
 mod full_disk;
 mod grading;
 mod jq;

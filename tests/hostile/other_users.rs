@@ -2,6 +2,7 @@
 
 use crate::situations::mounted::Mounted;
 use crate::support::Project;
+use crate::support::required::require;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 /// A step that prints the permissions of the folder of all attempts, and complains.
@@ -64,9 +65,7 @@ fn a_folder_that_cannot_be_closed_is_a_warning() {
     let project = fixture();
     let calls = project.at("workspace/.milepost/calls");
     let other = ["-t", "tmpfs", "-o", "ro,mode=755", "tmpfs"];
-    let Some(_disk) = Mounted::at(&calls, &other) else {
-        return;
-    };
+    let _disk = require!(Mounted::at(&calls, &other));
     let (code, said) = project.milepost(&["run"]);
     assert_eq!(code, 0, "{said}");
     let calls = calls.canonicalize().unwrap();

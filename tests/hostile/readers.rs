@@ -1,5 +1,6 @@
 //! Hostile documents and models end in a named outcome, and hinder no other batch.
 
+use crate::hostile::files::hostile_file;
 use crate::mcp::client::{Client, well};
 use crate::mutated::structures;
 use crate::support::{Project, RunResult, is_alive};
@@ -13,16 +14,6 @@ use std::time::{Duration, Instant};
 
 /// The longest that a run over three small files may take in a debug build beside other tests.
 const PATIENCE: Duration = Duration::from_mins(2);
-
-/// The bytes of a file of `shared/data/hostile`; `None` where the folder does not exist.
-fn hostile(name: &str) -> Option<Vec<u8>> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/hostile");
-    if !data.exists() {
-        eprintln!("skipped: ../shared is not here");
-        return None;
-    }
-    Some(std::fs::read(data.join(name)).unwrap())
-}
 
 fn pdf(text: &str) -> Vec<u8> {
     markdown_to_pdf(text, &PdfInfo::default()).unwrap()
@@ -129,7 +120,7 @@ fn one_hostile_file_of_three_fails_alone() {
         ("ifc", "mat30.ifc"),
         ("ifc", "rel60000.ifc"),
     ] {
-        let Some(bytes) = hostile(name) else { return };
+        let bytes = hostile_file(name);
         let limits = "[limits]\nmemory = \"256 MiB\"\ntimeout = \"20s\"";
         let project = with_two_good(kind, limits, &bytes);
         let known = ["ENGINES", "INPUT", "MEMORY", "TIMEOUT", "CRASH"];
@@ -366,9 +357,7 @@ fn no_worker_outlives_the_program() {
 
 #[test]
 fn a_hostile_workspace_hinders_no_other_and_a_tool_call_ends_no_server() {
-    let Some(bytes) = hostile("firstself.pdf") else {
-        return;
-    };
+    let bytes = hostile_file("firstself.pdf");
     let project = with_two_good("pdf_text", "", &bytes);
     for name in ["ann", "bo", "cy"] {
         let from = project.at(&format!("workspace/inputs/{name}.pdf"));

@@ -1,20 +1,10 @@
 //! Every field of every model as IfcOpenShell reads it.
 
+use crate::support::required::{real_models, require};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use milepost_formats::ifc::{extract, extract_lines};
 use serde_json::{Map, Value};
-
-/// The folder with models and what the reference extractor says of them, if it is there.
-fn data() -> Option<PathBuf> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/ifc");
-    if data.join("reference").is_dir() {
-        return Some(data);
-    }
-    eprintln!("skipped: ../shared is not here");
-    None
-}
 
 fn lines(text: &str) -> BTreeMap<u64, Value> {
     let records = text
@@ -87,7 +77,7 @@ fn differences(reference: &str, ours: &str) -> Vec<String> {
 
 #[test]
 fn every_field_of_every_model_is_as_the_reference_reads_it() {
-    let Some(data) = data() else { return };
+    let data = require!(real_models());
     let mut models = 0;
     for entry in std::fs::read_dir(data.join("reference")).unwrap() {
         let reference = entry.unwrap().path();
@@ -109,7 +99,7 @@ fn every_field_of_every_model_is_as_the_reference_reads_it() {
 
 #[test]
 fn a_candidate_schema_is_read_with_a_warning() {
-    let Some(data) = data() else { return };
+    let data = require!(real_models());
     let mut out = Vec::new();
     let summary = extract(
         &data.join("infraroom_MCON-1.ifc"),
@@ -128,7 +118,7 @@ fn a_candidate_schema_is_read_with_a_warning() {
 
 #[test]
 fn how_much_of_a_real_model_is_covered() {
-    let Some(data) = data() else { return };
+    let data = require!(real_models());
     let mut out = Vec::new();
     let summary = extract(&data.join("duplex_A_20110907.ifc"), "duplex.ifc", &mut out).unwrap();
     assert_eq!((summary.elements, summary.openings), (218, 50));

@@ -4,6 +4,7 @@
 pub(crate) mod structures;
 mod targets;
 
+use crate::hostile::files::hostile_file;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -105,17 +106,15 @@ fn samples(target: &str) -> Vec<Vec<u8>> {
     let read = |path: &str| fs::read(root.join(path)).unwrap();
     match target {
         "ifc" => {
-            let mut files = hostile(&["mat30.ifc"]);
+            let mut files = vec![hostile_file("mat30.ifc")];
             files.push(read("tests/crash/six_elements.ifc"));
             files
         }
         "pdf" => {
-            let mut files = hostile(&[
-                "firstself.pdf",
-                "nextself.pdf",
-                "namescycle.pdf",
-                "kidcount.pdf",
-            ]);
+            let broken = ["firstself", "nextself", "namescycle", "kidcount"];
+            let mut files = broken
+                .map(|name| hostile_file(&format!("{name}.pdf")))
+                .to_vec();
             files.push(structures::pdf(&structures::page("", "")));
             files
         }
@@ -140,13 +139,6 @@ fn samples(target: &str) -> Vec<Vec<u8>> {
             vec![made(path)]
         }
     }
-}
-
-/// The small files that broke an earlier version; none where `../shared` is not.
-fn hostile(names: &[&str]) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/hostile");
-    let files = names.iter().map(|name| fs::read(folder.join(name)));
-    files.filter_map(Result::ok).collect()
 }
 
 /// A file that a run of the main pipeline makes.

@@ -1,8 +1,9 @@
 //! Two revisions compared by the step `diff` and by `milepost diff`: what was added, removed and changed, by class and quantity.
 
+use crate::support::required::{Missing, real_model, require};
 use crate::support::{MAIN_PIPELINE, Project};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const STAGE: &str = r#"
 [inputs]
@@ -228,27 +229,15 @@ fn what_cannot_be_compared_is_an_error_with_its_place() {
     );
 }
 
-/// A real model, where they are.
-fn model(name: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../shared/data/ifc")
-        .join(name);
-    if !path.is_file() {
-        eprintln!("skipped: ../shared is not here");
-        return None;
-    }
-    Some(path)
-}
-
 /// Runs the main pipeline over two revisions of a model, and returns the changes.
-fn changes(old: &str, new: &str) -> Option<Value> {
+fn changes(old: &str, new: &str) -> Result<Value, Missing> {
     let project = Project::new(&[]);
     project.take(&MAIN_PIPELINE);
     let set = |name: &str, path: &Path| format!("{name}={}", path.display());
-    let (code, text) = project.milepost(&["run", "--set", &set("model", &model(old)?)]);
+    let (code, text) = project.milepost(&["run", "--set", &set("model", &real_model(old)?)]);
     assert_eq!(code, 0, "{text}");
     let records = project.at("workspace/intermediate/classified_all.json");
-    let settings = [set("model", &model(new)?), set("baseline", &records)];
+    let settings = [set("model", &real_model(new)?), set("baseline", &records)];
     let (code, text) = project.milepost(&["run", "--set", &settings[0], "--set", &settings[1]]);
     assert_eq!(code, 0, "{text}");
     let changes = project.json("workspace/intermediate/changes.json");
@@ -258,7 +247,7 @@ fn changes(old: &str, new: &str) -> Option<Value> {
     let said: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(said["revision"]["changes"], changes["changes"]);
     assert_eq!(said["revision"]["totals"]["groups"], changes["groups"]);
-    Some(changes)
+    Ok(changes)
 }
 
 fn counts(changes: &Value) -> [u64; 4] {
@@ -267,17 +256,13 @@ fn counts(changes: &Value) -> [u64; 4] {
 
 #[test]
 fn a_generated_revision_has_the_changes_that_it_was_made_with() {
-    let Some(changes) = changes("synthetic_2k_rev0.ifc", "synthetic_2k_rev1.ifc") else {
-        return;
-    };
+    let changes = require!(changes("synthetic_2k_rev0.ifc", "synthetic_2k_rev1.ifc"));
     assert_eq!(counts(&changes), [10, 14, 32, 1954]);
 }
 
 #[test]
 fn a_real_revision_keeps_what_it_has_in_common() {
-    let Some(changes) = changes("duplex_A_20110505.ifc", "duplex_A_20110907.ifc") else {
-        return;
-    };
+    let changes = require!(changes("duplex_A_20110505.ifc", "duplex_A_20110907.ifc"));
     let [added, removed, changed, unchanged] = counts(&changes);
     assert_eq!(
         (removed + changed + unchanged, added + changed + unchanged),

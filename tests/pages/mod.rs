@@ -10,6 +10,7 @@ mod session;
 mod steady;
 
 use crate::remote::Cluster;
+use crate::support::required::require;
 use page::{Block, Shown, blocks};
 use session::Session;
 use std::path::Path;
@@ -38,10 +39,7 @@ fn follow(path: &str) {
 /// As `follow`, in a home folder that was prepared.
 #[track_caller]
 fn follow_in(path: &str, prepare: impl FnOnce(&mut Session)) {
-    let Some(mut session) = Session::new() else {
-        eprintln!("skipped: {path} needs python3");
-        return;
-    };
+    let mut session = require!(Session::new());
     prepare(&mut session);
     let text = read(path);
     let mut wrong = Vec::new();
@@ -242,9 +240,7 @@ fn the_page_on_browsers_holds() {
 
 #[test]
 fn the_page_on_clusters_holds() {
-    let Some(cluster) = Cluster::start(1) else {
-        return;
-    };
+    let cluster = require!(Cluster::start(1));
     follow_in("docs/how-to/cluster.md", |session| {
         session.variable("SLURM_CONF", &cluster.conf());
         let version = "[ \"$1\" = --version ] && { echo slurm-wlm 22.05.8; exit; }";

@@ -1,5 +1,6 @@
 //! A shell in an empty home folder: it keeps its folder and exit code from one command to the next, as a terminal does.
 
+use crate::support::required::{self, Missing};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -24,14 +25,11 @@ pub struct Ran {
 }
 
 impl Session {
-    /// Returns a session, or `None` where Python cannot be had.
-    pub fn new() -> Option<Self> {
+    pub fn new() -> Result<Self, Missing> {
+        let python = ["-c", "import sys; print(sys.executable)"];
+        required::program("python3", &python)?;
         let root = tempfile::tempdir().unwrap();
-        let python = Command::new("python3")
-            .args(["-c", "import sys; print(sys.executable)"])
-            .output()
-            .ok()
-            .filter(|output| output.status.success())?;
+        let python = Command::new("python3").args(python).output().unwrap();
         let python = String::from_utf8(python.stdout).unwrap();
         let programs = root.path().join(".bin");
         std::fs::create_dir(&programs).unwrap();
@@ -42,7 +40,7 @@ impl Session {
             &format!("exec '{}' \"$@\"\n", python.trim()),
         );
         let folder = root.path().canonicalize().unwrap();
-        Some(Self {
+        Ok(Self {
             root,
             folder,
             code: 0,

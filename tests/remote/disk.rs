@@ -4,6 +4,7 @@ use super::pbs::Pbs;
 use super::{Cluster, check_local_outputs, check_outputs, project, runs};
 use crate::situations::mounted::Mounted;
 use crate::support::Project;
+use crate::support::required::{Missing, require};
 use std::os::unix::fs::PermissionsExt as _;
 
 const STAGE: &str = "executor = \"command\"";
@@ -50,18 +51,16 @@ fn on_nodes(mut project: Project) -> Project {
     project
 }
 
-/// Returns false, with a message, where a test cannot mount a file system.
-fn can_mount() -> bool {
+/// Checks that the nodes can mount a file system.
+fn can_mount() -> Result<Mounted, Missing> {
     let folder = tempfile::tempdir().unwrap();
-    Mounted::at(folder.path(), &["-t", "tmpfs", "-o", "size=48k", "tmpfs"]).is_some()
+    Mounted::at(folder.path(), &["-t", "tmpfs", "-o", "size=48k", "tmpfs"])
 }
 
 #[test]
 fn a_batch_on_a_node_with_a_full_disk_runs_elsewhere() {
-    let Some(pbs) = Pbs::start(3) else { return };
-    if !can_mount() {
-        return;
-    }
+    let pbs = require!(Pbs::start(3));
+    drop(require!(can_mount()));
     let project = writes_temporary_files(&pbs, 9);
     let local = project.at("local").display().to_string();
     let ran = project.run_unplanned(&[]);
@@ -79,12 +78,8 @@ fn a_batch_on_a_node_with_a_full_disk_runs_elsewhere() {
 
 #[test]
 fn batches_on_a_node_of_slurm_with_a_full_disk_run_on_others() {
-    let Some(cluster) = Cluster::start(4) else {
-        return;
-    };
-    if !can_mount() {
-        return;
-    }
+    let cluster = require!(Cluster::start(4));
+    drop(require!(can_mount()));
     let project = cluster.project(24, "batches_per_job = 3", "", WRITES);
     let project = on_nodes(project);
     let ran = project.run_unplanned(&[]);
@@ -103,10 +98,8 @@ fn batches_on_a_node_of_slurm_with_a_full_disk_run_on_others() {
 
 #[test]
 fn a_batch_that_finds_every_disk_full_fails_and_says_so() {
-    let Some(pbs) = Pbs::start(2) else { return };
-    if !can_mount() {
-        return;
-    }
+    let pbs = require!(Pbs::start(2));
+    drop(require!(can_mount()));
     let project = writes_temporary_files(&pbs, 3);
     // Each job is on the node with the small disk, which is full from the start.
     let elsewhere = project.read("node");
@@ -125,7 +118,7 @@ fn a_batch_that_finds_every_disk_full_fails_and_says_so() {
 
 #[test]
 fn a_shared_disk_that_runs_full_costs_no_finished_batch() {
-    let Some(pbs) = Pbs::start(1) else { return };
+    let pbs = require!(Pbs::start(1));
     // w2 fills the disk, once.
     let fills = "if [ $key = w2 ] && mkdir $folder/filled 2>/dev/null; then head -c 9000000 /dev/zero >$folder/workspace/ballast; fi;";
     let project = project(4, &pbs.executor("batches_per_job = 4\n"), STAGE, fills);
@@ -134,9 +127,7 @@ fn a_shared_disk_that_runs_full_costs_no_finished_batch() {
         .map(|path| (project.read(&path), path))
         .collect();
     let small = ["-t", "tmpfs", "-o", "size=4m", "tmpfs"];
-    let Some(_disk) = Mounted::at(&project.at("workspace"), &small) else {
-        return;
-    };
+    let _disk = require!(Mounted::at(&project.at("workspace"), &small));
     for (text, path) in inputs {
         project.write(&path, text);
     }

@@ -3,6 +3,7 @@
 use super::pbs::Pbs;
 use super::{check_kill, check_outputs, for_each_kill, project, runs, wait_until};
 use crate::support::Project;
+use crate::support::required::{Missing, require};
 
 const STAGE: &str = "executor = \"command\"";
 
@@ -13,7 +14,7 @@ pub fn wait_for(project: &Project, path: &str) {
 
 /// Runs six batches, of which w2 meets a fault, and returns the exit code, the output, how often w2 ran, and the submissions.
 #[track_caller]
-fn with_fault(name: &str, resources: &str) -> Option<(i32, String, usize, Vec<String>)> {
+fn with_fault(name: &str, resources: &str) -> Result<(i32, String, usize, Vec<String>), Missing> {
     let pbs = Pbs::start(2)?;
     let executor = pbs.executor("batches_per_job = 3\nmemory = \"100 MB\"\n");
     let stage = format!("{STAGE}\n[resources]\n{resources}");
@@ -28,16 +29,13 @@ fn with_fault(name: &str, resources: &str) -> Option<(i32, String, usize, Vec<St
         assert_eq!(*times, 1, "{key} ran once: {}", ran.output);
     }
     assert!(!project.exists("workspace/.milepost/jobs"));
-    Some((ran.code, ran.output, runs["w2"], pbs.submissions()))
+    Ok((ran.code, ran.output, runs["w2"], pbs.submissions()))
 }
 
 #[test]
 fn a_batch_that_lacks_memory_gets_more_if_declared() {
-    let Some((code, output, times, submissions)) =
-        with_fault("memory", "retry = { memory = \"x2\" }")
-    else {
-        return;
-    };
+    let (code, output, times, submissions) =
+        require!(with_fault("memory", "retry = { memory = \"x2\" }"));
     assert_eq!((code, times), (0, 2), "{output}");
     assert!(
         output.contains("MEMORY: job 0.pbs[0] took more than its 100 MB of memory"),
@@ -53,9 +51,7 @@ fn a_batch_that_lacks_memory_gets_more_if_declared() {
 
 #[test]
 fn a_limit_is_an_outcome_of_the_batch_that_ran_into_it() {
-    let Some((exit, output, times, _)) = with_fault("memory", "") else {
-        return;
-    };
+    let (exit, output, times, _) = require!(with_fault("memory", ""));
     assert_eq!((exit, times), (1, 1), "{output}");
     assert!(
         output.contains("up/w2 failed: MEMORY: job 0.pbs[0] took more than its 100 MB of memory")
@@ -66,9 +62,7 @@ fn a_limit_is_an_outcome_of_the_batch_that_ran_into_it() {
 
 #[test]
 fn a_batch_that_shared_the_time_of_its_job_gets_a_job_of_its_own() {
-    let Some((exit, output, times, submissions)) = with_fault("timeout", "") else {
-        return;
-    };
+    let (exit, output, times, submissions) = require!(with_fault("timeout", ""));
     assert_eq!((exit, times), (0, 2), "{output}");
     assert!(!output.contains("TIMEOUT"), "{output}");
     // One for w3, which waited behind it, and one for w2 alone.
@@ -82,9 +76,7 @@ fn a_batch_whose_node_is_lost_runs_again() {
         ("preempted", "PREEMPTED"),
         ("lost", "JOB"),
     ] {
-        let Some((exit, output, times, _)) = with_fault(name, "") else {
-            return;
-        };
+        let (exit, output, times, _) = require!(with_fault(name, ""));
         assert_eq!((exit, times), (0, 2), "{output}");
         assert!(output.contains(&format!(": {code}: ")), "{output}");
     }
@@ -92,15 +84,13 @@ fn a_batch_whose_node_is_lost_runs_again() {
 
 #[test]
 fn a_batch_that_two_processes_run_is_published_once() {
-    let Some((exit, output, times, _)) = with_fault("twice", "") else {
-        return;
-    };
+    let (exit, output, times, _) = require!(with_fault("twice", ""));
     assert_eq!((exit, times), (0, 2), "{output}");
 }
 
 #[test]
 fn a_job_that_cannot_begin_says_why() {
-    let Some(pbs) = Pbs::start(2) else { return };
+    let pbs = require!(Pbs::start(2));
     let executor = pbs.executor("setup = [\"echo no module here\", \"false\"]\n");
     let project = project(2, &executor, STAGE, "");
     let ran = project.run_unplanned(&[]);
@@ -117,7 +107,7 @@ fn a_job_that_cannot_begin_says_why() {
 
 #[test]
 fn a_stage_that_stops_at_a_failure_starts_no_further_batch() {
-    let Some(pbs) = Pbs::start(1) else { return };
+    let pbs = require!(Pbs::start(1));
     let executor = pbs.executor("batches_per_job = 2\n");
     // w3, the first batch of the second job, lasts until the runner has told the jobs to stop.
     let fault = "[ $key = w2 ] && exit 3; [ $key = w3 ] && for try in $(seq 600); do \
@@ -146,7 +136,7 @@ fn a_stage_that_stops_at_a_failure_starts_no_further_batch() {
 
 #[test]
 fn a_placeholder_replaces_a_batch_whose_job_was_lost() {
-    let Some(pbs) = Pbs::start(2) else { return };
+    let pbs = require!(Pbs::start(2));
     let executor = pbs.executor("batches_per_job = 3\n");
     let stage = format!("{STAGE}\n[policy]\nplaceholder = '{{error: .error_code}}'\n");
     let project = project(3, &executor, &stage, &pbs.fault("w2", "memory"));
@@ -177,7 +167,7 @@ fn a_scheduler_that_refuses_is_quoted() {
 
 #[test]
 fn a_stopped_run_leaves_its_jobs_and_the_next_takes_them_over() {
-    let Some(pbs) = Pbs::start(2) else { return };
+    let pbs = require!(Pbs::start(2));
     let executor = pbs.executor("batches_per_job = 2\n");
     let project = project(4, &executor, STAGE, "sleep 1;");
     let mut first = project.spawn(&["run"]);
@@ -200,7 +190,7 @@ fn a_stopped_run_leaves_its_jobs_and_the_next_takes_them_over() {
 
 #[test]
 fn a_runner_that_is_killed_finds_its_jobs_again() {
-    let Some(pbs) = Pbs::start(4) else { return };
+    let pbs = require!(Pbs::start(4));
     let executor = pbs.executor_that_finds("batches_per_job = 3\n");
     for_each_kill(8, 2000, |moment| {
         let project = project(12, &executor, STAGE, "sleep 0.1;");
@@ -210,7 +200,7 @@ fn a_runner_that_is_killed_finds_its_jobs_again() {
 
 #[test]
 fn a_runner_that_stops_at_any_change_of_the_disk_loses_nothing() {
-    let Some(pbs) = Pbs::start(4) else { return };
+    let pbs = require!(Pbs::start(4));
     let executor = pbs.executor("batches_per_job = 2\n");
     let every = match std::env::var("MILEPOST_TEST_SWEEP").as_deref() {
         Ok("full") => 1,

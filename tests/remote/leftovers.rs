@@ -4,6 +4,7 @@ use super::faults::wait_for;
 use super::pbs::Pbs;
 use super::{check_outputs, project, runs, wait_until};
 use crate::support::Project;
+use crate::support::required::require;
 
 const STAGE: &str = "executor = \"command\"";
 
@@ -38,7 +39,7 @@ fn interrupt(project: &Project, count: usize) {
 
 #[test]
 fn jobs_of_a_stage_that_another_blocks_go_on() {
-    let Some(pbs) = Pbs::start(2) else { return };
+    let pbs = require!(Pbs::start(2));
     let executor = pbs.executor("batches_per_job = 1\n");
     let waits = "while [ ! -e $folder/go ]; do sleep 0.05; done;";
     let project = project(2, &executor, STAGE, waits);
@@ -72,7 +73,7 @@ fn jobs_of_a_stage_that_another_blocks_go_on() {
 
 #[test]
 fn a_program_that_still_writes_is_no_error_of_the_run() {
-    let Some(pbs) = Pbs::start(2) else { return };
+    let pbs = require!(Pbs::start(2));
     // A program outside of the job writes into the folder of the batch until it is told to end.
     let extra = "python3 $folder/write.py $folder/end \"$3\" & while [ ! -e $folder/end ]; do sleep 0.05; done;";
     let stage = format!("{STAGE}\n[policy]\ntimeout = \"2s\"\n");
@@ -91,7 +92,7 @@ fn a_program_that_still_writes_is_no_error_of_the_run() {
 
 #[test]
 fn a_job_ends_once_its_folder_is_gone() {
-    let Some(pbs) = Pbs::start(1) else { return };
+    let pbs = require!(Pbs::start(1));
     let project = project(3, &pbs.executor(""), STAGE, "sleep 600;");
     let mut run = project.spawn(&["run"]);
     wait_for_runs(&project, 1);
@@ -107,7 +108,7 @@ fn a_job_ends_once_its_folder_is_gone() {
 fn a_job_that_a_signal_ends_does_not_claim_success() {
     // The program goes on until its job ends, or gets the signal, too.
     for then in ["sleep 600", "kill -TERM $$"] {
-        let Some(pbs) = Pbs::start(1) else { return };
+        let pbs = require!(Pbs::start(1));
         let asks = format!("kill -TERM $PPID; {then};");
         let project = project(2, &pbs.executor(""), STAGE, &asks);
         let ran = project.run_unplanned(&[]);
@@ -124,7 +125,7 @@ fn a_job_that_a_signal_ends_does_not_claim_success() {
 
 #[test]
 fn jobs_of_an_executor_that_is_no_longer_declared_end() {
-    let Some(pbs) = Pbs::start(1) else { return };
+    let pbs = require!(Pbs::start(1));
     let waits = "while [ ! -e $folder/go ]; do sleep 0.05; done;";
     let project = project(2, &pbs.executor(""), STAGE, waits);
     interrupt(&project, 1);

@@ -3,12 +3,13 @@
 use super::pbs::Pbs;
 use super::{check_outputs, project, runs};
 use crate::support::Project;
+use crate::support::required::require;
 
 const STAGE: &str = "executor = \"command\"";
 
 #[test]
 fn jobs_that_come_later_do_not_exceed_the_limit_either() {
-    let Some(pbs) = Pbs::start(4) else { return };
+    let pbs = require!(Pbs::start(4));
     let executor = pbs.executor("batches_per_job = 1\nmax_jobs = 1\n");
     // The node of w1 is lost. While w2 runs, the next job of w1 must wait, however many slots are free.
     let watch = format!(
@@ -30,7 +31,7 @@ fn jobs_that_come_later_do_not_exceed_the_limit_either() {
 
 #[test]
 fn jobs_beyond_the_size_of_an_array_follow_in_further_ones() {
-    let Some(pbs) = Pbs::start(4) else { return };
+    let pbs = require!(Pbs::start(4));
     let executor = pbs.executor("batches_per_job = 1\nmax_array_size = 4\nmax_jobs = 2\n");
     let project = project(6, &executor, STAGE, "");
     let ran = project.run_unplanned(&[]);
@@ -52,7 +53,7 @@ fn jobs_beyond_the_size_of_an_array_follow_in_further_ones() {
 
 #[test]
 fn warnings_of_a_scheduler_are_no_ids_and_no_states() {
-    let Some(pbs) = Pbs::start(2) else { return };
+    let pbs = require!(Pbs::start(2));
     let project = project(2, &pbs.executor(""), STAGE, "");
     for (key, end) in [("submit", "{{ memory_mb }}"), ("poll", "{{ ids }}")] {
         let warned = format!("{end}; echo '{key}: your quota is low' >&2\"");

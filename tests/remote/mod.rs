@@ -14,6 +14,7 @@ pub use slurm::Cluster;
 
 use crate::crash::sweep::{random, seed, setting};
 use crate::support::Project;
+use crate::support::required::require;
 use milepost_core::base::digest::Digest;
 use pbs::Pbs;
 use serde_json::Value;
@@ -143,7 +144,7 @@ fn steps(project: &Project) -> Vec<String> {
 
 #[test]
 fn steps_of_jobs_are_recorded_as_those_of_a_local_run() {
-    let Some(pbs) = Pbs::start(1) else { return };
+    let pbs = require!(Pbs::start(1));
     let stage = r#"executor = "command"
 [each.word]
 path = "inputs/*.txt"
@@ -174,7 +175,7 @@ up = { path = "up/{{ word.stem }}.txt", schema = false }
 
 #[test]
 fn batches_run_as_jobs_of_another_scheduler() {
-    let Some(pbs) = Pbs::start(3) else { return };
+    let pbs = require!(Pbs::start(3));
     let executor = pbs.executor("batches_per_job = 3\nmemory = \"100 MB\"\n");
     let project = project(10, &executor, "executor = \"command\"", "");
     let (_, plan) = project.milepost(&["plan"]);

@@ -3,6 +3,7 @@
 use super::pbs::Pbs;
 use super::{check_outputs, project, runs, wait_until};
 use crate::support::Project;
+use crate::support::required::require;
 
 const STAGE: &str = "executor = \"command\"";
 
@@ -37,7 +38,7 @@ fn jobs_are_found_by_their_name_if_the_answer_cannot_be_read() {
     // The scheduler does not say which jobs it has, either, when it is asked for the first time.
     let silent = "echo x >>asked; [ $(wc -l <asked) -gt 2 ] || exit 1; ";
     for (answers, silent) in [(remark, ""), (" >/dev/null", silent), ("; kill $$", silent)] {
-        let Some(pbs) = Pbs::start(2) else { return };
+        let pbs = require!(Pbs::start(2));
         let executor = pbs.executor_that_finds("batches_per_job = 1\n");
         let executor = then(&executor, true, answers);
         let executor = executor.replace("find = \"", &format!("find = \"{silent}"));
@@ -56,7 +57,7 @@ fn jobs_are_found_by_their_name_if_the_answer_cannot_be_read() {
 
 #[test]
 fn jobs_that_a_silent_scheduler_may_have_are_left_to_the_next_run() {
-    let Some(pbs) = Pbs::start(2) else { return };
+    let pbs = require!(Pbs::start(2));
     let executor = pbs.executor_that_finds("batches_per_job = 1\n");
     let executor = then(&executor, true, " >/dev/null");
     let silent = "find = \"if [ -e silent ]; then echo try later; exit 1; fi; ";
@@ -79,7 +80,7 @@ fn jobs_that_a_silent_scheduler_may_have_are_left_to_the_next_run() {
 
 #[test]
 fn jobs_that_cannot_be_found_are_not_submitted_again() {
-    let Some(pbs) = Pbs::start(2) else { return };
+    let pbs = require!(Pbs::start(2));
     let executor = then(&pbs.executor("batches_per_job = 1\n"), false, " >/dev/null");
     let project = project(2, &executor, STAGE, "");
     let ran = project.run_unplanned(&[]);
@@ -102,7 +103,7 @@ fn jobs_that_cannot_be_found_are_not_submitted_again() {
 
 #[test]
 fn a_run_that_is_killed_before_it_knows_the_id_finds_its_jobs() {
-    let Some(pbs) = Pbs::start(4) else { return };
+    let pbs = require!(Pbs::start(4));
     let executor = pbs.executor_that_finds("batches_per_job = 1\n");
     let waits = "; while [ ! -e killed ]; do sleep 0.02; done";
     let holds = "while [ ! -e $folder/go ]; do sleep 0.02; done;";

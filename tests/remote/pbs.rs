@@ -1,5 +1,6 @@
 //! A scheduler of the tests, which plays PBS.
 
+use crate::support::required::{self, Missing};
 use crate::support::temporary;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -12,23 +13,21 @@ pub struct Pbs {
 }
 
 impl Pbs {
-    /// Starts it with so many slots; `None`, with a message, where there is no Python.
-    pub fn start(slots: usize) -> Option<Self> {
+    /// Starts it with so many slots.
+    pub fn start(slots: usize) -> Result<Self, Missing> {
+        required::program("python3", &["--version"])?;
         let spool = temporary();
         std::fs::write(spool.path().join("pbs.py"), include_str!("pbs.py")).unwrap();
         let mut server = Command::new("python3");
         server.arg(spool.path().join("pbs.py")).arg("serve");
         server.arg(spool.path()).arg(slots.to_string());
         server.stdin(Stdio::null()).stdout(Stdio::piped());
-        let Ok(mut server) = server.spawn() else {
-            eprintln!("skipped: the scheduler of this test needs python3");
-            return None;
-        };
+        let mut server = server.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(server.stdout.take().unwrap())
             .read_line(&mut line)
             .unwrap();
-        Some(Self { spool, server })
+        Ok(Self { spool, server })
     }
 
     /// Returns the declaration of an executor that uses it, with more keys.

@@ -2,6 +2,7 @@
 
 use super::pbs::Pbs;
 use super::{check_outputs, project, runs, wait_until};
+use crate::support::required::require;
 use crate::support::{Project, printed};
 use std::process::{Command, Stdio};
 
@@ -72,7 +73,7 @@ os.rename(f"{job}/logs/.forged", f"{job}/logs/{process}.jsonl")
 
 #[test]
 fn a_record_that_is_not_valid_publishes_nothing() {
-    let Some(pbs) = Pbs::start(3) else { return };
+    let pbs = require!(Pbs::start(3));
     let executor = pbs.executor("batches_per_job = 1\n");
     for (mode, times, why) in [
         ("folder", 2, "is not valid: its folder is `inputs`"),
@@ -108,7 +109,7 @@ fn a_record_that_is_not_valid_publishes_nothing() {
 
 #[test]
 fn the_last_submission_of_a_batch_has_it() {
-    let Some(pbs) = Pbs::start(3) else { return };
+    let pbs = require!(Pbs::start(3));
     let executor = pbs.executor("batches_per_job = 1\n");
     let extra = format!("{} {}", pbs.fault("w1", "node"), hold("true", "go"));
     let project = project(2, &executor, STAGE, &extra);
@@ -128,7 +129,7 @@ fn the_last_submission_of_a_batch_has_it() {
 
 #[test]
 fn a_limit_grows_as_often_as_declared_across_runs() {
-    let Some(pbs) = Pbs::start(1) else { return };
+    let pbs = require!(Pbs::start(1));
     let executor = pbs.executor("memory = \"100 MB\"\n");
     let stage = format!("{STAGE}\n[resources]\nretry = {{ memory = \"x2\", attempts = 1 }}");
     let fault = pbs.fault("w1", "memory");
@@ -164,7 +165,7 @@ fn refused(pbs: &Pbs) -> Project {
 
 #[test]
 fn jobs_that_run_are_followed_while_others_are_refused() {
-    let Some(pbs) = Pbs::start(3) else { return };
+    let pbs = require!(Pbs::start(3));
     let project = refused(&pbs);
     let run = project.spawn(&["run"]);
     let tries = || project.exists("refused") && project.read("refused").lines().count() >= 4;
@@ -190,7 +191,7 @@ fn jobs_that_run_are_followed_while_others_are_refused() {
 
 #[test]
 fn jobs_that_were_refused_are_submitted_later() {
-    let Some(pbs) = Pbs::start(3) else { return };
+    let pbs = require!(Pbs::start(3));
     let project = refused(&pbs);
     let run = project.spawn(&["run"]);
     wait_until("refused", || project.exists("refused"));
@@ -205,7 +206,7 @@ fn jobs_that_were_refused_are_submitted_later() {
 
 #[test]
 fn a_log_that_cannot_be_read_costs_no_job() {
-    let Some(pbs) = Pbs::start(2) else { return };
+    let pbs = require!(Pbs::start(2));
     let executor = pbs.executor("batches_per_job = 1\n");
     let project = project(2, &executor, STAGE, &hold("[ $key = w2 ]", "go"));
     let run = project.spawn(&["run"]);
@@ -273,7 +274,7 @@ print(printed.decode(errors="replace"))
 
 #[test]
 fn what_ends_before_the_jobs_are_cancelled_is_kept() {
-    let Some(pbs) = Pbs::start(2) else { return };
+    let pbs = require!(Pbs::start(2));
     let executor = pbs.executor("batches_per_job = 1\n");
     let extra = format!(
         "{} {}",
@@ -299,7 +300,7 @@ fn what_ends_before_the_jobs_are_cancelled_is_kept() {
 
 #[test]
 fn what_jobs_without_an_id_finished_is_kept() {
-    let Some(pbs) = Pbs::start(4) else { return };
+    let pbs = require!(Pbs::start(4));
     let executor = pbs.executor("batches_per_job = 1\n");
     let project = project(2, &executor, STAGE, &hold("[ $key = w2 ]", "go"));
     let mut first = project.spawn(&["run"]);
@@ -366,7 +367,7 @@ fn a_job_of_slurm_notes_the_id_of_its_array() {
 
 #[test]
 fn a_failure_that_was_recorded_runs_again() {
-    let Some(pbs) = Pbs::start(2) else { return };
+    let pbs = require!(Pbs::start(2));
     let executor = pbs.executor("batches_per_job = 1\n");
     let extra = format!(
         "{} [ $key = w1 ] && [ ! -e $folder/go ] && exit 3;",

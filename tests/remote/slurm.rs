@@ -1,8 +1,9 @@
 //! Batches as jobs of a real Slurm, on a cluster of several nodes that the tests start on this machine. Where Slurm is not installed,
-//! or cannot be started, the tests say so.
+//! the tests are skipped.
 
 use super::{check_kill, check_outputs, for_each_kill, project, runs, wait_until};
 use crate::support::Project;
+use crate::support::required::{Missing, require};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,8 +20,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a cluster of nodes with two processors each; `None`, with a message, where there is no Slurm.
-    pub fn start(nodes: usize) -> Option<Self> {
+    /// Starts a cluster of nodes with two processors each.
+    pub fn start(nodes: usize) -> Result<Self, Missing> {
         let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let is_root = rustix::process::getuid().is_root();
         let has = |program: &str| {
@@ -40,16 +41,14 @@ impl Cluster {
             .filter(|program| !has(program))
             .collect();
         if !missing.is_empty() || !is_root {
-            eprintln!(
-                "skipped: a cluster of Slurm needs root, and {} here: \
-                 apt-get install --no-install-recommends slurmctld slurmd slurm-client munge",
-                if missing.is_empty() {
-                    "this user is not".to_owned()
-                } else {
-                    format!("{} are missing", missing.join(", "))
-                }
-            );
-            return None;
+            return Err(Missing(if missing.is_empty() {
+                "only root can start a cluster of Slurm".to_owned()
+            } else {
+                format!(
+                    "there is no {}: apt-get install --no-install-recommends slurmctld slurmd slurm-client munge",
+                    missing.join(", ")
+                )
+            }));
         }
         let root = tempfile::tempdir().unwrap();
         let mut cluster = Self {
@@ -60,14 +59,13 @@ impl Cluster {
         };
         let started = cluster.script("up").output().unwrap();
         if !started.status.success() {
-            eprintln!(
-                "skipped: the cluster of Slurm did not start: {}",
-                String::from_utf8_lossy(&started.stderr)
-            );
             cluster.nodes = 0;
-            return None;
+            return Err(Missing(format!(
+                "the cluster of Slurm did not start: {}",
+                String::from_utf8_lossy(&started.stderr)
+            )));
         }
-        Some(cluster)
+        Ok(cluster)
     }
 
     fn script(&self, action: &str) -> Command {
@@ -162,9 +160,7 @@ impl Drop for Cluster {
 
 #[test]
 fn batches_run_as_jobs_of_slurm() {
-    let Some(cluster) = Cluster::start(2) else {
-        return;
-    };
+    let cluster = require!(Cluster::start(2));
     let slurm = "batches_per_job = 3\nmemory = \"100 MB\"\ntime = \"5min\"";
     let project = cluster.project(10, slurm, "", "");
     let ran = project.run(&[]);
@@ -185,9 +181,7 @@ fn batches_run_as_jobs_of_slurm() {
 
 #[test]
 fn slurm_names_limits_and_cancelled_jobs() {
-    let Some(cluster) = Cluster::start(1) else {
-        return;
-    };
+    let cluster = require!(Cluster::start(1));
     // More memory than its job has, and then twice as much.
     let hungry = "if [ $key = w2 ]; then python3 -c 'import time; x = bytearray(150 << 20); time.sleep(4)'; fi;";
     let stage = "[resources]\nmemory = \"100 MB\"\nretry = { memory = \"x3\" }\n";
@@ -214,11 +208,9 @@ fn slurm_names_limits_and_cancelled_jobs() {
 
 /// Takes minutes: Slurm starts a job again two minutes after its node came back.
 #[test]
-#[ignore = "takes three minutes: cargo test --test all slurm -- --ignored"]
+#[ignore = "takes three minutes"]
 fn a_job_of_slurm_that_runs_twice_is_published_once() {
-    let Some(cluster) = Cluster::start(2) else {
-        return;
-    };
+    let cluster = require!(Cluster::start(2));
     let project = cluster.project(4, "batches_per_job = 2", "", "sleep 3;");
     let runner = project.spawn(&["run"]);
     wait_until("a batch", || runs(&project).len() >= 2);
@@ -239,9 +231,7 @@ fn a_job_of_slurm_that_runs_twice_is_published_once() {
 
 #[test]
 fn a_runner_of_slurm_jobs_that_is_killed_finds_them_again() {
-    let Some(cluster) = Cluster::start(4) else {
-        return;
-    };
+    let cluster = require!(Cluster::start(4));
     for_each_kill(3, 3000, |moment| {
         let project = cluster.project(16, "batches_per_job = 2", "", "sleep 0.2;");
         check_kill(&project, 16, moment);
@@ -250,11 +240,9 @@ fn a_runner_of_slurm_jobs_that_is_killed_finds_them_again() {
 
 /// Takes minutes: Slurm notices a lost node after its timeout, and starts the job again two minutes later.
 #[test]
-#[ignore = "takes three minutes: cargo test --test all slurm -- --ignored"]
+#[ignore = "takes three minutes"]
 fn a_lost_node_of_slurm_costs_only_what_ran_there() {
-    let Some(cluster) = Cluster::start(4) else {
-        return;
-    };
+    let cluster = require!(Cluster::start(4));
     let project = cluster.project(16, "batches_per_job = 4", "", "sleep 2;");
     let runner = project.spawn(&["run"]);
     wait_until("all jobs", || runs(&project).len() >= 4);

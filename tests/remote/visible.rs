@@ -3,6 +3,7 @@
 use super::pbs::Pbs;
 use super::{check_outputs, project, runs};
 use crate::support::Project;
+use crate::support::required::require;
 
 const STAGE: &str = "executor = \"command\"";
 
@@ -26,7 +27,7 @@ fn hides(pbs: &Pbs, file: &str, until: &str, visible: &str) -> Project {
 
 #[test]
 fn a_node_waits_for_the_files_of_its_job() {
-    let Some(pbs) = Pbs::start(1) else { return };
+    let pbs = require!(Pbs::start(1));
     for file in ["job.json", "tasks/0.json", "../../../../stages/1_up.toml"] {
         let project = hides(&pbs, file, "later", "visible = \"30s\"");
         let ran = project.run_unplanned(&[]);
@@ -38,7 +39,7 @@ fn a_node_waits_for_the_files_of_its_job() {
 
 #[test]
 fn a_node_that_never_sees_the_files_of_its_job_says_so() {
-    let Some(pbs) = Pbs::start(1) else { return };
+    let pbs = require!(Pbs::start(1));
     for (file, why) in [
         (
             "job.json",

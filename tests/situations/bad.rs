@@ -3,6 +3,7 @@
 use super::letters::{PAGE, completed, letters};
 use super::mounted::Mounted;
 use crate::support::Project;
+use crate::support::required::require;
 use std::path::Path;
 use std::process::Command;
 
@@ -193,12 +194,10 @@ fn an_output_folder_that_is_a_link_out_of_the_workspace_is_refused() {
 #[test]
 fn a_workspace_that_cannot_be_written() {
     let project = Project::new(&[]);
-    let Some(mounted) = Mounted::at(
+    let mounted = require!(Mounted::at(
         &project.at("workspace"),
         &["-t", "tmpfs", "-o", "size=4m", "tmpfs"],
-    ) else {
-        return;
-    };
+    ));
     for entry in [
         "milepost.toml",
         "stages",

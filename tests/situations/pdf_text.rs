@@ -2,6 +2,7 @@
 
 use crate::mutated::structures;
 use crate::support::Project;
+use crate::support::required::{self, require};
 use lopdf::{
     Document, EncryptionState, EncryptionVersion, Object, Permissions, Stream, dictionary,
 };
@@ -121,17 +122,6 @@ fn page_texts(project: &Project, name: &str) -> Vec<String> {
         .iter()
         .map(|page| page["text"].as_str().unwrap().to_owned())
         .collect()
-}
-
-fn has_pdftotext() -> bool {
-    let found = std::process::Command::new("pdftotext")
-        .arg("-v")
-        .output()
-        .is_ok();
-    if !found {
-        eprintln!("skipped: pdftotext is not here");
-    }
-    found
 }
 
 #[test]
@@ -361,9 +351,7 @@ fn where_all_engines_fail_each_is_named_with_its_reason() {
 
 #[test]
 fn the_next_engine_is_tried_when_one_fails() {
-    if !has_pdftotext() {
-        return;
-    }
+    require!(required::program("pdftotext", &["-v"]));
     let project = reading("engines = [\"builtin\", \"pdftotext\"]");
     let whole = simple();
     // The place of the table of objects is wrong: Poppler looks for the objects themselves.

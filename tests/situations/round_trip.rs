@@ -2,32 +2,31 @@
 
 use super::corrections::main_project;
 use crate::support::Project;
+use crate::support::required::{self, Missing, real_model, require};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 const EDIT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pages/edit_review.py");
 const REPORT: &str = "workspace/intermediate/report.json";
 const ALL: &str = "workspace/intermediate/classified_all.json";
 
-/// Edits a copy of the workbook, `review.xlsx`; false where there is no Python.
-fn edited(project: &Project, edits: &[Value]) -> bool {
+/// Edits a copy of the workbook, `review.xlsx`.
+fn edit(project: &Project, edits: &[Value]) -> Result<(), Missing> {
     std::fs::copy(
         project.at("workspace/outputs/report.xlsx"),
         project.at("review.xlsx"),
     )
     .unwrap();
-    let ran = Command::new("python3")
+    required::program("python3", &["--version"])?;
+    let status = Command::new("python3")
         .arg(EDIT)
         .arg(project.at("review.xlsx"))
         .args(edits.iter().map(ToString::to_string))
-        .status();
-    let Ok(status) = ran else {
-        eprintln!("skipped: the workbook is edited with python3");
-        return false;
-    };
+        .status()
+        .unwrap();
     assert!(status.success());
-    true
+    Ok(())
 }
 
 fn records<'a>(all: &'a Value, field: &str, value: &str) -> Vec<&'a Value> {
@@ -61,9 +60,7 @@ fn round_trip(project: &Project, revise: impl FnOnce(&Project, &str) -> Vec<Stri
         json!({"row": {"Question": question}, "cells": {"Correct element type": "External wall", "Why": "seen on site"}}),
         json!({"row": {"GlobalId": measured}, "cells": {"Correct volume [m³]": 12.5, "Who": "M. Lang", "Why": "measured"}}),
     ];
-    if !edited(project, &edits) {
-        return;
-    }
+    require!(edit(project, &edits));
     let (code, text) = project.milepost(&["import-review", "review.xlsx", "--who", "Ada"]);
     assert_eq!(code, 0, "{text}");
     assert_eq!(
@@ -133,19 +130,8 @@ fn corrections_of_the_workbook_outlive_a_revision_of_the_sample() {
 
 #[test]
 fn corrections_of_the_workbook_outlive_a_revision_of_a_real_model() {
-    let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/ifc");
-    let find = |name: &str| -> Option<PathBuf> {
-        let files = std::fs::read_dir(&shared).ok()?.filter_map(Result::ok);
-        let mut paths = files.map(|file| file.path());
-        paths.find(|path| {
-            path.file_name()
-                .is_some_and(|found| found.to_string_lossy().starts_with(name))
-        })
-    };
-    let (Some(old), Some(new)) = (find("duplex_A_20110505"), find("duplex_A_20110907")) else {
-        eprintln!("skipped: ../shared/data/ifc is absent");
-        return;
-    };
+    let old = require!(real_model("duplex_A_20110505.ifc"));
+    let new = require!(real_model("duplex_A_20110907.ifc"));
     let project = main_project();
     let set = |path: &Path| vec!["--set".to_owned(), format!("model={}", path.display())];
     let first = set(&old);

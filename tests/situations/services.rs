@@ -1,6 +1,7 @@
 //! Services: started when they are needed, told when they do not come, and gone after the run.
 
 use crate::agents::server::{Play, Server};
+use crate::support::required::{self, Missing, require};
 use crate::support::{Project, exit_code, pipe, printed};
 use serde_json::{Value, json};
 use std::io::Read as _;
@@ -54,16 +55,8 @@ fn fixture(command: &str, first: &str) -> Project {
 
 const CALL: &str = "[step]\nhttp = \"http://127.0.0.1:{{ env.PORT }}/first\"";
 
-fn has_python() -> bool {
-    let found = Command::new("python3")
-        .arg("-c")
-        .arg("import http.server")
-        .status();
-    let has = found.is_ok_and(|status| status.success());
-    if !has {
-        eprintln!("skipped: there is no python3");
-    }
-    has
+fn has_python() -> Result<(), Missing> {
+    required::program("python3", &["-c", "import http.server"])
 }
 
 /// Whether a process runs.
@@ -86,9 +79,7 @@ fn of_services(records: &[Value]) -> Vec<(String, u64)> {
 
 #[test]
 fn a_service_is_started_once_and_is_gone_after_the_run() {
-    if !has_python() {
-        return;
-    }
+    require!(has_python());
     let project = fixture(PYTHON, CALL);
     let ran = project.run(&[]);
     ran.expect(0, &["first", "second"])
@@ -176,9 +167,7 @@ fn a_service_that_does_not_come_fails_its_stage() {
 
 #[test]
 fn a_service_is_gone_after_a_run_that_failed() {
-    if !has_python() {
-        return;
-    }
+    require!(has_python());
     let project = fixture(PYTHON, "[step]\ncommand = \"exit 1\"");
     let ran = project.run(&[]);
     ran.expect(1, &["first", "second"]);
@@ -190,9 +179,7 @@ fn a_service_is_gone_after_a_run_that_failed() {
 /// A run that was killed leaves its service; the next run ends it and starts its own.
 #[test]
 fn a_service_that_outlived_its_run_is_ended_by_the_next() {
-    if !has_python() {
-        return;
-    }
+    require!(has_python());
     let project = fixture(PYTHON, "[step]\ncommand = \"echo here > HERE; sleep 1000\"");
     let here = project.at("here");
     pipe(&here);

@@ -139,14 +139,12 @@ fn lists_in_natural_order() {
 }
 
 #[test]
+#[cfg_attr(target_os = "macos", ignore = "macOS has no such names or files")]
 fn reports_names_that_no_record_can_hold() {
     let folders = folders();
     let inputs = folders.workspace.join("inputs");
     for odd in [b"b_\xff.json".as_slice(), b"b_\\xff.json", b"b_\n.json"] {
-        if fs::write(inputs.join(std::ffi::OsStr::from_bytes(odd)), "{}").is_err() {
-            eprintln!("skipped: this file system takes no such name");
-            return;
-        }
+        fs::write(inputs.join(std::ffi::OsStr::from_bytes(odd)), "{}").unwrap();
     }
     let (files, refused) = matches(&folders, "inputs/*.json");
     assert_eq!(files, ["inputs/b_2.json", "inputs/b_10.json"]);

@@ -7,6 +7,7 @@ mod gate;
 mod in_process;
 mod killed;
 mod output;
+pub mod required;
 mod run;
 
 pub use folder::{files_below, temporary};

@@ -1,11 +1,12 @@
 //! The embedded critic of `examples/diagrams`: faults of teaching, not of form alone.
 
 use super::{example, folder};
+use crate::support::required::{Missing, require};
 use milepost_core::expr::jq::Jq;
 use serde_json::{Value, json};
 
 /// The card, the diagram that the embedded author makes of it, and what the render service says of the picture.
-fn drawn(card: &str) -> Option<(Value, Value, Value)> {
+fn drawn(card: &str) -> Result<(Value, Value, Value), Missing> {
     let project = example()?;
     project.write(
         "lesson.json",
@@ -28,7 +29,7 @@ fn drawn(card: &str) -> Option<(Value, Value, Value)> {
         .map(|(place, text)| json!({"text": text, "x": 10, "y": 10 * place, "width": 50, "height": 8, "crossed_by": []}))
         .collect();
     let seen = json!({"width": 600, "height": 600, "board": {"width": 600, "height": 560}, "labels": labels, "points": [], "ticks": []});
-    Some((card, diagram, seen))
+    Ok((card, diagram, seen))
 }
 
 /// The critique of a picture in the first iteration.
@@ -54,9 +55,7 @@ fn the_critic_catches_the_five_faults_of_a_teacher() {
     let gradient = r#"{"id": "a", "title": "Gradient", "explainer": "The line y = 2x + 1 passes through A(0, 1) and B(2, 5). Going from A to B we move 2 to the right and 4 up."}"#;
     let triangle = r#"{"id": "b", "title": "Ladder", "explainer": "Triangle ABC has a right angle at B. AB = 4 m and BC = 3 m, so AC is 5 m long and angle BAC is 36.9°."}"#;
     let chart = r#"{"id": "c", "title": "School", "explainer": "We asked 23 pupils. Draw a bar chart: walking 14, bus 9."}"#;
-    let Some((card, diagram, seen)) = drawn(gradient) else {
-        return;
-    };
+    let (card, diagram, seen) = require!(drawn(gradient));
     let good = critique(&card, &diagram, &seen);
     assert_eq!(
         (&good["score"], &good["feedback"]),
@@ -119,9 +118,7 @@ fn the_critic_catches_the_five_faults_of_a_teacher() {
 #[test]
 fn the_critic_measures_the_sides_of_a_triangle() {
     let triangle = r#"{"id": "b", "title": "Ladder", "explainer": "Triangle ABC has a right angle at B. AB = 4 m and BC = 3 m."}"#;
-    let Some((card, mut diagram, seen)) = drawn(triangle) else {
-        return;
-    };
+    let (card, mut diagram, seen) = require!(drawn(triangle));
     let elements = diagram["diagram"]["elements"].as_array_mut().unwrap();
     let c = elements
         .iter_mut()

@@ -2,11 +2,10 @@
 
 use super::{example, made};
 use crate::support::goes_on_after_kills;
+use crate::support::required::require;
 
 #[test]
 fn killed_at_ten_moments_it_goes_on_to_the_same_bytes() {
-    if example().is_none() {
-        return;
-    }
+    require!(example());
     goes_on_after_kills(|| example().unwrap(), made);
 }

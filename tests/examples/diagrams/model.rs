@@ -4,6 +4,7 @@ use super::example;
 use crate::agents::server::{Play, Server};
 use crate::examples::claude::{self, JSON, takes_the_key};
 use crate::support::Project;
+use crate::support::required::require;
 use base64::Engine as _;
 use serde_json::json;
 
@@ -42,7 +43,7 @@ fn with_critic(project: &mut Project, model: &Server) {
 /// A model as critic gets the picture itself; who made the diagram, and what it cost, is in the result.
 #[test]
 fn a_vision_model_sees_the_picture() {
-    let Some(mut project) = example() else { return };
+    let mut project = require!(example());
     let critique = json!({"clarity": 1, "accuracy": 1, "pedagogy": 0.9, "aesthetics": 1, "score": 0.93, "feedback": "good"});
     let model = Server::new(vec![takes_the_key(), says(&critique.to_string())]);
     with_critic(&mut project, &model);
@@ -83,7 +84,7 @@ fn a_vision_model_sees_the_picture() {
 /// A critic that is late, wrong, cut off or refuses makes no diagram; when it answers, the next run does.
 #[test]
 fn a_critic_that_does_not_answer_passes_no_diagram() {
-    let Some(mut project) = example() else { return };
+    let mut project = require!(example());
     let error =
         json!({"type": "error", "error": {"type": "invalid_request_error", "message": "no"}});
     let failures = [

@@ -2,6 +2,7 @@
 
 use super::{NO_CHROMIUM, PATTERNS, example, folder, free_port};
 use crate::agents::server::{Play, Server};
+use crate::support::required::require;
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -29,7 +30,7 @@ fn errors_of_the_render_service_have_names() {
             "author/card_001 failed: Diagram rendering failed: INVALID_STRUCTURE: POST http://",
         ),
     ] {
-        let Some(mut project) = example() else { return };
+        let mut project = require!(example());
         let service = Server::new(vec![Play::Says(200, &[], "{}".to_owned()), play]);
         project.env("DIAGRAM_SCREENSHOT_URL", &service.url);
         project.edit(
@@ -48,7 +49,7 @@ fn errors_of_the_render_service_have_names() {
         let lines: Vec<String> = service.seen().into_iter().map(|seen| seen.line).collect();
         assert_eq!(lines, ["GET /health", "POST /api/v1/render"], "asked once");
     }
-    let Some(project) = example() else { return };
+    let project = require!(example());
     project
         .run_unplanned(&["--set", "renderer=jsxgraph"])
         .says("author/card_001 failed: Diagram rendering failed: HTTP_ERROR: POST http://")
@@ -59,12 +60,12 @@ fn errors_of_the_render_service_have_names() {
         .run_unplanned(&[])
         .says("author/card_001 failed: CONNECTION_ERROR: the service `screenshot`: it ended");
     // Nobody listens.
-    let Some(project) = example() else { return };
+    let project = require!(example());
     project.edit("stages/3_author.toml", "services = [\"screenshot\"]\n", "");
     project
         .run_unplanned(&[])
         .says("author/card_001 failed: Diagram rendering failed: CONNECTION_ERROR: Cannot connect to DiagramScreenshot service: POST http://127.0.0.1:");
-    let Some(project) = example() else { return };
+    let project = require!(example());
     project.write("filters/author.jq", "{board: {}, elements: []}");
     project
         .run_unplanned(&[])
@@ -121,9 +122,7 @@ impl Drop for Service {
 
 #[test]
 fn the_render_service_draws_and_refuses() {
-    if example().is_none() {
-        return;
-    }
+    require!(example());
     let service = Service::start();
     assert_eq!(
         service.ask("GET", "/health", ""),
@@ -243,9 +242,7 @@ fn the_render_service_draws_and_refuses() {
 /// Every pattern is a diagram that the service draws: with a title, nothing ignored, and no line through a label.
 #[test]
 fn every_pattern_can_be_drawn() {
-    if example().is_none() {
-        return;
-    }
+    require!(example());
     let service = Service::start();
     let mut drawn = 0;
     for name in PATTERNS
@@ -298,7 +295,7 @@ fn fake_chromium(folder: &Path, fails: bool) -> std::path::PathBuf {
 /// JSXGraph in Chromium draws wherever both are there; if Chromium fails, the service draws, and says why.
 #[test]
 fn jsxgraph_draws_where_it_is_there() {
-    let Some(project) = example() else { return };
+    let project = require!(example());
     project.write("service/node_modules/jsxgraph/distrib/jsxgraphcore.js", "");
     let board = json!({"boundingbox": [-1, 1, 1, -1]});
     let body = json!({"diagram": {"board": board, "elements": []}});
@@ -356,9 +353,7 @@ fn mcp(url: &str, messages: &[Value]) -> Vec<Value> {
 /// The tool of the document: its name, its argument, its answers and its errors.
 #[test]
 fn the_tool_render_diagram_is_offered_over_mcp() {
-    if example().is_none() {
-        return;
-    }
+    require!(example());
     let call = |id: u32, text: &str| {
         json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
             "params": {"name": "render_diagram", "arguments": {"jsxgraph_json": text}}})

@@ -1,6 +1,7 @@
 //! Lessons of strangers, whose words are not those of our own lesson.
 
 use super::{course, example, folder};
+use crate::support::required::require;
 use milepost_core::expr::jq::Jq;
 use serde_json::{Value, json};
 
@@ -73,7 +74,7 @@ fn what_a_lesson_asks_for_is_read() {
 /// All that a stranger's lesson asks for is drawn.
 #[test]
 fn a_lesson_of_a_stranger_is_drawn() {
-    let Some(project) = example() else { return };
+    let project = require!(example());
     let texts = [TABLE, CHECK, JOINED, SINES, SECTOR, CHART, RAMP];
     project.write("lesson.json", lesson(&texts).to_string());
     let ran = project.run(&["--set", "lesson=lesson.json"]);
@@ -99,7 +100,7 @@ fn a_lesson_of_a_stranger_is_drawn() {
 /// What cannot be drawn from what a card says fails by the critic, with what is missing.
 #[test]
 fn a_triangle_of_which_too_little_is_known_fails_with_what_is_missing() {
-    let Some(project) = example() else { return };
+    let project = require!(example());
     project.write(
         "lesson.json",
         lesson(&["Triangle ABC has AB = 4 m. What else must be known?"]).to_string(),
@@ -125,7 +126,7 @@ fn the_service_is_at_port_3001_by_default() {
 /// A file of a course that is not a lesson is listed among the errors, with its name in the list.
 #[test]
 fn a_lesson_that_cannot_be_read_is_named_with_its_place() {
-    let Some(project) = example() else { return };
+    let project = require!(example());
     project.write("course/n5_maths_11.json", "{");
     let summary = course(&project, &["--until", "cards"], 1);
     let failed = &summary["errors"][0];

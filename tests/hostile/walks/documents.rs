@@ -1,6 +1,7 @@
 //! PDF: rings of links, counts that are no counts, and small files that grow large.
 
-use super::{broke, soon};
+use super::soon;
+use crate::hostile::files::hostile_file;
 use crate::mutated::structures::{page, pdf, stream};
 use milepost_formats::pdf_text::{Heading, Parser, PdfText, PdfTextError};
 
@@ -50,9 +51,8 @@ pub(super) fn check_broken(read: &dyn Fn(&[u8]) -> Result<PdfText, PdfTextError>
         ("deepq60.pdf", Err(PdfTextError::Limit(limit.to_owned()))),
     ];
     for (name, expected) in expected {
-        if let Some(bytes) = broke(name) {
-            assert_eq!(soon(|| read(&bytes)).map(told), expected, "{name}");
-        }
+        let bytes = hostile_file(name);
+        assert_eq!(soon(|| read(&bytes)).map(told), expected, "{name}");
     }
 }
 

@@ -2,23 +2,19 @@
 
 use super::{main_pipeline, of, traced};
 use crate::support::Project;
+use crate::support::required::{self, Missing, require};
 use milepost_engine::ops::trace::{FileCheck, StationKind, Trace};
 use std::collections::BTreeSet;
 use std::net::TcpListener;
-use std::process::Command;
 
-/// The system, with what it needs; none where a program is missing.
-fn system(name: &str) -> Option<Project> {
+/// The system, with what it needs.
+fn system(name: &str) -> Result<Project, Missing> {
     if name == "building-model" {
-        return Some(main_pipeline());
+        return Ok(main_pipeline());
     }
     let mut project = Project::copy_of(&format!("examples/{name}"));
     if name == "diagrams" {
-        let node = Command::new("node").arg("--version").output();
-        if !node.is_ok_and(|output| output.status.success()) {
-            eprintln!("skipped: there is no node");
-            return None;
-        }
+        required::program("node", &["--version"])?;
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -30,7 +26,7 @@ fn system(name: &str) -> Option<Project> {
         );
     }
     project.env("SOURCE_DATE_EPOCH", "1795305600");
-    Some(project)
+    Ok(project)
 }
 
 /// The stages of the way, the agents that answered, and the inputs that it ends at.
@@ -127,9 +123,7 @@ fn each_report_is_followed_to_the_inputs() {
         ),
     ];
     for (name, report, stages, agents, inputs) in systems {
-        let Some(project) = system(name) else {
-            continue;
-        };
+        let project = require!(system(name));
         let (code, printed) = project.milepost(&["run"]);
         assert_eq!(code, 0, "{name}: {printed}");
         let found = reached(&traced(&project, &of(report)));

@@ -4,8 +4,8 @@ use super::super::gated::{gated, release, wait_for_batch};
 use super::super::letters::{PAGE, checked, completed, letters};
 use super::super::mounted::Mounted;
 use super::{both, matches_a_fresh_run};
+use crate::support::required::require;
 use crate::support::{Project, exit_code, long_ago, printed};
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 const BO: &str = "workspace/inputs/person_2.json";
@@ -106,29 +106,14 @@ fn mtimes_in_the_future() {
 #[test]
 fn a_file_system_with_times_of_one_second() {
     let project = letters();
-    let image = project.at("image");
-    std::fs::File::create(&image)
-        .unwrap()
-        .set_len(16 << 20)
-        .unwrap();
-    let made = Command::new("mkfs.ext4")
-        .args(["-q", "-I", "128"])
-        .arg(&image)
-        .output();
-    if !made.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: mkfs.ext4 is not here");
-        return;
-    }
     let given = project.digests();
     let inputs: Vec<_> = given
         .keys()
         .map(|path| format!("workspace/{path}"))
         .map(|path| (project.read(&path), path))
         .collect();
-    let arguments = ["-o", "loop", image.to_str().unwrap()];
-    let Some(_mounted) = Mounted::at(&project.at("workspace"), &arguments) else {
-        return;
-    };
+    let (workspace, image) = (project.at("workspace"), project.at("image"));
+    let _mounted = require!(Mounted::ext4(&workspace, &image, &["-I", "128"]));
     for (text, path) in inputs {
         project.write(&path, text);
     }
