@@ -8,7 +8,7 @@ use crate::view::run::notice;
 use crate::view::text::collisions;
 use crate::view::text::invocation::Invocation;
 use crate::view::text::next_steps;
-use crate::view::text::reason::{change, condition, reason};
+use crate::view::text::reason::{change, reason};
 use crate::view::text::reason_groups::{Class, Groups, class};
 use crate::view::text::style::Style;
 use crate::view::text::words::{NAMED, awaits, batches, count, grouped, needs_approval, some_of};
@@ -326,9 +326,6 @@ fn conditions(stage: &StagePlan) -> Vec<String> {
         if !lists.is_empty() {
             lines.push(format!("if {from} changes the items in {}", files(&lists)));
         }
-    }
-    if all().any(|condition| matches!(condition, Condition::NotValid)) {
-        lines.push(format!("if {}", condition(&Condition::NotValid)));
     }
     lines
 }

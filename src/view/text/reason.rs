@@ -19,7 +19,6 @@ pub(crate) fn reason(reason: &Reason) -> String {
         Reason::Deleted { path } => format!("output {path} was deleted"),
         Reason::Altered { path } => format!("output {path} was modified by hand and is rebuilt"),
         Reason::Failed { outcome } => format!("failed last time: {outcome}"),
-        Reason::NotValid { outcome } => format!("no longer valid: {outcome}"),
         Reason::Stale { input } => format!("input {input} changed while the batch ran"),
         Reason::Forced => "forced with --force".to_owned(),
         Reason::ForcedBefore { interrupted, .. } => {
@@ -104,7 +103,6 @@ pub(crate) fn condition(condition: &Condition) -> String {
         Condition::ItemChanges { stage, path } => {
             format!("{stage} changes {path}, including the item of the batch")
         }
-        Condition::NotValid => "outputs are no longer valid".to_owned(),
     };
     visible(&text).into_owned()
 }

@@ -29,7 +29,6 @@ pub(crate) fn class(reason: &Reason) -> Class {
         Reason::Deleted { .. } => Class::Own("deleted"),
         Reason::Altered { .. } => Class::Own("modified"),
         Reason::Failed { .. } => Class::Own("failed"),
-        Reason::NotValid { .. } => Class::Own("not valid"),
         Reason::Stale { .. } => Class::Own("stale"),
         Reason::Forced | Reason::ForcedBefore { .. } => Class::Own("forced"),
     }

@@ -31,11 +31,6 @@ pub enum Reason {
         /// The failure.
         outcome: Outcome,
     },
-    /// Its outputs no longer pass their schemas and checks.
-    NotValid {
-        /// The failure.
-        outcome: Outcome,
-    },
     /// An input changed while the batch ran.
     Stale {
         /// The input.
@@ -71,6 +66,4 @@ pub enum Condition {
         /// The file, or pattern, that the items of `each` come from.
         path: String,
     },
-    /// The outputs no longer pass their schemas and checks.
-    NotValid,
 }

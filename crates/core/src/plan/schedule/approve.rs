@@ -64,9 +64,7 @@ pub fn needs_approval(stage: &Stage, state: &State, found: &StageScan, batch: &B
         | Reason::Failed { .. }
         | Reason::Forced
         | Reason::ForcedBefore { .. } => has_record,
-        Reason::NeverMade | Reason::Changed(_) | Reason::NotValid { .. } | Reason::Stale { .. } => {
-            false
-        }
+        Reason::NeverMade | Reason::Changed(_) | Reason::Stale { .. } => false,
     };
     let is_rebuilt =
         matches!(&batch.decision, Ok(Decision::Will(reasons)) if reasons.iter().all(is_same));

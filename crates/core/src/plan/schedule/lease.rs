@@ -129,7 +129,7 @@ pub fn next_lease<'a, R>(
 /// Returns how a batch failed that runs because of that.
 fn failure(reasons: &[Reason]) -> Option<Vec<String>> {
     reasons.iter().find_map(|reason| match reason {
-        Reason::Failed { outcome } | Reason::NotValid { outcome } => {
+        Reason::Failed { outcome } => {
             let mut lines = vec![outcome.to_string()];
             lines.extend(outcome.details.iter().cloned());
             Some(lines)
