@@ -19,7 +19,7 @@ use words::{
 };
 
 /// The width of the names of the lanes.
-pub(crate) const LABELS: i32 = 176;
+const LABELS: i32 = 176;
 
 /// The space at the right side, where marks and the last time may reach.
 const RIGHT: i32 = 40;

@@ -98,40 +98,4 @@
     addEventListener("pageshow", connect);
     connect();
   }
-
-  // Timeline: drag over a part of it to see only that part.
-  let dragged = null;
-  const place = (box, event) => {
-    const svg = box.querySelector("svg"), shape = svg.getBoundingClientRect();
-    const x = (event.clientX - shape.left) / shape.width * svg.viewBox.baseVal.width;
-    return Math.min(1, Math.max(0, (x - box.dataset.left) / box.dataset.width));
-  };
-  const drop = () => { if (dragged) dragged.mark.remove(); dragged = null; };
-  addEventListener("pointerdown", (event) => {
-    const box = event.button === 0 && event.pointerType === "mouse" && event.target.closest(".timeline");
-    if (!box || !box.querySelector("svg")) return;
-    const mark = document.createElement("i");
-    mark.className = "span";
-    dragged = { box, mark, from: place(box, event), x: event.clientX };
-  });
-  addEventListener("pointermove", (event) => {
-    if (!dragged || Math.abs(event.clientX - dragged.x) < 6) return;
-    const shape = dragged.box.getBoundingClientRect();
-    dragged.box.append(dragged.mark);
-    dragged.mark.style.left = Math.min(event.clientX, dragged.x) - shape.left + dragged.box.scrollLeft + "px";
-    dragged.mark.style.width = Math.abs(event.clientX - dragged.x) + "px";
-    getSelection().removeAllRanges();
-  });
-  addEventListener("pointerup", (event) => {
-    if (!dragged) return;
-    const { box, mark, from } = dragged, to = place(box, event), shown = mark.isConnected;
-    drop();
-    if (!shown || from === to) return;
-    addEventListener("click", (click) => click.preventDefault(), { capture: true, once: true });
-    const begin = Number(box.dataset.from), all = Number(box.dataset.to) - begin, url = new URL(location.href);
-    url.searchParams.set("from", Math.floor(begin + all * Math.min(from, to)));
-    url.searchParams.set("to", Math.ceil(begin + all * Math.max(from, to)));
-    location.href = url.href;
-  });
-  addEventListener("keydown", (event) => { if (event.key === "Escape") drop(); });
 })();

@@ -319,7 +319,7 @@ impl Live {
         Ok(())
     }
 
-    /// Returns a part of the history, by default of the last run in which a batch ran. The first call reads the whole journal, later
+    /// Returns the timeline of a run, by default of the last run in which a batch ran. The first call reads the whole journal, later
     /// ones what was appended; while a run is in progress, as much of it as there is time for.
     ///
     /// # Errors

@@ -376,8 +376,6 @@ fn timelines(history: &History, now: Timestamp) -> Vec<Timeline> {
     let worked: Vec<&Run> = worked.take(TIMELINES).collect();
     let window = |run: &Run, bars| Window {
         run: Some(run.run.clone()),
-        from: None,
-        to: None,
         now: now.as_millisecond(),
         width: WIDTH,
         bars,

@@ -1,4 +1,4 @@
-//! A part of the history for a width in pixels: what is too small to be seen alone is one bar with its number.
+//! The history of one run or of all for a width in pixels: bars that are too small to be seen alone are one bar with their number.
 
 use super::lane::{BarResult, Lane, MarkKind, NO_BAR, OPEN, PartKind};
 use super::{History, Run};
@@ -17,15 +17,11 @@ const ROOMY: f64 = 10.0;
 /// The pixels between two marks of one kind.
 const MARK: f64 = 8.0;
 
-/// Which part of the history to return.
+/// The run and the size of a timeline.
 #[derive(Debug, Clone, Default)]
 pub struct Window {
     /// The run; `None` for all.
     pub run: Option<String>,
-    /// The begin in milliseconds since 1970; `None` for that of the first bar.
-    pub from: Option<i64>,
-    /// The end; `None` for that of the last bar.
-    pub to: Option<i64>,
     /// The time until which running batches are drawn.
     pub now: i64,
     /// The width in pixels.
@@ -36,7 +32,7 @@ pub struct Window {
     pub lanes: usize,
 }
 
-/// A part of the history.
+/// The history of one run or of all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Timeline {
     /// The begin, in milliseconds since 1970.
@@ -120,7 +116,7 @@ pub struct TimelineMark {
 }
 
 impl History {
-    /// Returns a part of the history. No lane has more bars than the width has pixels.
+    /// Returns the history of one run or of all. No lane has more bars than the width has pixels.
     pub fn view(&self, window: &Window) -> Timeline {
         let is_in = |lane: &&Lane| {
             let run = self.runs.get(lane.run).map(|run| run.run.as_str());
@@ -138,22 +134,13 @@ impl History {
         };
         let first = chosen.iter().map(|lane| lane.from).min();
         let last = chosen.iter().map(end).max();
-        let from = window.from.or(first).unwrap_or(window.now);
-        let to = window
-            .to
-            .or(last)
-            .unwrap_or(window.now)
-            .max(from.saturating_add(1));
+        let from = first.unwrap_or(window.now);
+        let to = last.unwrap_or(window.now).max(from.saturating_add(1));
         let scale = Scale {
-            from,
-            to,
             now: window.now,
             pixels: f64::from(window.width.max(1)) / to.saturating_sub(from) as f64,
         };
-        let mut lanes: Vec<&Lane> = chosen
-            .into_iter()
-            .filter(|lane| lane.from <= to && end(lane) >= from)
-            .collect();
+        let mut lanes = chosen;
         lanes.sort_by_key(|lane| (lane.run, lane.number, lane.from));
         let left_out = lanes.len().saturating_sub(window.lanes);
         let lanes = lanes.split_off(left_out);
@@ -176,8 +163,6 @@ impl History {
 }
 
 struct Scale {
-    from: i64,
-    to: i64,
     now: i64,
     /// Pixels in a millisecond.
     pixels: f64,
@@ -189,10 +174,6 @@ impl Scale {
             OPEN => self.now.max(from),
             length => from.saturating_add(i64::from(length)),
         }
-    }
-
-    fn is_in(&self, from: i64, to: i64) -> bool {
-        from <= self.to && to >= self.from
     }
 
     fn width(&self, from: i64, to: i64) -> f64 {
@@ -233,7 +214,7 @@ struct Placed {
     to: i64,
 }
 
-/// Puts the bars of this part into rows in which they do not overlap. Returns them with the number of rows.
+/// Puts the bars into rows in which they do not overlap. Returns them with the number of rows.
 fn rows(lane: &Lane, scale: &Scale) -> (Vec<Placed>, u32) {
     let bars = lane.bars.iter().enumerate().map(|(at, bar)| Placed {
         bar: at as u32,
@@ -241,9 +222,7 @@ fn rows(lane: &Lane, scale: &Scale) -> (Vec<Placed>, u32) {
         to: scale.end(bar.from, bar.length),
     });
     let begin = |placed: &Placed| lane.bars[placed.bar as usize].from;
-    let mut placed: Vec<Placed> = bars
-        .filter(|placed| scale.is_in(begin(placed), placed.to))
-        .collect();
+    let mut placed: Vec<Placed> = bars.collect();
     if !placed.is_sorted_by_key(begin) {
         placed.sort_by_key(begin);
     }
@@ -295,7 +274,7 @@ fn bars(lane: &Lane, scale: &Scale, places: &[Placed], small: f64) -> Vec<Timeli
             bar => rows.get(&bar).copied(),
         };
         let to = scale.end(part.from, part.length);
-        let Some(row) = row.filter(|_| scale.is_in(part.from, to)) else {
+        let Some(row) = row else {
             continue;
         };
         let name = match part.kind {
@@ -367,11 +346,7 @@ impl<'a> Merged<'a> {
 fn marks(lane: &Lane, scale: &Scale) -> Vec<TimelineMark> {
     let mut marks: Vec<TimelineMark> = Vec::new();
     let mut last: HashMap<MarkKind, usize> = HashMap::new();
-    for mark in lane
-        .marks
-        .iter()
-        .filter(|mark| scale.is_in(mark.at, mark.at))
-    {
+    for mark in &lane.marks {
         if let Some(&at) = last.get(&mark.kind)
             && scale.width(marks[at].at, mark.at) < MARK
         {
