@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The calls in flight.
 #[derive(Default)]
-pub(crate) struct InFlight {
+pub(super) struct InFlight {
     calls: Mutex<Calls>,
     changed: Condvar,
 }
@@ -19,7 +19,7 @@ struct Calls {
 }
 
 /// A call, in flight until this is dropped.
-pub(crate) struct InFlightCall {
+pub(super) struct InFlightCall {
     all: Arc<InFlight>,
     number: u64,
     /// Set when the call is cancelled.

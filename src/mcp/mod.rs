@@ -15,7 +15,7 @@ mod stdio;
 mod tool_error;
 mod tools;
 
-pub(crate) use in_flight::{InFlight, InFlightCall};
+use in_flight::InFlight;
 use milepost_core::base::digest::Digest;
 use milepost_engine::ops::project::Request;
 use milepost_engine::ops::run::{StopFlag, adopt_orphans};

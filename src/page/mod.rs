@@ -54,8 +54,6 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("report.html", include_str!("templates/report.html")),
     ("plan.html", include_str!("templates/plan.html")),
     ("review.html", include_str!("templates/review.html")),
-    ("answer.html", include_str!("templates/answer.html")),
-    ("answers.html", include_str!("templates/answers.html")),
     ("approvals.html", include_str!("templates/approvals.html")),
     ("stages.html", include_str!("templates/stages.html")),
     ("stage.html", include_str!("templates/stage.html")),

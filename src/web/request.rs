@@ -121,7 +121,7 @@ impl PageRequest {
             let field = match (name.as_str(), name.split_once(':')) {
                 ("why", _) => "Reason",
                 ("who", _) => "Your name",
-                (_, Some(("answer" | "choice" | "other", field))) => field,
+                (_, Some(("choice" | "other", field))) => field,
                 _ => return None,
             };
             let text = text.strip_prefix("value:").unwrap_or(text);

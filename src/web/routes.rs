@@ -2,7 +2,7 @@
 
 use super::request::PageRequest;
 use super::response::{PageResponse, WebError};
-use super::review::{answer, approvals, items};
+use super::review::{approvals, items};
 use super::site::Site;
 use super::{actions, calls, elements, files, overview, stages, timeline};
 use crate::page;
@@ -45,10 +45,6 @@ pub(super) fn respond(site: &Site, request: &PageRequest) -> Result<PageResponse
         ("review", false) => items::review(site, request),
         ("review", true) => items::decide(site, request),
         ("approvals", false) => approvals::approvals(site, request),
-        ("answer", false) => answer::answer(site, request),
-        ("answer/take", true) => answer::take(site, request),
-        ("answer/submit", true) => answer::submit(site, request),
-        ("answer/leave", true) => answer::leave(site, request),
         ("timeline", false) => timeline::timeline(site, request),
         ("run", true) => actions::run(site, request),
         ("stop", true) => actions::stop(site),

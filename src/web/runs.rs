@@ -1,6 +1,5 @@
-//! The run that was started on a page, one at a time, and the answers that are being built. All are stopped with the server.
+//! The run that was started on a page, one at a time. It is stopped with the server.
 
-use crate::mcp::{InFlight, InFlightCall};
 use crate::view::run::summary::{overall, summary};
 use crate::view::text::invocation::Invocation;
 use crate::view::text::style::Style;
@@ -11,11 +10,10 @@ use serde::Serialize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// The last run that was started on a page, and the answers that are being built.
+/// The last run that was started on a page.
 #[derive(Default)]
 pub(super) struct Runs {
     current: Mutex<Current>,
-    answers: Arc<InFlight>,
 }
 
 #[derive(Default)]
@@ -117,25 +115,19 @@ impl Runs {
         Ok(())
     }
 
-    /// Adds an answer that is being built; it is stopped with the server.
-    pub(super) fn answer(&self) -> InFlightCall {
-        self.answers.begin()
-    }
-
     /// Stops the run as Ctrl-C does. Returns false if none is running.
     pub(super) fn stop(&self) -> bool {
         lock(&self.current).stop()
     }
 
-    /// Stops the run and the answers that are being built; nothing starts any more.
+    /// Stops the run; no other starts any more.
     pub(super) fn begin_end(&self) {
         let mut current = lock(&self.current);
         current.ending = true;
         current.stop();
-        self.answers.stop();
     }
 
-    /// Stops all, and waits for their end.
+    /// Stops the run, and waits for its end.
     pub(super) fn end(&self) {
         self.begin_end();
         let thread = lock(&self.current)
@@ -146,7 +138,6 @@ impl Runs {
             // A panic was printed, and the workspace recovers at the next run.
             let _ = thread.join();
         }
-        self.answers.end();
     }
 
     /// Returns the last run; `None` if no page started one.
@@ -188,11 +179,6 @@ mod tests {
     #[test]
     fn nothing_starts_once_the_server_ends() {
         let runs = Runs::default();
-        let early = runs.answer();
-        assert!(!early.stop.is_set());
-        runs.begin_end();
-        assert!(early.stop.is_set() && runs.answer().stop.is_set());
-        drop(early);
         runs.end();
         let request = Request::new("nothing".into(), BTreeMap::new());
         let invocation = Invocation {

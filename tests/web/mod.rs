@@ -1,7 +1,6 @@
 //! `milepost ui`: the pages over HTTP, as a browser requests them.
 
 mod admission;
-mod answers;
 mod browser;
 mod calls;
 mod elements;

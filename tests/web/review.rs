@@ -2,12 +2,8 @@
 
 use super::server::{Reply, Ui};
 use crate::situations::import_review::{ann, project as reviewed};
-use crate::situations::question_ids::merged;
 use crate::support::Project;
 use milepost_core::base::digest::Digest;
-use milepost_store::store::disk::Disk;
-use milepost_store::store::layout::Layout;
-use milepost_store::store::leases::Leases;
 
 const FIXES: &str = "workspace/inputs/fixes.csv";
 const EMPTY: &str = "id,question,field,value,who,why\n";
@@ -167,7 +163,6 @@ fn what_is_wrong_stands_beside_its_field_and_nothing_is_saved() {
     for (page, fields) in [
         ("review", &[("shared", "no such item"), ("why", "x")][..]),
         ("review", &[("why", "x")][..]),
-        ("answer/submit", &[("lease", "../../x")][..]),
     ] {
         let reply = ui.post(page, fields);
         assert_eq!(reply.status, 400, "{}", reply.body);
@@ -202,134 +197,4 @@ fn a_project_without_a_review_sheet_says_so() {
     let project = Project::letters();
     let ui = Ui::start(&project);
     shows(&ui.get("review"), &["This project has no sheet to review"]);
-    shows(&ui.get("answer"), &["Stages that wait for an agent"]);
-}
-
-#[test]
-fn a_person_answers_the_batch_of_an_external_agent() {
-    let project = merged(EMPTY);
-    project.edit(
-        "milepost.toml",
-        "[agents.speller]\njq = '{word: .name}'",
-        "[agents.speller]\nexternal = true",
-    );
-    project.write(
-        "schemas/word.schema.json",
-        r#"{"type": "object", "required": ["word"], "properties": {"word": {"description": "As <b>heard</b>.", "type": "string", "pattern": "^[A-Z]"}, "sure": {"enum": [true, false]}, "more": {"type": "object"}}}"#,
-    );
-    project.run(&[]).expect(3, &["split"]);
-    let ui = Ui::start(&project);
-    for page in ["answer", "approvals"] {
-        // The page is shown before it is known what waits.
-        assert!(ui.get(page).body.contains(" data-live-at="), "{page}");
-    }
-    let list = ui.wait_for("answer", "Take the next batch");
-    assert!(
-        text(&list).contains("ask : waiting for speller: 1 batch, 2 questions"),
-        "{}",
-        text(&list)
-    );
-    let taken = ui.post("answer/take", &[("stage", "ask"), ("who", "Ada")]);
-    assert_eq!(taken.status, 303);
-    // Headers of replies are in lower case here.
-    let lease = taken.header("location").unwrap().split("lease=").nth(1);
-    let lease = lease.unwrap().to_uppercase();
-    let form = ui.get(&format!("answer?lease={lease}"));
-    shows(
-        &form,
-        &[
-            "for the agent speller, taken by Ada until",
-            "Spell [",
-            "Question 1 of 2 q1 name Ann",
-            "word (required) As &lt;b&gt;heard&lt;/b&gt;. sure true false more Write JSON.",
-        ],
-    );
-    // A client that builds its answer holds the lock on the leases: the pages do not wait for it.
-    let workspace = Layout::new(project.at("workspace"));
-    let building = Leases::try_lock(&Disk::real(), &workspace)
-        .unwrap()
-        .unwrap();
-    shows(&ui.get("answer"), &["ask/batch_1 Ada"]);
-    shows(&ui.get(&format!("answer?lease={lease}")), &["Spell ["]);
-    drop(building);
-    let [word, more, sure] =
-        ["word", "more", "sure"].map(|property| format!("answer:q1:{property}"));
-    let other = "answer:q2:word".to_owned();
-    let submit = |first: &str, more_text: &str, second: &str| {
-        let fields = [
-            ("lease", lease.as_str()),
-            (&word, first),
-            (&more, more_text),
-            (&sure, "true"),
-            (&other, second),
-        ];
-        ui.post("answer/submit", &fields)
-    };
-    let refused = submit("anna", "{", "Bob");
-    assert_eq!(refused.status, 422);
-    shows(
-        &refused,
-        &["Write JSON. expected JSON: EOF while parsing an object at line 1 column 1"],
-    );
-    // A form that comes back has what was written, with the ends of lines of a browser read as such.
-    let refused = submit("an\u{200f}na", "{\r\n\t", "Bob");
-    for kept in [" value=\"an\u{200f}na\"", ">\n{\n\t</textarea>"] {
-        assert!(refused.body.contains(kept), "{kept}: {}", refused.body);
-    }
-    let refused = submit("anna", "", "");
-    assert_eq!(refused.status, 422);
-    shows(
-        &refused,
-        &[
-            "The answer is not valid yet: see the marked fields. Valid answers are kept.",
-            "heard&lt;/b&gt;. /word: &quot;anna&quot; does not match ^[A-Z]",
-        ],
-    );
-    assert!(
-        refused
-            .body
-            .contains(&format!("name=\"{word}\" value=\"anna\""))
-    );
-    let left = ui.post("answer/leave", &[("lease", &lease)]);
-    shows(&left, &["ask/batch_1 waits for an answer again."]);
-    assert_eq!(submit("Anna", "", "Bob").status, 400);
-
-    let taken = ui.post("answer/take", &[("stage", "ask"), ("who", "Ada")]);
-    let lease = taken.header("location").unwrap().split("lease=").nth(1);
-    let lease = lease.unwrap().to_uppercase();
-    let fields = [
-        ("lease", lease.as_str()),
-        (&word, "Anna"),
-        (&sure, "true"),
-        (&other, "Bob"),
-    ];
-    let done = ui.post("answer/submit", &fields);
-    assert_eq!(
-        (done.status, done.header("location")),
-        (
-            303,
-            Some(format!("{}/answer?stage=ask&done=ask%2fbatch_1", ui.root).as_str())
-        )
-    );
-    shows(
-        &ui.get("answer?done=ask%2Fbatch_1"),
-        &["Answered and built ask/batch_1."],
-    );
-    shows(
-        &ui.get(&format!("answer?lease={lease}")),
-        &["This batch is no longer leased"],
-    );
-    shows(
-        &ui.post("answer/take", &[("stage", "ask"), ("who", "Ada")]),
-        &["every batch of stage `ask` is up to date"],
-    );
-    project.run(&[]).expect(0, &["join"]);
-    let all = project.json("workspace/outputs/all.json");
-    let words: Vec<&serde_json::Value> = all["elements"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|element| &element["word"])
-        .collect();
-    assert_eq!(words, ["Anna", "Bob", "Anna"]);
 }

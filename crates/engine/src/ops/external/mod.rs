@@ -2,7 +2,6 @@
 
 mod busy;
 mod next_batch;
-mod open_lease;
 mod owner;
 mod refusals;
 mod release_batch;
@@ -11,7 +10,6 @@ mod submit_batch;
 mod workspace;
 
 pub use next_batch::{LeaseOptions, next_batch};
-pub use open_lease::{LeasedQuestion, LeasedWork, OpenLease, leased_work, open_leases};
 pub use owner::LeaseClient;
 pub use release_batch::release_batch;
 pub use results::{

@@ -97,24 +97,11 @@ impl Lease {
     }
 }
 
-/// The leases of a workspace, to read. This needs no lock: `lease.json` is replaced atomically, and its folder is complete before it.
-pub struct LeaseReader {
-    folder: PathBuf,
-}
-
 /// The leases of a workspace, and the lock on them.
 pub struct Leases {
     disk: Disk,
-    reader: LeaseReader,
+    folder: PathBuf,
     _lock: SharedLock,
-}
-
-impl std::ops::Deref for Leases {
-    type Target = LeaseReader;
-
-    fn deref(&self) -> &LeaseReader {
-        &self.reader
-    }
 }
 
 /// Leases that cannot be read or written.
@@ -144,18 +131,9 @@ impl Leases {
         let lock = SharedLock::take_alone(&disk, &folder.join("lock"))?;
         Ok(lock.map(|lock| Self {
             disk,
-            reader: LeaseReader { folder },
+            folder,
             _lock: lock,
         }))
-    }
-}
-
-impl LeaseReader {
-    /// Returns the leases of a workspace.
-    pub fn of(layout: &Layout) -> Self {
-        Self {
-            folder: layout.leases(),
-        }
     }
 
     /// Returns the folder of a lease.
@@ -185,9 +163,7 @@ impl LeaseReader {
         }
         Ok(all)
     }
-}
 
-impl Leases {
     /// Creates a lease with the named files for its client and the bytes of the request. After a crash the lease exists completely or
     /// not at all.
     ///
