@@ -156,7 +156,7 @@ mod tests {
         let mut templates = Templates::new().unwrap();
         let mut render = |text| {
             templates.0.add_template("probe.html", text).unwrap();
-            let data = minijinja::context! { data => data };
+            let data = minijinja::context! { data => data.clone() };
             templates.render("probe.html", data).ok()
         };
         let known = "{{ data[0][1].cost is none }} {{ data[0][1].cost == data[0][1].calls }}";
