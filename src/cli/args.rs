@@ -25,7 +25,7 @@ Examples:
   milepost run classify/batch_3      run one batch
   milepost run --until classify      run all stages up to this one
   milepost run --failed              run only batches that failed
-  milepost run --force generate      rerun a stage that is up to date; modified outputs go to quarantine
+  milepost run --force generate      rerun a stage even if it is up to date
   milepost run --until-paid          run everything that is free, and show what the rest would cost
   milepost run -j 4 -k               run four batches at a time, and continue after a failure
   milepost run --workspaces all.json run each workspace that the file lists
@@ -37,16 +37,16 @@ Examples:
   milepost plan classify             plan one stage
   milepost plan --set batch_size=25  plan with another parameter
   milepost plan --show-request classify/batch_3   show the request that an agent would receive
-  milepost plan -v classify          show the commands and prompts of the first 20 batches that would run
+  milepost plan -v classify          show the commands and prompts of the first 20 batches
   milepost plan --json               print the plan as JSON";
 
 const WATCH_EXAMPLES: &str = "\
 Examples:
-  milepost watch                     run, and rerun whatever a change puts out of date
+  milepost watch                     run, then rerun what changes make out of date
   milepost watch --until classify    watch all stages up to this one
   milepost watch -k -j 4             continue after a failed batch, four batches at a time
   milepost watch --budget-usd 2      call paid agents too, for at most $2 in all runs together
-  milepost watch --poll=5            scan every 5 seconds, for network file systems without notifications
+  milepost watch --poll=5            scan every 5 seconds, such as on a network file system
 
 Paid agents are called only with --budget-usd or --paid, because each save of a prompt would pay
 for its answers again. A failed batch reruns when one of its inputs changes. Ctrl-C stops watching,
@@ -60,11 +60,11 @@ Examples:
 
 const TRACE_EXAMPLES: &str = "\
 Examples:
-  milepost trace '2dlbQle3KLHU3pax$SELYb'                    follow an element back to the line of the input
+  milepost trace '2dlbQle3KLHU3pax$SELYb'                    follow an element back to the input
   milepost trace outputs/report.xlsx --cell 'Elements!T12'   follow a figure of a workbook
   milepost trace outputs/report.xlsx --element '2dlbQle3KLHU3pax$SELYb' --field volume_m3
   milepost trace intermediate/classified_all.json --pointer /elements/12/volume_m3
-  milepost trace outputs/results.tap                         follow a file: batches, prompts, answers, inputs";
+  milepost trace outputs/results.tap                         follow a file back to the inputs";
 
 const EVAL_EXAMPLES: &str = "\
 Examples:
@@ -73,8 +73,8 @@ Examples:
   milepost eval filters/score.jq --input criteria=criteria.toml --input answers=answers.json
   milepost eval filters/record.jq --input answer.json --arg element='{\"id\": 7}' --set language=de
 
-`.` is the file of `--input FILE`; without one, the object of all names, as in a stage. `$params` has the
-defaults of milepost.toml and the values of `--set`. Stages and workspaces are not read.";
+`.` is the file of `--input FILE`; without one, the object of all names, as in a stage. `$params`
+has the defaults of milepost.toml and the values of `--set`. Stages and workspaces are not read.";
 
 const PARAMS_EXAMPLES: &str = "\
 Examples:
@@ -244,7 +244,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         values: ValueFlags,
     },
-    /// Run, and rerun whatever a change puts out of date, until Ctrl-C
+    /// Run, then rerun what changes make out of date, until Ctrl-C
     #[command(after_help = WATCH_EXAMPLES)]
     Watch {
         /// Stages or batches to run [default: all stages]
@@ -275,7 +275,7 @@ pub(crate) enum Command {
         /// Read the input of the program, or the value of a name, from this JSON, NDJSON, CSV, TOML or text file
         #[arg(long, value_name = "[NAME=]FILE")]
         input: Vec<String>,
-        /// Give a name this value: JSON, or else a text
+        /// Set a name to this value: JSON or text
         #[arg(long, value_name = "NAME=VALUE")]
         arg: Vec<String>,
         /// Use this value of a parameter
@@ -291,7 +291,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         values: ValueFlags,
     },
-    /// Follow a value back to the input: each file, batch, prompt and answer on its way
+    /// Trace a value back to the inputs: every file, batch, prompt and answer on the way
     #[command(after_help = TRACE_EXAMPLES)]
     Trace {
         /// A key of an element, or a file in the workspace
@@ -448,7 +448,7 @@ pub(crate) enum Command {
         /// Serve over streamable HTTP at this local port instead; 0 picks a free one
         #[arg(long, value_name = "PORT")]
         http: Option<u16>,
-        /// Let every user and program of this machine call the server: ask for no token
+        /// Accept calls without a token, from every user and program of this machine
         #[arg(long, requires = "http")]
         no_token: bool,
         /// Replace an agent, or all agents; an external one leaves the questions to clients
@@ -464,7 +464,7 @@ pub(crate) enum Command {
         /// Listen on this address, so that other machines can connect [default: 127.0.0.1]
         #[arg(long, value_name = "ADDRESS")]
         listen: Option<std::net::IpAddr>,
-        /// Print the URL and leave the browser closed
+        /// Print the URL without opening a browser
         #[arg(long)]
         no_open: bool,
         /// Replace an agent, or all agents

@@ -28,7 +28,7 @@ pub(crate) struct RunFlags {
     /// Continue after a failed batch
     #[arg(short, long)]
     pub(crate) keep_going: bool,
-    /// Ask agents again even for answers that are stored
+    /// Ignore stored answers and ask agents again
     #[arg(long)]
     pub(crate) fresh: bool,
     /// Spend at most this amount on agents in this run, such as 2.50
@@ -127,7 +127,7 @@ pub(crate) struct ValueFlags {
     /// Set a parameter in this workspace, until `--unset`
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Go back to the default of a parameter
+    /// Restore the default of a parameter
     #[arg(long, value_name = "NAME")]
     pub(crate) unset: Vec<String>,
     /// Replace an agent, or all agents, in this workspace; `default` undoes it

@@ -5,9 +5,10 @@ use crate::view::text::words;
 use milepost_core::model::money::NanoUsd;
 use minijinja::{Environment, Error, ErrorKind, HtmlEscape, Value};
 
-/// Adds the filters: `grouped`, `usd`, `time`, `seconds`, `batches`, `short`, `cut`, `field` and `q`.
+/// Adds the filters: `grouped`, `bytes`, `usd`, `time`, `seconds`, `batches`, `short`, `cut`, `field` and `q`.
 pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_filter("grouped", words::grouped);
+    environment.add_filter("bytes", words::bytes);
     environment.add_filter("usd", |nano: u64| NanoUsd(nano).to_string());
     environment.add_filter("time", time);
     environment.add_filter("seconds", words::seconds);

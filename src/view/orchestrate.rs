@@ -40,7 +40,7 @@ fn lines(lack: &Lack) -> Vec<String> {
             *total,
             "must run if outputs of an earlier stage change",
         ),
-        Lack::Unvalidated(batches, total) => of(batches, *total, "must be validated again"),
+        Lack::Unvalidated(batches, total) => of(batches, *total, "must be revalidated"),
         Lack::Modified(files) => format!("modified by hand: {}", names(files)),
         Lack::Unapproved(approval) => words::approval(approval),
         Lack::Waiting(awaits) => words::awaits(awaits),

@@ -199,7 +199,7 @@ pub(crate) fn due_text(
     for (count, what) in [
         (due.will, "will run"),
         (due.may, "may run"),
-        (due.judge, "will be validated again"),
+        (due.judge, "will be revalidated"),
         (due.retire, "will be retired"),
     ] {
         if count > 0 {

@@ -58,7 +58,7 @@ fn of_stage(why: &StageWhy) -> String {
     if !why.gone.is_empty() {
         let some = some_of(why.gone.iter().map(String::as_str), 5);
         text.push_str(&format!(
-            "\nno longer made, its outputs go to quarantine: {some}\n"
+            "\nno longer produced, its outputs go to quarantine: {some}\n"
         ));
     }
     text
@@ -79,7 +79,7 @@ fn verdict(verdict: &Verdict) -> Cow<'static, str> {
             return format!("waiting for the external agent {agent}").into();
         }
         Verdict::Reused => "up to date: inputs and outputs match the record",
-        Verdict::Judge { .. } => "outputs are validated again, without a run",
+        Verdict::Judge { .. } => "outputs are revalidated, without a run",
         Verdict::May { .. } => "may run",
         Verdict::Altered { .. } => "stops the run: an output was modified by hand",
         Verdict::Impossible { .. } => "cannot run",
@@ -175,7 +175,10 @@ fn of_batch(why: &BatchWhy) -> String {
         let sides = [Side::Left, Side::Left, Side::Right, Side::Left];
         text.push_str(&indented_table(&sides, &rows));
     }
-    for (title, facts) in [("made from", &why.made_from), ("judged by", &why.judged_by)] {
+    for (title, facts) in [
+        ("built from", &why.made_from),
+        ("validated by", &why.judged_by),
+    ] {
         if facts.is_empty() {
             continue;
         }
@@ -290,7 +293,7 @@ fn of_file(why: &FileWhy) -> String {
         if let Some(asked) = &made.asked {
             text.push_str(&calls::batch_calls(asked));
         }
-        text.push_str("\nmade from\n");
+        text.push_str("\nbuilt from\n");
         tree(&mut text, &why.from, why.more, 1);
     } else if why.digest.is_some() {
         text.push_str("not written by a stage\n");

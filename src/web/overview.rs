@@ -14,6 +14,9 @@ use serde::Serialize;
 /// The latest events that are shown.
 const SHOWN: usize = 15;
 
+/// The most outputs that are listed.
+const OUTPUTS: usize = 12;
+
 /// A thing that needs a person.
 #[derive(Serialize)]
 pub(super) struct Need {
@@ -39,6 +42,7 @@ pub(super) fn overview(site: &Site) -> Result<PageResponse, WebError> {
         status => value(&*now.status),
         last_word => last_end(&now.status),
         needs => value(needs),
+        outputs => value(site.live.results(OUTPUTS)?),
         graph => page::graph::element(&now.graph, &|stage| site.url("stage", &[("stage", stage)])),
         is_checked => now.is_checked,
         running => value(&now.running),

@@ -503,7 +503,7 @@ fn the_journal_tells_which_agent_did_what_with_which_verdict() {
         .unwrap();
     assert_eq!(
         words["summary"],
-        "plan, iteration 1: PlanningReviewer takes over plan from PlanAuthor; plan: no warnings, 3 words"
+        "plan, iteration 1: PlanningReviewer reads plan from PlanAuthor; plan: no warnings, 3 words"
     );
     let finished: Vec<_> = records
         .iter()

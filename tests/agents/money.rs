@@ -82,7 +82,7 @@ fn all_that_is_free_is_done_and_the_plan_then_says_what_the_rest_costs() {
     ]);
     assert_eq!(
         (code, shown.trim()),
-        (0, "ask/batch_1 sends nothing: every answer is kept")
+        (0, "ask/batch_1 sends nothing: every answer is cached")
     );
     assert_eq!(asks(&project, &API), Value::Null);
 

@@ -28,7 +28,7 @@ fn records_of_one_run_after_another_are_printed_until_ctrl_c() {
         first,
         [
             "invoke    join      join starts: 1 of 1 batch",
-            "handoff   join      join takes over 3 files from copy",
+            "handoff   join      join reads 3 files from copy",
             "invoke    join      join starts",
             "complete  join      join done: 1 file",
             "complete  join      join complete: 1 batch",
@@ -41,7 +41,7 @@ fn records_of_one_run_after_another_are_printed_until_ctrl_c() {
         [
             "revision  milepost  stage_2_complete.json is removed: join must be rebuilt",
             "invoke    join      join starts: 1 of 1 batch",
-            "handoff   join      join takes over 3 files from copy",
+            "handoff   join      join reads 3 files from copy",
             "invoke    join      join starts",
             "complete  join      join done: 1 file",
             "complete  join      join complete: 1 batch",

@@ -36,7 +36,7 @@ letters in workspace
           output intermediate/person_1.json was deleted               person_1
           input inputs/person_2.json changed (2f52704b… → bacfae65…)  person_2
           never run                                                   person_3
-          no longer made, outputs go to quarantine: person_10
+          no longer produced, outputs go to quarantine: person_10
           retires intermediate/person_10.json: it goes to quarantine
   2 join  will run
           input intermediate/person_10.json is gone
@@ -224,9 +224,9 @@ outputs that are no longer declared go to quarantine; to do it: milepost run
 copy  up to date  3 batches up to date
 
 complete in …
-note: outputs/page.txt is no longer made by join: moved to .milepost/quarantine/…-retired/outputs/page.txt
+note: outputs/page.txt is no longer produced by join: moved to .milepost/quarantine/…-retired/outputs/page.txt
 ",
-        "note: outputs/page.txt is no longer made by join: moved to .milepost/quarantine/…-retired/outputs/page.txt\n",
+        "note: outputs/page.txt is no longer produced by join: moved to .milepost/quarantine/…-retired/outputs/page.txt\n",
     );
     let checked = "up to date: copy, nothing changed\n";
     expect(project.output(""), 0, checked, "");

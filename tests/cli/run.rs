@@ -59,11 +59,11 @@ copy  up to date  1 ran, 1 up to date, 1 batch retired  …
 join  up to date  ran  …
 
 complete in …
-note: intermediate/person_10.json is no longer made by copy/person_10: moved to .milepost/quarantine/…-retired/intermediate/person_10.json
+note: intermediate/person_10.json is no longer produced by copy/person_10: moved to .milepost/quarantine/…-retired/intermediate/person_10.json
 outputs  workspace/outputs/page.txt
 ",
         "\
-note: intermediate/person_10.json is no longer made by copy/person_10: moved to .milepost/quarantine/…-retired/intermediate/person_10.json
+note: intermediate/person_10.json is no longer produced by copy/person_10: moved to .milepost/quarantine/…-retired/intermediate/person_10.json
 copy starts: 1 of 2 batches  Copy each person
 copy: up to date after …
 join starts  Greet them all
@@ -402,7 +402,7 @@ fn an_output_that_no_longer_holds_and_is_not_made_again_is_no_output() {
         project.output("run join"),
         3,
         "\
-join  out of date  stage `copy` must be validated again
+join  out of date  stage `copy` must be revalidated
 
 out of date after …
 next     milepost run --until join  run it with the stages before it
@@ -413,7 +413,7 @@ next     milepost run --until join  run it with the stages before it
     assert!(
         verify
             .out
-            .contains("copy: 3 of its batches must be validated again"),
+            .contains("copy: 3 of its batches must be revalidated"),
         "{}",
         verify.out
     );
@@ -445,7 +445,7 @@ next     milepost run --until join  run it with the stages before it
     );
     let said = stopped.output("-q");
     assert_eq!(said.code, 1, "{}", said.err);
-    let summary = "copy  failed       1 up to date, 1 failed, 1 left, 1 validated again  …\n";
+    let summary = "copy  failed       1 up to date, 1 failed, 1 left, 1 revalidated  …\n";
     assert!(said.err.contains(summary), "{}", said.err);
     assert!(!stopped.at("workspace/intermediate/person_2.json").exists());
     assert_eq!(stopped.output("run join").code, 1);

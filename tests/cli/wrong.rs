@@ -48,7 +48,7 @@ fn one_runner_at_a_time() {
     project.write("workspace/.milepost/lock", "");
     let lock = std::fs::File::open(project.at("workspace/.milepost/lock")).unwrap();
     lock.lock().unwrap();
-    let said = "error: another run has just begun to work in this workspace (lock …/workspace/.milepost/lock); if this lasts, `lslocks` shows the process that holds the lock\n";
+    let said = "error: another run is starting in this workspace (lock …/workspace/.milepost/lock); if this lasts, `lslocks` shows the process that holds the lock\n";
     expect(project.output(""), 1, "", said);
     assert_eq!(project.output("plan").code, 0, "readers are never blocked");
     lock.unlock().unwrap();

@@ -442,7 +442,7 @@ fn every_agent_is_seen_at_work() {
     assert_eq!(
         words,
         [
-            "dispatch takes over 3 files from intake, collect; collect: status complete, 20 topics, no warnings; intake: 3 courses (MATH-201; BIO-110; ECON-120), 5 files, 1 shared (midterm-notice.pdf)"
+            "dispatch reads 3 files from intake, collect; collect: status complete, 20 topics, no warnings; intake: 3 courses (MATH-201; BIO-110; ECON-120), 5 files, 1 shared (midterm-notice.pdf)"
         ]
     );
     // Inside the loop, each role takes over from the one before: contracts 4.3 to 4.5, and 4.6 when a draft is rejected.
@@ -455,9 +455,9 @@ fn every_agent_is_seen_at_work() {
     let flags = "BIO-110: Microscopy: neither pages to read nor exercises are known; ECON-120: Reading a newspaper article: neither pages to read nor exercises are known";
     let reasons = "estimate: BIO-110: Microscopy: 30 minutes at a confidence of 0.4, where topics of this course take 165; estimate: ECON-120: Reading a newspaper article: 30 minutes at a confidence of 0.4, where topics of this course take 135";
     let [to_estimation, from_estimation, to_planner] = [
-        "EstimationAgent takes over requested from CoordinatorAgent; requested: 20 topics",
-        "CoordinatorAgent takes over estimated, estimates from EstimationAgent; estimates: 20 topics, 2 uncertainty flags",
-        "PlanningReviewerAgent takes over to_planner from CoordinatorAgent; to_planner: 3 courses (MATH-201; BIO-110; ECON-120), 20 topics",
+        "EstimationAgent reads requested from CoordinatorAgent; requested: 20 topics",
+        "CoordinatorAgent reads estimated, estimates from EstimationAgent; estimates: 20 topics, 2 uncertainty flags",
+        "PlanningReviewerAgent reads to_planner from CoordinatorAgent; to_planner: 3 courses (MATH-201; BIO-110; ECON-120), 20 topics",
     ];
     assert_eq!(
         words,
@@ -466,7 +466,7 @@ fn every_agent_is_seen_at_work() {
             format!("plan, iteration 1: {from_estimation} ({flags})"),
             format!("plan, iteration 1: {to_planner}, no requested changes"),
             format!(
-                "plan, iteration 2: CoordinatorAgent takes over rows, plan, draft, history from PlanningReviewerAgent; plan: result type needs_revision, 2 reasons ({reasons}), 58 rows"
+                "plan, iteration 2: CoordinatorAgent reads rows, plan, draft, history from PlanningReviewerAgent; plan: result type needs_revision, 2 reasons ({reasons}), 58 rows"
             ),
             format!("plan, iteration 2: {to_estimation}, 2 changes ({reasons})"),
             format!("plan, iteration 2: {from_estimation} ({flags})"),

@@ -203,7 +203,7 @@ fn two_runs_at_once_are_one_too_many() {
     );
     let error = fault["error"].as_str().unwrap();
     assert!(
-        error.starts_with("another run is at work in this workspace: `milepost mcp (run)`"),
+        error.starts_with("another run is in progress in this workspace: `milepost mcp (run)`"),
         "{error}"
     );
     assert!(

@@ -28,7 +28,7 @@ fn one_file_is_taken_over() {
     project.run_in_process();
     let (_, text) = shown(&project, &of("count"));
     assert!(
-        text.contains("TIME  handoff   count  count takes over 1 file from sort\n"),
+        text.contains("TIME  handoff   count  count reads 1 file from sort\n"),
         "{text}"
     );
 }
@@ -51,7 +51,7 @@ fn tells_what_happened_in_order() {
          TIME  complete  sort      sort/list_10 done: 2 elements, 1 file\n\
          TIME  complete  sort      sort complete: 3 batches\n\
          TIME  invoke    count     count starts: 1 of 1 batch\n\
-         TIME  handoff   count     count takes over 3 files from sort\n\
+         TIME  handoff   count     count reads 3 files from sort\n\
          TIME  invoke    count     count starts\n\
          TIME  complete  count     count done: 1 file\n\
          TIME  complete  count     count complete: 1 batch\n\

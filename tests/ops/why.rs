@@ -45,7 +45,7 @@ fn of_a_batch_that_is_reused_and_of_one_that_will_run() {
     let output = digest(&project, "workspace/intermediate/list_2.json");
     let size = project.read("workspace/intermediate/list_2.json").len();
     let facts = |text: &str| {
-        let at = text.find("\nmade from\n").unwrap();
+        let at = text.find("\nbuilt from\n").unwrap();
         (text[..at].to_owned(), text[at..].to_owned())
     };
     let (head, rest) = facts(&shown(&project, "sort/list_2"));
@@ -59,7 +59,7 @@ fn of_a_batch_that_is_reused_and_of_one_that_will_run() {
         )
     );
     assert!(rest.contains("  param greeting  \"hello\"\n"), "{rest}");
-    assert!(rest.contains("\njudged by\n"), "{rest}");
+    assert!(rest.contains("\nvalidated by\n"), "{rest}");
 
     project.edit("workspace/inputs/list_2.json", "Cy", "Cyd");
     project.edit("milepost.toml", "hello", "good day");
@@ -111,7 +111,7 @@ fn of_a_stage_lists_the_batches_that_are_not_reused() {
             "",
             "sort/list_2: will run",
             "",
-            "no longer made, its outputs go to quarantine: list_10",
+            "no longer produced, its outputs go to quarantine: list_10",
         ]
     );
 }
@@ -124,7 +124,7 @@ fn of_an_output_shows_where_it_comes_from() {
     let expected = format!(
         "outputs/total.json  {}\n\
          output `total` of count, made 2026-11-21 10:00:00Z by run RUN: unchanged since\n\n\
-         made from\n  \
+         built from\n  \
          intermediate/list_1.json  {}  made by sort/list_1\n    inputs/list_1.json  {}\n  \
          intermediate/list_2.json  {}  made by sort/list_2\n    inputs/list_2.json  {}\n  \
          intermediate/list_10.json  {}  made by sort/list_10\n    inputs/list_10.json  {}\n",

@@ -170,7 +170,7 @@ up = { path = "up/{{ word.stem }}.txt", schema = false }
     assert_eq!(steps(&project).len(), 10, "{:?}", steps(&project));
     assert_eq!(steps(&project), steps(&local));
     let (_, log) = project.milepost(&["log", "up/w1"]);
-    assert!(log.contains("writer takes over size from counter"), "{log}");
+    assert!(log.contains("writer reads size from counter"), "{log}");
 }
 
 #[test]

@@ -471,7 +471,8 @@ fn a_retired_output_is_named_by_plan_and_run_and_by_its_place() {
         "stage": "report", "batch": "", "path": "outputs/two.json", "quarantine": place, "why": "retired", "was": "as_made",
     });
     assert_eq!(ended["quarantined"], json!([file]));
-    let line = format!("note: outputs/two.json is no longer made by report: moved to {place}\n");
+    let line =
+        format!("note: outputs/two.json is no longer produced by report: moved to {place}\n");
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains(&line), "{said}");
     project
@@ -480,7 +481,7 @@ fn a_retired_output_is_named_by_plan_and_run_and_by_its_place() {
     let ran = project.run(&only);
     let lines = ran
         .output
-        .matches("note: outputs/two.json is no longer made by report: moved to ");
+        .matches("note: outputs/two.json is no longer produced by report: moved to ");
     assert_eq!(
         lines.count(),
         2,

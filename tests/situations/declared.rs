@@ -1,4 +1,4 @@
-//! Declarations and settings: what is changed runs what depends on it, or only has it validated again.
+//! Declarations and settings: what is changed runs what depends on it, or only has it revalidated.
 
 use super::letters::{PAGE, SCHEMA, completed};
 

@@ -185,7 +185,7 @@ impl RunResult {
         named.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// The batches that were validated again and hold.
+    /// The batches that were revalidated and hold.
     pub fn judged(&self) -> Vec<String> {
         let all = self.data("judged").flat_map(|data| {
             let stage = data["stage"].as_str().unwrap();

@@ -1,7 +1,7 @@
 //! The pages of calls: the table with its sums and filters, and one call with its prompt and its answer.
 
 use super::server::Ui;
-use crate::agents::pipeline::{Served, speller};
+use crate::agents::pipeline::{Served, speller, things};
 
 #[test]
 fn calls_are_listed_with_sums_and_shown_whole() {
@@ -104,4 +104,43 @@ fn without_calls_and_limits_the_page_says_so() {
         "{}",
         page.body
     );
+}
+
+#[test]
+fn invalid_answers_are_marked_and_can_be_selected() {
+    let served = Served::new("badly:1");
+    let project = speller(served.port, "badly:1");
+    project.write("workspace/inputs/things.json", things(40).to_string());
+    project.run_unplanned(&["-k", "--agent", "speller=chat"]);
+    let records = project.records();
+    let is_refused = |record: &&serde_json::Value| record["kind"] == "answers_refused";
+    let refused: Vec<&serde_json::Value> = records.iter().filter(is_refused).collect();
+    assert!(!refused.is_empty());
+    let ui = Ui::start(&project);
+    let all = ui.get("calls").body;
+    let number = refused.len();
+    let link = format!("calls?outcome=invalid\">{number} with an invalid answer</a>");
+    assert!(all.contains(&link), "no {link:?} in {all}");
+    let marked = all.matches("<tr class=\"invalid\">").count();
+    assert_eq!(marked, number);
+    let selected = ui.get("calls?outcome=invalid").body;
+    assert!(
+        selected.contains(&format!("Selected: {number} call")),
+        "{selected}"
+    );
+    assert_eq!(selected.matches("<tr class=\"invalid\">").count(), number);
+    let first = &refused[0]["data"];
+    let run = refused[0]["run_id"].as_str().unwrap();
+    let call = ui
+        .get(&format!("call?run={run}&number={}", first["number"]))
+        .body;
+    for text in [
+        "<span class=\"state failed\">invalid</span>",
+        "Violations in the answer",
+    ] {
+        assert!(call.contains(text), "no {text:?} in {call}");
+    }
+    let batch = first["batch"].as_str().unwrap();
+    let of_batch = ui.get(&format!("batch?stage=ask&batch={batch}")).body;
+    assert!(of_batch.contains("<tr class=\"invalid\">"), "{of_batch}");
 }

@@ -5,6 +5,7 @@ mod browser;
 mod calls;
 mod elements;
 mod every_page;
+mod outputs;
 mod overview;
 mod review;
 mod runs;

@@ -17,7 +17,7 @@ pub enum Billing {
     Batch,
 }
 
-/// The form of a file of prices.
+/// Prices of models.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -35,17 +35,17 @@ struct PriceFile {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct ModelPrice {
-    /// Its name, as it is asked for; a `*` at the end stands for any rest.
+    /// Name, as in requests; a `*` at the end matches any suffix.
     name: String,
-    /// Input that no cache holds.
+    /// Input tokens that no cache holds.
     input: u64,
-    /// Input read from a cache; without it, as other input.
+    /// Input tokens read from a cache; default: the price of `input`.
     cache_read: Option<u64>,
-    /// Input written to a cache; without it, as other input.
+    /// Input tokens written to a cache; default: the price of `input`.
     cache_write: Option<u64>,
-    /// Output, reasoning included.
+    /// Output tokens, reasoning included.
     output: u64,
-    /// What a batch costs of it, in percent; 100 without it.
+    /// Price of a provider batch, in percent of these prices; default: 100.
     batch_percent: Option<u64>,
     /// Prices of a whole request whose input is larger.
     above: Option<Above>,
@@ -56,7 +56,7 @@ struct ModelPrice {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Above {
-    /// They hold when the input has more tokens than that.
+    /// The prices apply if the input has more tokens than this.
     tokens: u64,
     /// As in `model`.
     input: u64,

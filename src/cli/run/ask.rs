@@ -13,7 +13,7 @@ pub(super) fn leaves_jobs(printer: &Printer, executor: ExecutorName, jobs: u64) 
     let input = std::io::stdin();
     if !input.is_terminal() {
         printer.say(&format!(
-            "{what}: left there; the next run takes over what they finish"
+            "{what}: left there; the next run collects their results"
         ));
         return true;
     }

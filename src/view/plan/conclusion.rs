@@ -68,7 +68,7 @@ pub(crate) fn conclusion(
         parts.push("later stages depend on their outputs".to_owned());
     }
     if judge > 0 {
-        parts.push(format!("{} validated again", batches(judge)));
+        parts.push(format!("{} revalidated", batches(judge)));
     }
     if parts.is_empty() && checkpoints > 0 && retire + forgotten + wrong == 0 && !blocked {
         let what = count(checkpoints, "checkpoint is", "checkpoints are");

@@ -191,9 +191,9 @@ fn headline(style: Style, stage: &StagePlan) -> String {
     }
     if judge > 0 {
         parts.push(if all == 1 {
-            "is validated again".to_owned()
+            "is revalidated".to_owned()
         } else {
-            format!("validates {} again", batches(judge))
+            format!("revalidates {}", batches(judge))
         });
     }
     if stage.reused > 0 {
@@ -246,7 +246,7 @@ fn reasons(style: Style, stage: &StagePlan) -> Vec<String> {
     }
     for judge in &stage.judge {
         for changed in &judge.changes {
-            let text = format!("validated again: {}", change(changed));
+            let text = format!("revalidated: {}", change(changed));
             groups.add(&judge.batch, Class::Fact(changed.fact.kind), text);
         }
     }
@@ -279,7 +279,9 @@ fn reasons(style: Style, stage: &StagePlan) -> Vec<String> {
     }
     if !stage.retire.is_empty() {
         let names = some_of(stage.retire.iter().map(String::as_str), NAMED);
-        lines.push(format!("no longer made, outputs go to quarantine: {names}"));
+        lines.push(format!(
+            "no longer produced, outputs go to quarantine: {names}"
+        ));
     }
     lines.extend(retires(&stage.retires.iter().collect::<Vec<_>>()));
     lines

@@ -370,7 +370,7 @@ fn moved(style: Style, file: &KeptFile) -> String {
             style.warn("note")
         ),
         (Content::AsMade, _) => format!(
-            "{}: {path} is no longer made by {made_by}: moved to {quarantine}",
+            "{}: {path} is no longer produced by {made_by}: moved to {quarantine}",
             style.strong("note")
         ),
         (was, why) => {
@@ -382,7 +382,7 @@ fn moved(style: Style, file: &KeptFile) -> String {
             };
             let why = match why {
                 Removal::Replaced => "is replaced",
-                Removal::Retired => "is no longer made",
+                Removal::Retired => "is no longer produced",
                 Removal::Failed => "is out of date, and its batch failed",
                 Removal::Cleaned => "is removed",
             };

@@ -209,7 +209,7 @@ fn what(stage: &StageReport) -> String {
         parts.push("no batches".to_owned());
     }
     if stage.judged > 0 {
-        parts.push(format!("{} validated again", grouped(stage.judged)));
+        parts.push(format!("{} revalidated", grouped(stage.judged)));
     }
     if stage.checkpoint_rewritten {
         parts.push("checkpoint written".to_owned());

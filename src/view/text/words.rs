@@ -84,6 +84,22 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// Formats a size: `812 bytes`, `1.2 kB`, `3.4 MB`.
+pub(crate) fn bytes(size: u64) -> String {
+    let mut scaled = size as f64;
+    let mut units = ["kB", "MB", "GB", "TB"].into_iter();
+    let mut unit = None;
+    // A value that would round to 1000.0 has the next unit.
+    while scaled >= 999.95 {
+        let Some(next) = units.next() else { break };
+        (scaled, unit) = (scaled / 1000.0, Some(next));
+    }
+    match unit {
+        None => count(size, "byte", "bytes"),
+        Some(unit) => format!("{scaled:.1} {unit}"),
+    }
+}
+
 /// Formats a duration for people.
 pub(crate) fn seconds(seconds: f64) -> String {
     show_duration(Duration::try_from_secs_f64(seconds).unwrap_or_default())
@@ -166,6 +182,17 @@ mod tests {
         assert_eq!(batches(1), "1 batch");
         assert_eq!(batches(0), "0 batches");
         assert_eq!(batches(1_234_567), "1,234,567 batches");
+        let sizes = [0, 1, 999, 1000, 999_949, 999_950, 3_400_000_000].map(bytes);
+        let shown = [
+            "0 bytes",
+            "1 byte",
+            "999 bytes",
+            "1.0 kB",
+            "999.9 kB",
+            "1.0 MB",
+            "3.4 GB",
+        ];
+        assert_eq!(sizes, shown);
         assert_eq!(some_of(["a", "b", "c"], 2), "a, b, c");
         assert_eq!(some_of(["a", "b", "c", "d"], 2), "a, b and 2 more");
         assert_eq!(some_of([], 2), "");

@@ -98,7 +98,7 @@ pub(in crate::web) fn batch(site: &Site, request: &PageRequest) -> Result<PageRe
         log => view::log::log(&log),
         invalid => value(invalid(site, files)),
         set_aside => set_aside.iter().map(|file| kept(site, file)).collect::<Vec<_>>(),
-        why => why.map(|why| shown(site, &why)),
+        why => why.map(|why| shown(site, &why)).transpose()?,
         shown => value(shown_outputs),
         who => reviewer(site, request),
         reason => request.query("why"),
@@ -197,7 +197,7 @@ fn invalid<'a>(site: &Site, files: impl Iterator<Item = &'a str>) -> Vec<Invalid
     found.collect()
 }
 
-fn shown(site: &Site, why: &BatchWhy) -> Value {
+fn shown(site: &Site, why: &BatchWhy) -> Result<Value, OpsError> {
     let outputs: Vec<FileLine> = why
         .outputs
         .iter()
@@ -210,19 +210,24 @@ fn shown(site: &Site, why: &BatchWhy) -> Value {
         .take(FILES)
         .map(|file| input(site, file, why.made.is_some()))
         .collect();
+    let calls = why.asked.as_ref().map(|asked| {
+        let mut calls = asked.calls.clone();
+        site.live.judge_answers(&mut calls).map(|()| calls)
+    });
+    let calls = calls.transpose()?;
     let is_modified = matches!(why.verdict, Verdict::Altered { .. })
         || why
             .outputs
             .iter()
             .any(|file| file.state == FileState::Altered);
-    context! {
+    Ok(context! {
         decision => view::why::decision(&why.verdict),
         made => why.made.as_ref().map(|made| view::why::made_by(made).trim_start().to_owned()),
         failed => value(&why.failed),
         quarantine => why.quarantine.clone(),
         asked => value(&why.asked),
         spent => why.asked.as_ref().map(|asked| view::calls::spent(&asked.spent)),
-        calls => why.asked.as_ref().map(|asked| lines(&asked.calls)),
+        calls => calls.map(|calls| lines(&calls)),
         inputs => value(inputs),
         more_inputs => why.inputs.len().saturating_sub(FILES),
         outputs => value(outputs),
@@ -230,7 +235,7 @@ fn shown(site: &Site, why: &BatchWhy) -> Value {
         made_from => value(&why.made_from),
         judged_by => value(&why.judged_by),
         is_modified,
-    }
+    })
 }
 
 fn output(site: &Site, file: &OutputFile) -> FileLine {

@@ -20,6 +20,9 @@ use minijinja::{Value, context};
 /// The most batches of a stage whose reasons are on its page. Those of more take time, and are a page of their own.
 const EXPLAINED: u64 = 1_000;
 
+/// The most outputs that are listed.
+const OUTPUTS: usize = 60;
+
 /// The parameters that select batches, beside `page`.
 const PARAMETERS: [&str; 4] = ["stage", "text", "status", "order"];
 
@@ -73,6 +76,7 @@ pub(in crate::web) fn stage(site: &Site, request: &PageRequest) -> Result<PageRe
     let data = context! {
         stage => value(stage),
         declared => value(declared),
+        outputs => value(site.live.stage_outputs(name, OUTPUTS)?),
         edges => value(now.graph.edges.iter().filter(|edge| edge.to == name).collect::<Vec<_>>()),
         due => due.map(|due| view::status::due_text(stage, due, &now.status, &site.invocation)),
         approval => value(approve::form(site, stage)?),

@@ -1,4 +1,4 @@
-//! A command, a prompt, a rule, a schema changed: what depends on it runs again or is validated again, and nothing else.
+//! A command, a prompt, a rule, a schema changed: what depends on it runs again or is revalidated, and nothing else.
 
 use super::super::letters::{PAGE, SCHEMA};
 use super::super::packed::{ELEMENTS, packed};

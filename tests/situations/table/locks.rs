@@ -28,7 +28,7 @@ fn a_live_holder_is_named_with_since_when_and_reading_beside_it_writes_nothing()
     let (id, host, since) = (text("run_id"), text("host"), text("since"));
     let pid = run.id();
     let expected = format!(
-        "error: another run is at work in this workspace: `milepost run meet/1` (run {id}, process {pid} on {host}) since {since}: \
+        "error: another run is in progress in this workspace: `milepost run meet/1` (run {id}, process {pid} on {host}) since {since}: \
          wait for it, or end it by `kill {pid}`\n"
     );
     assert_eq!((refused, said), (1, expected));

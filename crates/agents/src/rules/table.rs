@@ -8,7 +8,7 @@ use super::word_schemas::{CategoryName, ElementTypeName, FunctionName, LocationN
 use serde::Deserialize;
 use toml::Spanned;
 
-/// A rules file: how elements are told by what a model says of them.
+/// A rules file: classifies elements by their properties in the model.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -29,7 +29,7 @@ pub(super) struct RulesFile {
     /// Named lists of words: `@inside` in a rule inserts the words of the list `inside`.
     #[serde(default)]
     pub(super) words: BTreeMap<String, Vec<String>>,
-    /// The words that answers consist of, in the place of the default ones.
+    /// The words of answers, instead of the default ones.
     pub(super) vocabulary: Option<Vocabulary>,
 }
 
@@ -91,7 +91,7 @@ impl RulesFile {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Contradiction {
-    /// What the evidence says, as in `called a wall`; the reasoning of an answer quotes it.
+    /// The evidence in words, such as `called a wall`; the reasoning of an answer quotes it.
     #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub(super) says: Spanned<String>,
     /// The element types that it contradicts.
@@ -106,7 +106,7 @@ pub(super) struct Contradiction {
     /// Codes of authored classifications, as in rules; a matching code is sufficient without a matching word.
     #[serde(default)]
     pub(super) code: Vec<String>,
-    /// Categories that such elements are not made of, as windows are not made of concrete. The material keeps its name and loses its
+    /// Categories that such elements cannot consist of, such as concrete for windows. The material keeps its name and loses its
     /// category; the confidence stays.
     #[serde(default)]
     #[cfg_attr(debug_assertions, schemars(with = "Vec<CategoryName>"))]
@@ -118,10 +118,10 @@ pub(super) struct Contradiction {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rule {
-    /// Known by; every answer names it. Letters, digits and `-`, no two alike.
+    /// Unique name, quoted in answers: letters, digits and `-`.
     #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub(super) name: Spanned<String>,
-    /// IFC types; `IfcWall*` is every type whose name begins so.
+    /// IFC types; `IfcWall*` is every type with this prefix.
     #[serde(default)]
     pub(super) ifc_type: Vec<String>,
     /// Predefined types.
@@ -131,11 +131,11 @@ pub(super) struct Rule {
     pub(super) load_bearing: Option<bool>,
     /// IsExternal of the element's property sets.
     pub(super) external: Option<bool>,
-    /// Whether the storey lies below the ground.
+    /// True if the storey is below the ground.
     pub(super) below_ground: Option<bool>,
-    /// Metres that all layers together must be thinner than. Without layers the thickness is not known, and the rule does not match.
+    /// Upper bound of the total thickness of the layers, in metres. An element without layers does not match.
     pub(super) thinner_than: Option<f64>,
-    /// Metres that all layers together must be thicker than; as above.
+    /// Lower bound of the total thickness of the layers, in metres. An element without layers does not match.
     pub(super) thicker_than: Option<f64>,
     /// Words of which at least one must occur in the type's name, the object type or the element's name.
     #[serde(default)]
@@ -153,10 +153,9 @@ pub(super) struct Rule {
     /// Codes of authored classifications. `Ss_25*` matches every code with this prefix, `DIN 276: 33*` only those of this system.
     #[serde(default)]
     pub(super) code: Vec<String>,
-    /// What is answered.
+    /// The answer.
     pub(super) answer: RuleAnswer,
-    /// 0 to 1: how sure the answer is if the evidence is explicit. Evidence by the name of a type lowers it to 0.7, by the
-    /// element's own name to 0.5, a material that nobody names to 0.8.
+    /// Confidence of the answer, from 0 to 1, if the evidence is explicit. At most 0.7 if the name of a type is the evidence, 0.5 if the element's own name is, 0.8 if no material is named.
     #[cfg_attr(debug_assertions, schemars(range(min = 0, max = 1)))]
     pub(super) confidence: f64,
 }
@@ -166,20 +165,19 @@ pub(super) struct Rule {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct RuleAnswer {
-    /// What the element is.
+    /// The type of the element.
     #[cfg_attr(debug_assertions, schemars(with = "ElementTypeName"))]
     pub(super) element_type: Spanned<String>,
-    /// What it is for; by default what elements of its type are for.
+    /// Function; default: that of the element type.
     #[cfg_attr(debug_assertions, schemars(with = "Option<FunctionName>"))]
     pub(super) function: Option<Spanned<String>>,
-    /// Where it is; by default by type, IsExternal and storey.
+    /// Location; default: by type, IsExternal and storey.
     #[cfg_attr(debug_assertions, schemars(with = "Option<LocationName>"))]
     pub(super) location: Option<Spanned<String>>,
-    /// Whether names may tell a material that the model does not; by default yes.
+    /// If true, names can supply a material that the model lacks. Default: true.
     #[serde(default = "yes")]
     pub(super) infer_material: bool,
-    /// Of several materials without thickness, the first of these categories that is there is the primary one. A name tells
-    /// only one of these: of a `Glass Door - Oak` the leaf, not the pane.
+    /// If there are several materials without thickness, the first category of this list that occurs is the primary one. Names can supply only these categories: for `Glass Door - Oak` the leaf, not the pane.
     #[serde(default)]
     #[cfg_attr(debug_assertions, schemars(with = "Vec<CategoryName>"))]
     pub(super) prefer_material: Vec<Spanned<String>>,
@@ -194,23 +192,23 @@ fn yes() -> bool {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Material {
-    /// The category that they tell.
+    /// The category that these words identify.
     #[cfg_attr(debug_assertions, schemars(with = "CategoryName"))]
     pub(super) category: Spanned<String>,
-    /// What it is more precisely.
+    /// Subcategory.
     pub(super) subcategory: Option<String>,
-    /// What such a layer does in a wall or slab; by default what its category does.
+    /// The role of such a layer in a wall or slab; default: that of its category.
     pub(super) layer: Option<Layer>,
-    /// Whether words of any other table say more, however long they are; by default no.
+    /// If true, words of any other table win, even shorter ones. Default: false.
     #[serde(default)]
     pub(super) general: bool,
     /// Words to find in a name; one is sufficient.
     #[serde(default)]
     pub(super) words: Vec<String>,
-    /// Words that forbid it.
+    /// Words that exclude a match.
     #[serde(default)]
     pub(super) not: Vec<String>,
-    /// Words that tell the category and are themselves the subcategory, like `C##/##`.
+    /// Words that identify the category and become the subcategory, such as `C##/##`.
     #[serde(default)]
     pub(super) grades: Vec<String>,
 }

@@ -14,17 +14,17 @@ const DEFAULT: &str = include_str!("vocabulary.toml");
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Vocabulary {
-    /// The element type and the category of what is not known.
+    /// The word for an unknown element type or category.
     pub(super) unknown: String,
-    /// What an element may be for.
+    /// The functions.
     pub(super) functions: Vec<String>,
-    /// Where an element may be.
+    /// The locations.
     pub(super) locations: Vec<String>,
-    /// Where an element is, if neither the rule nor the type says it.
+    /// The location if neither the rule nor the type decides it.
     pub(super) location_by: LocationBy,
-    /// What an element may be.
+    /// The element types.
     pub(super) element_type: Vec<ElementType>,
-    /// What a material may be.
+    /// The categories of materials.
     pub(super) category: Vec<Category>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct LocationBy {
     pub(super) external: String,
     /// IsExternal is false.
     pub(super) not_external: String,
-    /// IsExternal is not known, and the storey lies below the ground.
+    /// IsExternal is unknown, and the storey is below the ground.
     pub(super) below_ground: String,
 }
 
@@ -46,11 +46,11 @@ pub(super) struct LocationBy {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct ElementType {
-    /// Its word in answers.
+    /// Name, as answers use it.
     pub(super) name: String,
-    /// What elements of this type are for, unless a rule says otherwise.
+    /// Function of elements of this type, unless a rule overrides it.
     pub(super) function: String,
-    /// Where elements of this type are; by default IsExternal and the storey decide.
+    /// Location of elements of this type; default: by IsExternal and storey.
     pub(super) location: Option<String>,
 }
 
@@ -59,9 +59,9 @@ pub(super) struct ElementType {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Category {
-    /// Its word in answers.
+    /// Name, as answers use it.
     pub(super) name: String,
-    /// What a layer of it does, unless a `[[material]]` says otherwise.
+    /// Role of a layer of this category, unless a `[[material]]` overrides it.
     pub(super) layer: Layer,
 }
 

@@ -32,12 +32,8 @@ macro_rules! word_schema {
     };
 }
 
-word_schema!(
-    ElementTypeName,
-    WordKind::ElementType,
-    "What an element is."
-);
-word_schema!(FunctionName, WordKind::Function, "What an element is for.");
+word_schema!(ElementTypeName, WordKind::ElementType, "An element type.");
+word_schema!(FunctionName, WordKind::Function, "A function.");
 word_schema!(LocationName, WordKind::Location, "Where an element is.");
 word_schema!(
     CategoryName,

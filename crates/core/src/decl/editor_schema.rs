@@ -97,7 +97,7 @@ fn of_key(key: &KeySpec) -> Value {
     let mut schema = of_kind(key.kind);
     let mut description = key.doc.to_owned();
     if !key.default.is_empty() {
-        description.push_str(" Without it: ");
+        description.push_str(" Default: ");
         description.push_str(key.default);
         description.push('.');
     }

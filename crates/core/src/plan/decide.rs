@@ -52,7 +52,7 @@ pub enum Decision {
     Will(Vec<Reason>),
     /// It is up to date.
     Reused,
-    /// It is up to date, but its outputs must be validated again.
+    /// It is up to date, but its outputs must be revalidated.
     Judge(Vec<Change>),
     /// It runs if one of these conditions holds.
     May(Vec<Condition>),

@@ -30,7 +30,7 @@ pub struct StageReport {
     pub ran: u64,
     /// Batches that were up to date.
     pub reused: u64,
-    /// Batches that were validated again without a run.
+    /// Batches that were revalidated without a run.
     pub judged: u64,
     /// Failed batches with their outcomes.
     pub failed: Vec<(String, Outcome)>,
@@ -81,7 +81,7 @@ pub struct Report {
     pub workspace: String,
     /// Stages that are no longer declared, whose outputs went to quarantine.
     pub forgotten: Vec<String>,
-    /// Files that were moved to quarantine: outputs that are no longer made, and files that a person wrote in their place.
+    /// Files that were moved to quarantine: outputs that are no longer produced, and files that a person wrote in their place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quarantined: Vec<KeptFile>,
     /// The reports of the stages.

@@ -105,7 +105,7 @@ fn taken(path: &Path, holder: Option<&Holder>) -> String {
             command,
             ..
         }) => format!(
-            "another run is at work in this workspace: `{command}` (run {run_id}, process {pid} on {host}) since {since}: \
+            "another run is in progress in this workspace: `{command}` (run {run_id}, process {pid} on {host}) since {since}: \
              {}",
             if *pid == std::process::id() {
                 "wait for it, or cancel the call that began it".to_owned()
@@ -114,7 +114,7 @@ fn taken(path: &Path, holder: Option<&Holder>) -> String {
             }
         ),
         None => format!(
-            "another run has just begun to work in this workspace (lock {}); if this lasts, `lslocks` shows the process that \
+            "another run is starting in this workspace (lock {}); if this lasts, `lslocks` shows the process that \
              holds the lock",
             path.display()
         ),
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(
             error,
             format!(
-                "another run is at work in this workspace: `milepost run` (run R1, process {pid} on {host}) since \
+                "another run is in progress in this workspace: `milepost run` (run R1, process {pid} on {host}) since \
                  2026-03-01T12:00:00Z: wait for it, or cancel the call that began it"
             )
         );

@@ -36,28 +36,28 @@ const BATCHES: KeySpec = key(
     Integer,
     Optional,
     "100",
-    "The most batches of one job, which runs them one after another.",
+    "Maximum batches of one job, which runs them one after another.",
 );
 const JOBS: KeySpec = key(
     "max_jobs",
     Integer,
     Optional,
     "100",
-    "The most jobs of a stage that run at once.",
+    "Maximum concurrent jobs of a stage.",
 );
 const ARRAY: KeySpec = key(
     "max_array_size",
     Integer,
     Optional,
     "1000",
-    "The most jobs of one array. Further jobs go into further arrays.",
+    "Maximum jobs of one array. Milepost submits further arrays for the rest.",
 );
 const INTERVAL: KeySpec = key(
     "poll_interval",
     Duration,
     Optional,
     "10s",
-    "The time between two questions to the scheduler.",
+    "The time between two polls of the scheduler.",
 );
 const VISIBLE: KeySpec = key(
     "visible",
@@ -203,7 +203,7 @@ pub(crate) static RESOURCES: TableSpec = TableSpec {
             Of(&MORE),
             Optional,
             "none",
-            "What a job gets that ran out of memory or time, such as `{ memory = \"x2\" }`. Without it, its batch fails.",
+            "More resources for a job that ran out of memory or time, such as `{ memory = \"x2\" }`.",
         ),
     ],
 };
@@ -219,21 +219,21 @@ pub(crate) static MORE: TableSpec = TableSpec {
             Plain,
             Optional,
             "no attempt",
-            "How many times the memory the next attempt gets after a lack of memory, such as \"x2\".",
+            "Factor for the memory of the next attempt after a job ran out of memory, such as \"x2\".",
         ),
         key(
             "time",
             Plain,
             Optional,
             "no attempt",
-            "How many times the time the next attempt gets after a timeout, such as \"x1.5\".",
+            "Factor for the time limit of the next attempt after a timeout, such as \"x1.5\".",
         ),
         key(
             "attempts",
             Integer,
             Optional,
             "2",
-            "The most further attempts of a batch.",
+            "Maximum further attempts of a batch.",
         ),
     ],
 };

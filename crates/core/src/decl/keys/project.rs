@@ -41,14 +41,14 @@ pub(crate) static PROJECT: TableSpec = TableSpec {
             Of(&LIMITS),
             Optional,
             "",
-            "The most that a workspace may spend on agents, over all its runs.",
+            "Limits on what a workspace spends on agents, over all its runs.",
         ),
         key(
             "permissions",
             Choice(&["owner", "umask"]),
             Optional,
             "owner",
-            "Who can read answers, calls, prompts, leases, logs, scratch and quarantine: only their owner, or everyone whom the umask lets.",
+            "Who can read answers, calls, prompts, leases, logs, scratch and quarantine: only their owner, or everyone whom the umask allows.",
         ),
         key(
             "services",
@@ -110,21 +110,27 @@ pub(crate) static LIMITS: TableSpec = TableSpec {
     header: "[limits]",
     short: None,
     keys: &[
-        key("usd", Number, Optional, "none", "Money, in dollars."),
+        key("usd", Number, Optional, "none", "Maximum cost, in dollars."),
         key(
             "tokens",
             Integer,
             Optional,
             "none",
-            "The most input and output tokens.",
+            "Maximum input and output tokens.",
         ),
-        key("calls", Integer, Optional, "none", "Calls."),
+        key(
+            "calls",
+            Integer,
+            Optional,
+            "none",
+            "Maximum number of calls.",
+        ),
         key(
             "time",
             Duration,
             Optional,
             "none",
-            "The longest that all calls together may take.",
+            "Maximum total duration of all calls.",
         ),
     ],
 };
@@ -177,7 +183,7 @@ pub(crate) static PARAM: TableSpec = TableSpec {
             Any,
             Required,
             "",
-            "The value if `--set` gives none; a string may be a template over `workspace`.",
+            "The value without `--set`; a string may be a template over `workspace`.",
         ),
         key(
             "min",

@@ -69,7 +69,7 @@ pub(crate) static STAGE: TableSpec = TableSpec {
             Jq,
             Optional,
             "none",
-            "If false, the stage is complete, but the run exits with code 1.",
+            "A condition on the result. If it is false, the stage is complete, but the run exits with code 1.",
         ),
         key(
             "each",
@@ -90,7 +90,7 @@ pub(crate) static STAGE: TableSpec = TableSpec {
             OneOrMany(&STEP),
             Required,
             "",
-            "What the stage does: one `[step]`, or several `[[step]]` in order.",
+            "The work of the stage: one `[step]`, or several `[[step]]` in order.",
         ),
         key(
             "refine",
@@ -160,7 +160,7 @@ pub(crate) static STAGE: TableSpec = TableSpec {
             ValueKind::Table(&RESOURCES),
             Optional,
             "those of `[executor]`",
-            "What a job of the stage's batches needs.",
+            "The resources of a job that runs batches of the stage.",
         ),
         key(
             "errors",
@@ -402,7 +402,7 @@ pub(crate) static REFINE: TableSpec = TableSpec {
             Count,
             Optional,
             "3",
-            "The most iterations.",
+            "Maximum number of iterations.",
         ),
         key(
             "otherwise",
@@ -492,7 +492,7 @@ pub(crate) static POLICY: TableSpec = TableSpec {
             Concurrency,
             Optional,
             "1, or --jobs",
-            "The most batches at a time; `{ NAME = N }` limits the values of one `each` name at a time.",
+            "Maximum concurrent batches; `{ NAME = N }` limits the concurrent values of one `each` name.",
         ),
         key(
             "timeout",
@@ -543,7 +543,7 @@ pub(crate) static STAGE_LIMITS: TableSpec = TableSpec {
             Size,
             Optional,
             "4 GiB for ifc and jq, 1 GiB for pdf_text",
-            "The most memory that reading a model or a PDF, or a jq program, may take, such as \"2 GiB\". The attempt then fails with the outcome `memory`.",
+            "Maximum memory to read a model or a PDF, or to run a jq program, such as \"2 GiB\". The attempt then fails with the outcome `memory`.",
         ),
         key(
             "timeout",

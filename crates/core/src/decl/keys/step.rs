@@ -57,7 +57,7 @@ const SHARED: [KeySpec; 8] = [
         Integer,
         Optional,
         "3 for agent and http, else 1",
-        "The most attempts of the step, with growing pauses. Steps and agents that compute locally are tried once.",
+        "Maximum attempts of the step, with growing pauses. Steps and agents that compute locally run once.",
     ),
     key(
         "errors",

@@ -122,7 +122,7 @@ pub struct JobSettings {
     pub max_jobs: u64,
     /// The most jobs in one array.
     pub max_array_size: u64,
-    /// The time between two questions to the scheduler.
+    /// The time between two polls of the scheduler.
     pub poll: Duration,
     /// How long a file that another node wrote may stay invisible.
     pub visible: Duration,

@@ -190,7 +190,7 @@ impl Stage {
 pub struct Refine {
     /// Ends the loop when it returns true.
     pub until: Program,
-    /// The most iterations.
+    /// Maximum number of iterations.
     pub max_iterations: Templated<u64>,
     /// If no iteration satisfies `until`: true keeps the one with the highest score, false fails the batch.
     pub best: bool,

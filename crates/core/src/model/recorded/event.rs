@@ -382,7 +382,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         gone: bool,
     },
-    /// Batches were validated again by changed schemas or checks, and passed.
+    /// Batches were revalidated by changed schemas or checks, and passed.
     Judged {
         /// The stage.
         stage: String,

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub enum Action {
     /// Nothing: it is up to date.
     UpToDate,
-    /// Its outputs are validated again. Only in a plan: a run knows the result.
+    /// Its outputs are revalidated. Only in a plan: a run knows the result.
     Revalidate,
     /// It runs, for these reasons.
     Run,

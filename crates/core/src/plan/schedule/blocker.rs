@@ -41,7 +41,7 @@ pub enum Precondition {
     Partial,
     /// The stage is out of date.
     Outdated,
-    /// The outputs of the stage must be validated again.
+    /// The outputs of the stage must be revalidated.
     Unjudged,
     /// The outputs of the stage were modified by hand.
     Altered,
@@ -55,7 +55,7 @@ impl fmt::Display for Blocker {
                 "is partial: `allow_partial = true` in this stage reads what is there"
             }
             Precondition::Outdated => "is out of date",
-            Precondition::Unjudged => "must be validated again",
+            Precondition::Unjudged => "must be revalidated",
             Precondition::Altered => "has files that were modified by hand",
         };
         write!(f, "stage `{}` {how}", self.stage)

@@ -153,7 +153,7 @@ pub struct PendingWork {
     pub forced_interrupted: bool,
     /// Batches that run if the outputs of earlier stages change.
     pub may: u64,
-    /// Batches whose outputs are validated again.
+    /// Batches whose outputs are revalidated.
     pub judge: u64,
     /// Batches that no longer exist.
     pub retire: u64,

@@ -53,7 +53,7 @@ pub enum Lack {
     MustRun(Vec<String>, u64),
     /// Batches that must run if outputs of an earlier stage change, and the number of all batches.
     MayRun(Vec<String>, u64),
-    /// Batches whose outputs must be validated again, and the number of all batches.
+    /// Batches whose outputs must be revalidated, and the number of all batches.
     Unvalidated(Vec<String>, u64),
     /// Outputs that were modified by hand.
     Modified(Vec<String>),

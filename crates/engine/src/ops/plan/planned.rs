@@ -55,7 +55,7 @@ pub struct StagePlan {
     pub will: Vec<RunningBatch>,
     /// Batches that run if a condition holds.
     pub may: Vec<PossibleBatch>,
-    /// Batches whose outputs will be validated again without a run.
+    /// Batches whose outputs will be revalidated without a run.
     pub judge: Vec<RevalidatedBatch>,
     /// Batches that are up to date.
     pub reused: u64,
@@ -125,7 +125,7 @@ pub struct PlannedJobs {
 }
 
 impl StagePlan {
-    /// Returns true if no batch runs, is validated again or is retired, and nothing is uncertain.
+    /// Returns true if no batch runs, is revalidated or is retired, and nothing is uncertain.
     pub fn is_idle(&self) -> bool {
         self.certain
             && self.will.is_empty()
@@ -194,7 +194,7 @@ pub struct PossibleBatch {
     pub conditions: Vec<Condition>,
 }
 
-/// A batch whose outputs will be validated again.
+/// A batch whose outputs will be revalidated.
 #[derive(Debug, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct RevalidatedBatch {

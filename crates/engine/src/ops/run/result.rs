@@ -58,7 +58,7 @@ pub(crate) struct StageResult {
     pub(crate) ran: u64,
     /// Batches that were up to date.
     pub(crate) reused: u64,
-    /// Batches that were validated again without a run.
+    /// Batches that were revalidated without a run.
     pub(crate) validated_again: u64,
     /// Batches that no longer exist, whose outputs went to quarantine.
     pub(crate) retired: u64,

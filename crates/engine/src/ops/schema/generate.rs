@@ -89,7 +89,7 @@ pub(super) fn schemas() -> BTreeMap<&'static str, Value> {
         ("init", "milepost init --json", of::<Initiated>("init")),
         (
             "error",
-            "What any command prints with --json when it cannot be done",
+            "JSON printed on failure, by any command with --json",
             of::<CommandError>("error"),
         ),
     ] {

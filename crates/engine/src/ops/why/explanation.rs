@@ -86,7 +86,7 @@ pub enum Verdict {
     },
     /// It is up to date.
     Reused,
-    /// Its outputs will be validated again.
+    /// Its outputs will be revalidated.
     Judge {
         /// The changed facts.
         changes: Vec<Change>,

@@ -157,7 +157,7 @@ impl<'a> CostEstimator<'a> {
             (None, Some(why)) => Err(format!("the request is unknown before it runs: {why}")),
             (None, None) => Err(match simulated.kept {
                 0 => "nothing is asked".to_owned(),
-                _ => "every answer is kept".to_owned(),
+                _ => "every answer is cached".to_owned(),
             }),
         })
     }

@@ -49,7 +49,7 @@ impl Turn {
             summaries,
         } = std::mem::take(self);
         let from = from?;
-        let mut text = format!("{role} takes over {} from {from}", outs.join(", "));
+        let mut text = format!("{role} reads {} from {from}", outs.join(", "));
         text.push_str(&all_in_words(&summaries));
         let event = Event::StepHandoff {
             stage: stage.to_owned(),

@@ -92,7 +92,7 @@ pub(crate) fn revalidate(
         crate::run::record::retire::remove_checkpoint(recorder, &stage.name, stage.number)?;
         recorder.flush()?;
         let summary = format!(
-            "{}: {count} batches were validated again and are valid",
+            "{}: {count} batches were revalidated and are valid",
             stage.name
         );
         let event = Event::Judged {

@@ -83,7 +83,7 @@ pub(crate) fn handoff(recorder: &mut Recorder<'_>, stage: &Stage) -> Result<(), 
         }
     }
     let mut text = format!(
-        "{} takes over {} from {}",
+        "{} reads {} from {}",
         stage.name,
         counted(files, "file", "files"),
         from.join(", ")

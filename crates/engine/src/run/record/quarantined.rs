@@ -128,7 +128,7 @@ impl KeptFile {
     pub(crate) fn reason(&self) -> &'static str {
         match self.why {
             Removal::Replaced => "replaced",
-            Removal::Retired => "no longer made",
+            Removal::Retired => "no longer produced",
             Removal::Failed => "its batch failed",
             Removal::Cleaned => "removed by `milepost clean`",
         }

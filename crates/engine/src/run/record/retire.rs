@@ -71,7 +71,7 @@ pub(crate) fn batches(
             if failed.is_some() {
                 "failed, and its earlier outputs are out of date"
             } else {
-                "is no longer made"
+                "is no longer produced"
             }
         );
         let refs = files.keys().take(100).map(ToString::to_string).collect();

@@ -97,7 +97,7 @@ pub struct Workbook {
 pub(crate) struct Sheet {
     /// The name on its tab, at most 31 characters.
     pub(crate) name: String,
-    /// jq over the scope; each value that it gives is a row. Without `columns` a row is an array
+    /// jq over the scope; each output is a row. Without `columns` a row is an array
     /// of cells, and an array of such arrays is many rows.
     #[serde(default)]
     pub(crate) rows: Option<String>,
@@ -107,7 +107,7 @@ pub(crate) struct Sheet {
     /// Plain path to the records in that file, such as `.elements`; they are read one at a time.
     #[serde(default)]
     pub(crate) stream: Option<String>,
-    /// jq of a streamed record: each value that it gives is a row, so that it can leave records out
+    /// jq of a streamed record: each output is a row, so that it can leave records out
     /// or make many rows of one. Without it each record is a row.
     #[serde(default)]
     pub(crate) each: Option<String>,
@@ -209,7 +209,7 @@ impl Charts {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Chart {
-    /// How it is drawn.
+    /// The kind of chart.
     pub(crate) kind: ChartKind,
     /// Header of the column with the labels.
     pub(crate) label: String,

@@ -17,7 +17,7 @@ pub(crate) struct Figure {
     pub(crate) sum: Option<String>,
     /// The sheet whose rows are summed or counted.
     pub(crate) of: String,
-    /// What the cells of its columns must equal: header of a column of this row, or `{text = "…"}`.
+    /// Values that the cells of its columns must equal: header of a column of this row, or `{text = "…"}`.
     #[serde(default, rename = "where")]
     pub(crate) conditions: BTreeMap<String, Equals>,
 }

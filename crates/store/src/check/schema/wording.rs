@@ -37,7 +37,7 @@ pub(crate) fn message(error: &ValidationError<'_>, base: &str) -> String {
         Kind::Required { property } => format!("Missing {} in {what}", plain(property)),
         Kind::Not { schema } => match forbidden(schema, error.instance()).as_slice() {
             [] => format!(
-                "{value} is what must not be: {}",
+                "{value} matches a forbidden schema: {}",
                 excerpt(&schema.to_string(), SHOWN)
             ),
             // Of anything but an object `required` says nothing, and so its negation is broken.

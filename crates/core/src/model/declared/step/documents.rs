@@ -74,7 +74,7 @@ impl Describe for IfcStep {
                     Text,
                     Beside(&["ifc"]),
                     "\"off\"",
-                    "The elements that are measured by their geometry: `off` (none), `missing` (those without a usable volume) or `all`.",
+                    "The elements to measure by their geometry: `off` (none), `missing` (those without a usable volume) or `all`.",
                 ),
             ],
         )

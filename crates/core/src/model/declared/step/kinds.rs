@@ -242,7 +242,7 @@ impl Describe for SplitStep {
                     Plain,
                     What,
                     "",
-                    "Packs the questions of these records into batches.",
+                    "Groups these records into batches by question.",
                 ),
                 key(
                     "question",
@@ -256,14 +256,14 @@ impl Describe for SplitStep {
                     Count,
                     Beside(&["split"]),
                     "50",
-                    "The most questions in a batch.",
+                    "Maximum questions in a batch.",
                 ),
                 key(
                     "max_elements",
                     Count,
                     Beside(&["split"]),
                     "1000",
-                    "The most records in a batch.",
+                    "Maximum records in a batch.",
                 ),
             ],
         )

@@ -187,7 +187,7 @@ impl Describe for AgentStep {
                     Bool,
                     Beside(&["agent"]),
                     "false",
-                    "The questions that `split` wrote; each is asked once.",
+                    "True: the input is a batch of `split`, and each distinct question is asked once.",
                 ),
                 key(
                     "each",

@@ -1,14 +1,14 @@
 //! The recorded calls of a workspace without their texts, kept in memory until a file of them changes.
 
-use crate::ops::inspect::calls::{SpentByStage, spending_of};
+use crate::ops::inspect::calls::{Refused, SpentByStage, refused, spending_of};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
 use milepost_core::model::call::Spent;
 use milepost_store::store::calls::{self, CallFileStamp, CallRecord};
 use milepost_store::store::clock::Stopwatch;
+use milepost_store::store::journal;
+use milepost_store::store::layout::Layout;
 use std::collections::BTreeMap;
-use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ pub(crate) struct CallCache(Mutex<Option<Kept>>);
 
 struct Kept {
     stamps: Vec<CallFileStamp>,
+    /// The last segment of the journal, which has the violations in answers, and its size.
+    journal: Option<(u64, u64)>,
     calls: Arc<KnownCalls>,
     age: Stopwatch,
     took: Duration,
@@ -34,15 +36,21 @@ pub(crate) struct KnownCalls {
     pub(crate) unreadable: Vec<String>,
     /// The cost by stage.
     pub(crate) stages: BTreeMap<String, Spent>,
+    /// The violations in answers.
+    pub(crate) refused: Refused,
 }
 
 impl CallCache {
-    /// Returns the calls in a folder; while a run appends to it, as they were a short time ago.
+    /// Returns the calls of a workspace; while a run appends to them, as they were a short time ago.
     ///
     /// # Errors
-    /// When it cannot be read.
-    pub(crate) fn read(&self, folder: &Path, is_running: bool) -> io::Result<Arc<KnownCalls>> {
-        self.read_since(folder, if is_running { PAUSE } else { 0 })
+    /// When they cannot be read.
+    pub(crate) fn read(
+        &self,
+        layout: &Layout,
+        is_running: bool,
+    ) -> Result<Arc<KnownCalls>, OpsError> {
+        self.read_since(layout, if is_running { PAUSE } else { 0 })
     }
 
     /// Returns the spending of the workspace and its stages as it was a short time ago; `None` if no agent was called and no limit is
@@ -51,36 +59,58 @@ impl CallCache {
     /// # Errors
     /// When the calls cannot be read.
     pub(crate) fn spending(&self, opened: &OpenProject) -> Result<Option<SpentByStage>, OpsError> {
-        let folder = opened.workspace.layout.calls();
-        let known = self.read_since(&folder, PAUSE);
-        let known = known.map_err(OpsError::unreadable(&folder.display()))?;
+        let known = self.read_since(&opened.workspace.layout, PAUSE)?;
         let money = spending_of(opened, known.stages.values(), known.unreadable.clone());
         Ok(money.map(|money| (money, known.stages.clone())))
     }
 
-    /// Returns the calls in a folder as they are, or as they were read not longer ago than `pause` times what that took.
-    fn read_since(&self, folder: &Path, pause: u32) -> io::Result<Arc<KnownCalls>> {
+    /// Returns the calls as they are, or as they were read not longer ago than `pause` times what that took.
+    fn read_since(&self, layout: &Layout, pause: u32) -> Result<Arc<KnownCalls>, OpsError> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let stamps = calls::stamps(folder)?;
-        let is_recent =
-            |kept: &&Kept| kept.stamps == stamps || kept.age.elapsed() < kept.took * pause;
+        let folder = &layout.calls();
+        let shown = folder.display();
+        let stamps = calls::stamps(folder).map_err(OpsError::unreadable(&shown))?;
+        let journal = journal_end(layout)?;
+        let is_recent = |kept: &&Kept| {
+            (&kept.stamps, kept.journal) == (&stamps, journal)
+                || kept.age.elapsed() < kept.took * pause
+        };
         if let Some(kept) = kept.as_ref().filter(is_recent) {
             return Ok(Arc::clone(&kept.calls));
         }
         let watch = Stopwatch::start();
-        let (mut calls, unreadable) = calls::read_without_text(folder)?;
+        let (mut calls, broken) =
+            calls::read_without_text(folder).map_err(OpsError::unreadable(&shown))?;
         calls.sort_by(|a, b| (b.when, &b.run, b.number).cmp(&(a.when, &a.run, a.number)));
         let calls = Arc::new(KnownCalls {
             stages: calls::by_stage(&calls),
+            refused: if calls.is_empty() {
+                Refused::new()
+            } else {
+                refused(layout)
+            },
             calls,
-            unreadable: unreadable.iter().map(ToString::to_string).collect(),
+            unreadable: broken.iter().map(ToString::to_string).collect(),
         });
         *kept = Some(Kept {
             stamps,
+            journal,
             calls: Arc::clone(&calls),
             age: Stopwatch::start(),
             took: watch.elapsed(),
         });
         Ok(calls)
     }
+}
+
+/// Returns the last segment of the journal and its size.
+fn journal_end(layout: &Layout) -> Result<Option<(u64, u64)>, OpsError> {
+    let last = journal::segments(layout)?.pop();
+    let size = |segment: u64| {
+        layout
+            .segment(segment)
+            .metadata()
+            .map_or(0, |found| found.len())
+    };
+    Ok(last.map(|segment| (segment, size(segment))))
 }

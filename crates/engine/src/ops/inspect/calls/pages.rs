@@ -1,11 +1,14 @@
 //! The calls of a workspace as a table: filtered, in pages, with sums by agent and by day, and what is left of the limits.
 
-use crate::ops::inspect::calls::{CallSummary, Exchange, Spending, exchanges, spending_of};
+use crate::ops::inspect::calls::cache::KnownCalls;
+use crate::ops::inspect::calls::{
+    CallSummary, Exchange, Refused, Spending, exchanges_with, spending_of,
+};
 use crate::ops::inspect::live::Live;
 use crate::ops::project::error::OpsError;
 use jiff::Timestamp;
 use milepost_core::model::batched::CallId;
-use milepost_core::model::call::Spent;
+use milepost_core::model::call::{ANSWERED, Spent};
 use milepost_store::store::calls::CallRecord;
 use milepost_store::store::named_calls::read_calls;
 use serde::Serialize;
@@ -23,7 +26,7 @@ pub struct CallQuery {
     pub batch: Option<String>,
     /// The agent that was asked.
     pub agent: Option<String>,
-    /// The outcome, such as `answered`.
+    /// The outcome, such as `answered` or `invalid`.
     pub outcome: Option<String>,
     /// The day in UTC, such as `2026-11-21`.
     pub day: Option<String>,
@@ -46,6 +49,8 @@ pub struct CallPage {
     pub spent: Spent,
     /// The number of selected calls without an answer.
     pub unanswered: u64,
+    /// The number of selected calls with an invalid answer, or one of which a part is invalid.
+    pub invalid: u64,
     /// The selected calls by agent.
     pub agents: BTreeMap<String, Spent>,
     /// The selected calls by day in UTC.
@@ -77,10 +82,10 @@ impl Live {
     pub fn calls(&self, query: &CallQuery) -> Result<CallPage, OpsError> {
         let (opened, is_running) =
             self.with_state(|opened, _, is_running| (opened.clone(), is_running))?;
-        let folder = opened.workspace.layout.calls();
-        let known = self.call_cache().read(&folder, is_running);
-        let known = known.map_err(OpsError::unreadable(&folder.display()))?;
-        let mut page = page_of(&known.calls, query);
+        let known = self
+            .call_cache()
+            .read(&opened.workspace.layout, is_running)?;
+        let mut page = page_of(&known, query);
         let stages = known.stages.values();
         page.spending = spending_of(&opened, stages, known.unreadable.clone());
         Ok(page)
@@ -94,10 +99,7 @@ impl Live {
         let opened = self.with_state(|opened, _, _| opened.clone())?;
         let folder = opened.workspace.layout.calls();
         let shown = folder.display();
-        let known = self
-            .call_cache()
-            .read(&folder, false)
-            .map_err(OpsError::unreadable(&shown))?;
+        let known = self.call_cache().read(&opened.workspace.layout, false)?;
         let mut calls = known.calls.iter();
         let found = calls.find(|call| call.run == run && call.number == number);
         let Some(found) = found else {
@@ -113,23 +115,51 @@ impl Live {
         let with_text = with_text.map_err(OpsError::unreadable(&shown))?;
         let call = with_text.into_values().next();
         let call = call.unwrap_or_else(|| found.clone());
-        let mut exchanges = exchanges(&opened, vec![call]);
+        let mut exchanges = exchanges_with(&opened, vec![call], &known.refused);
         let missing = || OpsError::World(format!("the call {run}:{number} cannot be read"));
-        exchanges.pop().ok_or_else(missing)
+        let mut found = exchanges.pop().ok_or_else(missing)?;
+        judge(&mut found.call, &known.refused);
+        Ok(found)
+    }
+
+    /// Marks the calls whose answers are invalid: their outcome is `invalid`, and their message has the violations.
+    ///
+    /// # Errors
+    /// When the calls cannot be read.
+    pub fn judge_answers(&self, calls: &mut [CallSummary]) -> Result<(), OpsError> {
+        let opened = self.with_state(|opened, _, _| opened.clone())?;
+        let known = self.call_cache().read(&opened.workspace.layout, true)?;
+        calls
+            .iter_mut()
+            .for_each(|call| judge(call, &known.refused));
+        Ok(())
     }
 }
 
-fn page_of(calls: &[CallRecord], query: &CallQuery) -> CallPage {
+/// The outcome of a call that was answered, if the answer or a part of it is invalid.
+const INVALID: &str = "invalid";
+
+fn judge(call: &mut CallSummary, refused: &Refused) {
+    if let Some(violations) = refused.get(&(call.run.clone(), call.number)) {
+        INVALID.clone_into(&mut call.outcome);
+        call.message = Some(violations.join("; "));
+    }
+}
+
+fn page_of(known: &KnownCalls, query: &CallQuery) -> CallPage {
     let mut choices = CallChoices::default();
-    let (mut spent, mut unanswered) = (Spent::default(), 0);
+    let (mut spent, mut unanswered, mut invalid) = (Spent::default(), 0, 0);
     let mut agents: BTreeMap<String, Spent> = BTreeMap::new();
     let mut days: BTreeMap<String, Spent> = BTreeMap::new();
     let mut found: Vec<&CallRecord> = Vec::new();
     let is =
         |wanted: &Option<String>, value: &str| wanted.as_ref().is_none_or(|wanted| wanted == value);
-    for call in calls {
+    for call in &known.calls {
         let sent = &call.sent;
-        let (outcome, day) = (outcome(call), day(call.when));
+        let is_invalid = known.refused.contains_key(&(call.run.clone(), call.number));
+        let is_answered = outcome(call) == ANSWERED;
+        let outcome = if is_invalid { INVALID } else { outcome(call) };
+        let day = day(call.when);
         add(&mut choices.stages, &sent.stage);
         add(&mut choices.agents, &sent.agent);
         add(&mut choices.outcomes, outcome);
@@ -144,7 +174,8 @@ fn page_of(calls: &[CallRecord], query: &CallQuery) -> CallPage {
         }
         let one = Spent::of(sent, call.heard.as_ref());
         spent += one;
-        unanswered += u64::from(outcome != "answered");
+        unanswered += u64::from(!is_answered);
+        invalid += u64::from(is_invalid);
         *agents.entry(sent.agent.clone()).or_default() += one;
         *days.entry(day).or_default() += one;
         found.push(call);
@@ -155,12 +186,19 @@ fn page_of(calls: &[CallRecord], query: &CallQuery) -> CallPage {
         .clamp(1, pages);
     let rows = found.iter().skip((page - 1) * PAGE).take(PAGE);
     CallPage {
-        rows: rows.map(|call| CallSummary::of((*call).clone())).collect(),
+        rows: rows
+            .map(|call| {
+                let mut summary = CallSummary::of((*call).clone());
+                judge(&mut summary, &known.refused);
+                summary
+            })
+            .collect(),
         matching: found.len() as u64,
         page: page as u64,
         pages: pages as u64,
         spent,
         unanswered,
+        invalid,
         agents,
         days,
         choices,

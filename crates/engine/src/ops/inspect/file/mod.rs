@@ -2,6 +2,7 @@
 
 mod access;
 mod content;
+mod outputs;
 mod rows;
 mod set_aside;
 mod violations;
@@ -9,6 +10,7 @@ mod violations;
 pub use access::RecordedOutput;
 pub(crate) use access::{check_shown, is_confined};
 pub use content::{FileContent, FileKind, ShownText};
+pub use outputs::{OutputLink, RecordedOutputs};
 pub use rows::{FileTable, TableRow};
 pub use set_aside::SetAsideFile;
 pub use violations::{FileCheck, FileViolation};

@@ -66,7 +66,7 @@ impl Audit<'_> {
             }
             if unjudged > 0 && !deep {
                 let message = format!(
-                    "{unjudged} of its batches must be validated again: `milepost verify --deep` does so without writing"
+                    "{unjudged} of its batches must be revalidated: `milepost verify --deep` does so without writing"
                 );
                 self.note(Some(&stage.name), None, message);
             }
