@@ -80,7 +80,7 @@ fn a_record_that_is_not_valid_publishes_nothing() {
         ("path", 2, "`up/other.txt` is no output of the batch"),
         ("at", 2, "`up/w1.txt` is taken from `inputs/w1.txt`"),
         ("content", 2, "`up/w1.txt` has another content"),
-        ("batch", 1, "up  complete"),
+        ("batch", 1, "up  up to date"),
     ] {
         let published = |key: &str| format!("workspace/up/{key}.txt");
         let waits = match mode {

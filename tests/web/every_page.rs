@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const PAGES: usize = 3;
 
 /// Pages that may have no link to them.
-const SEEDS: [&str; 10] = [
+const SEEDS: [&str; 9] = [
     "",
     "timeline",
     "timeline?run=all",
@@ -19,7 +19,6 @@ const SEEDS: [&str; 10] = [
     "elements?what=a",
     "review",
     "approvals",
-    "answer",
     "plan",
 ];
 
