@@ -169,6 +169,42 @@ fn an_element_with_too_many_openings_is_not_measured() {
 }
 
 #[test]
+fn an_element_with_a_polygon_of_too_many_points_is_not_measured() {
+    /// A round plate with so many corners, as a polyline of points or as a curve of a list.
+    fn plate(corners: u32, has_list: bool) -> String {
+        let points = (0..corners).map(|corner| {
+            let angle = f64::from(corner) / f64::from(corners) * std::f64::consts::TAU;
+            format!("({:.6},{:.6})", angle.cos(), angle.sin())
+        });
+        let points: Vec<String> = points.collect();
+        let mut records = element("IFCSLAB", 100, "0.,0.,0.", "SweptSolid", "#110");
+        records += "#110=IFCEXTRUDEDAREASOLID(#111,$,#9,0.2);\n\
+                    #111=IFCARBITRARYCLOSEDPROFILEDEF(.AREA.,$,#112);\n";
+        if has_list {
+            let points = points.join(",");
+            records += &format!(
+                "#112=IFCINDEXEDPOLYCURVE(#113,$,.F.);\n#113=IFCCARTESIANPOINTLIST2D(({points}));\n"
+            );
+            return records;
+        }
+        let names: Vec<String> = (0..corners).map(|at| format!("#{}", 1_000 + at)).collect();
+        records += &format!("#112=IFCPOLYLINE(({},#1000));\n", names.join(","));
+        for (name, point) in names.iter().zip(&points) {
+            records += &format!("{name}=IFCCARTESIANPOINT({point});\n");
+        }
+        records
+    }
+    for has_list in [false, true] {
+        let problem = |corners| {
+            let records = STOREY.to_owned() + &plate(corners, has_list);
+            figures(&records, Measured::All)[0]["problem"].take()
+        };
+        assert_eq!(problem(400_000), "too large");
+        assert_eq!(problem(100), Value::Null);
+    }
+}
+
+#[test]
 fn a_volume_comes_from_closed_faces_that_look_one_way_or_can_be_turned() {
     let mut turned = CUBE;
     turned[3].reverse();

@@ -8,9 +8,10 @@ use super::source::MeshSource;
 use super::surface::Triangles;
 use crate::ifc::index::RecordEntry;
 use crate::ifc::limits::{
-    ELEMENT_OPENINGS, ELEMENT_OVERTIME, ELEMENT_TIME, ELEMENT_TRIANGLES, OVERTIME, STEPS_UP,
+    ELEMENT_OPENINGS, ELEMENT_OVERTIME, ELEMENT_TIME, ELEMENT_TRIANGLES, OVERTIME, SHAPE_RECORDS,
+    STEPS_UP,
 };
-use ifc_lite_core::{DecodedEntity, EntityDecoder};
+use ifc_lite_core::{AttributeValue, DecodedEntity, EntityDecoder};
 use ifc_lite_geometry::kernel::budget::enter_element;
 use ifc_lite_geometry::{BoolFailureReason, GeometryRouter, Mesh, progress};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -130,7 +131,7 @@ impl<'m, 'a> Mesher<'m, 'a> {
             return Figures::without_mesh(NO_GEOMETRY);
         }
         let (openings, has_projections) = self.features(element.id);
-        if openings.len() > ELEMENT_OPENINGS {
+        if openings.len() > ELEMENT_OPENINGS || self.has_long_polygon(&entity, &openings) {
             return Figures::without_mesh(TOO_LARGE);
         }
         let mesh = self.mesh(&entity, openings);
@@ -155,6 +156,38 @@ impl<'m, 'a> Mesher<'m, 'a> {
         let cut = storey.and_then(|(id, elevation)| self.height(id).or(elevation));
         figures.outline = outline(&mesh, cut.map(|height| height + CUT));
         figures
+    }
+
+    /// Returns true if the shape of an element, or of an opening in it, has a polygon with too many points.
+    fn has_long_polygon(&mut self, element: &DecodedEntity, openings: &[u32]) -> bool {
+        if self.source.long.is_empty() {
+            return false;
+        }
+        let mut next: Vec<u32> = element.get_ref(6).into_iter().collect();
+        for opening in openings {
+            let opening = self.decoder.decode_by_id(*opening);
+            next.extend(opening.ok().and_then(|opening| opening.get_ref(6)));
+        }
+        let mut seen = FxHashSet::default();
+        while let Some(id) = next.pop() {
+            if self.source.long.contains(&id) {
+                return true;
+            }
+            if seen.len() == SHAPE_RECORDS || !seen.insert(id) {
+                continue;
+            }
+            if let Ok(record) = self.decoder.decode_by_id(id) {
+                let mut values: Vec<&AttributeValue> = record.attributes.iter().collect();
+                while let Some(value) = values.pop() {
+                    match value {
+                        AttributeValue::EntityRef(id) => next.push(*id),
+                        AttributeValue::List(list) => values.extend(list),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        false
     }
 
     /// Meshes an element with its openings cut out.
