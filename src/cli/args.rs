@@ -1,6 +1,6 @@
 //! Command line arguments and their help texts.
 
-use super::run_flags::{RunFlags, SelectFlags, ValueFlags, WatchFlags};
+use super::run_flags::{AssumedValues, RunFlags, SelectFlags, ValueFlags, WatchFlags};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use milepost_core::base::duration::parse_duration;
 use milepost_core::model::executor::ExecutorName;
@@ -242,7 +242,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         select: SelectFlags,
         #[command(flatten)]
-        values: ValueFlags,
+        values: AssumedValues,
     },
     /// Run, then rerun what changes make out of date, until Ctrl-C
     #[command(after_help = WATCH_EXAMPLES)]
@@ -258,7 +258,7 @@ pub(crate) enum Command {
     /// Show the state of each stage; safe while a run is in progress
     Status {
         #[command(flatten)]
-        values: ValueFlags,
+        values: AssumedValues,
     },
     /// Show parameters and agents with the source of each value, or change them
     #[command(after_help = PARAMS_EXAMPLES)]
@@ -289,7 +289,7 @@ pub(crate) enum Command {
         #[arg(value_name = "STAGE[/BATCH]|PATH")]
         what: String,
         #[command(flatten)]
-        values: ValueFlags,
+        values: AssumedValues,
     },
     /// Trace a value back to the inputs: every file, batch, prompt and answer on the way
     #[command(after_help = TRACE_EXAMPLES)]
@@ -313,7 +313,7 @@ pub(crate) enum Command {
         #[arg(long)]
         full: bool,
         #[command(flatten)]
-        values: ValueFlags,
+        values: AssumedValues,
     },
     /// Show past events, and what programs printed
     #[command(after_help = LOG_EXAMPLES)]
@@ -343,7 +343,7 @@ pub(crate) enum Command {
         #[arg(long)]
         deep: bool,
         #[command(flatten)]
-        values: ValueFlags,
+        values: AssumedValues,
     },
     /// Accept modified outputs, or a change you know is harmless, without rerunning
     #[command(after_help = ACCEPT_EXAMPLES)]
@@ -435,7 +435,7 @@ pub(crate) enum Command {
     },
     /// Remove scratch files, superseded answers and unreachable cache entries
     Gc {
-        /// Also remove quarantine, and unused answers and calls, older than this, such as 30d
+        /// Also remove quarantine, unused answers and calls, and logs that no record names, older than this, such as 30d
         #[arg(long, value_name = "AGE", value_parser = parse_duration)]
         older_than: Option<std::time::Duration>,
         /// Remove the files; without this flag they are only listed

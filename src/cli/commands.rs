@@ -58,7 +58,11 @@ fn start_log(cli: &Cli, environment: &Environment) -> Result<(), OpsError> {
 }
 
 fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8, OpsError> {
-    let request = |values| settings::request(&cli.everywhere, values, environment);
+    let request = |values| {
+        let mut request = settings::request(&cli.everywhere, values, environment)?;
+        request.warn = Some(failure::warn_once(printer));
+        Ok::<Request, OpsError>(request)
+    };
     let of_run = |targets: Vec<String>, flags: RunFlags| {
         let again = if flags.dry_run {
             flags.words(&targets)
@@ -123,7 +127,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 verbose,
                 executor,
                 select,
-                values,
+                values: values.into(),
                 dry_run: true,
                 ..RunFlags::default()
             };

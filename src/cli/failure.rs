@@ -1,11 +1,14 @@
 //! Errors of commands: the exit code and the message.
 
 use super::print::Printer;
+use crate::view::text::words::count;
 use milepost_core::base::redact::redact;
+use milepost_core::decl::Problems;
 use milepost_engine::ops::exit_code;
 use milepost_engine::ops::project::OpsError;
 use milepost_engine::ops::run::result::{CommandError, ErrorDetails};
 use serde_json::json;
+use std::sync::{Arc, Once};
 
 /// Returns an error as data.
 pub(crate) fn refusal(error: &OpsError) -> ErrorDetails {
@@ -18,6 +21,26 @@ pub(crate) fn refusal(error: &OpsError) -> ErrorDetails {
         message: redact(&error.to_string()).into_owned(),
         problems,
     }
+}
+
+/// Returns a function that prints the mistakes in the declarations once, for a command that shows what is recorded all the same.
+pub(crate) fn warn_once(printer: &Printer) -> Arc<dyn Fn(&Problems) + Send + Sync> {
+    let (printer, printed) = (printer.clone(), Once::new());
+    Arc::new(move |problems| {
+        printed.call_once(|| {
+            printer.say(problems.render_as_warnings(printer.err.on).trim_end());
+            printer.say(&format!(
+                "\n{} {}: no run can begin, and this shows only what is recorded",
+                printer.err.warn("warning:"),
+                in_declarations(problems)
+            ));
+        });
+    })
+}
+
+fn in_declarations(problems: &Problems) -> String {
+    let errors = count(problems.0.len() as u64, "error", "errors");
+    format!("{errors} in the declarations")
 }
 
 /// Prints an error, and returns the exit code.
@@ -34,13 +57,10 @@ pub(crate) fn print(printer: &Printer, error: &OpsError) -> u8 {
     match error {
         OpsError::Declarations(problems) => {
             printer.say(problems.render(printer.err.on).trim_end());
-            let many = match problems.0.len() {
-                1 => "1 error in the declarations".to_owned(),
-                many => format!("{many} errors in the declarations"),
-            };
             printer.say(&format!(
-                "\n{} {many}; nothing was run",
-                printer.err.bad("error:")
+                "\n{} {}; nothing was run",
+                printer.err.bad("error:"),
+                in_declarations(problems)
             ));
         }
         other => printer.error(&other.to_string()),

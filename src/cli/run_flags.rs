@@ -135,6 +135,27 @@ pub(crate) struct ValueFlags {
     pub(crate) agent: Vec<String>,
 }
 
+/// Values of commands that write nothing.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct AssumedValues {
+    /// Use this value of a parameter, in this command only
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Use the default of a parameter, in this command only
+    #[arg(long, value_name = "NAME")]
+    unset: Vec<String>,
+    /// Use another agent in place of one, or of all, in this command only
+    #[arg(long, value_name = "[NAME=]OTHER")]
+    agent: Vec<String>,
+}
+
+impl From<AssumedValues> for ValueFlags {
+    fn from(values: AssumedValues) -> Self {
+        let AssumedValues { set, unset, agent } = values;
+        Self { set, unset, agent }
+    }
+}
+
 /// Reads the value of `--jobs`.
 fn jobs(text: &str) -> Result<NonZeroU16, String> {
     if text == "auto" {
@@ -298,7 +319,8 @@ impl ValueFlags {
 
     /// Merges flags given before the command with flags given after it, which win.
     #[must_use]
-    pub(crate) fn joined(mut self, later: ValueFlags) -> ValueFlags {
+    pub(crate) fn joined(mut self, later: impl Into<ValueFlags>) -> ValueFlags {
+        let later = later.into();
         self.set.extend(later.set);
         self.unset.extend(later.unset);
         self.agent.extend(later.agent);

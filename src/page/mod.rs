@@ -168,7 +168,7 @@ mod tests {
     fn every_template_is_one_and_escapes_its_values() {
         let templates = Templates::new().unwrap();
         let data = minijinja::context! {
-            root => "/ui/t", at => "", project => "<script>", workspace => "w", run => (), title => "A & B",
+            root => "/ui/t", at => "", project => "<script>", workspace => "w", run => (), as_of => (), problems => (), title => "A & B",
             data => minijinja::context! { message => "'\"<b>" },
         };
         let page = templates.render("error.html", data).unwrap();

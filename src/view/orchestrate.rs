@@ -1,6 +1,6 @@
 //! Sentences for programs that orchestrate agents: what a stage or a file lacks to be complete.
 
-use crate::view::text::words::{self, some_of};
+use crate::view::text::words::{self, count, some_of};
 use milepost_core::base::visible::visible;
 use milepost_engine::ops::orchestrate::await_file::{Incomplete, WhyIncomplete};
 use milepost_engine::ops::orchestrate::completion::{Completion, Lack};
@@ -29,8 +29,9 @@ fn lines(lack: &Lack) -> Vec<String> {
                 .map(|(batch, why)| format!("{batch}: {why}"))
                 .collect();
             if batches.len() > NAMED {
-                let more = batches.len() - NAMED;
-                lines.push(format!("{more} more batches cannot begin"));
+                let more = (batches.len() - NAMED) as u64;
+                let more = count(more, "more batch", "more batches");
+                lines.push(format!("{more} cannot begin"));
             }
             return lines;
         }

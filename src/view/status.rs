@@ -9,7 +9,7 @@ use crate::view::text::next_steps;
 use crate::view::text::overrides;
 use crate::view::text::style::Style;
 use crate::view::text::table::{Side, table, time};
-use crate::view::text::words::{approval, awaits, batches, grouped, place, some_of};
+use crate::view::text::words::{approval, awaits, batches, count, grouped, place, some_of};
 use milepost_core::base::visible::visible;
 use milepost_core::model::stage_word::StageWord;
 use milepost_engine::ops::inspect::status::{PendingWork, StageOverview, Status, SubmittedJobs};
@@ -73,7 +73,9 @@ pub fn status(data: &Status, invocation: &Invocation) -> String {
         text.push_str(&format!("\n{}\n", stored.join("\n")));
     }
     let is_due = data.stages.iter().any(|stage| stage.due.is_some());
-    if data.runner.is_none() && !is_due {
+    if !data.problems.is_empty() {
+        text.push_str("\nThe declarations are wrong: what a run would do is not known.\n");
+    } else if data.runner.is_none() && !is_due {
         text.push_str("\nEverything is up to date.\n");
     }
     text
@@ -123,7 +125,7 @@ fn row(stage: &StageOverview) -> Vec<String> {
     let batches = format!("{} of {total}", grouped(stage.done));
     let elements = stage
         .elements
-        .map(|elements| format!("{} elements", grouped(elements)));
+        .map(|elements| count(elements, "element", "elements"));
     vec![
         stage.number.to_string(),
         stage.stage.clone(),

@@ -62,15 +62,19 @@ pub fn verify(data: &Verified) -> String {
         let all = data.findings.iter();
         all.filter(|finding| finding.severity == severity).count() as u64
     };
-    let verdict = match (of(Severity::Altered), of(Severity::Invalid)) {
-        (0, 0) if data.overrides.is_empty() => "everything matches the record".to_owned(),
-        (0, 0) => {
-            let files = count(data.overrides.len() as u64, "output", "outputs");
-            format!("everything matches the record, {files} modified by hand and accepted")
-        }
-        (altered, 0) => format!("{altered} modified"),
-        (0, invalid) => format!("{invalid} invalid"),
-        (altered, invalid) => format!("{altered} modified, {invalid} invalid"),
+    let found = [Severity::Altered, Severity::Missing, Severity::Invalid];
+    let found = found.map(|severity| (of(severity), word(severity)));
+    let found = found.iter().filter(|(number, _)| *number > 0);
+    let found: Vec<String> = found
+        .map(|(number, word)| format!("{} {word}", grouped(*number)))
+        .collect();
+    let verdict = if !found.is_empty() {
+        found.join(", ")
+    } else if data.overrides.is_empty() {
+        "everything matches the record".to_owned()
+    } else {
+        let files = count(data.overrides.len() as u64, "output", "outputs");
+        format!("everything matches the record, {files} modified by hand and accepted")
     };
     text.push_str(&format!(": {verdict}\n"));
     text
@@ -79,6 +83,7 @@ pub fn verify(data: &Verified) -> String {
 fn word(severity: Severity) -> &'static str {
     match severity {
         Severity::Altered => "modified",
+        Severity::Missing => "missing",
         Severity::Invalid => "invalid",
         Severity::Note => "note",
     }

@@ -4,7 +4,7 @@ use crate::view::calls;
 use crate::view::text::overrides::accepted;
 use crate::view::text::reason::{change, condition, reason};
 use crate::view::text::table::{Side, table, time};
-use crate::view::text::words::{batches, grouped, place, seconds, some_of};
+use crate::view::text::words::{batches, count, grouped, place, seconds, some_of};
 use milepost_core::base::visible::visible;
 use milepost_engine::ops::why::{BatchWhy, FileState, InputFile, MadeBy, StageWhy, Verdict, Why};
 use milepost_engine::ops::why::{FileWhy, Origin};
@@ -207,7 +207,7 @@ pub(crate) fn made_by(made: &MadeBy) -> String {
         seconds(made.seconds)
     );
     if let Some(elements) = made.elements {
-        text.push_str(&format!(": {} elements", grouped(elements)));
+        text.push_str(&format!(": {}", count(elements, "element", "elements")));
     }
     text.push('\n');
     if let Some(job) = &made.job {

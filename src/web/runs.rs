@@ -1,5 +1,6 @@
 //! The run that was started on a page, one at a time. It is stopped with the server.
 
+use crate::view::run::notice;
 use crate::view::run::summary::{overall, summary};
 use crate::view::text::invocation::Invocation;
 use crate::view::text::style::Style;
@@ -90,7 +91,11 @@ impl Runs {
             let end = match &report {
                 Ok(report) => Ended {
                     status: overall(report).to_owned(),
-                    text: summary(Style::PLAIN, report, &invocation, false),
+                    text: notice::kept(Style::PLAIN, &report.quarantined)
+                        .into_iter()
+                        .chain([summary(Style::PLAIN, report, &invocation, false)])
+                        .collect::<Vec<_>>()
+                        .join("\n"),
                     run_id: Some(report.run_id.clone()),
                     failed: ops::exit_code::exit_code(report) != 0,
                 },

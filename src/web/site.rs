@@ -85,6 +85,7 @@ impl Site {
             workspace => project.workspace,
             run => value(self.runs.state()),
             as_of => value(self.live.as_of()),
+            problems => value(self.live.problems()),
             data,
         };
         self.templates

@@ -144,7 +144,7 @@ fn a_stage_that_stops_at_failures_fails_its_batch_as_a_whole() {
     project.edit("stages/2_ask.toml", "\"continue\"", "\"stop\"");
     let ran = project.run(&["--agent", "speller=chat"]);
     assert_eq!(ran.code, 1, "{}", ran.output);
-    ran.says("1 of 4 questions have no valid answer after 3 requests");
+    ran.says("1 of 4 questions has no valid answer after 3 requests");
     assert_eq!(project.list("intermediate/words"), Vec::<String>::new());
     let records = project.records();
     let failed = records
@@ -187,7 +187,7 @@ fn elements_without_conservation_are_named_by_their_place() {
         format!("{before}[conserve]\nin = \".batch.data.questions[].id\"\nout = \".words[].id\"\n\n[policy]{policy}"),
     );
     let ran = project.run(&["--agent", "speller=api"]);
-    ran.says("1 of 4 questions have no valid answer");
+    ran.says("1 of 4 questions has no valid answer");
 }
 
 /// An agent that does everything wrong at random, in a stage that goes on: each run says which elements are missing, and none else is.

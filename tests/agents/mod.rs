@@ -9,6 +9,7 @@ mod each;
 mod http;
 mod keys;
 mod loops;
+mod lost;
 mod money;
 mod openai;
 pub mod pipeline;

@@ -224,7 +224,6 @@ outputs that are no longer declared go to quarantine; to do it: milepost run
 copy  up to date  3 batches up to date
 
 complete in …
-note: outputs/page.txt is no longer produced by join: moved to .milepost/quarantine/…-retired/outputs/page.txt
 ",
         "note: outputs/page.txt is no longer produced by join: moved to .milepost/quarantine/…-retired/outputs/page.txt\n",
     );

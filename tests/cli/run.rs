@@ -1,6 +1,7 @@
 //! What a run says: from the first to one that has nothing to do, and when something is in its way.
 
 use crate::support::{Project, expect};
+use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
 
@@ -59,7 +60,6 @@ copy  up to date  1 ran, 1 up to date, 1 batch retired  …
 join  up to date  ran  …
 
 complete in …
-note: intermediate/person_10.json is no longer produced by copy/person_10: moved to .milepost/quarantine/…-retired/intermediate/person_10.json
 outputs  workspace/outputs/page.txt
 ",
         "\
@@ -207,7 +207,15 @@ next     milepost -C . accept join --why TEXT  accept the modified output: outpu
 ",
         "",
     );
-    expect(project.output("-q run --force join"), 0, "", "");
+    expect(
+        project.output("-q run --force join"),
+        0,
+        "",
+        "\
+warning: outputs/page.txt was modified by hand and is replaced
+      help: your version is in .milepost/quarantine/…-modified/outputs/page.txt
+",
+    );
     project.write("workspace/stage_1_complete.json", "{}");
     expect(
         project.output(""),
@@ -268,7 +276,7 @@ letters in workspace
     let verify = project.output("verify");
     assert!(
         verify.out.starts_with(
-            "modified stage_1_complete.json (of copy): it is not there: the next run writes it\n"
+            "missing  stage_1_complete.json (of copy): it is not there: the next run writes it\n"
         ),
         "{}",
         verify.out
@@ -500,13 +508,46 @@ fn the_debug_log_holds_decisions_and_records() {
     let project = Project::letters();
     assert_eq!(project.output("-q --log-file debug.log").code, 0);
     let log = project.read("debug.log");
-    for mark in [
-        "copy/person_1 decision=Ok(Will([NeverMade]))",
-        "copy starts: 3 of 3 batches",
-        "join complete: 1 batch",
-    ] {
-        assert!(log.contains(mark), "{mark}\n--- in\n{log}");
-    }
+    let lines: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let decided = lines.iter().find(|line| line["batch"] == "person_1");
+    let decided = decided.unwrap();
+    assert_eq!(
+        (&decided["stage"], &decided["decision"], &decided["reasons"]),
+        (
+            &json!("copy"),
+            &json!("will"),
+            &json!([{"reason": "never_made"}])
+        )
+    );
+    // Each record of the journal is there, but for the fields that only the journal has.
+    let logged = lines.iter().filter(|line| line["kind"].is_string());
+    let logged: Vec<_> = logged
+        .map(|line| {
+            (
+                &line["kind"],
+                &line["data"],
+                &line["summary"],
+                &line["agent_name"],
+            )
+        })
+        .collect();
+    let records = project.records();
+    // The journal writes by itself where a segment begins.
+    let recorded = records.iter().filter(|record| record["kind"] != "sealed");
+    let recorded: Vec<_> = recorded
+        .map(|record| {
+            (
+                &record["kind"],
+                &record["data"],
+                &record["summary"],
+                &record["agent_name"],
+            )
+        })
+        .collect();
+    assert_eq!(logged, recorded);
 }
 
 /// Sends Ctrl-C to a run that has said `first`. Gives its exit code, its output, and what else it said.

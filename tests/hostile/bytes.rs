@@ -45,7 +45,7 @@ fn altered(project: &Project) -> String {
     match verify(&project.request(), false) {
         Ok(found) => {
             let altered = found.findings.iter();
-            let altered = altered.filter(|finding| finding.severity == Severity::Altered);
+            let altered = altered.filter(|finding| finding.severity <= Severity::Missing);
             let lines = altered.map(|finding| {
                 format!(
                     "{}: {}\n",

@@ -36,7 +36,7 @@ fn takes_away_what_runs_made_and_nothing_else() {
         format!(
             "  outputs/total.json\n  stage_2_complete.json\n  intermediate/list_1.json\n  intermediate/list_10.json\n  \
              intermediate/list_2.json\n  sort_progress.json\n  stage_1_complete.json\n7 files would be removed, {} bytes\n",
-            view::text::words::grouped(would.bytes)
+            milepost_core::base::words::grouped(would.bytes)
         )
     );
     let done = take(&project, &[], false);

@@ -82,7 +82,7 @@ new: PROJECT/workspace
 sorted of sort
   ~ intermediate/list_1.json
   ~ intermediate/list_2.json
-  and 1 more files
+  and 1 more file
   by .id: 2 the same, 1 changed, 3 added, 2 removed
   ~ c
       /name: \"Cy\" → \"Cyd\"

@@ -111,7 +111,12 @@ fn whatever_somebody_alters_is_found() {
     for (deed, message) in cases {
         let (found, text) = after(deed);
         assert_eq!(found.exit_code(), 5, "{text}");
-        assert!(text.starts_with(&format!("modified {message}")), "{text}");
+        let word = if message.contains("it is not there") {
+            "missing "
+        } else {
+            "modified"
+        };
+        assert!(text.starts_with(&format!("{word} {message}")), "{text}");
     }
 }
 
@@ -148,7 +153,7 @@ fn what_nobody_made_and_what_is_out_of_date_is_noted() {
     );
     assert!(
         text.starts_with(
-            "note     sort: 1 of its batches are out of date: `milepost why sort` shows why\n\
+            "note     sort: 1 of its batches is out of date: `milepost why sort` shows why\n\
              note     intermediate/stray.json: not written by a stage\n"
         ),
         "{text}"

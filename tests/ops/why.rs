@@ -53,7 +53,7 @@ fn of_a_batch_that_is_reused_and_of_one_that_will_run() {
         head,
         format!(
             "sort/list_2 up to date: inputs and outputs match the record\n\
-             \nmade 2026-11-21 10:00:00Z by run RUN, at the first attempt, in TIME: 1 elements\n\
+             \nmade 2026-11-21 10:00:00Z by run RUN, at the first attempt, in TIME: 1 element\n\
              \ninputs\n  inputs/list_2.json  {before}\n\
              \noutputs\n  intermediate/list_2.json  {output}  {size} bytes  unchanged\n"
         )

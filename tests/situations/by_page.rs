@@ -143,10 +143,13 @@ fn pages_read(project: &Project) -> (RunResult, Vec<String>) {
     let ran = project.run_unplanned(&["--log-file", log.to_str().unwrap()]);
     let text = std::fs::read_to_string(&log).unwrap();
     std::fs::remove_file(&log).unwrap();
-    let read = text
-        .lines()
-        .filter_map(|line| line.split_once("read by name: "));
-    (ran, read.map(|(_, read)| read.to_owned()).collect())
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let read = lines.filter(|line: &Value| line["pages_read"].is_number());
+    let line = |line: Value| {
+        let (stage, read) = (line["stage"].as_str().unwrap(), &line["pages_read"]);
+        format!("{stage}: {read} of {} pages", line["pages"])
+    };
+    (ran, read.map(line).collect())
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod outputs;
 mod overview;
 mod review;
 mod runs;
-mod server;
+pub mod server;
 mod stages;
 mod states;
 mod streams;

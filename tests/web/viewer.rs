@@ -209,6 +209,7 @@ fn files_that_are_not_of_the_pipeline_are_refused() {
     link("../../secret.txt", "workspace/inputs/out.txt");
     link("../.milepost/workspace.json", "workspace/inputs/own.txt");
     link("../inputs/a.json", "workspace/inputs/inside.json");
+    link("../.env", "workspace/inputs/env.txt");
     let ui = Ui::start(&project);
     let quarantine = "workspace/.milepost/quarantine/x";
     std::fs::create_dir_all(project.at(quarantine)).unwrap();
@@ -221,6 +222,7 @@ fn files_that_are_not_of_the_pipeline_are_refused() {
         "inputs/../../secret.txt",
         "inputs/out.txt",
         "inputs/own.txt",
+        "inputs/env.txt",
         "/etc/passwd",
         "secret.txt",
         "project:secret.txt",

@@ -209,7 +209,6 @@ impl Observer for RunProgress {
 
     fn notice(&mut self, notice: Notice) {
         let err = self.printer.err;
-        tracing::info!(?notice);
         match notice {
             Notice::Warned { warnings } => match warnings.as_slice() {
                 [one] => self.printer.warning(one),
@@ -360,9 +359,12 @@ impl Observer for RunProgress {
                 ));
                 self.over(&batch, true);
             }
-            Notice::Kept { files } => {
+            Notice::Kept { mut files } => {
+                if self.printer.quiet {
+                    files.retain(|file| file.was.is_by_hand());
+                }
                 for line in notice::kept(err, &files) {
-                    self.line(&line);
+                    self.printer.say(&line);
                 }
             }
             Notice::StageEnded(report) => {

@@ -4,6 +4,7 @@ use super::entry::{ToolCall, ToolEntry, schemas_of};
 use crate::mcp::call::{Call, answer, done};
 use crate::mcp::tool_error::ToolError;
 use crate::view::external as sentences;
+use milepost_core::base::words::count;
 use milepost_engine::ops::external::{
     LeaseOptions, Leased, Left, Nothing, Refusal, Released, Submission, Submitted, Violation,
     WhyNothing, next_batch, release_batch, submit_batch,
@@ -205,8 +206,8 @@ fn submit(call: &Call) -> Result<Value, ToolError> {
         None => ToolError::new(
             "invalid",
             format!(
-                "the answer is not valid: {} violations",
-                result.violations.len()
+                "the answer is not valid: {}",
+                count(result.violations.len() as u64, "violation", "violations")
             ),
             "correct what `violations` lists and submit the answer again; the lease stays",
         ),

@@ -6,6 +6,7 @@ use crate::mcp::call::{Call, answer, done};
 use crate::mcp::progress::RunProgress;
 use crate::mcp::tool_error::ToolError;
 use crate::view::orchestrate as sentences;
+use milepost_core::base::words::count;
 use milepost_engine::ops::orchestrate::aggregate::{
     AggregateOptions, Aggregated, Aggregation, aggregate,
 };
@@ -196,7 +197,10 @@ fn join(call: &Call) -> Result<Value, ToolError> {
         Aggregation::Done(joined) => answer(true, &joined, &format!("`{}`", joined.path)),
         Aggregation::MissingFields(lacking) => Err(ToolError::new(
             "missing_fields",
-            format!("{} elements lack required fields", lacking.count),
+            format!(
+                "{} required fields",
+                count(lacking.count, "element lacks", "elements lack")
+            ),
             "`elements` lists them with their fields: correct their files; `count` is their number",
         )
         .with("elements", &lacking.elements)

@@ -55,7 +55,10 @@ fn of_output(output: &OutputDiff) -> String {
         }
     }
     if output.more > 0 {
-        text.push_str(&format!("  and {} more files\n", grouped(output.more)));
+        text.push_str(&format!(
+            "  and {}\n",
+            count(output.more, "more file", "more files")
+        ));
     }
     if let Some(elements) = &output.elements {
         text.push_str(&of_elements(elements));

@@ -1,7 +1,7 @@
 //! The summary of a run, with the next commands.
 
 use crate::view::calls::spent;
-use crate::view::run::notice::{self, coloured};
+use crate::view::run::notice::coloured;
 use crate::view::text::invocation::Invocation;
 use crate::view::text::next_steps;
 use crate::view::text::style::Style;
@@ -9,12 +9,12 @@ use crate::view::text::words::{approval, awaits, batches, count, grouped, second
 use milepost_core::base::visible::visible;
 use milepost_core::model::stage_word::StageWord;
 use milepost_engine::ops::exit_code::exit_code;
-use milepost_engine::ops::run::{KeptFile, Report, StageReport, StageStatus};
+use milepost_engine::ops::run::{Report, StageReport, StageStatus};
 
 /// The most lines of the list of outputs.
 const OUTPUTS: usize = 8;
 
-/// Returns the summary; with `quiet`, only problems.
+/// Returns the summary; with `quiet`, only problems. Files that were moved to quarantine are shown when that happens.
 pub(crate) fn summary(
     style: Style,
     report: &Report,
@@ -42,14 +42,6 @@ pub(crate) fn summary(
         lines.push(String::new());
         lines.push(format!("{word} {joint} {}", seconds(report.seconds)));
     }
-    let concerns = |file: &&KeptFile| !quiet || file.was.is_by_hand();
-    let kept: Vec<KeptFile> = report
-        .quarantined
-        .iter()
-        .filter(concerns)
-        .cloned()
-        .collect();
-    lines.extend(notice::kept(style, &kept));
     if report.under_way > 0 {
         let many = count(
             report.under_way,

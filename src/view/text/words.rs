@@ -2,21 +2,13 @@
 
 use milepost_core::base::duration::show_duration;
 use milepost_core::base::visible::visible;
+pub(crate) use milepost_core::base::words::{count, grouped};
 use milepost_engine::ops::plan::{AwaitedApproval, Awaits};
 use std::borrow::Cow;
 use std::time::Duration;
 
 /// How many names a line lists before it counts the rest.
 pub(crate) const NAMED: usize = 5;
-
-/// Returns a number with its noun: `1 batch`, `7 batches`.
-pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
-    format!(
-        "{} {}",
-        grouped(number),
-        if number == 1 { one } else { many }
-    )
-}
 
 /// Returns `1 batch`, `7 batches`.
 pub(crate) fn batches(number: u64) -> String {
@@ -69,19 +61,6 @@ fn approval_of(lead: &str, approval: &AwaitedApproval) -> String {
         0 => format!("{lead} approval by {by}, once earlier stages are complete"),
         many => format!("{lead} approval by {by}: {}", batches(many)),
     }
-}
-
-/// Formats a number with thousands separators: `1,000,000`.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Formats a size: `812 bytes`, `1.2 kB`, `3.4 MB`.

@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod collision;
 pub mod digest;
+mod display;
 pub mod duration;
 pub mod glob;
 pub mod in_order;
@@ -13,4 +14,5 @@ pub mod redact;
 pub mod size;
 pub mod source;
 pub mod texts;
-pub mod visible;
+
+pub use display::{cells, visible, words};

@@ -23,6 +23,7 @@ use crate::base::glob::is_pattern;
 use crate::base::natural::natural;
 use crate::base::path::RelPath;
 use crate::model::pipeline::{Asset, Pipeline};
+use crate::model::stage::Stage;
 use cross_checks::Draft;
 use problem::{Report, SourceFile};
 use stage_file_names::stage_name;
@@ -32,11 +33,34 @@ use values::template_choice;
 /// The file with the project's own prices of models.
 const PRICES: &str = "prices.toml";
 
+/// Declarations as far as they can be read.
+#[derive(Debug)]
+pub struct Declarations {
+    /// The project. A stage whose declaration has a mistake is [`Stage::unread`].
+    pub pipeline: Pipeline,
+    /// Warnings; none if there are mistakes.
+    pub warnings: Vec<Warning>,
+    /// All mistakes, over all files.
+    pub problems: Option<Problems>,
+}
+
 /// Reads the project's declarations.
 ///
 /// # Errors
 /// All mistakes, over all files at once.
 pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Problems> {
+    let read = load_readable(files)?;
+    match read.problems {
+        Some(problems) => Err(problems),
+        None => Ok((read.pipeline, read.warnings)),
+    }
+}
+
+/// Reads as much of the project's declarations as can be read.
+///
+/// # Errors
+/// If `milepost.toml` cannot be read.
+pub fn load_readable(files: &dyn ProjectFiles) -> Result<Declarations, Problems> {
     let mut reader = ValueReader::new(files);
     let project_file = open(&mut reader, PROJECT_FILE);
     let project = match &project_file {
@@ -54,6 +78,7 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
             continue;
         };
         let Some(file) = open(&mut reader, &path) else {
+            drafts.push(Draft::new(SourceFile::new(path, ""), number, name));
             continue;
         };
         if let Some(other) = drafts
@@ -92,7 +117,17 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
         reader.near_file(path)
     });
     let prices = prices(&reader, &mut report);
-    let warnings = report.finish()?;
+    let (warnings, problems) = match report.finish() {
+        Ok(warnings) => (warnings, None),
+        Err(problems) => (Vec::new(), Some(problems)),
+    };
+    let stages = drafts.into_iter().map(|draft| {
+        let Draft {
+            file, number, name, ..
+        } = draft;
+        let unread = || Stage::unread(&name, number, &file.name);
+        draft.stage.unwrap_or_else(unread)
+    });
     let pipeline = Pipeline {
         name: project.name,
         params: project.params,
@@ -105,9 +140,13 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
         manifest: project.manifest,
         is_shared: project.is_shared,
         errors: project.errors,
-        stages: drafts.into_iter().filter_map(|draft| draft.stage).collect(),
+        stages: stages.collect(),
     };
-    Ok((pipeline, warnings))
+    Ok(Declarations {
+        pipeline,
+        warnings,
+        problems,
+    })
 }
 
 /// Returns the project's own prices of models, if it has any.

@@ -8,6 +8,7 @@ use crate::model::forced::Forced;
 use crate::model::reason::{Condition, Reason};
 use crate::model::record::{BatchRecord, Made};
 use crate::model::state::{BatchState, Phase};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -46,7 +47,8 @@ pub enum RebuildPolicy {
 }
 
 /// The decision on a batch.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "decision", content = "reasons", rename_all = "snake_case")]
 pub enum Decision {
     /// It runs, for these reasons.
     Will(Vec<Reason>),
@@ -61,7 +63,7 @@ pub enum Decision {
 }
 
 /// An output that was modified by hand.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Alteration {
     /// The file.
     pub path: RelPath,

@@ -44,7 +44,6 @@ use milepost_core::model::state::State;
 use milepost_core::model::step::{Step, StepKind};
 use milepost_core::plan::changed::needs_few;
 use milepost_core::plan::decide::Alteration;
-use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::options::RunOptions;
 use milepost_core::plan::pending::Pending;
 use milepost_core::plan::scan::StageScan;
@@ -54,6 +53,7 @@ use milepost_store::check::schemas::Schemas;
 use milepost_store::store::clock::Stopwatch;
 use milepost_store::store::journal::Journal;
 use milepost_store::store::scratch::ScratchPool;
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs the selected stages. `state` contains the records of the journal.
@@ -285,9 +285,16 @@ impl Engine<'_, '_> {
                 collisions: found.collisions.clone(),
             });
         }
-        for batch in &found.batches {
-            let key = &batch.batch.key;
-            tracing::debug!(decision = ?batch.decision, "{}", batch_name(&stage.name, key));
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            for batch in &found.batches {
+                let mut record = match &batch.decision {
+                    Ok(decision) => json!(decision),
+                    Err(missed) => json!({ "decision": "impossible", "why": missed.to_string() }),
+                };
+                record["stage"] = stage.name.as_str().into();
+                record["batch"] = batch.batch.key.as_str().into();
+                tracing::debug!(%record);
+            }
         }
         let mut report = StageReport {
             batches: found.count(),

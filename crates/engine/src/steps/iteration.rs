@@ -12,7 +12,7 @@ use milepost_core::model::stage::{Output, Stage, Templated};
 use milepost_core::model::step::{
     Outputs, PROGRAM_TIMEOUT, Step, StepKind, TemplateChoice, TemplateFile, WAIT_TIMEOUT,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 /// The time limit of a program whose step declares no `timeout`.
@@ -51,7 +51,7 @@ pub(crate) fn run_steps(ctx: &mut BatchContext<'_>, number: u32) -> Result<StepR
             }
         }
         report.add(run_with_retries(ctx, step, index)?);
-        tracing::debug!(step = step.kind.name(), out = step.out, "done");
+        tracing::debug!(record = %json!({ "step": step.kind.name(), "out": step.out }));
         if made_by_program(step) {
             let written = written_by(stage, step);
             for output in &stage.outputs {

@@ -5,6 +5,7 @@ use super::batch_context::{
 };
 use super::iteration::{add_to_scope, run_steps};
 use milepost_core::base::digest::Digest;
+use milepost_core::base::words::count;
 use milepost_core::model::event::Round;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::{Program, Refine};
@@ -110,8 +111,10 @@ pub(crate) fn refine(ctx: &mut BatchContext<'_>, refine: &Refine) -> Result<Step
         return Err(Outcome::new(OutcomeKind::Refine, message).with_details(history));
     };
     report.warnings.push(format!(
-        "`until` was true in none of {most} iterations: iteration {} is used, with the score {}",
-        best.number, best.score
+        "`until` was true in none of {}: iteration {} is used, with the score {}",
+        count(most.into(), "iteration", "iterations"),
+        best.number,
+        best.score
     ));
     restore(ctx, best)?;
     Ok(report)

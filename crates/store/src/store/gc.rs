@@ -36,6 +36,8 @@ pub enum GarbageKind {
     Quarantine,
     /// The bytes of calls that no recorded output was made from.
     Calls,
+    /// What programs printed in runs that no record names.
+    Logs,
     /// A copy of accepted content that no record mentions any more.
     Accepted,
     /// A file of Milepost's own that was incomplete when the process crashed.
@@ -49,6 +51,7 @@ impl GarbageKind {
             Self::Scratch => "scratch",
             Self::Quarantine => "quarantine",
             Self::Calls => "calls",
+            Self::Logs => "logs",
             Self::Accepted => "accepted",
             Self::Leftover => "leftover",
         }
@@ -71,7 +74,13 @@ pub fn find(
         }
     }
     if let Some(before) = quarantine_before {
-        for entry in quarantine::list(layout)? {
+        let is_link = layout.quarantine().is_symlink();
+        let entries = if is_link {
+            Vec::new()
+        } else {
+            quarantine::list(layout)?
+        };
+        for entry in entries {
             if entry.since.is_some_and(|at| at < before) {
                 found.push(Garbage {
                     path: entry.folder,
@@ -95,12 +104,15 @@ pub fn remove(disk: &Disk, layout: &Layout, garbage: &[Garbage]) -> Result<u64, 
         let path = layout.at(&one.path);
         match one.kind {
             GarbageKind::Leftover | GarbageKind::Accepted => disk.remove_file(&path)?,
-            GarbageKind::Calls if !one.parts.is_empty() => {
+            GarbageKind::Calls | GarbageKind::Logs if !one.parts.is_empty() => {
                 for name in &one.parts {
                     disk.remove_file(&path.join(name))?;
                 }
             }
-            GarbageKind::Scratch | GarbageKind::Calls | GarbageKind::Quarantine => {
+            GarbageKind::Scratch
+            | GarbageKind::Calls
+            | GarbageKind::Logs
+            | GarbageKind::Quarantine => {
                 disk.remove_dir_all(&path)?;
             }
         }
@@ -163,21 +175,49 @@ pub fn calls(
     before: Timestamp,
     in_use: &dyn Fn(&str, u64) -> bool,
 ) -> Result<Vec<Garbage>, DiskError> {
+    let number = |name: &str| name.split('.').next()?.parse::<u64>().ok();
+    let goes = |run: &str, name: &str| number(name).is_some_and(|number| !in_use(run, number));
+    of_runs(layout, GarbageKind::Calls, before, &goes)
+}
+
+/// Returns what programs printed in runs that started before a time, except in attempts that records name. `is_named` gets a run and
+/// the name of a batch in the names of its logs.
+pub fn logs(
+    layout: &Layout,
+    before: Timestamp,
+    is_named: &dyn Fn(&str, &str) -> bool,
+) -> Result<Vec<Garbage>, DiskError> {
+    let stem = |name: &str| Some(name.strip_suffix(".log")?.rsplit_once('-')?.0.to_owned());
+    let goes = |run: &str, name: &str| stem(name).is_none_or(|stem| !is_named(run, &stem));
+    of_runs(layout, GarbageKind::Logs, before, &goes)
+}
+
+/// Returns the files that go, in the folders of runs that started before a time.
+fn of_runs(
+    layout: &Layout,
+    kind: GarbageKind,
+    before: Timestamp,
+    goes: &dyn Fn(&str, &str) -> bool,
+) -> Result<Vec<Garbage>, DiskError> {
     let mut found = Vec::new();
-    for run in names(&layout.calls())? {
-        let folder = layout.calls().join(&run);
-        if !folder.is_dir() || made_at(&run).is_none_or(|at| at >= before) {
+    let all = layout.at(&RelPath::of_parts([layout::OWN, kind.word()]));
+    for run in names(&all)? {
+        let folder = all.join(&run);
+        let is_folder = folder.symlink_metadata().is_ok_and(|there| there.is_dir());
+        if !is_folder || made_at(&run).is_none_or(|at| at >= before) {
             continue;
         }
         let all = names(&folder)?;
-        let number = |name: &String| name.split('.').next()?.parse::<u64>().ok();
-        let goes = |name: &&String| number(name).is_some_and(|number| !in_use(&run, number));
-        let parts: Vec<String> = all.iter().filter(goes).cloned().collect();
+        let parts: Vec<String> = all
+            .iter()
+            .filter(|name| goes(&run, name))
+            .cloned()
+            .collect();
         if parts.is_empty() {
             continue;
         }
-        let path = RelPath::of_parts([layout::OWN, "calls", run.as_str()]);
-        let mut garbage = weighed(layout, path, GarbageKind::Calls);
+        let path = RelPath::of_parts([layout::OWN, kind.word(), run.as_str()]);
+        let mut garbage = weighed(layout, path, kind);
         if parts.len() < all.len() {
             garbage.files = parts.len() as u64;
             garbage.size = parts.iter().map(|name| weigh(&folder.join(name)).1).sum();
@@ -197,6 +237,9 @@ pub fn accepted(
     before: Timestamp,
     in_use: &BTreeSet<Digest>,
 ) -> Result<Vec<Garbage>, DiskError> {
+    if layout.at(&layout::accepted()).is_symlink() {
+        return Ok(Vec::new());
+    }
     let unused = accepted::unused(layout, before, in_use)?.into_iter();
     let garbage = unused.map(|copy| Garbage {
         path: copy.path,
@@ -208,9 +251,12 @@ pub fn accepted(
     Ok(garbage.collect())
 }
 
-/// The names in a folder that can be written in a record; none when there is no folder.
+/// The names in a folder that can be written in a record; none when there is no folder, or a link: what it leads to is not ours.
 fn names(folder: &Path) -> Result<Vec<String>, DiskError> {
     let fail = |cause| DiskError::new("read", folder, cause);
+    if folder.is_symlink() {
+        return Ok(Vec::new());
+    }
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {

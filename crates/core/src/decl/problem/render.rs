@@ -8,6 +8,11 @@ impl Problems {
     pub fn render(&self, colour: bool) -> String {
         render(self.0.iter(), &Level::ERROR, colour)
     }
+
+    /// Returns all mistakes with their source lines, as warnings of a command that works all the same.
+    pub fn render_as_warnings(&self, colour: bool) -> String {
+        render(self.0.iter(), &Level::WARNING, colour)
+    }
 }
 
 impl Warning {

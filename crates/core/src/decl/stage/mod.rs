@@ -109,6 +109,7 @@ pub(crate) fn read(
         name: name.to_owned(),
         number,
         file: rel,
+        is_read: true,
         description: top.text("description").map(|(text, _)| text.to_owned()),
         progress,
         marker,

@@ -24,6 +24,8 @@ pub struct Stage {
     pub number: u32,
     /// The file that declares it, in the project.
     pub file: RelPath,
+    /// False if the declaration has a mistake: nothing but name, number and file is known.
+    pub is_read: bool,
     /// The description in one line.
     pub description: Option<String>,
     /// Name of the progress file in the workspace.
@@ -82,6 +84,40 @@ pub struct Estimate {
 }
 
 impl Stage {
+    /// Returns a stage whose declaration cannot be read, for commands that show what is recorded.
+    pub(crate) fn unread(name: &str, number: u32, file: &str) -> Self {
+        let path = |name: &str| RelPath::of_parts(name.split('/'));
+        Self {
+            name: name.to_owned(),
+            number,
+            file: path(file),
+            is_read: false,
+            description: None,
+            progress: path(&format!("{name}_progress.json")),
+            marker: None,
+            services: Vec::new(),
+            allow_partial: false,
+            summary: None,
+            verdict: None,
+            each: Vec::new(),
+            inputs: Vec::new(),
+            reads: Vec::new(),
+            steps: Vec::new(),
+            outputs: Vec::new(),
+            refine: None,
+            conserve: None,
+            requires: Vec::new(),
+            checks: Vec::new(),
+            policy: Policy::default(),
+            executor: None,
+            resources: Resources::default(),
+            approve: None,
+            estimate: None,
+            errors: BTreeMap::new(),
+            parts: BTreeMap::new(),
+        }
+    }
+
     /// Returns the output of this name.
     pub fn output(&self, name: &str) -> Option<&Output> {
         self.outputs.iter().find(|output| output.name == name)

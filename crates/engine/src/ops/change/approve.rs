@@ -2,7 +2,7 @@
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::lock::lock_and_read;
-use crate::ops::project::open::open;
+use crate::ops::project::open::{open, open_recorded};
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
 use crate::run::context::{ATTEMPT_VARIABLE, Context};
@@ -168,7 +168,7 @@ pub fn shown(request: &Request, stage: &str) -> Result<Option<Digest>, OpsError>
 /// # Errors
 /// When there is no project or stage, or the workspace cannot be read.
 pub fn last(request: &Request, stage: &str) -> Result<Option<Approval>, OpsError> {
-    let opened = open(request)?;
+    let opened = open_recorded(request)?;
     let stages = stages(&opened.pipeline, &[stage.to_owned()])?;
     let Some(stage) = stages.iter().find(|stage| stage.approve.is_some()) else {
         return Ok(None);

@@ -12,6 +12,7 @@ use crate::run::record::recorder::Recorder;
 use crate::run::record::recover;
 use crate::run::record::retire;
 use milepost_core::base::path::{FilePath, RelPath};
+use milepost_core::base::words::count;
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::state::{BatchState, StageState, State};
 use milepost_core::plan::world::World;
@@ -92,7 +93,10 @@ pub fn clean(request: &Request, options: &CleanOptions) -> Result<Cleaned, OpsEr
     }
     done.quarantined = std::mem::take(&mut recorder.kept);
     if recorder.has_begun() {
-        let summary = format!("cleaned: {} files removed", done.removed.len());
+        let summary = format!(
+            "cleaned: {} removed",
+            count(done.removed.len() as u64, "file", "files")
+        );
         recorder.end_without_stages("cleaned", &summary)?;
         recorder.seal()?;
     }
@@ -225,9 +229,9 @@ impl Todo {
             stage: self.stage.clone(),
         };
         let summary = format!(
-            "{} is cleaned: {} files removed",
+            "{} is cleaned: {} removed",
             self.stage,
-            self.removed.len()
+            count(self.removed.len() as u64, "file", "files")
         );
         recorder.record(EventType::Revision, "milepost", event, summary, Vec::new())?;
         Ok(())

@@ -3,18 +3,19 @@
 use crate::ops::change::calls_in_use::CallsInUse;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::lock::lock_and_read;
-use crate::ops::project::open::open;
+use crate::ops::project::open::open_recorded;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
 use crate::run::record::recorder::Recorder;
 use crate::run::record::recover;
 use milepost_core::base::digest::Digest;
-use milepost_core::base::path::Root;
-use milepost_core::model::state::State;
+use milepost_core::base::path::{RelPath, Root};
+use milepost_core::model::state::{Phase, State};
+use milepost_core::plan::expand::batch_name;
 use milepost_store::store::answers::compact::{RemovableAnswers, look};
 use milepost_store::store::disk::DiskError;
-use milepost_store::store::gc::{accepted, calls, find, remove};
-use milepost_store::store::layout;
+use milepost_store::store::gc::{accepted, calls, find, logs, remove};
+use milepost_store::store::layout::{self, Layout};
 use milepost_store::store::lock::SharedLock;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -49,7 +50,7 @@ pub struct Collected {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Removed {
-    /// `scratch`, `quarantine`, `calls`, `accepted`, `leftover` or `answers`.
+    /// `scratch`, `quarantine`, `calls`, `logs`, `accepted`, `leftover` or `answers`.
     pub kind: String,
     /// The path in the workspace; with the prefix `project:`, in the project.
     pub path: String,
@@ -73,13 +74,56 @@ fn recorded(state: &State) -> BTreeSet<Digest> {
     made.chain(remains).collect()
 }
 
+/// The folders of Milepost's own files of which `gc` removes some.
+const FOLDERS: [&str; 6] = [
+    "scratch",
+    "quarantine",
+    "calls",
+    "logs",
+    "accepted",
+    "answers",
+];
+
+/// Returns why the folders that are links are left out: what they lead to may belong to another workspace.
+fn links(layout: &Layout) -> impl Iterator<Item = String> {
+    let folders = FOLDERS.map(|name| RelPath::of_parts([layout::OWN, name]));
+    let links = folders
+        .into_iter()
+        .filter(|path| layout.at(path).is_symlink());
+    links.map(|path| followed(path.as_str()))
+}
+
+fn followed(path: &str) -> String {
+    format!("{path}: it is a symbolic link, and what it leads to is not removed")
+}
+
+/// Returns the attempts whose logs records name: by run, the names of batches in the names of logs. Of a failed batch those of all runs
+/// count, without a run.
+fn logged(state: &State) -> BTreeSet<(Option<&str>, String)> {
+    let stages = state.stages.iter();
+    let batches = stages.flat_map(|(stage, known)| {
+        let batches = known.batches.iter();
+        batches.map(move |(key, batch)| (layout::log_stem(&batch_name(stage, key)), batch))
+    });
+    let named = batches.flat_map(|(stem, batch)| {
+        let is_failed = matches!(batch.phase, Phase::Failed { .. });
+        let built = batch
+            .record
+            .as_ref()
+            .map(|record| Some(record.run.as_str()));
+        let runs = built.into_iter().chain(is_failed.then_some(None));
+        runs.map(|run| (run, stem.clone())).collect::<Vec<_>>()
+    });
+    named.collect()
+}
+
 /// Removes what no run needs. Journal, manifests, outputs, and answers that outputs were built from always stay. Answers that the
 /// workspaces of a project share are removed only if no run uses them; each workspace keeps a copy of the answers it uses.
 ///
 /// # Errors
 /// When another process has locked the workspace, or the disk fails.
 pub fn gc(request: &Request, options: &GcOptions) -> Result<Collected, OpsError> {
-    let mut opened = open(request)?;
+    let mut opened = open_recorded(request)?;
     let mut done = Collected {
         dry_run: options.dry_run,
         ..Collected::default()
@@ -104,6 +148,7 @@ pub fn gc(request: &Request, options: &GcOptions) -> Result<Collected, OpsError>
         (Some(locked.lock), recorder.state)
     };
     let layout = &opened.workspace.layout;
+    done.left.extend(links(layout));
     let reading = |folder: &Path, error| OpsError::Disk(DiskError::new("read", folder, error));
     let used = CallsInUse::of(layout, &state).map_err(|error| reading(&layout.calls(), error))?;
     let in_use = |run: &str, number| used.has(run, number);
@@ -111,6 +156,12 @@ pub fn gc(request: &Request, options: &GcOptions) -> Result<Collected, OpsError>
     if let Some(before) = before {
         garbage.extend(calls(layout, before, &in_use)?);
         garbage.extend(accepted(layout, before, &recorded(&state))?);
+        let named = logged(&state);
+        let is_named = |run: &str, stem: &str| {
+            let names = |run| named.contains(&(run, stem.to_owned()));
+            names(Some(run)) || names(None)
+        };
+        garbage.extend(logs(layout, before, &is_named)?);
     }
     for one in &garbage {
         done.bytes += one.size;
@@ -128,6 +179,12 @@ pub fn gc(request: &Request, options: &GcOptions) -> Result<Collected, OpsError>
     let shared = layout::answers(project);
     let places = [(layout.answers(), false), (shared, true)];
     for (folder, is_shared) in places {
+        if folder.is_symlink() {
+            if is_shared {
+                done.left.push(followed(&folder.display().to_string()));
+            }
+            continue;
+        }
         // The answers of the workspace are locked with it.
         let lock = match &locked {
             Some(_) if is_shared && folder.is_dir() => {

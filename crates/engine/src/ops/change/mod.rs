@@ -2,7 +2,7 @@
 
 pub mod accept;
 pub mod approve;
-mod calls_in_use;
+pub(crate) mod calls_in_use;
 pub mod clean;
 mod corrections;
 pub mod gc;

@@ -3,7 +3,7 @@
 use crate::ops::inspect::elements::{ElementsDiff, FieldChange, Records, compare, differing};
 use crate::ops::inspect::revision::{DeclaredDiff, Revision, declared};
 use crate::ops::project::error::OpsError;
-use crate::ops::project::open::open;
+use crate::ops::project::open::open_recorded;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
@@ -102,9 +102,9 @@ type Side = BTreeMap<String, Digest>;
 /// Compares two workspaces. Nothing is written.
 ///
 /// # Errors
-/// When there is no project, its declarations are wrong, a workspace cannot be read, or the other one has no run.
+/// When there is no project, a workspace cannot be read, or the other one has no run.
 pub fn diff(request: &Request, options: &DiffOptions) -> Result<Diff, OpsError> {
-    let opened = open(request)?;
+    let opened = open_recorded(request)?;
     let names = options.stages.iter();
     let names = names.map(|name| Ok(opened.stage(name)?.name.clone()));
     let options = &DiffOptions {

@@ -2,7 +2,7 @@
 
 use crate::ops::inspect::status::{StageProgress, Status, status};
 use crate::ops::project::error::OpsError;
-use crate::ops::project::open::open;
+use crate::ops::project::open::open_recorded;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use milepost_core::base::glob::may_meet;
@@ -93,9 +93,9 @@ pub struct Edge {
 /// Returns the graph of a pipeline with the status of its stages. Nothing is written.
 ///
 /// # Errors
-/// When there is no project, its declarations are wrong, or the workspace cannot be read.
+/// When there is no project, or the workspace cannot be read.
 pub fn graph(request: &Request) -> Result<Graph, OpsError> {
-    Ok(graph_of(&open(request)?, &status(request)?))
+    Ok(graph_of(&open_recorded(request)?, &status(request)?))
 }
 
 /// Returns the graph of an open project with a status that is known.

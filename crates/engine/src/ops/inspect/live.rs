@@ -13,7 +13,7 @@ use crate::ops::inspect::history::Run;
 use crate::ops::inspect::history::timeline::{Timeline, Window};
 use crate::ops::inspect::status::{Status, of_state, status};
 use crate::ops::project::error::OpsError;
-use crate::ops::project::open::open;
+use crate::ops::project::open::open_recorded;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::{Runner, runner};
@@ -158,9 +158,9 @@ impl Live {
     /// Opens a workspace, and begins to check in the background what a run would do.
     ///
     /// # Errors
-    /// When there is no project, its declarations are wrong, or the workspace cannot be read.
+    /// When there is no project, or the workspace cannot be read.
     pub fn open(request: &Request) -> Result<Self, OpsError> {
-        let opened = open(request)?;
+        let opened = open_recorded(request)?;
         let known = Known::read(request, &opened, 0)?;
         let live = Self(Arc::new(LiveState {
             request: request.clone(),
@@ -194,11 +194,16 @@ impl Live {
         }
     }
 
+    /// Returns the mistakes in the declarations, each in one line with its place.
+    pub fn problems(&self) -> Vec<String> {
+        self.inner().opened.problem_lines()
+    }
+
     /// Returns the state of the workspace. What a run would do is as the last check found it; a new check begins in the background if
     /// that may have changed.
     ///
     /// # Errors
-    /// When the declarations are wrong, or the workspace cannot be read.
+    /// When the workspace cannot be read.
     pub fn overview(&self) -> Result<Overview, OpsError> {
         let mut inner = self.refreshed()?;
         let mut spending = None;
@@ -281,7 +286,7 @@ impl Live {
     /// Calls `read` with the declarations and the state of the workspace as they are now, and whether a run is in progress.
     ///
     /// # Errors
-    /// When the declarations are wrong, or the workspace cannot be read.
+    /// When the workspace cannot be read.
     pub(crate) fn with_state<T>(
         &self,
         read: impl FnOnce(&Arc<OpenProject>, &State, bool) -> T,
@@ -431,7 +436,7 @@ impl Inner {
     /// Reads the declarations again if they may have changed, and the new records of the journal.
     fn refresh(&mut self, request: &Request) -> Result<(), OpsError> {
         if self.opened_at.elapsed() > FRESH {
-            let opened = open(request)?;
+            let opened = open_recorded(request)?;
             self.version += u64::from(opened.declared != self.opened.declared);
             self.opened = Arc::new(opened);
             self.opened_at = Stopwatch::start();

@@ -3,7 +3,7 @@
 use crate::ops::inspect::calls::{self, Exchange};
 use crate::ops::inspect::follow::{Follower, Position};
 use crate::ops::project::error::OpsError;
-use crate::ops::project::open::open;
+use crate::ops::project::open::open_recorded;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::why::naming;
@@ -72,9 +72,9 @@ pub struct Printed {
 /// Returns records of the journal, the oldest first. Nothing is written.
 ///
 /// # Errors
-/// When there is no project, its declarations are wrong, a stage is not declared, or the journal cannot be read.
+/// When there is no project, a stage is not declared, or the journal cannot be read.
 pub fn log(request: &Request, options: &LogOptions) -> Result<Log, OpsError> {
-    let opened = open(request)?;
+    let opened = open_recorded(request)?;
     let filter = Filter::new(&opened, options)?;
     if options.calls {
         return calls(&opened, options, filter.target.as_ref());
@@ -90,7 +90,7 @@ pub fn follow_log(
     request: &Request,
     options: &LogOptions,
 ) -> Result<(Log, Option<LogFollower>), OpsError> {
-    let opened = open(request)?;
+    let opened = open_recorded(request)?;
     let filter = Filter::new(&opened, options)?;
     let (log, end) = records(&opened, options, &filter)?;
     let follower = end.map(|end| Follower::after(request, end)).transpose()?;
@@ -246,7 +246,7 @@ fn target(opened: &OpenProject, options: &LogOptions) -> Result<Option<Target>, 
     };
     let mut target = Target::parse(&opened.pipeline, text)?;
     let stage = opened.pipeline.stage(&target.stage);
-    if target.batch.is_none() && stage.is_some_and(|stage| stage.each.is_empty()) {
+    if target.batch.is_none() && stage.is_some_and(|stage| stage.is_read && stage.each.is_empty()) {
         target.batch = Some(String::new());
     }
     Ok(Some(target))

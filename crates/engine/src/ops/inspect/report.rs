@@ -5,7 +5,7 @@ use crate::ops::inspect::history::timeline::{Timeline, Window};
 use crate::ops::inspect::history::{History, Run};
 use crate::ops::inspect::status::{Status, status};
 use crate::ops::project::error::OpsError;
-use crate::ops::project::open::open;
+use crate::ops::project::open::open_recorded;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use jiff::Timestamp;
@@ -197,9 +197,9 @@ pub struct SavedReport {
 /// Returns everything that a report shows. Nothing is written.
 ///
 /// # Errors
-/// When there is no project, its declarations are wrong, or the workspace cannot be read.
+/// When there is no project, or the workspace cannot be read.
 pub fn report(request: &Request) -> Result<WorkspaceReport, OpsError> {
-    let opened = open(request)?;
+    let opened = open_recorded(request)?;
     let status = status(request)?;
     let mut seen = Seen::default();
     let layout = &opened.workspace.layout;
@@ -240,7 +240,7 @@ pub fn report(request: &Request) -> Result<WorkspaceReport, OpsError> {
 /// # Errors
 /// When the path is in the workspace, another file is there, or the disk fails.
 pub fn save(request: &Request, report: &str, path: &Path) -> Result<SavedReport, OpsError> {
-    let opened = open(request)?;
+    let opened = open_recorded(request)?;
     let shown = path.display();
     let name = path.file_name().ok_or_else(|| {
         OpsError::Usage(format!(

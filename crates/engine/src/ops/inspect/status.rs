@@ -5,7 +5,7 @@ use crate::ops::inspect::calls::{self, Spending, SpentByStage};
 use crate::ops::plan::simulation::Simulation;
 use crate::ops::plan::{AwaitedApproval, Awaits, StagePlan};
 use crate::ops::project::error::OpsError;
-use crate::ops::project::open::open;
+use crate::ops::project::open::open_recorded;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::{BROKEN_OFF, LastRun, Runner, Snapshot, last_run, runner};
@@ -51,6 +51,9 @@ pub struct Status {
     pub runner: Option<Runner>,
     /// The last run.
     pub last_run: Option<LastRun>,
+    /// Mistakes in the declarations, each with its place: no run can begin, and `due` of the stages is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
     /// The stages, in the order of their numbers.
     pub stages: Vec<StageOverview>,
     /// What agents cost in all runs, and what is left of the limits; `None` if no agent was called and no limit is declared.
@@ -172,10 +175,12 @@ pub struct PendingWork {
 /// Returns the status of each stage.
 ///
 /// # Errors
-/// When there is no project, its declarations are wrong, or the workspace cannot be read.
+/// When there is no project, or the workspace cannot be read.
 pub fn status(request: &Request) -> Result<Status, OpsError> {
-    let mut opened = open(request)?;
-    if runner(&opened.workspace.layout).is_none()
+    let mut opened = open_recorded(request)?;
+    let is_planned = opened.problems.is_none();
+    if is_planned
+        && runner(&opened.workspace.layout).is_none()
         && let Some(stages) = up_to_date::again(&mut opened)
         && let Some(stages) = untouched(&opened, &stages)
     {
@@ -186,9 +191,9 @@ pub fn status(request: &Request) -> Result<Status, OpsError> {
     }
     let layout = &opened.workspace.layout;
     let present = Snapshot::read(layout)?;
-    let agents = opened.planned_agents(request)?;
     let all = Selection::default();
-    let plans = if present.runner.is_none() {
+    let plans = if is_planned && present.runner.is_none() {
+        let agents = opened.planned_agents(request)?;
         let estimator = CostEstimator::new(opened.context(), &opened.project, &agents, false);
         Simulation::new(&opened, &present.state, &all, Some(estimator)).plan()
     } else {
@@ -280,6 +285,13 @@ fn of_workspace(
     mut stages: Vec<StageOverview>,
     spent: Option<SpentByStage>,
 ) -> Status {
+    // Without the declarations, nothing shows that a stage is up to date.
+    let is_known = opened.problems.is_none();
+    for line in stages.iter_mut().filter(|_| !is_known) {
+        if line.state == StageWord::UpToDate {
+            line.state = StageWord::OutOfDate;
+        }
+    }
     let money = spent.map(|(money, spent)| {
         for line in &mut stages {
             line.spent = spent.get(&line.stage).copied();
@@ -295,6 +307,7 @@ fn of_workspace(
         session_id: (!identity.session_id.is_empty()).then(|| identity.session_id.clone()),
         last_run,
         runner,
+        problems: opened.problem_lines(),
         stages,
         money,
         agents: replaced.collect(),

@@ -10,7 +10,7 @@ use crate::run::agents::project_agents::{Agents, Purpose, agents};
 use crate::run::context::Pace;
 use jiff::tz::TimeZone;
 use milepost_core::base::redact::{Redactor, names_key};
-use milepost_core::decl;
+use milepost_core::decl::{self, Declarations};
 use milepost_core::model::agent::Provider;
 use milepost_core::model::step::{Part, carries_key};
 use milepost_core::plan::settings::Settings;
@@ -58,7 +58,19 @@ pub(crate) fn workspace_of(request: &Request, project: &Path) -> PathBuf {
 /// # Errors
 /// When there is no project, its declarations are wrong, the workspace cannot be read, or an option is wrong.
 pub fn open(request: &Request) -> Result<OpenProject, OpsError> {
-    let mut opened = open_without_values(request)?;
+    with_values(open_without_values(request)?, request)
+}
+
+/// Opens a project and a workspace to show what is recorded. Mistakes in the declarations are reported to [`Request::warn`], and
+/// [`OpenProject::problems`] has them; of a stage with one, only name, number and file are known.
+///
+/// # Errors
+/// When there is no project, the workspace cannot be read, or an option is wrong.
+pub(crate) fn open_recorded(request: &Request) -> Result<OpenProject, OpsError> {
+    with_values(open_declared(request, true)?, request)
+}
+
+fn with_values(mut opened: OpenProject, request: &Request) -> Result<OpenProject, OpsError> {
     compute_values(&mut opened, request)?;
     collect_keys(&mut opened, request);
     Ok(opened)
@@ -71,10 +83,24 @@ pub(crate) fn collect_keys(opened: &mut OpenProject, request: &Request) {
 
 /// Opens a project and a workspace with their options, without computing the values of parameters.
 pub(crate) fn open_without_values(request: &Request) -> Result<OpenProject, OpsError> {
+    open_declared(request, false)
+}
+
+/// Opens a project and a workspace; mistakes in declarations are an error unless `is_recorded`.
+fn open_declared(request: &Request, is_recorded: bool) -> Result<OpenProject, OpsError> {
     let project = find_project(&request.folder)?;
     let on_disk = OnDisk::new(&project);
-    let (pipeline, warnings) =
-        decl::load(&on_disk).map_err(|problems| OpsError::Declarations(Box::new(problems)))?;
+    let wrong = |problems| OpsError::Declarations(Box::new(problems));
+    let Declarations {
+        pipeline,
+        warnings,
+        problems,
+    } = decl::load_readable(&on_disk).map_err(wrong)?;
+    match (&problems, &request.warn) {
+        (Some(problems), _) if !is_recorded => return Err(wrong(problems.clone())),
+        (Some(problems), Some(warn)) => warn(problems),
+        _ => {}
+    }
     let declared = on_disk.digest();
     let pipeline_is_shared = pipeline.is_shared;
     let workspace = Workspace::open(&workspace_of(request, &project), request.now())?;
@@ -84,6 +110,7 @@ pub(crate) fn open_without_values(request: &Request) -> Result<OpenProject, OpsE
         folder: request.folder.clone(),
         project,
         warnings: warnings.iter().map(ToString::to_string).collect(),
+        problems,
         settings: Settings {
             params: Map::new(),
             env: BTreeMap::new(),

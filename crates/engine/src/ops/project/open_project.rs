@@ -11,6 +11,7 @@ use milepost_core::base::clock::Clock;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use milepost_core::base::redact::Redactor;
+use milepost_core::decl::Problems;
 use milepost_core::model::event::Record;
 use milepost_core::model::pipeline::Pipeline;
 use milepost_core::model::stage::Stage;
@@ -45,6 +46,8 @@ pub struct OpenProject {
     pub(crate) pipeline: Pipeline,
     /// Warnings about the declarations.
     pub(crate) warnings: Vec<String>,
+    /// Mistakes in the declarations, if it was opened for what is recorded.
+    pub(crate) problems: Option<Problems>,
     /// The values of parameters, variables and agents.
     pub(crate) settings: Settings,
     /// Reads files of project and workspace, and nothing outside.
@@ -85,6 +88,22 @@ pub struct OpenProject {
 }
 
 impl OpenProject {
+    /// Returns the mistakes in the declarations, each in one line with its place.
+    pub(crate) fn problem_lines(&self) -> Vec<String> {
+        let problems = self.problems.iter().flat_map(|problems| &problems.0);
+        problems.map(ToString::to_string).collect()
+    }
+
+    /// Returns why nothing says what a run would do; `None` if the declarations have no mistake.
+    pub(crate) fn no_run(&self) -> Option<String> {
+        let lines = self.problem_lines();
+        let first = lines.first()?;
+        Some(match lines.len() {
+            1 => format!("the declarations are wrong: {first}"),
+            many => format!("the declarations are wrong: {first}; and {} more", many - 1),
+        })
+    }
+
     /// Finds a stage by its name, number or file.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use crate::ops::run::reported::ReportedChanges;
 use jiff::Timestamp;
 use milepost_core::base::clock::Clock;
+use milepost_core::decl::Problems;
 use milepost_core::plan::options::Values;
 use milepost_store::store::clock::{ShiftedClock, SystemClock};
 use milepost_store::store::disk::Disk;
@@ -39,6 +40,8 @@ pub struct Request {
     pub confined: bool,
     /// The changes that the system reported to a watch of the workspace; `None` if no watch is running.
     pub reported: Option<Arc<ReportedChanges>>,
+    /// Called with the mistakes in the declarations by operations that show what is recorded all the same.
+    pub warn: Option<Arc<dyn Fn(&Problems) + Send + Sync>>,
 }
 
 impl Request {
@@ -61,6 +64,7 @@ impl Request {
             program: None,
             confined: false,
             reported: None,
+            warn: None,
             environment,
         }
     }

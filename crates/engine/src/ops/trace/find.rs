@@ -4,7 +4,7 @@ use super::key_paths::{KeyPaths, RecordPath};
 use super::records::{haystack, key_of};
 use super::search::Haystack;
 use crate::ops::project::error::OpsError;
-use crate::ops::project::open::open;
+use crate::ops::project::open::open_recorded;
 use crate::ops::project::open_project::state;
 use crate::ops::project::request::Request;
 use milepost_core::base::path::FilePath;
@@ -42,13 +42,13 @@ struct Enough;
 /// Finds the first elements whose records have a text, in any case, in the outputs of the last stage that has one. Nothing is written.
 ///
 /// # Errors
-/// When there is no project, its declarations are wrong, or the workspace cannot be read.
+/// When there is no project, or the workspace cannot be read.
 pub fn find_elements(
     request: &Request,
     text: &str,
     most: usize,
 ) -> Result<FoundElements, OpsError> {
-    let opened = open(request)?;
+    let opened = open_recorded(request)?;
     let known = state(&opened.workspace.layout)?;
     let keys = KeyPaths::of(&opened);
     let needle = text.to_lowercase();

@@ -21,7 +21,7 @@ pub use station::{
 
 use crate::ops::inspect::file::check_shown;
 use crate::ops::project::error::OpsError;
-use crate::ops::project::open::open;
+use crate::ops::project::open::open_recorded;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
 use crate::ops::why::file::place;
@@ -64,10 +64,10 @@ pub struct TraceOptions {
 /// Follows a value back to the inputs. Nothing is written.
 ///
 /// # Errors
-/// When there is no project, its declarations are wrong, the workspace cannot be read, there is no such value, or its file is not
+/// When there is no project, the workspace cannot be read, there is no such value, or its file is not
 /// shown to this client.
 pub fn trace(request: &Request, options: &TraceOptions) -> Result<Trace, OpsError> {
-    let opened = open(request)?;
+    let opened = open_recorded(request)?;
     let present = Snapshot::read(&opened.workspace.layout)?;
     let makers = Makers::of(&present.state);
     let confined = request.confined || options.confined;

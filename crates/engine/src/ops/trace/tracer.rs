@@ -5,7 +5,7 @@ use super::key_paths::KeyPaths;
 use super::records::haystack;
 use super::search::Haystack;
 use super::station::{FileCheck, Gap, Station, StationKind, TracedBatch, TracedFile};
-use crate::ops::inspect::file::is_confined;
+use crate::ops::inspect::file::shown_place;
 use crate::ops::inspect::graph::as_set;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
@@ -94,7 +94,7 @@ impl<'a> Tracer<'a> {
     /// When it may not be read.
     pub(super) fn input(&self, file: &FilePath) -> io::Result<Option<Haystack>> {
         if self.confined {
-            is_confined(self.opened, file).map_err(io::Error::other)?;
+            shown_place(self.opened, self.state, file).map_err(io::Error::other)?;
         }
         haystack(&self.opened.files, file)
     }

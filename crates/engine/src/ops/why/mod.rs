@@ -15,22 +15,27 @@ pub use explanation::{
 
 use crate::ops::plan::simulation::Simulation;
 use crate::ops::project::error::OpsError;
-use crate::ops::project::open::open;
+use crate::ops::project::open::open_recorded;
+use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
 use crate::ops::run::up_to_date;
 use crate::run::agents::estimate::CostEstimator;
 use crate::run::check::batch_scanner::Keep;
 pub(crate) use batch::naming;
-use batch::{batch_why, stage_why};
+use batch::{batch_why, explain, stage_why};
+use milepost_core::model::fingerprint::Facts;
 use milepost_core::plan::selection::{Selection, Target};
 
 /// Explains a stage, a batch (`STAGE/BATCH`) or a file. Nothing is written.
 ///
 /// # Errors
-/// When there is no project, its declarations are wrong, the workspace cannot be read, or `what` names nothing known.
+/// When there is no project, the workspace cannot be read, or `what` names nothing known.
 pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
-    let mut opened = open(request)?;
+    let mut opened = open_recorded(request)?;
+    if let Some(why) = opened.no_run() {
+        return recorded(&opened, request, what, why);
+    }
     // What cannot be explained from some pages is explained from all of them, as is an error.
     if let Ok(Some(why)) = settled::file(&opened, &request.folder, what) {
         return Ok(why);
@@ -94,4 +99,36 @@ pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
         return Ok(Why::File(Box::new(found)));
     }
     Err(suggestions::unknown(&opened, state, what))
+}
+
+/// Explains what is recorded of a stage, a batch or a file, if the declarations do not tell what a run would do.
+fn recorded(
+    opened: &OpenProject,
+    request: &Request,
+    what: &str,
+    why: String,
+) -> Result<Why, OpsError> {
+    let state = &Snapshot::read(&opened.workspace.layout)?.state;
+    if let Ok(target) = Target::parse(&opened.pipeline, what)
+        && let Some(stage) = opened.pipeline.stage(&target.stage)
+    {
+        let known = state.stages.get(&stage.name);
+        // The only batch of a stage without `each` has an empty key.
+        let key = target.batch.as_deref().unwrap_or_default();
+        if known.is_some_and(|known| known.batches.contains_key(key)) {
+            let nothing = (&Facts::default(), &Facts::default());
+            let verdict = Verdict::Impossible { why };
+            return explain(opened, state, stage, key, verdict, nothing);
+        }
+        if target.batch.is_none() {
+            return Ok(Why::Stage(StageWhy {
+                problem: Some(why),
+                ..StageWhy::of(stage)
+            }));
+        }
+    }
+    match file::file_why(opened, &request.folder, state, what)? {
+        Some(found) => Ok(Why::File(Box::new(found))),
+        None => Err(suggestions::unknown(opened, state, what)),
+    }
 }

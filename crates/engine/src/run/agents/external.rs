@@ -8,6 +8,7 @@ use crate::run::record::recorder::Recorder;
 use crate::steps::agent::submission::{SubmissionRules, check_submission};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
+use milepost_core::base::words::count;
 use milepost_core::model::call::{ANSWERED, Heard, Sent};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::money::NanoUsd;
@@ -217,10 +218,7 @@ fn record_call(
     let kept = log.heard(now, number, &heard, &raw);
     kept.map_err(|error| world(&error))?;
     let name = batch_name(&stage.name, &lease.batch);
-    let questions = match sent.questions {
-        1 => "1 question".to_owned(),
-        many => format!("{many} questions"),
-    };
+    let questions = count(sent.questions, "question", "questions");
     let summary = format!("{} answered {questions} of {name}", lease.client);
     let event = called_event(&stage.name, &lease.batch, number, &sent, &heard);
     let refs = ["request", "answer"].map(|what| {
@@ -250,13 +248,10 @@ fn refuse(
     let message = format!("the answer of {} is invalid", lease.client);
     let outcome = Outcome::new(OutcomeKind::Schema, message);
     let kept = set_aside(recorder, &name, &outcome, None, &[(number, lines.clone())])?;
-    let wrong = match lines.len() {
-        1 => "1 violation".to_owned(),
-        many => format!("{many} violations"),
-    };
+    let wrong = count(lines.len() as u64, "violation", "violations");
     let summary = format!(
-        "{name}, call {number}: {} valid answers, {wrong}",
-        taken.kept
+        "{name}, call {number}: {}, {wrong}",
+        count(taken.kept, "valid answer", "valid answers")
     );
     let event = Event::AnswersRefused {
         stage: stage.name.clone(),

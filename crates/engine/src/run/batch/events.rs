@@ -11,6 +11,7 @@ use crate::steps::calls::ProviderBatchUpdate;
 use crate::steps::command::StartedProcess;
 use milepost_core::base::path::RelPath;
 use milepost_core::base::redact::Redactor;
+use milepost_core::base::words::count;
 use milepost_core::model::call::{Heard, Sent, Spent};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::executor::ExecutorName;
@@ -252,11 +253,9 @@ impl AttemptObserver for EventSender<'_> {
             } => {
                 let hide = |line: &String| self.redactor.text(line).into_owned();
                 let violations: Vec<String> = violations.iter().map(hide).collect();
-                let wrong = match violations.len() {
-                    1 => "1 violation".to_owned(),
-                    many => format!("{many} violations"),
-                };
-                let summary = format!("{name}, call {number}: {valid} valid answers, {wrong}");
+                let wrong = count(violations.len() as u64, "violation", "violations");
+                let right = count(valid, "valid answer", "valid answers");
+                let summary = format!("{name}, call {number}: {right}, {wrong}");
                 let event = Event::AnswersRefused {
                     stage,
                     batch,

@@ -13,7 +13,7 @@ use milepost_core::plan::paths;
 use milepost_store::store::layout::Layout;
 use milepost_store::store::manifest::{self, ManifestError};
 use milepost_store::store::up_to_date::{ChangedFiles, NotedPages};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the stages as the notes of an earlier run know them, with no page read; `None` if something happened since, or a page of
@@ -99,7 +99,7 @@ fn read_changed(
     let pages = known.pages.iter();
     let read = pages.filter(|page| page.is_read).count();
     let (name, all) = (&stage.name, known.pages.len());
-    tracing::debug!("manifests read by name: {name}: {read} of {all} pages");
+    tracing::debug!(record = %json!({ "stage": name, "pages": all, "pages_read": read }));
     Ok(changed_batches(ctx, stage, known, differing).is_some())
 }
 

@@ -9,6 +9,7 @@ use crate::steps::cancel::CancelToken;
 use crate::steps::worker::JqWorkers;
 use milepost_core::base::natural::natural;
 use milepost_core::base::path::FilePath;
+use milepost_core::base::words;
 use milepost_core::expr::scope::Scope;
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::fingerprint::FactKind;
@@ -92,8 +93,9 @@ pub(crate) fn revalidate(
         crate::run::record::retire::remove_checkpoint(recorder, &stage.name, stage.number)?;
         recorder.flush()?;
         let summary = format!(
-            "{}: {count} batches were revalidated and are valid",
-            stage.name
+            "{}: {} revalidated, all valid",
+            stage.name,
+            words::count(count, "batch", "batches")
         );
         let event = Event::Judged {
             stage: stage.name.clone(),

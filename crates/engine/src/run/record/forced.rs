@@ -2,6 +2,7 @@
 
 use crate::run::error::RunError;
 use crate::run::record::recorder::Recorder;
+use milepost_core::base::words::count;
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::selection::Selection;
@@ -40,7 +41,8 @@ pub(crate) fn note(
             let name = batch_name(&stage.name, "");
             let summary = match &event {
                 Event::Forced { batches, .. } => {
-                    format!("{name}: {} batches are forced", batches.len())
+                    let many = count(batches.len() as u64, "batch is", "batches are");
+                    format!("{name}: {many} forced")
                 }
                 _ => format!("{name}: --force of earlier runs is cancelled"),
             };

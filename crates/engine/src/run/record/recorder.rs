@@ -15,6 +15,7 @@ use milepost_core::plan::machine::apply;
 use milepost_store::store::journal::Journal;
 use milepost_store::store::manifest::{self, ManifestError, WrittenManifest};
 use milepost_store::store::up_to_date::NotedManifest;
+use serde_json::json;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -113,7 +114,14 @@ impl<'a> Recorder<'a> {
         }
         self.note_replaced(&event, renames);
         self.counted += 1;
-        tracing::debug!(agent, "{summary}");
+        if tracing::enabled!(tracing::Level::DEBUG)
+            && let Ok(mut record) = serde_json::to_value(&event)
+        {
+            record["event_type"] = json!(kind);
+            record["agent_name"] = agent.into();
+            record["summary"] = summary.as_str().into();
+            tracing::debug!(%record);
+        }
         self.journal.append(kind, agent, event, summary, files)?;
         Ok(())
     }

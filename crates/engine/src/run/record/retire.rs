@@ -6,6 +6,7 @@ use crate::run::record::protect;
 use crate::run::record::quarantined::{KeptFile, Removal};
 use crate::run::record::recorder::Recorder;
 use milepost_core::base::path::{FilePath, RelPath};
+use milepost_core::base::words;
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::record::Made;
 use milepost_core::model::stage::Stage;
@@ -66,13 +67,14 @@ pub(crate) fn batches(
         };
         let leaving = leaving(recorder, (stage, key), &files, removal)?;
         let summary = format!(
-            "{} {}: {count} files to quarantine",
+            "{} {}: {} to quarantine",
             milepost_core::plan::expand::batch_name(stage, key),
             if failed.is_some() {
                 "failed, and its earlier outputs are out of date"
             } else {
                 "is no longer produced"
-            }
+            },
+            words::count(count, "file", "files")
         );
         let refs = files.keys().take(100).map(ToString::to_string).collect();
         let event = Event::Retired {

@@ -7,6 +7,7 @@ use crate::steps::batch_context::{
     BatchContext, StepReport, StepResult, input_failure, parse_failure,
 };
 use crate::steps::{jq, values};
+use milepost_core::base::words::count;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::Program;
 use milepost_core::model::step::{AnswerForm, Items};
@@ -162,8 +163,9 @@ fn all_of(
     }
     let missing = failed.len();
     outcome.message = format!(
-        "{missing} of {} answers are missing; {name} {}: {}",
-        subjects.len(),
+        "{missing} of {} {} missing; {name} {}: {}",
+        count(subjects.len() as u64, "answer", "answers"),
+        if missing == 1 { "is" } else { "are" },
         at + 1,
         outcome.message
     );

@@ -10,6 +10,7 @@ use crate::steps::calls::{Calls, ValidAnswer};
 use crate::steps::values;
 use milepost_agents::request::{AgentRequest, StopReason};
 use milepost_core::base::digest::Digest;
+use milepost_core::base::words::count;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::pipeline::Asset;
 use milepost_core::model::record::AnswersOf;
@@ -166,7 +167,10 @@ impl QuestionAnswers {
         let all = self.of_each.len();
         match self.failed.first_key_value() {
             Some((_, first)) if self.failed.len() == all => {
-                let message = format!("{all} of {all} questions have no valid answer");
+                let message = match all {
+                    1 => "the only question has no valid answer".to_owned(),
+                    _ => format!("{all} of {all} questions have no valid answer"),
+                };
                 let mut details: Vec<String> = Vec::new();
                 for line in self.failed.values().flat_map(|outcome| &outcome.details) {
                     if details.len() < SHOWN && !details.contains(line) {
@@ -267,21 +271,15 @@ fn ask(
         return Ok(());
     }
     let message = format!(
-        "{} of {} questions have no valid answer after {}",
+        "{} of {} {} no valid answer after {}",
         open.len(),
-        questions.len(),
-        requests(tried)
+        count(questions.len() as u64, "question", "questions"),
+        if open.len() == 1 { "has" } else { "have" },
+        count(tried.into(), "request", "requests")
     );
     Err(Outcome::new(OutcomeKind::Schema, message)
         .with_details(feedback.iter().take(SHOWN).map(ReplyError::line).collect())
         .for_good())
-}
-
-fn requests(count: u32) -> String {
-    match count {
-        1 => "1 request".to_owned(),
-        many => format!("{many} requests"),
-    }
 }
 
 /// Returns the outcome of a question without a valid answer.
@@ -297,7 +295,8 @@ fn unanswered(id: &str, tried: u32, wrong: &[ReplyError]) -> Outcome {
     if details.is_empty() {
         details = of(None);
     }
-    let message = format!("{id} has no valid answer after {}", requests(tried));
+    let tried = count(tried.into(), "request", "requests");
+    let message = format!("{id} has no valid answer after {tried}");
     Outcome::new(OutcomeKind::Schema, message)
         .with_details(details)
         .for_good()

@@ -1,6 +1,8 @@
 //! Corrections of records by people. They override answers and are marked in the record.
 
 use crate::steps::batch_context::input_failure;
+use milepost_core::base::cells::unguarded;
+use milepost_core::base::words::count;
 use milepost_core::expr::json;
 use milepost_core::expr::place::listed;
 use milepost_core::expr::scope::Scope;
@@ -196,8 +198,9 @@ impl<'a> Corrections<'a> {
                 continue;
             };
             let old = place.clone();
-            let text = text_of(cells.get("value"));
-            *place = value_like(&text, &old);
+            let cell = text_of(cells.get("value"));
+            let text = unguarded(&cell);
+            *place = value_like(text, &old);
             if old.is_number() && !(place.is_number() || place.is_null()) {
                 let point = text.replace(',', ".");
                 let such = match point.parse::<f64>() {
@@ -260,11 +263,9 @@ impl<'a> Corrections<'a> {
         };
         let mut warnings: Vec<String> = unused.iter().take(SHOWN).map(warning).collect();
         if unused.len() > SHOWN {
-            let more = unused.len() - SHOWN;
-            warnings.push(format!(
-                "{}: {more} more corrections match no element",
-                self.name
-            ));
+            let more = (unused.len() - SHOWN) as u64;
+            let more = count(more, "more correction matches", "more corrections match");
+            warnings.push(format!("{}: {more} no element", self.name));
         }
         Ok(warnings)
     }

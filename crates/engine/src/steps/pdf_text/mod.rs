@@ -6,6 +6,7 @@ use super::batch_context::{BatchContext, StepReport, StepResult, parse_failure};
 use super::files;
 use super::worker::{self, Work};
 use milepost_core::base::source::Source;
+use milepost_core::base::words::count;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::step::PdfEngine;
 use milepost_formats::pdf_text::{self as formats, Parser, PdfText, PdfTextError, TextCounts};
@@ -130,8 +131,9 @@ fn warnings(
         warnings.push(format!("no text on page {pages}: blank, or a picture"));
     }
     if counted.unknown > 0 {
-        let unknown = counted.unknown;
-        warnings.push(format!("{unknown} letters have no Unicode"));
+        let unknown = counted.unknown as u64;
+        let unknown = count(unknown, "letter has", "letters have");
+        warnings.push(format!("{unknown} no Unicode"));
     }
     if text.has_ring {
         warnings.push("the bookmarks link to themselves: each was read once".to_owned());

@@ -304,6 +304,33 @@ fn address_of(text: &str) -> Option<Digest> {
     rest.get(..rest.find('"')?)?.parse().ok()
 }
 
+/// What is read of an answer to find its call.
+#[derive(Deserialize)]
+struct AnswerCall {
+    call: (String, u64),
+}
+
+/// Returns the run and the number of the call that gave the answer on a line.
+fn call_of(text: &str) -> Option<(String, u64)> {
+    let found: AnswerCall = serde_json::from_str(text).ok()?;
+    Some(found.call)
+}
+
+/// Returns how many answers of each call, by run and number, a folder has.
+///
+/// # Errors
+/// Fails if a file cannot be read.
+pub fn answers_of_calls(folder: &Path) -> io::Result<HashMap<(String, u64), u64>> {
+    let mut found = HashMap::new();
+    for path in files(folder)? {
+        let bytes = read::bytes(&path)?;
+        for call in super::checksummed::whole_lines(&bytes).filter_map(call_of) {
+            *found.entry(call).or_default() += 1;
+        }
+    }
+    Ok(found)
+}
+
 #[cfg(test)]
 impl Answers {
     /// The answer at one address.

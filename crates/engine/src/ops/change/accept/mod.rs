@@ -9,7 +9,7 @@ pub use data::{AcceptOptions, Accepted, Adopted, Pinned};
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::lock::lock_and_read;
-use crate::ops::project::open::open;
+use crate::ops::project::open::{open, open_recorded};
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
@@ -111,7 +111,7 @@ pub fn accept(request: &Request, options: &AcceptOptions) -> Result<Accepted, Op
 /// # Errors
 /// When there is no project, or the workspace cannot be read.
 pub fn shown(request: &Request, stage: &str, batch: &str) -> Result<Option<Digest>, OpsError> {
-    let opened = open(request)?;
+    let opened = open_recorded(request)?;
     let layout = &opened.workspace.layout;
     let present = Snapshot::read(layout)?;
     let known = present.state.stages.get(stage);

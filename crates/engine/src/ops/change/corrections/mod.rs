@@ -14,6 +14,7 @@ use crate::ops::project::open_project::OpenProject;
 use crate::run::record::recorder::{Recorder, counted};
 use crate::run::record::recover;
 use milepost_core::base::digest::Digest;
+use milepost_core::base::visible::visible;
 use milepost_core::model::event::{Event, EventType};
 use serde::Serialize;
 use std::fmt;
@@ -113,7 +114,12 @@ pub(crate) fn save(
         key: table.key()?,
         shared_key: destination.shared_key.clone(),
     };
-    let (found, mut problems) = find(&targets);
+    let (mut found, mut problems) = find(&targets);
+    for Correction { who, why, .. } in &mut found {
+        for text in [who, why] {
+            *text = visible(text).into_owned();
+        }
+    }
     let (added, known) = table.sort(found, &mut problems);
     table.check(&added, &mut problems);
     if !problems.is_empty() {

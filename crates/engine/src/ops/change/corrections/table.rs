@@ -3,6 +3,7 @@
 use super::{Correction, Destination};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
+use milepost_core::base::cells::{guarded, unguarded};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::FilePath;
 use milepost_core::expr::scope::{append_rows, header, lines, parse};
@@ -141,7 +142,9 @@ impl Table {
         let mut rows = HashMap::new();
         self.each_row(&mut |line, (column, target), cells| {
             let name = (column.to_owned(), target, cells.text("field"));
-            rows.entry(name).or_insert((line, cells.text("value")));
+            let value = cells.text("value");
+            rows.entry(name)
+                .or_insert((line, unguarded(&value).to_owned()));
         });
         let (mut added, mut known) = (Vec::<Correction>::new(), Vec::new());
         let mut before = HashMap::new();
@@ -276,7 +279,16 @@ impl Table {
     /// When the file is no CSV file.
     pub(crate) fn with_rows(&self, added: &[Correction]) -> Result<String, OpsError> {
         let columns: Vec<&str> = self.columns.iter().map(String::as_str).collect();
-        let rows: Vec<BTreeMap<&str, String>> = added.iter().map(cells_of).collect();
+        let rows = added.iter().map(|correction| {
+            let mut cells = cells_of(correction);
+            for name in ["value", "who", "why"] {
+                if let Some(cell) = cells.get_mut(name) {
+                    *cell = guarded(cell).into_owned();
+                }
+            }
+            cells
+        });
+        let rows: Vec<BTreeMap<&str, String>> = rows.collect();
         append_rows(&self.text, &columns, &rows).map_err(OpsError::unreadable(&self.path))
     }
 

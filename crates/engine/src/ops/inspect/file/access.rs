@@ -15,7 +15,7 @@ use milepost_core::model::state::State;
 use milepost_core::plan::lineage;
 use milepost_store::store::layout::OWN;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The folders of Milepost's own files that are shown.
 const SHOWN: [&str; 2] = ["logs", "quarantine"];
@@ -108,14 +108,18 @@ pub(crate) fn check_shown(
     file: &FilePath,
 ) -> Result<(), OpsError> {
     check_access(opened, state, file)?;
-    is_confined(opened, file).map(drop)
+    shown_place(opened, state, file).map(drop)
 }
 
-/// Returns the place of a file, if no link on the way leads to something that is not shown.
+/// Returns the place of a file, if no link on the way leads to something that is not shown itself.
 ///
 /// # Errors
 /// When one does.
-pub(crate) fn is_confined(opened: &OpenProject, file: &FilePath) -> Result<PathBuf, OpsError> {
+pub(crate) fn shown_place(
+    opened: &OpenProject,
+    state: &State,
+    file: &FilePath,
+) -> Result<PathBuf, OpsError> {
     let outside = |error: &dyn std::fmt::Display| OpsError::Outside(error.to_string());
     let place = opened
         .files
@@ -125,21 +129,24 @@ pub(crate) fn is_confined(opened: &OpenProject, file: &FilePath) -> Result<PathB
         // It does not exist.
         return Ok(place);
     };
-    let is_private = |root: Root| {
-        let inside = real.strip_prefix(opened.files.folder(root)).ok();
-        let inside = inside.and_then(Path::to_str);
-        inside.is_some_and(|inside| {
-            let is_shown = root == Root::Workspace
-                && is_own(file.path.as_str())
-                && is_log_or_quarantine(inside);
-            is_own(inside) && !is_shown
-        })
-    };
-    if is_private(Root::Workspace) || is_private(Root::Project) && !is_own(file.path.as_str()) {
-        let message = format!("`{file}` is not shown: it is a link to a file of Milepost's own");
-        return Err(OpsError::Outside(message));
+    if real == place {
+        return Ok(real);
     }
-    Ok(real)
+    let inside = real.strip_prefix(opened.files.folder(file.root)).ok();
+    let target = inside.and_then(|inside| RelPath::parse(inside.to_str()?).ok());
+    let target = target.map(|path| FilePath {
+        root: file.root,
+        path,
+    });
+    let is_shown =
+        |target: &FilePath| target == file || check_access(opened, state, target).is_ok();
+    if target.as_ref().is_some_and(is_shown) {
+        return Ok(real);
+    }
+    let target = target.map_or_else(|| real.display().to_string(), |target| target.to_string());
+    Err(OpsError::Outside(format!(
+        "`{file}` is not shown: it is a link to `{target}`, which is no input or output of a stage"
+    )))
 }
 
 /// Returns true for Milepost's own files, wherever they are, in upper or lower case.

@@ -8,7 +8,7 @@ mod set_aside;
 mod violations;
 
 pub use access::RecordedOutput;
-pub(crate) use access::{check_shown, is_confined};
+pub(crate) use access::{check_shown, shown_place};
 pub use content::{FileContent, FileKind, ShownText};
 pub use outputs::{OutputLink, RecordedOutputs};
 pub use rows::{FileTable, TableRow};
@@ -66,11 +66,11 @@ impl Live {
     /// # Errors
     /// When the path leaves the workspace, the file is private or not of the pipeline, or it cannot be read.
     pub fn file(&self, path: &str, page: u64) -> Result<FileView, OpsError> {
-        let (opened, known) = self.with_state(|opened, state, _| {
+        let (opened, known, place) = self.with_state(|opened, state, _| {
             let known = access(opened, state, path)?;
-            Ok::<_, OpsError>((opened.clone(), known))
+            let place = shown_place(opened, state, &known.file)?;
+            Ok::<_, OpsError>((opened.clone(), known, place))
         })??;
-        let place = is_confined(&opened, &known.file)?;
         let ctx = opened.context();
         let digest = ctx.digest(&known.file).map_err(OpsError::World)?;
         let size = place.metadata().ok().filter(std::fs::Metadata::is_file);
@@ -100,11 +100,11 @@ impl Live {
     /// # Errors
     /// As [`Live::file`].
     pub fn file_check(&self, path: &str, largest: u64) -> Result<Option<FileCheck>, OpsError> {
-        let (opened, file) = self.with_state(|opened, state, _| {
-            let known = access(opened, state, path)?;
-            Ok::<_, OpsError>((opened.clone(), known.file))
+        let (opened, file, place) = self.with_state(|opened, state, _| {
+            let file = access(opened, state, path)?.file;
+            let place = shown_place(opened, state, &file)?;
+            Ok::<_, OpsError>((opened.clone(), file, place))
         })??;
-        let place = is_confined(&opened, &file)?;
         let size = place.metadata().ok().filter(std::fs::Metadata::is_file);
         let size = size
             .map(|found| found.len())
@@ -120,11 +120,11 @@ impl Live {
     /// # Errors
     /// As [`Live::file`], and when it is larger than 32 MiB.
     pub fn raw(&self, path: &str) -> Result<RawFile, OpsError> {
-        let (opened, file) = self.with_state(|opened, state, _| {
-            let known = access(opened, state, path)?;
-            Ok::<_, OpsError>((opened.clone(), known.file))
+        let (file, place) = self.with_state(|opened, state, _| {
+            let file = access(opened, state, path)?.file;
+            let place = shown_place(opened, state, &file)?;
+            Ok::<_, OpsError>((file, place))
         })??;
-        let place = is_confined(&opened, &file)?;
         let mut bytes = Vec::new();
         let read =
             read::open(&place).and_then(|open| open.take(LARGEST + 1).read_to_end(&mut bytes));

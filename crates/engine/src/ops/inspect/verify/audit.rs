@@ -6,6 +6,7 @@ use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::approval::Approval;
 use milepost_core::model::record::Override;
+use milepost_store::store::layout;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -50,7 +51,16 @@ impl Audit<'_> {
     }
 
     pub(super) fn finish(mut self, deep: bool) -> Verified {
-        self.findings.sort_by_key(|finding| finding.severity);
+        let is_own = |path: &String| path.starts_with(&format!("{}/", layout::OWN));
+        self.findings.sort_by_key(|finding| {
+            let is_output = finding.path.as_ref().is_some_and(|path| !is_own(path));
+            let rank = match finding.severity {
+                Severity::Altered | Severity::Missing => 0,
+                Severity::Invalid => 1,
+                Severity::Note => 2,
+            };
+            (rank, rank == 0 && !is_output, finding.severity)
+        });
         Verified {
             findings: self.findings,
             checked: self.checked,

@@ -5,6 +5,7 @@ use super::findings::Severity;
 use crate::ops::project::open_project::scan_stage;
 use crate::run::check::batch_scanner::Keep;
 use crate::run::check::revalidate::holds;
+use milepost_core::base::words::{count, grouped};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
 use milepost_core::plan::decide::{Decision, RebuildPolicy};
@@ -17,7 +18,11 @@ impl Audit<'_> {
         let opened = self.opened;
         let ctx = opened.context();
         let (schemas, never) = (Schemas::default(), Arc::default());
-        for stage in &opened.pipeline.stages {
+        if let Some(why) = opened.no_run() {
+            let left_out = "untracked files, and which batches of stages with such a mistake are out of date, are not checked";
+            self.note(None, None, format!("{why}: {left_out}"));
+        }
+        for stage in opened.pipeline.stages.iter().filter(|stage| stage.is_read) {
             let Some(known) = state.stages.get(&stage.name) else {
                 continue;
             };
@@ -66,13 +71,15 @@ impl Audit<'_> {
             }
             if unjudged > 0 && !deep {
                 let message = format!(
-                    "{unjudged} of its batches must be revalidated: `milepost verify --deep` does so without writing"
+                    "{} of its batches must be revalidated: `milepost verify --deep` does so without writing",
+                    grouped(unjudged)
                 );
                 self.note(Some(&stage.name), None, message);
             }
             if outdated > 0 {
                 let message = format!(
-                    "{outdated} of its batches are out of date: `milepost why {}` shows why",
+                    "{} out of date: `milepost why {}` shows why",
+                    count(outdated, "of its batches is", "of its batches are"),
                     stage.name
                 );
                 self.note(Some(&stage.name), None, message);

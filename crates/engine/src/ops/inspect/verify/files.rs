@@ -59,9 +59,13 @@ impl Audit<'_> {
     pub(super) fn files(&mut self, stage: &str, known: &StageState) {
         for (key, made) in known.outputs() {
             let place = self.opened.workspace.layout.at(&made.path);
+            let mut severity = Severity::Altered;
             let message = match digest_of(&place) {
                 Err(error) => unreadable(&error),
-                Ok(None) => "it is not there".to_owned(),
+                Ok(None) => {
+                    severity = Severity::Missing;
+                    "it is not there".to_owned()
+                }
                 Ok(Some((digest, size))) => {
                     self.checked.files += 1;
                     self.checked.bytes += size;
@@ -71,13 +75,7 @@ impl Audit<'_> {
                     differs(made.digest, digest)
                 }
             };
-            self.add(
-                Severity::Altered,
-                Some(stage),
-                Some(key),
-                Some(&made.path),
-                message,
-            );
+            self.add(severity, Some(stage), Some(key), Some(&made.path), message);
         }
     }
 
@@ -97,7 +95,7 @@ impl Audit<'_> {
             Ok(Some(found)) => found,
             Ok(None) => {
                 let message = "it is not there: the next run writes it".to_owned();
-                self.add(Severity::Altered, Some(stage), None, Some(&path), message);
+                self.add(Severity::Missing, Some(stage), None, Some(&path), message);
                 return Ok(());
             }
             Err(error) => {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Verified {
-    /// The findings, the worst first.
+    /// The findings, the worst first; those about outputs before those about records of Milepost.
     pub findings: Vec<Finding>,
     /// What was checked.
     pub checked: Checked,
@@ -50,6 +50,8 @@ pub struct Finding {
 pub enum Severity {
     /// A file does not match its record: exit code 5.
     Altered,
+    /// A recorded file, answer or call is gone: exit code 5.
+    Missing,
     /// An output violates a declared schema, check or conservation: exit code 1.
     Invalid,
     /// Nothing is wrong.
@@ -76,7 +78,7 @@ impl Verified {
     /// Returns the exit code: 0 fine, 1 invalid, 5 modified.
     pub fn exit_code(&self) -> u8 {
         match self.findings.first().map(|finding| finding.severity) {
-            Some(Severity::Altered) => 5,
+            Some(Severity::Altered | Severity::Missing) => 5,
             Some(Severity::Invalid) => 1,
             Some(Severity::Note) | None => 0,
         }

@@ -6,6 +6,7 @@ use super::findings::Severity;
 use crate::ops::project::error::OpsError;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
+use milepost_core::base::words::count;
 use milepost_core::model::approval::Approval;
 use milepost_core::model::batched::CallId;
 use milepost_core::model::event::Event;
@@ -210,7 +211,8 @@ impl Audit<'_> {
                 .filter(|(key, batch)| batch.record.is_some() && !known.batches.contains_key(*key))
                 .count();
             if missing > 0 {
-                let message = format!("{missing} batches of the journal are not in the manifest");
+                let missing = count(missing as u64, "batch", "batches");
+                let message = format!("the manifest lacks {missing} of the journal");
                 self.add(Severity::Altered, Some(name), None, Some(&folder), message);
             }
             self.pages(name, journaled)?;

@@ -11,7 +11,7 @@ pub use findings::{Checked, Finding, Severity, Verified};
 
 use crate::ops::inspect::untracked::untracked;
 use crate::ops::project::error::OpsError;
-use crate::ops::project::open::open;
+use crate::ops::project::open::open_recorded;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
 use audit::Audit;
@@ -20,9 +20,9 @@ use std::collections::BTreeMap;
 /// Compares all files with their records; with `deep`, checks all outputs again. Nothing is written.
 ///
 /// # Errors
-/// When there is no project, its declarations are wrong, or a manifest cannot be read.
+/// When there is no project, or a manifest cannot be read.
 pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
-    let opened = open(request)?;
+    let opened = open_recorded(request)?;
     let mut audit = Audit {
         opened: &opened,
         findings: Vec::new(),
@@ -33,8 +33,12 @@ pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
     };
     let recorded = audit.journal()?;
     audit.self_checked();
-    audit.calls(&recorded.calls)?;
-    let present = match Snapshot::read(&opened.workspace.layout) {
+    let present = Snapshot::read(&opened.workspace.layout);
+    audit.calls(
+        &recorded.calls,
+        present.as_ref().ok().map(|present| &present.state),
+    )?;
+    let present = match present {
         Ok(present) => present,
         // A break of the journal is a finding. Without the journal's end, the manifests are no state.
         Err(OpsError::Journal(_)) if !audit.findings.is_empty() => {
@@ -62,7 +66,7 @@ pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
     }
     audit.unrecorded_checkpoints(&present.state)?;
     audit.batches(&present.state, deep);
-    if present.runner.is_none() {
+    if present.runner.is_none() && opened.problems.is_none() {
         let found = untracked(&opened, &present.state)?;
         for path in found {
             let message = "not written by a stage".to_owned();

@@ -3,14 +3,13 @@
 //! The file has the name of the last file that it replaces, so that files of later runs still come after it. The other files are
 //! removed when it is durable. The caller holds the lock, so no run writes there.
 
-use super::address_of;
+use super::{address_of, call_of};
 use crate::store::agents::checksummed::{files, open_line};
 use crate::store::disk::{Disk, DiskError};
 use crate::store::id::made_at;
 use crate::store::read;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
-use serde::Deserialize;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -41,15 +40,12 @@ pub struct Compaction {
     pub freed: u64,
 }
 
-/// What is looked at in an answer.
-#[derive(Deserialize)]
-struct AnswerCall {
-    call: (String, u64),
-}
-
 struct AnswerLine {
     spot: (usize, u64, usize),
     stays: bool,
+    is_used: bool,
+    /// The number of the run, and that of the call in it.
+    call: Option<(usize, u64)>,
 }
 
 /// Plans the compaction of a folder of answers; `None` if there is nothing to do.
@@ -60,6 +56,7 @@ pub fn look(folder: &Path, unneeded: &RemovableAnswers<'_>) -> io::Result<Option
     let files = files(folder)?;
     let mut lines: Vec<AnswerLine> = Vec::new();
     let mut last: HashMap<Digest, usize> = HashMap::new();
+    let mut runs: HashMap<String, usize> = HashMap::new();
     let mut size = 0;
     for (file, path) in files.iter().enumerate() {
         let mut reader = BufReader::with_capacity(GATHERED, read::open(path)?);
@@ -76,15 +73,22 @@ pub fn look(folder: &Path, unneeded: &RemovableAnswers<'_>) -> io::Result<Option
                 continue;
             };
             let Some(address) = address_of(text) else {
-                lines.push(AnswerLine { spot, stays: true });
+                lines.push(AnswerLine {
+                    spot,
+                    stays: true,
+                    is_used: true,
+                    call: None,
+                });
                 continue;
             };
-            let mut stays = unneeded.keeps(text);
+            let mut line = unneeded.line(spot, text, &mut runs);
             if let Some(before) = last.insert(address, lines.len()) {
-                // Of an address that is in use, the last answer counts, whichever of them it is made from.
-                stays |= std::mem::take(&mut lines[before].stays);
+                // Of an address that is in use, the last answer counts. Outputs may contain the earlier one, of another call.
+                let before = &mut lines[before];
+                line.stays |= before.stays;
+                before.stays &= before.is_used && before.call != line.call;
             }
-            lines.push(AnswerLine { spot, stays });
+            lines.push(line);
         }
         size += at;
     }
@@ -103,19 +107,31 @@ pub fn look(folder: &Path, unneeded: &RemovableAnswers<'_>) -> io::Result<Option
 }
 
 impl RemovableAnswers<'_> {
-    fn keeps(&self, text: &str) -> bool {
-        let Some(before) = self.before else {
-            return true;
-        };
+    fn line(
+        &self,
+        spot: (usize, u64, usize),
+        text: &str,
+        runs: &mut HashMap<String, usize>,
+    ) -> AnswerLine {
         // What cannot be understood is not ours to throw away.
-        let Ok(AnswerCall {
-            call: (run, number),
-        }) = serde_json::from_str(text)
-        else {
-            return true;
+        let Some((run, number)) = call_of(text) else {
+            return AnswerLine {
+                spot,
+                stays: true,
+                is_used: true,
+                call: None,
+            };
         };
-        let is_old = made_at(&run).is_some_and(|at| at < before);
-        !is_old || (self.in_use)(&run, number)
+        let before = self.before.zip(made_at(&run));
+        let is_old = before.is_some_and(|(before, at)| at < before);
+        let is_used = (self.in_use)(&run, number);
+        let next = runs.len();
+        AnswerLine {
+            spot,
+            stays: is_used || !is_old,
+            is_used,
+            call: Some((*runs.entry(run).or_insert(next), number)),
+        }
     }
 }
 
@@ -280,8 +296,8 @@ mod tests {
     fn what_is_old_and_of_no_use_goes() {
         let place = place();
         let found = place.look(Some(now()), &[OLD]).unwrap();
-        // Of the first address the older answer is in use: the newer one counts.
-        assert_eq!(found.stays.len(), 3);
+        // Of the first address the older answer is in use: it stays, and the newer one counts.
+        assert_eq!(found.stays.len(), 4);
         found.carry_out(&Disk::real()).unwrap();
         assert_eq!(place.said("one"), Some(json!("3")));
         assert!(place.look(Some(now()), &[OLD, NEWER]).is_none());
