@@ -129,9 +129,9 @@ impl Live {
     pub fn judge_answers(&self, calls: &mut [CallSummary]) -> Result<(), OpsError> {
         let opened = self.with_state(|opened, _, _| opened.clone())?;
         let known = self.call_cache().read(&opened.workspace.layout, true)?;
-        calls
-            .iter_mut()
-            .for_each(|call| judge(call, &known.refused));
+        for call in calls {
+            judge(call, &known.refused);
+        }
         Ok(())
     }
 }
