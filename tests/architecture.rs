@@ -28,6 +28,27 @@ fn the_code_base_keeps_its_rules() {
     );
 }
 
+/// Prints the lines of code of each package: `cargo test --test all lines_of_code -- --nocapture`.
+#[test]
+fn lines_of_code_stay_below_their_numbers() {
+    let sources = source::read(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let found = sizes::code(&sources);
+    for (name, lines) in &found {
+        eprintln!("    (\"{name}\", {lines}),");
+    }
+    let mut violations = Vec::new();
+    sizes::check_code(&found, &mut violations);
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
+#[test]
+fn no_further_function_is_too_long() {
+    let sources = source::read(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let mut violations = Vec::new();
+    sizes::check_lints(&sources, &mut violations);
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
 /// Returns each violation as `file:line: what is wrong; what to do`, sorted.
 fn violations(sources: &[Source]) -> Vec<String> {
     let mut found = Vec::new();

@@ -4,6 +4,7 @@
     clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::print_stderr,
+    clippy::too_many_arguments,
     reason = "a harness makes files, starts programs, takes the time and prints by itself"
 )]
 

@@ -3,6 +3,12 @@
 //! The same options give the same bytes on every machine: there is no clock and no chance in it. The sample in
 //! `workspace/inputs/sample.ifc` is written by it, with the options left as they are.
 
+#![allow(
+    clippy::too_many_arguments,
+    clippy::too_many_lines,
+    reason = "a building is written part by part"
+)]
+
 mod building;
 mod catalogue;
 mod definitions;

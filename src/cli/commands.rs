@@ -57,6 +57,7 @@ fn start_log(cli: &Cli, environment: &Environment) -> Result<(), OpsError> {
     }
 }
 
+#[expect(clippy::too_many_lines)]
 fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8, OpsError> {
     let request = |values| {
         let mut request = settings::request(&cli.everywhere, values, environment)?;

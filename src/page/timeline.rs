@@ -76,6 +76,7 @@ const STEPS: [i64; 25] = [
 
 /// Returns a timeline as an element of a page with [`super::STYLE`]. `id` distinguishes the drawings of a page. `link` returns the
 /// address of a batch.
+#[expect(clippy::type_complexity)]
 pub(crate) fn element(
     data: &Timeline,
     id: &str,
@@ -87,6 +88,7 @@ pub(crate) fn element(
 
 struct Canvas<'a> {
     data: &'a Timeline,
+    #[expect(clippy::type_complexity)]
     link: Option<&'a dyn Fn(&str, &str) -> String>,
 }
 

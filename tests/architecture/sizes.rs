@@ -11,6 +11,113 @@ const FILES: usize = 15;
 
 const EMPTY_NAMES: &[&str] = &["utils", "util", "helpers", "manager", "errors", "misc"];
 
+/// Lines of code of each package and of all: not blank, no comment, no test. A package may not grow beyond its number. If it shrinks
+/// by more than [`SLACK`], lower its number and that of all packages.
+const CODE: &[(&str, usize)] = &[
+    ("agents", 5545),
+    ("core", 26791),
+    ("engine", 42648),
+    ("formats", 11916),
+    ("store", 11638),
+    ("milepost", 15627),
+    (ALL, 113_790),
+];
+
+/// The name of the sum in [`CODE`].
+const ALL: &str = "all packages";
+
+/// How far a package may be below its number.
+const SLACK: usize = 150;
+
+/// How often the product may set a lint about the size of functions and types aside. These numbers may only shrink.
+const OVERSIZED: &[(&str, usize)] = &[
+    ("too_many_arguments", 14),
+    ("too_many_lines", 16),
+    ("type_complexity", 19),
+];
+
+pub fn check_lints(sources: &[Source], found: &mut Vec<String>) {
+    for (lint, limit) in OVERSIZED {
+        let words = ["clippy", ":", ":", lint];
+        let count: usize = sources
+            .iter()
+            .map(|source| source.find(&words).count())
+            .sum();
+        if count > *limit {
+            found.push(format!(
+                "clippy::{lint} is set aside {count} times, at most {limit}; split the function or name the type instead"
+            ));
+        } else if count < *limit {
+            found.push(format!(
+                "clippy::{lint} is set aside {count} times, {limit} allowed; lower the number in tests/architecture/sizes.rs to {count}"
+            ));
+        }
+    }
+}
+
+/// Returns the lines of code of each package in the order of [`CODE`].
+pub fn code(sources: &[Source]) -> Vec<(&'static str, usize)> {
+    let lines = |package: &str| {
+        let is_in = |source: &&Source| match source.package.strip_prefix("crates/") {
+            Some(name) => package == name || package == ALL,
+            None => package == "milepost" || package == ALL,
+        };
+        let of_package = sources.iter().filter(is_in);
+        of_package.map(Source::lines_of_code).sum()
+    };
+    CODE.iter().map(|(name, _)| (*name, lines(name))).collect()
+}
+
+pub fn check_code(found: &[(&str, usize)], violations: &mut Vec<String>) {
+    compare(CODE, found, violations);
+}
+
+fn compare(limits: &[(&str, usize)], found: &[(&str, usize)], violations: &mut Vec<String>) {
+    for ((name, limit), (_, lines)) in limits.iter().zip(found) {
+        if lines > limit {
+            violations.push(format!(
+                "{name}: {lines} lines of code, at most {limit}; remove as many as you add, or raise the number in \
+                 tests/architecture/sizes.rs and give the reason in the commit"
+            ));
+        } else if lines + SLACK < *limit {
+            violations.push(format!(
+                "{name}: {lines} lines of code, {limit} allowed; lower the number in tests/architecture/sizes.rs to {lines}"
+            ));
+        }
+    }
+}
+
+#[test]
+fn a_package_neither_grows_nor_shrinks_unnoticed() {
+    let limits = [("a", 1000), ("b", 1000), ("c", 1000), (ALL, 3000)];
+    let found = [("a", 1001), ("b", 849), ("c", 850), (ALL, 2700)];
+    let mut violations = Vec::new();
+    compare(&limits, &found, &mut violations);
+    assert_eq!(
+        violations,
+        [
+            "a: 1001 lines of code, at most 1000; remove as many as you add, or raise the number in tests/architecture/sizes.rs and give the reason in the commit",
+            "b: 849 lines of code, 1000 allowed; lower the number in tests/architecture/sizes.rs to 849",
+            "all packages: 2700 lines of code, 3000 allowed; lower the number in tests/architecture/sizes.rs to 2700",
+        ]
+    );
+}
+
+#[test]
+fn a_line_of_code_is_neither_blank_nor_comment_nor_test() {
+    let text = "//! One.\n\n/// Two.\nfn two() { // two\n    /* no\n    code */\n    let text = \"a\n\n// b\";\n}\n\n\
+        #[cfg(test)]\nmod tests {\n    fn no() {}\n}\n#[derive(Debug)]\nstruct Three;\n";
+    let source = Source::parse("src/two.rs", text);
+    // `fn two`, two lines of its text, its end, the attribute, the structure.
+    assert_eq!(source.lines_of_code(), 6);
+    let expected = [0, 0, 0, 0, 0, 6, 6];
+    let found = code(&[source]);
+    assert!(
+        found.iter().map(|(_, lines)| *lines).eq(expected),
+        "{found:?}"
+    );
+}
+
 pub fn check_file(source: &Source, found: &mut Vec<String>) {
     let path = &source.path;
     for part in &source.module {

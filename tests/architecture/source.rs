@@ -1,12 +1,15 @@
-//! Reads the Rust files of the product as tokens: comments are gone, and so are items under `#[cfg(test)]`.
+//! Reads the Rust files of the product as tokens, without comments and without items under `#[cfg(test)]`.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// A token: an identifier, a punctuation character, a bracket, or `""` for any literal.
 pub struct Token {
     pub text: String,
+    /// The first and the last line.
     pub line: usize,
+    pub end: usize,
 }
 
 /// A file of the product.
@@ -43,6 +46,17 @@ impl Source {
             lines: text.lines().map(str::to_owned).collect(),
             tokens,
         }
+    }
+
+    /// Returns the number of lines of code: lines with a part of a token that are not blank.
+    pub fn lines_of_code(&self) -> usize {
+        let lines: BTreeSet<usize> = self
+            .tokens
+            .iter()
+            .flat_map(|token| token.line..=token.end)
+            .collect();
+        let is_blank = |line: usize| self.lines[line - 1].trim().is_empty();
+        lines.into_iter().filter(|line| !is_blank(*line)).count()
     }
 
     /// Returns where the tokens stand in the file one after the other, with the line of the first.
@@ -202,8 +216,15 @@ fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {
             }
             continue;
         }
-        let line = tree.span().start().line;
-        let mut push = |text: String, line| tokens.push(Token { text, line });
+        if is_comment(&tree, trees.peek()) {
+            trees.next();
+            if tree.to_string() == "!" {
+                tokens.pop();
+            }
+            continue;
+        }
+        let (line, end) = (tree.span().start().line, tree.span().end().line);
+        let mut push = |text: String, line, end| tokens.push(Token { text, line, end });
         match tree {
             TokenTree::Group(group) => {
                 let (open, close) = match group.delimiter() {
@@ -212,19 +233,25 @@ fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {
                     Delimiter::Bracket => ("[", "]"),
                     Delimiter::None => ("", ""),
                 };
-                push(open.to_owned(), line);
-                let end = group.span_close().start().line;
+                push(open.to_owned(), line, line);
                 flatten(group.stream(), tokens);
                 tokens.push(Token {
                     text: close.to_owned(),
                     line: end,
+                    end,
                 });
             }
-            TokenTree::Ident(ident) => push(ident.to_string(), line),
-            TokenTree::Punct(punct) => push(punct.as_char().to_string(), line),
-            TokenTree::Literal(_) => push("\"\"".to_owned(), line),
+            TokenTree::Ident(ident) => push(ident.to_string(), line, line),
+            TokenTree::Punct(punct) => push(punct.as_char().to_string(), line, line),
+            TokenTree::Literal(_) => push("\"\"".to_owned(), line, end),
         }
     }
+}
+
+/// A doc comment is an attribute to the compiler: `#[doc = "…"]` or `#![doc = "…"]`.
+fn is_comment(tree: &TokenTree, next: Option<&TokenTree>) -> bool {
+    let is_doc = matches!(next, Some(TokenTree::Group(group)) if group.stream().to_string().starts_with("doc ="));
+    is_doc && matches!(tree, TokenTree::Punct(punct) if matches!(punct.as_char(), '#' | '!'))
 }
 
 fn is_cfg_test(tree: &TokenTree, next: Option<&TokenTree>) -> bool {

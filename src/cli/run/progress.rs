@@ -207,6 +207,7 @@ impl Observer for RunProgress {
         ask::leaves_jobs(&self.printer, executor, jobs)
     }
 
+    #[expect(clippy::too_many_lines)]
     fn notice(&mut self, notice: Notice) {
         let err = self.printer.err;
         match notice {

@@ -16,6 +16,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// If the list cannot be read or the summary fails. A failed entry is no error: the table lists it.
+#[expect(clippy::too_many_arguments)]
 pub(crate) fn run(
     printer: &Printer,
     request: &Request,

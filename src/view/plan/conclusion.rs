@@ -6,6 +6,7 @@ use crate::view::text::style::Style;
 use crate::view::text::words::{batches, count, grouped};
 use milepost_engine::ops::plan::{Plan, StagePlan};
 
+#[expect(clippy::too_many_lines)]
 pub(crate) fn conclusion(
     style: Style,
     plan: &Plan,

@@ -366,6 +366,7 @@ impl Matcher {
     }
 
     /// Settles the material once the rule is known: by its preference, else by what the names tell.
+    #[expect(clippy::too_many_arguments)]
     fn finish(
         &self,
         q: &ElementQuestion,

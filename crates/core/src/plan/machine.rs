@@ -27,6 +27,7 @@ pub struct IllegalTransition {
 ///
 /// # Errors
 /// If the event is not allowed. The state is unchanged then.
+#[expect(clippy::too_many_lines)]
 pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), IllegalTransition> {
     match event {
         Event::RunStarted { .. } => {

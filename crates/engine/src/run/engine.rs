@@ -368,6 +368,7 @@ impl Engine<'_, '_> {
 
     /// Runs batches. Returns the reason why a required agent is unavailable; nothing has run in that case. If a service is
     /// unavailable, every batch fails.
+    #[expect(clippy::too_many_lines)]
     fn run_batches(
         &mut self,
         stage: &Stage,

@@ -147,6 +147,7 @@ pub(crate) struct BatchContext<'a> {
     /// The names that programs and templates see. Each step adds its `out`.
     pub(crate) scope: Scope,
     /// The names that every scope has, and the items of the batch. Few steps need them, and they name all files of the inputs.
+    #[expect(clippy::type_complexity)]
     pub(crate) base: LazyCell<Map<String, Value>, Box<dyn FnOnce() -> Map<String, Value> + 'a>>,
     /// The time of the run.
     pub(crate) moment: Timestamp,

@@ -320,6 +320,7 @@ fn previous(ctx: &BatchContext<'_>) -> Value {
 }
 
 /// Returns the content of the files that the next iteration overwrites.
+#[expect(clippy::type_complexity)]
 fn files(ctx: &BatchContext<'_>) -> Result<Vec<(String, Option<Vec<u8>>)>, Outcome> {
     let mut files = Vec::new();
     for name in made_names(ctx) {

@@ -123,6 +123,7 @@ pub(super) fn members(
 }
 
 /// Everything that a reader of the result should know, each once.
+#[expect(clippy::too_many_lines)]
 pub(super) fn warnings(
     scanned: &Scanned,
     bytes: &[u8],

@@ -121,6 +121,7 @@ impl<'f> Flow<'f> {
     }
 
     /// Draws one line and goes below it; a line never crosses the end of a page.
+    #[expect(clippy::too_many_arguments)]
     pub(crate) fn line(
         &mut self,
         line: &WrappedLine,

@@ -71,6 +71,7 @@ struct Builder {
     /// Address of each open link, and its text so far.
     links: Vec<(String, String)>,
     /// The block that an open code block becomes, and its text so far.
+    #[expect(clippy::type_complexity)]
     code: Option<(fn(String) -> MarkdownBlock, String)>,
     table: Option<MarkdownTable>,
     row: Vec<Vec<Span>>,

@@ -266,6 +266,7 @@ fn record(number: u32) -> String {
 }
 
 /// Everything that lies in an attempt, and its folders; none when something is neither a file nor a folder.
+#[expect(clippy::type_complexity)]
 fn contents(scratch: &Scratch) -> Result<Option<(Vec<KeptFile>, Vec<RelPath>)>, IterationError> {
     let (mut paths, mut folders) = (Vec::new(), Vec::new());
     if scratch.is_folder() {

@@ -27,6 +27,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Reads a stage. If it has mistakes, the draft holds what could be read.
+#[expect(clippy::too_many_lines)]
 pub(crate) fn read(
     reader: &mut ValueReader<'_>,
     project: &Project,

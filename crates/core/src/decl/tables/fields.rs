@@ -177,6 +177,7 @@ fn check_what(
 }
 
 /// Checks that required keys exist, and that keys are beside the keys that they belong to.
+#[expect(clippy::too_many_arguments)]
 fn check_needs(
     file: &SourceFile,
     report: &mut Report,

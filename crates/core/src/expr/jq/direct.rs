@@ -35,6 +35,7 @@ impl Direct {
     ///
     /// # Errors
     /// What the program raises, and [`Halt::Spent`].
+    #[expect(clippy::too_many_arguments)]
     pub(crate) fn run(
         &self,
         space: &Space,
@@ -85,6 +86,7 @@ impl Literal {
 
 impl Expr {
     /// Gives each of its values.
+    #[expect(clippy::too_many_lines)]
     fn each(&self, space: Frame<'_>, input: &Val, give: &mut Give<'_>) -> Given {
         space.spend(1)?;
         if self.one {
@@ -255,6 +257,7 @@ impl Expr {
     }
 
     /// Its value, of one that gives exactly one.
+    #[expect(clippy::too_many_lines)]
     fn one(&self, space: Frame<'_>, input: &Val) -> One {
         space.spend(1)?;
         Ok(match &self.node {

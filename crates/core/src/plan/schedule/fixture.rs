@@ -62,6 +62,7 @@ pub(super) fn pipeline() -> Pipeline {
 /// What the schedule observes: decisions by stage and batch, and the keys of batches that wait.
 #[derive(Default)]
 pub(super) struct Disk {
+    #[expect(clippy::type_complexity)]
     pub(super) scans: BTreeMap<&'static str, Vec<(&'static str, Result<Decision, Missed>)>>,
     pub(super) gone: BTreeSet<&'static str>,
     pub(super) uncertain: bool,

@@ -58,6 +58,7 @@ pub struct NotLeased {
 ///
 /// # Errors
 /// If `ask` fails.
+#[expect(clippy::type_complexity)]
 pub fn next_lease<'a, R>(
     found: &'a StageScan,
     now: Timestamp,

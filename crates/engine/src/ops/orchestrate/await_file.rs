@@ -306,6 +306,7 @@ fn complete(
 }
 
 /// Returns the file and its stamp; `None` if it does not exist.
+#[expect(clippy::type_complexity)]
 fn find(
     opened: &OpenProject,
     file: &FilePath,

@@ -134,6 +134,7 @@ pub(super) fn search<T>(
         before += haystack.size;
     }
     blocks.sort_by_key(|(distance, block)| (*distance, block.file, block.offset));
+    #[expect(clippy::type_complexity)]
     let make_work = || -> Box<dyn FnMut(Block) -> io::Result<Vec<(usize, u64)>> + '_> {
         let finders: Vec<Finder<'_>> = key.0.iter().map(Finder::new).collect();
         let mut buffer = Vec::new();

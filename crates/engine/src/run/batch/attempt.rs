@@ -310,6 +310,7 @@ fn within(
 }
 
 /// Validates and hashes the outputs, and adds them to the scope.
+#[expect(clippy::type_complexity)]
 fn collect(
     stage_ctx: &StageContext<'_>,
     outputs: &ScratchOutputDir<'_>,

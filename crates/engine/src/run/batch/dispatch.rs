@@ -85,6 +85,7 @@ impl Dispatched {
 ///
 /// # Errors
 /// When the disk fails or the journal cannot be written.
+#[expect(clippy::too_many_arguments)]
 pub(crate) fn dispatch(
     recorder: &mut Recorder<'_>,
     stage_ctx: &StageContext<'_>,
@@ -449,6 +450,7 @@ impl Dispatcher<'_, '_> {
         self.begun(index, attempt + 1)
     }
 
+    #[expect(clippy::too_many_lines)]
     fn finished(
         &mut self,
         index: usize,

@@ -127,6 +127,7 @@ impl BatchScanner<'_, '_> {
         surveyed
     }
 
+    #[expect(clippy::too_many_lines)]
     pub(super) fn look(&self, batch: Batch, scope: &Value) -> BatchScan {
         let known = self.known.and_then(|known| known.batches.get(&batch.key));
         let record = known.and_then(|found| found.record.as_ref());

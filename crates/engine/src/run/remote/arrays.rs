@@ -259,6 +259,7 @@ impl OpenJob {
 
 impl JobProcess {
     /// Takes an event. Returns the batch that begins or is finished, with its record.
+    #[expect(clippy::type_complexity)]
     fn take(
         &mut self,
         event: WorkerEvent,

@@ -232,6 +232,7 @@ impl Caller<'_> {
     }
 
     /// Sends the request in a provider batch with requests of other attempts.
+    #[expect(clippy::too_many_arguments)]
     fn in_batch(
         &self,
         ctx: &CallContext<'_>,

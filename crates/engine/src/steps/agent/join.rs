@@ -40,6 +40,7 @@ impl Join<'_> {
     }
 
     /// Returns the work of one thread: the indices of the questions, and the records.
+    #[expect(clippy::type_complexity)]
     pub(super) fn work(
         &self,
     ) -> Box<dyn FnMut(Elements) -> (Vec<usize>, Result<Texts, String>) + '_> {

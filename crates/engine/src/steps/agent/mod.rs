@@ -68,6 +68,7 @@ impl BatchQuestion {
 ///
 /// # Errors
 /// When the batch file is invalid, an answer does not match the schema, or the join fails.
+#[expect(clippy::too_many_lines)]
 pub(crate) fn ask(ctx: &mut BatchContext<'_>, task: &AgentTask<'_>) -> StepResult {
     if !task.questions {
         return prompts::ask(ctx, task);

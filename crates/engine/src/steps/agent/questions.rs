@@ -187,6 +187,7 @@ impl QuestionAnswers {
 }
 
 /// Asks the questions at these positions, and repeats those without a valid answer.
+#[expect(clippy::too_many_arguments)]
 fn ask(
     ctx: &mut BatchContext<'_>,
     task: &QuestionTask<'_>,

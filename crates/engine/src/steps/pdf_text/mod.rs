@@ -141,6 +141,7 @@ fn warnings(
     warnings
 }
 
+#[expect(clippy::too_many_arguments)]
 fn write(
     ctx: &BatchContext<'_>,
     out: &str,

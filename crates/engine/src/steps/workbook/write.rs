@@ -49,6 +49,7 @@ pub struct WrittenSheet {
 ///
 /// # Errors
 /// When a program fails, records cannot be read, or the workbook cannot be written.
+#[expect(clippy::too_many_arguments)]
 pub fn write_workbook<W: Write + Seek + Send>(
     workbook: &CompiledWorkbook,
     scope: &Value,

@@ -316,6 +316,7 @@ impl RecordFile {
 
 thread_local! {
     /// The programs that were compiled last, by their text and variables.
+    #[expect(clippy::type_complexity)]
     static COMPILED: RefCell<BTreeMap<(String, Vec<String>), Rc<Jq>>> = RefCell::default();
 }
 

@@ -255,6 +255,7 @@ fn turned_on(mesh: &Triangles, grid: f64) -> Option<Triangles> {
     };
     let faces: Vec<[u32; 3]> = mesh.corners.iter().filter(is_face).copied().collect();
     // The two triangles of each edge, and whether they go along it from its lower to its higher vertex.
+    #[expect(clippy::type_complexity)]
     let mut edges: FxHashMap<(u32, u32), [Option<(usize, bool)>; 2]> = FxHashMap::default();
     for (at, face) in faces.iter().enumerate() {
         for (from, to) in sides(weld(face)) {

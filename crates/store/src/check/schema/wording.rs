@@ -23,6 +23,7 @@ pub(crate) fn shown(value: &Value) -> String {
 }
 
 /// Returns what was expected and what was found; `base` is the pointer of the validated value in its document.
+#[expect(clippy::too_many_lines)]
 pub(crate) fn message(error: &ValidationError<'_>, base: &str) -> String {
     let pointer = format!("{base}{}", error.instance_path());
     let last = pointer.rsplit('/').next().unwrap_or_default();

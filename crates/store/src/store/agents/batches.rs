@@ -97,6 +97,7 @@ struct SubmittedBatch {
 ///
 /// # Errors
 /// Fails if a file cannot be read.
+#[expect(clippy::type_complexity)]
 pub fn left(
     layout: &Layout,
     but: &str,
@@ -285,6 +286,7 @@ mod tests {
     }
 
     /// What is left of the one agent, as (batches with the runs and numbers of their calls, answered calls, never submitted ones).
+    #[expect(clippy::type_complexity)]
     fn left_of(layout: &Layout) -> (Vec<(Vec<String>, Vec<CallId>)>, Vec<CallId>, Vec<CallId>) {
         let (all, never) = left(layout, "09").unwrap();
         let which = |calls: &[LeftCall]| calls.iter().map(|left| left.call.clone()).collect();

@@ -123,6 +123,7 @@ fn what_was_made_is_put_back_as_it_was() {
 #[test]
 fn what_is_not_whole_is_not_there() {
     let hex = |text: &str| Digest::of(text).hex();
+    #[expect(clippy::type_complexity)]
     let damage: [(&str, &dyn Fn(&Path)); 5] = [
         ("a file is missing", &|folder| {
             std::fs::remove_file(folder.join(hex("draft 1"))).unwrap();

@@ -201,6 +201,7 @@ impl Finder<'_> {
     }
 
     /// Returns where the outputs lie. Of them nothing is needed yet but that they are there.
+    #[expect(clippy::too_many_lines)]
     fn places(&mut self, expr: &Expr, input: &[Place]) -> Vec<Place> {
         match &expr.node {
             ExprKind::Input | ExprKind::Choose(_) => input.to_vec(),

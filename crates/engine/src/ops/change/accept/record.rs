@@ -53,6 +53,7 @@ pub(super) fn keep_content(
 }
 
 /// Records the accepted batches of a stage.
+#[expect(clippy::too_many_arguments)]
 pub(super) fn record(
     recorder: &mut Recorder<'_>,
     stage: &Stage,

@@ -225,6 +225,7 @@ impl Table {
     }
 
     /// Passes each row to `take`: its line, the column that names records with its value, and its cells by their columns.
+    #[expect(clippy::type_complexity)]
     pub(crate) fn each_row(&self, take: &mut dyn FnMut(u64, (&str, String), &TableCells<'_>)) {
         for row in &self.rows {
             let cells = TableCells(row);

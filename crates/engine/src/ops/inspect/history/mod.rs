@@ -54,6 +54,7 @@ impl History {
     }
 
     /// Adds a record. Records come in the order of the journal.
+    #[expect(clippy::too_many_lines)]
     pub fn add(&mut self, record: &Record) {
         let at = record.timestamp.as_millisecond();
         let run = self.run(record, at);

@@ -99,6 +99,7 @@ fn bar(
 }
 
 #[test]
+#[expect(clippy::too_many_lines)]
 fn batches_have_parts_and_marks() {
     let mut feed = Feed::default();
     feed.run("R1", 0);

@@ -24,6 +24,7 @@ use std::collections::BTreeMap;
 
 impl WorkspaceList {
     /// Runs or, with `dry`, plans one workspace. An error is part of the result and does not affect the others.
+    #[expect(clippy::too_many_arguments)]
     pub fn one(
         &self,
         entry: &WorkspaceEntry,

@@ -141,6 +141,7 @@ pub(super) struct NotesReader<'a, R> {
     is_newer: bool,
     hasher: milepost_core::base::digest::Hasher,
     /// Tells which files are skipped: root, folder, first and last name.
+    #[expect(clippy::type_complexity)]
     skips: Option<Box<dyn Fn(Root, &str, [&str; 2]) -> bool + 'a>>,
 }
 

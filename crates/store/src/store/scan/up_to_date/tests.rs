@@ -267,6 +267,7 @@ fn every_change_of_what_was_asked_is_seen() {
 fn among_candidates_only_they_and_the_project_are_looked_at() {
     type Change = fn(&PathParts);
     let (a, b) = ("inputs/a.txt", "inputs/b.txt");
+    #[expect(clippy::type_complexity)]
     let changes: [(&str, &[&str], Change, Option<&[&str]>); 14] = [
         ("nothing", &[a], |_| {}, Some(&[])),
         (
