@@ -1,6 +1,7 @@
 //! What talks to models, held against a server of scripts, recorded outputs of command lines, and a mock that is not ours.
 
 mod aimock;
+mod answers;
 mod anthropic;
 pub mod audit;
 pub mod batch_mode;

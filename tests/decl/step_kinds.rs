@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 /// Keys that are in no fingerprint, and why.
-const LEFT_OUT: [(&str, &str); 5] = [
+const LEFT_OUT: [(&str, &str); 6] = [
     (
         "timeout",
         "a longer limit changes no output of a step that ended in time",
@@ -20,6 +20,10 @@ const LEFT_OUT: [(&str, &str); 5] = [
     (
         "attempts",
         "another attempt changes no output of a step that succeeded",
+    ),
+    (
+        "idempotent",
+        "what becomes of a request without a reply changes no reply",
     ),
     ("role", "a name in the journal"),
     ("summary", "the text of records in the journal"),

@@ -30,6 +30,9 @@ fn posting(more: &str) -> String {
     )
 }
 
+/// The end of a message if a request is not sent again.
+const MAY_BE_DONE: &str = "; the service may have carried out the request, so it is not sent again: check that, or declare `idempotent = true`";
+
 fn says(body: &str) -> Play {
     Play::Says(200, &["content-type: application/json"], body.to_owned())
 }
@@ -175,31 +178,31 @@ fn failures_are_told_apart() {
             Play::Says(503, &["retry-after: 7200"], String::new()),
             "attempts = 3",
             json!({"kind": "status", "code": "HTTP_ERROR", "passing": false,
-                "message": "POST http://service/render: HTTP 503; the server asks to retry in 2 h"}),
+                "message": format!("POST http://service/render: HTTP 503; the server asks to retry in 2 h{MAY_BE_DONE}")}),
         ),
         (
             Play::Stalls,
             "timeout = \"200ms\"",
-            json!({"kind": "timeout", "code": "SLOW",
-                "message": "POST http://service/render: no answer within 0.2 s"}),
+            json!({"kind": "timeout", "code": "SLOW", "passing": false,
+                "message": format!("POST http://service/render: no answer within 0.2 s{MAY_BE_DONE}")}),
         ),
         (
             Play::StallsAfter("{\"half\":".to_owned()),
             "timeout = \"200ms\"",
-            json!({"kind": "timeout", "code": "SLOW",
-                "message": "POST http://service/render: no answer within 0.2 s", "details": ["{\"half\":"]}),
+            json!({"kind": "timeout", "code": "SLOW", "passing": false, "details": ["{\"half\":"],
+                "message": format!("POST http://service/render: no answer within 0.2 s{MAY_BE_DONE}")}),
         ),
         (
             Play::Says(200, &[], "<html>".to_owned()),
             "",
-            json!({"kind": "parse", "code": "PARSE",
+            json!({"kind": "parse", "code": "PARSE", "passing": false,
                 "message": "POST http://service/render: the reply is no JSON: expected value at line 1 column 1",
                 "details": ["<html>"]}),
         ),
         (
             says("{\"size\": 1}"),
             "schema = \"schemas/reply.json\"",
-            json!({"kind": "schema", "code": "INVALID_STRUCTURE",
+            json!({"kind": "schema", "code": "INVALID_STRUCTURE", "passing": false,
                 "message": "POST http://service/render: the reply does not match schemas/reply.json: Missing ok in object",
                 "details": ["Missing ok in object"]}),
         ),
@@ -224,7 +227,10 @@ fn passing_trouble_is_tried_again() {
         Play::Says(503, &[], "busy".to_owned()),
         says("{\"ok\": 1}"),
     ]);
-    let project = fixture(&server.url, &posting("").replace("attempts = 1\n", ""));
+    let project = fixture(
+        &server.url,
+        &posting("idempotent = true").replace("attempts = 1\n", ""),
+    );
     project.run(&[]).expect(0, &["call"]);
     let records = project.records();
     let again = records
@@ -235,6 +241,60 @@ fn passing_trouble_is_tried_again() {
         json!({"kind": "status", "code": "STATUS", "passing": true, "details": ["busy"],
             "message": format!("POST {}/render: HTTP 503", server.url)})
     );
+}
+
+#[test]
+fn what_a_service_may_have_done_is_not_asked_twice() {
+    let done = |body: &str| Play::Says(201, &["content-type: application/json"], body.to_owned());
+    let replies = |play: fn() -> Play| (0..3).map(|_| play()).collect::<Vec<_>>();
+    let key = "headers = { Idempotency-Key = \"order-{{ params.scale }}\" }";
+    let get = "method = \"GET\"";
+    for (plays, more, sent) in [
+        // The reply says that it is done.
+        (vec![done(""), done("")], "", 1),
+        (vec![done("OK"), done("OK")], "idempotent = true", 1),
+        (vec![done("{\"a\": 1, \"a\": 2}")], get, 1),
+        (vec![done("{}")], "schema = \"schemas/reply.json\"", 1),
+        // No reply says anything.
+        (replies(|| Play::Says(502, &[], String::new())), "", 1),
+        (replies(|| Play::Cuts(100, "{".to_owned())), "", 1),
+        (replies(|| Play::Closes), "method = \"PATCH\"", 1),
+        (replies(|| Play::Says(502, &[], String::new())), key, 3),
+        (
+            replies(|| Play::Cuts(100, "{".to_owned())),
+            "idempotent = true",
+            3,
+        ),
+        (replies(|| Play::Closes), get, 3),
+        // The service refused it.
+        (
+            replies(|| Play::Says(429, &["retry-after: 0"], String::new())),
+            "",
+            3,
+        ),
+    ] {
+        let server = Server::new(plays);
+        let project = fixture(&server.url, &posting(more).replace("attempts = 1\n", ""));
+        project.write("schemas/reply.json", "{\"required\": [\"ok\"]}");
+        let ran = project.run(&[]);
+        assert_eq!(ran.code, 1, "{more}: {}", ran.output);
+        let seen = server.seen();
+        assert_eq!(seen.len(), sent, "{more}: {}", ran.output);
+        for request in &seen {
+            assert_eq!(request.header("accept-encoding"), Some("identity"));
+            let expected = (more == key).then_some("order-2");
+            assert_eq!(request.header("idempotency-key"), expected);
+        }
+    }
+    // The reply is set aside.
+    let server = Server::new(vec![done("made order 17")]);
+    let project = fixture(&server.url, &posting("").replace("attempts = 1\n", ""));
+    project.run(&[]).expect(1, &["call"]);
+    let set_aside = walkdir::WalkDir::new(project.at("workspace/.milepost/quarantine"));
+    let found = set_aside.into_iter().filter_map(Result::ok).any(|entry| {
+        std::fs::read_to_string(entry.path()).is_ok_and(|text| text == "made order 17")
+    });
+    assert!(found);
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod doubled;
 mod facts;
 mod failures;
 mod forced;
+mod foreign;
 mod freshness;
 pub mod gated;
 mod glance;

@@ -188,3 +188,75 @@ all = { path = "outputs/all.txt", schema = false }
         ran.output
     );
 }
+
+/// How a script ends: the exit code of the run, the message of the failure, and the output.
+fn outcome(script: &str) -> (i32, String, Option<String>) {
+    let project = fixture(&format!("'''\n{script}\n'''"));
+    project.write("workspace/inputs/notes/a.txt", "b\na\n");
+    let ran = project.run(&[]);
+    let failed = ran
+        .records
+        .iter()
+        .find(|record| record["kind"] == "batch_failed");
+    let message = failed.map_or("", |failed| {
+        failed["data"]["outcome"]["message"].as_str().unwrap()
+    });
+    let made = project.exists("workspace/outputs/a.out");
+    let made = made.then(|| project.read("workspace/outputs/a.out"));
+    (ran.code, message.to_owned(), made)
+}
+
+#[test]
+fn the_first_failing_command_of_a_script_ends_it() {
+    let failed = |code: i32| (1, format!("`sh` ended with exit code {code}"), None);
+    let made = |text: &str| (0, String::new(), Some(text.to_owned()));
+    for (script, expected) in [
+        ("sort {{ note.path }} > {{ paths.copy }}", made("a\nb\n")),
+        (
+            "(exit 7)\nsort {{ note.path }} > {{ paths.copy }}",
+            failed(7),
+        ),
+        (
+            "cat {{ note.path }} | sort > {{ paths.copy }}",
+            made("a\nb\n"),
+        ),
+        (
+            "(cat {{ note.path }}; exit 3) | sort > {{ paths.copy }}",
+            failed(3),
+        ),
+        (
+            "(exit 7)\ncat {{ note.path }} | sort > {{ paths.copy }}",
+            failed(7),
+        ),
+        (
+            "x=$(exit 4 | cat)\nsort {{ note.path }} > {{ paths.copy }}",
+            failed(4),
+        ),
+        // What the script allows.
+        (
+            "(exit 7) || true\nsort {{ note.path }} > {{ paths.copy }}",
+            made("a\nb\n"),
+        ),
+        (
+            "set +e\n(exit 7)\nsort {{ note.path }} > {{ paths.copy }}",
+            made("a\nb\n"),
+        ),
+        (
+            "set +o pipefail\n(cat {{ note.path }}; exit 3) | sort > {{ paths.copy }}",
+            made("a\nb\n"),
+        ),
+        (
+            "if grep -q z {{ note.path }}; then exit 9; fi\nsort {{ note.path }} > {{ paths.copy }}",
+            made("a\nb\n"),
+        ),
+    ] {
+        assert_eq!(outcome(script), expected, "{script}");
+    }
+    let (code, message, _) = outcome("yes | head -n 1 > {{ paths.copy }}");
+    assert_eq!(code, 1);
+    assert_eq!(
+        message,
+        "`sh` ended with exit code 141: the reader of a pipe ended before its writer; if that is meant, begin the command with \
+         `set +o pipefail`"
+    );
+}

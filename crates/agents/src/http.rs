@@ -135,9 +135,7 @@ impl HttpResponse {
         }
         let told = self.header("retry-after")?;
         seconds(told).or_else(|| {
-            let moment = |text: &str| jiff::fmt::rfc2822::parse(text).ok();
-            let wait = moment(told)?.timestamp().as_second()
-                - moment(self.header("date")?)?.timestamp().as_second();
+            let wait = http_date(told)?.as_second() - http_date(self.header("date")?)?.as_second();
             u64::try_from(wait).ok().map(Duration::from_secs)
         })
     }
@@ -147,13 +145,13 @@ impl HttpResponse {
     pub(crate) fn cooldown(&self) -> Option<Duration> {
         let used_up = |name: &str| self.header(name).is_some_and(|left| left.trim() == "0");
         let moment = |name: String| self.header(&name)?.parse::<jiff::Timestamp>().ok();
-        let date = || jiff::fmt::rfc2822::parse(self.header("date")?).ok();
+        let date = || http_date(self.header("date")?);
         let anthropic = ["requests", "tokens", "input-tokens", "output-tokens"];
         let anthropic = anthropic.iter().filter_map(|of| {
             let name = format!("anthropic-ratelimit-{of}");
             let told =
                 used_up(&format!("{name}-remaining")).then(|| moment(format!("{name}-reset")));
-            let wait = told??.duration_since(date()?.timestamp());
+            let wait = told??.duration_since(date()?);
             Duration::try_from(wait).ok()
         });
         let openai = ["requests", "tokens"].iter().filter_map(|of| {
@@ -171,6 +169,13 @@ impl HttpResponse {
             .or_else(|| self.header("x-request-id"));
         id.map(str::to_owned)
     }
+}
+
+/// A date in one of the forms of HTTP (RFC 9110, section 5.6.7), or with another zone.
+fn http_date(text: &str) -> Option<jiff::Timestamp> {
+    let zoned = || Some(jiff::fmt::rfc2822::parse(text).ok()?.timestamp());
+    let http = || httpdate::parse_http_date(text).ok()?.try_into().ok();
+    zoned().or_else(http)
 }
 
 /// A time such as `6m0s`, `1.5s` or `20ms`.
@@ -578,6 +583,10 @@ mod tests {
             wait(&[date, ("retry-after", "Sun, 22 Nov 2026 09:00:30 GMT")]),
             Some(Duration::from_secs(30))
         );
+        for form in ["Sunday, 22-Nov-26 09:00:30 GMT", "Sun Nov 22 09:00:30 2026"] {
+            let told = wait(&[date, ("retry-after", form)]);
+            assert_eq!(told, Some(Duration::from_secs(30)), "{form}");
+        }
         assert_eq!(
             wait(&[("retry-after", "Sun, 22 Nov 2026 09:00:30 GMT")]),
             None

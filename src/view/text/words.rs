@@ -3,6 +3,7 @@
 use milepost_core::base::duration::show_duration;
 use milepost_core::base::visible::visible;
 pub(crate) use milepost_core::base::words::{count, grouped};
+use milepost_core::expr::shell::invoked_script;
 use milepost_engine::ops::plan::{AwaitedApproval, Awaits};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -132,13 +133,10 @@ pub fn shell_word(text: &str) -> String {
     }
 }
 
-/// Returns program and arguments as a line for a shell; of `sh -c SCRIPT`, the script.
+/// Returns program and arguments as a line for a shell; of a script that a step declares, the script.
 pub(crate) fn shell_command(program: &[String]) -> String {
-    if let [shell, option, script] = program
-        && shell == "sh"
-        && option == "-c"
-    {
-        return script.clone();
+    if let Some(script) = invoked_script(program) {
+        return script.to_owned();
     }
     let words = program.iter().map(|word| shell_word(word));
     words.collect::<Vec<_>>().join(" ")

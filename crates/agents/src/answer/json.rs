@@ -1,5 +1,6 @@
 //! Extracts the JSON value from an answer's text, out of Markdown fences or prose.
 
+use milepost_core::base::foreign_text::without_mark;
 use milepost_core::expr::json;
 use serde_json::Value;
 
@@ -10,8 +11,8 @@ pub enum ExtractedJson {
     One {
         /// The value.
         value: Value,
-        /// True if the text holds nothing else.
-        exact: bool,
+        /// True if it stands inside other text, without a Markdown fence.
+        in_prose: bool,
     },
     /// Several values.
     Several {
@@ -39,16 +40,20 @@ struct Candidates {
 /// Returns the JSON value in a text. Values in Markdown fences win over values in prose, and objects over lists without
 /// objects, such as the `[1]` of a citation.
 pub fn extract_json(text: &str) -> ExtractedJson {
-    let text = text.trim().trim_start_matches('\u{feff}');
+    let text = without_mark(text.trim());
     if let Ok(value) = json::parse(text) {
-        return ExtractedJson::One { value, exact: true };
+        return ExtractedJson::One {
+            value,
+            in_prose: false,
+        };
     }
     let fenced = fences(text);
     let mut found = Candidates::default();
     for inside in &fenced {
         found.read(inside);
     }
-    if found.values.is_empty() && !found.cut && found.broken.is_none() {
+    let in_prose = found.values.is_empty() && !found.cut && found.broken.is_none();
+    if in_prose {
         found.read(text);
     }
     if found.values.iter().any(holds_object) {
@@ -58,10 +63,7 @@ pub fn extract_json(text: &str) -> ExtractedJson {
     }
     let count = found.values.len();
     match (found.values.into_iter().next(), found.broken) {
-        (Some(value), _) if count == 1 => ExtractedJson::One {
-            value,
-            exact: false,
-        },
+        (Some(value), _) if count == 1 => ExtractedJson::One { value, in_prose },
         (Some(first), _) => ExtractedJson::Several { first, count },
         (None, _) if found.cut => ExtractedJson::Cut,
         (None, Some(why)) => ExtractedJson::Broken(why),
@@ -176,17 +178,17 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn one(value: Value, exact: bool) -> ExtractedJson {
-        ExtractedJson::One { value, exact }
+    fn one(value: Value, in_prose: bool) -> ExtractedJson {
+        ExtractedJson::One { value, in_prose }
     }
 
     #[test]
     fn values_are_found_wherever_they_stand() {
         let a = json!({"a": [1, {"b": "}]"}]});
         let cases = [
-            (r#" {"a":[1,{"b":"}]"}]} "#, one(a.clone(), true)),
-            ("\u{feff}[]", one(json!([]), true)),
-            ("42", one(json!(42), true)),
+            (r#" {"a":[1,{"b":"}]"}]} "#, one(a.clone(), false)),
+            ("\u{feff}[]", one(json!([]), false)),
+            ("42", one(json!(42), false)),
             (
                 "Here it is:\n```json\n{\"a\":[1,{\"b\":\"}]\"}]}\n```\nAs [1] says.",
                 one(a.clone(), false),
@@ -194,13 +196,13 @@ mod tests {
             ("```\n[{\"x\":1}]\n```", one(json!([{"x": 1}]), false)),
             (
                 "As [1] and {said} show, {\"a\":[1,{\"b\":\"}]\"}]} is it.",
-                one(a.clone(), false),
+                one(a.clone(), true),
             ),
             (
                 "```sh\necho {}\n```\n```json\n{\"x\":2}\n```",
                 one(json!({"x": 2}), false),
             ),
-            ("The numbers are [1, 2].", one(json!([1, 2]), false)),
+            ("The numbers are [1, 2].", one(json!([1, 2]), true)),
         ];
         for (text, expected) in cases {
             assert_eq!(extract_json(text), expected, "{text}");
@@ -257,7 +259,7 @@ mod tests {
             let end = (cut..text.len()).find(|at| text.is_char_boundary(*at)).unwrap();
             proptest::prop_assert_eq!(extract_json(&text[..end]), ExtractedJson::Cut);
             let around = format!("Sure! As [1] says:\n\n{text}\n\nI hope (that) helps.");
-            proptest::prop_assert_eq!(extract_json(&around), one(value, false));
+            proptest::prop_assert_eq!(extract_json(&around), one(value, true));
         }
     }
 }

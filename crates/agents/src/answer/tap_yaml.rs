@@ -83,9 +83,11 @@ fn read(block: &[&str], defaults: &Map<String, Value>) -> Result<Map<String, Val
             return Err(TapYamlError::Line { line: at, what });
         };
         // What is indented, and empty lines in it, go on with the value; so do items of a list, indented or not.
-        let rest = rest.trim();
+        let rest = without_comment(rest.trim());
         let goes_on = |line: &str| {
-            indent(line) > 0 || line.is_empty() || (rest.is_empty() && line.starts_with("- "))
+            indent(line) > 0
+                || line.is_empty()
+                || (rest.is_empty() && (line.starts_with("- ") || line.starts_with('#')))
         };
         let more = block[at..].iter().take_while(|line| goes_on(line)).count();
         at += more;
@@ -123,19 +125,52 @@ fn value(rest: &str, more: &[&str], as_text: bool) -> Value {
     let items: Vec<&str> = more
         .iter()
         .map(|line| line.trim())
+        // A quoted text may continue with a `#`.
+        .map(|line| {
+            if rest.starts_with(['"', '\'']) {
+                line
+            } else {
+                without_comment(line)
+            }
+        })
         .filter(|line| !line.is_empty())
         .collect();
     if rest.is_empty() && !items.is_empty() && items.iter().all(|item| item.starts_with("- ")) {
         return items
             .iter()
-            .map(|item| scalar(item[2..].trim(), false))
+            .map(|item| scalar(without_comment(item[2..].trim()), false))
             .collect();
     }
     let folded: Vec<&str> = std::iter::once(rest)
         .chain(items)
         .filter(|part| !part.is_empty())
         .collect();
-    scalar(&folded.join(" "), as_text)
+    scalar(without_comment(&folded.join(" ")), as_text)
+}
+
+/// Returns a value without a comment at its end: a `#` behind a blank, outside of quotes (YAML 1.2.2, 6.6).
+fn without_comment(text: &str) -> &str {
+    let is_flow = text.starts_with(['[', '{']);
+    let (mut quote, mut closed) = (None, None);
+    let mut is_escaped = false;
+    let mut before = ' ';
+    for (at, c) in text.char_indices() {
+        match quote {
+            Some('"') if is_escaped => is_escaped = false,
+            Some('"') if c == '\\' => is_escaped = true,
+            Some(open) if c == open => (quote, closed) = (None, Some(at + 1)),
+            Some(_) => {}
+            None if c == '#' && before.is_whitespace() => return text[..at].trim_end(),
+            // In a plain value, a quote is a letter like any other.
+            // `''` inside of single quotes closes and opens them again.
+            None if matches!(c, '"' | '\'') && (is_flow || at == 0 || closed == Some(at)) => {
+                quote = Some(c);
+            }
+            None => {}
+        }
+        before = c;
+    }
+    text
 }
 
 /// A block scalar: `|` keeps line ends, `>` folds them; `-` takes the last one off, and so does what reads answers.
@@ -177,10 +212,10 @@ fn scalar(text: &str, as_text: bool) -> Value {
         return Value::String(text[1..text.len() - 1].replace("\\\"", "\""));
     }
     match text {
-        "" | "~" | "null" => return Value::Null,
+        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
         _ if as_text => {}
-        "true" | "True" => return Value::Bool(true),
-        "false" | "False" => return Value::Bool(false),
+        "true" | "True" | "TRUE" => return Value::Bool(true),
+        "false" | "False" | "FALSE" => return Value::Bool(false),
         _ => {
             if let Ok(value) = json::parse(text) {
                 return value;
@@ -208,7 +243,7 @@ mod tests {
     #[test]
     fn what_models_write_is_read() {
         let answer = "Here is my judgment:\n---\npassed: true\nactual: \"He said \\\"5\\\"\"\nexpected: The answer: 5 # or so\nscore: 85\n---\nDone.";
-        let expected = json!({"passed": true, "actual": "He said \"5\"", "expected": "The answer: 5 # or so", "score": 85});
+        let expected = json!({"passed": true, "actual": "He said \"5\"", "expected": "The answer: 5", "score": 85});
         assert_eq!(read(answer), (expected, Vec::new()));
         let answer = "```yaml\n---\npassed: False\nactual: |\n  line 1\n    line 2\n\n  line 3\nexpected: >-\n  one\n  two\n\n  three\nscore: 0.5\n...\n```";
         let expected = json!({"passed": false, "actual": "line 1\n  line 2\n\nline 3", "expected": "one two\nthree", "score": 0.5});
@@ -216,6 +251,18 @@ mod tests {
         // As a diagnostic of TAP, indented; text that looks like a number where a text is wanted; more keys than asked for.
         let answer = "not ok 1\n  ---\n  passed: false\n  actual: 42\n  expected: 'it''s\n    more'\n  notes:\n  - one\n  - 2\n  range: [1, 2]\n  score: 10\n  ---\n";
         let expected = json!({"passed": false, "actual": "42", "expected": "it's more", "notes": ["one", 2], "range": [1, 2], "score": 10});
+        assert_eq!(read(answer), (expected, Vec::new()));
+    }
+
+    #[test]
+    fn a_comment_is_no_part_of_a_value() {
+        let answer = "---\nscore: 85 # out of 100\npassed: TRUE # yes\nactual: \"a # b\" # said\nexpected: 'it''s #1' # too\nissue: C# and #5\n\
+                      list: # three\n- 1 # one\n# none\n- \"#\"\nflow: [\"a # b\", 2] # both\nblock: | # kept\n  a # b\nnothing: NULL\nopen: \"a\n  # b\"\n\
+                      quote: it\"s # odd\n---";
+        let expected = json!({
+            "score": 85, "passed": true, "actual": "a # b", "expected": "it's #1", "issue": "C# and", "list": [1, "#"],
+            "flow": ["a # b", 2], "block": "a # b", "nothing": null, "open": "a # b", "quote": "it\"s",
+        });
         assert_eq!(read(answer), (expected, Vec::new()));
     }
 

@@ -1,5 +1,7 @@
 //! Server-sent events, read from bytes: the form of a streamed answer.
 
+use milepost_core::base::foreign_text::without_mark;
+
 /// One event: its type (`message` where none is given) and its data.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct StreamEvent {
@@ -11,7 +13,7 @@ pub(super) struct StreamEvent {
 /// ends is not whole, and left out.
 pub(super) fn events(bytes: &[u8]) -> Vec<StreamEvent> {
     let text = String::from_utf8_lossy(bytes);
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let text = without_mark(&text);
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let mut events = Vec::new();
     let (mut kind, mut data) = (String::new(), Vec::new());

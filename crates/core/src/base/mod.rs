@@ -5,6 +5,7 @@ pub mod collision;
 pub mod digest;
 mod display;
 pub mod duration;
+pub mod foreign_text;
 pub mod glob;
 pub mod in_order;
 pub mod natural;

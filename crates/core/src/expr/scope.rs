@@ -8,6 +8,7 @@ mod append;
 mod columns;
 mod content;
 mod program;
+mod separator;
 mod source;
 mod table;
 
@@ -254,7 +255,7 @@ impl Scope {
         let Some(ScopeEntry::File(file)) = self.entry(name) else {
             return None;
         };
-        let lines = content::lines(&*file.source, file.reading.format).unwrap_or_default();
+        let lines = content::lines(&*file.source, &file.reading).unwrap_or_default();
         Some((file.source.name(), lines))
     }
 

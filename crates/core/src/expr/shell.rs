@@ -23,6 +23,35 @@ const VARIABLE: &str = "__milepost";
 pub const HELP: &str = "write `{{ }}` outside of quotes, Milepost quotes what it gives; for a longer text assign it first: \
                         `name={{ … }}; … \"$name\"`";
 
+/// Runs the script `$1` with `pipefail`: by `sh` if it knows the option (POSIX.1-2024), otherwise by `bash`.
+const WITH_PIPEFAIL: &str = "if (set -o pipefail) 2>/dev/null; then exec sh -e -o pipefail -c \"$1\"; \
+                             else exec bash --posix -e -o pipefail -c \"$1\"; fi";
+
+/// Returns the program and arguments that run a script up to the first command that fails, also inside a pipe. `source` is the script
+/// as declared: values must not decide which shell reads it.
+pub fn invocation(source: &str, script: String) -> Vec<String> {
+    let has_pipe = source.replace("||", "").contains('|');
+    let words: &[&str] = if has_pipe {
+        &["sh", "-c", WITH_PIPEFAIL, "sh"]
+    } else {
+        &["sh", "-e", "-c"]
+    };
+    let words = words.iter().map(|word| (*word).to_owned());
+    words.chain([script]).collect()
+}
+
+/// Returns the script that such a program runs.
+pub fn invoked_script(program: &[String]) -> Option<&str> {
+    let (script, _) = program.split_last()?;
+    [
+        invocation("", script.clone()),
+        invocation("|", script.clone()),
+    ]
+    .iter()
+    .any(|invocation| invocation == program)
+    .then_some(script)
+}
+
 /// Returns the position of the script in the arguments of a shell: `["sh", "-c", SCRIPT]`.
 pub fn script_of<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Option<usize> {
     let mut arguments = arguments.into_iter().enumerate();

@@ -128,7 +128,7 @@ impl Template {
     }
 
     /// Its text.
-    pub(crate) fn source(&self) -> &str {
+    pub fn source(&self) -> &str {
         self.sources.get(&self.name).map_or("", String::as_str)
     }
 

@@ -82,6 +82,11 @@ pub(crate) fn call(
         ));
     }
     let body = body(ctx, call).map_err(Outcome::for_good)?;
+    // A reply that is compressed is not inflated.
+    let is_asked = headers.iter().any(|(name, _)| *name == "accept-encoding");
+    if !is_asked {
+        headers.push(("accept-encoding", "identity".to_owned()));
+    }
     let named = headers.iter().any(|(name, _)| *name == "content-type");
     if let Some((_, kind)) = body.as_ref().filter(|_| !named) {
         headers.push(("content-type", (*kind).to_owned()));
@@ -105,11 +110,25 @@ pub(crate) fn call(
         .map_err(|why| Outcome::new(OutcomeKind::Connect, format!("{who}: {why}")).for_good())?;
     let cancel = ctx.cancel;
     let answer = client.call(&method, send, &|| cancel.reason().is_some());
-    let done = answer
+    let may_be_done = match &answer {
+        Ok(answer) => answer.cut.is_some() || answer.status >= 500,
+        Err(fault) => matches!(fault.kind, FaultKind::Timeout | FaultKind::Cut),
+    };
+    let is_once = may_be_done && !call.idempotent;
+    let answer = answer
         .map(|answer| answer.without_keys(&secrets.reply))
         .map_err(|fault| of_fault(&who, &fault, timeout))
         .and_then(|answer| accepted(&who, answer, timeout))
-        .and_then(|answer| take(ctx, out, call.schema.as_ref(), &who, &answer));
+        .map_err(|outcome| if is_once { once(outcome) } else { outcome });
+    let done = answer.and_then(|answer| {
+        // The service has carried out the request: it is not sent again, and its reply is set aside.
+        take(ctx, out, call.schema.as_ref(), &who, &answer).map_err(|mut outcome| {
+            if let Err(lost) = files::put(ctx, out, &answer.body) {
+                outcome.details.push(lost.message);
+            }
+            outcome.for_good()
+        })
+    });
     done.map_err(|outcome| secrets.hide(outcome))?;
     Ok(StepReport::default())
 }
@@ -216,6 +235,14 @@ fn of_fault(who: &str, fault: &CallFault, timeout: Duration) -> Outcome {
         // An invalid address or header, or a reply that is too large.
         _ => Outcome::new(OutcomeKind::Parse, message).for_good(),
     }
+}
+
+/// Returns the final outcome of a request that must not be sent twice, and that the service may have carried out.
+fn once(mut outcome: Outcome) -> Outcome {
+    outcome.message.push_str(
+        "; the service may have carried out the request, so it is not sent again: check that, or declare `idempotent = true`",
+    );
+    outcome.for_good()
 }
 
 /// Returns the reply if it is complete and reports success.

@@ -7,7 +7,7 @@ use super::command::{CommandSpec, Exit, StartedProcess, run_command};
 use super::values;
 use milepost_core::base::path::RelPath;
 use milepost_core::expr::mentions::Mentions;
-use milepost_core::expr::shell::{HELP, Misplaced, script, script_of};
+use milepost_core::expr::shell::{HELP, Misplaced, invocation, script, script_of};
 use milepost_core::expr::template::text;
 use milepost_core::expr::template::{RenderedPart, TemplateError};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -19,6 +19,9 @@ use std::time::Duration;
 
 /// The most bytes of a program's output that a failure shows.
 const SHOWN: usize = 2000;
+
+/// The exit code of a shell one of whose programs wrote to a pipe that its reader had closed: 128 + SIGPIPE.
+const CLOSED_PIPE: i32 = 128 + 13;
 
 /// The exit code of a shell that does not find a program (POSIX, Shell Command Language 2.8.2).
 const NOT_FOUND: i32 = 127;
@@ -84,10 +87,15 @@ pub(crate) fn command(
             format!("`{name}` ended with exit code {NOT_FOUND}: a program was not found"),
         )
         .for_good(),
-        Ok(Exit::Code(code)) => Outcome::new(
-            OutcomeKind::Exit,
-            format!("`{name}` ended with exit code {code}"),
-        ),
+        Ok(Exit::Code(code)) => {
+            let why = if step.shell && code == CLOSED_PIPE {
+                ": the reader of a pipe ended before its writer; if that is meant, begin the command with `set +o pipefail`"
+            } else {
+                ""
+            };
+            let text = format!("`{name}` ended with exit code {code}{why}");
+            Outcome::new(OutcomeKind::Exit, text)
+        }
         Ok(Exit::Signal(signal)) => Outcome::new(
             OutcomeKind::Exit,
             format!("`{name}` was ended by signal {signal}"),
@@ -160,12 +168,9 @@ pub(crate) fn program(
     write: &mut WriteFile<'_>,
 ) -> Result<Vec<String>, Outcome> {
     let mut files = ListFiles { count: 0, write };
-    if shell {
-        let mut program = vec!["sh".to_owned(), "-c".to_owned()];
-        for argument in arguments {
-            program.push(shell_script(argument, scope, &mut files)?);
-        }
-        return Ok(program);
+    if let (true, [argument]) = (shell, arguments) {
+        let script = shell_script(argument, scope, &mut files)?;
+        return Ok(invocation(&argument.source, script));
     }
     let is_script = script_of(arguments.iter().map(|argument| argument.source.as_str()));
     let mut program = Vec::new();

@@ -54,7 +54,7 @@ pub fn judge(
     let lines = if found.is_empty() {
         Vec::new()
     } else {
-        lines(source, reading.format).unwrap_or_default()
+        lines(source, reading).unwrap_or_default()
     };
     for (number, violation) in found {
         let field = violation.pointer.trim_start_matches('/');

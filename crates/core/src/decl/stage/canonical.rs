@@ -9,7 +9,14 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// Keys of a step that change how it is run, not what it makes.
-const NOT_MADE: [&str; 5] = ["timeout", "attempts", "role", "summary", "errors"];
+const NOT_MADE: [&str; 6] = [
+    "timeout",
+    "attempts",
+    "idempotent",
+    "role",
+    "summary",
+    "errors",
+];
 
 /// Returns the parts of a stage: `step`, `each`, `inputs`, `outputs`, `refine`, `conserve`, `requires`, `checks`, `summary`,
 /// `verdict`; those that it has.

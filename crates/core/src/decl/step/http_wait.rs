@@ -2,7 +2,7 @@
 
 use crate::decl::step::reader::StepReader;
 use crate::decl::tables::located_text::LocatedText;
-use crate::decl::tables::tree::TomlNode;
+use crate::decl::tables::tree::{TomlNode, Val};
 use crate::decl::values::names::{START, Sees};
 use crate::expr::template::Template;
 use crate::model::stage::{PathTemplate, RUN};
@@ -36,9 +36,17 @@ impl StepReader<'_, '_> {
             None if body.is_some() => "POST",
             None => "GET",
         };
+        // RFC 9110, section 9.2.2; draft-ietf-httpapi-idempotency-key-header.
+        let is_repeatable = !matches!(method, "POST" | "PATCH")
+            || headers.iter().any(|(name, _)| name == "idempotency-key");
+        let declared = self.fields.get("idempotent").map(|node| &node.value);
         let step = HttpStep {
             url: url.filter(|_| starts_well)?,
             method: method.to_owned(),
+            idempotent: match declared {
+                Some(Val::Bool(declared)) => *declared,
+                _ => is_repeatable,
+            },
             headers,
             hosts: self.names_of("hosts"),
             body,

@@ -74,7 +74,7 @@ impl TomlNode {
         }
     }
 
-    /// As JSON. Dates become strings; numbers that JSON has not become null.
+    /// As JSON. Dates become strings.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         use serde_json::Value;
         match &self.value {
@@ -230,7 +230,13 @@ fn node(
                 0
             }))
         }
-        DeValue::Float(number) => Val::Float(number.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Float(number) => {
+            let read: Option<f64> = number.as_str().parse().ok();
+            Val::Float(read.filter(|number| number.is_finite()).unwrap_or_else(|| {
+                report.add(file.problem(span.clone(), "this is not a finite number"));
+                0.0
+            }))
+        }
         DeValue::Boolean(value) => Val::Bool(*value),
         DeValue::Datetime(date) => Val::Date(date.to_string()),
         DeValue::Array(list) => Val::List(

@@ -57,8 +57,7 @@ fn fits(kind: ValueKind, value: &Val) -> bool {
         (ValueKind::Any, _)
         | (ValueKind::Bool, Val::Bool(_))
         | (ValueKind::Values, Val::List(_))
-        | (ValueKind::AnyNumber, Val::Int(_)) => true,
-        (ValueKind::AnyNumber, Val::Float(number)) => number.is_finite(),
+        | (ValueKind::AnyNumber, Val::Int(_) | Val::Float(_)) => true,
         (ValueKind::FileOrFalse, Val::Bool(value)) => !value,
         (ValueKind::True, Val::Bool(value)) => *value,
         (kind, Val::Table(table)) => match kind {
@@ -76,7 +75,7 @@ fn fits(kind: ValueKind, value: &Val) -> bool {
             *number >= 1
         }
         (ValueKind::CountOrShare | ValueKind::Number, Val::Int(number)) => *number >= 0,
-        (ValueKind::Number, Val::Float(number)) => number.is_finite() && *number >= 0.0,
+        (ValueKind::Number, Val::Float(number)) => *number >= 0.0,
         (ValueKind::CountOrShare, Val::Float(share)) => (0.0..=1.0).contains(share),
         (ValueKind::Command | ValueKind::Names, Val::List(items)) => {
             !items.is_empty() && items.iter().all(|item| item.text().is_some())

@@ -1,5 +1,6 @@
 //! Reads files of the project, schemas and paths.
 
+use crate::base::foreign_text::written_text;
 use crate::base::glob::{Glob, is_pattern};
 use crate::base::path::{RelPath, Root};
 use crate::decl::problem::{Report, SourceFile};
@@ -40,14 +41,8 @@ impl<'a> ValueReader<'a> {
         if let Some(known) = self.assets.borrow().get(path) {
             return Some(known.clone());
         }
-        let read = self.files.read(path)?.and_then(|bytes| {
-            String::from_utf8(bytes).map_err(|error| {
-                format!(
-                    "it is not UTF-8 text (byte {})",
-                    error.utf8_error().valid_up_to()
-                )
-            })
-        });
+        let read = self.files.read(path)?;
+        let read = read.and_then(|bytes| written_text(bytes).map_err(|error| error.to_string()));
         let asset = read.map(|text| Asset::new(path.clone(), text));
         self.assets.borrow_mut().insert(path.clone(), asset.clone());
         Some(asset)

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use csv::{ReaderBuilder, StringRecord, Terminator, WriterBuilder};
 
-use super::table::separator;
-
-/// The mark that some programs write before UTF-8 text.
-const MARK: char = '\u{feff}';
+use super::separator::separator;
+use crate::base::foreign_text::{MARK, without_mark};
 
 /// Returns a table with these rows at its end, which have a cell for each of `columns`. The table keeps its separator, line ends
 /// and the order of its columns. A column that it lacks is added if a row has a value for it. An empty table gets all columns.
@@ -19,8 +17,8 @@ pub fn append_rows(
     columns: &[&str],
     rows: &[BTreeMap<&str, String>],
 ) -> Result<String, csv::Error> {
-    let bare = text.strip_prefix(MARK).unwrap_or(text);
-    let separator = separator(bare.as_bytes());
+    let bare = without_mark(text);
+    let separator = separator(bare.as_bytes(), None).map_err(std::io::Error::other)?;
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)

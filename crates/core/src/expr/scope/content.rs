@@ -2,13 +2,17 @@
 
 use crate::expr::json;
 use std::io::BufReader;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use super::columns::Columns;
 use super::source::{Lines, ScopeError, open, text, wrong};
 use super::table;
+use crate::base::foreign_text::without_mark;
 use crate::base::source::Source;
 use crate::expr::place::Place;
 
@@ -102,7 +106,16 @@ pub fn parse(name: &str, source: &dyn Source, reading: &Reading) -> Result<Value
                     format!("{}{}", place.unwrap_or_default(), error.message()),
                 )
             })?;
-            Ok(dates_as_strings(value))
+            let value = dates_as_strings(value);
+            // TOML has no null: it is a number that JSON does not have.
+            if has_null(&value)
+                && let Some(range) = not_finite(&text)
+            {
+                let (place, number) = (Place::of(&text, range.clone()), &text[range]);
+                let message = format!("{place}: `{number}` is not a finite number");
+                return Err(wrong(source, message));
+            }
+            Ok(value)
         }
         Format::Ndjson | Format::Csv => {
             let (mut list, mut left) = (Vec::new(), json::LARGEST);
@@ -146,10 +159,7 @@ pub(crate) fn records<E: From<ScopeError>>(
     let (mut at, mut number) = (0, 0);
     while let Some(line) = lines.next()? {
         at += 1;
-        let line = line
-            .strip_prefix('\u{feff}')
-            .filter(|_| at == 1)
-            .unwrap_or(line);
+        let line = if at == 1 { without_mark(line) } else { line };
         if line.trim().is_empty() {
             continue;
         }
@@ -168,9 +178,9 @@ pub(crate) fn records<E: From<ScopeError>>(
 }
 
 /// Returns the lines, from 1, on which the records of an NDJSON or CSV file begin; empty for other formats.
-pub fn lines(source: &dyn Source, format: Format) -> Result<Vec<u64>, ScopeError> {
-    match format {
-        Format::Csv => table::lines(source),
+pub fn lines(source: &dyn Source, reading: &Reading) -> Result<Vec<u64>, ScopeError> {
+    match reading.format {
+        Format::Csv => table::lines(source, reading.columns.as_deref()),
         Format::Ndjson => {
             let text = text(source)?;
             let filled = text
@@ -181,6 +191,32 @@ pub fn lines(source: &dyn Source, format: Format) -> Result<Vec<u64>, ScopeError
         }
         _ => Ok(Vec::new()),
     }
+}
+
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.iter().any(has_null),
+        Value::Object(map) => map.values().any(has_null),
+        _ => false,
+    }
+}
+
+/// Returns the range of the first number of a TOML file that is infinite, not a number, or too large for a double.
+fn not_finite(text: &str) -> Option<Range<usize>> {
+    fn of(value: &Spanned<DeValue<'_>>) -> Option<Range<usize>> {
+        match value.get_ref() {
+            DeValue::Float(number) => {
+                let is_finite = number.as_str().parse().is_ok_and(f64::is_finite);
+                (!is_finite).then(|| value.span())
+            }
+            DeValue::Array(items) => items.iter().find_map(of),
+            DeValue::Table(table) => table.iter().find_map(|(_, value)| of(value)),
+            _ => None,
+        }
+    }
+    let table = DeTable::parse(text).ok()?;
+    table.get_ref().iter().find_map(|(_, value)| of(value))
 }
 
 /// Replaces dates, which the TOML reader returns as an object with one reserved key, by strings.

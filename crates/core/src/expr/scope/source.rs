@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 
+use crate::base::foreign_text::without_mark;
 use crate::base::source::Source;
 use crate::expr::json;
 use crate::expr::place::listed;
@@ -100,9 +101,9 @@ pub(super) fn text_within(source: &dyn Source, most: usize) -> Result<String, Sc
             format!("line {line} is not UTF-8 text; a binary file is used by `paths`"),
         )
     })?;
-    Ok(match text.strip_prefix('\u{feff}') {
-        Some(text) => text.to_owned(),
-        None => text,
+    Ok(match without_mark(&text) {
+        bare if bare.len() < text.len() => bare.to_owned(),
+        _ => text,
     })
 }
 

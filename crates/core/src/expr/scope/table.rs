@@ -7,7 +7,9 @@ use csv::{ErrorKind, Position, ReaderBuilder, StringRecord};
 use serde_json::{Map, Value};
 
 use super::columns::Columns;
+use super::separator::separator;
 use super::source::{ScopeError, open, read_error, text, wrong};
+use crate::base::foreign_text::is_utf16;
 use crate::base::source::Source;
 use crate::expr::place::excerpt;
 
@@ -29,16 +31,21 @@ struct TableReader<'s, R> {
 
 impl<'s, R: BufRead> TableReader<'s, R> {
     /// Reads the header.
-    fn open(source: &'s dyn Source, mut reader: R) -> Result<Self, ScopeError> {
+    fn open(
+        source: &'s dyn Source,
+        mut reader: R,
+        columns: Option<&Columns>,
+    ) -> Result<Self, ScopeError> {
         let failed = |error: std::io::Error| read_error(source, &error);
         let start = reader.fill_buf().map_err(failed)?;
-        if start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]) {
+        if is_utf16(start) {
             return Err(wrong(source, format!("it is UTF-16 text: {SAVE_AS_UTF8}")));
         }
         if start.starts_with("\u{feff}".as_bytes()) {
             reader.consume(3);
         }
-        let separator = separator(reader.fill_buf().map_err(failed)?);
+        let separator = separator(reader.fill_buf().map_err(failed)?, columns)
+            .map_err(|error| wrong_at(source, line_of(source, 0), error.to_string()))?;
         let mut csv = ReaderBuilder::new()
             .delimiter(separator)
             .from_reader(reader);
@@ -118,16 +125,19 @@ fn wrong_at(source: &dyn Source, line: Option<u64>, message: String) -> ScopeErr
 /// If the file cannot be read, or its header names a column twice.
 pub fn header(source: &dyn Source) -> Result<Vec<String>, ScopeError> {
     let text = text(source)?;
-    TableReader::open(source, text.as_bytes()).map(|table| table.header)
+    TableReader::open(source, text.as_bytes(), None).map(|table| table.header)
 }
 
 /// Returns the lines, from 1, on which the rows of a table begin.
 ///
 /// # Errors
 /// If the file cannot be read as a table.
-pub(crate) fn lines(source: &dyn Source) -> Result<Vec<u64>, ScopeError> {
+pub(crate) fn lines(
+    source: &dyn Source,
+    columns: Option<&Columns>,
+) -> Result<Vec<u64>, ScopeError> {
     let text = text(source)?;
-    let mut table = TableReader::open(source, text.as_bytes())?;
+    let mut table = TableReader::open(source, text.as_bytes(), columns)?;
     let mut lines = Vec::new();
     let (mut counted, mut line) = (0, 1);
     while table.next()? {
@@ -149,7 +159,7 @@ pub(crate) fn rows<E: From<ScopeError>>(
     columns: Option<&Columns>,
     each: &mut dyn FnMut(u64, Value) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut table = TableReader::open(source, reader)?;
+    let mut table = TableReader::open(source, reader, columns)?;
     let places = columns.map(|columns| table.places(columns)).transpose()?;
     let declared = columns.zip(places);
     let names: usize = table.header.iter().map(String::len).sum();
@@ -191,7 +201,7 @@ pub fn misfits(
     limit: usize,
 ) -> Result<Vec<String>, ScopeError> {
     let reader = BufReader::with_capacity(1 << 16, open(source)?);
-    let mut table = TableReader::open(source, reader)?;
+    let mut table = TableReader::open(source, reader, Some(columns))?;
     let places = table.places(columns)?;
     let mut found = Vec::new();
     while found.len() < limit && table.next()? {
@@ -264,16 +274,4 @@ fn csv_fault(source: &dyn Source, error: &csv::Error) -> ScopeError {
         _ => error.to_string(),
     };
     wrong_at(source, line, message)
-}
-
-/// What stands between the cells, by the header: a spreadsheet writes semicolons where the comma is the decimal mark, and tabs
-/// where cells are copied.
-pub(super) fn separator(start: &[u8]) -> u8 {
-    let header = start.split(|&byte| byte == b'\n').next().unwrap_or(start);
-    let has = |byte| header.contains(&byte);
-    match (has(b','), has(b';'), has(b'\t')) {
-        (false, true, _) => b';',
-        (false, false, true) => b'\t',
-        _ => b',',
-    }
 }

@@ -1,5 +1,6 @@
 //! The template engine as every template has it: its filters and how values are written.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -34,6 +35,8 @@ pub(crate) fn texts() -> Environment<'static> {
         env.add_filter("fixed", fixed);
         env.add_filter("urlencode", urlencode);
         env.add_filter("as_file", as_file);
+        env.add_filter("join", join);
+        env.add_filter("string", string);
         env.add_filter("indent", indent);
         env.add_filter("slice", slice);
         env.add_filter("batch", batch);
@@ -82,17 +85,55 @@ pub(crate) fn of_json(value: &serde_json::Value) -> Value {
     }
 }
 
-/// Values in a text: strings as they are, null as nothing, all else as JSON.
+/// Writes a value in a text.
 fn write_text(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    Ok(out.write_str(&text(value)?)?)
+}
+
+/// Returns a value as it is written in a text: strings as they are, null as nothing, all else as JSON.
+fn text(value: &Value) -> Result<Cow<'_, str>, Error> {
     if let Some(text) = value.as_str() {
-        out.write_str(text)?;
-    } else if is_file(value) {
+        return Ok(text.into());
+    }
+    if is_file(value) {
         let message = "`as_file` writes a file for a program: it can be used in `command` only";
         return Err(Error::new(ErrorKind::InvalidOperation, message));
-    } else if !value.is_undefined() && !value.is_none() {
-        out.write_str(&json(value, None)?)?;
     }
-    Ok(())
+    if value.is_undefined() || value.is_none() {
+        return Ok("".into());
+    }
+    json(value, None).map(Cow::Owned)
+}
+
+/// The engine's `string`, with the text that `{{ }}` writes.
+fn string(value: &Value) -> Result<String, Error> {
+    text(value).map(Cow::into_owned)
+}
+
+/// The engine's `join`, with the texts that `{{ }}` writes.
+fn join(
+    state: &mut State<'_, '_>,
+    value: Value,
+    joiner: Option<StringInput<'_>>,
+    attribute: Option<&str>,
+    named: Kwargs,
+) -> Result<String, Error> {
+    let joiner = joiner.or(named.get("d")?);
+    let attribute = attribute.or(named.get("attribute")?);
+    named.assert_all_used()?;
+    let items = match attribute {
+        Some(name) => {
+            let named = Kwargs::from_iter([("attribute", Value::from(name))]);
+            state.apply_filter("map", &[value, named.into()])?
+        }
+        None => value,
+    };
+    let iter = items.try_iter().map_err(|error| {
+        let message = format!("cannot join value of type {}", items.kind());
+        Error::new(ErrorKind::InvalidOperation, message).with_source(error)
+    })?;
+    let texts: Vec<String> = iter.map(|item| string(&item)).collect::<Result<_, _>>()?;
+    Ok(texts.join(joiner.as_ref().map_or("", StringInput::as_str)))
 }
 
 /// `{{ "inputs/a.b.ifc" | stem }}` is `a.b`: the file's name without folder and ending.

@@ -80,7 +80,7 @@ impl<'a> Tracer<'a> {
         let reading = input.reading(&file);
         let content = self.opened.context().content(&file, &reading).ok()?;
         let source = self.opened.files.source(&file).ok()?;
-        let lines = scope::lines(&*source, reading.format).ok()?;
+        let lines = scope::lines(&*source, &reading).ok()?;
         let Value::Array(rows) = content else {
             return None;
         };

@@ -157,7 +157,7 @@ fn in_value(
     let source = files.source(file).map_err(|e| Misfit::of(&e))?;
     let content = scope::parse(&source.name(), &*source, &path.reading);
     let content = content.map_err(|e| Misfit::of(&e))?;
-    let lines = scope::lines(&*source, path.reading.format).map_err(|e| Misfit::of(&e))?;
+    let lines = scope::lines(&*source, &path.reading).map_err(|e| Misfit::of(&e))?;
     let (steps, tail) = path.split();
     let mut all = Vec::new();
     records(&content, steps, String::new(), &mut all);

@@ -1,6 +1,7 @@
 //! Matches the answers in a reply to their questions, and reports the errors.
 
 use milepost_agents::answer::json::{ExtractedJson, extract_json};
+use milepost_agents::answer::reasoning::without_reasoning;
 use milepost_agents::request::Reply;
 use milepost_core::expr::pointer::below;
 use milepost_store::check::schema::Violation;
@@ -108,7 +109,10 @@ pub(crate) fn match_reply(
     once: bool,
 ) -> MatchedReply {
     let mut sorted = MatchedReply::default();
-    let value = match (&reply.structured, extract_json(&reply.text)) {
+    let value = match (
+        &reply.structured,
+        extract_json(without_reasoning(&reply.text)),
+    ) {
         (Some(value), _) => value.clone(),
         (None, ExtractedJson::One { value, .. }) => value,
         (None, ExtractedJson::Several { first, count }) => {
@@ -307,6 +311,7 @@ mod tests {
             r#"{"answers": [{"id": "q1", "n": 1}, {"id": "q2", "n": 2}]}"#,
             r#"{"answers": [{"id": "q1", "answer": {"n": 1}}, {"id": "q2", "answer": {"n": 2}}]}"#,
             r#"{"q1": {"n": 1}, "q2": {"n": 2}}"#,
+            r#"<think>[{"id": "q1", "n": 9}]</think>[{"id": "q1", "n": 1}, {"id": "q2", "n": 2}]"#,
             "Here you are:\n```json\n[{\"id\": \"q1\", \"n\": 1}, {\"id\": \"q2\", \"n\": 2}]\n```\nAnything else?",
             r#"[{"id": "q1", "n": 1}, {"id": "q1", "n": 1}, {"id": "q2", "n": 2}]"#,
         ] {

@@ -55,7 +55,13 @@ fn check_single(reply: &Reply, rules: &SubmissionRules<'_>) -> CheckedSubmission
         pointer: String::new(),
         message,
     };
-    let read = single_answer::read(reply, rules.form, rules.defaults);
+    let read = single_answer::read(
+        &reply.text,
+        reply.structured.as_ref(),
+        rules.form,
+        rules.defaults,
+        rules.schema.is_some(),
+    );
     let (answer, warnings) = match read {
         Ok(read) => read,
         Err(why) => {
@@ -80,7 +86,12 @@ fn check_single(reply: &Reply, rules: &SubmissionRules<'_>) -> CheckedSubmission
     CheckedSubmission {
         right: vec![(
             0,
-            kept(&answer, &warnings, &single_answer::RequestUsage::NOTHING),
+            kept(
+                reply,
+                &answer,
+                &warnings,
+                &single_answer::RequestUsage::NOTHING,
+            ),
         )],
         wrong: Vec::new(),
     }

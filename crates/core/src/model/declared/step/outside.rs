@@ -250,6 +250,8 @@ pub struct HttpStep {
     pub hosts: Vec<String>,
     /// What is sent.
     pub body: Option<Program>,
+    /// Whether the request may be sent again if the service may have carried it out.
+    pub idempotent: bool,
     /// What the reply must be; with one it is JSON.
     pub schema: Option<Asset>,
 }
@@ -296,6 +298,13 @@ impl Describe for HttpStep {
                     "none",
                     "The JSON body to send; binary files in it are base64. A single file, such as `.scan`, is sent unchanged.",
                 ),
+                key(
+                    "idempotent",
+                    Bool,
+                    Beside(&["http"]),
+                    "false for POST and PATCH without the header `Idempotency-Key`, else true",
+                    "If true, the service carries out a request once even if it is sent again, so Milepost repeats it when no reply comes.",
+                ),
             ],
         )
     };
@@ -307,6 +316,7 @@ impl Describe for HttpStep {
             headers,
             hosts: _,
             body,
+            idempotent: _,
             schema,
         } = self;
         let mut parts = vec![
@@ -314,6 +324,7 @@ impl Describe for HttpStep {
             ("method", Part::Literal),
             ("hosts", Part::Literal),
             ("headers", Part::Literal),
+            ("idempotent", Part::Literal),
         ];
         let headers = headers.iter();
         parts.extend(headers.map(|(name, text)| ("headers", Part::Header(name, text))));

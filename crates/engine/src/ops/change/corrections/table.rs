@@ -89,7 +89,7 @@ impl Table {
             .map_err(OpsError::unreadable(&path))?;
         let content = parse(&path.to_string(), &*source, &reading);
         let content = content.map_err(|error| wrong(error.to_string()))?;
-        let lines = lines(&*source, reading.format).map_err(|error| wrong(error.to_string()))?;
+        let lines = lines(&*source, &reading).map_err(|error| wrong(error.to_string()))?;
         let columns = match declared {
             Some(columns) => columns,
             None => header(&*source).map_err(|error| wrong(error.to_string()))?,

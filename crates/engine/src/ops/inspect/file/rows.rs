@@ -1,5 +1,6 @@
 //! Rows of a file: of a CSV file, or of a list of objects in JSON.
 
+use milepost_core::base::foreign_text::without_mark;
 use milepost_core::expr::pointer;
 use milepost_core::expr::select::{PathStep, Select};
 use milepost_store::store::read;
@@ -183,7 +184,7 @@ pub(super) fn csv_rows(place: &Path, page: u64) -> csv::Result<FileTable> {
     let header = reader.byte_headers()?.clone();
     let mut columns: Vec<String> = header.iter().map(text).collect();
     if let Some(first) = columns.first_mut() {
-        *first = first.trim_start_matches('\u{feff}').to_owned();
+        *first = without_mark(first).to_owned();
     }
     let more_columns = columns.len().saturating_sub(COLUMNS) as u64;
     columns.truncate(COLUMNS);

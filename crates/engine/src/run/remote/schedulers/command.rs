@@ -41,7 +41,7 @@ impl CommandScheduler<'_> {
             })
         });
         let script = script.map_err(|misplaced| failed(misplaced.message))?;
-        let words = ["sh".to_owned(), "-c".to_owned(), script];
+        let words = shell::invocation(template.source(), script);
         self.commands.run(&words).map_err(|error| match error {
             ExecutorError::Failed { printed, .. } => ExecutorError::Failed {
                 command: key.to_owned(),

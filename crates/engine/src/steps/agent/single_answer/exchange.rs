@@ -13,6 +13,7 @@ use milepost_core::base::digest::Digest;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::record::AnswersOf;
+use milepost_core::model::step::AnswerForm;
 use milepost_core::model::usage::Usage;
 use milepost_store::check::schema::Schema;
 use serde_json::{Value, json};
@@ -125,14 +126,16 @@ pub(super) fn exchange(
             caller.mark_used(ctx.calls, call)?;
             return Err(outcome);
         }
-        match read(&reply, task.answer, task.defaults) {
+        let structured = reply.structured.as_ref();
+        let (form, has_schema) = (task.answer, schema.is_some());
+        match read(&reply.text, structured, form, task.defaults, has_schema) {
             Ok((answer, warnings)) => {
                 feedback = violations(schema, &answer);
                 kind = OutcomeKind::Schema;
                 if feedback.is_empty() {
                     ctx.calls.keep(ValidAnswer {
                         address: prepared.address,
-                        answer: kept(&answer, &warnings, &used),
+                        answer: kept(&reply, &answer, &warnings, &used),
                         schema: task.schema.map(|asset| asset.digest),
                         agent: handle.agent.describe(),
                         call,
@@ -171,7 +174,35 @@ pub(super) fn invalid(
     Outcome::new(kind, message).with_details(wrong).for_good()
 }
 
-/// Returns an answer as it is kept.
-pub(crate) fn kept(answer: &Value, warnings: &[String], used: &RequestUsage) -> Value {
-    json!({ "answer": answer, "warnings": warnings, "usage": used.to_json() })
+/// Returns an answer as it is kept: as the step read it, and what the agent wrote if that is something else, so that another form of
+/// answers can be read from it.
+pub(crate) fn kept(
+    reply: &Reply,
+    answer: &Value,
+    warnings: &[String],
+    used: &RequestUsage,
+) -> Value {
+    let mut kept = json!({ "answer": answer, "warnings": warnings, "usage": used.to_json() });
+    if *answer != reply.text {
+        kept["text"] = reply.text.as_str().into();
+        kept["structured"] = json!(reply.structured);
+    }
+    kept
+}
+
+/// Returns a kept answer in the form that the step declares now, with warnings; `None` if it cannot be read so.
+pub(super) fn reread(
+    mut kept: Value,
+    task: &AgentTask<'_>,
+    has_schema: bool,
+) -> Option<(Value, Vec<String>)> {
+    let structured = Some(&kept["structured"]).filter(|value| !value.is_null());
+    if let Some(text) = kept["text"].as_str().or(kept["answer"].as_str()) {
+        return read(text, structured, task.answer, task.defaults, has_schema).ok();
+    }
+    let warnings = kept["warnings"].as_array().into_iter().flatten();
+    let warnings = warnings.filter_map(|line| Some(line.as_str()?.to_owned()));
+    let warnings = warnings.collect();
+    let is_value = task.answer != AnswerForm::Text;
+    is_value.then(|| (kept["answer"].take(), warnings))
 }

@@ -2,6 +2,7 @@
 
 use crate::steps::agent::handle::AgentHandle;
 use milepost_agents::answer::json::{ExtractedJson, extract_json};
+use milepost_agents::answer::reasoning::without_reasoning;
 use milepost_agents::answer::tap_yaml::tap_yaml;
 use milepost_agents::request::{Reply, StopReason};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -54,24 +55,48 @@ pub(super) fn block(
     Ok((Value::Object(block.values), warnings))
 }
 
-/// Reads the answer in its declared form, with warnings.
+/// Reads an answer in its declared form, with warnings. `text` is what the agent wrote, `structured` the value that it returned
+/// separately. `has_schema` tells that the answer will be validated.
+///
+/// # Errors
+/// If there is no answer in this form.
 pub(crate) fn read(
-    reply: &Reply,
+    text: &str,
+    structured: Option<&Value>,
     form: AnswerForm,
     defaults: &Map<String, Value>,
+    has_schema: bool,
 ) -> Result<(Value, Vec<String>), String> {
-    match form {
-        AnswerForm::Text => Ok((Value::String(reply.text.clone()), Vec::new())),
-        AnswerForm::TapYaml => block(&reply.text, defaults),
-        AnswerForm::Json => match (&reply.structured, extract_json(&reply.text)) {
-            (Some(value), _) => Ok((value.clone(), Vec::new())),
-            (None, ExtractedJson::One { value, .. }) => Ok((value, Vec::new())),
-            (None, ExtractedJson::Several { count, .. }) => {
+    let text = without_reasoning(text);
+    match (form, structured) {
+        (AnswerForm::Text, _) if text.trim().is_empty() => Err("the answer is empty".to_owned()),
+        (AnswerForm::Text, _) => Ok((Value::from(text), Vec::new())),
+        (AnswerForm::TapYaml, _) => block(text, defaults),
+        (AnswerForm::Json, Some(value)) => Ok((value.clone(), Vec::new())),
+        (AnswerForm::Json, None) => match extract_json(text) {
+            ExtractedJson::One {
+                value,
+                in_prose: false,
+            } => Ok((value, Vec::new())),
+            ExtractedJson::One { value, .. } if has_schema && !is_error(&value) => {
+                let warning = "the JSON was found inside other text";
+                Ok((value, vec![warning.to_owned()]))
+            }
+            ExtractedJson::One { .. } => Err(
+                "the JSON is inside other text: it must be alone or in a Markdown fence".to_owned(),
+            ),
+            ExtractedJson::Several { count, .. } => {
                 Err(format!("{count} JSON values: one was expected"))
             }
-            (None, ExtractedJson::Cut) => Err("the JSON does not end".to_owned()),
-            (None, ExtractedJson::Broken(why)) => Err(format!("the JSON is wrong: {why}")),
-            (None, ExtractedJson::Nothing) => Err("there is no JSON in it".to_owned()),
+            ExtractedJson::Cut => Err("the JSON does not end".to_owned()),
+            ExtractedJson::Broken(why) => Err(format!("the JSON is wrong: {why}")),
+            ExtractedJson::Nothing => Err("there is no JSON in it".to_owned()),
         },
     }
+}
+
+/// Returns true for an object that reports an error instead of answering.
+fn is_error(value: &Value) -> bool {
+    let object = value.as_object();
+    object.is_some_and(|object| object.len() == 1 && object.contains_key("error"))
 }

@@ -13,7 +13,7 @@ use super::handle::{AgentHandle, Backend};
 use super::task::AgentTask;
 use crate::steps::batch_context::{BatchContext, input_failure, parse_failure};
 use crate::steps::values;
-use exchange::{PreparedRequest, exchange, invalid};
+use exchange::{PreparedRequest, exchange, invalid, reread};
 use form::{block, violations};
 use milepost_agents::request::{AgentRequest, Attachment};
 use milepost_core::base::digest::Digest;
@@ -76,7 +76,7 @@ pub(crate) fn answers(
         }
         Backend::Replay(_) | Backend::Api(_) | Backend::Tool(_) | Backend::External => {
             let prepared = prepare(ctx, task, handle, subjects)?;
-            let known = known(ctx, handle, schema, &prepared)?;
+            let known = known(ctx, task, handle, schema, &prepared)?;
             Ok(ask(ctx, task, handle, schema, &prepared, known))
         }
     }
@@ -162,6 +162,7 @@ fn prepare(
 /// Returns the valid kept answer to each request.
 fn known(
     ctx: &BatchContext<'_>,
+    task: &AgentTask<'_>,
     handle: &AgentHandle,
     schema: Option<&Schema>,
     prepared: &[PreparedRequest],
@@ -171,7 +172,7 @@ fn known(
     let answers = found.into_iter().map(|found| {
         let (known, from) = found?;
         let usage = known["usage"].clone();
-        let (answer, warnings) = unwrapped(known);
+        let (answer, warnings) = reread(known, task, schema.is_some())?;
         // The schema may have changed since the answer was kept.
         violations(schema, &answer)
             .is_empty()
@@ -231,18 +232,6 @@ fn ask(
             .unwrap_or_else(|| Err(crate::steps::batch_context::cancelled()))
     });
     answers.collect()
-}
-
-/// Returns a kept answer and its warnings.
-fn unwrapped(kept: Value) -> (Value, Vec<String>) {
-    let warnings = kept["warnings"].as_array().into_iter().flatten();
-    let warnings = warnings.filter_map(|line| Some(line.as_str()?.to_owned()));
-    let warnings = warnings.collect();
-    let answer = match kept {
-        Value::Object(mut kept) => kept.remove("answer").unwrap_or(Value::Null),
-        other => other,
-    };
-    (answer, warnings)
 }
 
 /// Returns the address of an answer. It contains the batch and iteration, so that the same prompt in four batches is four
