@@ -159,14 +159,12 @@ fn without_comment(text: &str) -> &str {
             Some('"') if is_escaped => is_escaped = false,
             Some('"') if c == '\\' => is_escaped = true,
             Some(open) if c == open => (quote, closed) = (None, Some(at + 1)),
-            Some(_) => {}
             None if c == '#' && before.is_whitespace() => return text[..at].trim_end(),
-            // In a plain value, a quote is a letter like any other.
-            // `''` inside of single quotes closes and opens them again.
+            // In a plain value, a quote is a letter like any other. `''` inside of single quotes closes and opens them again.
             None if matches!(c, '"' | '\'') && (is_flow || at == 0 || closed == Some(at)) => {
                 quote = Some(c);
             }
-            None => {}
+            _ => {}
         }
         before = c;
     }

@@ -36,9 +36,10 @@ pub fn written_text(bytes: Vec<u8>) -> Result<String, EncodingError> {
     let text = String::from_utf8(bytes)
         .map_err(|error| EncodingError::At(error.utf8_error().valid_up_to()))?;
     let is_plain = !text.starts_with(MARK) && !text.contains("\r\n");
-    Ok(match is_plain {
-        true => text,
-        false => without_mark(&text).replace("\r\n", "\n"),
+    Ok(if is_plain {
+        text
+    } else {
+        without_mark(&text).replace("\r\n", "\n")
     })
 }
 
