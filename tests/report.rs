@@ -11,7 +11,7 @@ mod plans;
 #[path = "report/workbooks.rs"]
 mod workbooks;
 #[path = "report/xlsx.rs"]
-mod xlsx;
+pub mod xlsx;
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,6 @@
 //! Files as other programs write them: byte order marks, line ends, separators, numbers that JSON lacks.
 
+use crate::report::xlsx;
 use crate::support::Project;
 use serde_json::{Value, json};
 
@@ -131,5 +132,28 @@ fn null_in_a_joined_list_is_nothing() {
     assert_eq!(
         project.read("workspace/o.txt"),
         "a, , true, 1.5, [null]|-2||a-b|"
+    );
+}
+
+#[test]
+fn a_name_that_one_sheet_streams_has_its_value_in_all_others() {
+    let records = "[{\"i\": 1, \"v\": 2.5}, {\"i\": 2, \"v\": 3.5}]";
+    let project = fixture("xlsx = \"r.toml\"", "i.json", records);
+    project.edit("stages/1_read.toml", "o.json", "o.xlsx");
+    project.write(
+        "r.toml",
+        "[[sheet]]\nname = \"Summary\"\nrows = '[\"elements\", (.i | length)], [\"volume\", ([.i[].v] | add)]'\n\
+         [[sheet]]\nname = \"Elements\"\nin = \"i\"\nstream = \".[]\"\ncolumns = [[\"i\", \".i\"], [\"share\", \".v / ($i | length)\"]]\n",
+    );
+    project.run(&[]).expect(0, &["read"]);
+    let row = |a: &str, b: &str| vec![a.to_owned(), b.to_owned()];
+    let summary = vec![row("'elements", "2"), row("'volume", "6")];
+    let elements = vec![row("'i", "'share"), row("1", "1.25"), row("2", "1.75")];
+    assert_eq!(
+        xlsx::sheets(&project.bytes("workspace/o.xlsx")),
+        [
+            ("Summary".to_owned(), summary),
+            ("Elements".to_owned(), elements)
+        ]
     );
 }

@@ -37,11 +37,7 @@ pub(crate) fn write(ctx: &mut BatchContext<'_>, out: &str, file: &Asset) -> Step
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut compiled = workbook.compile(&names).map_err(parse_failure)?;
     compiled.leave_out(|name| ctx.scope.is_absent(name));
-    let mut names = compiled.names();
-    for streamed in compiled.streamed() {
-        names.remove(&streamed);
-    }
-    let scope = ctx.scope.value_for(&names)?;
+    let scope = ctx.scope.value_for(&compiled.names())?;
     let title = compiled.title(&scope, &*ctx.jq).map_err(parse_failure)?;
     let name = || {
         let workspace = ctx.base.get("workspace")?;

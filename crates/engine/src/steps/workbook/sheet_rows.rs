@@ -45,13 +45,9 @@ impl SheetRows {
         Ok(Self { compiled })
     }
 
-    /// Returns the names of the scope whose values are needed, without the one that records are read from.
+    /// Returns the names of the scope whose values are needed; that of streamed records only if a program mentions it.
     pub(crate) fn names(&self) -> BTreeSet<String> {
-        let mut names = self.compiled.names();
-        for streamed in self.compiled.streamed() {
-            names.remove(&streamed);
-        }
-        names
+        self.compiled.names()
     }
 
     /// Returns the name of the input or output that records are read from.
