@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What the clients of a server share.
+/// The state that the clients of a server share.
 pub(super) struct Clients {
     /// The ids of the open sessions.
     open: Mutex<BTreeSet<Digest>>,
@@ -34,7 +34,7 @@ pub(super) struct Slot {
     _permits: [OwnedSemaphorePermit; 2],
 }
 
-/// What a call does while it is in progress.
+/// The kind of a call in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallKind {
     /// It reads, and ends soon.

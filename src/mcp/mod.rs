@@ -45,7 +45,7 @@ pub(crate) enum Transport {
     },
 }
 
-/// What the server tells the person who started it.
+/// Reports to the person who started the server.
 pub(crate) enum ServerNotice {
     /// The address, or what a client needs to know to call it: this may contain the token.
     Started(String),

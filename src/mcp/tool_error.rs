@@ -13,11 +13,11 @@ use serde_json::{Map, Value, json};
 pub(super) struct ToolError {
     /// Always false.
     pub(super) success: bool,
-    /// What went wrong.
+    /// The problem.
     pub(super) error: String,
     /// Code for programs, listed in `docs/reference/mcp.md`.
     pub(super) code: String,
-    /// What to do.
+    /// The remedy.
     pub(super) hint: String,
     /// Further fields, which depend on the code.
     #[serde(flatten)]

@@ -58,7 +58,7 @@ pub(super) struct Drawing {
     pub height: i32,
     /// The name, for people who hear the page.
     pub title: String,
-    /// What it shows, in a sentence or more.
+    /// The description, for readers that cannot see the drawing.
     pub description: String,
     /// True if parts of it can be selected.
     pub is_linked: bool,

@@ -1,4 +1,4 @@
-//! What a filter returned, as text.
+//! The output of a filter, as text.
 
 use milepost_engine::ops::eval::Evaluation;
 

@@ -12,9 +12,9 @@ const NAMED: usize = 20;
 /// A message and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advice {
-    /// What happened.
+    /// The problem.
     pub message: String,
-    /// What to do.
+    /// The remedy.
     pub hint: String,
 }
 

@@ -31,7 +31,7 @@ const FIELDS: usize = 15;
 /// A station as people see it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ShownStation {
-    /// What it is, such as `cell Elements!G12`.
+    /// The title, such as `cell Elements!G12`.
     pub title: String,
     /// Where it is: a file with a line, or a batch.
     pub place: String,

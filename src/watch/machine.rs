@@ -64,7 +64,7 @@ pub(crate) struct PendingItem {
     pub(crate) remedy: Remedy,
 }
 
-/// What completes pending work.
+/// The event that completes pending work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remedy {
     Run,
@@ -88,7 +88,7 @@ pub(crate) enum Observation {
     Missing(BTreeSet<String>),
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     Scan,
@@ -98,7 +98,7 @@ pub(crate) enum Next {
     Wait(Option<Duration>),
 }
 
-/// What follows from a scan.
+/// The decision after a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// Nothing to report.

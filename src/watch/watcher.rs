@@ -27,7 +27,7 @@ const INSTEAD: Duration = Duration::from_secs(2);
 /// A run, or a plan without one, is followed by a full check if the last such check is older than this: not every change is reported.
 const CHECK_ALL: Duration = Duration::from_mins(10);
 
-/// What to run, and when.
+/// The options of a watch.
 #[derive(Debug, Clone)]
 pub(crate) struct WatchSettings {
     /// The options of each run. The budget is for all runs together.
@@ -35,7 +35,7 @@ pub(crate) struct WatchSettings {
     pub(crate) pace: Pace,
 }
 
-/// What the caller of a watch does next.
+/// The next action of the caller of a watch.
 #[derive(Debug)]
 pub(crate) enum WatchAction {
     Report(WatchEvent),
@@ -63,7 +63,7 @@ pub(crate) enum WatchEvent {
     Polling(Duration, String),
 }
 
-/// What is left undone while a watch waits.
+/// Pending work while a watch waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Unresolved {
     /// Batches that failed: stage and batch.

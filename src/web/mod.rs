@@ -29,7 +29,7 @@ use site::Site;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a person chose for the server of the pages.
+/// The options of the server of the pages.
 pub(crate) struct UiOptions {
     /// The address and port; port 0 picks a free one.
     pub(crate) address: SocketAddr,

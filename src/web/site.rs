@@ -19,7 +19,7 @@ use tokio::sync::watch;
 #[derive(Clone)]
 pub(super) struct Site(Arc<SiteState>);
 
-/// What all requests share.
+/// The state that all requests share.
 pub(super) struct SiteState {
     /// The project, workspace and values that the server was started with.
     pub(super) request: Request,

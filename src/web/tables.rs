@@ -1,4 +1,4 @@
-//! What tables share: columns that sort, and pages.
+//! Sortable columns and pages of tables.
 
 use super::site::Site;
 use serde::Serialize;

@@ -189,7 +189,7 @@ const TOO_LONG: [&str; 4] = [
     "string_above_max_length",
 ];
 
-/// What messages say when a request is too long and no code does.
+/// Parts of messages that report a request that is too long.
 const TOO_LONG_WORDS: [&str; 4] = [
     "prompt is too long",
     "maximum context length",

@@ -39,7 +39,7 @@ pub enum HttpError {
     Proxy {
         /// The URL as declared.
         proxy: String,
-        /// What is wrong.
+        /// The problem.
         why: String,
     },
     /// The system refused a thread, or its certificate authorities could not be read.

@@ -1,4 +1,4 @@
-//! What to do about a failed call of an agent: retry, stop, split or give up. `model::http_status` says which HTTP statuses are
+//! The policy for a failed call of an agent: retry, stop, split or give up. `model::http_status` says which HTTP statuses are
 //! retried, and `model::retry` how long to wait.
 
 use super::cli::NOT_FOUND;
@@ -7,7 +7,7 @@ use milepost_core::model::http_status::StatusClass;
 use milepost_core::model::retry;
 use std::time::Duration;
 
-/// What to do about a failed call.
+/// The action after a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Send the same request again.

@@ -34,7 +34,7 @@
 //! [`Project`] covers the usual calls; `ops` has a function for each command of `milepost`. `docs/explanation/design.md` explains the
 //! layers.
 
-#![warn(unreachable_pub)]
+#![warn(missing_docs, unreachable_pub)]
 #![cfg_attr(
     test,
     allow(

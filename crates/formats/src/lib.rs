@@ -10,7 +10,7 @@
 //! Each module can be used alone: this crate depends on no other package of the project. Nothing here reads the clock, the
 //! environment or the network, and the same input gives the same bytes.
 
-#![warn(unreachable_pub)]
+#![warn(missing_docs, unreachable_pub)]
 #![cfg_attr(
     test,
     allow(

@@ -35,7 +35,7 @@ pub(crate) struct RunProgress {
     current: Drawn<Option<CurrentStage>>,
 }
 
-/// What a bar shows. Its terminal draws it again and again.
+/// The content of a bar, which the terminal redraws.
 type Drawn<T> = Arc<Mutex<T>>;
 
 /// The bar of the current stage, with its start.

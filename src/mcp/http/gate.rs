@@ -199,7 +199,7 @@ fn opens_session(headers: &HeaderMap) -> bool {
 /// A request that was read.
 struct Admitted<'a, G> {
     request: Request<Full<Bytes>>,
-    /// What counts it as in progress.
+    /// Counts the call as in progress.
     guards: G,
     /// Room for the session that it may open.
     room: Option<Room<'a>>,

@@ -84,7 +84,7 @@ struct ExplainedNothing {
     nothing: Nothing,
     /// The reason in a sentence.
     message: String,
-    /// What to do.
+    /// The remedy.
     hint: String,
 }
 
@@ -164,9 +164,9 @@ struct SubmitResult {
 struct ExplainedViolation {
     #[serde(flatten)]
     violation: Violation,
-    /// What was expected.
+    /// The expected value.
     expected: String,
-    /// What to do.
+    /// The remedy.
     hint: String,
 }
 

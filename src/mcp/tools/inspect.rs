@@ -157,7 +157,7 @@ struct LogResult {
     records: Vec<LogRecord>,
     /// Earlier records that were left out.
     left_out: u64,
-    /// What programs of the batch printed.
+    /// Output of the programs of the batch.
     printed: Vec<Printed>,
     /// Where the journal is damaged.
     broken: Option<String>,

@@ -52,7 +52,7 @@ pub(super) const CHECK_STAGE_COMPLETION: ToolEntry = ToolEntry {
 struct CompletionResult {
     #[serde(flatten)]
     completion: Completion,
-    /// What is missing, a line each; empty if the stage is complete.
+    /// Missing parts, a line each; empty if the stage is complete.
     missing: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ pub(in crate::mcp) struct SubagentWait {
     last: f64,
 }
 
-/// What a look at the file returned.
+/// The result of one check of the file.
 pub(in crate::mcp) enum Looked {
     /// The result of the call.
     Done(Value),

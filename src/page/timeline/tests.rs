@@ -1,4 +1,4 @@
-//! What a lane says: who acts, how iterations ended, and the steps that are wide enough for a text.
+//! Texts of a lane: who acts, how iterations ended, and the steps that are wide enough for a text.
 
 use super::*;
 use milepost_engine::ops::inspect::history::BarResult;

@@ -1,4 +1,4 @@
-//! What `run` and `watch` print: progress line by line, and the summary.
+//! The output of `run` and `watch`: progress line by line, and the summary.
 
 pub(crate) mod bars;
 pub(crate) mod notice;

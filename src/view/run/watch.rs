@@ -1,4 +1,4 @@
-//! What `watch` prints between its runs.
+//! The output of `watch` between its runs.
 
 use crate::view::text::invocation::Invocation;
 use crate::view::text::style::Style;

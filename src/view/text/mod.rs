@@ -1,4 +1,4 @@
-//! What all views share: words, tables, colours, reasons, and the commands they suggest.
+//! Common parts of the views: words, tables, colours, reasons, and the commands they suggest.
 
 pub(crate) mod collisions;
 pub mod invocation;

@@ -27,16 +27,16 @@ struct Shown {
     item: Option<ItemName>,
 }
 
-/// What a person filled in, and what is wrong with it.
+/// The values of a form, and their problems.
 #[derive(Default, Serialize)]
 struct Filled {
-    /// What was chosen, by header.
+    /// Selected values, by header.
     chosen: BTreeMap<String, String>,
-    /// What was written, by header.
+    /// Typed values, by header.
     written: BTreeMap<String, String>,
     who: String,
     why: String,
-    /// What is wrong, by header; of the whole form under an empty one.
+    /// Problems by header; those of the whole form under an empty header.
     problems: BTreeMap<String, Vec<String>>,
 }
 

@@ -1,4 +1,4 @@
-//! What the last run that built a batch changed in its outputs, as the journal records it.
+//! Changes of outputs by the last run that built a batch, as the journal records them.
 
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;

@@ -9,7 +9,6 @@ use serde_json::Value;
 pub enum ExtractedJson {
     /// One value.
     One {
-        /// The value.
         value: Value,
         /// True if it stands inside other text, without a Markdown fence.
         in_prose: bool,
@@ -29,7 +28,7 @@ pub enum ExtractedJson {
     Nothing,
 }
 
-/// What of a text's beginnings became of it.
+/// The state of a JSON text that may be cut off.
 #[derive(Default)]
 struct Candidates {
     values: Vec<Value>,

@@ -167,7 +167,7 @@ fn is_recursive(schema: &Value) -> bool {
     reaches(schema, schema, &mut Vec::new())
 }
 
-/// What tells a model without structured output the form of the answer.
+/// Instruction about the form of the answer, for models without structured output.
 pub(crate) fn schema_instruction(schema: &Value) -> String {
     format!(
         "Answer with JSON only: no Markdown fence, no words before or after it. It must be valid against this JSON Schema:\n{schema}"

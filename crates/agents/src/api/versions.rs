@@ -1,4 +1,4 @@
-//! What a model's name says about the settings that it takes.
+//! The settings that a model accepts, by its name.
 
 /// The version in a name such as `claude-opus-4-7`, `claude-sonnet-4-20250514` or `claude-3-5-haiku-latest`: major and
 /// minor. None for names that are not of this form.

@@ -1,4 +1,4 @@
-//! What all providers' clients share: an address, a key in a header, JSON bodies, and faults by status.
+//! The common part of all providers' clients: an address, a key in a header, JSON bodies, and faults by status.
 
 use super::settings::ClientSettings;
 use crate::fault::{CallFault, FaultKind, beginning};

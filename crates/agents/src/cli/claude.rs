@@ -1,4 +1,4 @@
-//! What Claude Code and Cursor print: an object of type `result`, alone or as the last line of a stream.
+//! The output of Claude Code and Cursor: an object of type `result`, alone or as the last line of a stream.
 
 use super::output::{CommandExit, CommandOutput, failed, plain, status_of};
 use crate::api::{count, text, tokens};

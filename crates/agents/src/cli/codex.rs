@@ -1,4 +1,4 @@
-//! What `codex exec --json` prints: events of threads, turns and items.
+//! The output of `codex exec --json`: events of threads, turns and items.
 
 use super::output::{CommandOutput, failed, plain};
 use crate::api::{text, tokens};

@@ -1,4 +1,4 @@
-//! What `gemini --output-format json` and `stream-json` print: the response and statistics by model.
+//! The output of `gemini --output-format json` and `stream-json`: the response and statistics by model.
 
 use super::output::{CommandOutput, failed, plain, status_of};
 use crate::api::{count, text, tokens as tokens_of};

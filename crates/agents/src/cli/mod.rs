@@ -138,7 +138,7 @@ pub struct Invocation {
     pub files: Vec<(String, Vec<u8>)>,
 }
 
-/// What stands for the prompt in a list of arguments.
+/// The placeholder of the prompt in a list of arguments.
 const PROMPTS: [&str; 2] = ["{{ prompt }}", "{{prompt}}"];
 
 /// An argument may have 128 KiB on Linux.

@@ -1,4 +1,4 @@
-//! What `opencode run --format json` prints: events with parts, and tokens and cost of each step.
+//! The output of `opencode run --format json`: events with parts, and tokens and cost of each step.
 
 use super::output::{CommandOutput, failed, plain, status_of};
 use crate::api::{text, tokens as tokens_of};

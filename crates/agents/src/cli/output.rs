@@ -55,7 +55,7 @@ pub(super) fn status_of(value: &Value) -> Option<u16> {
 /// The code of a fault whose program does not exist. A shell reports that by the exit code 127.
 pub const NOT_FOUND: &str = "command_not_found";
 
-/// What tools say when nobody is logged in; they tell no code.
+/// Messages of tools without a login. They have no code.
 const NOT_LOGGED_IN: [&str; 5] = [
     "invalid api key",
     "not logged in",

@@ -42,7 +42,6 @@ pub enum RegistryError {
         "{file}: write `{{\"NAME\": {{\"command\": \"…\", \"args\": […], \"outputFormat\": \"json\" or \"ndjson\"}}}}`: {why}"
     )]
     Form {
-        /// The file.
         file: String,
         /// The reason.
         why: String,
@@ -50,7 +49,6 @@ pub enum RegistryError {
     /// There is no such agent.
     #[error("{file}: there is no agent `{name}`; it has {}", known.join(", "))]
     Unknown {
-        /// The file.
         file: String,
         /// The requested name.
         name: String,

@@ -27,7 +27,7 @@ pub enum Admission {
 /// A minute, in the unit in which buckets are filled: a limit of N a minute fills one by N units in a nanosecond, exactly.
 const MINUTE: i128 = 60_000_000_000;
 
-/// What is left of a limit: it fills steadily up to a minute's worth, as the providers' own do.
+/// The rest of a limit: it fills steadily up to a minute's worth, as the providers' own do.
 #[derive(Debug, Clone)]
 struct Bucket {
     a_minute: i128,

@@ -10,7 +10,7 @@ const NL_SFB: &str = "nlsfb";
 pub(super) struct ClassReference<'a> {
     system: Option<&'a str>,
     pub(super) code: &'a str,
-    /// What the system calls it.
+    /// The title in the system.
     pub(super) title: Option<&'a str>,
 }
 

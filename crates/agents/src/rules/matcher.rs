@@ -464,7 +464,7 @@ impl<'a> NameTokens<'a> {
     }
 }
 
-/// What is said of the material, and how sure that leaves the answer.
+/// Statements about the material, and the confidence that they leave.
 struct MaterialFinding {
     chosen: Chosen,
     from: Option<String>,

@@ -38,7 +38,7 @@ enum Sense {
 #[derive(Debug, PartialEq)]
 pub(super) struct ElementPart<'a> {
     pub(super) material: &'a str,
-    /// What the part is.
+    /// The name of the part.
     name: Option<&'a str>,
     /// Of the volume, 0 to 1.
     fraction: Option<f64>,
@@ -56,7 +56,7 @@ impl<'a> ElementPart<'a> {
     }
 }
 
-/// What a name tells.
+/// The material that a name identifies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KnownMaterial {
     pub(crate) category: Word,
@@ -158,7 +158,7 @@ impl Materials {
         hits
     }
 
-    /// What one of the words of a name tells, with the grade that stands beside it.
+    /// Returns the material that a word of a name identifies, with the grade next to it.
     fn told_by(&self, hit: &Hit, all: &[Hit], name: &str) -> KnownMaterial {
         let entry = &self.entries[self.owners[hit.word].0];
         let grade = all

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::codes::ClassReference;
 use super::material::ElementPart;
 
-/// What a question says, borrowed from it. Keys that it lacks say nothing.
+/// The values of a question, borrowed. Missing keys are empty.
 #[derive(Debug, Default)]
 pub(super) struct ElementQuestion<'a> {
     pub(super) ifc_type: &'a str,

@@ -160,7 +160,7 @@ pub(super) struct Rule {
     pub(super) confidence: f64,
 }
 
-/// What a rule answers.
+/// The answer of a rule.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -14,11 +14,11 @@ pub struct Collision {
     pub a: String,
     /// The other.
     pub b: String,
-    /// What distinguishes them.
+    /// The difference between the names.
     pub by: Distinction,
 }
 
-/// What distinguishes two names that collide.
+/// The difference between two names that collide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -84,7 +84,7 @@ impl Digits {
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// What each byte is worth as a hexadecimal digit; 255: it is none.
+/// The value of each byte as a hexadecimal digit; 255 if it is none.
 const DIGIT: [u8; 256] = {
     let mut worth = [255; 256];
     let mut digit = 0;

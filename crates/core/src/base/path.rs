@@ -101,7 +101,7 @@ impl RelPath {
     /// Appends a relative path.
     ///
     /// # Errors
-    /// As [`RelPath::parse`].
+    /// The errors of [`RelPath::parse`].
     pub fn join(&self, more: &str) -> Result<RelPath, PathError> {
         Self::parse(&format!("{}/{more}", self.0))
     }

@@ -227,7 +227,7 @@ impl Jq {
     /// Returns the only output.
     ///
     /// # Errors
-    /// As [`Jq::all`], and if there is no output or more than one.
+    /// The errors of [`Jq::all`], and if there is no output or more than one.
     pub fn one(&self, input: Value, vars: &[Value]) -> Result<Value, JqError> {
         self.bind(vars)?.one(input)
     }
@@ -235,7 +235,7 @@ impl Jq {
     /// Returns all outputs while `input` and `inputs` read from `inputs`, one record at a time.
     ///
     /// # Errors
-    /// As [`Jq::all`], and errors of `inputs`.
+    /// The errors of [`Jq::all`], and errors of `inputs`.
     pub fn stream(
         &self,
         input: Value,
@@ -303,7 +303,7 @@ impl Bound<'_> {
     /// Returns all outputs while `inputs` reads the JSON texts of records.
     ///
     /// # Errors
-    /// As [`Jq::stream`], and if a text is no JSON.
+    /// The errors of [`Jq::stream`], and if a text is no JSON.
     pub fn stream_texts(
         &self,
         input: Value,
@@ -364,7 +364,7 @@ impl Bound<'_> {
     /// Returns the only output for a JSON text. What the program does not look at is skipped.
     ///
     /// # Errors
-    /// As [`Jq::one`], and if the text is no JSON.
+    /// The errors of [`Jq::one`], and if the text is no JSON.
     pub fn one_of_text(&self, text: &str) -> Result<Value, JqError> {
         let mut value = Value::Null;
         self.each_of_text(text, &self.jq.demands.input, true, &mut |val| {
@@ -377,7 +377,7 @@ impl Bound<'_> {
     /// Returns the outputs for an input, while the variables `set` have its values: the only one, or all.
     ///
     /// # Errors
-    /// As [`Jq::one`] or [`Jq::all`], and if a text is no JSON.
+    /// The errors of [`Jq::one`] or [`Jq::all`], and if a text is no JSON.
     pub fn values_of_text(
         &mut self,
         set: &[&str],

@@ -27,7 +27,7 @@ pub enum Fault {
         line: usize,
         /// The column, in bytes.
         column: usize,
-        /// What is wrong.
+        /// The problem.
         message: String,
         /// True if the text ends too early.
         ended: bool,
@@ -48,7 +48,7 @@ pub struct Json<R> {
     before: u64,
     lines: usize,
     column: usize,
-    /// What closes the lists and objects that a value is passed over in.
+    /// The closing brackets of the value that is skipped.
     open: Vec<u8>,
 }
 
@@ -146,7 +146,7 @@ impl<R: Read> Json<R> {
         }
     }
 
-    /// What `serde_json` says of the value that is held, with its place in the whole text.
+    /// Returns the error of `serde_json` for the held value, with its place in the whole text.
     fn of_held(&self, error: &serde_json::Error) -> Fault {
         let (lines, column) = place(&self.buffer[..self.held], (self.lines, self.column));
         let message = error.to_string();
@@ -165,7 +165,7 @@ impl<R: Read> Json<R> {
     /// Enters a list or an object (`open` is its bracket). Returns true if it has a first item.
     ///
     /// # Errors
-    /// As [`Json::skip`].
+    /// The errors of [`Json::skip`].
     pub fn enter(&mut self, open: u8) -> Result<bool, Fault> {
         self.at += 1;
         match self.peek()? {
@@ -181,7 +181,7 @@ impl<R: Read> Json<R> {
     /// Continues in a list or an object. Returns true if another item follows.
     ///
     /// # Errors
-    /// As [`Json::skip`].
+    /// The errors of [`Json::skip`].
     pub fn next(&mut self, open: u8) -> Result<bool, Fault> {
         match self.peek()? {
             None => Err(self.ended(name(open))),
@@ -205,7 +205,7 @@ impl<R: Read> Json<R> {
     /// Reads a key with its colon, and returns the result of `read`.
     ///
     /// # Errors
-    /// As [`Json::skip`].
+    /// The errors of [`Json::skip`].
     pub fn key<T>(&mut self, read: impl FnOnce(&str) -> T) -> Result<T, Fault> {
         if self.peek()? != Some(b'"') {
             return Err(self.wrong("key must be a string"));
@@ -241,7 +241,7 @@ impl<R: Read> Json<R> {
     /// text.
     ///
     /// # Errors
-    /// As [`Json::skip`]; errors of `take` are `Ok(Err(_))`.
+    /// The errors of [`Json::skip`]; errors of `take` are `Ok(Err(_))`.
     pub fn value<T, E>(
         &mut self,
         take: impl FnOnce(&str, u64) -> Result<T, TakeError<E>>,
@@ -412,7 +412,7 @@ impl<R: Read> Json<R> {
     /// Checks that nothing follows.
     ///
     /// # Errors
-    /// As [`Json::skip`].
+    /// The errors of [`Json::skip`].
     pub fn end(&mut self) -> Result<(), Fault> {
         match self.peek()? {
             None => Ok(()),

@@ -173,7 +173,7 @@ impl Scope {
     /// Returns the input of a program whose `.` is the scope, with the names that it uses.
     ///
     /// # Errors
-    /// As [`Scope::vars_of`].
+    /// The errors of [`Scope::vars_of`].
     pub fn input_of(&self, jq: &Jq) -> Result<Value, ScopeError> {
         if jq.takes_whole() {
             let unlisted = self.unlisted.as_deref();
@@ -207,7 +207,7 @@ impl Scope {
     /// Returns the values that a template uses.
     ///
     /// # Errors
-    /// As [`Scope::vars_of`].
+    /// The errors of [`Scope::vars_of`].
     pub fn context_of(&self, template: &Template) -> Result<Value, ScopeError> {
         let mut context = self.object(template.mentions(), true)?;
         // The names that are not needed stand for themselves: an error about a wrong name lists them.

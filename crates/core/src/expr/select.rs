@@ -100,7 +100,7 @@ impl Select {
     /// Passes the text of every selected value to `each`, with its offset in bytes, to copy values without parsing them.
     ///
     /// # Errors
-    /// As [`Select::read`].
+    /// The errors of [`Select::read`].
     pub fn read_text<E>(
         &self,
         reader: impl Read,

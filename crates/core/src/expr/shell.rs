@@ -16,7 +16,7 @@ use reader::{ScriptReader, ValuePlace};
 /// The programs that take a script after `-c`.
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ash", "ksh", "zsh"];
 
-/// What the variables of values are called, before their numbers.
+/// The prefix of the variables that hold values.
 const VARIABLE: &str = "__milepost";
 
 /// The help for a misplaced value.

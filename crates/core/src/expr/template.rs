@@ -157,7 +157,7 @@ impl Template {
     /// Renders to a value: a single `{{ }}` keeps the type of its value, any other template is a string.
     ///
     /// # Errors
-    /// As [`Template::render`].
+    /// The errors of [`Template::render`].
     pub fn render_value(&self, scope: &Value) -> Result<Value, TemplateError> {
         let Some(expression) = &self.single else {
             return self.render(scope).map(Value::String);
@@ -193,7 +193,7 @@ impl Template {
     /// caller must check.
     ///
     /// # Errors
-    /// As [`Template::render`], and for null, lists and objects.
+    /// The errors of [`Template::render`], and for null, lists and objects.
     pub fn render_path(&self, scope: &Value) -> Result<String, TemplateError> {
         if self.single.is_some() {
             return match self.render_value(scope)? {
@@ -234,7 +234,7 @@ impl Template {
     /// Renders to text and values: each `{{ }}` keeps the type of its value.
     ///
     /// # Errors
-    /// As [`Template::render`].
+    /// The errors of [`Template::render`].
     pub fn render_parts(&self, scope: &Value) -> Result<Vec<RenderedPart>, TemplateError> {
         let env = self.parts.get_or_init(|| {
             let mut env = self.env.clone();
@@ -268,7 +268,7 @@ impl Template {
             })
     }
 
-    /// What of the scope the template may look up, as values of the engine. The rest is not copied.
+    /// Returns the part of the scope that the template can look up, as values of the engine.
     fn context(&self, scope: &Value) -> minijinja::Value {
         let Value::Object(names) = scope else {
             return minijinja::Value::UNDEFINED;
@@ -312,7 +312,7 @@ fn single(env: &Environment<'static>, source: &str) -> Option<String> {
         .then(|| inner.to_owned())
 }
 
-/// What stands after `include`, `import`, `from` and `extends` in a template's tags.
+/// The names after `include`, `import`, `from` and `extends` in the tags of a template.
 fn includes(source: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for tag in source.split("{%").skip(1) {

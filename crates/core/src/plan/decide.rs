@@ -65,7 +65,6 @@ pub enum Decision {
 /// An output that was modified by hand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Alteration {
-    /// The file.
     pub path: RelPath,
     /// The recorded digest; `None` if the file is untracked.
     pub recorded: Option<Digest>,

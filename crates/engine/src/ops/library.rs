@@ -63,7 +63,7 @@ impl Project {
     /// Runs like [`Project::run`], reports progress to `observer`, and stops soon after `stop` is set.
     ///
     /// # Errors
-    /// As [`Project::run`].
+    /// The errors of [`Project::run`].
     pub fn run_observed(
         &self,
         options: &RunOptions,

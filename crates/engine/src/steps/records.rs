@@ -188,7 +188,7 @@ impl<'a> RecordProgram<'a> {
     /// Returns the program for one thread.
     ///
     /// # Errors
-    /// As [`Program::limited`].
+    /// The errors of [`Program::limited`].
     pub(crate) fn limited(&self) -> Result<Limited<'a>, JqError> {
         self.program.limited(self.scope, self.evaluator)
     }
@@ -196,7 +196,7 @@ impl<'a> RecordProgram<'a> {
     /// Returns the bytes of records that are best given at once.
     ///
     /// # Errors
-    /// As [`Program::limited`].
+    /// The errors of [`Program::limited`].
     pub(crate) fn at_once(&self) -> Result<usize, JqError> {
         Ok(self.limited()?.at_once().max(CHUNK))
     }

@@ -110,7 +110,7 @@ pub(super) struct Model<'a> {
     longest: usize,
 }
 
-/// What a scan found that is not part of the model.
+/// Findings of a scan that are not part of the model.
 pub(super) struct Scanned<'a> {
     pub(super) model: Model<'a>,
     /// Relations by name; they are read once and never looked up.

@@ -59,8 +59,8 @@ pub(super) const ELEMENT_SIZE: f64 = 1e5;
 /// Processor time of meshing one element.
 pub(super) const ELEMENT_TIME: Duration = Duration::from_secs(2);
 
-/// What one element may take beyond [`ELEMENT_TIME`].
+/// The additional time for one element beyond [`ELEMENT_TIME`].
 pub(super) const ELEMENT_OVERTIME: Duration = Duration::from_secs(18);
 
-/// What all elements of a thread may take beyond [`ELEMENT_TIME`].
+/// The additional time for all elements of a thread beyond [`ELEMENT_TIME`].
 pub(super) const OVERTIME: Duration = Duration::from_mins(1);

@@ -10,7 +10,7 @@ use memmap2::{Advice, Mmap};
 pub(super) enum Bytes {
     /// The file itself.
     Mapped(Mmap),
-    /// What an archive held, or what was converted.
+    /// The content of an archive, or the converted text.
     Copied(Vec<u8>),
 }
 

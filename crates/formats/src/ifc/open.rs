@@ -22,7 +22,7 @@ pub enum IfcError {
     Read {
         /// The file's name.
         file: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file has no bytes.
@@ -42,7 +42,7 @@ pub enum IfcError {
         file: String,
         /// Its first characters.
         found: String,
-        /// What it seems to be, after a comma, or nothing.
+        /// The likely kind of file, after a comma, or nothing.
         hint: &'static str,
     },
     /// The archive is broken or of a kind that is not read.
@@ -52,7 +52,7 @@ pub enum IfcError {
     Archive {
         /// The file's name.
         file: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// The archive holds no model, or several.
@@ -62,7 +62,7 @@ pub enum IfcError {
     ArchiveContent {
         /// The file's name.
         file: String,
-        /// What was found in it.
+        /// The text that was found.
         found: String,
     },
     /// The file stops before its end.
@@ -72,7 +72,7 @@ pub enum IfcError {
     Truncated {
         /// The file's name.
         file: String,
-        /// What ends there.
+        /// The part that is cut off.
         what: String,
         /// Where, counted from 1.
         line: usize,
@@ -98,7 +98,7 @@ pub enum IfcError {
     Schema {
         /// The file's name.
         file: String,
-        /// What `FILE_SCHEMA` says.
+        /// The schema in `FILE_SCHEMA`.
         declared: String,
     },
     /// There is no section with records.
@@ -116,7 +116,7 @@ pub enum IfcError {
     Parser {
         /// The file's name.
         file: String,
-        /// What it said.
+        /// The message.
         message: String,
     },
     /// The model is larger than is read: what of it, and how much is read.
@@ -124,7 +124,7 @@ pub enum IfcError {
     Limit {
         /// The file's name.
         file: String,
-        /// What exceeds which limit, with the record.
+        /// The limit that is exceeded, with the record.
         what: String,
     },
     /// The result could not be written.
@@ -134,7 +134,7 @@ pub enum IfcError {
     Write {
         /// The model's name.
         file: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }

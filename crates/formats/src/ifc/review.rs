@@ -1,4 +1,4 @@
-//! What is wrong with a model, found before anything is written, so that the result can say it first.
+//! Problems of a model, found before anything is written, so that they are at the start of the result.
 
 use std::hash::{BuildHasher, RandomState};
 

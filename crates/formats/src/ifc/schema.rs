@@ -69,7 +69,7 @@ pub(super) enum Relation {
     Classification,
 }
 
-/// What a quantity measures, with the unit that the project may set for it.
+/// The amount that a quantity measures, with its unit in the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measure {
     Length,
@@ -81,7 +81,7 @@ pub(super) enum Measure {
     Count,
 }
 
-/// What the records of a class are to us.
+/// The role of the records of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// A take-off element.

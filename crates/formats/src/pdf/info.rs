@@ -37,7 +37,7 @@ pub enum PdfError {
     Chart {
         /// The number of the chart in the text, from 1.
         number: usize,
-        /// What is wrong with the block.
+        /// The problem of the block.
         #[source]
         reason: ChartError,
     },
@@ -49,7 +49,7 @@ pub enum PdfError {
     Drawing {
         /// The number of the drawing in the text, from 1.
         number: usize,
-        /// What is wrong with the block.
+        /// The problem of the block.
         #[source]
         reason: DrawingError,
     },

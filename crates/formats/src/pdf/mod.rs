@@ -53,7 +53,7 @@ pub struct PdfDocument {
 /// Sets Markdown on A4 pages as [`markdown_to_pdf`] does, and counts the characters that it cannot show.
 ///
 /// # Errors
-/// Those of [`markdown_to_pdf`].
+/// The errors of [`markdown_to_pdf`].
 pub fn set_markdown(markdown: &str, info: &PdfInfo) -> Result<PdfDocument, PdfError> {
     let mut fonts = font::Fonts::load()?;
     let blocks = markdown::blocks(markdown);

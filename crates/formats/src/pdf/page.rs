@@ -18,7 +18,7 @@ pub(crate) const PAPER: (f32, f32) = (595.28, 841.89);
 /// Red, green and blue, 0 to 255.
 pub(crate) type Color = [u8; 3];
 
-/// What is drawn. Positions are in points from the upper left corner of the page; `y` of a text
+/// Drawing operations. Positions are in points from the upper left corner of the page; `y` of a text
 /// is its baseline, of a box its upper edge.
 #[derive(Debug, Clone)]
 pub(crate) enum Shape {

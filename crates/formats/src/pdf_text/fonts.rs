@@ -70,7 +70,7 @@ pub(crate) fn read<'a>(
         .collect()
 }
 
-/// What was read of all fonts together: fonts of a few bytes may share a large map or list of widths.
+/// The total size of all fonts that were read: fonts of a few bytes may share a large map or list of widths.
 #[derive(Default)]
 struct FontReader {
     maps: usize,

@@ -1,4 +1,4 @@
-//! What a page of a PDF shows as text, piece by piece, in the order in which it is drawn (ISO 32000-1, 9.3 and 9.4).
+//! The text of a page of a PDF, piece by piece, in the order in which it is drawn (ISO 32000-1, 9.3 and 9.4).
 
 use super::content::Operations;
 use super::fonts::Font;

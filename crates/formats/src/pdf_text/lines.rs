@@ -18,7 +18,7 @@ const MIXED: f32 = 1.6;
 /// A line of a page.
 #[derive(Debug, Clone)]
 pub(crate) struct TextLine {
-    /// What stands in it.
+    /// The text.
     pub(crate) text: String,
     /// How many characters that is, while pieces are added.
     count: usize,

@@ -32,7 +32,7 @@ pub(crate) fn load(bytes: &[u8]) -> Result<Document, ReadError> {
     }
 }
 
-/// What a document that is being loaded may still hold.
+/// The memory that is left for a document while it is loaded.
 #[derive(Clone, Copy)]
 struct LoadBudget {
     values: usize,

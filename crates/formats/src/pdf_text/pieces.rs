@@ -40,7 +40,7 @@ pub(crate) fn times(a: &Matrix, b: &Matrix) -> Matrix {
     ]
 }
 
-/// What the operators set for the letters that follow.
+/// The text state that operators set.
 #[derive(Clone)]
 pub(crate) struct TextState<F> {
     pub(crate) page: Matrix,
@@ -71,7 +71,7 @@ impl<F> TextState<F> {
 
 /// Draws the letters of a page.
 pub(crate) struct Pen {
-    /// What was drawn, in drawing order.
+    /// The pieces, in drawing order.
     pub(crate) pieces: Vec<TextPiece>,
     /// Where the next letter and the current line begin.
     pub(crate) text: Matrix,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What a cell shows.
+/// The content of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum CellContent {
     Empty,

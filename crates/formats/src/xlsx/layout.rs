@@ -60,7 +60,7 @@ pub struct SumLayout {
     pub conditions: Vec<(String, Condition)>,
 }
 
-/// What a cell must equal for its row to be counted.
+/// The value that a cell must equal for its row to be counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
     /// The cell of this column in the row that shows the figure.

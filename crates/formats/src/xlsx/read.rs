@@ -99,7 +99,7 @@ pub enum XlsxReadError {
     Broken {
         /// The sheet.
         sheet: String,
-        /// What the reader says.
+        /// The error of the reader.
         reason: String,
     },
 }

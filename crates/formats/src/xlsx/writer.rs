@@ -97,7 +97,7 @@ impl XlsxWriter {
     /// reads, and may stand before them.
     ///
     /// # Errors
-    /// As [`XlsxWriter::sheet`].
+    /// The errors of [`XlsxWriter::sheet`].
     pub fn sheet_at(
         &mut self,
         position: usize,
@@ -154,7 +154,7 @@ impl SheetWriter<'_> {
     /// As [`SheetWriter::row`]; `picked` gives, for a cell, the position of one of the sheet's `sums`, whose formula it shows.
     ///
     /// # Errors
-    /// As [`SheetWriter::row`].
+    /// The errors of [`SheetWriter::row`].
     pub fn row_with(&mut self, cells: &[Value], picked: &[Option<usize>]) -> Result<(), XlsxError> {
         let XlsxWriter { file, formats, .. } = self.workbook;
         caught(|| {

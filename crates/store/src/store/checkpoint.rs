@@ -19,7 +19,6 @@ pub enum CheckpointError {
     /// It cannot be read.
     #[error("cannot read {path}: {source}")]
     Read {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -29,7 +28,6 @@ pub enum CheckpointError {
         "{path} is written by a newer Milepost (format {format}; this one reads up to {FORMAT}): update milepost"
     )]
     Newer {
-        /// The file.
         path: PathBuf,
         /// Its format.
         format: u64,
@@ -37,7 +35,6 @@ pub enum CheckpointError {
     /// Its text is not that of a checkpoint.
     #[error("{path} is no checkpoint: {problem}. Remove it and run again to rebuild it")]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// What is wrong.
         problem: String,

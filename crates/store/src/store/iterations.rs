@@ -82,7 +82,6 @@ pub enum IterationError {
     /// A saved file cannot be read.
     #[error("cannot read {path}: {source}")]
     Read {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,

@@ -23,7 +23,6 @@ pub enum PublishError {
     /// A file cannot be read.
     #[error("cannot read {path}: {source}")]
     Read {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,

@@ -46,11 +46,8 @@ pub struct Scratch {
 /// The name of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct AttemptName<'a> {
-    /// The run.
     pub run: &'a str,
-    /// The stage.
     pub stage: &'a str,
-    /// The batch.
     pub batch: &'a str,
     /// A number that is unique among the attempts at the batch.
     pub number: u64,
@@ -65,7 +62,6 @@ pub enum ScratchError {
     /// A file cannot be read.
     #[error("cannot read {path}: {source}")]
     Read {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,

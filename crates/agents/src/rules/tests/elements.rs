@@ -1,4 +1,4 @@
-//! What elements are, by names of real models, codes, materials and thickness.
+//! Classification of elements by names of real models, codes, materials and thickness.
 
 use super::*;
 

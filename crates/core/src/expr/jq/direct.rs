@@ -34,7 +34,7 @@ impl Direct {
     /// Gives each value of the program to `give`, until that says that it has had enough. `units` is how much it may do.
     ///
     /// # Errors
-    /// What the program raises, and [`Halt::Spent`].
+    /// The error of the program, and [`Halt::Spent`].
     #[expect(clippy::too_many_arguments)]
     pub(crate) fn run(
         &self,
@@ -203,7 +203,7 @@ impl Expr {
         }
     }
 
-    /// As [`Expr::one`], of an input that nobody else has: what it changes is changed in place.
+    /// Like [`Expr::one`], but may mutate `input`: the caller holds the only reference.
     fn of(&self, space: Frame<'_>, input: Val) -> One {
         match &self.node {
             ExprKind::Input => Ok(input),
@@ -482,7 +482,7 @@ fn text(
     })
 }
 
-/// What is raised by the step itself ends it; what is raised by whoever takes its values goes on.
+/// Catches errors of the step; propagates errors of its consumer.
 fn tried(of: &Expr, space: Frame<'_>, input: &Val, give: &mut Give<'_>) -> Given {
     let mut theirs = Ok(());
     let own = of.each(space, input, &mut |val| {

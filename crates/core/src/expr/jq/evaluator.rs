@@ -49,7 +49,6 @@ pub struct Evaluation<'a> {
 
 /// An input of a program.
 pub struct EvaluationInput<'a> {
-    /// The value.
     pub value: Cow<'a, str>,
     /// The values of the variables that each input sets, in their order.
     pub variables: Vec<Cow<'a, str>>,
@@ -98,7 +97,7 @@ impl<'a> Limited<'a> {
     /// Returns the only output.
     ///
     /// # Errors
-    /// As [`Limited::all`], and if there is no output or more than one.
+    /// The errors of [`Limited::all`], and if there is no output or more than one.
     pub fn one(&self, input: &Value) -> Result<Value, JqError> {
         self.run(input, true).map(first)
     }
@@ -106,7 +105,7 @@ impl<'a> Limited<'a> {
     /// Returns the outputs: the only one, or all.
     ///
     /// # Errors
-    /// As [`Limited::one`] and [`Limited::all`].
+    /// The errors of [`Limited::one`] and [`Limited::all`].
     pub(crate) fn run(&self, input: &Value, only: bool) -> Result<Vec<Value>, JqError> {
         let demand = &self.bound.jq.demands.input;
         match self.here(part(input, demand), only) {
@@ -147,7 +146,7 @@ impl<'a> Limited<'a> {
     /// Returns all outputs for each JSON text. Asking for many at once is faster.
     ///
     /// # Errors
-    /// As [`Limited::all`], for the first text that has one, and if a text is no JSON.
+    /// The errors of [`Limited::all`], for the first text that has one, and if a text is no JSON.
     pub fn all_of_each(
         &mut self,
         inputs: &[EvaluationInput<'_>],
@@ -163,7 +162,7 @@ impl<'a> Limited<'a> {
     /// Returns the only output for each input, while the variables `set` have the values of each. Asking for many at once is faster.
     ///
     /// # Errors
-    /// As [`Limited::one`], for the first input that has one, and if a text is no JSON.
+    /// The errors of [`Limited::one`], for the first input that has one, and if a text is no JSON.
     pub fn one_of_each(
         &mut self,
         set: &[&str],

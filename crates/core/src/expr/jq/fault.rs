@@ -16,7 +16,7 @@ pub struct JqError {
     pub(crate) program: String,
     /// The place in the program; `None` for errors at run time.
     pub(crate) place: Option<Place>,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
     /// The help.
     pub(crate) hint: Option<String>,
@@ -344,7 +344,7 @@ fn line_of(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-/// What closes a delimiter.
+/// Returns the closing delimiter.
 fn closing(open: &str) -> &'static str {
     match open {
         "(" => ")",

@@ -1,4 +1,4 @@
-//! What a program can call: jaq's filters without those that see a clock, an environment or a terminal, and a few of jq's
+//! The functions that a program can call: jaq's filters without those that see a clock, an environment or a terminal, and a few of jq's
 //! that jaq lacks.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -10,7 +10,7 @@ use jaq_json::{Map, Val};
 
 use super::data::Data;
 
-/// What a filter without arguments gives.
+/// Returns the output of a filter without arguments.
 pub(crate) type Value = fn(&Val) -> Result<Val, Error<Val>>;
 /// Which inputs a filter passes on.
 pub(crate) type Choice = fn(&Val) -> bool;

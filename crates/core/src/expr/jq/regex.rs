@@ -133,7 +133,7 @@ where
     split(&cv.1, &regex, &flags, between, matches)
 }
 
-/// What matches, as lists of the whole and its groups, and what lies between the matches, as strings.
+/// Matches as lists of the whole and its groups, and the strings between the matches.
 pub(crate) fn split(
     val: &Val,
     regex: &Val,

@@ -197,7 +197,7 @@ fn to_num(number: &Number) -> Num {
 /// A jaq value as JSON.
 ///
 /// # Errors
-/// What JSON cannot hold: NaN, infinity, bytes that are no text, keys that are no strings.
+/// Values that JSON cannot hold: NaN, infinity, bytes that are no text, keys that are no strings.
 pub(crate) fn to_value(val: Val) -> Result<Value, String> {
     Ok(match val {
         Val::Null => Value::Null,
@@ -245,7 +245,7 @@ pub(crate) fn to_value(val: Val) -> Result<Value, String> {
 /// Writes a jaq value as JSON: the text of what [`to_value`] returns.
 ///
 /// # Errors
-/// As [`to_value`].
+/// The errors of [`to_value`].
 pub(crate) fn write(val: &Val, out: &mut Vec<u8>) -> Result<(), String> {
     match val {
         Val::Null => out.extend_from_slice(b"null"),

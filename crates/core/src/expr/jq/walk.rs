@@ -1,4 +1,4 @@
-//! What a program says before it is run: the names that it mentions, whether it takes its whole input, and the regular
+//! Static analysis of a program: the names that it mentions, whether it takes its whole input, and the regular
 //! expressions that stand in it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use crate::expr::mentions::Mentions;
 
 type T<'s> = Term<&'s str>;
 
-/// What was found in a program.
+/// The result of the analysis.
 #[derive(Default)]
 pub(super) struct Found<'s> {
     /// Every identifier that is mentioned as a field or a variable.
@@ -32,7 +32,7 @@ pub(super) struct Found<'s> {
     uses: BTreeMap<(&'s str, usize), Uses>,
 }
 
-/// What is used of an input: fields that are named, or more.
+/// The used part of an input: named fields, or more.
 #[derive(Default)]
 struct Uses {
     fields: Mentions,

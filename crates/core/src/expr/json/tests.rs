@@ -16,7 +16,7 @@ impl Read for Slowly<'_> {
     }
 }
 
-/// What is wrong with a text: place and words.
+/// Returns the error of a text: place and message.
 fn ours(text: &[u8], step: usize) -> Option<String> {
     let mut json = Json::new(Slowly(text, step));
     match json.skip().and_then(|()| json.end()).err()? {

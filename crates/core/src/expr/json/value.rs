@@ -67,7 +67,7 @@ pub(crate) fn too_large() -> String {
 /// Returns the value of a JSON text in bytes.
 ///
 /// # Errors
-/// As [`parse`]; if the bytes are not UTF-8.
+/// The errors of [`parse`]; if the bytes are not UTF-8.
 pub fn parse_bytes(bytes: &[u8]) -> Result<Value, Error> {
     match std::str::from_utf8(bytes) {
         Ok(text) => parse(text),

@@ -55,7 +55,7 @@ impl CellType {
     /// Returns the value of a cell.
     ///
     /// # Errors
-    /// What was expected and what was found, if the cell is not of this type.
+    /// Returns what was expected and found if the cell has another type.
     fn value(self, cell: &str) -> Result<Value, String> {
         if self == Self::String {
             return Ok(match cell {

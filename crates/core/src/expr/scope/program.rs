@@ -1,4 +1,4 @@
-//! What a program sees of a scope: of files only the parts that it can use.
+//! The part of a scope that a program sees: only the parts of files that it can use.
 
 use std::rc::Rc;
 

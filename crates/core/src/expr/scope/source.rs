@@ -14,7 +14,6 @@ pub enum ScopeError {
     /// The name is unknown.
     #[error("`{name}` is not a name of this stage; it has {}{}", listed(.has.iter().map(String::as_str)), did_you_mean(.near.as_deref()))]
     Unknown {
-        /// The name.
         name: String,
         /// The nearest name that is there.
         near: Option<String>,
@@ -23,16 +22,10 @@ pub enum ScopeError {
     },
     /// The file has no content to show.
     #[error("`{name}` ({file}) is a binary file without a value; use `paths.{name}`")]
-    Binary {
-        /// The name.
-        name: String,
-        /// The file.
-        file: String,
-    },
+    Binary { name: String, file: String },
     /// The file could not be read.
     #[error("{file}: cannot be read: {message}")]
     Read {
-        /// The file.
         file: String,
         /// The error of the file system.
         message: String,
@@ -40,9 +33,8 @@ pub enum ScopeError {
     /// The content is not of its format.
     #[error("{file}: {message}")]
     Parse {
-        /// The file.
         file: String,
-        /// What is wrong, with the line.
+        /// The problem, with its line.
         message: String,
     },
     /// A plain path does not fit the content.

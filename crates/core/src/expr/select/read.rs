@@ -245,7 +245,7 @@ pub(crate) fn select<E>(
     level(steps, value, "", each)
 }
 
-/// What a value is, in a sentence.
+/// Returns the type of a value, for messages.
 pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -17,11 +17,10 @@ pub enum SelectError {
     /// The path itself.
     #[error("`{select}`, {place}: {message} ({hint})")]
     Syntax {
-        /// The path.
         select: String,
         /// Where in it.
         place: Place,
-        /// What is wrong.
+        /// The problem.
         message: String,
         /// The help.
         hint: String,
@@ -41,7 +40,6 @@ pub enum SelectError {
     Missing {
         /// JSON pointer of the object.
         pointer: String,
-        /// The key.
         key: String,
     },
     /// An object has the key twice: one of the values would be lost.
@@ -49,7 +47,6 @@ pub enum SelectError {
     Twice {
         /// JSON pointer of the object.
         pointer: String,
-        /// The key.
         key: String,
     },
     /// The text is not JSON, or cut.
@@ -59,7 +56,7 @@ pub enum SelectError {
         line: usize,
         /// The column, from 1.
         column: usize,
-        /// What the parser says.
+        /// The message of the parser.
         message: String,
     },
     /// The file could not be read.

@@ -9,7 +9,7 @@ pub(super) enum Piece {
 }
 
 impl Piece {
-    /// What the shell sees of it.
+    /// The text that the shell sees.
     pub(super) fn text(&self) -> &str {
         match self {
             Self::Text(text) => text,

@@ -7,7 +7,7 @@ use std::ops::Range;
 pub struct Misplaced {
     /// The place in the template; empty if it was found while rendering.
     pub range: Range<usize>,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
 }
 
@@ -31,7 +31,7 @@ pub(super) enum ValuePlace {
     Quotes(char),
 }
 
-/// What the shell is reading.
+/// The state of the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Inside {
     Single,
@@ -219,7 +219,7 @@ impl ScriptReader {
         }
     }
 
-    /// What stands outside of quotes.
+    /// Text outside quotes.
     fn code(&mut self, rest: &[char]) -> Option<usize> {
         let c = rest[0];
         match c {

@@ -1,4 +1,4 @@
-//! What is wrong with a template, where, and which names there are instead.
+//! Errors in a template: the place, and the names that exist.
 
 use std::error::Error as _;
 
@@ -14,7 +14,7 @@ pub struct TemplateError {
     pub(crate) template: String,
     /// Where in that template.
     pub(crate) place: Option<Place>,
-    /// What is wrong.
+    /// The problem.
     pub(crate) message: String,
     /// The help.
     pub(crate) hint: Option<String>,
@@ -53,7 +53,7 @@ impl TemplateError {
         }
     }
 
-    /// What the engine says, with the names of the scope where one is missing.
+    /// Returns the message of the engine, with the names of the scope if one is missing.
     pub(super) fn of(
         error: &Error,
         template: &str,

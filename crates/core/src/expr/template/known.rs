@@ -120,7 +120,7 @@ const ELSEWHERE: [(&str, &str); 16] = [
     ("uniq", "unique"),
 ];
 
-/// What a name in a template stands for.
+/// The meaning of a name in a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sort {
     Filter,

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// What the engine reads as something else than a name.
+/// Words that the engine does not read as names.
 const WORDS: [&str; 16] = [
     "true", "false", "none", "True", "False", "None", "not", "and", "or", "in", "is", "if", "else",
     "self", "super", "loop",

@@ -55,7 +55,7 @@ impl Program {
     /// Returns the only output.
     ///
     /// # Errors
-    /// As [`Program::all`], and if the program has no output or several.
+    /// The errors of [`Program::all`], and if the program has no output or several.
     pub fn one(
         &self,
         input: Value,
@@ -68,7 +68,7 @@ impl Program {
     /// Returns the program with the values of its variables, for many inputs.
     ///
     /// # Errors
-    /// As [`Jq::limited`].
+    /// The errors of [`Jq::limited`].
     pub fn limited<'a>(
         &'a self,
         scope: &Map<String, Value>,
@@ -177,7 +177,7 @@ impl PathTemplate {
     /// Parses a rendered path.
     ///
     /// # Errors
-    /// As [`RelPath::parse`].
+    /// The errors of [`RelPath::parse`].
     pub fn place(&self, rendered: &str) -> Result<FilePath, PathError> {
         match self.root {
             Root::Project => RelPath::parse(rendered).map(FilePath::project),

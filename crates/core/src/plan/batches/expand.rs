@@ -62,7 +62,6 @@ pub enum ExpandError {
     /// A file or expression failed.
     #[error("[each.{each}] of stage `{stage}`: {why}")]
     Each {
-        /// The stage.
         stage: String,
         /// The `each`.
         each: String,
@@ -74,11 +73,9 @@ pub enum ExpandError {
         "stage `{stage}` has two batches with the key `{key}`: give [each.{each}] a `key` that distinguishes them"
     )]
     EqualKeys {
-        /// The stage.
         stage: String,
         /// The `each`.
         each: String,
-        /// The key.
         key: String,
     },
 }

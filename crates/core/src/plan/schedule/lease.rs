@@ -31,7 +31,6 @@ pub enum LeaseRequest<R> {
 /// The batch to lease.
 #[derive(Debug)]
 pub struct Candidate<'a, R> {
-    /// The batch.
     pub batch: &'a BatchScan,
     /// What it asks.
     pub request: R,

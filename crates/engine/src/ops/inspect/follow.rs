@@ -35,7 +35,7 @@ impl Follower {
     /// Follows the journal from a position that [`Follower::read`] returned, or from [`Position::START`].
     ///
     /// # Errors
-    /// As [`Follower::at_end`], and when no record ends at the position: the journal was replaced since.
+    /// The errors of [`Follower::at_end`], and when no record ends at the position: the journal was replaced since.
     pub fn after(request: &Request, position: Position) -> Result<Self, OpsError> {
         let layout = layout(request)?;
         let cursor = Cursor::after(&layout, position)?;

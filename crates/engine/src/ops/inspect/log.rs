@@ -85,7 +85,7 @@ pub fn log(request: &Request, options: &LogOptions) -> Result<Log, OpsError> {
 /// Returns records as [`log`] does, and a follower that returns those written later; none if the journal is broken.
 ///
 /// # Errors
-/// As [`log`].
+/// The errors of [`log`].
 pub fn follow_log(
     request: &Request,
     options: &LogOptions,
@@ -108,7 +108,7 @@ impl LogFollower {
     /// Returns the selected records that were written since the last call.
     ///
     /// # Errors
-    /// As [`Follower::read`].
+    /// The errors of [`Follower::read`].
     pub fn read(&mut self) -> Result<Vec<Record>, OpsError> {
         let records = self.follower.read()?.into_iter();
         let records = records.map(|(_, record)| record);

@@ -83,7 +83,7 @@ impl DeclaredDiff<'_> {
     /// Compares the records of the workspace with those of a file.
     ///
     /// # Errors
-    /// As [`DeclaredDiff::with_workspace`].
+    /// The errors of [`DeclaredDiff::with_workspace`].
     pub(super) fn with_file(
         &self,
         opened: &OpenProject,

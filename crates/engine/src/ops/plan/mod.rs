@@ -40,7 +40,7 @@ pub fn plan(request: &Request, options: &RunOptions) -> Result<Plan, OpsError> {
 /// Returns a plan as [`plan`] does, with what at most this many batches of each stage would start or ask first.
 ///
 /// # Errors
-/// As [`plan`].
+/// The errors of [`plan`].
 pub fn plan_with_first_actions(
     request: &Request,
     options: &RunOptions,

@@ -163,7 +163,7 @@ pub fn state(layout: &Layout) -> Result<State, OpsError> {
 /// manifest is read: [`by_page::read_needed`] and [`by_page::read_rest`] read what is missing.
 ///
 /// # Errors
-/// As [`state`].
+/// The errors of [`state`].
 pub(crate) fn state_by_page(opened: &OpenProject) -> Result<State, OpsError> {
     let (records, _) = journal::read_last_segment(&opened.workspace.layout)?;
     replay_by_page(opened, &records)
@@ -172,7 +172,7 @@ pub(crate) fn state_by_page(opened: &OpenProject) -> Result<State, OpsError> {
 /// Takes the manifests as the notes know them, or reads them, then applies records of the journal's last segment.
 ///
 /// # Errors
-/// As [`replay`].
+/// The errors of [`replay`].
 pub(crate) fn replay_by_page(opened: &OpenProject, records: &[Record]) -> Result<State, OpsError> {
     let layout = &opened.workspace.layout;
     let pages = opened.observations.pages();

@@ -31,7 +31,7 @@ impl<'a> Tracer<'a> {
     /// Follows a batch: its answers, and the files that it read.
     ///
     /// # Errors
-    /// As [`Self::follow_file`].
+    /// The errors of [`Self::follow_file`].
     pub(super) fn follow_batch(
         &mut self,
         batch: BatchRef<'a>,

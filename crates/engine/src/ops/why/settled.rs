@@ -81,7 +81,7 @@ fn batch_why(opened: &OpenProject, what: &str) -> Result<Option<Why>, OpsError> 
 /// Explains a file. `None` if it takes more than some pages.
 ///
 /// # Errors
-/// As [`batch`].
+/// The errors of [`batch`].
 pub(super) fn file(
     opened: &OpenProject,
     folder: &Path,

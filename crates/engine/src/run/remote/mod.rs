@@ -4,6 +4,33 @@
 //! job is this program (`worker`): it runs its batches in folders of its own, validates them there, and appends a record of
 //! each to its log. The runner (`driver`) reads the logs, adopts the folders of finished batches, and commits them as if they
 //! had run here. A batch of which two logs have a record is committed once.
+//!
+//! # Protocol
+//!
+//! - **Submission.** The runner writes the scans of the batches, the values of parameters and the id of the shared facts into
+//!   `.milepost/jobs/ID`, and its script. It writes `job.json` before it submits the array, and the scheduler's `id` after it.
+//!   If a kill comes between, the next run asks the scheduler for the array by its name. The run itself asks so after a
+//!   submission without a readable answer, and submits nothing else before it has one. The first job of an array writes `id`,
+//!   too, if the scheduler tells it (Slurm).
+//! - **On a node** the program waits until it sees its submission and declarations with the same shared facts, and, before each
+//!   batch, inputs with the digests that the runner saw. It runs the batch in a folder of its own, validates and hashes the
+//!   outputs, flushes them, and then appends the record to the log of its process, a file of checksummed lines. It takes no
+//!   lock, and writes nothing outside the submission but logs of programs.
+//! - **Adoption.** The runner adopts the folder of a recorded batch as its scratch if the record names that folder, files that
+//!   the batch makes, and their digests. From there the usual commit follows. The first record of a batch counts. Each process
+//!   has a log and folders of its own, so a job that runs twice never writes a file twice, and an old script that continues
+//!   writes to a folder that the run does not read.
+//! - **After a kill** the next run reads all submissions. A batch counts as in a job if key, facts, shared facts and version
+//!   are the same. The run cancels and removes submissions without such batches. If several have a batch, it belongs to the
+//!   last. A failure that the journal already has is not recorded again: the batch runs.
+//! - **The end of a job** means nothing for batches with a record. For the others, `outcomes` decides by a table: only the
+//!   batch that a process was at can be at fault.
+//!
+//! # A new scheduler
+//!
+//! One file in `schedulers` implements [`Executor`]. Three entries make it known: its word in `ExecutorName::WORDS`, the table
+//! of its keys in `EXECUTOR` (`decl/keys/executor.rs`), and a line in `SCHEDULERS`. Command line, declarations, schemas,
+//! reference and messages follow from them, and two tests compare the entries.
 
 pub(crate) mod arrays;
 pub(crate) mod attach;

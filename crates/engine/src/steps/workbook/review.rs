@@ -199,7 +199,7 @@ pub(crate) fn review_sheets(pipeline: &Pipeline) -> Result<Vec<ReviewSheet<'_>>,
 /// Reads a row of a workbook in a worker. `name` is what people know the file by.
 ///
 /// # Errors
-/// As [`read_review`].
+/// The errors of [`read_review`].
 pub(crate) fn read_workbook_row(
     path: &Path,
     name: &str,

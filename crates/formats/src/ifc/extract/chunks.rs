@@ -135,7 +135,7 @@ impl Taker<Chunk, Stop> for ChunkWriter<'_, '_, '_> {
     }
 }
 
-/// What stands between elements and openings.
+/// Relations between elements and openings.
 const OPENINGS: &[u8] = b"\n ],\n \"openings\":[";
 
 /// Numbers of elements.

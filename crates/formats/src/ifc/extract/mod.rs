@@ -27,7 +27,7 @@ use super::values::units::Units;
 use chunks::{CHUNK, ChunkWriter, Counts, chunk};
 use parallel::in_order;
 
-/// What a model holds. All counts but `openings` are numbers of elements.
+/// The counts of a model. All counts but `openings` are numbers of elements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelSummary {
     /// Elements, without openings, other features and virtual elements.
@@ -46,7 +46,7 @@ pub struct ModelSummary {
     pub with_storey: usize,
     /// GlobalIds that several elements or openings have.
     pub duplicate_global_ids: Vec<String>,
-    /// What was left out, assumed or could not be found.
+    /// Warnings: values that are left out, assumed or missing.
     pub warnings: Vec<String>,
     /// The schema as the file declares it.
     pub schema: String,
@@ -80,7 +80,7 @@ pub fn extract(model: &Path, name: &str, out: &mut dyn Write) -> Result<ModelSum
 /// It uses all processors, up to 8. The result does not depend on their number.
 ///
 /// # Errors
-/// As [`extract`], and [`IfcError::Read`] with the error of `look`.
+/// The errors of [`extract`], and [`IfcError::Read`] with the error of `look`.
 pub fn extract_while(
     model: &Path,
     name: &str,
@@ -96,7 +96,7 @@ pub fn extract_while(
 /// Does the same as [`extract_while`] on a number of threads.
 ///
 /// # Errors
-/// As [`extract_while`].
+/// The errors of [`extract_while`].
 #[doc(hidden)]
 pub fn extract_on(
     threads: usize,

@@ -16,7 +16,7 @@ const STACK: usize = 16 << 20;
 /// How long the taker waits before it asks whether to continue.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// What receives the results.
+/// The receiver of the results.
 pub(super) trait Taker<T, E> {
     /// Returns an error to end the work.
     fn ask(&mut self) -> Result<(), E>;
@@ -77,7 +77,7 @@ pub(super) fn in_order<W, T: Send, E>(
 
 type Panic = Box<dyn Any + Send>;
 
-/// What the threads share.
+/// The state that the threads share.
 struct Shared<T> {
     state: Mutex<State<T>>,
     /// There is a result.

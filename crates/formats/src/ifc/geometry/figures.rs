@@ -8,7 +8,7 @@ use crate::ifc::takeoff::Measured;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// What the geometry of an element tells, in m, m² and m³.
+/// Measures of the geometry of an element, in m, m² and m³.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(in crate::ifc) struct Figures {
     pub(in crate::ifc) volume_m3: Option<f64>,

@@ -57,7 +57,7 @@ pub(in crate::ifc) struct Mesher<'m, 'a> {
     router: GeometryRouter,
     served: usize,
     triangles: usize,
-    /// What elements may still take beyond [`ELEMENT_TIME`].
+    /// The time that is left for elements beyond [`ELEMENT_TIME`].
     overtime: Duration,
     /// The heights of storeys in the world, in metres.
     storeys: FxHashMap<u32, Option<f64>>,

@@ -1,4 +1,4 @@
-//! What all meshes of a model are made from: its records, its units, its openings.
+//! The source of all meshes of a model: its records, its units, its openings.
 
 use crate::ifc::index::Model;
 use crate::ifc::limits::POLYGON_POINTS;
@@ -50,7 +50,7 @@ enum Lookup {
     Sorted(Arc<ColumnarEntityIndex>),
 }
 
-/// What the threads that mesh a model share.
+/// The state that the threads that mesh a model share.
 pub(in crate::ifc) struct MeshSource<'m, 'a> {
     pub(super) model: &'m Model<'a>,
     pub(super) relations: &'m Relations,

@@ -1,4 +1,4 @@
-//! What is said of one amount of an element, and which of its figures counts.
+//! The stated figures for one amount of an element, and the one that counts.
 
 use std::fmt;
 
@@ -50,7 +50,7 @@ pub(in crate::ifc) struct Implausible {
     reason: String,
 }
 
-/// What the figures of one amount are judged by: the smallest and the largest that may be.
+/// Plausible bounds for the figures of one amount.
 pub(super) struct Judge {
     least: f64,
     most: f64,
@@ -59,7 +59,7 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// What lies between `least` and `most`, of which `shown` is said.
+    /// The bounds `least` and `most`, with their description `shown`.
     pub(super) fn new(least: f64, most: f64, who: &str, figure: f64, unit: &str) -> Option<Self> {
         (most > 0.0).then(|| Self {
             least,
@@ -74,7 +74,7 @@ impl Judge {
     }
 }
 
-/// What is said of one amount of an element.
+/// The stated figures for one amount of an element.
 pub(super) struct Amount {
     pub(super) quantity: &'static str,
     pub(super) unit: &'static str,

@@ -8,7 +8,7 @@ use amount::{
 
 use super::values::figures::{AreaName, Figure, FigureName, Figures};
 
-/// What the geometry of an element measures, in metres; what it could not measure is none.
+/// Measures of the geometry of an element, in metres; `None` if they are unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Measured {
     pub(super) volume: Option<f64>,
@@ -27,7 +27,7 @@ pub(super) struct Measured {
     pub(super) plan: Option<[f64; 2]>,
 }
 
-/// What the model says of an element's amounts.
+/// The stated amounts of an element.
 pub(super) struct Claims<'e> {
     pub(super) ifc_type: &'e str,
     pub(super) quantities: &'e Figures,
@@ -36,7 +36,7 @@ pub(super) struct Claims<'e> {
     pub(super) thickness: Option<f64>,
 }
 
-/// What an area is of. Areas of different kinds are never added.
+/// The kind of an area. Areas of different kinds are never added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub(super) enum AreaKind {
     #[serde(rename = "net side")]
@@ -68,7 +68,7 @@ pub(super) struct Takeoff {
     pub(super) implausible: Vec<Implausible>,
 }
 
-/// What a class of elements is counted by.
+/// The unit by which a class of elements is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     /// By the side: walls, doors, windows.
@@ -311,7 +311,7 @@ impl Claims<'_> {
         (length, judged)
     }
 
-    /// What a stated area is of.
+    /// Returns the kind of a stated area.
     fn kind(&self, shape: Shape, figure: &Figure) -> AreaKind {
         let FigureName::Area(name) = figure.name else {
             return AreaKind::NotStated;

@@ -1,4 +1,4 @@
-//! What counts of an element, by stated quantities, properties and geometry.
+//! Tests of the amounts of elements, by stated quantities, properties and geometry.
 
 use super::amount::shown;
 use super::*;

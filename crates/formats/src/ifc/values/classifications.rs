@@ -1,4 +1,4 @@
-//! What a model's author classified elements as: codes with their systems and titles.
+//! Classifications by the author of a model: codes with their systems and titles.
 
 use std::borrow::Cow;
 

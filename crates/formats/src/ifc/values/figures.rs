@@ -2,7 +2,7 @@
 
 use super::quantities::Quantities;
 
-/// What the name of an area says of it.
+/// The kind of an area, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum AreaName {
     NetSide,
@@ -14,7 +14,7 @@ pub(crate) enum AreaName {
     Surface,
 }
 
-/// What a name says that a figure is, the best first.
+/// The kind of a figure by its name, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FigureName {
     NetVolume,

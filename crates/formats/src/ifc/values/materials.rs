@@ -1,4 +1,4 @@
-//! What elements are made of: names in the order of layers, profiles, constituents and lists.
+//! Materials of elements: names in the order of layers, profiles, constituents and lists.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ pub(crate) struct Constituent {
     pub(crate) fraction: Option<f64>,
 }
 
-/// What an element is made of, as one association or all of them say.
+/// The materials of an element, by one association or by all.
 #[derive(Debug, Default)]
 pub(crate) struct MadeOf {
     /// Material names, without doubles.

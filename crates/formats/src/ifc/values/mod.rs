@@ -1,4 +1,4 @@
-//! What an element says of itself: materials, quantities, properties, classifications, and the units of numbers.
+//! Stated values of an element: materials, quantities, properties, classifications, and the units of numbers.
 
 pub(crate) mod classifications;
 pub(crate) mod figures;

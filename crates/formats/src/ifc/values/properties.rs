@@ -103,7 +103,7 @@ pub(crate) fn measured(text: &[u8]) -> Option<Measure> {
     measure
 }
 
-/// What a property of this name measures; none if such properties are not counted.
+/// Returns the amount that a property of this name measures; `None` if such properties are not counted.
 fn measure_of(name: FigureName) -> Option<Measure> {
     match name {
         FigureName::NetVolume | FigureName::GrossVolume | FigureName::Volume => {

@@ -120,7 +120,7 @@ impl Units {
     }
 }
 
-/// What one of unit `id` is in SI. Derived, monetary and other units that are no measure of ours count as 1.
+/// Returns the factor of unit `id` to SI units. Derived, monetary and other units that are no measure of ours count as 1.
 fn scale(model: &Model, id: u32, deepest: usize) -> f64 {
     match model.find(id) {
         Some((Role::SiUnit, text)) => {

@@ -21,7 +21,7 @@ pub(super) struct Font {
     pub(super) metrics: Metrics,
 }
 
-/// What the font says of the letters of its codes, before what its encoding says.
+/// The letters of codes by the font. The encoding has priority.
 enum Unicode {
     Unsaid,
     /// The codes are the letters.

@@ -1,4 +1,4 @@
-//! What a page shows as text, in the order in which it is drawn.
+//! The text of a page, in drawing order.
 
 use super::fonts::{Font, FontReader};
 use super::streams::inflated;

@@ -25,7 +25,7 @@ const TAG: usize = 64 << 10;
 /// The largest list of sheets or of their files.
 const LIST: u64 = 16 << 20;
 
-/// What ends a sheet after its last row.
+/// The end of a sheet, after its last row.
 const CLOSE: &[u8] = b"</sheetData></worksheet>";
 
 /// Returns a workbook that has of a sheet only the row with this number, from 1, and those that may have headers; `None` if the
@@ -163,11 +163,11 @@ fn copy_rows(mut sheet: impl Read, row: u32, copy: &mut impl Write) -> io::Resul
     }
 }
 
-/// What a tag is that begins like that of a row.
+/// A tag that starts like the tag of a row.
 enum RowTag {
-    /// That of something else.
+    /// Another tag.
     Other,
-    /// That of a row, by its number.
+    /// A row, with its number.
     Number(u32),
     /// One that is not understood.
     Odd,

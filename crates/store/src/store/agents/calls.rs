@@ -200,7 +200,6 @@ pub fn read_some(
 /// A record of a call that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableCall {
-    /// The file.
     pub path: PathBuf,
     /// The number of its line, from 1; 0 if a later version wrote it.
     pub line: usize,

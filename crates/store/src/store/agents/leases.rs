@@ -29,7 +29,6 @@ const REMEMBERED: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
 pub struct Lease {
     /// Its id.
     pub id: String,
-    /// The stage.
     pub stage: String,
     /// The batch; empty for the only one of its stage.
     pub batch: String,
@@ -113,7 +112,6 @@ pub enum LeaseError {
     /// The file of a lease is damaged.
     #[error("the lease `{path}` is damaged ({why}): remove its folder; its batch is then free")]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         why: String,

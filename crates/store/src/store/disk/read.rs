@@ -32,7 +32,7 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
 /// Reads a regular file whole.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn bytes(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let mut file = open(path)?;
     let mut bytes = Vec::new();
@@ -43,7 +43,7 @@ pub fn bytes(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// Reads a regular file whole, as UTF-8 text.
 ///
 /// # Errors
-/// As [`open`]; with `InvalidData` if the file is not UTF-8.
+/// The errors of [`open`]; with `InvalidData` if the file is not UTF-8.
 pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
     let mut file = open(path)?;
     let mut text = String::new();

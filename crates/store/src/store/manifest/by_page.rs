@@ -65,7 +65,7 @@ pub fn naming(
 /// another.
 ///
 /// # Errors
-/// As [`super::read_all`].
+/// The errors of [`super::read_all`].
 pub fn read_with(
     layout: &Layout,
     texts: &BTreeSet<String>,

@@ -21,7 +21,7 @@ pub fn keys(
 /// Passes the path of each recorded output of a stage to `each`, in no order.
 ///
 /// # Errors
-/// As [`keys`].
+/// The errors of [`keys`].
 pub fn outputs(
     layout: &Layout,
     stage: &str,

@@ -33,24 +33,19 @@ pub enum FileError {
         root_word(.file)
     )]
     Leaves {
-        /// The file.
         file: FilePath,
         /// Where it leads.
         target: PathBuf,
     },
     /// The file does not exist.
     #[error("`{file}` is not there")]
-    Missing {
-        /// The file.
-        file: FilePath,
-    },
+    Missing { file: FilePath },
     /// It is a symbolic link to nothing.
     #[error(
         "`{file}` is a symbolic link to `{}`, where nothing is: remove the link, or put the file there",
         .target.display()
     )]
     Dead {
-        /// The file.
         file: String,
         /// Where it leads.
         target: PathBuf,
@@ -60,7 +55,6 @@ pub enum FileError {
         "`{file}`: expected a regular file, found {found}: remove it, or put the file itself there"
     )]
     NoFile {
-        /// The file.
         file: FilePath,
         /// What is there.
         found: &'static str,
@@ -76,7 +70,6 @@ pub enum FileError {
     /// The system refused to read it.
     #[error("cannot read `{file}`: {source}")]
     Read {
-        /// The file.
         file: String,
         /// What the system said.
         source: io::Error,

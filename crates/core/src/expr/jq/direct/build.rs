@@ -58,7 +58,7 @@ enum Binding<'t> {
     Var(String, usize),
     /// A definition; it sees the names before it and itself.
     Def(&'t Def<&'t str>),
-    /// What a definition was given, and the names that it sees.
+    /// The arguments of a definition, and the names that it sees.
     Given(String, &'t Term<&'t str>, Bindings<'t>),
 }
 
@@ -327,7 +327,7 @@ impl Building {
         Some(step(node))
     }
 
-    /// What an operator that changes something changes it to; none if it changes nothing, or cannot be told.
+    /// Returns the new value of an assignment; `None` if there is none, or it is unknown.
     fn change<'t>(
         &mut self,
         op: &BinaryOp<&'t str>,

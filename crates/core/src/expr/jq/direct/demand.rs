@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::program::{Change, Expr, ExprKind, Literal, PathPart};
 
-/// What is needed of a value. Numbers, texts and the like are always read whole, and lists without needed items as empty lists.
+/// The needed part of a value. Numbers, texts and the like are always read whole, and lists without needed items as empty lists.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Demand {
     /// All of it.
@@ -18,7 +18,7 @@ pub(crate) struct Demand {
     items: Option<Box<Demand>>,
 }
 
-/// What a program needs of its values.
+/// The parts of its values that a program needs.
 #[derive(Debug, Default)]
 pub(crate) struct Demands {
     /// Of its input.
@@ -86,7 +86,7 @@ impl Demand {
         })
     }
 
-    /// What is needed of each item is needed of each field.
+    /// Applies the needs of each item to each field.
     fn settle(&mut self) {
         if self.whole {
             *self = WHOLE.clone();

@@ -15,7 +15,7 @@ fn both(source: &str) -> Option<[Jq; 2]> {
     Some([jaq, direct])
 }
 
-/// What a program gives, then what was raised.
+/// Returns the outputs of a program, then its error.
 fn outcome(jq: &Jq, input: &Value) -> (Vec<Value>, Option<String>) {
     let values = [json!({"x": 0.5}), input.clone()];
     let mut records = vec![Ok(json!(1)), Ok(json!({"a": 2})), Ok(input.clone())].into_iter();

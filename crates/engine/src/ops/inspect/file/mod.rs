@@ -98,7 +98,7 @@ impl Live {
     /// Validates a file by the schema that is declared for it, unless it is larger than so many bytes. `None` without a schema.
     ///
     /// # Errors
-    /// As [`Live::file`].
+    /// The errors of [`Live::file`].
     pub fn file_check(&self, path: &str, largest: u64) -> Result<Option<FileCheck>, OpsError> {
         let (opened, file, place) = self.with_state(|opened, state, _| {
             let file = access(opened, state, path)?.file;
@@ -118,7 +118,7 @@ impl Live {
     /// Returns the bytes of a file that [`Live::file`] shows.
     ///
     /// # Errors
-    /// As [`Live::file`], and when it is larger than 32 MiB.
+    /// The errors of [`Live::file`], and when it is larger than 32 MiB.
     pub fn raw(&self, path: &str) -> Result<RawFile, OpsError> {
         let (file, place) = self.with_state(|opened, state, _| {
             let file = access(opened, state, path)?.file;

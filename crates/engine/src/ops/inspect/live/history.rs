@@ -47,7 +47,7 @@ impl FollowedHistory {
     /// is time for.
     ///
     /// # Errors
-    /// As [`Self::add_some`].
+    /// The errors of [`Self::add_some`].
     pub(super) fn follow(&mut self, is_running: bool) -> Result<(), OpsError> {
         while !(is_running && self.is_whole) || self.allowance.has_time() {
             let watch = Stopwatch::start();
