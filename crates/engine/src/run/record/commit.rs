@@ -3,9 +3,9 @@
 //!
 //! 1. A worker writes the outputs into scratch, hashes them while it writes, and validates them there.
 //! 2. The dispatcher collects finished batches in a group. The group closes after 200 ms, at 1,000 batches, or when nothing
-//!   runs.
+//!    runs.
 //! 3. The group's data is flushed, `published` records are appended with one write, and the journal is flushed. From here on
-//!   the batches are finished.
+//!    the batches are finished.
 //! 4. The files are renamed into place, the folders are flushed, and a `barrier` is appended.
 
 use crate::run::batch::stage_context::Produced;
