@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// Receives the mistakes in the declarations.
+pub(crate) type WarnOfProblems = Arc<dyn Fn(&Problems) + Send + Sync>;
+
 /// A project, a workspace, and the values and environment to use.
 #[derive(Clone)]
 pub struct Request {
@@ -41,7 +44,7 @@ pub struct Request {
     /// The changes that the system reported to a watch of the workspace; `None` if no watch is running.
     pub reported: Option<Arc<ReportedChanges>>,
     /// Called with the mistakes in the declarations by operations that show what is recorded all the same.
-    pub warn: Option<Arc<dyn Fn(&Problems) + Send + Sync>>,
+    pub warn: Option<WarnOfProblems>,
 }
 
 impl Request {
