@@ -195,3 +195,35 @@ fn a_forced_batch_that_did_not_run_stays_forced() {
     assert!(!is_new("outputs/page.txt"));
     assert_eq!(planned(&project, workspace), Vec::<String>::new());
 }
+
+#[test]
+fn outputs_with_short_digests_in_their_names_are_rebuilt() {
+    let project = fixture("short-digests");
+    assert_eq!(
+        planned(&project, "workspace"),
+        [
+            "clean/a:b renamed",
+            "clean/2024/05 renamed",
+            "grade/a:b renamed changed changed",
+            "grade/2024/05 renamed changed changed",
+        ]
+    );
+    let plain = "workspace/outputs/plain.json";
+    let before = files(&project);
+    milepost(&project, "workspace", &["run"], 0);
+    assert!(files(&project)[plain] == before[plain]);
+    let outputs: Vec<String> = files(&project)
+        .into_keys()
+        .filter_map(|path| path.strip_prefix("workspace/outputs/").map(str::to_owned))
+        .collect();
+    assert_eq!(
+        outputs,
+        [
+            "2024_05~4f6e1bad2f48925a66052fea.json",
+            "a_b~6783a31eabf68ccc0660f935.json",
+            "plain.json"
+        ]
+    );
+    assert_eq!(planned(&project, "workspace"), Vec::<String>::new());
+    milepost(&project, "workspace", &["verify"], 0);
+}

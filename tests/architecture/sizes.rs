@@ -15,12 +15,12 @@ const EMPTY_NAMES: &[&str] = &["utils", "util", "helpers", "manager", "errors", 
 /// by more than [`SLACK`], lower its number and that of all packages.
 const CODE: &[(&str, usize)] = &[
     ("agents", 5545),
-    ("core", 26791),
-    ("engine", 42648),
+    ("core", 27172),
+    ("engine", 42920),
     ("formats", 11916),
     ("store", 11638),
-    ("milepost", 15627),
-    (ALL, 113_790),
+    ("milepost", 15632),
+    (ALL, 114_534),
 ];
 
 /// The name of the sum in [`CODE`].

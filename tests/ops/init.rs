@@ -35,6 +35,14 @@ next:
         "THE FIRST MILEPOST\nTHE SECOND\n"
     );
 
+    let name = folder.canonicalize().unwrap();
+    let name = name.file_name().unwrap().to_str().unwrap();
+    let declaration = project.read("milepost.toml");
+    assert!(
+        declaration.contains(&format!("\nname = \"{name}\"\n")),
+        "{declaration}"
+    );
+
     let before = project.all_files();
     let error = init(&project.disk, &folder, "", "minimal")
         .unwrap_err()
@@ -50,6 +58,8 @@ next:
         made.next,
         ["milepost -C deep/er plan", "milepost -C deep/er run"]
     );
+    let declaration = project.read("deep/er/milepost.toml");
+    assert!(declaration.contains("\nname = \"er\"\n"), "{declaration}");
     let error = init(&project.disk, &folder, "x", "maximal")
         .unwrap_err()
         .to_string();

@@ -116,7 +116,7 @@ out = { path = "outputs/{{ word }}.json", schema = false }
     assert_eq!(
         text,
         "TIME  invoke    say  say/a starts\nTIME  complete  say  say/a done: 1 file\n\n\
-         .milepost/logs/RUN/say_a-1.log:\n    a first\n    loud\n"
+         .milepost/logs/RUN/say.a-1.log:\n    a first\n    loud\n"
     );
     let (found, text) = shown(
         &project,
@@ -131,7 +131,7 @@ out = { path = "outputs/{{ word }}.json", schema = false }
         .iter()
         .map(|printed| printed.path.file_name())
         .collect();
-    assert_eq!(printed, ["say_b-2.log", "WHY.txt"], "{text}");
+    assert_eq!(printed, ["say.b-2.log", "WHY.txt"], "{text}");
     assert!(
         text.starts_with("TIME  error  say  say/b failed: EXIT: "),
         "{text}"

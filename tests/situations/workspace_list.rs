@@ -183,7 +183,11 @@ fn a_wrong_list_is_rejected_before_anything_runs() {
     wrong("[{\"id\": \"../x\"}]", "leaves its folder by `..`");
     wrong(
         "[{\"id\": \"x\"}, {\"id\": \"X\"}]",
-        "entry 2: the workspace `X` is listed twice",
+        "`x` and `X` are one folder, or differ only in letter case: list each workspace once",
+    );
+    wrong(
+        "[{\"id\": \"x\"}, {\"id\": \"x\"}]",
+        "the workspace `x` is listed twice",
     );
     wrong("{", "list.json");
     project.edit("milepost.toml", "select =", "# select =");
@@ -226,4 +230,29 @@ fn old_names_of_flag_and_table_work_with_a_warning() {
     );
     let (_, help) = project.milepost(&["run", "--help"]);
     assert!(help.contains("--workspaces <FILE>") && !help.contains("--manifest"));
+}
+
+#[test]
+fn a_workspace_of_a_list_is_named_once_however_it_is_written() {
+    let project = grades();
+    let wrong = |names: [&str; 2], says: &str| {
+        let rows = names.map(|name| json!({"id": name, "file": "a.json"}));
+        project.write("all/list.json", &json!(rows).to_string());
+        let (code, said) = project.milepost(&["run", "--workspaces", "all/list.json"]);
+        assert!(code == 2 && said.contains(says), "{code} {said}");
+        assert!(!project.exists("workspaces/a"));
+    };
+    wrong(["a", "./a"], "the workspace `a` is listed twice");
+    wrong(["a", "a/"], "the workspace `a` is listed twice");
+    wrong(["b/../a", "a"], "leaves its folder by `..`");
+    wrong(
+        ["x/y", "x"],
+        "the workspace `x/y` lies in the workspace `x`: give it a folder of its own",
+    );
+    std::fs::create_dir(project.at("workspaces")).unwrap();
+    std::fs::create_dir(project.at("elsewhere")).unwrap();
+    for link in ["workspaces/one", "workspaces/two"] {
+        std::os::unix::fs::symlink(project.at("elsewhere"), project.at(link)).unwrap();
+    }
+    wrong(["one", "two"], "`one` and `two` are one folder");
 }

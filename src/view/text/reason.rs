@@ -17,6 +17,7 @@ pub(crate) fn reason(reason: &Reason) -> String {
         Reason::NeverMade => "never run".to_owned(),
         Reason::Changed(changed) => change(changed),
         Reason::Deleted { path } => format!("output {path} was deleted"),
+        Reason::Renamed { from, to } => format!("output {from} is named {to} now"),
         Reason::Altered { path } => format!("output {path} was modified by hand and is rebuilt"),
         Reason::Failed { outcome } => format!("failed last time: {outcome}"),
         Reason::Stale { input } => format!("input {input} changed while the batch ran"),

@@ -27,6 +27,7 @@ pub(crate) fn class(reason: &Reason) -> Class {
         Reason::NeverMade => Class::Own("never run"),
         Reason::Changed(Change { fact, .. }) => Class::Fact(fact.kind),
         Reason::Deleted { .. } => Class::Own("deleted"),
+        Reason::Renamed { .. } => Class::Own("renamed"),
         Reason::Altered { .. } => Class::Own("modified"),
         Reason::Failed { .. } => Class::Own("failed"),
         Reason::Stale { .. } => Class::Own("stale"),

@@ -1,6 +1,7 @@
 //! Patterns over paths: `intermediate/batches/batch_*.json`.
 
 use super::path::{PathError, RelPath};
+use std::borrow::Cow;
 use std::fmt;
 
 /// A pattern over paths. `*` stands for any characters of one part, `**` as a whole part for any number of parts.
@@ -37,6 +38,15 @@ impl Glob {
             text: path.as_str().to_owned(),
             matcher: glob.compile_matcher(),
         })
+    }
+
+    /// Parses the path of an output, in which `*` is the only wildcard.
+    ///
+    /// # Errors
+    /// As [`Glob::parse`].
+    pub fn of_output(path: &RelPath) -> Result<Self, GlobError> {
+        let pieces: Vec<Cow<'_, str>> = path.as_str().split('*').map(escaped).collect();
+        Self::parse(&pieces.join("*"))
     }
 
     /// Returns the text.
@@ -78,6 +88,28 @@ fn is_wild(c: char) -> bool {
     matches!(c, '*' | '?' | '[' | '{')
 }
 
+/// Returns the pattern that matches only this text. A comma would end an alternative between braces.
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    let is_special = |c: char| is_wild(c) || matches!(c, ']' | '}' | ',');
+    if !text.contains(is_special) {
+        return text.into();
+    }
+    let mut pattern = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if is_special(c) {
+            pattern.extend(['[', c, ']']);
+        } else {
+            pattern.push(c);
+        }
+    }
+    pattern.into()
+}
+
+/// Returns true if the path of an output stands for any number of files.
+pub fn is_starred(path: &RelPath) -> bool {
+    path.as_str().contains('*')
+}
+
 /// Returns true if some path may match both patterns. Other wildcards count as `*`, so the result can be true for patterns that
 /// share no path, but never false for patterns that do.
 pub fn may_meet(a: &str, b: &str) -> bool {
@@ -112,17 +144,34 @@ fn meet<T>(a: &[T], b: &[T], is_wild: impl Fn(&T) -> bool, same: impl Fn(&T, &T)
     after[0]
 }
 
-/// A part with brackets, braces and `?` taken as `*`.
+/// A part with brackets, braces and `?` taken as `*`. A character alone in brackets stands for itself.
 fn starred(part: &str) -> Vec<char> {
+    let all: Vec<char> = part.chars().collect();
     let mut chars = Vec::new();
     let mut depth = 0_usize;
-    for c in part.chars() {
+    let mut at = 0;
+    while let Some(&c) = all.get(at) {
+        at += 1;
         match c {
-            '[' | '{' => {
+            '[' => {
+                // The first character belongs to the class even if it is a bracket.
+                let first = at + usize::from(matches!(all.get(at), Some('!' | '^')));
+                let rest = all.get(first + 1..).unwrap_or_default();
+                let length = rest.iter().position(|c| *c == ']');
+                let piece = match (length, all.get(at)) {
+                    (Some(0), Some(&only)) if first == at => only,
+                    _ => '*',
+                };
+                if depth == 0 {
+                    chars.push(piece);
+                }
+                at = length.map_or(all.len(), |length| first + length + 2);
+            }
+            '{' => {
                 depth += 1;
                 chars.push('*');
             }
-            ']' | '}' => depth = depth.saturating_sub(1),
+            '}' => depth = depth.saturating_sub(1),
             _ if depth > 0 => {}
             '?' => chars.push('*'),
             c => chars.push(c),
@@ -158,6 +207,24 @@ mod tests {
     }
 
     #[test]
+    fn an_escaped_text_matches_only_itself() {
+        for text in [
+            "a[1].txt", "[ab]", "a*", "a?", "{a,b}", "a]", "}", "[!a]", "a,b",
+        ] {
+            let around = format!("in/{}_*.json", escaped(text));
+            let glob = Glob::parse(&around).unwrap();
+            let matches = |path: String| glob.matches(&RelPath::parse(&path).unwrap());
+            assert!(matches(format!("in/{text}_1.json")), "{text}");
+            assert!(!matches("in/a_1.json".to_owned()), "{text}");
+            let output = RelPath::parse(&format!("out/{}_*.json", text.replace('*', "_"))).unwrap();
+            let glob = Glob::of_output(&output).unwrap();
+            let file = RelPath::parse(&output.as_str().replace('*', "1")).unwrap();
+            assert!(glob.matches(&file), "{text}");
+        }
+        assert_eq!(escaped("plain_1.txt"), "plain_1.txt");
+    }
+
+    #[test]
     fn tells_whether_patterns_can_meet() {
         for (a, b, meet) in [
             ("a/batch_*.json", "a/batch_*.json", true),
@@ -168,6 +235,11 @@ mod tests {
             ("a/x.json", "a/y.json", false),
             ("**/x.json", "a/b/x.json", true),
             ("a/[xy].json", "a/x.json", true),
+            ("a/[[]x[]].json", "a/x.json", false),
+            ("a/[[]x[]].json", "a/*].json", true),
+            ("a/[!x].json", "a/y.json", true),
+            ("a/[]x].json", "a/].json", true),
+            ("a/[x.json", "a/y.json", true),
         ] {
             assert_eq!(may_meet(a, b), meet, "{a} {b}");
             assert_eq!(may_meet(b, a), meet, "{b} {a}");

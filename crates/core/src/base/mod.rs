@@ -1,13 +1,13 @@
 //! Shared values: digests, paths, patterns, durations, time, sources and sinks. Pure.
 
 pub mod clock;
-pub mod collision;
 pub mod digest;
 mod display;
 pub mod duration;
 pub mod foreign_text;
 pub mod glob;
 pub mod in_order;
+mod names;
 pub mod natural;
 pub(crate) mod parsed;
 pub mod path;
@@ -17,3 +17,4 @@ pub mod source;
 pub mod texts;
 
 pub use display::{cells, visible, words};
+pub use names::{collision, reserved, safe_name};

@@ -23,6 +23,9 @@ pub enum PathError {
     /// The path contains `..`.
     #[error("`{0}` leaves its folder by `..`: paths stay inside the workspace or the project")]
     Climbs(String),
+    /// The path is reserved.
+    #[error("`{0}` is {1}, which stages neither read nor write")]
+    Reserved(String, &'static str),
     /// The path contains a backslash or a control character.
     #[error("`{0}` contains a control character or a backslash")]
     Odd(String),

@@ -2,10 +2,11 @@
 
 use crate::base::glob::{is_pattern, may_meet};
 use crate::base::path::{RelPath, Root};
+use crate::base::reserved::reserved;
 use crate::decl::problem::{Problem, Report, SourceFile};
 use crate::decl::project::Project;
 use crate::expr::place::nearest;
-use crate::model::stage::{EachSource, PathTemplate, Stage};
+use crate::model::stage::{PathTemplate, Stage};
 use serde_json::Value;
 use std::ops::Range;
 
@@ -221,26 +222,7 @@ fn check_batches(report: &mut Report, drafts: &[Draft]) {
                     .any(|dotted| dotted.split('.').next() == Some(each.name.as_str()))
             });
             if let Some(each) = missing {
-                let part = match each.source {
-                    EachSource::Path(_) => format!("{}.stem", each.name),
-                    EachSource::From { .. } => {
-                        let field = each.key.as_ref().map_or("", |key| key.source.trim());
-                        let is_plain = field.starts_with('.')
-                            && field[1..]
-                                .chars()
-                                .all(|c| c.is_ascii_alphanumeric() || c == '_');
-                        format!(
-                            "{}{}",
-                            each.name,
-                            if is_plain && field.len() > 1 {
-                                field
-                            } else {
-                                ""
-                            }
-                        )
-                    }
-                    _ => each.name.clone(),
-                };
+                let part = each.distinguishing();
                 let problem = draft.file.problem(
                     written.span.clone(),
                     format!(
@@ -265,6 +247,12 @@ struct All<'a> {
 impl All<'_> {
     fn wrong_read(&self, draft: &Draft, read: &Read) -> Option<Problem> {
         let pattern = self.pattern(&read.path)?;
+        let path = RelPath::parse(&pattern).ok();
+        if let Some(owner) = path.and_then(|path| reserved(read.path.root, &path)) {
+            let message = format!("a stage cannot read `{}`", read.path.text);
+            let problem = draft.file.problem(read.span.clone(), message);
+            return Some(problem.label(format!("it is {owner}")));
+        }
         if read.path.root == Root::Project {
             return self.wrong_project_read(draft, read, &pattern);
         }

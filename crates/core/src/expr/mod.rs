@@ -1,6 +1,5 @@
 //! The languages inside a declaration: jq programs, templates, plain paths, and the scope of names that they see. Pure.
 
-pub(crate) mod component;
 pub mod jq;
 pub mod json;
 pub mod mentions;

@@ -21,8 +21,9 @@ pub use fault::TemplateError;
 pub use parts::{RenderedPart, text};
 use pieces::Pieces;
 
-use super::component::component;
 use super::mentions::Mentions;
+use crate::base::glob::escaped;
+use crate::base::safe_name::component;
 
 /// A compiled template, which many threads can render.
 pub struct Template {
@@ -30,6 +31,7 @@ pub struct Template {
     sources: BTreeMap<String, String>,
     env: Environment<'static>,
     components: OnceLock<Environment<'static>>,
+    patterns: OnceLock<Environment<'static>>,
     parts: OnceLock<Environment<'static>>,
     /// True if `as_file` may occur in it.
     has_files: bool,
@@ -115,6 +117,7 @@ impl Template {
             sources,
             env,
             components: OnceLock::new(),
+            patterns: OnceLock::new(),
             parts: OnceLock::new(),
             single,
             pieces: Pieces::of(source),
@@ -207,15 +210,33 @@ impl Template {
                 }),
             };
         }
+        self.render_components(&self.components, component, scope)
+    }
+
+    /// Renders to a pattern over paths: every value becomes one safe component, which stands for itself.
+    ///
+    /// # Errors
+    /// As [`Template::render_path`].
+    pub fn render_pattern(&self, scope: &Value) -> Result<String, TemplateError> {
+        let write = |text: &str| escaped(&component(text)).into_owned();
+        self.render_components(&self.patterns, write, scope)
+    }
+
+    fn render_components(
+        &self,
+        env: &OnceLock<Environment<'static>>,
+        write: fn(&str) -> String,
+        scope: &Value,
+    ) -> Result<String, TemplateError> {
         let pieces = self.pieces.as_ref();
         if let Some(path) =
-            pieces.and_then(|pieces| pieces.render(scope, |text| component(text).into()))
+            pieces.and_then(|pieces| pieces.render(scope, |text| write(text).into()))
         {
             return Ok(path);
         }
-        let env = self.components.get_or_init(|| {
+        let env = env.get_or_init(|| {
             let mut env = self.env.clone();
-            engine::write_components(&mut env);
+            engine::write_components(&mut env, write);
             env
         });
         self.render_in(env, scope)

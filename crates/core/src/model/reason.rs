@@ -20,6 +20,15 @@ pub enum Reason {
         #[cfg_attr(debug_assertions, schemars(with = "String"))]
         path: RelPath,
     },
+    /// The file of an output has another name now.
+    Renamed {
+        /// The recorded path.
+        #[cfg_attr(debug_assertions, schemars(with = "String"))]
+        from: RelPath,
+        /// The path that it has now.
+        #[cfg_attr(debug_assertions, schemars(with = "String"))]
+        to: RelPath,
+    },
     /// An output was modified by hand, and the declaration or `--force` rebuilds it.
     Altered {
         /// The output.

@@ -25,6 +25,8 @@ pub struct Found<'a> {
     pub own: &'a Facts,
     /// The paths that it writes, as far as they are known before it runs.
     pub paths: &'a [RelPath],
+    /// Recorded outputs whose files have another name now.
+    pub renamed: Vec<(RelPath, RelPath)>,
     /// The digests of the files at these and at the recorded paths.
     pub on_disk: &'a BTreeMap<RelPath, Digest>,
     /// What earlier stages may still change.
@@ -125,6 +127,12 @@ pub fn decide(found: &Found<'_>) -> Decision {
                 path: made.path.clone(),
             });
         }
+    }
+    for (from, to) in &found.renamed {
+        reasons.push(Reason::Renamed {
+            from: from.clone(),
+            to: to.clone(),
+        });
     }
     let differing = changes(
         [&found.recorded_shared, &record.facts],

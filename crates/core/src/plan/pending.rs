@@ -1,7 +1,7 @@
 //! The effects of earlier stages that a plan expects before a stage's turn.
 
 use crate::base::digest::Digest;
-use crate::base::glob::{is_pattern, may_meet};
+use crate::base::glob::{is_starred, may_meet};
 use crate::base::path::RelPath;
 use crate::model::pipeline::Pipeline;
 use crate::model::record::{BatchRecord, Made};
@@ -128,7 +128,7 @@ impl Pending {
                     .get(&stage.name)
                     .and_then(|known| known.batches.get(key)?.record.as_ref());
                 let stays = |made: &Made| match targets.get(&made.name) {
-                    Some(target) => is_pattern(target.as_str()) || *target == made.path,
+                    Some(target) => is_starred(target) || *target == made.path,
                     None => false,
                 };
                 let leaves = recorded.is_some_and(|record| !record.outputs.iter().all(stays));
@@ -151,9 +151,7 @@ impl Pending {
                         }
                     }
                 }
-                let plain = targets
-                    .iter()
-                    .filter(|(_, path)| !is_pattern(path.as_str()));
+                let plain = targets.iter().filter(|(_, path)| !is_starred(path));
                 for (name, path) in plain.filter(|(_, path)| !paths.contains(path)) {
                     let batch = known(state, stage)
                         .batches

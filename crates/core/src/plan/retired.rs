@@ -1,6 +1,6 @@
 //! The files that a run moves to quarantine because nothing makes them any more, as far as a plan can tell.
 
-use crate::base::glob::is_pattern;
+use crate::base::glob::is_starred;
 use crate::base::path::RelPath;
 use crate::model::record::Made;
 use crate::model::stage::Stage;
@@ -37,7 +37,7 @@ pub(crate) fn of_batch<'a>(
         None => true,
         Some(_) if stage.keeps_former(&made.name) => false,
         Some(_) if skipped.contains(made.name.as_str()) => true,
-        Some(target) => !is_pattern(target.as_str()) && *target != made.path,
+        Some(target) => !is_starred(target) && *target != made.path,
     };
     let outputs = record.outputs.iter().filter(leaves);
     outputs.map(|made| &made.path).collect()

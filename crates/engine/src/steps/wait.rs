@@ -11,7 +11,8 @@ use milepost_core::base::path::FilePath;
 use milepost_core::base::source::Source;
 use milepost_core::expr::scope::Format;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
-use milepost_core::model::stage::PathTemplate;
+use milepost_core::model::stage::{ExpressionError, PathTemplate};
+use milepost_core::plan::paths;
 use milepost_store::check::content;
 use std::io::{BufReader, ErrorKind};
 use std::os::unix::fs::MetadataExt as _;
@@ -87,14 +88,10 @@ pub(crate) fn wait(
 
 fn place(ctx: &BatchContext<'_>, path: &PathTemplate) -> Result<FilePath, Outcome> {
     let scope = ctx.scope.context_of(&path.template)?;
-    let rendered = if path.is_whole() {
-        path.template.render(&scope)
-    } else {
-        path.template.render_path(&scope)
-    };
-    let rendered = rendered.map_err(parse_failure)?;
-    path.place(&rendered)
-        .map_err(|error| Outcome::new(OutcomeKind::Path, format!("`{}`: {error}", path.shown())))
+    paths::render(path, &scope).map_err(|error| match error {
+        ExpressionError::Path { .. } => Outcome::new(OutcomeKind::Path, error.to_string()),
+        error => parse_failure(error),
+    })
 }
 
 /// Copies the file, or returns what is still missing.

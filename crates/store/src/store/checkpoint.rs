@@ -1,9 +1,10 @@
 //! Checkpoints on the disk: `stage_N_complete.json`, written whole and removed durably.
 
 use super::disk::{Disk, DiskError, parent};
-use super::layout::{Layout, checkpoint_number};
+use super::layout::Layout;
 use crate::store::read;
 use milepost_core::base::digest::Digest;
+use milepost_core::base::reserved::checkpoint_number;
 use milepost_core::model::checkpoint::{Checkpoint, FORMAT};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -8,6 +8,7 @@ use super::quarantine::{self, weigh};
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
+use milepost_core::base::reserved::checkpoint_number;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -146,7 +147,7 @@ fn leftovers(layout: &Layout, found: &mut Vec<Garbage>) -> Result<(), DiskError>
                 continue;
             };
             // In the workspace's own folder, only what a checkpoint's name says is ours.
-            if folder.is_none() && layout::checkpoint_number(place).is_none() {
+            if folder.is_none() && checkpoint_number(place).is_none() {
                 continue;
             }
             let name = RelPath::of_parts([name.as_str()]);

@@ -1,14 +1,10 @@
 //! The paths of a workspace, and the names that are reserved for Milepost.
 
-use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{RelPath, component};
+pub use milepost_core::base::reserved::{MANIFESTS, OWN};
+use milepost_core::base::safe_name;
+use milepost_core::plan::expand::batch_name;
 use std::path::{Path, PathBuf};
-
-/// The folder of Milepost's own files, in the workspace and in the project.
-pub const OWN: &str = ".milepost";
-
-/// The folder of the manifests, in the workspace.
-pub const MANIFESTS: &str = "manifests";
 
 /// The folder of finished rounds, below Milepost's own.
 pub(crate) const ROUNDS: &str = "rounds";
@@ -173,32 +169,27 @@ pub(crate) fn rounds(stage: &str) -> RelPath {
     RelPath::of_parts([OWN, ROUNDS, stage])
 }
 
-/// The longest name of a batch in the name of a log, in bytes. A number and an ending follow.
-const LOG_STEM: usize = 240;
+/// The longest name of a stage, and of a batch, in the name of a log, in bytes. A number and an ending follow.
+const LOG_PART: usize = 115;
 
-/// Returns `.milepost/logs/RUN/STAGE/BATCH-N.log`, the output of the programs of an attempt, relative to the workspace.
-pub fn log(run: &str, batch: &str, serial: u64) -> RelPath {
-    let name = format!("{}-{serial}.log", log_stem(batch));
+/// Returns `.milepost/logs/RUN/STAGE.BATCH-N.log`, the output of the programs of an attempt, relative to the workspace.
+pub fn log(run: &str, stage: &str, batch: &str, serial: u64) -> RelPath {
+    let name = format!("{}-{serial}.log", log_stem(stage, batch));
     RelPath::of_parts([OWN, LOGS, run, name.as_str()])
 }
 
-/// Returns the name of a batch in the names of its logs: file systems take 255 bytes, so a long name ends in a digest.
-pub fn log_stem(batch: &str) -> String {
-    let part = component(batch);
-    if part.len() <= LOG_STEM {
-        part
-    } else {
-        shortened(&part, LOG_STEM, batch)
+/// Returns the name of a batch in the names of its logs. The name of a stage contains no dot.
+pub fn log_stem(stage: &str, batch: &str) -> String {
+    let stage = safe_name::safe_name(stage, LOG_PART);
+    match batch {
+        "" => stage,
+        batch => format!("{stage}.{}", safe_name::safe_name(batch, LOG_PART)),
     }
 }
 
-/// Returns the beginning of a name and the digest of the whole, in `most` bytes.
-fn shortened(part: &str, most: usize, whole: &str) -> String {
-    let mut end = part.len().min(most - 13);
-    while !part.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}-{}", &part[..end], Digest::of(whole).short())
+/// Returns the name of a batch in the names of logs of earlier versions, which other batches may share.
+pub fn earlier_log_stem(stage: &str, batch: &str) -> String {
+    component(&batch_name(stage, batch))
 }
 
 /// Returns `.milepost/calls/RUN/N.request` or `N.answer`, the bytes of a call, relative to the workspace.
@@ -223,18 +214,6 @@ pub fn checkpoint(number: u32) -> RelPath {
     RelPath::of_parts([format!("stage_{number}_complete.json").as_str()])
 }
 
-/// The number in the name of a checkpoint; none for other names.
-pub(crate) fn checkpoint_number(name: &str) -> Option<u32> {
-    let number = name
-        .strip_prefix("stage_")?
-        .strip_suffix("_complete.json")?;
-    let plain = !number.starts_with('0') || number == "0";
-    number
-        .parse()
-        .ok()
-        .filter(|_| plain && !number.starts_with('+'))
-}
-
 /// Returns `.milepost/answers` of the project, the answers that its workspaces share.
 pub fn answers(project: &Path) -> PathBuf {
     project.join(OWN).join("answers")
@@ -245,33 +224,16 @@ pub fn answers_lock(answers: &Path) -> PathBuf {
     answers.join("lock")
 }
 
-/// Returns what Milepost reserves a path for, or `None` if an output may have this path. Case is ignored, because some file
-/// systems ignore it.
-pub fn own_name(path: &RelPath) -> Option<&'static str> {
-    let lower = path.as_str().to_lowercase();
-    let first = lower.split('/').next().unwrap_or_default();
-    if first == OWN {
-        Some("Milepost's own folder")
-    } else if first == MANIFESTS {
-        Some("the folder of the manifests")
-    } else if checkpoint_number(first).is_some() {
-        Some("a checkpoint")
-    } else {
-        None
-    }
-}
-
-/// A name for a folder: the name itself where it is short and safe, else its beginning and a digest.
+/// Returns a name for a folder: the name itself if it is short and safe, else its beginning and a digest.
 pub(crate) fn safe_name(name: &str) -> String {
     const LONG: usize = 80;
-    if name.is_empty() {
-        return "only".to_owned();
+    // The only batch of a stage has no key.
+    const ONLY: &str = "only";
+    match name {
+        "" => ONLY.to_owned(),
+        ONLY => format!("{ONLY}{}", safe_name::mark(ONLY)),
+        name => safe_name::safe_name(name, LONG),
     }
-    let part = component(name);
-    if part == name && name.len() <= LONG {
-        return part;
-    }
-    shortened(&part, LONG, name)
 }
 
 #[cfg(test)]
@@ -279,26 +241,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_its_own_names() {
-        for (path, own) in [
-            (".milepost/x", true),
-            (".MilePost", true),
-            ("manifests/a.json", true),
-            ("stage_12_complete.json", true),
-            ("Stage_1_complete.json", true),
-            ("stage_x_complete.json", false),
-            ("stage_01_complete.json", false),
-            ("stage_+1_complete.json", false),
-            ("intermediate/stage_1_complete.json", false),
-            ("outputs/manifests/a", false),
-        ] {
-            let parsed = RelPath::parse(path).unwrap();
-            assert_eq!(own_name(&parsed).is_some(), own, "{path}");
-        }
+    fn paths_of_different_names_differ() {
         assert_eq!(
             Layout::new("w").segment(7),
             Path::new("w/.milepost/journal/000007.jsonl")
         );
         assert_eq!(manifest("../x").as_str(), "manifests/.._x");
+        let logs = [
+            ("a", ""),
+            ("a", "b"),
+            ("a", "b_c"),
+            ("a_b", "c"),
+            ("a", "b:c"),
+            ("a", "b/c"),
+            ("a_b_c", ""),
+        ];
+        let paths = logs.map(|(stage, batch)| log("run", stage, batch, 1));
+        for (at, path) in paths.iter().enumerate() {
+            assert!(!paths[..at].contains(path), "{path}");
+        }
+        assert_eq!(paths[0].as_str(), ".milepost/logs/run/a-1.log");
+        assert_eq!(paths[1].as_str(), ".milepost/logs/run/a.b-1.log");
+        assert_ne!(safe_name(""), safe_name("only"));
     }
 }

@@ -93,6 +93,9 @@ pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile) -> Project {
             if check_name(file, &mut reader.report, key)
                 && let Some(param) = param(reader, file, key, node)
             {
+                if param.file.is_some() {
+                    project.names.files.push(key.name.clone());
+                }
                 if !param.has_template() && param.kind != ParamType::Date {
                     let default = param.default.clone();
                     project.names.defaults.insert(key.name.clone(), default);

@@ -185,6 +185,7 @@ fn assignment(stage: &Stage) -> Option<Output> {
             root: batches.path.root,
             text,
             template: Arc::new(template),
+            is_param: false,
         },
         schema: None,
         stream: None,

@@ -6,7 +6,7 @@ use crate::expr::name::is_name;
 use crate::expr::place::{listed, nearest};
 use crate::model::stage::{FIXED_NAMES, OVERRIDES, ROUND_NAMES, RUN};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// The names that an expression can use.
@@ -33,6 +33,8 @@ pub(crate) enum Sees {
 pub(crate) struct ProjectNames {
     /// Of `[params]`.
     pub(crate) params: Vec<String>,
+    /// Those among them that are files.
+    pub(crate) files: Vec<String>,
     /// The defaults of parameters that are the same in every workspace, on every day.
     pub(crate) defaults: BTreeMap<String, Value>,
     /// Of `[env]`.
@@ -43,6 +45,17 @@ pub(crate) struct ProjectNames {
     pub(crate) services: Vec<String>,
     /// True if `milepost.toml` could not be read, so that names of the project are not checked.
     pub(crate) is_unknown: bool,
+}
+
+impl ProjectNames {
+    /// Returns true if all of these dotted names are values of parameters that are no files.
+    pub(crate) fn are_values(&self, names: &BTreeSet<String>) -> bool {
+        let is_value = |name: &str| !self.files.iter().any(|file| file == name);
+        names.iter().all(|dotted| {
+            let param = dotted.strip_prefix("params.");
+            param.is_some_and(|rest| rest.split('.').next().is_some_and(is_value))
+        })
+    }
 }
 
 /// Names that a stage declares, with those of its project.

@@ -298,9 +298,11 @@ impl<'a> ValueReader<'a> {
             // the prefix is not part of what is rendered
             Arc::new(Template::compile(&format!("{}: {}", spot.file.name, spot.key), text).ok()?)
         };
+        let is_whole = around == "x" && text.starts_with("{{");
         Some(PathTemplate {
             root,
             text: text.to_owned(),
+            is_param: is_whole && names.project.are_values(template.names()),
             template,
         })
     }

@@ -10,7 +10,6 @@ use minijinja::value::{Kwargs, StringInput, Value};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
 
 use super::parts::{as_file, is_file, plain};
-use crate::expr::component::component;
 
 /// The widest indentation.
 const WIDEST: usize = 200;
@@ -45,9 +44,9 @@ pub(crate) fn texts() -> Environment<'static> {
     .clone()
 }
 
-/// Makes an engine write each value as one safe component of a path.
-pub(crate) fn write_components(env: &mut Environment<'static>) {
-    env.set_formatter(|out, _, value| {
+/// Makes an engine write each value as a component of a path, as `write` returns it.
+pub(crate) fn write_components(env: &mut Environment<'static>, write: fn(&str) -> String) {
+    env.set_formatter(move |out, _, value| {
         if value.is_undefined() {
             return Ok(());
         }
@@ -62,7 +61,7 @@ pub(crate) fn write_components(env: &mut Environment<'static>) {
                 format!("{what} cannot be a part of a path"),
             )
         })?;
-        Ok(out.write_str(&component(&text))?)
+        Ok(out.write_str(&write(&text))?)
     });
 }
 

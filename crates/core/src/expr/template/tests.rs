@@ -105,11 +105,11 @@ fn makes_paths() {
     assert_eq!(path("{{ params.model }}").unwrap(), "inputs/a.b.ifc");
     assert_eq!(
         path("out/{{ params.model }}").unwrap(),
-        "out/inputs_a.b.ifc~2ffbc9"
+        "out/inputs_a.b.ifc~2ffbc9e68dea9da9ff8146d3"
     );
     assert_eq!(
         path("{{ evil }}/{{ empty }}").unwrap(),
-        "_._.._etc_passwd~3754d6/_~e3b0c4"
+        "_._.._etc_passwd~3754d6cb3a38e1185e5b382d/_~e3b0c44298fc1c149afbf4c8"
     );
     assert_eq!(
         path("out/{{ params.model | stem }}.json").unwrap(),

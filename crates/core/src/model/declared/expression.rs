@@ -121,6 +121,8 @@ pub struct PathTemplate {
     pub text: String,
     /// The compiled form.
     pub template: Arc<Template>,
+    /// True if it is the value of a parameter that is no file, which may be a pattern.
+    pub(crate) is_param: bool,
 }
 
 impl fmt::Debug for PathTemplate {
@@ -162,16 +164,27 @@ impl PathTemplate {
 
     /// Returns true if the text around the `{{ }}` is a pattern.
     pub fn is_pattern(&self) -> bool {
-        let mut rest = self.text.as_str();
-        while let Some(start) = rest.find("{{") {
-            if is_pattern(&rest[..start]) {
-                return true;
-            }
-            rest = rest[start..]
-                .find("}}")
-                .map_or("", |end| &rest[start + end + 2..]);
-        }
-        is_pattern(rest)
+        self.around().any(is_pattern)
+    }
+
+    /// Returns true if it is a pattern, or may be one by the value of a parameter.
+    pub fn may_be_pattern(&self) -> bool {
+        self.is_param || self.is_pattern()
+    }
+
+    /// Returns true if the text around the `{{ }}` has a `*`: for an output, any number of files.
+    pub(crate) fn is_starred(&self) -> bool {
+        self.around().any(|text| text.contains('*'))
+    }
+
+    /// Returns the pieces of the text between the `{{ }}`.
+    fn around(&self) -> impl Iterator<Item = &str> {
+        let pieces = self.text.split("{{").enumerate();
+        pieces.map(|(at, piece)| match piece.split_once("}}") {
+            Some((_, text)) if at > 0 => text,
+            _ if at > 0 => "",
+            _ => piece,
+        })
     }
 
     /// Parses a rendered path.

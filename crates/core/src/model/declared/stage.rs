@@ -7,6 +7,7 @@ pub use super::names::{EVERYWHERE, FIXED_NAMES, OVERRIDES, ROUND_NAMES, RUN};
 use super::policy::{Concurrency, Policy};
 use super::step::Step;
 use crate::base::path::{FilePath, RelPath};
+use crate::expr::name::is_name;
 use crate::expr::scope::{Columns, Format, Reading};
 use crate::expr::select::Select;
 use crate::expr::template::Template;
@@ -125,9 +126,14 @@ impl Stage {
 
     /// Returns true if earlier files of an output stay when a batch is rerun: its path names the run.
     pub fn keeps_former(&self, name: &str) -> bool {
-        let output = self.output(name).filter(|_| !self.declares(RUN));
-        let names = output.map(|output| output.path.template.names());
-        names.is_some_and(|names| names.iter().any(|name| name.split('.').next() == Some(RUN)))
+        self.output(name)
+            .is_some_and(|output| self.names_run(&output.path))
+    }
+
+    /// Returns true if a path names the run.
+    pub fn names_run(&self, path: &PathTemplate) -> bool {
+        let mut names = path.template.names().iter();
+        !self.declares(RUN) && names.any(|name| name.split('.').next() == Some(RUN))
     }
 
     /// Returns why its batches run on the machine of the runner, whatever the executor; `None` if they can run elsewhere.
@@ -247,6 +253,21 @@ pub struct Each {
     pub(crate) key: Option<Program>,
 }
 
+impl Each {
+    /// Returns the expression of what distinguishes its items, as far as the declaration tells.
+    pub fn distinguishing(&self) -> String {
+        let name = &self.name;
+        match (&self.source, &self.key) {
+            (EachSource::Path(_), _) => format!("{name}.stem"),
+            (_, Some(key)) => match key.source.trim().strip_prefix('.') {
+                Some(field) if is_name(field) => format!("{name}.{field}"),
+                _ => name.clone(),
+            },
+            (_, None) => name.clone(),
+        }
+    }
+}
+
 /// The source of the items of an `each`.
 #[derive(Debug, Clone)]
 pub enum EachSource {
@@ -348,7 +369,7 @@ impl Output {
 
     /// Returns true if it may be any number of files.
     pub fn is_many(&self) -> bool {
-        self.path.text.contains('*')
+        self.path.is_starred()
     }
 }
 

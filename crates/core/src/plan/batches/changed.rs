@@ -1,7 +1,8 @@
 //! The batches of a stage that changed files concern, found without the records of its other batches.
 
-use crate::base::glob::{Glob, is_pattern, may_meet};
+use crate::base::glob::{Glob, may_meet};
 use crate::base::path::{FilePath, Root};
+use crate::base::safe_name::component;
 use crate::model::fingerprint::FactKind;
 use crate::model::pipeline::Pipeline;
 use crate::model::record::BatchRecord;
@@ -39,12 +40,19 @@ pub fn needs_few(pipeline: &Pipeline, stage: &Stage, renamed: bool) -> bool {
         InputSource::Path(path) => is_known(path) && !input.earlier,
         InputSource::From { .. } => false,
     };
-    let outputs = stage.outputs.iter().map(|output| &output.path);
+    let outputs = || {
+        stage
+            .outputs
+            .iter()
+            .map(|output| &output.path)
+            .chain(&stage.marker)
+    };
+    // The path of a batch that is rebuilt can be that of another batch if it names the run.
     stage.each.len() <= 1
         && stage.each.iter().all(is_item)
         && stage.inputs.iter().all(is_plain)
         && stage.reads.iter().all(is_known)
-        && !outputs.chain(&stage.marker).any(PathTemplate::is_pattern)
+        && !outputs().any(|path| path.is_pattern() || stage.names_run(path))
         && stage.refine.is_none()
         && stage.approve.is_none()
         && !facts::mentions_overrides(stage)
@@ -101,7 +109,7 @@ pub fn named_by(stage: &Stage, pattern: Option<&(Root, Glob)>, file: &FilePath) 
     }
 }
 
-/// Returns the value of a name that a path has in one place, and nothing else in others.
+/// Returns the value of a name that a path has in one place, and nothing else in others; `None` if the path does not tell it.
 fn key_of(path: &str, name: &str, rendered: &str) -> Option<String> {
     let (before, rest) = path.split_once("{{")?;
     let (inside, after) = rest.split_once("}}")?;
@@ -109,7 +117,8 @@ fn key_of(path: &str, name: &str, rendered: &str) -> Option<String> {
         return None;
     }
     let key = rendered.strip_prefix(before)?.strip_suffix(after)?;
-    (!key.contains('/')).then(|| key.to_owned())
+    // A marked component does not tell the value.
+    (!key.contains('/') && component(key) == key).then(|| key.to_owned())
 }
 
 /// Returns true if a fact or an output of a record is one of these files.
@@ -129,7 +138,7 @@ pub fn batch_of(
     let inputs = record.facts.iter();
     let inputs = inputs.filter(|(key, _)| key.kind == FactKind::Input);
     let files: Vec<FilePath> = inputs
-        .map(|(key, _)| key.name.parse().ok().filter(|_| !is_pattern(&key.name)))
+        .map(|(key, _)| key.name.parse().ok())
         .collect::<Option<_>>()?;
     let items = match (stage.each.first(), pattern) {
         (None, _) => Vec::new(),
@@ -181,6 +190,11 @@ mod tests {
             (
                 "outputs/{{ item.stem }}_{{ item.stem }}.json",
                 "outputs/a_a.json",
+                None,
+            ),
+            (
+                "outputs/{{ item.stem }}.json",
+                "outputs/a_b~c14cddc033f64b9dea80ea67.json",
                 None,
             ),
             ("outputs/all.json", "outputs/all.json", None),

@@ -9,7 +9,7 @@ use crate::plan::batches::paths;
 use crate::plan::batches::recorded::Recorded;
 use crate::plan::batches::world::{RefusedFile, World};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// One batch of a stage.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,6 +68,32 @@ pub enum ExpandError {
         /// What is wrong.
         why: String,
     },
+    /// Two batches of crossed items have the same key.
+    #[error(
+        "stage `{stage}` has two batches with the key `{key}`: commas in the keys of {each} make it ambiguous; declare a `key` without commas"
+    )]
+    AmbiguousKeys {
+        /// The stage.
+        stage: String,
+        /// The names of the tables.
+        each: String,
+        /// The key.
+        key: String,
+    },
+    /// Two batches would write the same file.
+    #[error(
+        "the batches `{}` and `{}` of stage `{stage}` would both write `{path}`: put what distinguishes them into the path, such as {names}", .batches[0], .batches[1]
+    )]
+    SharedOutput {
+        /// The stage.
+        stage: String,
+        /// The file.
+        path: String,
+        /// The keys.
+        batches: [String; 2],
+        /// Expressions that distinguish the batches.
+        names: String,
+    },
     /// Two batches have the same key.
     #[error(
         "stage `{stage}` has two batches with the key `{key}`: give [each.{each}] a `key` that distinguishes them"
@@ -104,15 +130,12 @@ pub fn expand(
             why,
         };
         let items = items(stage, each, base, recorded, world, written).map_err(failed)?;
-        let mut keyed = BTreeSet::new();
-        for EachItem { key, .. } in &items {
-            if !keyed.insert(key.clone()) {
-                return Err(ExpandError::EqualKeys {
-                    stage: stage.name.clone(),
-                    each: each.name.clone(),
-                    key: key.clone(),
-                });
-            }
+        if let Some(key) = repeated(items.iter().map(|item| item.key.as_str())) {
+            return Err(ExpandError::EqualKeys {
+                stage: stage.name.clone(),
+                each: each.name.clone(),
+                key: key.to_owned(),
+            });
         }
         batches = batches
             .iter()
@@ -136,10 +159,29 @@ pub fn expand(
             })
             .collect();
     }
+    if stage.each.len() > 1
+        && let Some(key) = repeated(batches.iter().map(|batch| batch.key.as_str()))
+    {
+        let names = stage
+            .each
+            .iter()
+            .map(|each| format!("[each.{}]", each.name));
+        return Err(ExpandError::AmbiguousKeys {
+            stage: stage.name.clone(),
+            each: names.collect::<Vec<_>>().join(" and "),
+            key: key.to_owned(),
+        });
+    }
     for (position, batch) in batches.iter_mut().enumerate() {
         batch.position = position as u64 + 1;
     }
     Ok(batches)
+}
+
+/// Returns the first key that occurs again.
+fn repeated<'a>(mut keys: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let mut seen = HashSet::new();
+    keys.find(|key| !seen.insert(*key))
 }
 
 /// Returns the files that the batches of a stage are named by, in the order of the batches; `None` if its batches have other names,
@@ -157,7 +199,9 @@ pub fn naming_files(
     let EachSource::Path(path) = &each.source else {
         return None;
     };
-    let pattern = paths::render(path, &Value::Object(base.clone())).ok()?;
+    let pattern = paths::read(path, &Value::Object(base.clone()))
+        .ok()?
+        .into_pattern();
     let found = glob(&pattern, recorded, world, written).ok()?;
     let mut keys: Vec<&str> = found.files.iter().map(|file| file.path.stem()).collect();
     keys.sort_unstable();
@@ -193,7 +237,7 @@ fn items(
     let evaluator = world.evaluator(stage);
     let found = match &each.source {
         EachSource::Path(path) => {
-            let pattern = paths::render(path, &scope)?;
+            let pattern = paths::read(path, &scope)?.into_pattern();
             let found = glob(&pattern, recorded, world, written)?;
             let unusable = found.refused.into_iter();
             refused = unusable

@@ -1,6 +1,5 @@
 //! The files of each input of a batch.
 
-use crate::base::glob::is_pattern;
 use crate::base::natural::natural;
 use crate::base::path::{FilePath, RelPath};
 use crate::expr::jq::JqError;
@@ -8,7 +7,7 @@ use crate::expr::scope::Format;
 use crate::model::outcome::{Outcome, OutcomeKind};
 use crate::model::stage::{ExpressionError, Input, InputSource, Stage};
 use crate::plan::batches::expand::{GlobbedFiles, glob};
-use crate::plan::batches::paths;
+use crate::plan::batches::paths::{self, Named};
 use crate::plan::batches::recorded::Recorded;
 use crate::plan::batches::world::World;
 use serde_json::{Map, Value};
@@ -131,13 +130,13 @@ pub fn resolve(
         })
     });
     let reads = stage.reads.iter().map(|path| {
-        let place = paths::render(path, scope)?;
-        let files = if path.is_pattern() {
-            let found = glob(&place, recorded, world, written);
-            let files = found.and_then(GlobbedFiles::all);
-            files.map_err(|why| format!("`reads`: {why}"))?
-        } else {
-            vec![place]
+        let files = match paths::read(path, scope)? {
+            Named::File(file) => vec![file],
+            Named::Pattern(pattern) => {
+                let found = glob(&pattern, recorded, world, written);
+                let files = found.and_then(GlobbedFiles::all);
+                files.map_err(|why| format!("`reads`: {why}"))?
+            }
         };
         Ok(Resolved {
             name: String::new(),
@@ -159,16 +158,16 @@ fn one(
     let name = input.name.clone();
     match &input.source {
         InputSource::Path(path) => {
-            let place = paths::render(path, scope)?;
-            // What is put into a path names one file, whatever signs it has; only a declaration, or a whole path, is a pattern.
-            let is_many = path.is_pattern() || path.is_whole() && is_pattern(place.path.as_str());
-            if !is_many {
-                return Ok(Resolved {
-                    name,
-                    files: vec![place],
-                    many: false,
-                });
-            }
+            let place = match paths::read(path, scope)? {
+                Named::Pattern(pattern) => pattern,
+                Named::File(file) => {
+                    return Ok(Resolved {
+                        name,
+                        files: vec![file],
+                        many: false,
+                    });
+                }
+            };
             let found = glob(&place, recorded, world, written);
             let files = if input.optional {
                 found.unwrap_or_default()
@@ -221,11 +220,11 @@ fn confined(text: &str, base: &FilePath, whole: bool) -> Result<FilePath, Missed
     } else {
         RelPath::parse(text).and_then(|_| base.path.join(text))
     };
-    path.map(|path| FilePath {
+    let file = path.map(|path| FilePath {
         root: base.root,
         path,
-    })
-    .map_err(|error| Missed {
+    });
+    file.and_then(paths::unreserved).map_err(|error| Missed {
         kind: OutcomeKind::Path,
         code: None,
         why: error.to_string(),

@@ -12,6 +12,7 @@ use crate::model::stage::{EVERYWHERE, ExpressionError, InputSource, OVERRIDES, P
 use crate::model::step::{Part, Step, StepKind, TemplateChoice, TemplateFile, Text};
 use crate::plan::batches::expand::{Batch, BatchItem};
 use crate::plan::batches::inputs::{Missed, Resolved};
+use crate::plan::batches::paths::unreserved;
 use crate::plan::batches::world::World;
 use crate::plan::options::settings::Settings;
 use details::shown;
@@ -190,7 +191,8 @@ fn add_argument(
     if rendered == PROJECT {
         return Ok(());
     }
-    let file: FilePath = rendered.parse().map_err(|error| FactsError::Path {
+    let file = rendered.parse().and_then(unreserved);
+    let file = file.map_err(|error| FactsError::Path {
         name: rendered.clone(),
         error,
     })?;

@@ -60,6 +60,7 @@ pub fn needs_approval(stage: &Stage, state: &State, found: &StageScan, batch: &B
     // A batch that is rebuilt as it was: nothing that a person would look at has changed.
     let is_same = |reason: &Reason| match reason {
         Reason::Deleted { .. }
+        | Reason::Renamed { .. }
         | Reason::Altered { .. }
         | Reason::Failed { .. }
         | Reason::Forced

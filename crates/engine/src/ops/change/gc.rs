@@ -11,7 +11,6 @@ use crate::run::record::recover;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{RelPath, Root};
 use milepost_core::model::state::{Phase, State};
-use milepost_core::plan::expand::batch_name;
 use milepost_store::store::answers::compact::{RemovableAnswers, look};
 use milepost_store::store::disk::DiskError;
 use milepost_store::store::gc::{accepted, calls, find, logs, remove};
@@ -103,7 +102,13 @@ fn logged(state: &State) -> BTreeSet<(Option<&str>, String)> {
     let stages = state.stages.iter();
     let batches = stages.flat_map(|(stage, known)| {
         let batches = known.batches.iter();
-        batches.map(move |(key, batch)| (layout::log_stem(&batch_name(stage, key)), batch))
+        batches.flat_map(move |(key, batch)| {
+            let stems = [
+                layout::log_stem(stage, key),
+                layout::earlier_log_stem(stage, key),
+            ];
+            stems.map(|stem| (stem, batch))
+        })
     });
     let named = batches.flat_map(|(stem, batch)| {
         let is_failed = matches!(batch.phase, Phase::Failed { .. });

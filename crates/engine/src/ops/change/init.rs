@@ -3,7 +3,10 @@
 use crate::ops::change::templates::TEMPLATES;
 use crate::ops::project::error::OpsError;
 use crate::ops::schema::{FOLDER, schemas, text};
+use milepost_core::decl::PROJECT_FILE;
 use milepost_store::store::disk::{Disk, parent};
+use milepost_store::store::files::real_path;
+use serde_json::json;
 use std::path::Path;
 
 pub use crate::ops::change::templates::Initiated;
@@ -36,10 +39,17 @@ pub fn init(disk: &Disk, base: &Path, folder: &str, name: &str) -> Result<Initia
         );
         return Err(OpsError::Usage(message));
     };
+    let root = base.join(folder);
+    let project = real_path(&root);
+    let project = project.file_name().and_then(|name| name.to_str());
+    let content = |path: &str, bytes: &[u8]| match (path, project) {
+        (PROJECT_FILE, Some(name)) => named(name, at_home(path, bytes)),
+        _ => at_home(path, bytes),
+    };
     let mut files: Vec<(String, Vec<u8>)> = template
         .files
         .iter()
-        .map(|(path, bytes)| ((*path).to_owned(), at_home(path, bytes)))
+        .map(|(path, bytes)| ((*path).to_owned(), content(path, bytes)))
         .collect();
     for (name, schema) in schemas() {
         if template.schemas.contains(&name) {
@@ -50,7 +60,6 @@ pub fn init(disk: &Disk, base: &Path, folder: &str, name: &str) -> Result<Initia
     if !files.iter().any(|(path, _)| path == ".gitignore") {
         files.push((".gitignore".to_owned(), IGNORED.as_bytes().to_vec()));
     }
-    let root = base.join(folder);
     let there: Vec<&str> = files
         .iter()
         .filter(|(path, _)| root.join(path).symlink_metadata().is_ok())
@@ -86,6 +95,28 @@ pub fn init(disk: &Disk, base: &Path, folder: &str, name: &str) -> Result<Initia
             format!("milepost{place} run"),
         ],
     })
+}
+
+/// Returns the declaration of a project under another name.
+fn named(name: &str, declaration: Vec<u8>) -> Vec<u8> {
+    // TOML and JSON write strings without control characters alike.
+    if name.chars().any(char::is_control) {
+        return declaration;
+    }
+    let Ok(text) = String::from_utf8(declaration.clone()) else {
+        return declaration;
+    };
+    let line = |line: &str| {
+        if line.starts_with("name = ") {
+            format!("name = {}\n", json!(name))
+        } else {
+            line.to_owned()
+        }
+    };
+    text.split_inclusive('\n')
+        .map(line)
+        .collect::<String>()
+        .into_bytes()
 }
 
 /// Returns the content of a template's file, with the path of the schema for editors changed from the repository to the project.

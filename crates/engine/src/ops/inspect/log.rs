@@ -9,7 +9,6 @@ use crate::ops::project::request::Request;
 use crate::ops::why::naming;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::event::{Event, EventType, Record};
-use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::selection::Target;
 use milepost_store::store::read;
 use milepost_store::store::{journal, layout, quarantine};
@@ -195,7 +194,7 @@ fn records(
         Some(Target {
             stage,
             batch: Some(batch),
-        }) => printed(opened, &batch_name(stage, batch), &runs, &folders)?,
+        }) => printed(opened, (stage, batch), &runs, &folders)?,
         _ => Vec::new(),
     };
     let log = Log {
@@ -262,15 +261,19 @@ fn is_wanted(record: &Record, target: Option<&Target>) -> bool {
 /// Returns what the programs of a batch printed in these runs, and details of its failures, the oldest first.
 fn printed(
     opened: &OpenProject,
-    name: &str,
+    (stage, batch): (&str, &str),
     runs: &BTreeSet<String>,
     folders: &BTreeSet<String>,
 ) -> Result<Vec<Printed>, OpsError> {
     let layout = &opened.workspace.layout;
-    let prefix = format!("{}-", layout::log_stem(name));
+    // Another stage may have the same name.
+    let earlier = Some(layout::earlier_log_stem(stage, batch))
+        .filter(|name| opened.pipeline.stage(name).is_none());
+    let stems = earlier.into_iter().chain([layout::log_stem(stage, batch)]);
+    let prefixes: Vec<String> = stems.map(|stem| format!("{stem}-")).collect();
     let mut paths = Vec::new();
     for run in runs {
-        let Some(folder) = layout::log(run, name, 0).parent() else {
+        let Some(folder) = layout::log(run, stage, batch, 0).parent() else {
             continue;
         };
         let entries = std::fs::read_dir(layout.at(&folder));
@@ -279,7 +282,7 @@ fn printed(
             .flatten()
             .flatten()
             .filter_map(|entry| entry.file_name().into_string().ok())
-            .filter(|file| is_log_of(file, &prefix));
+            .filter(|file| prefixes.iter().any(|prefix| is_log_of(file, prefix)));
         let mut names: Vec<String> = names.collect();
         names.sort();
         paths.extend(names.iter().filter_map(|name| folder.join(name).ok()));

@@ -14,7 +14,6 @@ use milepost_core::base::glob::may_meet;
 use milepost_core::decl::PROJECT_FILE;
 use milepost_core::model::call::Spent;
 use milepost_core::model::event::{Event, Record};
-use milepost_core::plan::expand::batch_name;
 use milepost_store::store::calls;
 use milepost_store::store::checkpoint as stored;
 use milepost_store::store::files::digest_of;
@@ -411,10 +410,9 @@ fn failures(
             continue;
         }
         let known = failed.remove(&(stage.clone(), batch.batch.clone()));
-        let name = batch_name(&stage, &batch.batch);
         let logs = known
             .as_ref()
-            .and_then(|known| layout::log(&known.run, &name, 0).parent());
+            .and_then(|known| layout::log(&known.run, &stage, &batch.batch, 0).parent());
         shown.push(ReportedFailure {
             stage,
             batch: batch.batch.clone(),

@@ -4,7 +4,8 @@ use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
 use milepost_core::base::glob::Glob;
 use milepost_core::base::natural::natural;
-use milepost_core::base::path::RelPath;
+use milepost_core::base::path::{RelPath, Root};
+use milepost_core::base::reserved::reserved;
 use milepost_core::model::state::State;
 use milepost_store::store::layout;
 use std::collections::BTreeSet;
@@ -68,7 +69,7 @@ pub(crate) fn untracked(opened: &OpenProject, state: &State) -> Result<Vec<RelPa
             let is_ours = recorded.contains(path.as_str())
                 || own.contains(path.as_str())
                 || former.iter().any(|glob| glob.matches(&path))
-                || layout::own_name(&path).is_some()
+                || reserved(Root::Workspace, &path).is_some()
                 || path.as_str().starts_with("inputs/");
             if !is_ours {
                 found.insert(path);

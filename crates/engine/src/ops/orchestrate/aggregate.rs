@@ -14,13 +14,14 @@ use crate::ops::run::{self, Observer, Report, RunOptions, StageStatus, StopFlag}
 use crate::ops::why::makers::Makers;
 use milepost_core::base::glob::{Glob, is_pattern, may_meet};
 use milepost_core::base::path::{FilePath, RelPath, Root};
+use milepost_core::base::reserved::reserved;
 use milepost_core::expr::select::{PathStep, Select};
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::lineage;
 use milepost_store::store::disk::{DiskFile, parent};
 use milepost_store::store::files::digest_of;
+use milepost_store::store::quarantine;
 use milepost_store::store::read;
-use milepost_store::store::{layout, quarantine};
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{BufReader, BufWriter, Write as _};
@@ -203,7 +204,7 @@ fn maker(
     if file.root != Root::Workspace {
         return refused("is not a file of the workspace".to_owned());
     }
-    if let Some(what) = layout::own_name(&file.path) {
+    if let Some(what) = reserved(file.root, &file.path) {
         return refused(format!("cannot be written: it is {what}"));
     }
     let path = &file.path;

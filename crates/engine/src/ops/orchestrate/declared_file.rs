@@ -138,5 +138,5 @@ pub(super) fn matches(template: &PathTemplate, path: &RelPath) -> bool {
 
 /// Returns true if a target, which may be a pattern, covers a path.
 fn same(target: &RelPath, path: &RelPath) -> bool {
-    target == path || Glob::parse(target.as_str()).is_ok_and(|glob| glob.matches(path))
+    target == path || Glob::of_output(target).is_ok_and(|glob| glob.matches(path))
 }

@@ -6,8 +6,8 @@ use crate::ops::project::numeric_params;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use jiff::tz::TimeZone;
-use milepost_core::base::glob::is_pattern;
 use milepost_core::base::path::{FilePath, RelPath, Root};
+use milepost_core::base::reserved::{OWN, reserved};
 use milepost_core::expr::place::nearest;
 use milepost_core::expr::template::Template;
 use milepost_core::model::agent::Provider;
@@ -106,11 +106,8 @@ fn file_setting(
             .exists(&FilePath::workspace(path.clone()))
             .unwrap_or(false)
     {
-        if is_pattern(path.as_str()) {
-            return Err(wrong(
-                "`*`, `?`, `[` and `{` make a path a pattern for many files: rename the file"
-                    .to_owned(),
-            ));
+        if let Some(owner) = reserved(Root::Workspace, &path) {
+            return Err(wrong(format!("it is {owner}, which stages do not read")));
         }
         return Ok((path, None));
     }
@@ -154,17 +151,53 @@ fn file_setting(
     if !from.is_file() {
         return Err(wrong("expected a file".to_owned()));
     }
-    let name = from
+    if from.components().any(|part| part.as_os_str() == OWN) {
+        return Err(wrong(format!(
+            "it is in `{OWN}`, Milepost's own folder, which stages do not read"
+        )));
+    }
+    let file_name = from
         .file_name()
         .and_then(|name| name.to_str())
         .ok_or_else(|| wrong("its name is not UTF-8".to_owned()))?;
-    // These characters would make the path a pattern for many files.
-    let name = name.replace(['*', '?', '[', ']', '{', '}'], "_");
-    let place = match folder {
-        Some(folder) => folder.join(&name),
-        None => RelPath::parse(&name),
+    let below = |name: &str| {
+        let place = match folder {
+            Some(folder) => folder.join(name),
+            None => RelPath::parse(name),
+        };
+        place.map_err(|error| wrong(error.to_string()))
     };
-    Ok((place.map_err(|error| wrong(error.to_string()))?, Some(from)))
+    let place = below(file_name)?;
+    if has_other(opened, name, &place) {
+        return Ok((below(&format!("{name}/{file_name}"))?, Some(from)));
+    }
+    Ok((place, Some(from)))
+}
+
+/// Returns true if a path is the file of another parameter: its value, or its default.
+fn has_other(opened: &OpenProject, name: &str, place: &RelPath) -> bool {
+    let lower = place.as_str().to_lowercase();
+    let mut others = opened
+        .pipeline
+        .params
+        .iter()
+        .filter(|other| other.name != name);
+    others.any(|other| {
+        let Some(file) = &other.file else {
+            return false;
+        };
+        let stored = &opened.workspace.identity.params;
+        let stored = stored
+            .get(&other.name)
+            .filter(|_| !opened.unset.contains(&other.name));
+        let value = opened
+            .set
+            .get(&other.name)
+            .or(stored)
+            .and_then(Value::as_str);
+        let is_it = |path: &str| path.to_lowercase() == lower;
+        is_it(file.path.as_str()) || value.is_some_and(is_it)
+    })
 }
 
 /// Returns the folder, project or workspace, that contains a file named by a program.

@@ -123,7 +123,7 @@ pub(crate) fn run_in(
     let name = batch_name(&stage_ctx.stage.name, &found.batch.key);
     let cancel = CancelToken::new(Arc::clone(&stage_ctx.wished));
     cancel.set_time(stage_ctx.left());
-    let mut log = AttemptLog::new(stage_ctx, &name, serial);
+    let mut log = AttemptLog::new(stage_ctx, &found.batch.key, serial);
     let outputs = ScratchOutputDir::new(&scratch, stage_ctx.stage, &found.targets, &cancel);
     let iterations = AttemptIterations::new(stage_ctx, found, &scratch);
     let result = within(

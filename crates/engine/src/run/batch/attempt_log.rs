@@ -16,8 +16,8 @@ pub(crate) struct AttemptLog<'a> {
 }
 
 impl<'a> AttemptLog<'a> {
-    pub(crate) fn new(stage_ctx: &'a StageContext<'_>, name: &str, serial: u64) -> AttemptLog<'a> {
-        let path = layout::log(stage_ctx.run_id, name, serial);
+    pub(crate) fn new(stage_ctx: &'a StageContext<'_>, batch: &str, serial: u64) -> AttemptLog<'a> {
+        let path = layout::log(stage_ctx.run_id, &stage_ctx.stage.name, batch, serial);
         AttemptLog {
             stage_ctx,
             path,

@@ -7,6 +7,7 @@ use crate::run::batch::stage_context::{AttemptResult, StageContext};
 use crate::run::batch::workers::work;
 use crate::run::error::RunError;
 use crate::run::notice::{Notice, Observer};
+use crate::run::record::claims::Claims;
 use crate::run::record::commit::{Finished, commit};
 use crate::run::record::progress::ProgressWriter;
 use crate::run::record::recorder::Recorder;
@@ -144,7 +145,9 @@ pub(crate) fn dispatch(
             }
         }
         drop(sender);
+        let known = recorder.state.stages.get(&stage_ctx.stage.name);
         let mut hearing = Dispatcher {
+            claims: Claims::new(stage_ctx.stage, scan, known),
             recorder,
             stage: stage_ctx.stage,
             scan,
@@ -212,6 +215,7 @@ pub(crate) struct Dispatcher<'a, 'k> {
     /// The roles of current steps.
     pub(crate) roles: BTreeMap<usize, String>,
     pub(crate) running: BTreeSet<usize>,
+    pub(crate) claims: Claims,
     /// Writes the progress file.
     pub(crate) changes: u64,
     pub(crate) done: Dispatched,
@@ -465,7 +469,11 @@ impl Dispatcher<'_, '_> {
         let refused = self.refused.remove(&index).unwrap_or_default();
         let acting = self.acting(index);
         self.roles.remove(&index);
-        match (tried.result, tried.scratch) {
+        let result = tried.result.and_then(|produced| {
+            let claimed = self.claims.claim(&batch, &produced);
+            claimed.map(|()| produced)
+        });
+        match (result, tried.scratch) {
             (Ok(produced), Some(scratch)) => {
                 let mut produced = produced;
                 produced.placeholder = produced.placeholder.map(|outcome| self.named(outcome));

@@ -2,7 +2,7 @@
 
 use crate::steps::batch_context::OutputDir;
 use crate::steps::cancel::CancelToken;
-use milepost_core::base::glob::Glob;
+use milepost_core::base::glob::{Glob, is_starred};
 use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::base::source::{Sink, Source};
 use milepost_core::model::stage::Stage;
@@ -102,14 +102,14 @@ impl<'a> ScratchOutputDir<'a> {
     }
 
     fn files_at(&self, target: RelPath) -> io::Result<Vec<RelPath>> {
-        if !target.as_str().contains('*') {
+        if !is_starred(&target) {
             return Ok(if self.is_file(&target)? {
                 vec![target]
             } else {
                 Vec::new()
             });
         }
-        let glob = Glob::parse(target.as_str()).map_err(io::Error::other)?;
+        let glob = Glob::of_output(&target).map_err(io::Error::other)?;
         if !self.scratch.is_folder() {
             let mut found = self.scratch.files();
             found.retain(|file| glob.matches(file));

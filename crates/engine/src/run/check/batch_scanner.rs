@@ -2,10 +2,11 @@
 
 use crate::run::check::planned_disk::{BatchDisk, PlannedDisk};
 use crate::run::check::preconditions;
+use crate::run::check::writers;
 use crate::run::context::Context;
-use milepost_core::base::collision::collisions;
+use milepost_core::base::collision::{SharedPath, check_owned, collisions};
 use milepost_core::base::digest::Digest;
-use milepost_core::base::glob::is_pattern;
+use milepost_core::base::glob::is_starred;
 use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::model::fingerprint::Facts;
 use milepost_core::model::outcome::OutcomeKind;
@@ -14,7 +15,7 @@ use milepost_core::model::record::BatchRecord;
 use milepost_core::model::stage::{RUN, Stage};
 use milepost_core::model::state::{StageState, State};
 use milepost_core::plan::decide::{Decision, Found, RebuildPolicy, decide};
-use milepost_core::plan::expand::Batch;
+use milepost_core::plan::expand::{Batch, ExpandError};
 use milepost_core::plan::inputs::{Missed, Resolved, resolve};
 use milepost_core::plan::recorded::Recorded;
 use milepost_core::plan::scan::{BatchScan, Collisions};
@@ -175,6 +176,7 @@ impl BatchScanner<'_, '_> {
         };
         let inputs = resolve(self.stage, scope, self.recorded, &asked, &written);
         let own = inputs.and_then(|inputs| {
+            writers::check_inputs(self.ctx.pipeline, self.stage, &inputs)?;
             let own = facts::own(self.stage, &batch, &inputs, scope, &asked);
             let mut own = own.map_err(|error| self.missed(&inputs, error.to_string()))?;
             let (pipeline, settings) = (self.ctx.pipeline, &self.common.settings);
@@ -214,7 +216,7 @@ impl BatchScanner<'_, '_> {
         let is_settled = waits.is_empty();
         let plain: Vec<RelPath> = targets
             .values()
-            .filter(|path| !path.as_str().contains('*'))
+            .filter(|path| !is_starred(path))
             .cloned()
             .collect();
         let on_disk = match self.on_disk(&targets, record) {
@@ -227,6 +229,7 @@ impl BatchScanner<'_, '_> {
             shared: &self.common.shared,
             own: &own,
             paths: &plain,
+            renamed: self.renamed(&targets, record),
             on_disk: &on_disk,
             pending: waits,
             policy,
@@ -279,44 +282,84 @@ impl BatchScanner<'_, '_> {
     /// Returns true if no input or output of a batch changed since it was up to date.
     fn is_as_before(&self, record: &BatchRecord) -> bool {
         self.differing.is_some_and(|differing| {
-            // A pattern may match files that were written meanwhile.
-            let differs = |name: &str| differing.has(name) || differing.wrote() && is_pattern(name);
             let mut facts = record.facts.iter();
             let mut outputs = record.outputs.iter();
             record.stale.is_none()
                 && record.shared == self.common.shared_id
-                && !facts.any(|(key, _)| differs(&key.name))
+                && !facts.any(|(key, _)| differing.has(&key.name))
                 && !outputs.any(|made| differing.has(made.path.as_str()))
         })
     }
 
-    /// Returns the names of files that some file systems take for one.
-    pub(super) fn collisions(&self, batches: &[BatchScan]) -> Collisions {
+    /// Checks that each file that the stage writes belongs to one batch. Returns the names of files that some file systems take for one.
+    ///
+    /// # Errors
+    /// If two batches have a file in common.
+    pub(super) fn collisions(&self, batches: &[BatchScan]) -> Result<Collisions, ExpandError> {
         let inputs = self.world.listed();
         let inputs: Vec<&str> = inputs.iter().map(|name| &**name).collect();
-        let mut outputs = Vec::new();
-        for found in batches {
-            if found.targets.is_empty()
-                && let Some(known) = self.known
-                && let Some(batch) = known.batches.get(&found.batch.key)
-            {
-                outputs.extend(batch.files().map(RelPath::as_str));
+        let seen: Option<HashSet<&str>> = (self.keep == Keep::OnlyUndone)
+            .then(|| batches.iter().map(|it| it.batch.key.as_str()).collect());
+        // The files of iterations have the same names in every batch with the same path.
+        let is_named = |name: &str, path: &RelPath| {
+            let output = || self.stage.output(name);
+            !is_starred(path) || output().is_some_and(|output| output.per_round)
+        };
+        let outputs = check_owned(&|emit| {
+            for found in batches {
+                let key = found.batch.key.as_str();
+                if found.targets.is_empty()
+                    && let Some(known) = self.known
+                    && let Some(batch) = known.batches.get(key)
+                {
+                    for path in batch.files() {
+                        emit(key, path.as_str());
+                    }
+                }
+                let targets = found.targets.iter();
+                let named = targets.filter(|(name, path)| is_named(name, path));
+                named.for_each(|(_, path)| emit(key, path.as_str()));
             }
-            let targets = found.targets.values().map(RelPath::as_str);
-            outputs.extend(targets.filter(|path| !is_pattern(path)));
-        }
-        if self.keep == Keep::OnlyUndone {
-            let seen: HashSet<&str> = batches.iter().map(|it| it.batch.key.as_str()).collect();
-            let known = self.known.iter().flat_map(|known| &known.batches);
-            let left_out = known.filter(|(key, _)| !seen.contains(key.as_str()));
-            let files = left_out.flat_map(|(_, batch)| batch.files());
-            let staying = files.filter(|path| !self.leaving.contains(path));
-            outputs.extend(staying.map(RelPath::as_str));
-        }
-        Collisions {
+            // The scan left out those that are up to date.
+            for (key, batch) in self.known.iter().flat_map(|known| &known.batches) {
+                if seen
+                    .as_ref()
+                    .is_some_and(|seen| !seen.contains(key.as_str()))
+                {
+                    let staying = batch.files().filter(|path| !self.leaving.contains(path));
+                    staying.for_each(|path| emit(key, path.as_str()));
+                }
+            }
+        });
+        let outputs = outputs.map_err(|SharedPath { path, owners }| ExpandError::SharedOutput {
+            stage: self.stage.name.clone(),
+            path: path.to_owned(),
+            batches: owners.map(str::to_owned),
+            names: distinguishing(self.stage),
+        })?;
+        Ok(Collisions {
             inputs: collisions(&inputs),
-            outputs: collisions(&outputs),
-        }
+            outputs,
+        })
+    }
+
+    /// Returns the recorded outputs whose files have another name now, with that name: earlier versions wrote safe names of values
+    /// with a shorter digest. Every other change of a name is a changed fact, or that of a run.
+    fn renamed(
+        &self,
+        targets: &BTreeMap<String, RelPath>,
+        record: Option<&BatchRecord>,
+    ) -> Vec<(RelPath, RelPath)> {
+        let outputs = record.iter().flat_map(|record| record.outputs.iter());
+        let renamed = outputs.filter_map(|made| {
+            let target = targets.get(&made.name).filter(|path| !is_starred(path))?;
+            let output = self.stage.output(&made.name).map(|output| &output.path);
+            let path = output.or(self.stage.marker.as_ref());
+            let names_run = path.is_some_and(|path| self.stage.names_run(path));
+            let is_other = *target != made.path && !names_run;
+            is_other.then(|| (made.path.clone(), target.clone()))
+        });
+        renamed.collect()
     }
 
     /// Returns the paths of the outputs and the marker.
@@ -329,16 +372,15 @@ impl BatchScanner<'_, '_> {
             .map(|output| (output.name.as_str(), &output.path));
         let marker = self.stage.marker.iter().map(|path| (MARKER, path));
         for (name, path) in outputs.chain(marker) {
-            let place =
-                paths::render(path, scope).map_err(|why| format!("output `{name}`: {why}"))?;
+            let failed = |why: &dyn std::fmt::Display| format!("output `{name}`: {why}");
+            let target = paths::render(path, scope).map_err(|why| failed(&why))?.path;
             // For a pattern only its folder is checked; a plain path is checked with its file.
-            if is_pattern(place.path.as_str()) {
-                self.ctx
-                    .files
-                    .resolve(&place)
-                    .map_err(|error| format!("output `{name}`: {error}"))?;
+            if is_starred(&target) {
+                let place = FilePath::workspace(target.clone());
+                let resolved = self.ctx.files.resolve(&place);
+                resolved.map_err(|error| failed(&error))?;
             }
-            targets.insert(name.to_owned(), place.path);
+            targets.insert(name.to_owned(), target);
         }
         Ok(targets)
     }
@@ -349,9 +391,7 @@ impl BatchScanner<'_, '_> {
         targets: &BTreeMap<String, RelPath>,
         record: Option<&BatchRecord>,
     ) -> Result<BTreeMap<RelPath, Digest>, String> {
-        let plain = targets
-            .iter()
-            .filter(|(_, path)| !path.as_str().contains('*'));
+        let plain = targets.iter().filter(|(_, path)| !is_starred(path));
         let plain = plain.map(|(name, path)| (name.as_str(), path));
         let recorded = record
             .iter()
@@ -369,6 +409,15 @@ impl BatchScanner<'_, '_> {
         }
         Ok(found)
     }
+}
+
+/// Returns expressions of what distinguishes the batches of a stage.
+pub(crate) fn distinguishing(stage: &Stage) -> String {
+    let names = stage
+        .each
+        .iter()
+        .map(|each| format!("{{{{ {} }}}}", each.distinguishing()));
+    names.collect::<Vec<_>>().join(" and ")
 }
 
 /// Does work on shares of a list, one for each processor if there are many items, and returns the results in order.

@@ -167,7 +167,8 @@ fn pattern(ctx: &Context<'_>, stage: &Stage) -> Option<(Root, Glob)> {
     let EachSource::Path(path) = &stage.each.first()?.source else {
         return None;
     };
-    let place = paths::render(path, &Value::Object(base_scope(ctx))).ok()?;
+    let place = paths::read(path, &Value::Object(base_scope(ctx))).ok()?;
+    let place = place.into_pattern();
     Some((place.root, Glob::parse(place.path.as_str()).ok()?))
 }
 

@@ -9,3 +9,4 @@ pub(crate) mod revalidate;
 pub(crate) mod scan;
 pub(crate) mod scopes;
 pub(crate) mod validate;
+mod writers;

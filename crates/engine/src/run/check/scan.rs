@@ -74,7 +74,7 @@ pub(crate) fn survey(
         return Ok(StageScan {
             others,
             ahead,
-            collisions: collisions(&scanner, &[]),
+            collisions: collisions(&scanner, &[])?,
             shared: Arc::clone(&common.shared),
             shared_id: common.shared_id.clone(),
             certain,
@@ -113,8 +113,12 @@ pub(crate) fn survey(
         ..scanner
     };
     let batches = scanner.scan_all(batches, &scope);
+    let collisions = match collisions(&scanner, &batches) {
+        Err(_) if !certain => Collisions::default(),
+        found => found?,
+    };
     Ok(StageScan {
-        collisions: collisions(&scanner, &batches),
+        collisions,
         batches,
         others,
         ahead: Vec::new(),
@@ -126,12 +130,16 @@ pub(crate) fn survey(
 }
 
 /// Returns the names that collide. If there are any, the next run warns again.
-fn collisions(scanner: &BatchScanner<'_, '_>, batches: &[BatchScan]) -> Collisions {
+///
+/// # Errors
+/// If two batches have a file in common.
+fn collisions(scanner: &BatchScanner<'_, '_>, batches: &[BatchScan]) -> Result<Collisions, String> {
     let found = scanner.collisions(batches);
+    let found = found.map_err(|error| error.to_string())?;
     if !found.is_empty() {
         scanner.ctx.asked.spoil();
     }
-    found
+    Ok(found)
 }
 
 /// Returns true if changed files alone can make a batch of the stage out of date. Lists of files and files named in other files
@@ -139,10 +147,10 @@ fn collisions(scanner: &BatchScanner<'_, '_>, batches: &[BatchScan]) -> Collisio
 fn are_enough(stage: &Stage, differing: &ChangedFiles) -> bool {
     let from_a_file = |each: &Each| matches!(each.source, EachSource::From { .. });
     let is_plain = |input: &Input| match &input.source {
-        InputSource::Path(path) => !differing.wrote() || !path.is_pattern(),
+        InputSource::Path(path) => !differing.wrote() || !path.may_be_pattern(),
         InputSource::From { .. } => false,
     };
-    let is_listed = |path: &PathTemplate| !differing.wrote() || !path.is_pattern();
+    let is_listed = |path: &PathTemplate| !differing.wrote() || !path.may_be_pattern();
     !stage.each.iter().any(from_a_file)
         && stage.inputs.iter().all(is_plain)
         && stage.reads.iter().all(is_listed)

@@ -1,6 +1,7 @@
 //! The records of a run: the journal, publishing, retirement, checkpoints, recovery, quarantine.
 
 pub(crate) mod begin;
+pub(crate) mod claims;
 pub(crate) mod commit;
 pub(crate) mod early_pages;
 pub(crate) mod ending;

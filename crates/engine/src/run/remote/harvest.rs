@@ -7,7 +7,7 @@ use crate::run::remote::driver::{Driver, Finished};
 use crate::run::remote::outcomes::{LOSSES, memory_grows};
 use crate::run::remote::worker_log::{BatchResult, Lacked, MadeBatch};
 use milepost_core::base::duration::show_duration;
-use milepost_core::base::glob::Glob;
+use milepost_core::base::glob::{Glob, is_starred};
 use milepost_core::base::path::RelPath;
 use milepost_core::model::job::JobOfBatch;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -148,14 +148,13 @@ impl Driver<'_> {
 
 /// Returns true if a path is an output, or matches its pattern.
 fn makes(target: &RelPath, path: &RelPath) -> bool {
-    let pattern = || Glob::parse(target.as_str()).ok();
     target == path
-        || target.as_str().contains('*') && pattern().is_some_and(|glob| glob.matches(path))
+        || is_starred(target) && Glob::of_output(target).is_ok_and(|glob| glob.matches(path))
 }
 
 /// Returns true if a path is one of a log of an attempt.
 fn is_log(path: &str) -> bool {
-    let logs = layout::log("run", "batch", 0);
+    let logs = layout::log("run", "stage", "batch", 0);
     let folder = |path: &RelPath| path.parent().and_then(|run| run.parent());
     RelPath::parse(path).is_ok_and(|path| folder(&path) == folder(&logs))
 }

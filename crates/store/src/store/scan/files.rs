@@ -6,10 +6,11 @@ use crate::store::read;
 use milepost_core::base::digest::{Digest, Hasher};
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, RelPath, Root};
+use milepost_core::base::reserved::{OWN, reserved};
 use milepost_core::base::source::Source;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -33,6 +34,16 @@ pub enum FileError {
         root_word(.file)
     )]
     Leaves {
+        file: FilePath,
+        /// Where it leads.
+        target: PathBuf,
+    },
+    /// A symbolic link on the way leads to Milepost's own files.
+    #[error(
+        "`{file}` leads by a symbolic link to {target}, which is Milepost's own: remove the link"
+    )]
+    Own {
+        /// The file.
         file: FilePath,
         /// Where it leads.
         target: PathBuf,
@@ -113,7 +124,16 @@ impl Files {
         // What is not there cannot lead out; what is above it can.
         while let Some(above) = at.filter(|above| *above != root) {
             match above.canonicalize() {
-                Ok(real) if real.starts_with(root) => break,
+                Ok(real) if real.starts_with(root) => {
+                    let inside = real.strip_prefix(root).unwrap_or(&real);
+                    let is_own = |part: Component<'_>| part.as_os_str() == OWN;
+                    if inside.components().any(is_own) && reserved(file.root, &file.path).is_none()
+                    {
+                        let (file, target) = (file.clone(), real);
+                        return Err(FileError::Own { file, target });
+                    }
+                    break;
+                }
                 Ok(target) => {
                     let file = file.clone();
                     return Err(FileError::Leaves { file, target });

@@ -6,6 +6,7 @@ use crate::store::read;
 use milepost_core::base::glob::Glob;
 use milepost_core::base::natural::natural;
 use milepost_core::base::path::{FilePath, RelPath, Root};
+use milepost_core::base::reserved::reserved;
 use milepost_core::plan::world::{Matches, RefusedFile};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -88,6 +89,9 @@ impl Files {
         let Some(path) = matching(glob, self.folder(root), entry.path())? else {
             return Ok(None);
         };
+        if reserved(root, &path).is_some() {
+            return Ok(None);
+        }
         let file = FilePath { root, path };
         if entry.path_is_symlink() {
             self.resolve(&file)?;

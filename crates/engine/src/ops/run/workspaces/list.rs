@@ -8,9 +8,9 @@ use milepost_core::base::path::RelPath;
 use milepost_core::base::source::Source;
 use milepost_core::expr::scope::{Format, Reading, parse};
 use milepost_core::model::pipeline::Pipeline;
+use milepost_store::store::files::real_path;
 use milepost_store::store::read;
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -105,18 +105,46 @@ pub fn entries(request: &Request, file: &Path) -> Result<WorkspaceList, OpsError
     };
     let beside = file.parent().unwrap_or(Path::new("")).to_owned();
     let mut all = Vec::new();
-    let mut known = BTreeSet::new();
+    let mut known: Vec<(PathBuf, String)> = Vec::new();
     for (row, number) in rows.into_iter().zip(1..) {
         let entry = entry(&pipeline, &base, &beside, row);
         let entry = entry.map_err(|why| wrong(format!("entry {number}: {why}")))?;
-        if !known.insert(entry.workspace.to_lowercase()) {
-            let name = &entry.workspace;
-            let why = format!("entry {number}: the workspace `{name}` is listed twice");
-            return Err(wrong(why));
-        }
+        let real = real_path(&entry.folder).to_string_lossy().to_lowercase();
+        known.push((real.into(), entry.workspace.clone()));
         all.push(entry);
     }
+    check_apart(known).map_err(wrong)?;
     Ok(WorkspaceList { all, pipeline })
+}
+
+/// Checks that no workspace is listed twice or lies in another one. Paths are resolved, in lower case, because some file systems ignore
+/// case.
+///
+/// # Errors
+/// The two workspaces.
+fn check_apart(mut known: Vec<(PathBuf, String)>) -> Result<(), String> {
+    // Sorted by their parts, the workspaces in one folder follow it.
+    known.sort_by(|(a, _), (b, _)| a.components().cmp(b.components()));
+    for pair in known.windows(2) {
+        let [(outer, first), (inner, second)] = pair else {
+            continue;
+        };
+        if !inner.starts_with(outer) {
+            continue;
+        }
+        return Err(match (inner == outer, first == second) {
+            (true, true) => format!("the workspace `{first}` is listed twice"),
+            (true, false) => {
+                format!(
+                    "`{first}` and `{second}` are one folder, or differ only in letter case: list each workspace once"
+                )
+            }
+            (false, _) => format!(
+                "the workspace `{second}` lies in the workspace `{first}`: give it a folder of its own"
+            ),
+        });
+    }
+    Ok(())
 }
 
 fn entry(
@@ -162,7 +190,7 @@ fn entry(
     Ok(WorkspaceEntry {
         set,
         folder: base.join(place.as_str()),
-        workspace,
+        workspace: place.to_string(),
         params,
     })
 }

@@ -2,6 +2,7 @@
 
 use crate::store::layout;
 use milepost_core::base::path::{FilePath, RelPath, Root};
+use milepost_core::base::reserved::checkpoint_number;
 
 /// Where a file lies: root, folder (empty: the root) and name.
 pub(super) type PathParts<'a> = (Root, &'a str, &'a str);
@@ -29,5 +30,5 @@ pub(super) fn file_at((root, folder, name): PathParts<'_>) -> Option<FilePath> {
 pub(super) fn is_own(folder: &str, name: &str) -> bool {
     let first = folder.split('/').next().unwrap_or_default();
     let first = if first.is_empty() { name } else { first };
-    first == layout::OWN || first == layout::MANIFESTS || layout::checkpoint_number(first).is_some()
+    first == layout::OWN || first == layout::MANIFESTS || checkpoint_number(first).is_some()
 }

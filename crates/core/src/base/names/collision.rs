@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -50,6 +50,54 @@ pub fn collisions<'a>(names: &[&'a str]) -> Vec<Collision> {
         }
     }
     pairs.into_iter().collect()
+}
+
+/// A path with two owners.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SharedPath<'a> {
+    /// The path.
+    pub path: &'a str,
+    /// Two of its owners.
+    pub owners: [&'a str; 2],
+}
+
+/// Owners with their paths, which can be gone through several times. An owner may have a path twice.
+pub type Owned<'a, 'b> = &'b dyn Fn(&mut dyn FnMut(&'a str, &'a str));
+
+/// Checks that every path has one owner. Returns the pairs of different paths that some file systems take for one. Of all paths only
+/// a number is held.
+///
+/// # Errors
+/// The first path that has two owners.
+pub fn check_owned<'a>(owned: Owned<'a, '_>) -> Result<Vec<Collision>, SharedPath<'a>> {
+    let mut hashes = Vec::new();
+    owned(&mut |_, path| hashes.push(collision_hash(path)));
+    hashes.sort_unstable();
+    let repeated: HashSet<u64> = hashes
+        .windows(2)
+        .filter(|pair| pair[0] == pair[1])
+        .map(|pair| pair[0])
+        .collect();
+    if repeated.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    owned(&mut |owner, path| {
+        if repeated.contains(&collision_hash(path)) {
+            found.push((path, owner));
+        }
+    });
+    found.sort_unstable();
+    found.dedup();
+    let shared = found.windows(2).find(|pair| pair[0].0 == pair[1].0);
+    if let Some([(path, first), (_, second)]) = shared {
+        return Err(SharedPath {
+            path,
+            owners: [first, second],
+        });
+    }
+    let paths: Vec<&str> = found.into_iter().map(|(path, _)| path).collect();
+    Ok(collisions(&paths))
 }
 
 /// Returns true if no other such name collides with this one, as none has capital letters or letters beyond ASCII.
@@ -118,5 +166,26 @@ mod tests {
         assert_eq!(found, expected);
         assert_eq!(collisions(&["a", "b", "a"]), []);
         assert_eq!(collisions(&["A", "b", "A"]), []);
+    }
+
+    #[test]
+    fn a_path_has_one_owner() {
+        let check = |owned: &[(&'static str, &'static str)]| {
+            let owned = owned.to_vec();
+            let found =
+                check_owned(&|emit| owned.iter().for_each(|(owner, path)| emit(owner, path)));
+            found.map_err(|shared| (shared.path, shared.owners))
+        };
+        assert_eq!(check(&[("1", "a"), ("2", "b"), ("1", "a")]), Ok(Vec::new()));
+        assert_eq!(
+            check(&[("3", "a"), ("2", "b"), ("1", "a")]),
+            Err(("a", ["1", "3"]))
+        );
+        let pair = Collision {
+            a: "A".to_owned(),
+            b: "a".to_owned(),
+            by: Case,
+        };
+        assert_eq!(check(&[("1", "a"), ("2", "A"), ("3", "b")]), Ok(vec![pair]));
     }
 }
