@@ -37,6 +37,9 @@ pub(crate) struct RunFlags {
     /// Run everything that is free, and show what calls to paid agents would cost
     #[arg(long, conflicts_with = "budget_usd")]
     pub(crate) until_paid: bool,
+    /// Wait at most this long for another run in the workspace to end, such as 90s or 2h
+    #[arg(long, value_name = "DURATION", value_parser = pause)]
+    pub(crate) wait: Option<Duration>,
     /// Show the commands of batches, and what they print
     #[arg(short, long, action = ArgAction::Count, conflicts_with = "quiet")]
     pub(crate) verbose: u8,
@@ -183,6 +186,7 @@ impl RunFlags {
             budget_usd: self.budget_usd,
             jobs: self.jobs,
             executor: self.executor,
+            wait: self.wait,
             ..RunOptions::default()
         };
         (options, self.values.values())
@@ -225,6 +229,7 @@ impl RunFlags {
             fresh: self.fresh || later.fresh,
             budget_usd: later.budget_usd.or(self.budget_usd),
             until_paid: self.until_paid || later.until_paid,
+            wait: later.wait.or(self.wait),
             workspaces: later.workspaces.or(self.workspaces),
             manifest: later.manifest.or(self.manifest),
             verbose: self.verbose.max(later.verbose),
@@ -247,6 +252,7 @@ impl RunFlags {
             (self.fresh, "--fresh"),
             (self.budget_usd.is_some(), "--budget-usd"),
             (self.until_paid, "--until-paid"),
+            (self.wait.is_some(), "--wait"),
             (self.workspaces.is_some(), "--workspaces"),
             (self.manifest.is_some(), "--manifest"),
         ]

@@ -13,6 +13,7 @@ use crate::view::text::words::{approval, awaits, batches, count, grouped, place,
 use milepost_core::base::visible::visible;
 use milepost_core::model::stage_word::StageWord;
 use milepost_engine::ops::inspect::status::{PendingWork, StageOverview, Status, SubmittedJobs};
+use milepost_engine::ops::project::half_published::half_published;
 
 /// The most failed batches that are listed for a stage.
 const SHOWN: usize = 5;
@@ -41,6 +42,9 @@ pub fn status(data: &Status, invocation: &Invocation) -> String {
             ));
         }
         (None, None) => text.push_str("no run yet\n"),
+    }
+    if data.half_published > 0 {
+        text.push_str(&format!("{}\n", half_published(data.half_published)));
     }
     text.push('\n');
     let rows: Vec<Vec<String>> = data.stages.iter().map(row).collect();

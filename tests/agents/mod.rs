@@ -18,6 +18,7 @@ mod revisions;
 pub mod server;
 mod settings;
 mod single;
+mod stopping;
 mod tools;
 mod tries;
 

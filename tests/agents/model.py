@@ -14,6 +14,7 @@ deaf=1       no batch is made, and whoever submits it hears nothing
 busy=N       the next N are refused by 529
 ill=A,B,…    what becomes of the first requests of the next batch: well, expired, errored, wrong
 usage=JSON   every answer reports this usage
+gate=PATH    a direct request reports to the pipe PATH.started, and waits for the pipe PATH.release
 watch=PATH   at the first poll of a batch its id must be in a file below
 """
 
@@ -243,7 +244,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if self.path.endswith("/batches"):
                 return self.batch(asked)
             BATCHES.direct += 1
+            self.pass_gate(BATCHES.set.get("gate"))
             self.say(200, message(asked) if "/messages" in self.path else completion(asked))
+
+    def pass_gate(self, gate):
+        if gate:
+            with open(gate + ".started", "w") as started:
+                started.write("on\n")
+            with open(gate + ".release") as release:
+                release.read()
 
     def batch(self, asked):
         busy = int(BATCHES.set.get("busy", "0"))

@@ -200,3 +200,49 @@ fn the_time_of_calls_is_a_limit_too() {
     assert_eq!(project.run_unplanned(&API).code, 0);
     assert_eq!(calls(&project), answered(&[4, 1]));
 }
+
+#[test]
+fn a_failed_batch_stays_failed_when_a_run_makes_no_call() {
+    let served = Served::new("well");
+    let mut project = speller(served.port, "well");
+    project.env("KEY", "wrong");
+    assert_eq!(project.run_unplanned(&API).code, 1);
+    let failed = || {
+        let (code, text) = project.milepost(&["status", "--json"]);
+        assert_eq!(code, 0, "{text}");
+        let status: Value = serde_json::from_str(&text).unwrap();
+        let failed = status["stages"][1]["failed"].as_array().unwrap().clone();
+        failed
+            .iter()
+            .map(|batch| batch["batch"].clone())
+            .collect::<Vec<_>>()
+    };
+    let first = failed();
+    assert_eq!(first, ["batch_1"]);
+    for without_calls in [
+        ["--until-paid", "--keep-going"],
+        ["--budget-usd", "0.000001"],
+    ] {
+        let ran = project.run_unplanned(&[API.as_slice(), &without_calls].concat());
+        // The stage after it is blocked by a failed batch.
+        assert_eq!((ran.code, calls(&project)), (1, vec![]), "{}", ran.output);
+        assert_eq!(failed(), first, "{without_calls:?}");
+    }
+    let plan = project.plan(&["--failed"]).unwrap();
+    let will = &plan["stages"][1]["will"];
+    assert_eq!(
+        (&will[0]["batch"], &will[1]),
+        (&json!("batch_1"), &Value::Null)
+    );
+    project.env("KEY", "right");
+    let ran = project.run_unplanned(&[API.as_slice(), &["--failed"]].concat());
+    assert_eq!(
+        (ran.code, calls(&project)),
+        (3, answered(&[4])),
+        "{}",
+        ran.output
+    );
+    let (_, text) = project.milepost(&["status", "--json"]);
+    let status: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(status["stages"][1]["failed"], json!([]));
+}

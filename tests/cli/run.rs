@@ -616,7 +616,7 @@ interrupted in …
 next     milepost run  continue
 ",
             "\
-stopping; run again to continue (press Ctrl-C again to exit at once)
+stopping: calls of agents have up to … to finish; run again to continue (press Ctrl-C again to exit at once)
 nap: out of date after …
 "
         )

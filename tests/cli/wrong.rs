@@ -49,7 +49,7 @@ fn one_runner_at_a_time() {
     let lock = std::fs::File::open(project.at("workspace/.milepost/lock")).unwrap();
     lock.lock().unwrap();
     let said = "error: another run is starting in this workspace (lock …/workspace/.milepost/lock); if this lasts, `lslocks` shows the process that holds the lock\n";
-    expect(project.output(""), 1, "", said);
+    expect(project.output(""), 6, "", said);
     assert_eq!(project.output("plan").code, 0, "readers are never blocked");
     lock.unlock().unwrap();
     assert_eq!(project.output("-q").code, 0);

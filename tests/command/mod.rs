@@ -67,6 +67,7 @@ struct Trial {
     timeout: Duration,
     grace: Duration,
     token: String,
+    may_leave: bool,
     cap: u64,
 }
 
@@ -91,6 +92,7 @@ impl Trial {
             timeout: PATIENCE,
             grace: PATIENCE,
             token,
+            may_leave: false,
             cap: 1 << 20,
         }
     }
@@ -117,6 +119,7 @@ impl Trial {
             timeout: self.timeout,
             grace: self.grace,
             token: &self.token,
+            may_leave: self.may_leave,
             log,
             errors: None,
             log_cap: self.cap,
@@ -399,6 +402,7 @@ fn its_working_folder_must_be_there() {
         timeout: PATIENCE,
         grace: PATIENCE,
         token: &trial.token,
+        may_leave: false,
         log: &mut Vec::new(),
         errors: None,
         log_cap: 10,
@@ -412,4 +416,25 @@ fn its_working_folder_must_be_there() {
         error,
         format!("program `true` was not started: its working folder {folder} is not there")
     );
+}
+
+#[test]
+fn a_job_that_a_command_of_a_scheduler_starts_goes_on() {
+    let started = Trial {
+        may_leave: true,
+        ..Trial::sh("sleep 600 > /dev/null 2>&1 & echo $!")
+    };
+    let (exit, output) = started.run();
+    assert_eq!(exit, Exit::Code(0));
+    let job = number(&output);
+    assert!(runs(job));
+    // The next command asks for its state.
+    let asked = Trial {
+        may_leave: true,
+        ..Trial::sh("echo running")
+    };
+    assert_eq!(asked.run(), (Exit::Code(0), "running\n".to_owned()));
+    assert!(runs(job));
+    let pid = rustix::process::Pid::from_raw(job.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
 }

@@ -7,6 +7,7 @@
 //! | `crash::agents` | agents in batches and iterations, and a service; no kept answer is asked again, and only valid ones are kept. The power fails; `gc` is stopped; three workspaces run beside `gc` | 40, `gc` 24 | `MILEPOST_TEST_SEEDS=5000` |
 //! | `external::crash` | an external client that leases or submits is stopped; another continues | every 11th | |
 //! | `crash::corrections` | an import of corrections is stopped; a person edits the table meanwhile. No row is lost, and each has a record | 24 | |
+//! | `crash::half_published` | a run is stopped at a move of a file; no command that reads reports a modified file, and the plan is what the next run does | 16 each | |
 //! | `crash::changes` | eleven kinds of change between two runs, the second one stopped | 24 each | |
 //! | `crash::power` | the power fails: a shadow of what was flushed becomes one state that a disk may show afterwards, by a seed | 120 | `MILEPOST_TEST_SEEDS=5000` |
 //! | `crash::forced` | a run with `--force`, finished by a plain run; each batch is rebuilt once | 32 | |
@@ -31,6 +32,7 @@ mod corrections;
 mod every;
 mod forced;
 mod glance;
+mod half_published;
 mod journal;
 mod kill;
 mod machine;

@@ -119,6 +119,7 @@ fn finished_rounds_are_not_done_again() {
     whole.assert_complete(&expected);
     let stops = stops(&operations, 40);
     let resumed = std::sync::atomic::AtomicUsize::new(0);
+    let finished = std::sync::atomic::AtomicUsize::new(0);
     at_each(&operations, &stops, |stop| {
         let project = Project::rounds();
         project.run_on_disk(RUN, &stop.setting);
@@ -134,11 +135,15 @@ fn finished_rounds_are_not_done_again() {
         for again in &project.ran()[ran..] {
             assert!(!kept.contains(again), "{again} was finished and ran again");
         }
+        let is_last = kept.iter().any(|round| round.ends_with(" 3"));
+        finished.fetch_add(usize::from(is_last), std::sync::atomic::Ordering::Relaxed);
         resumed.fetch_add(
             usize::from(!kept.is_empty()),
             std::sync::atomic::Ordering::Relaxed,
         );
     });
+    let finished = finished.into_inner();
+    assert!(finished > 0, "the last iteration was never kept");
     let resumed = resumed.into_inner();
     assert!(resumed > stops.len() / 10, "{resumed} of {}", stops.len());
 }

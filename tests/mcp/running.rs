@@ -221,7 +221,7 @@ fn two_runs_at_once_are_one_too_many() {
     );
     // Another program is refused as well.
     let other = project.output("run");
-    assert_eq!(other.code, 1);
+    assert_eq!(other.code, 6);
     assert!(other.err.contains("or end it by `kill"), "{}", other.err);
     open(&project, 2);
     let result = taken(client.answer(first));

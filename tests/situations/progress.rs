@@ -1,6 +1,7 @@
 //! Progress while slow batches run: the progress file counts what is published, and bars fit the terminal.
 
 use super::gated::{gated, release, wait_for_batch};
+use crate::command::until;
 use crate::support::{Project, exit_code, printed};
 use serde_json::{Value, json};
 use std::io::Read as _;
@@ -39,6 +40,59 @@ fn a_published_batch_is_counted_while_a_slow_one_runs() {
     assert_eq!(
         (&last["completed_batches"], &last["status"]),
         (&json!([1, 2]), &json!("complete"))
+    );
+}
+
+/// What `status` shows of the only stage: how many batches are done, and of how many.
+fn shown(project: &Project) -> (Value, Value) {
+    let (code, text) = project.milepost(&["status", "--json"]);
+    assert_eq!(code, 0, "{text}");
+    let status: Value = serde_json::from_str(&text).unwrap();
+    let stage = &status["stages"][0];
+    (stage["done"].clone(), stage["batches"].clone())
+}
+
+#[test]
+fn outputs_that_are_out_of_date_are_not_counted_as_done() {
+    let project = gated();
+    let first = project.spawn(&["run", "--jobs", "2"]);
+    for n in [1, 2] {
+        wait_for_batch(&project, n);
+        release(&project, n);
+    }
+    assert_eq!(exit_code(&first.wait_with_output().unwrap()), 0);
+    assert_eq!(shown(&project), (json!(2), json!(2)));
+    project.edit(
+        "stages/1_meet.toml",
+        "echo \"$word\"",
+        "echo \"$word again\"",
+    );
+    assert_eq!(shown(&project), (json!(0), json!(2)));
+
+    let run = project.spawn(&["run"]);
+    let completed = || {
+        let text = std::fs::read(project.at("workspace/meet_progress.json")).unwrap_or_default();
+        let progress: Value = serde_json::from_slice(&text).unwrap_or_default();
+        progress["completed_batches"].clone()
+    };
+    wait_for_batch(&project, 1);
+    until("the progress file counts no batch", || {
+        completed() == json!([])
+    });
+    assert_eq!(shown(&project), (json!(0), json!(2)));
+    release(&project, 1);
+    wait_for_batch(&project, 2);
+    until("the progress file counts one batch", || {
+        completed() == json!([1])
+    });
+    assert_eq!(shown(&project), (json!(1), json!(2)));
+    let id = run.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &id]).status();
+    assert!(sent.unwrap().success());
+    assert_eq!(exit_code(&run.wait_with_output().unwrap()), 130);
+    assert_eq!(
+        (completed(), shown(&project)),
+        (json!([1]), (json!(1), json!(2)))
     );
 }
 

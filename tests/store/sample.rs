@@ -51,6 +51,7 @@ pub fn complete(key: &str, outputs: Vec<Made>) -> BatchState {
         phase: Phase::Complete,
         record: Some(record(key, outputs)),
         remains: BTreeMap::new(),
+        failure: None,
     }
 }
 
@@ -138,6 +139,7 @@ fn batch() -> impl Strategy<Value = BatchState> {
             phase,
             record,
             remains,
+            failure: None,
         }
     })
 }

@@ -143,7 +143,7 @@ fn another_run_is_waited_for() {
     watch.until("  1 page  will run");
     gate.open(|| {
         // Nor can another begin beside this one.
-        assert_eq!(project.output("run").code, 1);
+        assert_eq!(project.output("run").code, 6);
     });
     watch.until("complete in");
     watch.waits();

@@ -235,6 +235,9 @@ impl Observer for RunProgress {
                 }
                 self.noted = notes;
             }
+            Notice::WaitingForRun { command, pid } => {
+                self.line(&notice::waiting_for_run(&command, pid));
+            }
             Notice::Recovered { repairs } => {
                 for repair in &repairs {
                     self.line(&notice::repaired(err, repair));

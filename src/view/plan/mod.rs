@@ -17,6 +17,7 @@ use conclusion::conclusion;
 use milepost_core::base::visible::visible;
 use milepost_core::model::reason::Condition;
 use milepost_engine::ops::plan::{Plan, RetiredFile, StagePlan};
+use milepost_engine::ops::project::half_published::half_published;
 use std::collections::BTreeSet;
 
 /// The most retired files that are listed for a stage.
@@ -36,6 +37,10 @@ pub(crate) fn text(style: Style, plan: &Plan, invocation: &Invocation) -> String
         for warning in collisions::warnings(&stage.stage, &stage.collisions) {
             lines.push(format!("{} {warning}", style.warn("warning:")));
         }
+    }
+    if plan.half_published > 0 {
+        let text = half_published(plan.half_published);
+        lines.push(format!("{} {text}", style.strong("note:")));
     }
     lines.extend(notes(style, &plan.stored, invocation));
     for stage in &plan.forgotten {

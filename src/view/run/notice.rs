@@ -49,6 +49,12 @@ pub(crate) fn open_folders(folders: &[PathBuf]) -> String {
     )
 }
 
+/// The run waits for another one.
+pub(crate) fn waiting_for_run(command: &str, pid: u32) -> String {
+    let command = visible(command);
+    format!("waiting for `{command}` (process {pid}) to end")
+}
+
 /// A service starts.
 pub(crate) fn service_started(style: Style, service: &str) -> String {
     format!("{} starts, a service", style.strong(service))

@@ -3,6 +3,8 @@
 use super::super::gated::{gated, release, wait_for_batch};
 use crate::command::until;
 use crate::support::{Project, exit_code, is_alive};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::Stdio;
 
 #[test]
 fn a_live_holder_is_named_with_since_when_and_reading_beside_it_writes_nothing() {
@@ -31,7 +33,7 @@ fn a_live_holder_is_named_with_since_when_and_reading_beside_it_writes_nothing()
         "error: another run is in progress in this workspace: `milepost run meet/1` (run {id}, process {pid} on {host}) since {since}: \
          wait for it, or end it by `kill {pid}`\n"
     );
-    assert_eq!((refused, said), (1, expected));
+    assert_eq!((refused, said), (6, expected));
     for reading in ["status", "plan", "log", "why meet/1", "graph", "verify"] {
         let words: Vec<&str> = reading.split(' ').collect();
         let (code, said) = project.milepost(&words);
@@ -105,4 +107,57 @@ fn a_holder_of_another_boot_is_followed_at_once() {
 #[test]
 fn a_holder_of_another_machine_is_followed_at_once() {
     is_taken_at_once("another", "elsewhere");
+}
+
+#[test]
+fn a_run_waits_for_the_other_one_and_then_runs() {
+    let project = gated();
+    let first = project.spawn(&["run", "meet/1"]);
+    wait_for_batch(&project, 1);
+    let (code, text) = project.milepost(&["run", "--wait", "1ms"]);
+    let pid = first.id();
+    let waiting = format!("waiting for `milepost run meet/1` (process {pid}) to end\n");
+    assert_eq!(code, 6, "{text}");
+    assert!(text.starts_with(&waiting), "{text}");
+    let mut command = project.command(&["run", "--wait", "10m"]);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut second = command.spawn().unwrap();
+    let mut said = BufReader::new(second.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line, waiting);
+    release(&project, 1);
+    assert_eq!(exit_code(&first.wait_with_output().unwrap()), 3);
+    wait_for_batch(&project, 2);
+    release(&project, 2);
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert_eq!(exit_code(&second.wait_with_output().unwrap()), 0, "{rest}");
+    assert_eq!(project.list("outputs"), ["1.txt", "2.txt"]);
+}
+
+#[test]
+fn ctrl_c_ends_the_wait_for_another_run() {
+    let project = gated();
+    let first = project.spawn(&["run", "meet/1"]);
+    wait_for_batch(&project, 1);
+    let mut command = project.command(&["run", "--wait", "10m"]);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut second = command.spawn().unwrap();
+    let mut said = BufReader::new(second.stderr.take().unwrap());
+    said.read_line(&mut String::new()).unwrap();
+    let id = second.id().to_string();
+    let sent = std::process::Command::new("kill")
+        .args(["-INT", &id])
+        .status();
+    assert!(sent.unwrap().success());
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert_eq!(
+        exit_code(&second.wait_with_output().unwrap()),
+        130,
+        "{rest}"
+    );
+    release(&project, 1);
+    assert_eq!(exit_code(&first.wait_with_output().unwrap()), 3);
 }

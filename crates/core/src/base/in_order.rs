@@ -1,5 +1,7 @@
 //! The same work on many items on several threads, with the results in the order of the items.
 
+pub mod no_thread;
+
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, Scope, scope};

@@ -7,7 +7,7 @@ use crate::model::fingerprint::{Change, FactKind, Facts, changes};
 use crate::model::forced::Forced;
 use crate::model::reason::{Condition, Reason};
 use crate::model::record::{BatchRecord, Made};
-use crate::model::state::{BatchState, Phase};
+use crate::model::state::BatchState;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -95,9 +95,9 @@ pub fn decide(found: &Found<'_>) -> Decision {
             interrupted: !forced.ended,
         });
     }
-    if let Some(Phase::Failed { outcome }) = found.known.map(|known| &known.phase) {
+    if let Some(outcome) = found.known.and_then(BatchState::last_failure) {
         reasons.push(Reason::Failed {
-            outcome: (**outcome).clone(),
+            outcome: outcome.clone(),
         });
     }
     let Some(record) = record else {

@@ -36,8 +36,8 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
                 .values_mut()
                 .flat_map(|stage| stage.batches.values_mut())
             {
-                if matches!(batch.phase, Phase::Running { .. } | Phase::Backoff { .. }) {
-                    batch.phase = rest(batch);
+                if batch.is_tried() {
+                    batch.rest();
                 }
             }
             state.children.clear();
@@ -110,6 +110,7 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
                 _ => *attempt == 1,
             };
             let entry = legal(state, "attempt_started", stage, batch, follows)?;
+            entry.failure = entry.last_failure().cloned().map(Box::new);
             entry.phase = Phase::Running { attempt: *attempt };
             state.open_run = Some(run_id.to_owned());
         }
@@ -179,17 +180,15 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
         } => {
             // One that never began can fail, too: for want of an input.
             let entry = legal(state, "batch_failed", stage, batch, |_| true)?;
+            entry.failure = None;
             entry.phase = Phase::Failed {
                 outcome: Box::new(outcome.clone()),
             };
             end_children(state, stage, batch);
         }
         Event::BatchCancelled { stage, batch } => {
-            let is_tried = |entry: &BatchState| {
-                matches!(entry.phase, Phase::Running { .. } | Phase::Backoff { .. })
-            };
-            let entry = legal(state, "batch_cancelled", stage, batch, is_tried)?;
-            entry.phase = rest(entry);
+            let entry = legal(state, "batch_cancelled", stage, batch, BatchState::is_tried)?;
+            entry.rest();
             end_children(state, stage, batch);
         }
         Event::Published {
@@ -200,6 +199,7 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
         } => {
             let entry = legal(state, "published", stage, &record.key, is_running)?;
             entry.phase = Phase::Complete;
+            entry.failure = None;
             entry.record = Some((**record).clone());
             entry.remains.clear();
             end_children(state, stage, &record.key);
@@ -446,15 +446,6 @@ fn remember(stage: &mut StageState, shared: &str, facts: &Facts) {
         .facts
         .entry(shared.to_owned())
         .or_insert_with(|| Arc::new(facts.clone()));
-}
-
-/// Where a batch is when nothing runs.
-fn rest(batch: &BatchState) -> Phase {
-    if batch.record.is_some() {
-        Phase::Complete
-    } else {
-        Phase::Waiting
-    }
 }
 
 fn is_running(batch: &BatchState) -> bool {

@@ -15,6 +15,8 @@ pub const WAITING: u8 = 3;
 pub const DECLARATION: u8 = 4;
 /// An output was modified by hand.
 pub const MODIFIED: u8 = 5;
+/// Another process uses the workspace.
+pub const IN_USE: u8 = 6;
 /// Interrupted, as a shell reports Ctrl-C.
 pub const INTERRUPTED: u8 = 130;
 
@@ -40,6 +42,7 @@ pub fn of_error(error: &OpsError) -> u8 {
     match error.kind() {
         "no_project" | "usage" | "path" => USAGE,
         "declaration" => DECLARATION,
+        "in_use" => IN_USE,
         _ => FAILED,
     }
 }

@@ -58,7 +58,8 @@ impl Context<'_> {
 
     /// Returns the digest of a file if its stamp proves it, without reading the file or checking for links.
     pub(crate) fn cached(&self, file: &FilePath) -> Option<Digest> {
-        if file.root == Root::Workspace && self.imports.contains_key(&file.path) {
+        let is_import = file.root == Root::Workspace && self.imports.contains_key(&file.path);
+        if is_import || self.files.is_redirected(file) {
             return None;
         }
         let path = self.files.folder(file.root).join(file.path.as_str());

@@ -311,7 +311,7 @@ impl Engine<'_, '_> {
         if let Some(notice) = self.recorder.newly_kept() {
             self.observer.notice(notice);
         }
-        let cancel = CancelToken::new(self.stop.seen());
+        let cancel = CancelToken::new(self.stop.stopped());
         let revalidation =
             revalidate::revalidate(&mut self.recorder, stage, &found, self.schemas, &cancel)?;
         report.judged = revalidation.valid;
@@ -428,11 +428,12 @@ impl Engine<'_, '_> {
             http: self.agents.http(),
             environment: ctx.environment,
             stop: self.stop,
-            wished: self.stop.seen(),
+            stopped: self.stop.stopped(),
             begun: Stopwatch::start(),
             time,
             limits: AttemptLimits {
                 grace: self.options.timing.grace,
+                calls: self.options.timing.calls,
                 backoff: self.options.timing.backoff,
                 log_cap: 1 << 20,
                 poll: self.options.timing.poll,

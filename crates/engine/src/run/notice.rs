@@ -29,6 +29,13 @@ pub enum Notice {
         /// The notes.
         notes: Vec<StoredNote>,
     },
+    /// The run waits for another run in the workspace to end.
+    WaitingForRun {
+        /// The command of the other run.
+        command: String,
+        /// Its process id.
+        pid: u32,
+    },
     /// The run repaired what an interrupted run left.
     Recovered {
         /// The repairs, in order.

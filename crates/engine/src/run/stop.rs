@@ -1,9 +1,8 @@
 //! The flag that stops a run.
 
-use crate::steps::command::StopSignal;
 pub use crate::steps::command::adopt_orphans;
+use crate::steps::command::{StopSignal, StopTime};
 pub use crate::steps::worker::{ARGUMENT as WORKER, serve, use_workers};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use std::time::Duration;
 pub struct StopFlag {
     wished: Mutex<bool>,
     changed: Condvar,
-    seen: Arc<AtomicBool>,
+    stopped: Arc<StopTime>,
 }
 
 impl StopFlag {
@@ -24,15 +23,15 @@ impl StopFlag {
     /// Stops the run.
     pub fn set(&self) {
         *self.wished.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.seen.store(true, Ordering::Relaxed);
+        self.stopped.set();
         self.changed.notify_all();
     }
 }
 
 impl StopFlag {
-    /// Returns the raw flag, for code that polls it.
-    pub(crate) fn seen(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.seen)
+    /// Returns when the run was stopped, for code that polls it.
+    pub(crate) fn stopped(&self) -> Arc<StopTime> {
+        Arc::clone(&self.stopped)
     }
 
     /// Waits for a time, or until the flag is set.

@@ -199,6 +199,8 @@ pub(crate) type Find<'a> = dyn Fn(&FilePath) -> Result<Option<Arc<dyn Source>>, 
 pub(crate) struct AttemptLimits {
     /// The time between SIGTERM and SIGKILL.
     pub(crate) grace: Duration,
+    /// How long calls in flight may finish after the run is stopped.
+    pub(crate) calls: Duration,
     /// The wait before the first retry.
     pub(crate) backoff: Duration,
     /// The most output of a program that is kept, in bytes.

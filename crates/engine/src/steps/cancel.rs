@@ -1,12 +1,12 @@
 //! Cancels work inside Milepost: when the run is stopped, or the time of a step or stage is over.
 
-use super::command::Deadline;
+use super::command::{Deadline, StopSignal, StopTime};
+use milepost_core::base::in_order::no_thread::no_thread;
 use milepost_core::base::source::{Sink, Source};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -35,15 +35,15 @@ pub(crate) enum CancelReason {
 /// written.
 #[derive(Debug, Default)]
 pub(crate) struct CancelToken {
-    stop_flag: Arc<AtomicBool>,
+    stopped: Arc<StopTime>,
     end: Mutex<Option<Deadline>>,
 }
 
 impl CancelToken {
-    /// Returns a token that `stop_flag` cancels.
-    pub(crate) fn new(stop_flag: Arc<AtomicBool>) -> Arc<Self> {
+    /// Returns a token that is cancelled when the run is stopped.
+    pub(crate) fn new(stopped: Arc<StopTime>) -> Arc<Self> {
         let end = Mutex::default();
-        Arc::new(Self { stop_flag, end })
+        Arc::new(Self { stopped, end })
     }
 
     /// Limits the time of the work that follows; `None` removes the limit.
@@ -68,18 +68,23 @@ impl CancelToken {
         {
             return Arc::clone(self);
         }
-        let token = Self::new(Arc::clone(&self.stop_flag));
+        let token = Self::new(Arc::clone(&self.stopped));
         token.set_time(Some(time));
         token
     }
 
     /// Returns why work is cancelled; `None` if it may continue.
     pub(crate) fn reason(&self) -> Option<CancelReason> {
-        if self.stop_flag.load(Ordering::Relaxed) {
+        if self.stopped.is_set() {
             return Some(CancelReason::Stopped);
         }
         let is_over = self.left().is_some_and(|left| left.is_zero());
         is_over.then_some(CancelReason::TimedOut)
+    }
+
+    /// Returns true if the run was stopped less than `grace` ago: what was paid for may finish.
+    pub(crate) fn is_in_grace(&self, grace: Duration) -> bool {
+        self.stopped.elapsed().is_some_and(|since| since < grace)
     }
 
     /// Returns an error if work is cancelled.
@@ -122,9 +127,7 @@ impl CancelToken {
             // The receiver is gone if the token was cancelled.
             let _ = sender.send(done);
         });
-        helpers::give(job).map_err(|error| {
-            Outcome::new(OutcomeKind::Parse, format!("no thread for it: {error}"))
-        })?;
+        helpers::give(job).map_err(|error| Outcome::new(OutcomeKind::Memory, no_thread(&error)))?;
         loop {
             match receiver.recv_timeout(TICK) {
                 Ok(Ok(done)) => return Ok(done),
@@ -186,6 +189,23 @@ mod helpers {
         sender
             .send(job)
             .map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+/// The signal that stops a call in flight: later than `stop`, as long as the run was stopped less than `grace` ago.
+pub(crate) struct StopAfterGrace<'a> {
+    pub(crate) stop: &'a dyn StopSignal,
+    pub(crate) cancel: &'a CancelToken,
+    pub(crate) grace: Duration,
+}
+
+impl StopSignal for StopAfterGrace<'_> {
+    fn stopping(&self) -> bool {
+        self.stop.stopping() && !self.cancel.is_in_grace(self.grace)
+    }
+
+    fn wait(&self, time: Duration) {
+        self.stop.wait(time);
     }
 }
 
@@ -295,12 +315,11 @@ impl Sink for CancellableSink<Box<dyn Sink>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CancelReason, CancelToken};
+    use super::{CancelReason, CancelToken, StopTime};
     use milepost_core::base::source::Source;
     use std::io::{self, Read};
     use std::path::Path;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
     struct Endless;
@@ -321,8 +340,8 @@ mod tests {
 
     #[test]
     fn what_never_ends_is_ended_by_the_time_and_by_the_wish() {
-        let stop_flag = Arc::new(AtomicBool::new(false));
-        let cancel = CancelToken::new(Arc::clone(&stop_flag));
+        let stopped = Arc::new(StopTime::default());
+        let cancel = CancelToken::new(Arc::clone(&stopped));
         assert_eq!(cancel.reason(), None);
         cancel.set_time(Some(Duration::from_millis(1)));
         let endless = || {
@@ -348,7 +367,9 @@ mod tests {
         }
         let panics = || cancel.run_on_thread(|| panic!("on purpose"));
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
-        stop_flag.store(true, Ordering::Relaxed);
+        assert!(!cancel.is_in_grace(Duration::MAX));
+        stopped.set();
         assert_eq!(endless(), "the run was stopped");
+        assert!(cancel.is_in_grace(Duration::MAX) && !cancel.is_in_grace(Duration::ZERO));
     }
 }

@@ -11,6 +11,7 @@ use milepost_core::model::outcome::Outcome;
 use milepost_core::model::step::{Geometry, IfcStep, TemplateFile};
 use milepost_formats::ifc::Measured;
 use milepost_formats::pdf;
+use milepost_store::store::read::uninterrupted;
 use serde::Deserialize as _;
 use serde_json::Value;
 use std::io::{self, Read, Write};
@@ -55,8 +56,7 @@ pub(crate) fn copy_of(
     let mut sink = ctx.outputs.create(out, None).map_err(failed)?;
     let mut buffer = vec![0; SMALL];
     loop {
-        let n = reader
-            .read(&mut buffer)
+        let n = uninterrupted(|| reader.read(&mut buffer))
             .map_err(|error| input_failure(&source.name(), error))?;
         if n == 0 {
             break;

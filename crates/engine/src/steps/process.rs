@@ -67,6 +67,7 @@ pub(crate) fn command(
             timeout,
             grace: ctx.limits.grace,
             token: ctx.token,
+            may_leave: false,
             log: &mut kept,
             errors: None,
             log_cap: ctx.limits.log_cap,

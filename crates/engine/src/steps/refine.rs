@@ -27,6 +27,9 @@ struct BestIteration {
 struct IterationNote {
     number: u32,
     how: String,
+    /// True if `until` was true: the iteration is the result.
+    #[serde(default)]
+    right: bool,
     score: Option<f64>,
     #[serde(rename = "said")]
     report: StepReport,
@@ -39,6 +42,8 @@ struct IterationNote {
 /// The state of the loop after some iterations.
 #[derive(Default)]
 struct RefineState {
+    /// True if `until` was true in the last iteration.
+    is_right: bool,
     report: StepReport,
     history: Vec<String>,
     best: Option<BestIteration>,
@@ -57,6 +62,10 @@ pub(crate) fn refine(ctx: &mut BatchContext<'_>, refine: &Refine) -> Result<Step
     let mut done = RefineState::default();
     ctx.scope.absent("previous");
     let finished = resume(ctx, refine, &mut done)?;
+    if done.is_right {
+        ctx.iterations.over();
+        return Ok(done.report);
+    }
     for number in finished + 1..=most {
         if let Some(how) = done.history.last() {
             ctx.observer.event(StepEvent::Revises(number, how));
@@ -68,7 +77,17 @@ pub(crate) fn refine(ctx: &mut BatchContext<'_>, refine: &Refine) -> Result<Step
             // It is the result whatever its score.
             let score = score(ctx, refine.score.as_ref()).unwrap_or_default();
             report_iteration(ctx, number, true, score);
-            done.report.add(report);
+            let note = IterationNote {
+                number,
+                how: "right".to_owned(),
+                right: true,
+                score,
+                report,
+                files: Vec::new(),
+                stands: stands(ctx, number)?,
+            };
+            keep(ctx, &note)?;
+            done.report.add(note.report);
             ctx.iterations.over();
             return Ok(done.report);
         }
@@ -87,14 +106,14 @@ pub(crate) fn refine(ctx: &mut BatchContext<'_>, refine: &Refine) -> Result<Step
         let note = IterationNote {
             number,
             how,
+            right: false,
             score,
             report,
             files: digests.collect(),
             stands: stands(ctx, number)?,
         };
+        keep(ctx, &note)?;
         if number < most {
-            let note = serde_json::to_value(&note).map_err(parse_failure)?;
-            ctx.iterations.keep(number, note)?;
             set_previous(ctx);
         }
         done.take(note, refine, || Ok(held))?;
@@ -105,6 +124,7 @@ pub(crate) fn refine(ctx: &mut BatchContext<'_>, refine: &Refine) -> Result<Step
         history,
         best,
         highest,
+        is_right: _,
     } = done;
     let Some(best) = best else {
         let message = message(ctx, refine, most, highest);
@@ -120,8 +140,14 @@ pub(crate) fn refine(ctx: &mut BatchContext<'_>, refine: &Refine) -> Result<Step
     Ok(report)
 }
 
+/// Saves an iteration, so that it does not run again after a kill.
+fn keep(ctx: &BatchContext<'_>, note: &IterationNote) -> Result<(), Outcome> {
+    let value = serde_json::to_value(note).map_err(parse_failure)?;
+    ctx.iterations.keep(note.number, value)
+}
+
 impl RefineState {
-    /// Adds an iteration for which `until` was false.
+    /// Adds an iteration.
     fn take(
         &mut self,
         note: IterationNote,
@@ -130,6 +156,10 @@ impl RefineState {
     ) -> Result<(), Outcome> {
         let IterationNote { number, how, .. } = note;
         self.report.add(note.report);
+        self.is_right = note.right;
+        if note.right {
+            return Ok(());
+        }
         self.history.push(format!("iteration {number}: {how}"));
         if let Some(score) = note.score
             && self.highest.is_none_or(|(_, highest)| score > highest)

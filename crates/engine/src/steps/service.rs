@@ -58,6 +58,7 @@ impl Service {
                         timeout: Duration::MAX,
                         grace: spec.grace,
                         token: &spec.token,
+                        may_leave: false,
                         log: &mut log,
                         // It may run for days, and only the end of its output is kept.
                         errors: None,

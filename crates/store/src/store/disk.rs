@@ -18,6 +18,7 @@ pub use file::DiskFile;
 pub use refusal::{DiskError, parent};
 
 use faults::Faults;
+use read::uninterrupted;
 use refusal::error;
 use rustix::fs::OFlags;
 use std::ffi::OsString;
@@ -149,7 +150,7 @@ impl Disk {
             if self.is_private {
                 builder.mode(PRIVATE_FOLDER);
             }
-            match builder.create(folder) {
+            match uninterrupted(|| builder.create(folder)) {
                 Ok(()) => step.made(folder),
                 // Another thread made it first.
                 Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
@@ -226,7 +227,7 @@ impl Disk {
     /// Renames `from` to `to` atomically, replacing `to`.
     pub fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
         let step = self.faults.step_away("rename", to, false);
-        let renamed = fs::rename(from, to).map(|()| step.renamed(from, to));
+        let renamed = uninterrupted(|| fs::rename(from, to)).map(|()| step.renamed(from, to));
         renamed.map_err(|cause| {
             // The source being gone is said of the source, everything else of the target.
             let about = match fs::symlink_metadata(from) {
@@ -275,7 +276,7 @@ impl Disk {
             let step = self.faults.step_flush(folder);
             if step.is_wanted() {
                 let flushed = File::open(folder)
-                    .and_then(|folder| rustix::fs::syncfs(folder).map_err(io::Error::from));
+                    .and_then(|folder| uninterrupted(|| Ok(rustix::fs::syncfs(&folder)?)));
                 flushed.map_err(|cause| error(folder, "flush the file system of", cause))?;
             }
             step.flushed_all();
@@ -293,7 +294,7 @@ impl Disk {
     /// Removes a file if it exists.
     pub fn remove_file(&self, path: &Path) -> Result<(), DiskError> {
         let step = self.faults.step_away("remove", path, false);
-        let removed = gone(fs::remove_file(path)).map(|()| step.removed(path));
+        let removed = gone(uninterrupted(|| fs::remove_file(path))).map(|()| step.removed(path));
         removed.map_err(|cause| error(path, "remove", cause))
     }
 
@@ -309,7 +310,8 @@ impl Disk {
             }
             step.end();
         }
-        let removed = gone(fs::remove_dir_all(folder)).map(|()| step.removed(folder));
+        let removed =
+            gone(uninterrupted(|| fs::remove_dir_all(folder))).map(|()| step.removed(folder));
         removed.map_err(|cause| error(folder, "remove the folder", cause))
     }
 
@@ -327,7 +329,7 @@ impl Disk {
         let mut buffer = vec![0; 1 << 18];
         let mut size = 0;
         loop {
-            let read = io::Read::read(&mut source, &mut buffer)
+            let read = uninterrupted(|| io::Read::read(&mut source, &mut buffer))
                 .map_err(|cause| error(from, "read", cause))?;
             if read == 0 {
                 return Ok(size);

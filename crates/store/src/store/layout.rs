@@ -1,5 +1,6 @@
 //! The paths of a workspace, and the names that are reserved for Milepost.
 
+use super::redirects::Redirects;
 use milepost_core::base::path::{RelPath, component};
 pub use milepost_core::base::reserved::{MANIFESTS, OWN};
 use milepost_core::base::safe_name;
@@ -12,15 +13,19 @@ pub(crate) const ROUNDS: &str = "rounds";
 const LOGS: &str = "logs";
 
 /// The paths of one workspace.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Layout {
     root: PathBuf,
+    redirects: Redirects,
 }
 
 impl Layout {
     /// Creates the layout of the workspace in this folder.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self {
+            root: root.into(),
+            redirects: Redirects::default(),
+        }
     }
 
     /// Returns the folder of the workspace.
@@ -28,9 +33,17 @@ impl Layout {
         &self.root
     }
 
-    /// Returns the absolute path of a path in the workspace.
+    /// Returns the redirects of readers.
+    pub fn redirects(&self) -> &Redirects {
+        &self.redirects
+    }
+
+    /// Returns the absolute path of a path in the workspace. Readers follow a redirect.
     pub fn at(&self, path: &RelPath) -> PathBuf {
-        self.root.join(path.as_str())
+        match self.redirects.target(&self.root, path) {
+            Some(target) => self.root.join(target.as_str()),
+            None => self.root.join(path.as_str()),
+        }
     }
 
     /// Returns `.milepost`.

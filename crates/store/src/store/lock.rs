@@ -233,7 +233,13 @@ fn locked(
     loop {
         tries += 1;
         let file = disk.open_lock(path)?;
-        match lock(file.file()) {
+        let taken = loop {
+            match lock(file.file()) {
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                taken => break taken,
+            }
+        };
+        match taken {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(DiskError::new("lock", path, error)),

@@ -23,4 +23,4 @@ pub mod workspace;
 pub use agents::{answers, batches, calls, checksummed, leases, named_calls};
 pub(crate) use disk::search;
 pub use disk::{read, self_checked};
-pub use scan::{files, folder, folders, stamp, statcache, up_to_date};
+pub use scan::{files, folder, folders, redirects, stamp, statcache, up_to_date};

@@ -53,6 +53,13 @@ pub enum RecoveredFile {
     Altered,
 }
 
+impl RecoveredFile {
+    /// Returns true if the file is in neither place.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Self::Lost { .. })
+    }
+}
+
 /// Flushes complete files in scratch and their folders. The paths are relative to the workspace.
 pub fn flush_group(disk: &Disk, layout: &Layout, files: &[RelPath]) -> Result<(), PublishError> {
     if files.is_empty() {
@@ -106,30 +113,39 @@ pub fn rename_into_place(
     Ok(())
 }
 
-/// Recovers the files of a batch that was published before a crash: renames what can be renamed and returns the state of each
-/// file. If one is lost, no other is renamed, and the marker is removed. A modified file is left alone even if the new one is in
-/// scratch, because modified outputs are never overwritten; its record later shows that it was modified.
+/// Returns the state that recovery leaves each file of a published batch in. Nothing is written. If one is lost, no other is
+/// renamed, and the marker is removed. A modified file is left alone even if the new one is in scratch, because modified outputs are
+/// never overwritten; its record later shows that it was modified.
+pub fn recovered(layout: &Layout, files: &[Publish]) -> Result<Vec<RecoveredFile>, PublishError> {
+    let mut recovered = Vec::with_capacity(files.len());
+    for file in files {
+        recovered.push(look(layout, file)?);
+    }
+    if recovered.iter().any(RecoveredFile::is_lost) {
+        for (file, became) in files.iter().zip(&mut recovered) {
+            if file.marker && matches!(became, RecoveredFile::Done | RecoveredFile::Renamed) {
+                *became = RecoveredFile::Lost { old: None };
+            } else if *became == RecoveredFile::Renamed {
+                let old = digest_at(&layout.at(&file.path))?;
+                *became = RecoveredFile::Lost { old };
+            }
+        }
+    }
+    Ok(recovered)
+}
+
+/// Recovers the files of a batch that was published before a crash, and returns the state of each, as [`recovered`] does.
 pub fn settle(
     disk: &Disk,
     layout: &Layout,
     files: &[Publish],
 ) -> Result<Vec<RecoveredFile>, PublishError> {
-    let mut settled = Vec::with_capacity(files.len());
-    for file in files {
-        settled.push(look(layout, file)?);
-    }
+    let settled = recovered(layout, files)?;
     let mut folders = TouchedFolders::default();
-    if settled
-        .iter()
-        .any(|one| matches!(one, RecoveredFile::Lost { .. }))
-    {
-        for (file, became) in files.iter().zip(&mut settled) {
-            let there = digest_at(&layout.at(&file.path))?;
-            if file.marker && matches!(became, RecoveredFile::Done | RecoveredFile::Renamed) {
+    if settled.iter().any(RecoveredFile::is_lost) {
+        for (file, became) in files.iter().zip(&settled) {
+            if file.marker && *became == (RecoveredFile::Lost { old: None }) {
                 take_away(disk, layout, file, &mut folders)?;
-                *became = RecoveredFile::Lost { old: None };
-            } else if *became == RecoveredFile::Renamed {
-                *became = RecoveredFile::Lost { old: there };
             }
         }
         folders.flush(disk)?;
@@ -156,12 +172,14 @@ pub fn settle(
 
 /// What is to become of a file; `Renamed` if it is to be renamed.
 fn look(layout: &Layout, file: &Publish) -> Result<RecoveredFile, PublishError> {
+    // Scratch first: to a reader, the file is in one of both places while another process renames it.
+    let is_in_scratch = digest_at(&layout.at(&file.scratch))? == Some(file.new);
     let there = digest_at(&layout.at(&file.path))?;
     if there == Some(file.new) {
         return Ok(RecoveredFile::Done);
     }
     let is_old = there.is_none() || there == file.old;
-    if digest_at(&layout.at(&file.scratch))? == Some(file.new) {
+    if is_in_scratch {
         let kept = file.quarantine.as_ref();
         let can_keep = kept.is_some_and(|kept| layout.at(kept).symlink_metadata().is_err());
         return Ok(if is_old || can_keep {

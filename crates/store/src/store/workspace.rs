@@ -144,6 +144,9 @@ pub enum WorkspaceError {
         /// What the system said.
         source: io::Error,
     },
+    /// There are no random numbers for its id.
+    #[error("{0}")]
+    Random(io::Error),
     /// The folder is a link.
     #[error(
         "{path} is a symbolic link to {target}: a workspace is a folder of its own, name that one"
@@ -231,10 +234,7 @@ impl Workspace {
             self.is_made = true;
             return Ok(false);
         }
-        self.identity.session_id = new_id(now).map_err(|source| WorkspaceError::Read {
-            path: "/dev/urandom".into(),
-            source,
-        })?;
+        self.identity.session_id = new_id(now).map_err(WorkspaceError::Random)?;
         self.write(disk)?;
         self.is_made = true;
         Ok(true)

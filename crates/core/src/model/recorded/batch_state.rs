@@ -15,6 +15,8 @@ pub struct BatchState {
     pub record: Option<BatchRecord>,
     /// Files at its paths that Milepost wrote and no record lists.
     pub remains: BTreeMap<RelPath, Digest>,
+    /// The failure before the current attempt. The batch stays failed until an attempt ends.
+    pub failure: Option<Box<Outcome>>,
 }
 
 /// The phase of a batch.
@@ -56,6 +58,32 @@ impl Phase {
 }
 
 impl BatchState {
+    /// Returns the failure in its last finished attempt; `None` if that was successful, or there was none.
+    pub fn last_failure(&self) -> Option<&Outcome> {
+        match &self.phase {
+            Phase::Failed { outcome } => Some(outcome),
+            _ => self.failure.as_deref(),
+        }
+    }
+
+    /// Returns true if an attempt is running, or waits for the next one.
+    pub fn is_tried(&self) -> bool {
+        matches!(self.phase, Phase::Running { .. } | Phase::Backoff { .. })
+    }
+
+    /// Ends the current attempt without a result.
+    pub fn rest(&mut self) {
+        let failure = self.last_failure().cloned();
+        self.failure = None;
+        self.phase = match failure {
+            Some(outcome) => Phase::Failed {
+                outcome: Box::new(outcome),
+            },
+            None if self.record.is_some() => Phase::Complete,
+            None => Phase::Waiting,
+        };
+    }
+
     /// Returns its files: the recorded outputs and the remains.
     pub fn files(&self) -> impl Iterator<Item = &RelPath> {
         let made = self.record.iter().flat_map(|record| &record.outputs);

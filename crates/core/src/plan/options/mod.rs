@@ -49,6 +49,9 @@ pub struct RunOptions {
     /// The failures that `watch` knows of: such a batch waits until one of its facts changes. `None`: not a run of `watch`.
     #[serde(skip)]
     pub known_failures: Option<KnownFailures>,
+    /// How long to wait for another run in the workspace to end; `None`: not at all
+    #[serde(skip)]
+    pub wait: Option<Duration>,
     /// Waits that only tests change.
     #[serde(skip)]
     pub timing: Timing,
@@ -62,6 +65,8 @@ pub(crate) type KnownFailures = BTreeMap<String, BTreeMap<String, String>>;
 pub struct Timing {
     /// From SIGTERM to SIGKILL.
     pub grace: Duration,
+    /// For calls of agents that are in flight when the run is stopped.
+    pub calls: Duration,
     /// Before the second attempt.
     pub backoff: Duration,
     /// Between two looks for a file that another process writes.
@@ -76,6 +81,7 @@ impl Default for Timing {
     fn default() -> Self {
         Self {
             grace: Duration::from_secs(5),
+            calls: Duration::from_secs(30),
             backoff: Duration::from_secs(1),
             poll: Duration::from_secs(5),
             stable: Duration::from_secs(1),
@@ -115,6 +121,7 @@ impl RunOptions {
             budget_usd: _,
             jobs: _,
             executor: _,
+            wait: _,
             timing: _,
         } = self;
         let known_failures = known_failures.as_ref();

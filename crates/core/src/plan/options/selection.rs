@@ -5,7 +5,7 @@ use crate::model::event::Event;
 use crate::model::forced::Forced;
 use crate::model::pipeline::Pipeline;
 use crate::model::stage::Stage;
-use crate::model::state::{BatchState, Phase, State};
+use crate::model::state::{BatchState, State};
 use crate::plan::lineage;
 use crate::plan::options::RunOptions;
 use std::collections::BTreeSet;
@@ -237,6 +237,5 @@ impl Selection {
 /// Returns true if a batch failed when it was last tried, as a whole or in part.
 pub(crate) fn is_failed(batch: &BatchState) -> bool {
     let record = batch.record.as_ref();
-    matches!(batch.phase, Phase::Failed { .. })
-        || record.is_some_and(|record| record.failure().is_some())
+    batch.last_failure().is_some() || record.is_some_and(|record| record.failure().is_some())
 }

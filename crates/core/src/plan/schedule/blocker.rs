@@ -6,7 +6,7 @@ use crate::model::checkpoint::Status;
 use crate::model::pipeline::Pipeline;
 use crate::model::reason::Reason;
 use crate::model::stage::Stage;
-use crate::model::state::{Phase, State};
+use crate::model::state::State;
 use crate::plan::batches::expand::batch_name;
 use crate::plan::decide::Decision;
 use crate::plan::lineage;
@@ -169,7 +169,7 @@ fn failed_before(pipeline: &Pipeline, state: &State, stage: &Stage) -> Option<St
     stages.filter(|other| leads_here(other)).find_map(|other| {
         let known = state.stages.get(&other.name)?;
         let mut batches = known.batches.iter();
-        let (key, _) = batches.find(|(_, batch)| matches!(batch.phase, Phase::Failed { .. }))?;
+        let (key, _) = batches.find(|(_, batch)| batch.last_failure().is_some())?;
         Some(batch_name(&other.name, key))
     })
 }

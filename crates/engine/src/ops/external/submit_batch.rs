@@ -7,7 +7,7 @@ use super::results::{AnswerFile, Left, Refusal, Submitted, WhyRefused};
 use super::workspace::{is_made, with_workspace};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::open_project::{OpenProject, scan_stage, state};
+use crate::ops::project::open_project::{OpenProject, scan_stage, state_for_reading};
 use crate::ops::project::request::Request;
 use crate::ops::run::{Report, RunOptions, Silent, StageReport, StageStatus, StopFlag, run};
 use crate::run::agents::external::{
@@ -247,7 +247,7 @@ struct Recorded {
 }
 
 fn recorded(opened: &OpenProject, lease: &Lease) -> Result<Recorded, OpsError> {
-    let known = state(&opened.workspace.layout)?;
+    let known = state_for_reading(&opened.workspace.layout)?;
     let stage = known.stages.get(&lease.stage);
     let record = stage
         .and_then(|stage| stage.batches.get(&lease.batch))

@@ -226,9 +226,9 @@ fn status(batch: &BatchState, is_running: bool) -> BatchStatus {
     let has_failure =
         |record: &BatchRecord| record.placeholder.is_some() || !record.failed.is_empty();
     match (&batch.phase, &batch.record) {
-        (Phase::Failed { .. }, _) => BatchStatus::Failed,
         (Phase::Running { .. }, _) if is_running => BatchStatus::Running,
         (Phase::Backoff { .. }, _) if is_running => BatchStatus::Retrying,
+        _ if batch.last_failure().is_some() => BatchStatus::Failed,
         (_, Some(record)) if has_failure(record) => BatchStatus::Failed,
         (_, Some(_)) => BatchStatus::Complete,
         (_, None) => BatchStatus::Unfinished,
@@ -237,7 +237,7 @@ fn status(batch: &BatchState, is_running: bool) -> BatchStatus {
 
 /// Returns the record of the present outputs. Earlier outputs of a failed batch do not count.
 fn record(batch: &BatchState) -> Option<&BatchRecord> {
-    let is_failed = matches!(batch.phase, Phase::Failed { .. });
+    let is_failed = batch.last_failure().is_some();
     batch.record.as_ref().filter(|_| !is_failed)
 }
 
@@ -285,9 +285,9 @@ fn absent_last<T: Ord>(a: Option<T>, b: Option<T>, descending: bool) -> Ordering
 
 fn row(key: &str, batch: &BatchState, is_running: bool) -> BatchRow {
     let made = record(batch);
-    let failure = match &batch.phase {
-        Phase::Failed { outcome } => Some(outcome.to_string()),
-        _ => made.and_then(|record| record.failure().map(|outcome| outcome.to_string())),
+    let failure = match batch.last_failure() {
+        Some(outcome) => Some(outcome.to_string()),
+        None => made.and_then(|record| record.failure().map(|outcome| outcome.to_string())),
     };
     BatchRow {
         batch: key.to_owned(),

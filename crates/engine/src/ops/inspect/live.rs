@@ -13,6 +13,7 @@ use crate::ops::inspect::history::Run;
 use crate::ops::inspect::history::timeline::{Timeline, Window};
 use crate::ops::inspect::status::{Status, of_state, status};
 use crate::ops::project::error::OpsError;
+use crate::ops::project::half_published::{recover_for_reading, redirect};
 use crate::ops::project::open::open_recorded;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
@@ -292,8 +293,15 @@ impl Live {
         read: impl FnOnce(&Arc<OpenProject>, &State, bool) -> T,
     ) -> Result<T, OpsError> {
         let inner = self.refreshed()?;
-        let is_running = inner.runner().is_some();
-        Ok(read(&inner.opened, &inner.known.state, is_running))
+        let runner = inner.runner();
+        let (layout, state) = (&inner.opened.workspace.layout, &inner.known.state);
+        let events = redirect(layout, state, runner.is_some())?;
+        if events.is_empty() {
+            return Ok(read(&inner.opened, state, runner.is_some()));
+        }
+        let mut state = state.clone();
+        recover_for_reading(layout, &mut state, false)?;
+        Ok(read(&inner.opened, &state, runner.is_some()))
     }
 
     /// Returns the calls that are kept in memory.

@@ -62,8 +62,8 @@ impl DeclaredDiff<'_> {
         let scope = Value::Object(opened.settings.scope(&opened.pipeline));
         let file = paths::render(path, &scope)
             .map_err(|error| OpsError::Usage(format!("stage `{}`: {error}", self.stage.name)))?;
-        let path = opened.files.folder(file.root).join(file.path.as_str());
-        Ok(path.is_file().then_some(path))
+        let path = opened.files.resolve(&file).ok();
+        Ok(path.filter(|path| path.is_file()))
     }
 
     /// Compares the records of the workspace with those of another workspace.

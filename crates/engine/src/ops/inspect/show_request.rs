@@ -3,7 +3,7 @@
 use crate::ops::plan::simulation::Simulation;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::open_project::state;
+use crate::ops::project::open_project::state_for_reading;
 use crate::ops::project::request::Request;
 use crate::run::agents::estimate::CostEstimator;
 use crate::run::check::batch_scanner::Keep;
@@ -53,7 +53,7 @@ pub fn show_request(request: &Request, target: &str) -> Result<FirstRequest, Ops
     let parsed = Target::parse(&opened.pipeline, target)?;
     let key = parsed.batch.as_deref().unwrap_or_default();
     let stage = opened.stage(&parsed.stage)?;
-    let known = state(&opened.workspace.layout)?;
+    let known = state_for_reading(&opened.workspace.layout)?;
     let everything = Selection::default();
     let mut simulation = Simulation::new(&opened, &known, &everything, None);
     let found = simulation

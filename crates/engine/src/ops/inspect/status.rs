@@ -2,6 +2,7 @@
 
 use crate::ops::change::params::{AgentLine, agents};
 use crate::ops::inspect::calls::{self, Spending, SpentByStage};
+use crate::ops::plan::planned::is_zero;
 use crate::ops::plan::simulation::Simulation;
 use crate::ops::plan::{AwaitedApproval, Awaits, StagePlan};
 use crate::ops::project::error::OpsError;
@@ -62,6 +63,9 @@ pub struct Status {
     pub agents: Vec<AgentLine>,
     /// Warnings and notes about values and agents stored in the workspace.
     pub stored: Vec<StoredNote>,
+    /// Files that a killed run published and did not put in place. The stages count them as in place; the next run continues.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub half_published: u64,
     /// Jobs of schedulers that may wait or run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<SubmittedJobs>,
@@ -85,7 +89,8 @@ pub struct StageOverview {
     pub due: Option<PendingWork>,
     /// The number of batches, as far as it is known.
     pub batches: Option<u64>,
-    /// Batches that are recorded without a failure.
+    /// Batches that are up to date: those that were, and those that a run has built since. If that is unknown, recorded batches
+    /// without a failure.
     pub done: u64,
     /// The failed batches.
     pub failed: Vec<FailedBatch>,
@@ -224,8 +229,8 @@ pub fn status(request: &Request) -> Result<Status, OpsError> {
 #[derive(Debug, Default)]
 pub(crate) struct SeenRecords {
     last_run: Option<LastRun>,
-    /// The number of batches with which each stage started last.
-    begun: BTreeMap<String, u64>,
+    /// The last start of each stage.
+    begun: BTreeMap<String, StageStart>,
     /// The time of the last record of each stage.
     last: BTreeMap<String, Timestamp>,
 }
@@ -234,6 +239,11 @@ impl SeenRecords {
     /// Adds the next record.
     pub(crate) fn add(&mut self, record: &Record) {
         self.last_run = last_run(std::slice::from_ref(record), None);
+        if matches!(record.event, Event::RunStarted { .. }) {
+            self.begun
+                .values_mut()
+                .for_each(|start| start.is_of_run = false);
+        }
         let Some(stage) = record.event.stage() else {
             return;
         };
@@ -241,9 +251,42 @@ impl SeenRecords {
             Some(last) => *last = record.timestamp,
             None => drop(self.last.insert(stage.to_owned(), record.timestamp)),
         }
-        if let Event::StageStarted { batches, .. } = &record.event {
-            self.begun.insert(stage.to_owned(), *batches);
+        match &record.event {
+            Event::StageStarted { batches, will, .. } => {
+                let start = StageStart {
+                    batches: *batches,
+                    up_to_date: batches.saturating_sub(*will),
+                    built: 0,
+                    is_of_run: true,
+                };
+                self.begun.insert(stage.to_owned(), start);
+            }
+            Event::Published { record, .. } if record.failure().is_none() => {
+                if let Some(start) = self.begun.get_mut(stage) {
+                    start.built += 1;
+                }
+            }
+            _ => {}
         }
+    }
+}
+
+/// The start of a stage in a run, and what the run has built since.
+#[derive(Debug)]
+struct StageStart {
+    batches: u64,
+    /// Batches that were up to date.
+    up_to_date: u64,
+    /// Batches that were built since without a failure.
+    built: u64,
+    /// False if another run has started since.
+    is_of_run: bool,
+}
+
+impl StageStart {
+    /// Returns the number of batches that are up to date now.
+    fn done(&self) -> u64 {
+        self.up_to_date + self.built
     }
 }
 
@@ -312,6 +355,7 @@ fn of_workspace(
         money,
         agents: replaced.collect(),
         stored: notes(opened),
+        half_published: opened.workspace.layout.redirects().half_published(),
         jobs: submitted(&opened.disk, &opened.workspace.layout),
     }
 }
@@ -360,27 +404,29 @@ fn line(
 ) -> StageOverview {
     let nothing = StageState::default();
     let known = state.stages.get(&stage.name).unwrap_or(&nothing);
-    let mut done = 0;
+    let mut recorded = 0;
     let mut failed = Vec::new();
     let mut running = Vec::new();
     for (key, batch) in &known.batches {
-        let failure = match (&batch.phase, &batch.record) {
-            (Phase::Failed { outcome }, _) => Some(outcome.to_string()),
+        let of_record = || match (&batch.phase, &batch.record) {
             (Phase::Complete, Some(record)) => record.failure().map(|outcome| outcome.to_string()),
             _ => None,
         };
-        match (&batch.phase, failure) {
-            (_, Some(outcome)) => {
-                failed.push(FailedBatch {
-                    batch: key.clone(),
-                    outcome,
-                });
-            }
-            (Phase::Running { .. } | Phase::Backoff { .. }, _) if is_running => {
-                running.push(key.clone());
-            }
-            _ if batch.record.is_some() => done += 1,
-            _ => {}
+        let failure = || {
+            batch
+                .last_failure()
+                .map(ToString::to_string)
+                .or_else(of_record)
+        };
+        if is_running && batch.is_tried() {
+            running.push(key.clone());
+        } else if let Some(outcome) = failure() {
+            failed.push(FailedBatch {
+                batch: key.clone(),
+                outcome,
+            });
+        } else if batch.record.is_some() {
+            recorded += 1;
         }
     }
     let records = || {
@@ -389,6 +435,16 @@ fn line(
             .values()
             .filter_map(|batch| batch.record.as_ref())
     };
+    let of_plan = plan
+        .filter(|plan| is_known(plan))
+        .map(|plan| plan.reused + plan.may.len() as u64);
+    let of_run = || {
+        seen.begun
+            .get(&stage.name)
+            .filter(|begun| is_running && begun.is_of_run)
+            .map(StageStart::done)
+    };
+    let done = of_plan.or_else(of_run).unwrap_or(recorded);
     let due = plan.and_then(due);
     let status = match checkpoint.as_ref().map(|checkpoint| checkpoint.status) {
         _ if due.as_ref().is_some_and(|due| !due.altered.is_empty()) => StageProgress::Altered,
@@ -458,6 +514,11 @@ fn state_of(
     }
 }
 
+/// Returns true if a plan knows the batches of its stage, and which of them are up to date.
+fn is_known(plan: &StagePlan) -> bool {
+    plan.certain && plan.problem.is_none() && plan.blocked.is_none() && plan.altered.is_empty()
+}
+
 /// Returns the number of batches by the plan, otherwise by the journal or the checkpoint.
 fn batches(
     stage: &Stage,
@@ -465,12 +526,10 @@ fn batches(
     plan: Option<&StagePlan>,
     checkpoint: Option<&Checkpoint>,
 ) -> Option<u64> {
-    let is_told =
-        |plan: &&StagePlan| plan.certain && plan.problem.is_none() && plan.blocked.is_none();
-    if let Some(plan) = plan.filter(is_told) {
+    if let Some(plan) = plan.filter(|plan| is_known(plan)) {
         return Some(plan.batches());
     }
-    let begun = seen.begun.get(&stage.name).copied();
+    let begun = seen.begun.get(&stage.name).map(|begun| begun.batches);
     begun.or(checkpoint.map(|checkpoint| checkpoint.batches))
 }
 

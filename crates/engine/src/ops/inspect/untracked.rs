@@ -4,7 +4,7 @@ use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
 use milepost_core::base::glob::Glob;
 use milepost_core::base::natural::natural;
-use milepost_core::base::path::{RelPath, Root};
+use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::base::reserved::reserved;
 use milepost_core::model::state::State;
 use milepost_store::store::layout;
@@ -70,7 +70,10 @@ pub(crate) fn untracked(opened: &OpenProject, state: &State) -> Result<Vec<RelPa
                 || own.contains(path.as_str())
                 || former.iter().any(|glob| glob.matches(&path))
                 || reserved(Root::Workspace, &path).is_some()
-                || path.as_str().starts_with("inputs/");
+                || path.as_str().starts_with("inputs/")
+                || opened
+                    .files
+                    .is_redirected(&FilePath::workspace(path.clone()));
             if !is_ours {
                 found.insert(path);
             }

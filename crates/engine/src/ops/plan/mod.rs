@@ -1,6 +1,6 @@
 //! Plans: what a run would do, and why, without running anything.
 
-mod planned;
+pub(crate) mod planned;
 pub(crate) mod simulation;
 
 pub use crate::run::agents::estimate::{Asks, FirstAction};
@@ -14,7 +14,7 @@ pub use planned::{
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::open_project::{OpenProject, state, state_by_page};
+use crate::ops::project::open_project::{OpenProject, state_by_page, state_for_reading};
 use crate::ops::project::request::Request;
 use crate::ops::project::stored_values::notes;
 use crate::ops::run::up_to_date;
@@ -75,7 +75,7 @@ pub(super) fn plan_of(
     let is_by_page = known.stages.values().any(|known| !known.pages.is_empty());
     if is_by_page && stages.iter().any(|stage| stage.problem.is_some()) {
         // A run may have written the pages anew meanwhile.
-        known = state(layout)?;
+        known = state_for_reading(layout)?;
         stages = look(&known);
     }
     // Files that a concurrent run writes look modified to a state that was read before.
@@ -83,7 +83,7 @@ pub(super) fn plan_of(
         if stages.iter().all(|stage| stage.altered.is_empty()) {
             break;
         }
-        let later = state(layout)?;
+        let later = state_for_reading(layout)?;
         if !stages.iter().any(|stage| was_made(stage, &later)) {
             break;
         }
@@ -108,6 +108,7 @@ fn plan_with(opened: &OpenProject, stages: Vec<StagePlan>) -> Plan {
         retires: Vec::new(),
         stages,
         warnings: opened.warnings.clone(),
+        half_published: opened.workspace.layout.redirects().half_published(),
         stored: notes(opened),
     }
 }

@@ -31,8 +31,16 @@ pub struct Plan {
     pub stages: Vec<StagePlan>,
     /// Warnings about the declarations.
     pub warnings: Vec<String>,
+    /// Files that a killed run published and did not put in place. The plan counts them as in place; the next run continues.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub half_published: u64,
     /// Warnings and notes about values and agents stored in the workspace.
     pub stored: Vec<StoredNote>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+pub(crate) fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What a run would do about a stage.

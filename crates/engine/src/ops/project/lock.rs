@@ -73,7 +73,7 @@ pub(crate) fn lock(opened: &mut OpenProject, command: &str) -> Result<WorkspaceL
 /// # Errors
 /// When the system provides no random bytes.
 pub(crate) fn fresh_id(now: Timestamp) -> Result<String, OpsError> {
-    new_id(now).map_err(|error| OpsError::World(format!("no random numbers: {error}")))
+    new_id(now).map_err(|error| OpsError::World(error.to_string()))
 }
 
 impl WorkspaceLock {
@@ -90,6 +90,8 @@ impl WorkspaceLock {
             &opened.workspace.identity.session_id,
             &self.run_id,
         )?;
+        // The caller recovers on the disk.
+        layout.redirects().clear();
         let state = replay_by_page(opened, &journal.records)?;
         if self.dead.is_some() || state.open_run.is_some() || !state.unsettled.is_empty() {
             // The last changes of a killed run are visible, but perhaps not durable yet.

@@ -3,6 +3,7 @@
 pub(crate) mod client_path;
 pub(crate) mod error;
 pub(crate) mod find;
+pub mod half_published;
 pub mod lock;
 mod numeric_params;
 pub(crate) mod open;

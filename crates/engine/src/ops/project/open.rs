@@ -104,7 +104,8 @@ fn open_declared(request: &Request, is_recorded: bool) -> Result<OpenProject, Op
     let declared = on_disk.digest();
     let pipeline_is_shared = pipeline.is_shared;
     let workspace = Workspace::open(&workspace_of(request, &project), request.now())?;
-    let files = Files::new(&project, workspace.layout.root());
+    let files =
+        Files::new(&project, workspace.layout.root()).with_redirects(workspace.layout.redirects());
     let cache = StatCache::with_clock(&workspace.layout.stat_cache(), Box::new(request.ahead));
     let mut opened = OpenProject {
         folder: request.folder.clone(),

@@ -1,6 +1,7 @@
 //! A project and a workspace, open for reading, and the recorded state of a workspace.
 
 use super::error::OpsError;
+use super::half_published::recover_for_reading;
 use crate::ops::run::reported::ReportedChanges;
 use crate::run::check::batch_scanner::Keep;
 use crate::run::check::by_page;
@@ -27,6 +28,7 @@ use milepost_store::store::disk::Disk;
 use milepost_store::store::files::Files;
 use milepost_store::store::journal;
 use milepost_store::store::layout::Layout;
+use milepost_store::store::lock::{Holder, Lock};
 use milepost_store::store::manifest;
 use milepost_store::store::statcache::StatCache;
 use milepost_store::store::up_to_date::Observations;
@@ -159,14 +161,30 @@ pub fn state(layout: &Layout) -> Result<State, OpsError> {
     replay(layout, &records)
 }
 
-/// Reads the recorded state of a workspace as [`state`] does. If only files changed since the last up-to-date check, no page of a
+/// Reads the state of a workspace as the next run recovers it, if a run did not put published files in place. Nothing is written.
+///
+/// # Errors
+/// As [`state`], and when a published file cannot be read.
+pub(crate) fn state_for_reading(layout: &Layout) -> Result<State, OpsError> {
+    for_reading(layout, state(layout)?)
+}
+
+fn for_reading(layout: &Layout, mut state: State) -> Result<State, OpsError> {
+    let holder = Lock::peek(&layout.lock());
+    let is_running = holder.as_ref().is_some_and(Holder::is_alive);
+    recover_for_reading(layout, &mut state, is_running)?;
+    Ok(state)
+}
+
+/// Reads the state of a workspace as [`state_for_reading`] does. If only files changed since the last up-to-date check, no page of a
 /// manifest is read: [`by_page::read_needed`] and [`by_page::read_rest`] read what is missing.
 ///
 /// # Errors
-/// The errors of [`state`].
+/// The errors of [`state_for_reading`].
 pub(crate) fn state_by_page(opened: &OpenProject) -> Result<State, OpsError> {
-    let (records, _) = journal::read_last_segment(&opened.workspace.layout)?;
-    replay_by_page(opened, &records)
+    let layout = &opened.workspace.layout;
+    let (records, _) = journal::read_last_segment(layout)?;
+    for_reading(layout, replay_by_page(opened, &records)?)
 }
 
 /// Takes the manifests as the notes know them, or reads them, then applies records of the journal's last segment.

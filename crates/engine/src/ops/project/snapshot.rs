@@ -1,6 +1,7 @@
 //! The recorded state of a workspace, read without disturbing a run.
 
 use crate::ops::project::error::OpsError;
+use crate::ops::project::half_published::recover_for_reading;
 use crate::ops::project::open_project::replay;
 use jiff::Timestamp;
 use milepost_core::model::event::{Event, Record};
@@ -19,6 +20,8 @@ pub(crate) struct Snapshot {
     pub(crate) state: State,
     /// The records of that segment.
     pub(crate) records: Vec<Record>,
+    /// What recovery will record about batches whose files are lost, which the state has already.
+    pub(crate) lost: Vec<Event>,
     /// The run in progress.
     pub(crate) runner: Option<Runner>,
 }
@@ -68,13 +71,18 @@ impl Snapshot {
             let before = journal::segments(layout)?.last().copied();
             let read = journal::read_last_segment(layout)
                 .map_err(OpsError::from)
-                .and_then(|(records, _)| Ok((replay(layout, &records)?, records)));
+                .and_then(|(records, _)| {
+                    let mut state = replay(layout, &records)?;
+                    let lost = recover_for_reading(layout, &mut state, runner.is_some())?;
+                    Ok((state, records, lost))
+                });
             let whole = journal::segments(layout)?.last().copied() == before;
             match read {
-                Ok((state, records)) if whole || readings == READINGS => {
+                Ok((state, records, lost)) if whole || readings == READINGS => {
                     return Ok(Self {
                         state,
                         records,
+                        lost,
                         runner,
                     });
                 }

@@ -61,7 +61,7 @@ pub fn run_job(
         calls: &calls,
         timing: Timing::default(),
         stop,
-        wished: stop.seen(),
+        stopped: stop.stopped(),
     })?;
     Ok(())
 }

@@ -3,16 +3,20 @@
 use crate::ops::plan::{Plan, plan_of};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::find::find_project;
+use crate::ops::project::lock::lock_and_read;
 use crate::ops::project::open::{open, workspace_of};
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::{Runner, runner};
 use crate::ops::run::RunOptions;
+use crate::run::record::recorder::Recorder;
+use crate::run::record::recover::recover;
 use milepost_core::base::glob::{Glob, is_pattern};
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::decl::STAGES;
 use milepost_core::model::stage::{PathTemplate, Stage};
 use milepost_core::plan::lineage;
+use milepost_core::plan::options::Timing;
 use milepost_store::store::files::real_path;
 use milepost_store::store::journal::Cursor;
 use milepost_store::store::layout::Layout;
@@ -70,7 +74,8 @@ pub fn journal_end(grounds: &Grounds) -> Option<Position> {
     cursor.ok().map(|cursor| cursor.position())
 }
 
-/// Plans a run, unless another process runs in the workspace. Nothing is written.
+/// Plans a run, unless another process runs in the workspace. Recovers first if a killed run left files half published; nothing else is
+/// written.
 ///
 /// # Errors
 /// When the project was moved, its declarations are wrong, or the workspace cannot be read.
@@ -85,8 +90,30 @@ pub fn look(request: &Request, grounds: &Grounds, options: &RunOptions) -> Resul
     }
     let mut opened = open(request)?;
     let sources = sources(&opened);
-    let plan = plan_of(&mut opened, request, options, 0)?;
+    let mut plan = plan_of(&mut opened, request, options, 0)?;
+    if plan.half_published > 0 {
+        match recover_on_disk(request) {
+            Err(OpsError::Lock(_)) => {}
+            recovered => recovered?,
+        }
+        plan = plan_of(&mut open(request)?, request, options, 0)?;
+    }
     Ok(Look::Plan(Box::new(plan), sources))
+}
+
+/// Puts the files in place that a killed run published. A watch may wait for a person before its next run.
+fn recover_on_disk(request: &Request) -> Result<(), OpsError> {
+    let mut opened = open(request)?;
+    let locked = lock_and_read(&mut opened, &request.command)?;
+    let ctx = opened.context();
+    let mut recorder = Recorder::new(ctx, locked.state, locked.journal, &request.command);
+    recover(&mut recorder, Timing::default().grace)?;
+    if recorder.has_begun() {
+        recorder.end_without_stages("recovered", "recovered")?;
+        recorder.flush()?;
+    }
+    drop(locked.lock);
+    Ok(())
 }
 
 /// Returns the existing folders with declarations, and with inputs that no stage writes.

@@ -5,6 +5,7 @@ pub mod look;
 pub mod reported;
 pub mod result;
 pub(crate) mod up_to_date;
+mod wait;
 pub mod workspaces;
 
 use crate::ops::project::error::OpsError;
@@ -104,6 +105,20 @@ fn file_help(opened: &OpenProject, text: &str) -> Option<String> {
 /// # Errors
 /// When there is no project, its declarations are wrong, another process has locked the workspace, or the disk fails.
 pub fn run(
+    request: &Request,
+    options: &RunOptions,
+    observer: &mut dyn Observer,
+    stop: &StopFlag,
+) -> Result<Report, OpsError> {
+    match options.wait {
+        Some(time) => wait::run_after_others(request, time, observer, stop, &|observer| {
+            run_once(request, options, observer, stop)
+        }),
+        None => run_once(request, options, observer, stop),
+    }
+}
+
+fn run_once(
     request: &Request,
     options: &RunOptions,
     observer: &mut dyn Observer,

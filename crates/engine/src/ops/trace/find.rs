@@ -5,7 +5,7 @@ use super::records::{haystack, key_of};
 use super::search::Haystack;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open_recorded;
-use crate::ops::project::open_project::state;
+use crate::ops::project::open_project::state_for_reading;
 use crate::ops::project::request::Request;
 use milepost_core::base::path::FilePath;
 use milepost_core::expr::json;
@@ -49,7 +49,7 @@ pub fn find_elements(
     most: usize,
 ) -> Result<FoundElements, OpsError> {
     let opened = open_recorded(request)?;
-    let known = state(&opened.workspace.layout)?;
+    let known = state_for_reading(&opened.workspace.layout)?;
     let keys = KeyPaths::of(&opened);
     let needle = text.to_lowercase();
     let mut stages: Vec<_> = known.stages.values().collect();

@@ -35,7 +35,6 @@ use milepost_core::expr::pointer::{below, steps};
 use milepost_core::expr::scope::Format;
 use milepost_core::expr::select::PathStep;
 use milepost_core::model::stage::{Each, EachSource};
-use milepost_core::model::state::Phase;
 use records::{FoundRecord, field_of, haystack, key_of, value_at};
 use search::line_of;
 use serde_json::Value;
@@ -182,7 +181,7 @@ impl<'a> Tracer<'a> {
                 continue;
             }
             for (key, batch) in &known.batches {
-                if let Phase::Failed { outcome } = &batch.phase
+                if let Some(outcome) = batch.last_failure()
                     && self.reads(stage, key, &held.file)
                 {
                     self.gap(Gap::BatchFailed {

@@ -2,6 +2,7 @@
 
 use crate::ops::inspect::calls::BatchCalls;
 use crate::ops::plan::ModifiedOutput;
+use crate::ops::plan::planned::is_zero;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::fingerprint::Change;
@@ -274,11 +275,6 @@ pub struct Origin {
     /// The number of inputs that `from` leaves out.
     #[serde(skip_serializing_if = "is_zero")]
     pub more: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 impl StageWhy {

@@ -31,7 +31,6 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -134,7 +133,7 @@ impl DryRun<'_> {
         calls: &NoCalls<'_>,
         simulated: &mut DryRunResult,
     ) -> Result<(), Outcome> {
-        let cancel = CancelToken::new(Arc::new(AtomicBool::new(false)));
+        let cancel = CancelToken::new(Arc::default());
         let moment = self.ctx.moment();
         let scope = scopes::of_inputs(&self.ctx, self.stage, found, moment, &cancel)?;
         let name = batch_name(&self.stage.name, &found.batch.key);
@@ -180,6 +179,7 @@ impl DryRun<'_> {
             find: &|_| Ok(None),
             limits: AttemptLimits {
                 grace: Duration::ZERO,
+                calls: Duration::ZERO,
                 backoff: Duration::ZERO,
                 log_cap: 0,
                 poll: Duration::ZERO,

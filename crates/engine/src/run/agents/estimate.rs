@@ -6,6 +6,7 @@ use crate::run::context::Context;
 use crate::steps::agent::request_parts::RequestParts;
 use crate::steps::agent::{Agents, StageAgents, most_calls};
 use milepost_core::base::digest::Digest;
+use milepost_core::base::in_order::in_order;
 use milepost_core::model::call::Sent;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::stage::Stage;
@@ -16,6 +17,7 @@ use milepost_store::store::answers::Answers;
 use milepost_store::store::calls;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
+use std::convert::Infallible;
 use std::path::Path;
 
 /// What a stage's batches would ask of agents that cost something.
@@ -301,27 +303,16 @@ impl<'a> CostEstimator<'a> {
             simulated
         };
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let part = batches.len().div_ceil(threads).max(1);
-        let mut all: Vec<DryRunResult> = std::thread::scope(|scope| {
-            let (one, none) = (&one, &none);
-            let parts: Vec<_> = batches
-                .chunks(part)
-                .map(|part| {
-                    scope.spawn(move || {
-                        part.iter()
-                            .map(|batch| one(batch, none))
-                            .collect::<Vec<_>>()
-                    })
-                })
-                .collect();
-            let parts = parts.into_iter();
-            parts
-                .flat_map(|part| {
-                    part.join()
-                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                })
-                .collect()
-        });
+        let mut all: Vec<DryRunResult> = Vec::with_capacity(batches.len());
+        let Ok(()) = in_order::<_, _, Infallible>(
+            threads.min(batches.len()),
+            &|| Box::new(|batch: &&BatchScan| one(batch, &none)),
+            |each| batches.iter().try_for_each(each),
+            &mut |simulated| {
+                all.push(simulated);
+                Ok(())
+            },
+        );
         // A later batch does not repeat the questions of an earlier one.
         let mut taken: HashSet<Digest> = HashSet::new();
         for (simulated, batch) in all.iter_mut().zip(batches) {

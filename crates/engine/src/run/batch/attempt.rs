@@ -121,7 +121,7 @@ pub(crate) fn run_in(
     scratch: Scratch,
 ) -> AttemptResult {
     let name = batch_name(&stage_ctx.stage.name, &found.batch.key);
-    let cancel = CancelToken::new(Arc::clone(&stage_ctx.wished));
+    let cancel = CancelToken::new(Arc::clone(&stage_ctx.stopped));
     cancel.set_time(stage_ctx.left());
     let mut log = AttemptLog::new(stage_ctx, &found.batch.key, serial);
     let outputs = ScratchOutputDir::new(&scratch, stage_ctx.stage, &found.targets, &cancel);

@@ -14,6 +14,7 @@ use crate::run::record::recorder::Recorder;
 use crate::run::remote::Remote;
 use crate::run::remote::driver::drive;
 use crate::steps::command::{StartedProcess, StopSignal};
+use milepost_core::base::in_order::no_thread::no_thread;
 use milepost_core::model::call::Spent;
 use milepost_core::model::event::{Child, Event, EventType};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -123,10 +124,12 @@ pub(crate) fn dispatch(
     };
     let (sender, receiver) = channel();
     std::thread::scope(|threads| {
+        let unstarted = |error: std::io::Error| RunError::World(no_thread(&error));
         let following = remote.map(|remote| {
-            let sender = sender.clone();
-            threads.spawn(move || drive(remote, shared, &sender))
+            let (sender, thread) = (sender.clone(), std::thread::Builder::new());
+            thread.spawn_scoped(threads, move || drive(remote, shared, &sender))
         });
+        let following = following.transpose().map_err(unstarted)?;
         let workers = if remote.is_some() { 0 } else { workers };
         for number in 0..workers {
             let sender = sender.clone();
@@ -136,11 +139,7 @@ pub(crate) fn dispatch(
             // Fewer threads than requested suffice.
             match spawned {
                 Ok(_) => {}
-                Err(error) if number == 0 => {
-                    return Err(RunError::World(format!(
-                        "no thread could be started: {error}"
-                    )));
-                }
+                Err(error) if number == 0 => return Err(unstarted(error)),
                 Err(_) => break,
             }
         }

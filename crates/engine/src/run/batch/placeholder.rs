@@ -52,7 +52,7 @@ pub(crate) fn placeholder(
             ),
             &JqWorkers::new(
                 stage_ctx.stage,
-                &CancelToken::new(Arc::clone(&stage_ctx.wished)),
+                &CancelToken::new(Arc::clone(&stage_ctx.stopped)),
             ),
         )
         .map_err(|error| failed(&error))?;

@@ -6,7 +6,7 @@ use crate::run::context::Context;
 use crate::steps::agent::StageAgents;
 use crate::steps::batch_context::AttemptLimits;
 use crate::steps::calls::Calls;
-use crate::steps::command::StopSignal;
+use crate::steps::command::{StopSignal, StopTime};
 use milepost_agents::http::SharedHttp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath};
@@ -22,7 +22,6 @@ use milepost_store::store::clock::Stopwatch;
 use milepost_store::store::scratch::{Scratch, ScratchPool};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// The result of a successful attempt.
@@ -62,7 +61,7 @@ pub(crate) struct StageContext<'a> {
     pub(crate) environment: &'a BTreeMap<String, String>,
     pub(crate) stop: &'a dyn StopSignal,
     /// The flag that is set when the run is stopped.
-    pub(crate) wished: Arc<AtomicBool>,
+    pub(crate) stopped: Arc<StopTime>,
     pub(crate) limits: AttemptLimits,
     /// How many threads all its batches may use.
     pub(crate) threads: usize,

@@ -3,6 +3,7 @@
 use crate::run::batch::attempt::run;
 use crate::run::batch::events::{AtOnce, Message, Order, StageThreads, events};
 use crate::run::batch::stage_context::AttemptResult;
+use milepost_core::base::in_order::no_thread as thread_errors;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::policy::{Concurrency, MaxFailures, OnFailure};
 use milepost_core::model::stage::Stage;
@@ -49,11 +50,14 @@ pub(crate) fn run_one(
     let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         run(stage_ctx, found, index as u64 + 1, &telling, &previous)
     }));
-    let tried = tried.unwrap_or_else(|_| AttemptResult {
-        result: Err(Outcome::new(
-            OutcomeKind::Parse,
-            "a step panicked: this is a defect of Milepost, please report it",
-        )),
+    let tried = tried.unwrap_or_else(|panic| AttemptResult {
+        result: Err(match thread_errors::of_panic(&*panic) {
+            Some(message) => Outcome::new(OutcomeKind::Memory, message),
+            None => Outcome::new(
+                OutcomeKind::Parse,
+                "a step panicked: this is a defect of Milepost, please report it",
+            ),
+        }),
         scratch: None,
         log: None,
     });

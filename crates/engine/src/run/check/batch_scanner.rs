@@ -7,6 +7,7 @@ use crate::run::context::Context;
 use milepost_core::base::collision::{SharedPath, check_owned, collisions};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::glob::is_starred;
+use milepost_core::base::in_order::in_order;
 use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::model::fingerprint::Facts;
 use milepost_core::model::outcome::OutcomeKind;
@@ -26,6 +27,7 @@ use milepost_store::store::up_to_date::ChangedFiles;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
+use std::convert::Infallible;
 use std::sync::Arc;
 
 /// For which batches the scan keeps inputs, facts and targets.
@@ -436,15 +438,17 @@ pub(super) fn in_shares<T: Send, R: Send>(
         .map(|number| items.split_off((number * share).min(items.len())))
         .collect();
     shares.push(items);
-    std::thread::scope(|scoped| {
-        let shares = shares.into_iter().rev();
-        let started: Vec<_> = shares.map(|share| scoped.spawn(|| work(share))).collect();
-        let joined = started.into_iter().map(|thread| {
-            let done = thread.join();
-            done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        joined.collect()
-    })
+    let mut done = Vec::with_capacity(threads);
+    let Ok(()) = in_order::<_, _, Infallible>(
+        threads,
+        &|| Box::new(&work),
+        |each| shares.into_iter().rev().try_for_each(each),
+        &mut |result| {
+            done.push(result);
+            Ok(())
+        },
+    );
+    done
 }
 
 /// Sets the items of a batch in a scope that all batches share.

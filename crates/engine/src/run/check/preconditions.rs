@@ -10,7 +10,6 @@ use milepost_core::model::stage::Stage;
 use milepost_core::plan::inputs::Missed;
 use milepost_core::plan::scan::BatchScan;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// Returns a precondition that is known not to hold. If an earlier stage may still change an input, preconditions that mention
 /// it are skipped. A test that fails with an error is left to the attempt, which validates the inputs first.
@@ -27,7 +26,7 @@ pub(crate) fn refused(
         return None;
     }
     let moment = ctx.moment();
-    let cancel = CancelToken::new(Arc::new(AtomicBool::new(false)));
+    let cancel = CancelToken::new(Arc::default());
     let scope = if is_settled {
         scopes::of_inputs(ctx, stage, found, moment, &cancel).ok()?
     } else {

@@ -11,9 +11,11 @@ use milepost_core::model::checkpoint::{
 };
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::fingerprint::FactKind;
+use milepost_core::model::record::BatchRecord;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::{BatchState, Phase, StageState};
 use milepost_core::model::totals;
+use milepost_core::plan::decide::Decision;
 use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_core::plan::{lineage, overrides};
 use milepost_store::store::{checkpoint, layout, progress};
@@ -192,14 +194,31 @@ pub(crate) fn progress_of(
     let is_complete = |batch: &BatchState| batch.phase == Phase::Complete && !is_failed(batch);
     let found = survey.batches.iter();
     let known_of = |found: &BatchScan| known?.batches.get(&found.batch.key);
+    // Outputs that are out of date are not done until this run has rebuilt or validated them.
+    let is_done = |found: &BatchScan| {
+        let is_of_run = |record: &BatchRecord| match found.decision {
+            Ok(Decision::Reused) => true,
+            Ok(Decision::Judge(_)) => record.shared == survey.shared_id,
+            _ => record.run == recorder.run_id(),
+        };
+        let complete = known_of(found).filter(|batch| is_complete(batch));
+        complete.is_some_and(|batch| batch.record.as_ref().is_some_and(is_of_run))
+    };
     let failed = found
         .clone()
         .filter(|found| known_of(found).is_some_and(is_failed));
     let failed = failed.map(|found| found.batch.key.clone()).collect();
     let completed = match known.filter(|_| survey.others > 0) {
-        Some(known) => known.numbers(&is_complete),
+        Some(known) => {
+            let undone = found.filter(|found| !is_done(found));
+            let undone: BTreeSet<&str> = undone.map(|found| found.batch.key.as_str()).collect();
+            let is_undone = |record: &BatchRecord| undone.contains(record.key.as_str());
+            known.numbers(&|batch| {
+                is_complete(batch) && !batch.record.as_ref().is_some_and(is_undone)
+            })
+        }
         None => found
-            .filter(|found| known_of(found).is_some_and(is_complete))
+            .filter(|found| is_done(found))
             .map(number_of)
             .collect(),
     };

@@ -6,6 +6,7 @@ use crate::run::record::recorder::Recorder;
 use crate::run::record::retire;
 use crate::steps::command::{StartedProcess, end_survivors};
 use milepost_core::model::event::{Event, EventType};
+use milepost_core::model::state::Unsettled;
 use milepost_store::store::publish::{RecoveredFile, settle};
 use milepost_store::store::quarantine;
 use std::collections::BTreeMap;
@@ -43,43 +44,24 @@ pub(crate) fn recover(
     let unsettled = recorder.state.unsettled.clone();
     let mut finished = 0_u64;
     for batch in &unsettled {
-        let mut remains = BTreeMap::new();
-        let mut lost = false;
-        let settled = settle(recorder.ctx.disk, recorder.ctx.layout, &batch.files)?;
-        for (file, settled) in batch.files.iter().zip(settled) {
-            match settled {
-                RecoveredFile::Done | RecoveredFile::Renamed => finished += 1,
-                RecoveredFile::Lost { old: there } => {
-                    lost = true;
-                    match (&file.quarantine, there) {
-                        // A person wrote it: it goes to quarantine as planned.
-                        (Some(aside), Some(_)) => {
-                            let (disk, layout) = (recorder.ctx.disk, recorder.ctx.layout);
-                            quarantine::keep(disk, layout, &file.path, aside)?;
-                        }
-                        (None, Some(digest)) => {
-                            remains.insert(file.path.clone(), digest);
-                        }
-                        (_, None) => {}
-                    }
+        let (disk, layout) = (recorder.ctx.disk, recorder.ctx.layout);
+        let settled = settle(disk, layout, &batch.files)?;
+        for (file, settled) in batch.files.iter().zip(&settled) {
+            match (settled, &file.quarantine) {
+                (RecoveredFile::Done | RecoveredFile::Renamed, _) => finished += 1,
+                // A person wrote it: it goes to quarantine as planned.
+                (RecoveredFile::Lost { old: Some(_) }, Some(aside)) => {
+                    quarantine::keep(disk, layout, &file.path, aside)?;
                 }
-                // A person modified it: the scan of the stage reports that.
-                RecoveredFile::Altered => {}
+                // If a person modified it, the scan of the stage reports that.
+                (RecoveredFile::Lost { .. } | RecoveredFile::Altered, _) => {}
             }
         }
-        if lost {
-            for file in &batch.files {
-                remains.entry(file.path.clone()).or_insert(file.new);
-            }
+        if let Some(event) = lost(batch, &settled) {
             let name = milepost_core::plan::expand::batch_name(&batch.stage, &batch.batch);
             done.push(Repair::BatchLost {
                 batch: name.clone(),
             });
-            let event = Event::Lost {
-                stage: batch.stage.clone(),
-                batch: batch.batch.clone(),
-                remains,
-            };
             recorder.record(
                 EventType::Revision,
                 "milepost",
@@ -113,4 +95,24 @@ pub(crate) fn recover(
             .remove_dir_all(&recorder.ctx.layout.scratch())?;
     }
     Ok(done)
+}
+
+/// Returns the record that a published batch is lost; `None` if recovery completes its files.
+pub(crate) fn lost(batch: &Unsettled, recovered: &[RecoveredFile]) -> Option<Event> {
+    if !recovered.iter().any(RecoveredFile::is_lost) {
+        return None;
+    }
+    let mut remains = BTreeMap::new();
+    for (file, recovered) in batch.files.iter().zip(recovered) {
+        let digest = match recovered {
+            RecoveredFile::Lost { old: Some(old) } if file.quarantine.is_none() => *old,
+            _ => file.new,
+        };
+        remains.insert(file.path.clone(), digest);
+    }
+    Some(Event::Lost {
+        stage: batch.stage.clone(),
+        batch: batch.batch.clone(),
+        remains,
+    })
 }

@@ -10,7 +10,7 @@ use crate::run::remote::worker_log::{BatchResult, Lacked, StepNote, WorkerEvent}
 use crate::steps::agent::StageAgents;
 use crate::steps::batch_context::{AttemptLimits, AttemptObserver, StepEvent};
 use crate::steps::calls::Calls;
-use crate::steps::command::{StartedProcess, StopSignal};
+use crate::steps::command::{StartedProcess, StopSignal, StopTime};
 use milepost_agents::http::SharedHttp;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::call::{Heard, Sent};
@@ -28,7 +28,6 @@ use milepost_store::store::scratch::{Scratch, ScratchPool};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -94,7 +93,7 @@ pub(crate) struct JobContext<'a> {
     pub(crate) calls: &'a dyn Calls,
     pub(crate) timing: Timing,
     pub(crate) stop: &'a dyn StopSignal,
-    pub(crate) wished: Arc<AtomicBool>,
+    pub(crate) stopped: Arc<StopTime>,
 }
 
 /// Runs the batches of a job.
@@ -137,9 +136,10 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         http: job_ctx.http,
         environment: ctx.environment,
         stop: &stop,
-        wished: Arc::clone(&job_ctx.wished),
+        stopped: Arc::clone(&job_ctx.stopped),
         limits: AttemptLimits {
             grace: timing.grace,
+            calls: timing.calls,
             backoff: timing.backoff,
             log_cap: 1 << 20,
             poll: timing.poll,

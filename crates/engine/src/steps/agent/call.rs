@@ -172,7 +172,8 @@ impl Caller<'_> {
         let cancel = std::sync::Arc::clone(ctx.cancel);
         let stopped = move || cancel.reason().is_some();
         let tokens = likely_input + request.max_tokens;
-        let Some(mut pass) = handle.limits.enter(tokens, &stopped) else {
+        let pass = handle.limits.enter(tokens, &stopped);
+        let Some(mut pass) = pass.filter(|_| !stopped()) else {
             return Err(CallError::Failed(cancelled()));
         };
         if let (Backend::Api(client), true, Some(records)) =
@@ -184,6 +185,9 @@ impl Caller<'_> {
         let number = ctx.calls.sending(&sent, &body).map_err(CallError::Failed)?;
         let within = (ctx.left)().map_or(self.timeout, |left| left.min(self.timeout));
         let until = Deadline::after(within);
+        // It is paid for: a run that is stopped leaves it some time.
+        let grace = ctx.limits.calls;
+        let stopped = || stopped() && !ctx.cancel.is_in_grace(grace);
         let replied = match &handle.backend {
             Backend::Api(client) => client.call(&body, within, &stopped),
             Backend::Tool(tool) => {

@@ -3,6 +3,7 @@
 use super::call_context::{CallContext, CallError};
 use super::handle::AgentHandle;
 use crate::steps::batch_context::output_failure;
+use crate::steps::cancel::StopAfterGrace;
 use crate::steps::command::{CommandSpec, Exit, run_command};
 use milepost_agents::cli::{CommandExit, CommandOutput, Tool};
 use milepost_agents::fault::{CallFault, FaultKind};
@@ -65,6 +66,7 @@ pub(crate) fn run(
             timeout: within,
             grace: ctx.limits.grace,
             token: &token,
+            may_leave: false,
             log: &mut complaints,
             errors: None,
             log_cap: ctx.limits.log_cap,
@@ -74,7 +76,11 @@ pub(crate) fn run(
                 }
             },
         },
-        ctx.stop,
+        &StopAfterGrace {
+            stop: ctx.stop,
+            cancel: ctx.cancel,
+            grace: ctx.limits.calls,
+        },
         &mut |child| observer.started(child, &invocation.argv),
     );
     if !is_alone {

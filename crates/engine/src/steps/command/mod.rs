@@ -17,7 +17,7 @@ pub use spawn::{adopt_orphans, nothing_strayed};
 pub use spawn_error::SpawnError;
 pub(crate) use spec::ATTEMPT_VARIABLE;
 pub use spec::{CommandSpec, Exit, StartedProcess};
-pub use stop::{Deadline, StopSignal};
+pub use stop::{Deadline, StopSignal, StopTime};
 pub use survivors::end_survivors;
 
 use output::{OutputEvent, OutputReader};
@@ -32,7 +32,7 @@ const OUTPUT_LINGERS: Duration = Duration::from_millis(200);
 
 /// Runs a command and returns when none of its processes runs any more: not the leader, not its group, and (on Linux, after
 /// [`adopt_orphans`]) no process that left the group for a session of its own. After the leader's end, a timeout or a stop, the
-/// remaining processes get `SIGTERM`, `spec.grace`, `SIGKILL`.
+/// remaining processes get `SIGTERM`, `spec.grace`, `SIGKILL`. With `spec.may_leave`, those that remain after the leader's own end stay.
 ///
 /// `started` is called once, as soon as the process exists and before its output is read.
 ///
@@ -60,7 +60,7 @@ pub fn run_command(
         )?;
 
     let ended_by_us = watch(&mut tree, &mut output, &deadline, stop);
-    if ended_by_us.is_some() || tree.lives() {
+    if ended_by_us.is_some() || !spec.may_leave && tree.lives() {
         terminate(&mut tree, spec.grace, &mut |time| output.pump_for(time));
     }
     output.drain(OUTPUT_LINGERS);

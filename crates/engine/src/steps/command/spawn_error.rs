@@ -1,5 +1,6 @@
 //! Why a command could not be run.
 
+use milepost_core::base::in_order::no_thread::no_thread;
 use std::io;
 use std::path::PathBuf;
 
@@ -111,13 +112,21 @@ pub enum SpawnError {
         pid: u32,
     },
     /// Anything else, such as no more processes for this user.
-    #[error("program `{program}` cannot be run: {source}")]
+    #[error("program `{program}` cannot be run: {}", reason(source))]
     Other {
         /// First word of the command.
         program: String,
         /// Why.
         source: io::Error,
     },
+}
+
+/// Returns what a refusal of the system means.
+fn reason(source: &io::Error) -> String {
+    match source.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => no_thread(source),
+        _ => source.to_string(),
+    }
 }
 
 /// Returns the message about a program that does not exist. A relative path starts in the folder of the attempt, which has no

@@ -25,6 +25,8 @@ pub struct CommandSpec<'a> {
     pub grace: Duration,
     /// The unique id of the attempt.
     pub token: &'a str,
+    /// True if processes that it leaves running are not ended, such as a job that a scheduler's command starts on this machine.
+    pub may_leave: bool,
     /// Receives standard output and standard error as they arrive.
     pub log: &'a mut dyn Write,
     /// Receives standard error instead of `log`.

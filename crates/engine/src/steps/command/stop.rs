@@ -5,6 +5,7 @@
     reason = "deadlines of programs are measured where they are kept"
 )]
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -18,6 +19,27 @@ pub trait StopSignal: Sync {
     fn stopping(&self) -> bool;
     /// Waits for this time, or until the run is stopped.
     fn wait(&self, time: Duration);
+}
+
+/// Whether a run is stopped, and since when.
+#[derive(Debug, Default)]
+pub struct StopTime(OnceLock<Instant>);
+
+impl StopTime {
+    /// Stops the run now, unless it is stopped already.
+    pub(crate) fn set(&self) {
+        self.0.get_or_init(Instant::now);
+    }
+
+    /// Returns the time since the run was stopped; `None` if it is not.
+    pub(crate) fn elapsed(&self) -> Option<Duration> {
+        self.0.get().map(Instant::elapsed)
+    }
+
+    /// Returns true if the run is stopped.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.get().is_some()
+    }
 }
 
 /// A moment in the future by the monotonic clock, because setting the wall clock must not end a command.

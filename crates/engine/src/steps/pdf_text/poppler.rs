@@ -83,6 +83,7 @@ fn run(
             timeout,
             grace: ctx.limits.grace,
             token: ctx.token,
+            may_leave: false,
             log: &mut said,
             errors: None,
             log_cap: MOST,

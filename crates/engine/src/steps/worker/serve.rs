@@ -3,6 +3,7 @@
 use super::frames::{DataWriter, end};
 use super::pipe::wait_for;
 use super::{Request, STACK};
+use milepost_core::base::in_order::no_thread;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use rustix::event::PollFlags;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -77,7 +78,10 @@ fn answer_all(input: File, output: File) -> io::Result<()> {
                 .work
                 .perform(&mut DataWriter(&mut output), &|| Ok(()))
         }));
-        let result = result.unwrap_or_else(|_| {
+        let result = result.unwrap_or_else(|panic| {
+            if let Some(message) = no_thread::of_panic(&*panic) {
+                return Err(Outcome::new(OutcomeKind::Memory, message));
+            }
             let message = format!(
                 "{} panicked: this is a defect of Milepost, please report it with the file",
                 request.work.subject()

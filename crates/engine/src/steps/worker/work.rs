@@ -1,9 +1,10 @@
 //! The work of a worker: reads one foreign file, or runs one jq program. Each kind does the same in a worker and in the program.
 
 use crate::steps::batch_context::{input_failure, parse_failure};
+use milepost_core::base::in_order::no_thread::no_thread;
 use milepost_core::expr::jq::{Bound, EvaluationInput, Jq};
 use milepost_core::expr::select::Select;
-use milepost_core::model::outcome::Outcome;
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_formats::ifc::{self, Measured};
 use milepost_formats::pdf_text::{self, Parser};
 use milepost_formats::xlsx;
@@ -264,8 +265,8 @@ fn streamed(
     look: &dyn Fn() -> io::Result<()>,
 ) -> Result<Vec<Value>, Outcome> {
     let (sender, receiver) = sync_channel::<Result<Vec<String>, String>>(4);
-    let found = thread::scope(|threads| {
-        threads.spawn(move || {
+    thread::scope(|threads| {
+        let read_ahead = move || {
             for file in files {
                 let mut texts = Vec::with_capacity(AHEAD);
                 let send = |texts: &mut Vec<String>| {
@@ -291,7 +292,9 @@ fn streamed(
                     return;
                 }
             }
-        });
+        };
+        let started = thread::Builder::new().spawn_scoped(threads, read_ahead);
+        started.map_err(|error| Outcome::new(OutcomeKind::Memory, no_thread(&error)))?;
         let mut inputs = receiver.into_iter().flat_map(|texts| match texts {
             // Checked once for each chunk.
             Ok(texts) => match look() {
@@ -300,9 +303,10 @@ fn streamed(
             },
             Err(error) => vec![Err(error)],
         });
-        bound.stream_texts(input, &mut inputs)
-    });
-    found.map_err(parse_failure)
+        bound
+            .stream_texts(input, &mut inputs)
+            .map_err(parse_failure)
+    })
 }
 
 impl RecordFile {

@@ -12,6 +12,19 @@ use std::path::Path;
 /// Opening with these flags waits for no other process and takes no terminal. They mean nothing to regular files.
 pub(crate) const AT_ONCE: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY);
 
+/// Repeats a system call until no signal interrupts it.
+///
+/// # Errors
+/// As the call.
+pub fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
 /// Something that is not a regular file where one is needed.
 #[derive(Debug, thiserror::Error)]
 #[error("expected a regular file, found {0}: remove it, or put the file itself there")]
@@ -125,6 +138,21 @@ mod tests {
             assert_eq!(bytes(at(name)).unwrap_err().to_string(), expected);
             assert_eq!(text(at(name)).unwrap_err().to_string(), expected);
         }
+    }
+
+    #[test]
+    fn an_interrupted_call_is_repeated() {
+        let mut left = 3;
+        let done = uninterrupted(|| {
+            left -= 1;
+            match left {
+                0 => Ok("done"),
+                _ => Err(Errno::INTR.into()),
+            }
+        });
+        assert_eq!((done.unwrap(), left), ("done", 0));
+        let failed = uninterrupted(|| Err::<(), _>(io::ErrorKind::NotFound.into()));
+        assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::store::read;
 use milepost_core::base::digest::{Digest, Hasher};
 use milepost_core::base::in_order::in_order;
 use milepost_core::base::path::RelPath;
-use milepost_core::model::state::{BatchState, Phase, StageState};
+use milepost_core::model::state::StageState;
 use page::ParsedPage;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -38,7 +38,7 @@ use std::path::{Path, PathBuf};
 pub fn kept(state: &StageState) -> StageState {
     let mut batches = state.batches.clone();
     for batch in batches.values_mut() {
-        batch.phase = rest(batch);
+        batch.rest();
     }
     let records = || batches.values().filter_map(|batch| batch.record.as_ref());
     let used: std::collections::BTreeSet<&str> =
@@ -53,15 +53,6 @@ pub fn kept(state: &StageState) -> StageState {
         facts,
         batches,
         ..StageState::default()
-    }
-}
-
-/// Where a batch is when nothing runs.
-fn rest(batch: &BatchState) -> Phase {
-    match &batch.phase {
-        failed @ Phase::Failed { .. } => failed.clone(),
-        _ if batch.record.is_some() => Phase::Complete,
-        _ => Phase::Waiting,
     }
 }
 

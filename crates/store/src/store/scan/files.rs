@@ -3,6 +3,7 @@
 use super::folder::{Folder, OpenedEntry, Start};
 use super::stamp::FileStamp;
 use crate::store::read;
+use crate::store::redirects::Redirects;
 use milepost_core::base::digest::{Digest, Hasher};
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, RelPath, Root};
@@ -22,6 +23,7 @@ const HELD: usize = 64;
 pub struct Files {
     project: Start,
     workspace: Start,
+    redirects: Redirects,
     held: Holding,
 }
 
@@ -93,8 +95,32 @@ impl Files {
         Self {
             project: Start::new(real_path(project)),
             workspace: Start::new(real_path(workspace)),
+            redirects: Redirects::default(),
             held: Holding::default(),
         }
+    }
+
+    /// Returns the same access, which follows redirects of the workspace.
+    #[must_use]
+    pub fn with_redirects(self, redirects: &Redirects) -> Self {
+        let redirects = redirects.clone();
+        Self { redirects, ..self }
+    }
+
+    /// Returns the path at which a file is read; `None` if that is its own path.
+    fn redirect(&self, file: &FilePath) -> Option<FilePath> {
+        let is_inside = file.root == Root::Workspace;
+        let target = || self.redirects.target(self.workspace.path(), &file.path);
+        is_inside.then(target).flatten().map(FilePath::workspace)
+    }
+
+    /// Returns true if a file is read at another path than its own.
+    pub fn is_redirected(&self, file: &FilePath) -> bool {
+        self.redirect(file).is_some()
+    }
+
+    pub(super) fn redirects(&self) -> Vec<(RelPath, bool)> {
+        self.redirects.list(self.workspace.path())
     }
 
     pub(in crate::store) fn workspace(&self) -> &Start {
@@ -115,6 +141,9 @@ impl Files {
 
     /// Returns the absolute path of a file, whether it exists or not. Links are followed inside the root and refused if they leave it.
     pub fn resolve(&self, file: &FilePath) -> Result<PathBuf, FileError> {
+        if let Some(target) = self.redirect(file) {
+            return Ok(self.workspace.path().join(target.path.as_str()));
+        }
         let root = self.folder(file.root);
         let path = root.join(file.path.as_str());
         if self.start(file.root).is_plain(file.path.as_str()) {
@@ -156,7 +185,8 @@ impl Files {
     pub fn source(&self, file: &FilePath) -> Result<Arc<dyn Source>, FileError> {
         let start = self.start(file.root);
         let mut held = None;
-        match start.open_file(file.path.as_str()) {
+        let target = self.redirect(file);
+        match self.open_plain(target.as_ref().unwrap_or(file)) {
             OpenedEntry::Absent => return Err(FileError::Missing { file: file.clone() }),
             OpenedEntry::There(open) if open.metadata().is_ok_and(|found| found.is_file()) => {
                 held = self.held.hold(open);
@@ -166,6 +196,7 @@ impl Files {
         Ok(Arc::new(FileSource {
             folder: Arc::clone(start.path()),
             file: file.clone(),
+            target: target.map(|target| Box::new(target.path)),
             path: OnceLock::new(),
             held: Mutex::new(held),
         }))
@@ -187,6 +218,9 @@ impl Files {
 
     /// Opens a file for reading if no part of its path is a link.
     pub fn open_plain(&self, file: &FilePath) -> OpenedEntry {
+        if let Some(target) = self.redirect(file) {
+            return self.workspace.open_file(target.path.as_str());
+        }
         self.start(file.root).open_file(file.path.as_str())
     }
 
@@ -335,9 +369,19 @@ impl Drop for Held {
 struct FileSource {
     folder: Arc<Path>,
     file: FilePath,
+    /// Where it is read, if that is not its own path.
+    target: Option<Box<RelPath>>,
     path: OnceLock<Box<Path>>,
     /// For the first reader.
     held: Mutex<Option<Held>>,
+}
+
+impl FileSource {
+    fn place(&self) -> PathBuf {
+        let target = self.target.as_deref();
+        let path = target.unwrap_or(&self.file.path);
+        self.folder.join(path.as_str())
+    }
 }
 
 impl Source for FileSource {
@@ -346,8 +390,7 @@ impl Source for FileSource {
     }
 
     fn path(&self) -> &Path {
-        let path = || self.folder.join(self.file.path.as_str()).into();
-        self.path.get_or_init(path)
+        self.path.get_or_init(|| self.place().into())
     }
 
     fn open(&self) -> io::Result<Box<dyn Read + Send>> {
@@ -358,10 +401,7 @@ impl Source for FileSource {
             .take();
         match held.and_then(|mut held| held.open.take()) {
             Some(open) => Ok(Box::new(open)),
-            None => {
-                let path = self.folder.join(self.file.path.as_str());
-                Ok(Box::new(read::open(&path)?))
-            }
+            None => Ok(Box::new(read::open(self.place())?)),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::stamp::{FileStamp, nanoseconds};
 use crate::store::read::AT_ONCE;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -83,12 +83,13 @@ impl Start {
             Some(start) => start,
             None => {
                 let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-                let start = rustix::fs::open(&*self.path, flags, Mode::empty())?;
+                let start = retry_on_intr(|| rustix::fs::open(&*self.path, flags, Mode::empty()))?;
                 self.open.get_or_init(|| start)
             }
         };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        openat2(start, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve)
+        let flags = flags | OFlags::CLOEXEC;
+        retry_on_intr(|| openat2(start, path, flags, Mode::empty(), resolve))
     }
 }
 
@@ -98,7 +99,7 @@ impl Folder {
     /// # Errors
     /// When it is no regular file, or the system refuses.
     pub(crate) fn stamp(&self, name: &str) -> io::Result<Option<FileStamp>> {
-        match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
+        match retry_on_intr(|| statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)) {
             Ok(found) if FileType::from_raw_mode(found.st_mode).is_file() => {
                 Ok(Some(stamp(&found)))
             }
@@ -114,7 +115,7 @@ impl Folder {
     /// As opening a file.
     pub(crate) fn file(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | AT_ONCE | OFlags::CLOEXEC;
-        Ok(openat(&self.0, name, flags, Mode::empty())?.into())
+        Ok(retry_on_intr(|| openat(&self.0, name, flags, Mode::empty()))?.into())
     }
 
     /// The stamp of the folder itself: another one when a name in it was added, taken away or changed.

@@ -47,6 +47,9 @@ impl<'a> Folders<'a> {
 
     /// Returns the file at this path.
     pub fn look(&self, file: &FilePath) -> FoundFile {
+        if self.files.is_redirected(file) {
+            return FoundFile::Unclear;
+        }
         let path = file.path.as_str();
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         match self.way(file.root, folder) {

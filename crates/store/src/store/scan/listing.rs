@@ -12,12 +12,33 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 impl Files {
+    /// Lists the files that match as [`Files::list_on_disk`] does, with redirects.
+    ///
+    /// # Errors
+    /// If a folder cannot be read.
+    pub fn list(&self, glob: &Glob, root: Root) -> Result<Matches, FileError> {
+        let mut found = self.list_on_disk(glob, root)?;
+        if root == Root::Workspace {
+            let redirects = self.redirects().into_iter();
+            let redirects: Vec<_> = redirects.filter(|(path, _)| glob.matches(path)).collect();
+            if !redirects.is_empty() {
+                found
+                    .files
+                    .retain(|path| redirects.iter().all(|(redirected, _)| redirected != path));
+                let there = redirects.into_iter().filter(|(_, is_there)| *is_there);
+                found.files.extend(there.map(|(path, _)| path));
+                found.files.sort_by(|a, b| natural(a.as_str(), b.as_str()));
+            }
+        }
+        Ok(found)
+    }
+
     /// Lists the files that match, without Milepost's own files. A match is refused if a link leads out of the root or to nothing, if
     /// it is no regular file, or if its name cannot be recorded.
     ///
     /// # Errors
     /// If a folder cannot be read.
-    pub fn list(&self, glob: &Glob, root: Root) -> Result<Matches, FileError> {
+    fn list_on_disk(&self, glob: &Glob, root: Root) -> Result<Matches, FileError> {
         let base = self.folder(root);
         let start = match glob.folder() {
             Some(folder) => {

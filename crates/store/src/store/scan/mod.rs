@@ -9,6 +9,7 @@ pub mod files;
 pub mod folder;
 pub mod folders;
 mod listing;
+pub mod redirects;
 pub mod stamp;
 pub mod statcache;
 pub mod up_to_date;

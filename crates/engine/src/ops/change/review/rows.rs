@@ -2,7 +2,7 @@
 
 use super::data::ItemName;
 use crate::ops::project::error::OpsError;
-use crate::ops::project::open_project::{OpenProject, scan_stage, state};
+use crate::ops::project::open_project::{OpenProject, scan_stage, state_for_reading};
 use crate::run::batch::workers::threads;
 use crate::run::check::batch_scanner::Keep;
 use crate::run::check::scopes;
@@ -69,7 +69,7 @@ pub(super) fn read(
         return Ok(found);
     }
     let (ctx, stage) = (opened.context(), sheet.stage);
-    let state = state(&opened.workspace.layout)?;
+    let state = state_for_reading(&opened.workspace.layout)?;
     let Some(known) = state.stages.get(&stage.name) else {
         return Ok(found);
     };

@@ -125,6 +125,9 @@ pub(crate) fn shown_place(
         .files
         .resolve(file)
         .map_err(|error| outside(&error))?;
+    if opened.files.is_redirected(file) {
+        return Ok(place);
+    }
     let Ok(real) = place.canonicalize() else {
         // It does not exist.
         return Ok(place);

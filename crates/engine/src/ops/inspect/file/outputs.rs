@@ -5,7 +5,7 @@ use crate::ops::inspect::live::Live;
 use crate::ops::project::error::OpsError;
 use milepost_core::base::natural::natural;
 use milepost_core::model::stage::Stage;
-use milepost_core::model::state::{BatchState, Phase, State};
+use milepost_core::model::state::{BatchState, State};
 use milepost_core::plan::lineage;
 use serde::Serialize;
 
@@ -80,7 +80,7 @@ impl RecordedOutputs {
     fn add(&mut self, stage: &Stage, state: &State, most: usize, is_wanted: impl Fn(&str) -> bool) {
         let known = state.stages.get(&stage.name);
         // Earlier outputs of a failed batch do not count.
-        let is_present = |batch: &&BatchState| !matches!(batch.phase, Phase::Failed { .. });
+        let is_present = |batch: &&BatchState| batch.last_failure().is_none();
         let batches = known.into_iter().flat_map(|known| known.batches.values());
         let records = batches
             .filter(is_present)

@@ -4,6 +4,9 @@ use super::audit::Audit;
 use super::calls::JournaledCall;
 use super::findings::Severity;
 use crate::ops::project::error::OpsError;
+use crate::ops::project::half_published::half_published;
+use crate::ops::project::snapshot::Snapshot;
+use crate::run::error::RunError;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use milepost_core::base::words::count;
@@ -156,6 +159,22 @@ impl Audit<'_> {
                 "the last record of the journal is incomplete, because the run was killed while writing it: the next run removes it".to_owned(),
             );
         }
+    }
+
+    /// Notes files that a killed run did not put in place, and applies to the journal's state what recovery records about them.
+    pub(super) fn interrupted(
+        &mut self,
+        journaled: &mut Journaled,
+        present: &Snapshot,
+    ) -> Result<(), OpsError> {
+        let files = self.opened.workspace.layout.redirects().half_published();
+        if files > 0 {
+            self.note(None, None, half_published(files));
+        }
+        for event in present.lost.iter().filter(|_| !journaled.is_broken) {
+            apply(&mut journaled.state, "", event).map_err(RunError::from)?;
+        }
+        Ok(())
     }
 
     /// Lists the approvals, and compares those that a new segment of the journal begins with to the records of the segments before.

@@ -31,7 +31,7 @@ pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
         approvals: BTreeMap::new(),
         head: None,
     };
-    let recorded = audit.journal()?;
+    let mut recorded = audit.journal()?;
     audit.self_checked();
     let present = Snapshot::read(&opened.workspace.layout);
     audit.calls(
@@ -57,6 +57,7 @@ pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
         );
         audit.note(None, None, message);
     }
+    audit.interrupted(&mut recorded, &present)?;
     audit.manifests(&recorded, &present.state)?;
     audit.approvals(&recorded, &present.state);
     for (name, known) in &present.state.stages {

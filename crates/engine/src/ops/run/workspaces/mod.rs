@@ -85,7 +85,10 @@ impl WorkspaceList {
         }
         if let Err(error) = planned {
             ended.status = "error";
-            ended.exit_code = exit_code::FAILED;
+            ended.exit_code = match exit_code::of_error(&error) {
+                exit_code::IN_USE => exit_code::IN_USE,
+                _ => exit_code::FAILED,
+            };
             let message = redact(&error.to_string()).into_owned();
             let code = "ERROR".to_owned();
             ended.error = Some(EntryError { code, message });

@@ -269,7 +269,7 @@ fn reason(report: &Report) -> Option<String> {
 /// Returns the exit code of the worst result.
 pub fn worst_code(entries: &[EntryResult]) -> u8 {
     let codes: BTreeSet<u8> = entries.iter().map(|entry| entry.exit_code).collect();
-    let order = [130, 5, 4, 2, 1, 3];
+    let order = [130, 5, 4, 2, 1, 6, 3];
     order
         .into_iter()
         .find(|code| codes.contains(code))

@@ -3,11 +3,15 @@
 use crate::run::remote::ExecutorError;
 use crate::steps::command::{CommandSpec, Exit, StopSignal, run_command};
 use milepost_core::base::redact::{Redactor, names_key};
+use milepost_store::store::read::uninterrupted;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::io::Read as _;
+use std::io::{self, PipeReader, Read as _};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long a command of a scheduler may take.
@@ -17,7 +21,13 @@ const TIMEOUT: Duration = Duration::from_mins(2);
 const MOST: u64 = 256 << 20;
 
 /// The most bytes of its standard error that are kept.
-const MOST_WARNINGS: u64 = 1 << 20;
+const MOST_WARNINGS: usize = 1 << 20;
+
+/// How long its standard error may stay open after its end.
+const LINGERS: Duration = Duration::from_millis(200);
+
+/// Numbers the commands, so that the processes of one are not taken for those of another.
+static SERIAL: AtomicU64 = AtomicU64::new(0);
 
 /// Runs the commands of a scheduler.
 pub(crate) struct SchedulerCommands<'a> {
@@ -42,6 +52,38 @@ impl StopSignal for NeverStops {
 
     fn wait(&self, duration: Duration) {
         std::thread::sleep(duration);
+    }
+}
+
+/// What a command prints to its standard error.
+struct Warnings {
+    text: Arc<Mutex<Vec<u8>>>,
+    closed: Receiver<()>,
+}
+
+impl Warnings {
+    /// Reads a pipe on another thread: the command must not wait for a full one, and a job that it leaves may keep it open.
+    fn read(mut pipe: PipeReader) -> io::Result<Self> {
+        let (text, (sender, closed)) = (Arc::<Mutex<Vec<u8>>>::default(), channel());
+        let read = Arc::clone(&text);
+        std::thread::Builder::new().spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(length @ 1..) = uninterrupted(|| pipe.read(&mut buffer)) {
+                let mut text = read.lock().unwrap_or_else(PoisonError::into_inner);
+                let room = MOST_WARNINGS.saturating_sub(text.len()).min(length);
+                text.extend_from_slice(&buffer[..room]);
+            }
+            // The receiver may be gone.
+            let _ = sender.send(());
+        })?;
+        Ok(Self { text, closed })
+    }
+
+    /// Returns what was printed, when the pipe is closed or shortly afterwards.
+    fn text(&self) -> String {
+        let _ = self.closed.recv_timeout(LINGERS);
+        let text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&text).into_owned()
     }
 }
 
@@ -86,14 +128,9 @@ impl SchedulerCommands<'_> {
             command: command.clone(),
             why: error.to_string(),
         };
-        let (mut warnings, writer) = std::io::pipe().map_err(|error| unstarted(&error))?;
-        // The command must not wait for a full pipe.
-        let warnings = std::thread::spawn(move || {
-            let mut first = Vec::new();
-            let _ = (&mut warnings).take(MOST_WARNINGS).read_to_end(&mut first);
-            let _ = std::io::copy(&mut warnings, &mut std::io::sink());
-            String::from_utf8_lossy(&first).into_owned()
-        });
+        let (errors, writer) = std::io::pipe().map_err(|error| unstarted(&error))?;
+        let warnings = Warnings::read(errors).map_err(|error| unstarted(&error))?;
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let mut printed = Vec::new();
         let exit = run_command(
             CommandSpec {
@@ -103,7 +140,8 @@ impl SchedulerCommands<'_> {
                 stdin: None,
                 timeout: TIMEOUT,
                 grace: Duration::from_secs(5),
-                token: "scheduler",
+                token: &format!("scheduler-{serial}"),
+                may_leave: true,
                 log: &mut printed,
                 errors: Some(&writer),
                 log_cap: MOST,
@@ -114,7 +152,7 @@ impl SchedulerCommands<'_> {
         );
         drop(writer);
         let text = String::from_utf8_lossy(&printed).into_owned();
-        let warnings = warnings.join().unwrap_or_default();
+        let warnings = warnings.text();
         let failed = |printed: String| ExecutorError::Failed {
             command: command.clone(),
             printed,

@@ -163,8 +163,9 @@ pub fn again(
     let receiver = Mutex::new(receiver);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let is_whole = std::thread::scope(|scope| {
+        let mut started = 0;
         for _ in 0..threads.clamp(1, THREADS) {
-            scope.spawn(|| {
+            let spawned = std::thread::Builder::new().spawn_scoped(scope, || {
                 while let Some(block) = next(&receiver) {
                     if differs.load(Ordering::Relaxed) {
                         continue;
@@ -174,6 +175,11 @@ pub fn again(
                     }
                 }
             });
+            started += usize::from(spawned.is_ok());
+        }
+        if started == 0 {
+            // The run checks everything.
+            return false;
         }
         let mut newer = newer.into_iter();
         let is_whole = loop {
