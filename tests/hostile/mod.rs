@@ -16,6 +16,7 @@ mod other_users;
 mod readers;
 mod special_files;
 mod terminal;
+mod urls;
 mod values;
 mod walks;
 mod workers;

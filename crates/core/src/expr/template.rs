@@ -3,13 +3,17 @@
 //! A name that is not there is an error. Nothing is escaped. In a text a string is written as it is, null as nothing, and
 //! everything else as JSON. Besides Jinja's own filters there are `stem` (a file's name without folder and ending),
 //! `tojson` (not escaped for HTML; `tojson(2)` indents), `fixed(n)` (a number with n decimals) and `urlencode` (one part of
-//! an address).
+//! a URL).
 
 mod engine;
 mod fault;
 mod known;
+mod limits;
+mod operators;
 mod parts;
 mod pieces;
+mod tags;
+mod url;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -18,6 +22,8 @@ use minijinja::Environment;
 use serde_json::{Value, json};
 
 pub use fault::TemplateError;
+use limits::Bounded;
+use operators::Checked;
 pub use parts::{RenderedPart, text};
 use pieces::Pieces;
 
@@ -25,14 +31,51 @@ use super::mentions::Mentions;
 use crate::base::glob::escaped;
 use crate::base::safe_name::component;
 
+/// The text of a template.
+struct Source {
+    text: String,
+    /// What the engine renders.
+    checked: Checked,
+}
+
+impl Source {
+    fn new(text: String) -> Self {
+        let checked = Checked::template(&text);
+        Self { text, checked }
+    }
+
+    /// Adds it to an engine.
+    fn add_to(&self, env: &mut Environment<'static>, name: &str) -> Result<(), TemplateError> {
+        let added = env.add_template_owned(name.to_owned(), self.checked.text.clone());
+        if added.is_ok() || self.checked.text == self.text {
+            return added
+                .map_err(|error| TemplateError::of(&error, name, &|_| Some(self), &Value::Null));
+        }
+        let plain = Self {
+            text: self.text.clone(),
+            checked: Checked::unchecked(&self.text),
+        };
+        plain.add_to(env, name)?;
+        let message = "the operands of `~`, `+` and `*` are not clear: put parentheses around them";
+        Err(TemplateError::at(
+            name,
+            &self.text,
+            &self.text,
+            message.to_owned(),
+            None,
+        ))
+    }
+}
+
 /// A compiled template, which many threads can render.
 pub struct Template {
     name: String,
-    sources: BTreeMap<String, String>,
+    sources: BTreeMap<String, Source>,
     env: Environment<'static>,
     components: OnceLock<Environment<'static>>,
     patterns: OnceLock<Environment<'static>>,
     parts: OnceLock<Environment<'static>>,
+    urls: OnceLock<Environment<'static>>,
     /// True if `as_file` may occur in it.
     has_files: bool,
     /// The expression, if the template is one `{{ }}` and nothing else.
@@ -71,10 +114,10 @@ impl Template {
         source: &str,
         load: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Template, TemplateError> {
-        let mut sources = BTreeMap::from([(name.to_owned(), source.to_owned())]);
+        let mut sources = BTreeMap::from([(name.to_owned(), Source::new(source.to_owned()))]);
         let mut open = vec![name.to_owned()];
         while let Some(current) = open.pop() {
-            let text = sources[&current].clone();
+            let text = sources[&current].text.clone();
             for part in includes(&text) {
                 let Some(wanted) = literal(part) else {
                     let message = format!("`{part}` is not the quoted name of a template");
@@ -94,18 +137,16 @@ impl Template {
                     let message = format!("there is no template `{wanted}` to include");
                     return Err(TemplateError::at(&current, &text, part, message, None));
                 };
-                sources.insert(wanted.to_owned(), loaded);
+                sources.insert(wanted.to_owned(), Source::new(loaded));
                 open.push(wanted.to_owned());
             }
         }
-        let source_of = |name: &str| sources.get(name).cloned();
         let mut env = engine::texts();
         for (name, source) in &sources {
-            env.add_template_owned(name.clone(), source.clone())
-                .map_err(|error| TemplateError::of(&error, name, &source_of, &Value::Null))?;
+            source.add_to(&mut env, name)?;
         }
         for (name, source) in &sources {
-            if let Some(unknown) = known::unknown(&env, name, source) {
+            if let Some(unknown) = known::unknown(&env, name, &source.text) {
                 return Err(unknown);
             }
         }
@@ -113,12 +154,15 @@ impl Template {
         let mentions = mentions(&env);
         Ok(Template {
             name: name.to_owned(),
-            has_files: sources.values().any(|source| source.contains("as_file")),
+            has_files: sources
+                .values()
+                .any(|source| source.text.contains("as_file")),
             sources,
             env,
             components: OnceLock::new(),
             patterns: OnceLock::new(),
             parts: OnceLock::new(),
+            urls: OnceLock::new(),
             single,
             pieces: Pieces::of(source),
             mentions,
@@ -132,7 +176,9 @@ impl Template {
 
     /// Its text.
     pub fn source(&self) -> &str {
-        self.sources.get(&self.name).map_or("", String::as_str)
+        self.sources
+            .get(&self.name)
+            .map_or("", |source| &source.text)
     }
 
     /// Returns the dotted names that it may look up, with those of included templates, such as `params.model`.
@@ -175,6 +221,7 @@ impl Template {
             error.template.clone_from(&self.name);
             error
         };
+        limits::begin();
         let value = self
             .env
             .compile_expression(expression)
@@ -184,12 +231,7 @@ impl Template {
             // Rendering says the same with the name and the place.
             return self.render(scope).map(Value::String);
         }
-        serde_json::to_value(&value).map_err(|error| TemplateError {
-            template: self.name.clone(),
-            place: None,
-            message: error.to_string(),
-            hint: None,
-        })
+        parts::to_json(&value).map_err(wrong)
     }
 
     /// Renders to a path: every value becomes one safe component. The value of a single `{{ }}` is the whole path, which the
@@ -262,11 +304,39 @@ impl Template {
             parts::write_parts(&mut env);
             env
         });
+        self.parts_in(env, scope)
+    }
+
+    /// Renders to a URL: every value becomes one part of it, with the characters escaped that separate parts. A value at the
+    /// beginning is the address of a service and stays as it is, as does what the filters `safe` and `urlencode` return.
+    ///
+    /// # Errors
+    /// As [`Template::render`]; for null, lists and objects; in the path also for an empty text, `.` and `..`; in the host for
+    /// characters that no name of a host has.
+    pub fn render_url(&self, scope: &Value) -> Result<String, TemplateError> {
+        let env = self.urls.get_or_init(|| {
+            let mut env = self.env.clone();
+            url::write_urls(&mut env);
+            env
+        });
+        url::url(self.parts_in(env, scope)?).map_err(|message| TemplateError {
+            template: self.name.clone(),
+            place: None,
+            message,
+            hint: None,
+        })
+    }
+
+    fn parts_in(
+        &self,
+        env: &Environment<'static>,
+        scope: &Value,
+    ) -> Result<Vec<RenderedPart>, TemplateError> {
         // What these gather holds values that were marked already.
-        let gathers = |source: &String| {
+        let gathers = |source: &Source| {
             ["endset", "endmacro", "endcall", "endfilter"]
                 .iter()
-                .any(|tag| source.contains(tag))
+                .any(|tag| source.text.contains(tag))
         };
         let is_nested = self.sources.values().any(gathers);
         Ok(parts::of(&self.render_in(env, scope)?, is_nested))
@@ -277,16 +347,15 @@ impl Template {
         env: &Environment<'static>,
         scope: &Value,
     ) -> Result<String, TemplateError> {
+        limits::begin();
+        let mut text = Bounded::template();
         env.get_template(&self.name)
-            .and_then(|template| template.render(self.context(scope)))
+            .and_then(|template| template.render_captured_to(self.context(scope), &mut text))
             .map_err(|error| {
-                TemplateError::of(
-                    &error,
-                    &self.name,
-                    &|name| self.sources.get(name).cloned(),
-                    scope,
-                )
-            })
+                TemplateError::of(&error, &self.name, &|name| self.sources.get(name), scope)
+            })?;
+        // The engine writes texts.
+        Ok(String::from_utf8_lossy(&text.bytes).into_owned())
     }
 
     /// Returns the part of the scope that the template can look up, as values of the engine.
@@ -330,7 +399,7 @@ fn single(env: &Environment<'static>, source: &str) -> Option<String> {
     // `{{ a }}{{ b }}` begins and ends alike, but what is between is no expression.
     env.compile_expression(inner)
         .is_ok()
-        .then(|| inner.to_owned())
+        .then(|| Checked::expression(inner).text)
 }
 
 /// The names after `include`, `import`, `from` and `extends` in the tags of a template.

@@ -67,7 +67,7 @@ impl<'a> Services<'a> {
         {
             let scope = Value::Object(recorder.ctx.settings.scope(pipeline));
             let failed = |why: String| format!("the service `{}`: {why}", declared.name);
-            let url = match declared.ready.template.render(&scope) {
+            let url = match declared.ready.template.render_url(&scope) {
                 Ok(url) => url,
                 Err(error) => return Ok(Some(failed(error.to_string()))),
             };

@@ -71,7 +71,9 @@ pub(crate) fn call(
     timeout: Duration,
 ) -> StepResult {
     // A retry cannot help if the request cannot be built.
-    let url = rendered(ctx, &call.url).map_err(Outcome::for_good)?;
+    let url = ctx.scope.context_of(&call.url.template)?;
+    let url = call.url.template.render_url(&url);
+    let url = url.map_err(|error| parse_failure(error).for_good())?;
     let who = format!("{} {}", call.method, shown(&url));
     allowed(call, &url, &who)?;
     let mut headers = Vec::with_capacity(call.headers.len() + 1);

@@ -1,5 +1,7 @@
 //! JSON Schema 2020-12, with messages for people and validation of files that do not fit into memory.
 
+mod checker;
+mod limited;
 mod resources;
 mod stream;
 mod violation;
@@ -10,18 +12,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
+use checker::Checker;
 use milepost_core::expr::select::Select;
 use resources::Resources;
 use stream::Streamed;
-use violation::violations;
 
 pub use resources::SchemaError;
 pub use violation::{Validated, Violation};
 
 /// A compiled schema. It can be shared between threads.
 pub struct Schema {
-    resources: Resources,
-    validator: jsonschema::Validator,
+    resources: Arc<Resources>,
+    checker: Checker,
     /// What was compiled for streams: one or two a schema, used for every batch.
     streams: Mutex<Vec<(Select, Arc<Streamed>)>>,
 }
@@ -37,23 +39,23 @@ impl Schema {
         text: &str,
         resolve: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Schema, SchemaError> {
-        let resources = Resources::load(name, text, resolve)?;
-        let validator = resources.validator(&resources.root_reference(""))?;
+        let resources = Arc::new(Resources::load(name, text, resolve)?);
+        let root = resources.root_reference("");
         Ok(Schema {
+            checker: Checker::compile(&resources, root)?,
             resources,
-            validator,
             streams: Mutex::new(Vec::new()),
         })
     }
 
     /// Returns true if a value is valid. Faster than [`Schema::violations`].
     pub fn is_valid(&self, value: &Value) -> bool {
-        self.validator.is_valid(value)
+        self.checker.is_valid(value)
     }
 
     /// Returns at most `limit` violations of a value. Pointers start with `base_pointer`, the place of the value in its document.
     pub fn violations(&self, value: &Value, base_pointer: &str, limit: usize) -> Vec<Violation> {
-        violations(&self.validator, value, base_pointer, limit)
+        self.checker.violations(value, base_pointer, limit)
     }
 
     /// Validates a JSON file and returns at most `limit` violations. Of the list at `stream` (`.elements`, with or without `[]`) one

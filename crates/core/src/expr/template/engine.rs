@@ -9,7 +9,8 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, StringInput, Value};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
 
-use super::parts::{as_file, is_file, plain};
+use super::limits::{self, Bounded, Limited};
+use super::parts::{FILE_MESSAGE, as_file, is_file, plain};
 
 /// The widest indentation.
 const WIDEST: usize = 200;
@@ -39,6 +40,7 @@ pub(crate) fn texts() -> Environment<'static> {
         env.add_filter("indent", indent);
         env.add_filter("slice", slice);
         env.add_filter("batch", batch);
+        limits::limit(&mut env);
         env
     })
     .clone()
@@ -86,7 +88,9 @@ pub(crate) fn of_json(value: &serde_json::Value) -> Value {
 
 /// Writes a value in a text.
 fn write_text(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
-    Ok(out.write_str(&text(value)?)?)
+    let text = text(value)?;
+    limits::take(text.len())?;
+    Ok(out.write_str(&text)?)
 }
 
 /// Returns a value as it is written in a text: strings as they are, null as nothing, all else as JSON.
@@ -95,8 +99,7 @@ fn text(value: &Value) -> Result<Cow<'_, str>, Error> {
         return Ok(text.into());
     }
     if is_file(value) {
-        let message = "`as_file` writes a file for a program: it can be used in `command` only";
-        return Err(Error::new(ErrorKind::InvalidOperation, message));
+        return Err(Error::new(ErrorKind::InvalidOperation, FILE_MESSAGE));
     }
     if value.is_undefined() || value.is_none() {
         return Ok("".into());
@@ -131,8 +134,14 @@ fn join(
         let message = format!("cannot join value of type {}", items.kind());
         Error::new(ErrorKind::InvalidOperation, message).with_source(error)
     })?;
-    let texts: Vec<String> = iter.map(|item| string(&item)).collect::<Result<_, _>>()?;
-    Ok(texts.join(joiner.as_ref().map_or("", StringInput::as_str)))
+    let mut joined = Limited::default();
+    for (number, item) in iter.enumerate() {
+        if number > 0 {
+            joined.push(joiner.as_ref().map_or("", StringInput::as_str))?;
+        }
+        joined.push(&text(&item)?)?;
+    }
+    joined.take()
 }
 
 /// `{{ "inputs/a.b.ifc" | stem }}` is `a.b`: the file's name without folder and ending.
@@ -155,12 +164,17 @@ fn fixed(value: f64, decimals: usize) -> String {
     format!("{value:.*}", decimals.min(17))
 }
 
-/// One part of an address: all but letters, digits and `-._~` as `%` and two digits (RFC 3986, section 2.3).
-fn urlencode(value: &Value) -> Result<String, Error> {
+/// One part of a URL, which [`Template::render_url`](super::Template::render_url) does not encode again.
+fn urlencode(value: &Value) -> Result<Value, Error> {
     let text = plain(value).ok_or_else(|| {
-        let message = "only text, numbers and booleans can be a part of an address";
+        let message = "only text, numbers and booleans can be a part of a URL";
         Error::new(ErrorKind::InvalidOperation, message)
     })?;
+    Ok(Value::from_safe_string(percent_encoded(&text)))
+}
+
+/// Writes all but letters, digits and `-._~` as `%` and two digits (RFC 3986, section 2.3).
+pub(super) fn percent_encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -169,7 +183,7 @@ fn urlencode(value: &Value) -> Result<String, Error> {
             encoded.push_str(&format!("%{byte:02X}"));
         }
     }
-    Ok(encoded)
+    encoded
 }
 
 /// The engine's `indent`, whose width may come from an input.
@@ -216,17 +230,23 @@ fn at_most(number: usize, most: usize) -> Result<(), Error> {
     Err(Error::new(ErrorKind::InvalidOperation, message))
 }
 
-fn json(value: &Value, indent: Option<usize>) -> Result<String, Error> {
-    let wrong =
-        |error: serde_json::Error| Error::new(ErrorKind::BadSerialization, error.to_string());
-    let Some(indent) = indent.filter(|spaces| *spaces > 0) else {
-        return serde_json::to_string(value).map_err(wrong);
+/// Returns a value as JSON, if it is not too long.
+pub(super) fn json(value: &Value, indent: Option<usize>) -> Result<String, Error> {
+    let mut text = Bounded::value();
+    let written = match indent.filter(|spaces| *spaces > 0) {
+        None => serde_json::to_writer(&mut text, value),
+        Some(indent) => {
+            let spaces = " ".repeat(indent.min(16));
+            let style = serde_json::ser::PrettyFormatter::with_indent(spaces.as_bytes());
+            let mut writer = serde_json::Serializer::with_formatter(&mut text, style);
+            serde::Serialize::serialize(value, &mut writer)
+        }
     };
-    let spaces = " ".repeat(indent.min(16));
-    let mut bytes = Vec::new();
-    let style = serde_json::ser::PrettyFormatter::with_indent(spaces.as_bytes());
-    let mut writer = serde_json::Serializer::with_formatter(&mut bytes, style);
-    serde::Serialize::serialize(value, &mut writer).map_err(wrong)?;
-    String::from_utf8(bytes)
+    written.map_err(|error| match error.is_io() {
+        true => limits::too_long(),
+        false => Error::new(ErrorKind::BadSerialization, error.to_string()),
+    })?;
+    limits::take(text.bytes.len())?;
+    String::from_utf8(text.bytes)
         .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
 }

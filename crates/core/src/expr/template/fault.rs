@@ -5,6 +5,7 @@ use std::error::Error as _;
 use minijinja::{Error, ErrorKind};
 use serde_json::Value;
 
+use super::{Source, limits};
 use crate::expr::place::{Place, excerpt, listed, nearest};
 
 /// Why a template could not be read, or not be rendered.
@@ -54,10 +55,10 @@ impl TemplateError {
     }
 
     /// Returns the message of the engine, with the names of the scope if one is missing.
-    pub(super) fn of(
+    pub(super) fn of<'a>(
         error: &Error,
         template: &str,
-        source_of: &dyn Fn(&str) -> Option<String>,
+        source_of: &dyn Fn(&str) -> Option<&'a Source>,
         scope: &Value,
     ) -> Self {
         // The innermost error is the cause; those around it say only by which includes it was reached.
@@ -70,20 +71,19 @@ impl TemplateError {
         }
         let template = error.name().unwrap_or(template).to_owned();
         let source = source_of(&template);
-        let place = source
-            .as_deref()
-            .and_then(|source| match (error.range(), error.line()) {
-                (Some(range), _) => Some(Place::of(source, range)),
-                (None, Some(line)) => {
-                    let start = source
-                        .split_inclusive('\n')
-                        .take(line - 1)
-                        .map(str::len)
-                        .sum();
-                    Some(Place::of(source, start..start))
-                }
-                _ => None,
-            });
+        let place = source.and_then(|source| match (error.range(), error.line()) {
+            (Some(range), _) => Some(Place::of(&source.text, source.checked.in_source(range))),
+            (None, Some(line)) => {
+                let source = source.text.as_str();
+                let start = source
+                    .split_inclusive('\n')
+                    .take(line - 1)
+                    .map(str::len)
+                    .sum();
+                Some(Place::of(source, start..start))
+            }
+            _ => None,
+        });
         let said = error.detail().unwrap_or_default();
         let missing = said
             .split_once("` is undefined")
@@ -96,13 +96,15 @@ impl TemplateError {
             ),
             (None, ErrorKind::UndefinedError) => ("a value is not there".to_owned(), None),
             (None, kind) => {
-                let message = if said.is_empty() {
+                let message = if let Some(reason) = limits::reason(kind) {
+                    reason
+                } else if said.is_empty() {
                     kind.to_string()
                 } else {
                     format!("{kind}: {said}")
                 };
-                let at = place.as_ref().zip(source.as_deref());
-                let hint = at.and_then(|(place, source)| syntax_hint(kind, source, place));
+                let at = place.as_ref().zip(source);
+                let hint = at.and_then(|(place, source)| syntax_hint(kind, &source.text, place));
                 (excerpt(&message, 300), hint)
             }
         };

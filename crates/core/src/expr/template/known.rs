@@ -3,6 +3,7 @@
 use minijinja::{Environment, ErrorKind};
 
 use super::fault::TemplateError;
+use super::tags::{ident, string, tags};
 use crate::expr::place::nearest;
 
 /// Every filter, for suggestions.
@@ -172,50 +173,16 @@ pub(super) fn unknown(
 /// Returns the filters and tests that a template names, in order; each name is a slice of the source.
 fn named(source: &str) -> Vec<(Sort, &str)> {
     let mut found = Vec::new();
-    let mut rest = source;
-    while let Some(at) = rest.find('{') {
-        let (open, inner) = rest[at..].split_at(rest[at..].len().min(1 + width(&rest[at + 1..])));
-        match open {
-            "{#" => rest = inner.split_once("#}").map_or("", |(_, rest)| rest),
-            "{{" | "{%" => {
-                let close = if open == "{{" { "}}" } else { "%}" };
-                let body = &inner[..end_of_tag(inner, close)];
-                rest = &inner[body.len()..];
-                let word = body.trim_start_matches(['-', '+']).trim();
-                if open == "{%" && word.trim_end_matches(['-', '+']).trim_end() == "raw" {
-                    rest = rest.split_once("endraw").map_or("", |(_, rest)| rest);
-                    continue;
-                }
-                if let Some(name) = word.strip_prefix("filter ")
-                    && open == "{%"
-                {
-                    found.extend(ident(name.trim_start()).map(|name| (Sort::Filter, name)));
-                }
-                named_in(body, &mut found);
-            }
-            _ => rest = inner,
+    for tag in tags(source) {
+        let word = tag.body.trim_start_matches(['-', '+']).trim();
+        if let Some(name) = word.strip_prefix("filter ")
+            && tag.is_statement
+        {
+            found.extend(ident(name.trim_start()).map(|name| (Sort::Filter, name)));
         }
+        named_in(tag.body, &mut found);
     }
     found
-}
-
-fn width(text: &str) -> usize {
-    text.chars().next().map_or(0, char::len_utf8)
-}
-
-/// Where a tag ends: at its closing mark outside of strings, else with the text.
-fn end_of_tag(inner: &str, close: &str) -> usize {
-    let mut at = 0;
-    while let Some(c) = inner[at..].chars().next() {
-        if inner[at..].starts_with(close) {
-            return at;
-        }
-        at += match c {
-            '"' | '\'' => string(&inner[at..]),
-            c => c.len_utf8(),
-        };
-    }
-    inner.len()
 }
 
 /// The filters and tests of one tag.
@@ -247,30 +214,6 @@ fn named_in<'a>(body: &'a str, found: &mut Vec<(Sort, &'a str)>) {
         is_field = c == '.';
         at += width;
     }
-}
-
-/// Returns the bytes of a string with its quotes.
-fn string(text: &str) -> usize {
-    let quote = text.chars().next();
-    let mut escaped = false;
-    for (at, c) in text.char_indices().skip(1) {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            c if Some(c) == quote => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
-/// Returns the identifier that a text begins with.
-fn ident(text: &str) -> Option<&str> {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
-    let word = &text[..end];
-    let begins = |c: char| c.is_alphabetic() || c == '_';
-    word.starts_with(begins).then_some(word)
 }
 
 #[cfg(test)]

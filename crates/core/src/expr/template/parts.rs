@@ -7,8 +7,14 @@ use minijinja::value::{Kwargs, Object, ObjectRepr, Value as Item, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Output, State};
 use serde_json::{Value, json};
 
+use super::limits;
+
 /// Begins a value in the rendered text, and ends it. JSON holds neither as it is.
 const MARKS: [char; 2] = ['\u{1}', '\u{2}'];
+
+/// Why a file of names cannot be written as text.
+pub(super) const FILE_MESSAGE: &str =
+    "`as_file` writes a file for a program: it can be used in `command` only";
 
 /// A part of a rendered template.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,15 +101,29 @@ pub(super) fn write_parts(env: &mut Environment<'static>) {
             if value.is_undefined() {
                 return Ok(());
             }
-            let marked = match value.downcast_object_ref::<FileNames>() {
-                Some(file) => json!({ "names": file.names, "nul": file.nul }),
-                None => json!({ "value": serde_json::to_value(value).map_err(|error| {
-                Error::new(ErrorKind::BadSerialization, error.to_string())
-            })? }),
-            };
-            Ok(out.write_str(&format!("{}{marked}{}", MARKS[0], MARKS[1]))?)
+            mark(out, value)
         },
     );
+}
+
+/// Writes a value with its marks.
+pub(super) fn mark(out: &mut Output<'_>, value: &Item) -> Result<(), Error> {
+    let marked = match value.downcast_object_ref::<FileNames>() {
+        Some(file) => json!({ "names": file.names, "nul": file.nul }),
+        None => json!({ "value": to_json(value)? }),
+    };
+    let marked = format!("{}{marked}{}", MARKS[0], MARKS[1]);
+    limits::take(marked.len())?;
+    Ok(out.write_str(&marked)?)
+}
+
+/// Returns a value as JSON, unless it is too long.
+pub(super) fn to_json(value: &Item) -> Result<Value, Error> {
+    if value.as_object().is_some() {
+        super::engine::json(value, None)?;
+    }
+    serde_json::to_value(value)
+        .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
 }
 
 /// Returns the parts of a text that such an engine rendered. Marks that are none are text. `is_nested`: a value may hold marked

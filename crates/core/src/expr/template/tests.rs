@@ -92,6 +92,80 @@ fn keeps_types() {
 }
 
 #[test]
+fn makes_urls() {
+    let scope = json!({
+        "env": {"base": "http://h:1/a?b", "host": "h:1"}, "id": "../a ä?x=1&y#", "safe": "a/b", "n": 7, "dots": "..",
+        "empty": "", "none": null, "list": ["a"]
+    });
+    let url = |source: &str| {
+        let url = Template::compile("t", source).unwrap().render_url(&scope);
+        url.map_err(|error| error.to_string())
+    };
+    for (source, expected) in [
+        ("{{ env.base }}", "http://h:1/a?b"),
+        ("{{ env.base }}/{{ n }}", "http://h:1/a?b/7"),
+        ("{{- env.base -}} /x", "http://h:1/a?b/x"),
+        ("http://{{ n }}/{{ true }}", "http://7/true"),
+        (
+            "http://h/{{ id }}/x",
+            "http://h/..%2Fa%20%C3%A4%3Fx%3D1%26y%23/x",
+        ),
+        (
+            "http://h/{{ id | urlencode }}",
+            "http://h/..%2Fa%20%C3%A4%3Fx%3D1%26y%23",
+        ),
+        ("http://h/{{ safe | safe }}", "http://h/a/b"),
+        ("http://{{ env.host | safe }}/", "http://h:1/"),
+        (
+            "http://h?a={{ dots }}&b={{ empty }}&c={{ safe }}",
+            "http://h?a=..&b=&c=a%2Fb",
+        ),
+        (
+            "http://h/{% set x %}a/{{ n }}{% endset %}{{ x }}",
+            "http://h/a%2F7",
+        ),
+        (
+            "http://h/{% for x in list %}{{ x }}/{% endfor %}",
+            "http://h/a/",
+        ),
+        (
+            "http://h/{{ safe | urlencode | replace('%2F', '/') | safe }}",
+            "http://h/a/b",
+        ),
+    ] {
+        assert_eq!(url(source).as_deref(), Ok(expected), "{source}");
+    }
+    for (source, expected) in [
+        (
+            "http://h/{{ none }}",
+            "t, line 1, column 13: invalid operation: null cannot be a part of a URL",
+        ),
+        (
+            "http://h?x={{ list }}",
+            "t, line 1, column 15: invalid operation: a list or an object cannot be a part of a URL",
+        ),
+        (
+            "http://h/{{ empty }}/x",
+            "t: an empty text cannot be a part of the path of a URL",
+        ),
+        (
+            "http://h/{{ dots }}",
+            "t: `..` cannot be a part of the path of a URL: it leads to another path",
+        ),
+        (
+            "http://{{ env.host }}/",
+            "t: `h:1` cannot be a part of the host of a URL: for a host with its port, write the filter `safe`",
+        ),
+        (
+            "{{ n }}://x{{ safe }}",
+            "t: `a/b` cannot be a part of the host of a URL: for a host with its port, write the filter `safe`",
+        ),
+    ] {
+        assert_eq!(url(source).unwrap_err(), expected, "{source}");
+    }
+}
+
+#[test]
 fn makes_paths() {
     let path = |source: &str| {
         Template::compile("t", source)
@@ -285,4 +359,88 @@ fn a_value_is_text_whatever_it_contains() {
     let template = Template::compile("t", "{{ x }}|{{ x | upper | lower }}").unwrap();
     let rendered = template.render(&json!({"x": value})).unwrap();
     assert_eq!(rendered, format!("{value}|{}", value.to_lowercase()));
+}
+
+#[test]
+fn a_template_that_grows_without_bound_fails() {
+    let long = "t.md, line 1, column ";
+    let doubled = "{% set x = x ~ x %}".repeat(40);
+    let listed = "{% set x = x + x %}".repeat(40);
+    let nested = "{% set x = [x, x] %}".repeat(40);
+    for (source, expected) in [
+        (format!("{{% set x = 'abc' %}}{doubled}"), "a text would be longer than 1 MiB"),
+        (format!("{{% set x = 'abc' %}}{listed}"), "a text would be longer than 1 MiB"),
+        (format!("{{% set x = [1] %}}{listed}"), "a list would have more than 10 million items"),
+        (format!("{nested}{{{{ x }}}}"), "a text would be longer than 1 MiB"),
+        (format!("{nested}{{{{ x | string }}}}"), "a text would be longer than 1 MiB"),
+        (format!("{nested}{{{{ '' ~ x }}}}"), "a text would be longer than 1 MiB"),
+        (format!("{nested}{{{{ x | tojson(2) }}}}"), "a text would be longer than 1 MiB"),
+        (
+            "{% set ns = namespace(x='ab') %}{% for i in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}".to_owned(),
+            "a text would be longer than 1 MiB",
+        ),
+        ("{{ 'abcdef' * 99999999 }}".to_owned(), "repeated string is too large"),
+        ("{{ 'abc' * 3000000 }}".to_owned(), "a text would be longer than 1 MiB"),
+        ("{{ (['abc' * 1000] * 9999999) | join }}".to_owned(), "a text would be longer than 1 MiB"),
+        ("{{ range(99999) | join('abc' * 1000) }}".to_owned(), "a text would be longer than 1 MiB"),
+        ("{{ ('a' * 99999) | replace('a', 'b' * 99999) }}".to_owned(), "a text would be longer than 1 MiB"),
+        ("{{ '%99999d' | format(1) }}".to_owned(), "`%99999` is too wide: at most 1000"),
+        ("{{ '%*d' | format(99999, 1) }}".to_owned(), "`%*` is too wide: at most 1000"),
+        ("{{ (['ab' * 99999] * 9999) | map('upper') | list }}".to_owned(), "its texts would take more than 16 MiB"),
+        (
+            "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}".to_owned(),
+            "it takes more than 2 million steps",
+        ),
+    ] {
+        let source = source.replacen("{% set x = [x, x] %}", "{% set x = [1, 1] %}", 1);
+        let failed = fails(&source);
+        assert!(failed.starts_with(long) && failed.ends_with(expected), "{source}: {failed}");
+    }
+}
+
+#[test]
+fn limited_operators_and_filters_say_the_same() {
+    for (source, expected) in [
+        (
+            "{{ 1 ~ 2.0 ~ none ~ true ~ [1, 'a'] ~ 'x' }}",
+            "12.0NoneTrue[1, 'a']x",
+        ),
+        ("{{ (1 + 2 * 3 - 4) ~ 5 }}", "35"),
+        (
+            "{{ [1] + [2, 3] }}{{ 'a' + 'b' }}{{ 'ab' * 2 }}",
+            "[1,2,3]ababab",
+        ),
+        (
+            "{{ ['a', 1, none] | join(', ') }}{{ [] | join }}{{ 'abc' | join('-') }}",
+            "a, 1, a-b-c",
+        ),
+        (
+            "{{ [{'k': {'n': 1}}, {'k': {'n': 2}}] | join('/', attribute='k.n') }}",
+            "1/2",
+        ),
+        (
+            "{{ 'aXb' | lower | upper | replace('X', '-') | title }}{{ ' a ' | trim }}",
+            "A-Ba",
+        ),
+        (
+            "{{ 'a b' | split | list }}{{ 'ab' | reverse }}{{ 7 | string }}",
+            "[\"a\",\"b\"]ba7",
+        ),
+        ("{{ '%5.1f|%-4s|' | format(2.25, 'a') }}", "  2.2|a   |"),
+        (
+            "{% macro f(a, b='x' ~ 'y') %}{{ a ~ b }}{% endmacro %}{{ f(1 + 1) }}",
+            "2xy",
+        ),
+    ] {
+        assert_eq!(render(source), expected, "{source}");
+    }
+    assert_eq!(
+        fails("{{ 'a' ~ 'b' ~ params.nope }}"),
+        fails("{{ params.nope ~ 'a' ~ 'b' }}")
+    );
+    assert_eq!(
+        fails("{{ 1 - 1 + ('a' + 1) }}"),
+        "t.md, line 1, column 13: invalid operation: tried to use + operator on unsupported types string and number"
+    );
+    assert!(fails("{{ 3 | join }}").contains("cannot join value of type number"));
 }

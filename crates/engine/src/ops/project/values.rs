@@ -269,7 +269,7 @@ fn addresses(opened: &mut OpenProject) -> Result<(), OpsError> {
             continue;
         };
         if let Some(address) = &api.address {
-            let given = address.template.render(&scope).map_err(|error| {
+            let given = address.template.render_url(&scope).map_err(|error| {
                 OpsError::Usage(format!("`base_url` of agent `{}`: {error}", agent.name))
             })?;
             let given = given.trim();

@@ -198,10 +198,10 @@ impl Resources {
     }
 
     /// A validator for the part of a document at a pointer.
-    pub(crate) fn validator(
+    pub(crate) fn validator<F: jsonschema::json::Json>(
         &self,
         (path, pointer): &(String, String),
-    ) -> Result<jsonschema::Validator, SchemaError> {
+    ) -> Result<jsonschema::Validator<F>, SchemaError> {
         let invalid = |pointer: String, message: String| SchemaError::Invalid {
             schema: path.clone(),
             pointer: if pointer.is_empty() {
@@ -221,7 +221,7 @@ impl Resources {
             .prepare()
             .map_err(|error| invalid(String::new(), error.to_string()))?;
         let options = || {
-            jsonschema::options()
+            jsonschema::options_for::<F>()
                 .with_registry(&registry)
                 .with_retriever(Nowhere)
                 .should_validate_formats(true)

@@ -2,11 +2,13 @@
 
 use std::convert::Infallible;
 use std::io::Read;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::checker::Checker;
 use super::resources::{Resources, SchemaError};
-use super::violation::{Validated, Violation, violations};
+use super::violation::{Validated, Violation};
 use milepost_core::base::in_order::in_order;
 use milepost_core::base::texts::Texts;
 use milepost_core::expr::json::{self, Fault, Json, TakeError};
@@ -52,15 +54,18 @@ const AROUND: &[&str] = &[
 pub(crate) struct Streamed {
     keys: Vec<String>,
     pointer: String,
-    item: Option<jsonschema::Validator>,
-    rest: jsonschema::Validator,
+    item: Option<Checker>,
+    rest: Checker,
     at_least: Option<u64>,
     at_most: Option<u64>,
 }
 
 impl Streamed {
     /// Finds the part of the schema that describes the items of the list.
-    pub(crate) fn compile(resources: &Resources, select: &Select) -> Result<Self, SchemaError> {
+    pub(crate) fn compile(
+        resources: &Arc<Resources>,
+        select: &Select,
+    ) -> Result<Self, SchemaError> {
         let stop = |reason: String| SchemaError::Stream {
             schema: resources.name().to_owned(),
             select: select.to_string(),
@@ -108,8 +113,10 @@ impl Streamed {
             pointer::push(&mut pointer, key);
         }
         Ok(Self {
-            item: items.map(|items| resources.validator(&items)).transpose()?,
-            rest: resources.validator(&resources.root_reference(""))?,
+            item: items
+                .map(|items| Checker::compile(resources, items))
+                .transpose()?,
+            rest: Checker::compile(resources, resources.root_reference(""))?,
             keys,
             pointer,
             at_least,
@@ -204,7 +211,7 @@ impl Streamed {
         let room = limit - found.violations.len().min(limit);
         if room > 0 {
             let pointer = format!("{}/{at}", self.pointer);
-            let more = violations(validator, &item, &pointer, room);
+            let more = validator.violations(&item, &pointer, room);
             found.violations.extend(more);
         }
     }
@@ -212,7 +219,7 @@ impl Streamed {
     /// Adds what is wrong with the document without its items.
     fn with_rest(&self, mut found: Validated, rest: &Value, limit: usize) -> Validated {
         // The list was emptied: what its length breaks is found by counting.
-        let mut of_rest = violations(&self.rest, rest, "", limit + 1);
+        let mut of_rest = self.rest.violations(rest, "", limit + 1);
         of_rest.retain(|violation| {
             !(violation.keyword == "minItems" && violation.pointer == self.pointer)
         });

@@ -364,3 +364,37 @@ fn compiles_the_schemas_of_every_project() {
     }
     assert_eq!((faults, streamed), (Vec::<String>::new(), 1));
 }
+
+#[test]
+fn alternatives_with_the_same_tree_are_explained_within_limits() {
+    let node = |kind: &str| json!({"properties": {"kind": {"const": kind}, "inner": {"$ref": "#/$defs/node"}}});
+    let schema_text = json!({
+        "$defs": {"node": {"anyOf": [node("a"), node("b")]}},
+        "properties": {"first": {"type": "integer"}, "tree": {"$ref": "#/$defs/node"}}
+    });
+    let schema = schema(schema_text);
+    let tree = |depth: usize, end: &str| {
+        (0..depth).fold(json!({"kind": end}), |tree, _| json!({"inner": tree}))
+    };
+    let found = |value: Value, base: &str| -> Vec<String> {
+        let found = schema.violations(&value, base, 9);
+        found.iter().map(ToString::to_string).collect()
+    };
+    let near = "it fits none of the 2 forms that are allowed; of the nearest, /tree/inner";
+    assert_eq!(
+        found(json!({"tree": tree(1, "c")}), ""),
+        [format!(
+            "/tree: {near}: it fits none of the 2 forms that are allowed; of the nearest, /tree/inner/kind: \"c\" is not \"a\""
+        )]
+    );
+    let deep = "it fits none of the forms that are allowed, and is nested too deeply to tell which is the nearest";
+    assert_eq!(
+        found(json!({"tree": tree(110, "c")}), "/items/7"),
+        [format!("/items/7/tree: {deep}")]
+    );
+    assert_eq!(
+        found(json!({"first": "x", "tree": tree(110, "c")}), ""),
+        ["/first: \"x\" is a string, a whole number was expected"]
+    );
+    assert!(schema.is_valid(&json!({"tree": tree(110, "b")})));
+}

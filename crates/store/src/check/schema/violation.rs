@@ -1,9 +1,6 @@
 //! Violations of a schema, and the result of a validation.
 
 use milepost_core::base::visible::visible;
-use serde_json::Value;
-
-use super::wording::{message, shown};
 
 /// A place where a document breaks its schema.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -38,26 +35,4 @@ pub struct Validated {
     pub items: u64,
     /// Invalid items, including those beyond the limit of `violations`.
     pub(crate) invalid_items: u64,
-}
-
-/// Returns at most `limit` violations of a value, with pointers that begin with `base`.
-pub(crate) fn violations(
-    validator: &jsonschema::Validator,
-    value: &Value,
-    base: &str,
-    limit: usize,
-) -> Vec<Violation> {
-    if validator.is_valid(value) {
-        return Vec::new();
-    }
-    validator
-        .iter_errors(value)
-        .take(limit.max(1))
-        .map(|error| Violation {
-            pointer: format!("{base}{}", error.instance_path()),
-            keyword: error.kind().keyword().to_owned(),
-            message: message(&error, base),
-            value_excerpt: shown(error.instance()),
-        })
-        .collect()
 }

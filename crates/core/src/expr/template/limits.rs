@@ -1,0 +1,280 @@
+//! Limits of templates: steps, the length of a text, and the memory of all texts that a template builds.
+
+use std::cell::Cell;
+use std::fmt::{self, Write as _};
+use std::io;
+
+use minijinja::value::{Rest, Value};
+use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
+
+use crate::base::size::show_size;
+
+/// The filter of an operand of `~`.
+pub(super) const CONCATENATED: &str = "milepost_concatenated";
+
+/// The filter of a sum or a product.
+pub(super) const BUILT: &str = "milepost_built";
+
+/// The most steps of a template. A loop over 100,000 elements with ten values each takes a few million.
+const STEPS: u64 = if cfg!(test) { 2_000_000 } else { 500_000_000 };
+
+/// The longest text that an expression builds, in bytes.
+const TEXT: usize = if cfg!(test) { 1 << 20 } else { 64 << 20 };
+
+/// The most bytes of all texts that the expressions of a template build, and of the text that it renders to.
+const ALL: usize = if cfg!(test) { 16 << 20 } else { 1 << 30 };
+
+/// The most items of a list that `+` or `*` builds.
+const ITEMS: usize = 10_000_000;
+
+/// The widest number and the most decimals of `format`.
+const WIDTH: usize = 1000;
+
+/// Filters of the engine that build texts or lists, with no more memory than their value takes.
+const LINEAR: [&str; 13] = [
+    "capitalize",
+    "e",
+    "escape",
+    "format",
+    "lines",
+    "list",
+    "lower",
+    "replace",
+    "reverse",
+    "split",
+    "title",
+    "trim",
+    "upper",
+];
+
+thread_local! {
+    /// The bytes that the template which this thread renders has built.
+    static TAKEN: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Begins to count for another template.
+pub(super) fn begin() {
+    TAKEN.set(0);
+}
+
+/// Counts bytes that a template builds.
+///
+/// # Errors
+/// If they are too many.
+pub(super) fn take(bytes: usize) -> Result<(), Error> {
+    let taken = TAKEN.get().saturating_add(bytes);
+    TAKEN.set(taken);
+    if taken <= ALL {
+        return Ok(());
+    }
+    let most = show_size(ALL as u64);
+    refused(format!("its texts would take more than {most}"))
+}
+
+fn refused<T>(message: String) -> Result<T, Error> {
+    Err(Error::new(ErrorKind::InvalidOperation, message))
+}
+
+/// Returns the failure of a text that would be too long.
+pub(super) fn too_long() -> Error {
+    let message = format!("a text would be longer than {}", show_size(TEXT as u64));
+    Error::new(ErrorKind::InvalidOperation, message)
+}
+
+fn check_length(bytes: usize) -> Result<(), Error> {
+    if bytes > TEXT {
+        return Err(too_long());
+    }
+    take(bytes)
+}
+
+/// Returns the reason why the engine ended a template, if a limit did.
+pub(super) fn reason(kind: ErrorKind) -> Option<String> {
+    match kind {
+        ErrorKind::OutOfFuel => Some(format!(
+            "it takes more than {} million steps",
+            STEPS / 1_000_000
+        )),
+        ErrorKind::WriteFailure => Some(format!(
+            "its text would be longer than {}",
+            show_size(ALL as u64)
+        )),
+        _ => None,
+    }
+}
+
+/// Limits an engine.
+pub(super) fn limit(env: &mut Environment<'static>) {
+    env.set_fuel(Some(STEPS));
+    env.add_filter(CONCATENATED, concatenated);
+    env.add_filter(BUILT, built);
+    env.add_filter("pprint", |value: &Value| shown(format_args!("{value:#?}")));
+    let mut engine = Environment::new();
+    engine.set_undefined_behavior(UndefinedBehavior::Strict);
+    for name in LINEAR {
+        let engine = engine.clone();
+        env.add_filter(name, move |values: Rest<Value>| {
+            match name {
+                "replace" => check_replace(&values)?,
+                "format" => check_format(&values)?,
+                _ => {}
+            }
+            let made = engine.empty_state().apply_filter(name, &values)?;
+            let items = made
+                .len()
+                .filter(|_| made.as_str().is_none())
+                .unwrap_or_default();
+            check_items(items)?;
+            take(made.as_str().map_or(items * size_of::<Value>(), str::len))?;
+            Ok::<_, Error>(made)
+        });
+    }
+}
+
+/// Checks an operand of `~`, and returns it as text.
+fn concatenated(value: &Value) -> Result<Value, Error> {
+    if let Some(text) = value.as_str() {
+        check_length(text.len())?;
+    } else if !value.is_undefined() && !value.is_number() {
+        return shown(format_args!("{value}")).map(Value::from);
+    }
+    Ok(value.clone())
+}
+
+/// Checks a sum or a product.
+fn built(value: &Value) -> Result<Value, Error> {
+    match (value.as_str(), value.len()) {
+        (Some(text), _) => check_length(text.len())?,
+        (None, Some(items)) => check_items(items)?,
+        (None, None) => {}
+    }
+    Ok(value.clone())
+}
+
+fn check_items(items: usize) -> Result<(), Error> {
+    if items <= ITEMS {
+        return Ok(());
+    }
+    refused(format!(
+        "a list would have more than {} million items",
+        ITEMS / 1_000_000
+    ))
+}
+
+/// Checks the length of what `replace` returns.
+fn check_replace(values: &[Value]) -> Result<(), Error> {
+    let [value, from, to, ..] = values else {
+        return Ok(());
+    };
+    if let (Some(text), Some(from), Some(to)) = (value.as_str(), from.as_str(), to.as_str()) {
+        let longer = to.len().saturating_sub(from.len());
+        let count = if longer > 0 {
+            text.matches(from).count()
+        } else {
+            0
+        };
+        if count.saturating_mul(longer).saturating_add(text.len()) > TEXT {
+            return Err(too_long());
+        }
+    }
+    Ok(())
+}
+
+/// Checks the widths that `format` writes numbers and texts with.
+fn check_format(values: &[Value]) -> Result<(), Error> {
+    let Some(format) = values.first().and_then(Value::as_str) else {
+        return Ok(());
+    };
+    let fields = format.split('%').skip(1).map(|field| {
+        let end = field
+            .find(|c: char| c.is_ascii_alphabetic())
+            .unwrap_or(field.len());
+        &field[..end]
+    });
+    for field in fields {
+        let mut numbers = field
+            .split(|c: char| !c.is_ascii_digit())
+            .filter(|digits| !digits.is_empty());
+        if numbers.any(|digits| digits.parse::<usize>().map_or(true, |width| width > WIDTH)) {
+            return refused(format!("`%{field}` is too wide: at most {WIDTH}"));
+        }
+        // A width among the arguments.
+        let is_wide = |value: &Value| value.as_usize().is_some_and(|width| width > WIDTH);
+        if field.contains('*') && values.iter().any(is_wide) {
+            return refused(format!("`%{field}` is too wide: at most {WIDTH}"));
+        }
+    }
+    Ok(())
+}
+
+/// Returns a value as text, if it is not too long.
+fn shown(value: fmt::Arguments<'_>) -> Result<String, Error> {
+    let mut text = Limited::default();
+    text.write_fmt(value).map_err(|_| too_long())?;
+    text.take()
+}
+
+/// A text that refuses to grow beyond the limit of one text.
+#[derive(Default)]
+pub(super) struct Limited(String);
+
+impl Limited {
+    /// Adds a text.
+    pub(super) fn push(&mut self, more: &str) -> Result<(), Error> {
+        self.write_str(more).map_err(|_| too_long())
+    }
+
+    /// Counts the text and returns it.
+    pub(super) fn take(self) -> Result<String, Error> {
+        take(self.0.len())?;
+        Ok(self.0)
+    }
+}
+
+impl fmt::Write for Limited {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        if self.0.len() + more.len() > TEXT {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(more);
+        Ok(())
+    }
+}
+
+/// Bytes that refuse to grow beyond a limit.
+pub(super) struct Bounded {
+    pub(super) bytes: Vec<u8>,
+    most: usize,
+}
+
+impl Bounded {
+    /// The text of a value.
+    pub(super) fn value() -> Self {
+        Self {
+            bytes: Vec::new(),
+            most: TEXT,
+        }
+    }
+
+    /// The text of a template.
+    pub(super) fn template() -> Self {
+        Self {
+            bytes: Vec::new(),
+            most: ALL,
+        }
+    }
+}
+
+impl io::Write for Bounded {
+    fn write(&mut self, more: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + more.len() > self.most {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        self.bytes.extend_from_slice(more);
+        Ok(more.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

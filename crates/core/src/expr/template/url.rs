@@ -1,0 +1,73 @@
+//! Rendered templates as URLs: each value is one escaped part, except the value that a URL begins with.
+
+use super::RenderedPart;
+use super::engine::percent_encoded;
+use super::parts::{FILE_MESSAGE, is_file, mark, plain, text};
+use crate::expr::place::excerpt;
+use minijinja::{Environment, Error, ErrorKind};
+
+/// Makes an engine mark values, and write those of the filters `safe` and `urlencode` as they are.
+pub(super) fn write_urls(env: &mut Environment<'static>) {
+    env.set_formatter(|out, _, value| {
+        let refused = |message: &'static str| Err(Error::new(ErrorKind::InvalidOperation, message));
+        if value.is_undefined() {
+            return Ok(());
+        }
+        if is_file(value) {
+            return refused(FILE_MESSAGE);
+        }
+        match (plain(value), value.is_safe()) {
+            (Some(text), true) => Ok(out.write_str(&text)?),
+            (Some(_), false) => mark(out, value),
+            (None, _) if value.is_none() => refused("null cannot be a part of a URL"),
+            (None, _) => refused("a list or an object cannot be a part of a URL"),
+        }
+    });
+}
+
+/// Returns the URL of rendered parts. A value that it begins with is kept: the address of a service.
+///
+/// # Errors
+/// If a value would change the path or the host instead of being a part of them.
+pub(super) fn url(parts: Vec<RenderedPart>) -> Result<String, String> {
+    let mut url = String::new();
+    for (number, part) in parts.into_iter().enumerate() {
+        match part {
+            RenderedPart::Text(text) => url.push_str(&text),
+            RenderedPart::Value(value) if number == 0 => url.push_str(&text(&value)),
+            RenderedPart::Value(value) => {
+                let value = text(&value);
+                check(&url, &value)?;
+                url.push_str(&percent_encoded(&value));
+            }
+            RenderedPart::File { .. } => return Err(FILE_MESSAGE.to_owned()),
+        }
+    }
+    Ok(url)
+}
+
+/// Checks a value that follows the beginning of a URL.
+fn check(before: &str, value: &str) -> Result<(), String> {
+    let after_scheme = before.split_once("://").map_or(before, |(_, rest)| rest);
+    let is_in = |marks: &[char]| after_scheme.contains(marks);
+    if is_in(&['?', '#']) {
+        return Ok(());
+    }
+    match value {
+        "" => Err("an empty text cannot be a part of the path of a URL".to_owned()),
+        "." | ".." => Err(format!(
+            "`{value}` cannot be a part of the path of a URL: it leads to another path"
+        )),
+        _ if !is_in(&['/', '\\'])
+            && value.contains(|c: char| {
+                c.is_ascii() && percent_encoded(c.encode_utf8(&mut [0; 4])).len() > 1
+            }) =>
+        {
+            Err(format!(
+                "`{}` cannot be a part of the host of a URL: for a host with its port, write the filter `safe`",
+                excerpt(value, 60)
+            ))
+        }
+        _ => Ok(()),
+    }
+}
