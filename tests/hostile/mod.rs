@@ -4,6 +4,7 @@ mod answers;
 mod bytes;
 mod clients;
 mod copies;
+mod depth;
 pub mod files;
 mod full_disk;
 mod grading;

@@ -30,11 +30,9 @@ fn calls(stage: &str, ids: &serde_json::Value) -> (Vec<String>, Vec<String>) {
         ("stages/1_call.toml", stage),
     ]);
     project.env("SERVICE", &server.url);
-    let users: Vec<_> = (0..).zip(ids.as_array().unwrap());
-    let users: Vec<_> = users
-        .iter()
-        .map(|(key, id)| json!({"key": key, "id": id}))
-        .collect();
+    let ids = ids.as_array().unwrap().iter();
+    let users = (0..).zip(ids).map(|(key, id): (u32, _)| json!({"key": key, "id": id}));
+    let users: Vec<_> = users.collect();
     project.write("workspace/inputs/users.json", json!(users).to_string());
     let ran = project.run(&["--keep-going"]);
     let failed = ran

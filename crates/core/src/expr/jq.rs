@@ -5,6 +5,7 @@
 //! `leaf_paths` exist, as in `jq`.
 
 mod data;
+mod depth;
 mod direct;
 mod evaluator;
 mod fault;
@@ -75,6 +76,15 @@ impl Jq {
             source,
             vars,
         };
+        if let Some(at) = depth::too_deep(source) {
+            let hint = "move its parts into definitions: def part: …;";
+            let part = source.get(at..).unwrap_or_default();
+            return Err(program.fault(
+                part,
+                "the program is nested too deeply",
+                Some(hint.to_owned()),
+            ));
+        }
         let tokens = Lexer::new(source)
             .lex()
             .map_err(|errors| program.lex(&errors))?;

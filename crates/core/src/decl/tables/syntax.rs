@@ -7,6 +7,9 @@ use toml::de::DeTable;
 /// Characters of a value that a help shows.
 const SHOWN: usize = 100;
 
+/// The deepest value that is read; the parser refuses deeper ones.
+const DEEPEST: usize = 100;
+
 /// A slip: where it is, what to do, and the edit that mends it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Slip {
@@ -26,7 +29,11 @@ pub(crate) struct Slip {
 pub(crate) fn slip(text: &str) -> Option<Slip> {
     let mut line = 0;
     while line < text.len() {
-        let mut scan = Scan { text, at: line };
+        let mut scan = Scan {
+            text,
+            at: line,
+            depth: 0,
+        };
         match scan.line() {
             Err(ScanEnd::Slip(slip)) => return Some(*slip),
             // What follows the line's first mistake cannot be told: the next line begins anew.
@@ -56,6 +63,8 @@ enum Inside {
 struct Scan<'a> {
     text: &'a str,
     at: usize,
+    /// Lists and tables around the value.
+    depth: usize,
 }
 
 impl<'a> Scan<'a> {
@@ -149,11 +158,21 @@ impl<'a> Scan<'a> {
         }
         match rest.chars().next() {
             Some('"' | '\'') => self.string(inside),
-            Some('[') => self.list(),
-            Some('{') if !rest.starts_with("{{") => self.table(),
+            Some('[') => self.deeper(Self::list),
+            Some('{') if !rest.starts_with("{{") => self.deeper(Self::table),
             Some(_) => self.word(inside),
             None => Err(ScanEnd::Unknown),
         }
+    }
+
+    fn deeper(&mut self, read: fn(&mut Self) -> Scanned) -> Scanned {
+        if self.depth == DEEPEST {
+            return Err(ScanEnd::Unknown);
+        }
+        self.depth += 1;
+        read(self)?;
+        self.depth -= 1;
+        Ok(())
     }
 
     fn long_string(&mut self) -> Scanned {
@@ -462,6 +481,9 @@ mod tests {
             "a = [\n  \"x=1\",\n  # b = 2\n  true,\n]\n",
         ] {
             assert_eq!(slip(text), None, "{text}");
+        }
+        for deep in ["[", "{ a = "] {
+            assert_eq!(slip(&format!("x = {}", deep.repeat(100_000))), None);
         }
     }
 }

@@ -242,9 +242,11 @@ pub(super) fn json(value: &Value, indent: Option<usize>) -> Result<String, Error
             serde::Serialize::serialize(value, &mut writer)
         }
     };
-    written.map_err(|error| match error.is_io() {
-        true => limits::too_long(),
-        false => Error::new(ErrorKind::BadSerialization, error.to_string()),
+    written.map_err(|error| {
+        if error.is_io() {
+            return limits::too_long();
+        }
+        Error::new(ErrorKind::BadSerialization, error.to_string())
     })?;
     limits::take(text.bytes.len())?;
     String::from_utf8(text.bytes)

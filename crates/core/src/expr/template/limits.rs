@@ -195,7 +195,7 @@ fn check_format(values: &[Value]) -> Result<(), Error> {
         let mut numbers = field
             .split(|c: char| !c.is_ascii_digit())
             .filter(|digits| !digits.is_empty());
-        if numbers.any(|digits| digits.parse::<usize>().map_or(true, |width| width > WIDTH)) {
+        if numbers.any(|digits| !digits.parse().is_ok_and(|width: usize| width <= WIDTH)) {
             return refused(format!("`%{field}` is too wide: at most {WIDTH}"));
         }
         // A width among the arguments.

@@ -81,10 +81,8 @@ struct Expression {
     has_value: bool,
     /// True if the sum has a `+`.
     adds: bool,
-    /// True if the operand has a `*`.
-    multiplies: bool,
-    /// True if a `~` precedes the operand.
-    follows_tilde: bool,
+    /// The filter of the operand, if it has a `*` or follows a `~`.
+    filter: Option<&'static str>,
 }
 
 impl Expression {
@@ -128,7 +126,7 @@ impl Expression {
                 }
                 '~' => {
                     inner.operand_ends(true, base, into);
-                    inner.follows_tilde = true;
+                    inner.filter = Some(CONCATENATED);
                     inner.begins_operand();
                     1
                 }
@@ -154,7 +152,9 @@ impl Expression {
                     } else {
                         1
                     };
-                    inner.multiplies |= c == '*' && length == 1;
+                    if c == '*' && length == 1 {
+                        inner.filter.get_or_insert(BUILT);
+                    }
                     inner.has_value = false;
                     length
                 }
@@ -216,15 +216,15 @@ impl Expression {
         base: usize,
         into: &mut Vec<(usize, String)>,
     ) {
-        let filter = if is_before_tilde || self.follows_tilde {
+        let own = self.filter.take();
+        let filter = if is_before_tilde {
             Some(CONCATENATED)
         } else {
-            self.multiplies.then_some(BUILT)
+            own
         };
         if let (Some(begin), Some(filter)) = (self.operand, filter) {
             insert(base + begin..base + self.end, filter, into);
         }
-        (self.multiplies, self.follows_tilde) = (false, false);
     }
 
     fn ends(&mut self, base: usize, into: &mut Vec<(usize, String)>) {

@@ -35,6 +35,9 @@ const GROUP_SIZE: usize = 1000;
 /// The most threads, whatever is requested.
 const THREADS: usize = 512;
 
+/// The stack of a thread, for programs that are as deep as they may be.
+const STACK: usize = 4 << 20;
+
 /// The most threads if an agent uses provider batches: each only waits for a request.
 const PARKED: usize = 4096;
 
@@ -133,7 +136,8 @@ pub(crate) fn dispatch(
         let workers = if remote.is_some() { 0 } else { workers };
         for number in 0..workers {
             let sender = sender.clone();
-            let spawned = std::thread::Builder::new().spawn_scoped(threads, move || {
+            let thread = std::thread::Builder::new().stack_size(STACK);
+            let spawned = thread.spawn_scoped(threads, move || {
                 work(shared, &sender, workers);
             });
             // Fewer threads than requested suffice.
