@@ -31,7 +31,9 @@ fn calls(stage: &str, ids: &serde_json::Value) -> (Vec<String>, Vec<String>) {
     ]);
     project.env("SERVICE", &server.url);
     let ids = ids.as_array().unwrap().iter();
-    let users = (0..).zip(ids).map(|(key, id): (u32, _)| json!({"key": key, "id": id}));
+    let users = (0..)
+        .zip(ids)
+        .map(|(key, id): (u32, _)| json!({"key": key, "id": id}));
     let users: Vec<_> = users.collect();
     project.write("workspace/inputs/users.json", json!(users).to_string());
     let ran = project.run(&["--keep-going"]);
