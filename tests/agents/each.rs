@@ -285,13 +285,15 @@ fn a_plan_counts_the_calls_of_items() {
     let first = "[[step]]\nagent = \"teller\"\nprompt = \"prompts/first.md\"\nattempts = 1\nout = \"first\"\n\n[[step]]\nout = \"told\"";
     project.edit("stages/1_tell.toml", "[step]", first);
     project.write("prompts/first.md", "item: first\nhow: well\n");
-    assert_eq!(asks(&project), (json!(1), json!(1), json!(6 + 3 * 2 * 6)));
+    assert_eq!(asks(&project), (json!(4), json!(4), json!(6 + 3 * 2 * 6)));
     project.edit(
         "stages/1_tell.toml",
         "\".words[]\"",
         "'.words[] | select($first)'",
     );
     assert_eq!(asks(&project), (json!(1), json!(1), json!(null)));
+    let (_, text) = project.milepost(&["plan"]);
+    assert!(text.contains("at least 1 call, no bound"), "{text}");
     let ran = project.run(&[]);
     assert_eq!(
         (ran.code, ran.data("called").count()),

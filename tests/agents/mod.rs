@@ -6,6 +6,7 @@ mod anthropic;
 pub mod audit;
 pub mod batch_mode;
 mod batches;
+mod bounds;
 mod each;
 mod http;
 mod keys;

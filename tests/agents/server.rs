@@ -43,6 +43,8 @@ pub enum Play {
     Stalls,
     /// The connection is closed without a word.
     Closes,
+    /// What the request leads to.
+    By(Arc<dyn Fn(&Seen) -> Play + Send + Sync>),
 }
 
 /// A server that runs until it is dropped.
@@ -54,14 +56,24 @@ pub struct Server {
 impl Server {
     /// A server that plays these answers, one after another, and then says 500.
     pub fn new(script: Vec<Play>) -> Self {
+        let mut script = VecDeque::from(script);
+        Self::start(move || script.pop_front())
+    }
+
+    /// A server that answers each request by a function.
+    pub fn answering(answer: impl Fn(&Seen) -> Play + Send + Sync + 'static) -> Self {
+        let answer: Arc<dyn Fn(&Seen) -> Play + Send + Sync> = Arc::new(answer);
+        Self::start(move || Some(Play::By(Arc::clone(&answer))))
+    }
+
+    fn start(mut next: impl FnMut() -> Option<Play> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let seen = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&seen);
-        let mut script = VecDeque::from(script);
         std::thread::spawn(move || {
             while let Ok((stream, _)) = listener.accept() {
-                let play = script.pop_front();
+                let play = next();
                 let over = play.is_none();
                 let play = play.unwrap_or(Play::Says(500, &[], "the script is over".to_owned()));
                 let kept = Arc::clone(&kept);
@@ -98,11 +110,16 @@ fn serve(mut stream: TcpStream, play: Play, seen: &Mutex<Vec<Seen>>) -> Option<(
     let mut body = vec![0; length.map_or(0, |header| header.1.parse().unwrap())];
     reader.read_exact(&mut body).ok()?;
     let line = line.trim_end().trim_end_matches(" HTTP/1.1").to_owned();
-    seen.lock().unwrap().push(Seen {
+    let request = Seen {
         line,
         headers,
         body,
-    });
+    };
+    let play = match play {
+        Play::By(answer) => answer(&request),
+        play => play,
+    };
+    seen.lock().unwrap().push(request);
     let head = |status: u16, more: &str| {
         format!("HTTP/1.1 {status} Said\r\nconnection: close\r\n{more}\r\n")
     };
@@ -131,7 +148,7 @@ fn serve(mut stream: TcpStream, play: Play, seen: &Mutex<Vec<Seen>>) -> Option<(
             wait_for_the_end(&mut stream);
         }
         Play::Stalls => wait_for_the_end(&mut stream),
-        Play::Closes => {}
+        Play::Closes | Play::By(_) => {}
     }
     Some(())
 }

@@ -1,5 +1,6 @@
 //! The systems under `examples/`, each run whole as a new user would.
 
+mod announced;
 mod claude;
 mod diagrams;
 mod grading;

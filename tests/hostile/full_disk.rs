@@ -122,6 +122,7 @@ fn a_call_after_a_full_disk_is_recorded_on_a_line_of_its_own() {
         request: Digest::of("{}"),
         questions: 1,
         likely_input: 10,
+        most_input: 0,
         most_output: 20,
         reserved: Some(NanoUsd(7)),
         batched: false,

@@ -34,20 +34,64 @@ pub struct AgentRequest {
     pub temperature: Option<f64>,
 }
 
+/// The most tokens that providers add to a request: roles, and instructions about the schema.
+const ADDED: u64 = 500;
+
+/// The most tokens of an image, whatever its size: providers scale images down.
+const IMAGE: u64 = 50_000;
+
+/// The most tokens of a page of a PDF, which providers read as text and as an image.
+const PAGE: u64 = 5_000;
+
 impl AgentRequest {
-    /// Returns an estimate of the input tokens, for limits and plans: one for every 3 bytes of text, and 1,600 for an image (a
-    /// megapixel). Most languages need more bytes for a token, so the estimate is usually too high.
+    /// Returns an estimate of the input tokens, for rate limits and plans: one for every 3 bytes of text, and 1,600 for an image (a
+    /// megapixel). Prose has fewer; digits, ids and some scripts have up to three times as many.
     pub fn likely_tokens(&self) -> u64 {
-        let schema = self.schema.as_ref().map_or(0, |it| it.to_string().len());
-        let text = self.system.as_ref().map_or(0, String::len) + self.prompt.len() + schema;
-        let attached = self.attachments.iter().map(|file| {
-            if file.media_type.starts_with("image/") {
-                1_600
-            } else {
-                (file.bytes.len() as u64).div_ceil(3)
-            }
+        let attached = self.attachments.iter().map(|file| match file.kind() {
+            AttachmentKind::Image => 1_600,
+            AttachmentKind::Pdf | AttachmentKind::Text => (file.bytes.len() as u64).div_ceil(3),
         });
-        (text as u64).div_ceil(3) + attached.sum::<u64>()
+        self.text().div_ceil(3) + attached.sum::<u64>()
+    }
+
+    /// Returns the most input tokens that it can have, for budgets: one for every byte of text, as tokens are never shorter.
+    pub fn most_tokens(&self) -> u64 {
+        let attached = self.attachments.iter().map(|file| match file.kind() {
+            AttachmentKind::Image => IMAGE,
+            AttachmentKind::Pdf => file.bytes.len() as u64 + PAGE * file.most_pages(),
+            AttachmentKind::Text => file.bytes.len() as u64,
+        });
+        self.text() + ADDED + attached.sum::<u64>()
+    }
+
+    /// Returns the bytes of its text.
+    fn text(&self) -> u64 {
+        let schema = self.schema.as_ref().map_or(0, |it| it.to_string().len());
+        let system = self.system.as_ref().map_or(0, String::len);
+        (system + self.prompt.len() + schema) as u64
+    }
+}
+
+/// How the tokens of an attachment are counted.
+enum AttachmentKind {
+    Image,
+    Pdf,
+    Text,
+}
+
+impl Attachment {
+    fn kind(&self) -> AttachmentKind {
+        match self.media_type.as_str() {
+            "application/pdf" => AttachmentKind::Pdf,
+            other if other.starts_with("image/") => AttachmentKind::Image,
+            _ => AttachmentKind::Text,
+        }
+    }
+
+    /// Returns the most pages that a PDF can have: each page has a stream of its own.
+    fn most_pages(&self) -> u64 {
+        let streams = self.bytes.windows(9).filter(|word| word == b"endstream");
+        (streams.count() as u64).max(1)
     }
 }
 
@@ -119,18 +163,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn input_is_guessed_rather_too_large() {
-        let image = Attachment {
-            name: "plan.png".to_owned(),
-            media_type: "image/png".to_owned(),
-            bytes: vec![0; 900_000],
+    fn input_has_an_estimate_and_a_bound() {
+        let attachment = |media_type: &str, bytes: Vec<u8>| Attachment {
+            name: "file".to_owned(),
+            media_type: media_type.to_owned(),
+            bytes,
         };
-        let request = AgentRequest {
+        let request = |attachments| AgentRequest {
             system: Some("x".repeat(300)),
             prompt: "y".repeat(31),
-            attachments: vec![image],
+            attachments,
             ..AgentRequest::default()
         };
-        assert_eq!(request.likely_tokens(), 111 + 1_600);
+        let counted = |attachments| {
+            let request = request(attachments);
+            (request.likely_tokens(), request.most_tokens())
+        };
+        assert_eq!(counted(vec![]), (111, 331 + ADDED));
+        let image = attachment("image/png", vec![0; 900_000]);
+        assert_eq!(counted(vec![image]), (111 + 1_600, 331 + ADDED + IMAGE));
+        let text = attachment("text/csv", vec![b'1'; 300]);
+        assert_eq!(counted(vec![text]), (111 + 100, 331 + ADDED + 300));
+        let pdf = attachment("application/pdf", b"stream endstream endstream".to_vec());
+        let pages = 26 + 2 * PAGE;
+        assert_eq!(counted(vec![pdf]), (111 + 9, 331 + ADDED + pages));
     }
 }

@@ -24,6 +24,7 @@ pub(crate) struct RunProgress {
     printer: Printer,
     invocation: Invocation,
     noted: Vec<StoredNote>,
+    has_suggested_jobs: bool,
     /// True if commands and their output are shown.
     verbose: bool,
     run: Drawn<RunBar>,
@@ -56,6 +57,7 @@ impl RunProgress {
             printer: printer.clone(),
             invocation: invocation.clone(),
             noted: Vec::new(),
+            has_suggested_jobs: false,
             verbose: false,
             run: Drawn::default(),
             since: Stopwatch::start(),
@@ -296,6 +298,16 @@ impl Observer for RunProgress {
             } => {
                 let text = notice::unexpected_usage(&agent, estimated, reserved, charged);
                 self.printer.warning(&text);
+            }
+            Notice::OneAtATime {
+                stage,
+                waiting,
+                mean,
+            } => {
+                if !std::mem::replace(&mut self.has_suggested_jobs, true) {
+                    let command = self.invocation.run(&["-j", "8"]);
+                    self.line(&notice::one_at_a_time(err, &stage, waiting, mean, &command));
+                }
             }
             Notice::ProviderBatch { stage, update } => {
                 self.line(&notice::provider_batch(err, &stage, &update));

@@ -7,7 +7,14 @@ use milepost_engine::ops::plan::{Asks, Basis, StagePlan};
 pub(crate) fn asks(stage: &StagePlan) -> Vec<String> {
     let mut lines = Vec::new();
     for (asks, lead) in [
-        (&stage.asks, "asks"),
+        (
+            &stage.asks,
+            if stage.held.is_some() {
+                "would ask"
+            } else {
+                "asks"
+            },
+        ),
         (&stage.unapproved_ask, "would ask"),
         (&stage.may_ask, "may ask"),
     ] {
@@ -17,12 +24,13 @@ pub(crate) fn asks(stage: &StagePlan) -> Vec<String> {
             0 => String::new(),
             kept => format!(", {} kept", count(kept, "answer is", "answers are")),
         };
-        if asks.calls == 0 && asks.unknown == 0 {
+        if asks.calls == 0 && asks.unknown == 0 && !asks.more_calls {
             lines.push(format!("{lead} {who} nothing{kept}"));
             continue;
         }
         let mut parts = Vec::new();
-        if asks.calls > 0 {
+        if asks.calls > 0 || asks.more_calls {
+            let least = if asks.more_calls { "at least " } else { "" };
             let calls = count(asks.calls, "call", "calls");
             let questions = if asks.questions == asks.calls {
                 String::new()
@@ -31,7 +39,7 @@ pub(crate) fn asks(stage: &StagePlan) -> Vec<String> {
                 format!(" with {questions}")
             };
             let more = at_most(asks.calls, asks.iterations, asks.most_calls);
-            parts.push(format!("{calls}{questions}{more}{kept}"));
+            parts.push(format!("{least}{calls}{questions}{more}{kept}"));
         }
         if asks.unknown > 0 {
             let why = asks.why.as_deref().unwrap_or_default();
@@ -59,17 +67,18 @@ fn money(asks: &Asks) -> String {
         Some(_) => " in the first iteration",
         None => "",
     };
-    let these = match asks.iterations {
-        Some(_) => "the calls of the first iteration",
-        None => "these calls",
+    let these = match (asks.later_calls, asks.iterations) {
+        (0, None) => "these calls",
+        (0, Some(_)) => "the calls of the first iteration",
+        _ => "the first calls",
     };
     let cost = asks
         .cost
         .map(|cost| match (asks.most_cost, asks.iterations) {
             (Some(most), Some(iterations)) if most > cost => {
-                format!("{cost} to {most} for 1 to {iterations} iterations")
+                format!("about {cost} to {most} for 1 to {iterations} iterations")
             }
-            _ => cost.to_string(),
+            _ => format!("about {cost}"),
         });
     match (cost, asks.reserved) {
         (None, None) => format!("{tokens}{of_first}, cost unknown"),

@@ -28,6 +28,7 @@ pub(crate) fn conclusion(
         usize::from(stage.problem.is_some()) + stage.altered.len() + stage.missing.len()
     });
     let waits = stages.iter().any(|stage| stage.awaits.is_some());
+    let held = sum(&|stage| stage.held.as_ref().map_or(0, |held| held.batches as usize));
     let unapproved = stages.iter().find(|stage| stage.approval.is_some());
     let blocked = stages.iter().any(|stage| stage.blocked.is_some());
     let checkpoints = sum(&|stage| usize::from(stage.checkpoint));
@@ -49,6 +50,9 @@ pub(crate) fn conclusion(
         ));
         return lines.join("\n");
     }
+    if nothing && held > 0 {
+        return "nothing can run within the budget".to_owned();
+    }
     if nothing && !uncertain && !blocked {
         if stages.iter().any(|stage| stage.left > 0) {
             return format!("{} nothing is selected", style.good("nothing to do:"));
@@ -67,6 +71,10 @@ pub(crate) fn conclusion(
         parts.push(format!("{} may", grouped(may)));
     } else if uncertain && will > 0 {
         parts.push("later stages depend on their outputs".to_owned());
+    }
+    if held > 0 {
+        let waits = if held == 1 { "waits" } else { "wait" };
+        parts.push(format!("{} {waits} for budget", grouped(held)));
     }
     if judge > 0 {
         parts.push(format!("{} revalidated", batches(judge)));

@@ -209,7 +209,10 @@ fn headline(style: Style, stage: &StagePlan) -> String {
         });
     }
     let unapproved = stage.unapproved.len() as u64;
-    let waits = unapproved + stage.awaits.as_ref().map_or(0, |awaits| awaits.batches);
+    let held = stage.held.as_ref().map_or(0, |held| held.batches);
+    let awaited = stage.awaits.as_ref().map_or(0, |awaits| awaits.batches);
+    let waits = unapproved + awaited + held;
+    parts.extend(waits_for_budget(style, held));
     if let Some(awaited) = &stage.approval {
         parts.push(style.warn(needs_approval(awaited)));
     }
@@ -241,6 +244,12 @@ fn headline(style: Style, stage: &StagePlan) -> String {
     parts.join(", ")
 }
 
+/// Returns how many batches wait for budget; `None` if none does.
+fn waits_for_budget(style: Style, batches: u64) -> Option<String> {
+    let text = count(batches, "batch waits", "batches wait");
+    (batches > 0).then(|| style.warn(format!("{text} for budget")))
+}
+
 /// Returns the lines below a headline: reasons, with their batches.
 fn reasons(style: Style, stage: &StagePlan) -> Vec<String> {
     let mut groups = Groups::default();
@@ -256,6 +265,12 @@ fn reasons(style: Style, stage: &StagePlan) -> Vec<String> {
         }
     }
     let mut lines = groups.lines(style);
+    lines.extend(
+        stage
+            .held
+            .iter()
+            .map(|held| visible(&held.why).into_owned()),
+    );
     lines.extend(conditions(stage));
     for missing in stage.missing.iter().take(MISSING) {
         let batch = if missing.batch.is_empty() {

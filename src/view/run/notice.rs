@@ -193,6 +193,7 @@ pub(crate) fn unexpected_usage(
 ) -> String {
     let usage = match estimated {
         None => {
+            let [charged, reserved] = NanoUsd::apart([charged, reserved]);
             return format!(
                 "agent `{agent}` used more than its request allows: a call cost {charged}, and at most {reserved} was reserved"
             );
@@ -202,6 +203,24 @@ pub(crate) fn unexpected_usage(
     };
     format!(
         "agent `{agent}` reported {usage}: such calls are charged their reservation ({charged})"
+    )
+}
+
+/// Calls of a stage are slow and run one batch at a time.
+pub(crate) fn one_at_a_time(
+    style: Style,
+    stage: &str,
+    waiting: u64,
+    mean: Duration,
+    command: &str,
+) -> String {
+    format!(
+        "{} calls of {} take {} on average, and {} one at a time; to run 8 at once: {}",
+        style.dim("note:"),
+        style.strong(visible(stage)),
+        seconds(mean.as_secs_f64()),
+        count(waiting, "batch waits", "batches wait"),
+        style.code(command)
     )
 }
 

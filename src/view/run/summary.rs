@@ -347,7 +347,11 @@ fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {
             next.push((invocation.run(&[]), what));
         }
     } else if let Some(stage) = is(StageStatus::Held) {
-        let what = format!("run the rest: {} of {}", batches(stage.left), stage.stage);
+        let rest = format!("{} of {}", batches(stage.left), stage.stage);
+        let what = match stage.held {
+            Some(_) => format!("run and pay for the rest: {rest}"),
+            None => format!("run the rest: {rest}"),
+        };
         match report.stages.as_slice() {
             [one] => run(&[&one.stage], &what),
             _ => run(&[], &what),

@@ -195,7 +195,7 @@ fn a_budget_that_pays_no_call_grades_nobody() {
         assert_eq!(row["status"], "held");
         let error = row["error"].as_str().unwrap();
         assert!(
-            error.starts_with("evaluate: this call may cost $0.0")
+            error.starts_with("evaluate: this call may cost $0.")
                 && error.ends_with("raise --budget-usd"),
             "{error}"
         );

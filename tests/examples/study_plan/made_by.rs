@@ -74,7 +74,7 @@ fn a_plan_of_models_has_a_range_of_costs_before_it_runs() {
     let agents = ["--agent", "estimation=claude", "--agent", "planner=claude"];
     let (code, said) = project.milepost(&[&["plan"], &agents[..]].concat());
     assert_eq!(code, 0, "{said}");
-    let cost = "about 7,000 tokens in and 7,000 out in the first iteration, $0.1260 to $0.5040 for 1 to 4 iterations;";
+    let cost = "about 7,000 tokens in and 7,000 out in the first iteration, about $0.1260 to $0.5040 for 1 to 4 iterations;";
     assert!(
         said.contains(cost) && said.contains("from [estimate]"),
         "{said}"

@@ -17,6 +17,9 @@ pub struct NanoUsd(pub u64);
 /// A dollar.
 const DOLLAR: u64 = 1_000_000_000;
 
+/// The decimals with which an amount is shown.
+const DECIMALS: u32 = 4;
+
 /// A text is no amount of money.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("`{0}` is not an amount: write dollars, such as \"5\", \"0.25\" or \"$12.50\"")]
@@ -36,6 +39,31 @@ impl NanoUsd {
     #[must_use]
     pub fn less(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
+    }
+
+    /// Returns amounts as text, with as many decimals as it takes to tell different amounts apart.
+    pub fn apart<const N: usize>(amounts: [Self; N]) -> [String; N] {
+        let differ = |texts: &[String; N]| {
+            let differs = |a: usize, b: usize| amounts[a] == amounts[b] || texts[a] != texts[b];
+            (0..N).all(|a| (0..a).all(|b| differs(a, b)))
+        };
+        let mut texts = (DECIMALS..=9).map(|decimals| amounts.map(|it| it.with_decimals(decimals)));
+        texts
+            .find(differ)
+            .unwrap_or_else(|| amounts.map(|it| it.with_decimals(9)))
+    }
+
+    /// Returns dollars with so many decimals; an amount that would be read as nothing has as many as it needs.
+    fn with_decimals(self, decimals: u32) -> String {
+        let unit = 10_u64.pow(9 - decimals);
+        if self.0 != 0 && self.0 < unit / 2 {
+            let digits = format!("{:09}", self.0);
+            return format!("$0.{}", digits.trim_end_matches('0'));
+        }
+        let rounded = self.0.saturating_add(unit / 2) / unit;
+        let dollar = DOLLAR / unit;
+        let (whole, part) = (rounded / dollar, rounded % dollar);
+        format!("${whole}.{part:0width$}", width = decimals as usize)
     }
 
     /// Returns the amount in dollars, for charts and exports. Add up amounts as integers instead.
@@ -83,15 +111,8 @@ impl FromStr for NanoUsd {
 }
 
 impl fmt::Display for NanoUsd {
-    /// Dollars with four decimals; an amount that would be read as nothing has as many as it needs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tenth_of_mill = DOLLAR / 10_000;
-        if self.0 != 0 && self.0 < tenth_of_mill / 2 {
-            let digits = format!("{:09}", self.0);
-            return write!(f, "$0.{}", digits.trim_end_matches('0'));
-        }
-        let rounded = self.0.saturating_add(tenth_of_mill / 2) / tenth_of_mill;
-        write!(f, "${}.{:04}", rounded / 10_000, rounded % 10_000)
+        f.write_str(&self.with_decimals(DECIMALS))
     }
 }
 
@@ -109,6 +130,23 @@ mod tests {
         assert_eq!(shown(49_999), "$0.000049999");
         assert_eq!(shown(250), "$0.00000025");
         assert_eq!(shown(1_234_567_890_123), "$1234.5679");
+    }
+
+    #[test]
+    fn different_amounts_have_different_texts() {
+        let shown = |nano: [u64; 3]| NanoUsd::apart(nano.map(NanoUsd));
+        assert_eq!(
+            shown([20_000_000, 30_000_000, 20_000_000]),
+            ["$0.0200", "$0.0300", "$0.0200"]
+        );
+        assert_eq!(
+            shown([20_049_000, 20_012_000, DOLLAR]),
+            ["$0.02005", "$0.02001", "$1.00000"]
+        );
+        assert_eq!(
+            shown([DOLLAR, DOLLAR + 1, 0]),
+            ["$1.000000000", "$1.000000001", "$0.000000000"]
+        );
     }
 
     #[test]

@@ -150,6 +150,7 @@ mod tests {
             request: Digest::of("{}"),
             questions: 50,
             likely_input: 3000,
+            most_input: 0,
             most_output: 4096,
             reserved: None,
             batched: false,

@@ -3,7 +3,7 @@
 use crate::run::agents::budget::{Budget, RunCalls};
 use crate::run::agents::estimate::CostEstimator;
 use crate::run::agents::project_agents::of_stage;
-use crate::run::batch::events::Order;
+use crate::run::batch::events::{AtOnce, Order};
 use crate::run::batch::iterations;
 use crate::run::batch::live::WaitingOutput;
 use crate::run::batch::stage_context::StageContext;
@@ -450,16 +450,20 @@ impl Engine<'_, '_> {
             lacks: unavailable,
         };
         let previous = previous_files(&self.recorder.state, &stage.name);
+        let is_limited = stage.policy.concurrency.is_some() || jobs.is_some();
+        let at_once = at_once(stage, &base, jobs, agents.are_batched()).map_err(RunError::World)?;
         let order = Order {
             indices: will.to_vec(),
-            at_once: at_once(stage, &base, jobs, agents.are_batched()).map_err(RunError::World)?,
+            may_run_more: !is_limited
+                && matches!(at_once, AtOnce::Batches(1))
+                && !agents.limit_concurrency(),
+            at_once,
             failed_before: 0,
             keep_going: self.options.keep_going,
             is_forced: self.options.force,
             previous: &|key: &str| previous.get(key).cloned().unwrap_or_default(),
         };
         let scheduler = Scheduler::of_stage(&ctx, stage, self.options);
-        let is_limited = stage.policy.concurrency.is_some() || jobs.is_some();
         let remote = scheduler.as_ref();
         let remote = remote.map(|scheduler| scheduler.remote(&order, is_limited));
         protect::put_progress_away(&mut self.recorder, stage)?;

@@ -127,6 +127,15 @@ pub enum Notice {
         /// The charged amount.
         charged: NanoUsd,
     },
+    /// Calls of a stage are slow and run one batch at a time, although more could run.
+    OneAtATime {
+        /// The stage.
+        stage: String,
+        /// Batches that wait.
+        waiting: u64,
+        /// The mean duration of a call.
+        mean: Duration,
+    },
     /// A provider batch changed its state.
     ProviderBatch {
         /// The stage that waits for it.

@@ -1,7 +1,7 @@
 //! One attempt of one batch: its steps once, or in the iterations of `[refine]`.
 
 use super::batch_context::{BatchContext, StepReport};
-pub(crate) use super::iteration::stage_is_over;
+pub(crate) use super::iteration::{run_limited, stage_is_over};
 use super::{iteration, refine};
 use milepost_core::model::outcome::Outcome;
 

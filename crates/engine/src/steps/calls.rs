@@ -1,5 +1,6 @@
 //! The records behind agents: answers that are known, the budget, calls, and provider batches.
 
+use super::agent::costs::CallCosts;
 use super::agent::request_parts::RequestParts;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
@@ -66,11 +67,15 @@ pub(crate) trait Calls: Sync {
     /// Receives the next request in parts. A dry run overrides this.
     fn about_to_ask(&self, _parts: &dyn Fn() -> RequestParts) {}
 
-    /// Records a call that is about to be sent, and returns its number.
+    /// Records a call that is about to be sent, and returns its number. If the budget does not allow it beside calls in flight, it
+    /// waits for them. What it reserves is in its record.
     ///
     /// # Errors
-    /// When the budget does not allow the call, or it cannot be recorded. It must not be sent then.
-    fn sending(&self, sent: &Sent, body: &[u8]) -> Result<u64, Outcome>;
+    /// When the budget does not allow the call, it cannot be recorded, or waiting is stopped. It must not be sent then.
+    fn sending(&self, call: NextCall<'_>) -> Result<u64, Outcome>;
+
+    /// Notes that this run will not learn what a call costs, unless it knows already: no other call waits for that.
+    fn over(&self, _number: u64) {}
 
     /// Records the response to a call, and returns it without keys.
     ///
@@ -153,6 +158,32 @@ pub enum ProviderBatchUpdate {
     },
 }
 
+/// A call that is about to be sent.
+pub(crate) struct NextCall<'a> {
+    /// Its record, with the most input tokens that the request can have.
+    pub(crate) sent: &'a mut Sent,
+    pub(crate) body: &'a [u8],
+    /// The step that asks.
+    pub(crate) step: &'a str,
+    /// The costs of its agent's calls.
+    pub(crate) costs: &'a CallCosts,
+    pub(crate) stopped: &'a dyn Fn() -> bool,
+    /// Called with `true` when it begins to wait for the budget, and with `false` afterwards.
+    pub(crate) waits: &'a dyn Fn(bool),
+}
+
+/// A call whose cost this run learns, until it is dropped.
+pub(crate) struct OpenCall<'a> {
+    pub(crate) calls: &'a dyn Calls,
+    pub(crate) number: u64,
+}
+
+impl Drop for OpenCall<'_> {
+    fn drop(&mut self) {
+        self.calls.over(self.number);
+    }
+}
+
 /// A valid answer.
 pub(crate) struct ValidAnswer {
     /// The address of its question.
@@ -168,7 +199,7 @@ pub(crate) struct ValidAnswer {
     pub(crate) is_shared: bool,
 }
 
-/// When provider batches are submitted and polled, and how long a retry waits.
+/// When provider batches are submitted and polled, how long a retry waits, and which calls are slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pace {
     /// The queued requests are submitted if no other follows within this time.
@@ -179,6 +210,8 @@ pub(crate) struct Pace {
     pub(crate) longest: Duration,
     /// The longest wait before a request is sent again.
     pub(crate) retry: Duration,
+    /// The mean duration from which calls are slow.
+    pub(crate) slow: Duration,
 }
 
 impl Default for Pace {
@@ -188,6 +221,7 @@ impl Default for Pace {
             first: Duration::from_secs(5),
             longest: Duration::from_mins(1),
             retry: Duration::MAX,
+            slow: Duration::from_secs(2),
         }
     }
 }
@@ -203,6 +237,7 @@ impl Pace {
                 first: wait,
                 longest: wait,
                 retry: wait,
+                slow: Duration::ZERO,
             },
             None => Self::default(),
         }

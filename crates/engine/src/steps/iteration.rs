@@ -193,7 +193,11 @@ fn cause_of(ctx: &BatchContext<'_>, time: Option<(&str, Duration)>, outcome: Out
     }
 }
 
-fn run_limited(ctx: &mut BatchContext<'_>, step: &Step) -> Result<StepReport, Outcome> {
+/// Runs a step once, within its time limit.
+///
+/// # Errors
+/// The outcome of the step.
+pub(crate) fn run_limited(ctx: &mut BatchContext<'_>, step: &Step) -> Result<StepReport, Outcome> {
     let is_program = made_by_program(step);
     let ends_itself = step.kind.info().ends_itself;
     let time = match &step.timeout {

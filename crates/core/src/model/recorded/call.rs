@@ -34,6 +34,9 @@ pub struct Sent {
     pub questions: u64,
     /// The expected input tokens.
     pub likely_input: u64,
+    /// The most input tokens that are reserved; 0 in records of earlier versions, which reserved the expected ones.
+    #[serde(default)]
+    pub most_input: u64,
     /// The most tokens that the answer may have.
     pub most_output: u64,
     /// The most that it may cost; `None` if no price is known.
@@ -99,6 +102,20 @@ pub struct Heard {
 }
 
 impl Sent {
+    /// Returns the most tokens of input and output, which are reserved until the call is answered.
+    pub fn most_tokens(&self) -> u64 {
+        self.reserved_usage().total()
+    }
+
+    /// Returns the reserved tokens as usage.
+    fn reserved_usage(&self) -> Usage {
+        Usage {
+            input: self.likely_input.max(self.most_input),
+            output: self.most_output,
+            ..Usage::NONE
+        }
+    }
+
     /// Removes keys from the command line.
     #[must_use]
     pub fn without_keys(mut self, redactor: &Redactor) -> Self {
@@ -196,13 +213,10 @@ impl Spent {
         };
         let estimated = heard.map_or(Some(Estimated::NoUsage), |heard| heard.estimated);
         let usage = match (heard, estimated) {
-            (None, _) => Usage::NONE,
             (Some(heard), None | Some(Estimated::NoPrice)) => heard.usage,
-            (Some(_), Some(Estimated::NoUsage | Estimated::ImplausibleUsage)) => Usage {
-                input: sent.likely_input,
-                output: sent.most_output,
-                ..Usage::NONE
-            },
+            (None, _) | (Some(_), Some(Estimated::NoUsage | Estimated::ImplausibleUsage)) => {
+                sent.reserved_usage()
+            }
         };
         Self {
             calls: 1,

@@ -145,6 +145,7 @@ fn sent() -> Sent {
         request: Digest::of(""),
         questions: 1,
         likely_input: 0,
+        most_input: 0,
         most_output: 0,
         reserved: None,
         batched: false,

@@ -1,6 +1,6 @@
 //! The result of a plan.
 
-use crate::run::agents::estimate::{Asks, FirstAction};
+use crate::run::agents::estimate::{Asks, FirstAction, HeldForBudget};
 use crate::run::report::{AwaitedApproval, Awaits};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::choice::StoredNote;
@@ -94,7 +94,10 @@ pub struct StagePlan {
     pub checkpoint: bool,
     /// True if the stage is not selected.
     pub skipped: bool,
-    /// What the batches in `will` would ask of agents that cost something.
+    /// The batches that wait because the budget allows none of their calls; they are counted in `left`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldForBudget>,
+    /// What the batches in `will` and `held` would ask of agents that cost something.
     pub asks: Option<Asks>,
     /// What the batches in `may` and `judge` would ask of agents that cost something.
     pub may_ask: Option<Asks>,

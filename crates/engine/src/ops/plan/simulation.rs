@@ -5,7 +5,8 @@ use super::planned::{
     RevalidatedBatch, RunningBatch, StagePlan,
 };
 use crate::ops::project::open_project::OpenProject;
-use crate::run::agents::estimate::CostEstimator;
+use crate::run::agents::budget::Budget;
+use crate::run::agents::estimate::{CostEstimator, HeldForBudget};
 use crate::run::check::batch_scanner::Keep;
 use crate::run::check::by_page::read_needed;
 use crate::run::observe::Observations;
@@ -180,10 +181,15 @@ impl<'a> Simulation<'a> {
             && context.layout.checkpoint(stage.number).exists();
         let disk = Observations::new(context, self.estimator.as_ref());
         let state = &self.planned.state;
-        let batches = match self.schedule.batches(stage, state, found, None, &disk) {
-            Ok(batches) => batches,
+        let batches = self.schedule.batches(stage, state, found, None, &disk);
+        let held = batches.map_err(|why| why.0).and_then(|mut batches| {
+            let held = self.hold(stage, found, &mut batches, line)?;
+            Ok((batches, held))
+        });
+        let (batches, held) = match held {
+            Ok(held) => held,
             Err(why) => {
-                line.problem = Some(why.0);
+                line.problem = Some(why);
                 return None;
             }
         };
@@ -203,7 +209,7 @@ impl<'a> Simulation<'a> {
             })
             .collect();
         line.reused += found.others;
-        self.estimate(stage, found, &batches, line);
+        self.estimate(stage, found, (&batches, &held), line);
         line.retire.clone_from(&found.gone);
         for (batch, action) in found.batches.iter().zip(&batches.actions) {
             self.list(stage, found, batch, *action, line);
@@ -221,6 +227,43 @@ impl<'a> Simulation<'a> {
         }
         line.checkpoint = !has_checkpoint && line.is_idle() && line.left == 0;
         Some(batches)
+    }
+
+    /// Lets batches wait that the budget allows no call, as a run would. Returns their places.
+    ///
+    /// # Errors
+    /// When an agent is unavailable, or records of calls cannot be read.
+    fn hold(
+        &self,
+        stage: &Stage,
+        found: &StageScan,
+        batches: &mut BatchSchedule,
+        line: &mut StagePlan,
+    ) -> Result<Vec<usize>, String> {
+        let Some(estimator) = self.estimator.as_ref().filter(|_| self.estimates) else {
+            return Ok(Vec::new());
+        };
+        let options = &self.selection.options;
+        let budget = Budget {
+            // The plan shows what the rest costs.
+            only_free: false,
+            ..Budget::new(options, &self.opened.pipeline.limits)
+        };
+        let tolerates = options.keep_going || stage.policy.tolerates_failures();
+        let places = batches.places(&[Action::Run]);
+        let wanted: Vec<&BatchScan> = places.iter().map(|&at| &found.batches[at]).collect();
+        let Some((held, why)) = estimator.held(stage, &wanted, &budget, tolerates)? else {
+            return Ok(Vec::new());
+        };
+        let held: Vec<usize> = held.into_iter().map(|at| places[at]).collect();
+        for &place in &held {
+            batches.actions[place] = Action::Wait;
+        }
+        line.held = Some(HeldForBudget {
+            batches: held.len() as u64,
+            why,
+        });
+        Ok(held)
     }
 
     /// Returns the jobs for so many batches of a stage.
@@ -298,7 +341,7 @@ impl<'a> Simulation<'a> {
         &mut self,
         stage: &Stage,
         found: &StageScan,
-        batches: &BatchSchedule,
+        (batches, held): (&BatchSchedule, &[usize]),
         line: &mut StagePlan,
     ) {
         let Some(estimator) = self.estimator.as_mut().filter(|_| self.estimates) else {
@@ -310,6 +353,8 @@ impl<'a> Simulation<'a> {
             places.map(|index| &found.batches[index]).collect()
         };
         let will = those(&[Action::Run]);
+        let held = held.iter().map(|&place| &found.batches[place]);
+        let asking: Vec<&BatchScan> = will.iter().copied().chain(held).collect();
         let unapproved = batches.unapproved.iter();
         let unapproved: Vec<&BatchScan> = unapproved.map(|&index| &found.batches[index]).collect();
         let may = those(&[Action::May, Action::Revalidate]);
@@ -319,7 +364,7 @@ impl<'a> Simulation<'a> {
                 .iter()
                 .all(|earlier| !self.schedule.has_changed(&earlier.name));
         let mut asks = |batches: &[&BatchScan]| estimator.asks(stage, batches, settled);
-        match asks(&will).and_then(|sure| Ok((sure, asks(&unapproved)?, asks(&may)?))) {
+        match asks(&asking).and_then(|sure| Ok((sure, asks(&unapproved)?, asks(&may)?))) {
             Ok((asks, unapproved_ask, may_ask)) => {
                 line.asks = asks;
                 line.unapproved_ask = unapproved_ask;

@@ -1,60 +1,32 @@
 //! The budget of a run, enforced before each call is sent; kept answers and the record of every call.
 
 mod batches;
+mod limits;
+mod measured;
+
+pub(crate) use limits::{Budget, RefusedCall, Standing};
 
 use crate::run::context::Context;
-use crate::steps::calls::{Calls, ProviderBatches, ValidAnswer};
+use crate::steps::agent::costs::CallCosts;
+use crate::steps::batch_context::cancelled;
+use crate::steps::calls::{Calls, NextCall, ProviderBatches, ValidAnswer};
+use measured::MeasuredUsage;
 use milepost_core::base::digest::Digest;
-use milepost_core::base::duration::show_duration;
 use milepost_core::base::redact::Redactor;
 use milepost_core::model::call::{Heard, Sent, Spent};
-use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
-use milepost_core::model::pipeline::Limits;
 use milepost_core::model::record::AnswersOf;
-use milepost_core::plan::options::RunOptions;
 use milepost_store::store::answers::{Answer, AnswerError, Answers, Sharing};
 use milepost_store::store::batches::BatchLog;
 use milepost_store::store::calls::{self, CallLog};
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How often a batch that waits for another checks whether the run is stopped.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// The budget of a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Budget {
-    /// Money for this run.
-    pub(crate) run: Option<NanoUsd>,
-    /// Money for all runs of the workspace.
-    pub(crate) workspace: Option<NanoUsd>,
-    /// Calls of the workspace.
-    pub(crate) calls: Option<u64>,
-    /// Tokens of the workspace.
-    pub(crate) tokens: Option<u64>,
-    /// The total duration of the calls of the workspace.
-    pub(crate) time: Option<Duration>,
-    /// Only free agents may be asked.
-    pub(crate) only_free: bool,
-}
-
-impl Budget {
-    /// Returns what a run with these options may spend in a workspace with these limits.
-    pub(crate) fn new(options: &RunOptions, limits: &Limits) -> Self {
-        Self {
-            run: options.budget_usd,
-            workspace: limits.usd,
-            calls: limits.calls,
-            tokens: limits.tokens,
-            time: limits.time,
-            only_free: options.until_paid,
-        }
-    }
-}
 
 /// The records behind the agent steps of one run.
 pub(crate) struct RunCalls<'a> {
@@ -67,20 +39,23 @@ pub(crate) struct RunCalls<'a> {
     claimed: Mutex<HashSet<Digest>>,
     /// Notified when questions are released.
     released: Condvar,
+    /// Notified when the cost of a call is known, or will not be known.
+    settled: Condvar,
 }
 
 struct Ledger {
     log: CallLog,
     batches: BatchLog,
-    /// Spent by this run.
-    run: Spent,
+    standing: Standing,
     /// Spent by the workspace before this run; read when first needed.
     before: Option<Spent>,
-    /// Reserved for calls in flight.
-    reserved: NanoUsd,
-    reserved_tokens: u64,
-    in_flight: u64,
+    /// The calls whose cost this run will learn, each with its prompt and the most input tokens that its request can have.
+    open: BTreeMap<u64, Option<(Prompt, u64)>>,
+    measured: BTreeMap<Prompt, MeasuredUsage>,
 }
+
+/// A prompt of an agent: stage, step and agent.
+type Prompt = (String, String, String);
 
 impl<'a> RunCalls<'a> {
     pub(crate) fn new(ctx: Context<'a>, project: &Path, run: &str, budget: Budget) -> Self {
@@ -92,14 +67,14 @@ impl<'a> RunCalls<'a> {
             ledger: Mutex::new(Ledger {
                 log: CallLog::new(ctx.disk, ctx.layout, run),
                 batches: BatchLog::new(ctx.disk, ctx.layout, run),
-                run: Spent::default(),
+                standing: Standing::default(),
                 before: None,
-                reserved: NanoUsd::ZERO,
-                reserved_tokens: 0,
-                in_flight: 0,
+                open: BTreeMap::new(),
+                measured: BTreeMap::new(),
             }),
             claimed: Mutex::default(),
             released: Condvar::new(),
+            settled: Condvar::new(),
         }
     }
 
@@ -111,100 +86,24 @@ impl<'a> RunCalls<'a> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves the cost of a call, or fails if the budget does not allow it.
-    fn reserve(&self, ledger: &mut Ledger, sent: &Sent) -> Result<(), Outcome> {
-        let budget = &self.budget;
-        let refused = |why: String| Err(Outcome::new(OutcomeKind::Budget, why).for_good());
-        if budget.only_free && sent.reserved != Some(NanoUsd::ZERO) {
-            return refused(format!(
-                "agent `{}` ({}) costs money, which --until-paid excludes: run without it",
-                sent.agent, sent.provider
-            ));
-        }
-        if budget.run.is_some() || budget.workspace.is_some() {
-            let Some(most) = sent.reserved else {
-                return refused(format!(
-                    "the price of a call of agent `{}` ({}) is unknown, but there is a budget: set `max_usd_per_call` under [agents.{}]",
-                    sent.agent, sent.provider, sent.agent
-                ));
-            };
-            let spent = ledger.run.cost + ledger.reserved + most;
-            if let Some(limit) = budget.run
-                && spent > limit
-            {
-                return refused(format!(
-                    "this call may cost {most}, but only {} of the {limit} for this run are left{}: raise --budget-usd",
-                    limit.less(ledger.run.cost + ledger.reserved),
-                    ledger.beside()
-                ));
+    /// Checks that the budget allows a call beside those in flight.
+    fn check(
+        &self,
+        ledger: &mut Ledger,
+        sent: &Sent,
+        costs: &CallCosts,
+    ) -> Result<(), RefusedCall> {
+        let Ledger {
+            standing, before, ..
+        } = ledger;
+        let mut read = || match *before {
+            Some(known) => Ok(known),
+            None => {
+                let found = calls::spent(self.ctx.layout, &self.run).map_err(kept)?;
+                Ok(*before.insert(found))
             }
-            if let Some(limit) = budget.workspace {
-                let before = self.before(ledger)?.cost;
-                if before + spent > limit {
-                    return refused(format!(
-                        "this call may cost {most}, but only {} of the {limit} for this workspace are left{}: raise `usd` under [limits]",
-                        limit.less(before + ledger.run.cost + ledger.reserved),
-                        ledger.beside()
-                    ));
-                }
-            }
-        }
-        if let Some(limit) = budget.calls
-            && (self.before(ledger)?.calls).saturating_add(ledger.run.calls + ledger.in_flight)
-                >= limit
-        {
-            return refused(format!(
-                "this workspace has made all of its {limit} calls: raise `calls` under [limits]"
-            ));
-        }
-        let tokens = sent.likely_input + sent.most_output;
-        if let Some(limit) = budget.tokens {
-            let used = self.before(ledger)?.usage + ledger.run.usage;
-            let left = limit.saturating_sub(used.total().saturating_add(ledger.reserved_tokens));
-            if tokens > left {
-                return refused(format!(
-                    "this call may use {tokens} tokens, but only {left} of the {limit} for this workspace are left: raise `tokens` under [limits]"
-                ));
-            }
-        }
-        if let Some(limit) = budget.time {
-            let used = (self.before(ledger)?.took_ms).saturating_add(ledger.run.took_ms);
-            if u128::from(used) >= limit.as_millis() {
-                return refused(format!(
-                    "the calls of this workspace have used their {}: raise `time` under [limits]",
-                    show_duration(limit)
-                ));
-            }
-        }
-        ledger.hold(sent);
-        Ok(())
-    }
-
-    fn before(&self, ledger: &mut Ledger) -> Result<Spent, Outcome> {
-        if let Some(before) = ledger.before {
-            return Ok(before);
-        }
-        let before = calls::spent(self.ctx.layout, &self.run).map_err(kept)?;
-        ledger.before = Some(before);
-        Ok(before)
-    }
-}
-
-impl Ledger {
-    /// Reserves the highest cost and tokens of a call.
-    fn hold(&mut self, sent: &Sent) {
-        self.reserved = self.reserved + sent.reserved.unwrap_or_default();
-        self.reserved_tokens += sent.likely_input + sent.most_output;
-        self.in_flight += 1;
-    }
-
-    /// Returns a note about calls in flight that have reserved money; empty without any.
-    fn beside(&self) -> String {
-        match self.in_flight {
-            0 => String::new(),
-            1 => " beside 1 call in flight".to_owned(),
-            calls => format!(" beside {calls} calls in flight"),
-        }
+        };
+        self.budget.check((sent, costs), standing, &mut read)
     }
 }
 
@@ -295,12 +194,53 @@ impl Calls for RunCalls<'_> {
         Ok(())
     }
 
-    fn sending(&self, sent: &Sent, body: &[u8]) -> Result<u64, Outcome> {
+    fn sending(&self, call: NextCall<'_>) -> Result<u64, Outcome> {
+        let bound = call.sent.most_input;
+        let sent = call.sent;
+        let prompt = (sent.stage.clone(), call.step.to_owned(), sent.agent.clone());
+        let mut has_waited = false;
         let mut ledger = self.ledger();
-        self.reserve(&mut ledger, sent)?;
-        let now = self.ctx.clock.now();
-        let sent = sent.clone().without_keys(self.ctx.redactor);
-        ledger.log.sent(now, &sent, body).map_err(kept)
+        let checked = loop {
+            let measured = ledger.measured.get(&prompt).copied().unwrap_or_default();
+            measured.reserve(sent, bound, call.costs);
+            let refusal = match self.check(&mut ledger, sent, call.costs) {
+                Ok(()) => break Ok(()),
+                Err(refusal) => refusal,
+            };
+            if !refusal.waits || ledger.open.is_empty() {
+                break Err(refusal.outcome);
+            }
+            if (call.stopped)() {
+                break Err(cancelled());
+            }
+            if has_waited {
+                let waited = self.settled.wait_timeout(ledger, LOOK);
+                ledger = waited.unwrap_or_else(PoisonError::into_inner).0;
+            } else {
+                has_waited = true;
+                drop(ledger);
+                (call.waits)(true);
+                ledger = self.ledger();
+            }
+        };
+        let sending = checked.and_then(|()| {
+            let now = self.ctx.clock.now();
+            let without = sent.clone().without_keys(self.ctx.redactor);
+            let number = ledger.log.sent(now, &without, call.body).map_err(kept)?;
+            ledger.standing.hold(sent);
+            ledger.open.insert(number, Some((prompt, bound)));
+            Ok(number)
+        });
+        drop(ledger);
+        if has_waited {
+            (call.waits)(false);
+        }
+        sending
+    }
+
+    fn over(&self, number: u64) {
+        self.ledger().open.remove(&number);
+        self.settled.notify_all();
     }
 
     fn heard(&self, number: u64, sent: &Sent, heard: Heard, raw: &[u8]) -> Result<Heard, Outcome> {
@@ -308,11 +248,12 @@ impl Calls for RunCalls<'_> {
         let raw = redactor.bytes(raw);
         let heard = heard.without_keys(redactor, &raw);
         let mut ledger = self.ledger();
-        ledger.reserved = ledger.reserved.less(sent.reserved.unwrap_or_default());
-        let tokens = sent.likely_input + sent.most_output;
-        ledger.reserved_tokens = ledger.reserved_tokens.saturating_sub(tokens);
-        ledger.in_flight = ledger.in_flight.saturating_sub(1);
-        ledger.run += Spent::of(sent, Some(&heard));
+        ledger.standing.settle(sent, &heard);
+        if let Some(Some((prompt, bound))) = ledger.open.remove(&number) {
+            let measured = ledger.measured.entry(prompt).or_default();
+            measured.add(sent, bound, &heard);
+        }
+        self.settled.notify_all();
         let now = self.ctx.clock.now();
         ledger.log.heard(now, number, &heard, &raw).map_err(kept)?;
         Ok(heard)

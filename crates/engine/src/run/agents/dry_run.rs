@@ -1,5 +1,9 @@
 //! Dry runs: finds out what a batch would ask first, by running its steps in memory up to that call.
 
+mod later;
+
+pub(crate) use later::LaterCalls;
+
 use crate::run::batch::in_memory::MemoryOutputDir;
 use crate::run::check::scopes;
 use crate::run::context::Context;
@@ -9,7 +13,7 @@ use crate::steps::attempt::attempt;
 use crate::steps::batch_context::{
     AttemptLimits, AttemptObserver, BatchContext, IterationStore, StepEvent,
 };
-use crate::steps::calls::{Calls, Pace, ValidAnswer};
+use crate::steps::calls::{Calls, NextCall, Pace, ValidAnswer};
 use crate::steps::cancel::CancelToken;
 use crate::steps::command::{StartedProcess, StopSignal};
 use crate::steps::worker::JqWorkers;
@@ -31,6 +35,7 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -47,8 +52,10 @@ pub(crate) struct PlannedRequest {
 pub(crate) struct DryRunResult {
     /// The first request that it would send; `None` if there is none or it is unknown.
     pub(crate) request: Option<PlannedRequest>,
-    /// The requests that it would send at the same time.
+    /// The requests that it would send at the same time, or in later steps if answers do not change them.
     pub(crate) others: Vec<Sent>,
+    /// The calls of later steps of the same iteration that answers change.
+    pub(crate) later: LaterCalls,
     /// The number of items of each step with `each`, by the step's `out`; `None` if an earlier step decides it.
     pub(crate) items: BTreeMap<String, Option<u64>>,
     /// The addresses of its questions that other batches may ask too.
@@ -142,6 +149,8 @@ impl DryRun<'_> {
         let observer = ProgramObserver {
             is_wanted: self.with_program,
             program: Mutex::default(),
+            steps: &self.stage.steps,
+            reached: AtomicUsize::new(0),
         };
         let environment = BTreeMap::new();
         let nowhere = Path::new("");
@@ -201,6 +210,8 @@ impl DryRun<'_> {
             simulated.questions = count_questions(&batch_ctx).ok();
         }
         if ended.is_err() {
+            let reached = observer.reached.load(Ordering::Relaxed);
+            simulated.later = self.later(&mut batch_ctx, reached, calls);
             for step in &self.stage.steps {
                 if let Some(each) = step.kind.agent().and_then(|asked| asked.each.as_deref()) {
                     let count = count_items(&batch_ctx, each);
@@ -240,19 +251,22 @@ impl StopSignal for NoObserver {
     fn wait(&self, _most: Duration) {}
 }
 
-/// Keeps the first program that would be started, and ignores all other events.
-struct ProgramObserver {
+/// Keeps the first program that would be started and the last step, and ignores all other events.
+struct ProgramObserver<'a> {
     is_wanted: bool,
     program: Mutex<Option<Vec<String>>>,
+    steps: &'a [Step],
+    /// The position of the last step that began.
+    reached: AtomicUsize,
 }
 
-impl ProgramObserver {
+impl ProgramObserver<'_> {
     fn program(&self) -> MutexGuard<'_, Option<Vec<String>>> {
         self.program.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl AttemptObserver for ProgramObserver {
+impl AttemptObserver for ProgramObserver<'_> {
     fn wants_plan(&self) -> bool {
         self.is_wanted
     }
@@ -261,7 +275,13 @@ impl AttemptObserver for ProgramObserver {
         self.program().get_or_insert(program);
     }
 
-    fn event(&self, _event: StepEvent<'_>) {}
+    fn event(&self, event: StepEvent<'_>) {
+        if let StepEvent::Step(step, _) = event
+            && let Some(at) = self.steps.iter().position(|it| std::ptr::eq(it, step))
+        {
+            self.reached.store(at, Ordering::Relaxed);
+        }
+    }
 
     fn started(&self, _child: &StartedProcess, _program: &[String]) {}
 
@@ -295,6 +315,12 @@ struct ObservedCalls {
 impl NoCalls<'_> {
     fn observed(&self) -> MutexGuard<'_, ObservedCalls> {
         self.observed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns how many answers were looked up.
+    fn lookups(&self) -> u64 {
+        let observed = self.observed();
+        observed.kept + observed.missed
     }
 
     /// Returns the answers at these addresses; with `since`, only those of these runs.
@@ -347,9 +373,10 @@ impl Calls for NoCalls<'_> {
     }
 
     fn claim(&self, address: Digest) -> bool {
-        let is_free = !self.taken.contains(&address);
+        let mut observed = self.observed();
+        let is_free = !self.taken.contains(&address) && !observed.asked.contains(&address);
         if is_free {
-            self.observed().asked.push(address);
+            observed.asked.push(address);
         }
         is_free
     }
@@ -364,7 +391,8 @@ impl Calls for NoCalls<'_> {
         Ok(())
     }
 
-    fn sending(&self, sent: &Sent, body: &[u8]) -> Result<u64, Outcome> {
+    fn sending(&self, call: NextCall<'_>) -> Result<u64, Outcome> {
+        let (sent, body) = (&*call.sent, call.body);
         let mut observed = self.observed();
         if observed.request.is_some() {
             observed.others.push(sent.clone());

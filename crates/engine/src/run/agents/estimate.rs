@@ -1,5 +1,9 @@
 //! Estimates calls, tokens and cost of the agents of a stage.
 
+mod held;
+
+pub use held::HeldForBudget;
+
 use crate::run::agents::dry_run::{DryRun, DryRunResult, PlannedRequest};
 use crate::run::agents::project_agents::of_stage;
 use crate::run::context::Context;
@@ -26,8 +30,12 @@ use std::path::Path;
 pub struct Asks {
     /// Who is asked: name and provider.
     pub agents: Vec<String>,
-    /// Requests, if nothing is asked twice: the first of each batch, or those of all items of the step that sends it.
+    /// Requests, if nothing is asked twice: those of all agent steps, with `[refine]` of one iteration.
     pub calls: u64,
+    /// The requests among `calls` whose prompts earlier answers of their batch decide.
+    pub later_calls: u64,
+    /// True if answers decide whether there are more: how many items a step has, or whether it runs.
+    pub more_calls: bool,
     /// Calls at most: of every agent step in every iteration, with all `attempts` and `tries`, and with requests that are too long
     /// split down to one question. None: no bound is known, as earlier stages decide what is asked.
     pub most_calls: Option<u64>,
@@ -52,7 +60,8 @@ pub struct Asks {
     /// What it is expected to cost if each batch needs all iterations of `[refine]`, each at the cost of the first; none: the stage
     /// has no loop, or no price is known.
     pub most_cost: Option<NanoUsd>,
-    /// What a budget reserves for `calls`; none: no price is known. Retries and later calls are not in it.
+    /// The most that the first requests of the batches cost, which a budget reserves; none: no price is known. Retries and
+    /// `later_calls` are not in it.
     pub reserved: Option<NanoUsd>,
 }
 
@@ -339,6 +348,8 @@ impl<'a> CostEstimator<'a> {
                 .map(|(name, called)| format!("{name} ({})", called.who))
                 .collect(),
             calls: 0,
+            later_calls: 0,
+            more_calls: false,
             most_calls: None,
             iterations: None,
             questions: 0,
@@ -356,15 +367,32 @@ impl<'a> CostEstimator<'a> {
             reserved: None,
         };
         for batch in simulated {
-            let Some(PlannedRequest { sent, .. }) = &batch.request else {
+            let first = batch.request.as_ref().map(|request| &request.sent);
+            if first.is_some() || batch.waits {
+                asks.more_calls |= batch.later.is_open;
+                for (agent, calls) in &batch.later.steps {
+                    asks.calls += calls;
+                    asks.later_calls += calls;
+                    asks.questions += calls;
+                    let sum = by_agent.entry(agent.as_str()).or_default();
+                    sum.calls += calls;
+                    sum.questions += calls;
+                    // Their prompts are expected to be as long as the first one.
+                    if let Some(first) = first {
+                        sum.likely_input += first.likely_input.saturating_mul(*calls);
+                        sum.most_output += first.most_output.saturating_mul(*calls);
+                    }
+                }
+            }
+            let Some(sent) = first else {
                 continue;
             };
             if !asked.contains_key(&sent.agent) {
                 continue;
             }
-            let sum = by_agent.entry(sent.agent.as_str()).or_default();
-            sum.batches += 1;
+            by_agent.entry(sent.agent.as_str()).or_default().batches += 1;
             for sent in std::iter::once(sent).chain(&batch.others) {
+                let sum = by_agent.entry(sent.agent.as_str()).or_default();
                 asks.calls += 1;
                 asks.questions += sent.questions;
                 sum.calls += 1;

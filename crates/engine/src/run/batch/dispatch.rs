@@ -1,5 +1,7 @@
 //! Runs the batches of a stage on threads, records their events, and commits them in groups.
 
+mod one_at_a_time;
+
 use crate::run::batch::events::{AtOnce, Message, Order, Queue, StageThreads};
 use crate::run::batch::live::WaitingOutput;
 use crate::run::batch::set_aside::{Refused, set_aside};
@@ -23,6 +25,7 @@ use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::scan::StageScan;
 use milepost_store::store::clock::Stopwatch;
 use milepost_store::store::scratch::ScratchPool;
+use one_at_a_time::OneAtATime;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -168,6 +171,9 @@ pub(crate) fn dispatch(
             changes: 0,
             done: Dispatched::default(),
             leaves_jobs: false,
+            one_at_a_time: order
+                .may_run_more
+                .then(|| OneAtATime::new(order.indices.len() as u64, stage_ctx.limits.pace.slow)),
         };
         let heard = hearing.hear(&receiver, progress);
         // The workers must end before the scope, even after an error.
@@ -224,6 +230,8 @@ pub(crate) struct Dispatcher<'a, 'k> {
     pub(crate) done: Dispatched,
     /// True if the run was stopped and its jobs go on.
     pub(crate) leaves_jobs: bool,
+    /// Watches calls, if more batches might run at a time.
+    pub(crate) one_at_a_time: Option<OneAtATime>,
 }
 
 impl Dispatcher<'_, '_> {

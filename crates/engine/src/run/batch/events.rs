@@ -113,6 +113,8 @@ pub(crate) struct Order<'a> {
     pub(crate) indices: Vec<usize>,
     /// How many batches run at once.
     pub(crate) at_once: AtOnce,
+    /// True if one batch runs at a time because nobody asked for more, and no agent limits its calls.
+    pub(crate) may_run_more: bool,
     /// How many batches of the stage failed before these.
     pub(crate) failed_before: u64,
     /// Continue after a failed batch, whatever the stage declares.

@@ -58,6 +58,18 @@ impl Dispatcher<'_, '_> {
             }
             Some(message) => format!("{name} asked {}: {message}", sent.agent),
         };
+        let done = &self.done;
+        let finished = done.ran + done.failed.len() as u64 + done.left;
+        let watched = self.one_at_a_time.as_mut();
+        if let Some((waiting, mean)) =
+            watched.and_then(|watched| watched.called(heard.took_ms, finished))
+        {
+            self.observer.notice(Notice::OneAtATime {
+                stage: self.stage.name.clone(),
+                waiting,
+                mean,
+            });
+        }
         let event = called_event(&self.stage.name, &batch, number, sent, heard);
         let kind = match heard.message {
             None => EventType::Invoke,

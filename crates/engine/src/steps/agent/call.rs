@@ -7,7 +7,7 @@ use super::command_line;
 use super::handle::{AgentHandle, Backend};
 use super::provider_batch::{BatchClient, BatchedResult, WaitResult};
 use crate::steps::batch_context::cancelled;
-use crate::steps::calls::{Calls, ProviderBatches};
+use crate::steps::calls::{Calls, NextCall, OpenCall, ProviderBatches};
 use crate::steps::command::Deadline;
 use milepost_agents::api::BatchApi;
 use milepost_agents::fault::{CallFault, FaultKind};
@@ -34,6 +34,8 @@ const CHECK: Duration = Duration::from_secs(20);
 /// Sends the requests for one answer, or for the questions of one batch, to an agent.
 pub(crate) struct Caller<'a> {
     pub(crate) handle: &'a AgentHandle,
+    /// The step that asks.
+    pub(crate) step: &'a str,
     /// The time limit of one call.
     pub(crate) timeout: Duration,
     /// The `attempts` of the step. With 1, a failed request is not sent again, unless the server was too busy to accept it or
@@ -153,8 +155,8 @@ impl Caller<'_> {
             Backend::Api(client) => client.body(request),
             _ => described(request).into_bytes(),
         };
-        let likely_input = request.likely_tokens();
-        let sent = Sent {
+        let (likely_input, most_input) = (request.likely_tokens(), request.most_tokens());
+        let mut sent = Sent {
             stage: ctx.stage.to_owned(),
             batch: batch_of(ctx.name, ctx.stage),
             attempt: self.count,
@@ -165,8 +167,9 @@ impl Caller<'_> {
             request: Digest::of(&body),
             questions,
             likely_input,
+            most_input,
             most_output: request.max_tokens,
-            reserved: handle.costs.most(likely_input),
+            reserved: handle.costs.most(most_input, request.max_tokens),
             batched: handle.agent.is_batched(),
         };
         let cancel = std::sync::Arc::clone(ctx.cancel);
@@ -182,7 +185,19 @@ impl Caller<'_> {
         {
             return self.in_batch(ctx, api, records, sent, body, &stopped);
         }
-        let number = ctx.calls.sending(&sent, &body).map_err(CallError::Failed)?;
+        let next = NextCall {
+            sent: &mut sent,
+            body: &body,
+            step: self.step,
+            costs: &handle.costs,
+            stopped: &stopped,
+            waits: &|_| (),
+        };
+        let number = ctx.calls.sending(next).map_err(CallError::Failed)?;
+        let _open = OpenCall {
+            calls: ctx.calls,
+            number,
+        };
         let within = (ctx.left)().map_or(self.timeout, |left| left.min(self.timeout));
         let until = Deadline::after(within);
         // It is paid for: a run that is stopped leaves it some time.
@@ -257,13 +272,16 @@ impl Caller<'_> {
             stopped,
             running: &|| ctx.running(),
             updated: &|update| observer.provider_batch(update),
+            step: self.step,
             pace: ctx.limits.pace,
         };
         let number = handle.batch_queue.enqueue(&client, &mut sent, body);
         let number = number.map_err(CallError::Failed)?;
-        let replied = self.wait(ctx, &client, number, &sent);
-        handle.batch_queue.settled();
-        replied
+        let _open = OpenCall {
+            calls: ctx.calls,
+            number,
+        };
+        self.wait(ctx, &client, number, &sent)
     }
 
     /// Waits for the result of a request in a provider batch, and records it.

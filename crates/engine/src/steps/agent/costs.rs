@@ -40,7 +40,6 @@ enum Charged {
     /// By tokens, at the price of the model.
     Tokens {
         model: String,
-        max_tokens: u64,
         prices: Prices,
     },
     /// As the command line reports.
@@ -55,7 +54,6 @@ impl CallCosts {
             }
             Provider::Api(api) => Charged::Tokens {
                 model: api.model.clone(),
-                max_tokens: api.max_tokens,
                 prices,
             },
             Provider::Cli(_) => Charged::Reported,
@@ -67,19 +65,20 @@ impl CallCosts {
         }
     }
 
-    /// Returns the most that a call with so many input tokens can cost; `None` if unknown.
-    pub(crate) fn most(&self, input: u64) -> Option<NanoUsd> {
+    /// Returns the most that a call with at most so many tokens of input and output can cost; `None` if unknown.
+    pub(crate) fn most(&self, input: u64, output: u64) -> Option<NanoUsd> {
         match &self.charged {
             Charged::Free => Some(NanoUsd::ZERO),
-            Charged::Tokens {
-                model,
-                max_tokens,
-                prices,
-            } => prices
-                .max_cost(model, input, *max_tokens, mode(self.batched))
+            Charged::Tokens { model, prices } => prices
+                .max_cost(model, input, output, mode(self.batched))
                 .or(self.limit),
             Charged::Reported => self.limit,
         }
+    }
+
+    /// Returns true if its calls are charged by the price of a model.
+    pub(crate) fn has_model(&self) -> bool {
+        matches!(self.charged, Charged::Tokens { .. })
     }
 
     /// Returns what a call is charged, and why it is the reserved amount if the report cannot be used. A report above the
@@ -90,7 +89,7 @@ impl CallCosts {
         report: &ReportedUsage,
     ) -> (Option<NanoUsd>, Option<Estimated>) {
         let ReportedUsage { usage, cost, .. } = report;
-        let allowed = sent.likely_input.saturating_add(sent.most_output);
+        let allowed = sent.most_tokens();
         let most = sent.reserved;
         let exceeds = |cost: NanoUsd| most.is_some_and(|most| cost.0 / PLAUSIBLE > most.0);
         let is_too_little = usage.output < report.text / BYTES_PER_TOKEN;

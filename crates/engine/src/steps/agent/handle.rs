@@ -255,6 +255,7 @@ impl Agents {
                 let client = BatchClient {
                     agent,
                     costs: &handle.costs,
+                    step: "",
                     api,
                     calls,
                     records,
@@ -289,6 +290,12 @@ impl StageAgents {
     /// Returns true if one of them uses provider batches.
     pub(crate) fn are_batched(&self) -> bool {
         self.0.values().any(|handle| handle.agent.is_batched())
+    }
+
+    /// Returns true if an agent limits its concurrent calls.
+    pub(crate) fn limit_concurrency(&self) -> bool {
+        let mut agents = self.0.values().map(|handle| &handle.agent);
+        agents.any(|agent| agent.limits.concurrency.is_some())
     }
 
     /// Returns the names of external agents, after replacements.

@@ -4,7 +4,7 @@ mod call;
 mod call_context;
 mod call_record;
 mod command_line;
-mod costs;
+pub(crate) mod costs;
 pub(crate) mod handle;
 mod join;
 mod prompts;
@@ -18,7 +18,7 @@ mod task;
 mod undeclared;
 
 pub(crate) use handle::{AgentError, Agents, Backend, Purpose, StageAgents};
-pub(crate) use prompts::count_items;
+pub(crate) use prompts::{count_items, will_run};
 pub(crate) use task::AgentTask;
 
 use super::batch_context::{

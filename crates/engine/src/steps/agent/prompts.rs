@@ -10,7 +10,7 @@ use crate::steps::{jq, values};
 use milepost_core::base::words::count;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::Program;
-use milepost_core::model::step::{AnswerForm, Items};
+use milepost_core::model::step::{AnswerForm, Items, Step};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -104,14 +104,30 @@ fn items(ctx: &BatchContext<'_>, each: &Items) -> Result<Vec<Value>, Outcome> {
 
 /// Returns the number of items of a step that was not reached; `None` if an earlier step decides it.
 pub(crate) fn count_items(ctx: &BatchContext<'_>, each: &Items) -> Option<u64> {
-    let jq = &each.program.jq;
-    let steps = ctx.stage.steps.iter().map(|step| step.out.as_str());
-    let outputs = ctx.stage.outputs.iter().map(|output| output.name.as_str());
-    let is_open = |name: &str| !ctx.scope.has(name) && jq.roots().has(name);
-    if jq.takes_whole() || steps.chain(outputs).any(is_open) {
+    if is_open(ctx, &each.program) {
         return None;
     }
     items(ctx, each).ok().map(|items| items.len() as u64)
+}
+
+/// Returns whether a step that was not reached will run; `None` if an earlier step decides it.
+pub(crate) fn will_run(ctx: &BatchContext<'_>, step: &Step) -> Option<bool> {
+    let Some(when) = &step.when else {
+        return Some(true);
+    };
+    if is_open(ctx, when) {
+        return None;
+    }
+    ctx.jq.one(when, &ctx.scope).ok()?.as_bool()
+}
+
+/// Returns true if a program reads what a step that was not reached makes.
+fn is_open(ctx: &BatchContext<'_>, program: &Program) -> bool {
+    let jq = &program.jq;
+    let steps = ctx.stage.steps.iter().map(|step| step.out.as_str());
+    let outputs = ctx.stage.outputs.iter().map(|output| output.name.as_str());
+    let is_missing = |name: &str| !ctx.scope.has(name) && jq.roots().has(name);
+    jq.takes_whole() || steps.chain(outputs).any(is_missing)
 }
 
 /// Returns all answers.

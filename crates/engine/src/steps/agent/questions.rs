@@ -199,6 +199,7 @@ fn ask(
 ) -> Result<(), Outcome> {
     let mut caller = Caller {
         handle: task.handle,
+        step: task.out,
         timeout: task.timeout,
         attempts: task.attempts,
         count: 0,

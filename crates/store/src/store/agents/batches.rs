@@ -263,6 +263,7 @@ mod tests {
             request: Digest::of(prompt),
             questions: 1,
             likely_input: 10,
+            most_input: 0,
             most_output: 20,
             reserved: Some(NanoUsd(100)),
             batched: true,

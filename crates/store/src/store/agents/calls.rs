@@ -424,6 +424,7 @@ pub(super) mod tests {
             request: Digest::of("{}"),
             questions: 1,
             likely_input: 10,
+            most_input: 0,
             most_output: 20,
             reserved: Some(NanoUsd(reserved)),
             batched: false,
@@ -474,9 +475,14 @@ pub(super) mod tests {
         assert_eq!(read(&layout.calls()).unwrap(), all);
         assert_eq!(read_some(&layout.calls(), &|_| false).unwrap(), []);
         // The run was killed while the second was under way: it may have cost all that was reserved.
+        let reserved = Usage {
+            input: sent(100).likely_input,
+            output: sent(100).most_output,
+            ..Usage::NONE
+        };
         let whole = Spent {
             calls: 2,
-            usage: heard(30).usage,
+            usage: heard(30).usage + reserved,
             cost: NanoUsd(130),
             took_ms: 1,
             unpriced: 0,

@@ -64,7 +64,8 @@ impl ProviderBatches for RunCalls<'_> {
         if let Some(before) = &mut ledger.before {
             *before -= Spent::of(&left.sent, left.heard.as_ref());
         }
-        ledger.hold(sent);
+        ledger.standing.hold(sent);
+        ledger.open.insert(number, None);
         let run = self.run.clone();
         Ok(CallId { run, number })
     }

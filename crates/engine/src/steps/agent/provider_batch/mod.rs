@@ -7,7 +7,7 @@ mod driver;
 
 use super::call_record::replayed_reply;
 use super::costs::CallCosts;
-use crate::steps::calls::{Calls, Pace, ProviderBatchUpdate, ProviderBatches};
+use crate::steps::calls::{Calls, NextCall, Pace, ProviderBatchUpdate, ProviderBatches};
 use crate::steps::command::Deadline;
 use jiff::Timestamp;
 use milepost_agents::api::BatchApi;
@@ -17,7 +17,7 @@ use milepost_agents::request::Reply;
 use milepost_core::model::agent::{Agent, Provider};
 use milepost_core::model::batched::{CallId, LeftBatch, LeftCall};
 use milepost_core::model::call::Sent;
-use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::outcome::Outcome;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -29,6 +29,8 @@ const WAKE: Duration = Duration::from_millis(500);
 pub(crate) struct BatchClient<'a> {
     pub(crate) agent: &'a Agent,
     pub(crate) costs: &'a CallCosts,
+    /// The step that asks.
+    pub(crate) step: &'a str,
     pub(crate) api: &'a dyn BatchApi,
     pub(crate) calls: &'a dyn Calls,
     pub(crate) records: &'a dyn ProviderBatches,
@@ -89,11 +91,8 @@ struct QueueState {
     known: BTreeSet<String>,
     /// Results by the number of the call, for attempts that wait.
     results: HashMap<u64, BatchedResult>,
-    /// How many requests have a reserved cost that is not settled.
-    open: usize,
     /// How many attempts wait for the budget that others reserve.
     waiting_for_budget: usize,
-    settled: u64,
 }
 
 struct QueuedRequest {
@@ -157,8 +156,8 @@ pub(crate) fn place(agent: &Agent) -> String {
 }
 
 impl BatchQueue {
-    /// Queues a request and returns the number of its call, which ends with [`BatchQueue::settled`]. If an earlier run sent the
-    /// same request and its answer was not used, that call continues as this one.
+    /// Queues a request and returns the number of its call. If an earlier run sent the same request and its answer was not used, that
+    /// call continues as this one.
     ///
     /// # Errors
     /// When the request must not be sent or cannot be recorded.
@@ -175,7 +174,7 @@ impl BatchQueue {
         );
         if let Some(at) = at {
             let left = state.answered.swap_remove(at);
-            sent.reserved = left.sent.reserved;
+            reserve_as(sent, &left.sent);
             let own = client.records.take_over(&left, sent, &body)?;
             if let Some(heard) = &left.heard {
                 let reply = replayed_reply(heard, sent);
@@ -183,7 +182,6 @@ impl BatchQueue {
                     .results
                     .insert(own.number, BatchedResult::Result(Ok(reply)));
             }
-            state.open += 1;
             return Ok(own.number);
         }
         let in_flight = state.in_flight.iter().enumerate();
@@ -195,7 +193,7 @@ impl BatchQueue {
         if let Some((at, id)) = nearest(free, sent)
             && let Some(holder) = state.in_flight[at].requests.get_mut(&id)
         {
-            sent.reserved = holder.left.sent.reserved;
+            reserve_as(sent, &holder.left.sent);
             let own = client.records.take_over(&holder.left, sent, &body)?;
             let number = own.number;
             holder.awaited = Some(number);
@@ -204,13 +202,27 @@ impl BatchQueue {
                 sent: sent.clone(),
                 heard: None,
             };
-            state.open += 1;
             self.changed.notify_all();
             return Ok(number);
         }
         // Other attempts need not wait for the disk.
         drop(state);
-        let number = self.paid(client, sent, &body)?;
+        let number = client.calls.sending(NextCall {
+            sent,
+            body: &body,
+            step: client.step,
+            costs: client.costs,
+            stopped: client.stopped,
+            waits: &|begins| {
+                let mut state = self.lock();
+                state.waiting_for_budget = if begins {
+                    state.waiting_for_budget + 1
+                } else {
+                    state.waiting_for_budget.saturating_sub(1)
+                };
+                self.changed.notify_all();
+            },
+        })?;
         let item = QueuedRequest {
             // The id is unique across runs and workspaces, so that a batch whose own id was lost can be recognized.
             id: format!("{}-{number}", client.calls.run()),
@@ -254,43 +266,6 @@ impl BatchQueue {
             drop(guard);
             state = self.lock();
         }
-    }
-
-    /// Records a request that is about to be sent, and reserves its highest cost. Most requests cost less, so a request beyond
-    /// the budget waits until others are settled.
-    fn paid(&self, client: &BatchClient<'_>, sent: &Sent, body: &[u8]) -> Result<u64, Outcome> {
-        loop {
-            let mut state = self.lock();
-            state.open += 1;
-            let settled = state.settled;
-            drop(state);
-            let refused = match client.calls.sending(sent, body) {
-                Ok(number) => return Ok(number),
-                Err(refused) => refused,
-            };
-            let mut state = self.lock();
-            state.open -= 1;
-            state.waiting_for_budget += 1;
-            self.changed.notify_all();
-            let waits = refused.kind == OutcomeKind::Budget;
-            while waits && state.settled == settled && state.open > 0 && !(client.stopped)() {
-                let waited = self.changed.wait_timeout(state, WAKE);
-                state = waited.unwrap_or_else(PoisonError::into_inner).0;
-            }
-            state.waiting_for_budget -= 1;
-            if !waits || state.settled == settled || (client.stopped)() {
-                return Err(refused);
-            }
-        }
-    }
-
-    /// Notes that the cost of a request is known, or will not be known in this run.
-    pub(crate) fn settled(&self) {
-        let mut state = self.lock();
-        state.open = state.open.saturating_sub(1);
-        state.settled += 1;
-        drop(state);
-        self.changed.notify_all();
     }
 
     fn lock(&self) -> MutexGuard<'_, QueueState> {
@@ -345,6 +320,11 @@ fn leave(state: &mut QueueState, number: u64) -> WaitResult {
         }
     }
     WaitResult::Left
+}
+
+/// Reserves what an earlier run reserved for the call.
+fn reserve_as(sent: &mut Sent, earlier: &Sent) {
+    (sent.most_input, sent.reserved) = (earlier.most_input, earlier.reserved);
 }
 
 /// Returns a call with the same bytes, preferably of the same batch.

@@ -83,6 +83,7 @@ pub(super) fn exchange(
 ) -> Result<SingleAnswer, Outcome> {
     let mut caller = Caller {
         handle,
+        step: task.out,
         timeout: task.timeout,
         attempts: task.attempts,
         count: 0,
