@@ -160,7 +160,7 @@ mod tests {
             templates.render("probe.html", data).ok()
         };
         let known = "{{ data[0][1].cost is none }} {{ data[0][1].cost == data[0][1].calls }}";
-        assert_eq!(render(known).as_deref(), Some("true false"));
+        assert_eq!(render(known).as_deref(), Some("True False"));
         assert_eq!(render("{% if data[0][1].cots %}{% endif %}"), None);
     }
 
@@ -169,7 +169,7 @@ mod tests {
         let templates = Templates::new().unwrap();
         let data = minijinja::context! {
             root => "/ui/t", at => "", project => "<script>", workspace => "w", run => (), as_of => (), problems => (), title => "A & B",
-            data => minijinja::context! { message => "'\"<b>" },
+            data => minijinja::context! { message => "'\"<b>", entered => () },
         };
         let page = templates.render("error.html", data).unwrap();
         assert!(

@@ -387,7 +387,7 @@ fn whatever_an_agent_does_the_end_is_right_or_said_to_be_partial() {
                 break;
             }
             assert_eq!(ran.code, 1, "{}", ran.output);
-            ran.says("have no valid answer after 3 requests");
+            ran.says(" no valid answer after 3 requests");
             project.check_checkpoints();
         }
         assert_eq!(codes.last(), Some(&0), "seed {seed}: {codes:?}");

@@ -12,6 +12,7 @@ mod limits;
 mod operators;
 mod parts;
 mod pieces;
+mod source;
 mod tags;
 mod url;
 
@@ -23,54 +24,45 @@ use serde_json::{Value, json};
 
 pub use fault::TemplateError;
 use limits::Bounded;
-use operators::Checked;
+use operators::CheckedTemplate;
 pub use parts::{RenderedPart, text};
 use pieces::Pieces;
+use source::TemplateSource;
 
 use super::mentions::Mentions;
 use crate::base::glob::escaped;
 use crate::base::safe_name::component;
 
-/// The text of a template.
-struct Source {
-    text: String,
-    /// What the engine renders.
-    checked: Checked,
-}
-
-impl Source {
-    fn new(text: String) -> Self {
-        let checked = Checked::template(&text);
-        Self { text, checked }
+/// Adds a text to an engine.
+fn add(
+    source: &TemplateSource,
+    env: &mut Environment<'static>,
+    name: &str,
+) -> Result<(), TemplateError> {
+    let added = env.add_template_owned(name.to_owned(), source.checked.text.clone());
+    if added.is_ok() || source.checked.text == source.text {
+        return added
+            .map_err(|error| TemplateError::of(&error, name, &|_| Some(source), &Value::Null));
     }
-
-    /// Adds it to an engine.
-    fn add_to(&self, env: &mut Environment<'static>, name: &str) -> Result<(), TemplateError> {
-        let added = env.add_template_owned(name.to_owned(), self.checked.text.clone());
-        if added.is_ok() || self.checked.text == self.text {
-            return added
-                .map_err(|error| TemplateError::of(&error, name, &|_| Some(self), &Value::Null));
-        }
-        let plain = Self {
-            text: self.text.clone(),
-            checked: Checked::unchecked(&self.text),
-        };
-        plain.add_to(env, name)?;
-        let message = "the operands of `~`, `+` and `*` are not clear: put parentheses around them";
-        Err(TemplateError::at(
-            name,
-            &self.text,
-            &self.text,
-            message.to_owned(),
-            None,
-        ))
-    }
+    let plain = TemplateSource {
+        text: source.text.clone(),
+        checked: CheckedTemplate::unchecked(&source.text),
+    };
+    add(&plain, env, name)?;
+    let message = "the operands of `~`, `+` and `*` are not clear: put parentheses around them";
+    Err(TemplateError::at(
+        name,
+        &source.text,
+        &source.text,
+        message.to_owned(),
+        None,
+    ))
 }
 
 /// A compiled template, which many threads can render.
 pub struct Template {
     name: String,
-    sources: BTreeMap<String, Source>,
+    sources: BTreeMap<String, TemplateSource>,
     env: Environment<'static>,
     components: OnceLock<Environment<'static>>,
     patterns: OnceLock<Environment<'static>>,
@@ -114,7 +106,8 @@ impl Template {
         source: &str,
         load: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Template, TemplateError> {
-        let mut sources = BTreeMap::from([(name.to_owned(), Source::new(source.to_owned()))]);
+        let mut sources =
+            BTreeMap::from([(name.to_owned(), TemplateSource::new(source.to_owned()))]);
         let mut open = vec![name.to_owned()];
         while let Some(current) = open.pop() {
             let text = sources[&current].text.clone();
@@ -137,13 +130,13 @@ impl Template {
                     let message = format!("there is no template `{wanted}` to include");
                     return Err(TemplateError::at(&current, &text, part, message, None));
                 };
-                sources.insert(wanted.to_owned(), Source::new(loaded));
+                sources.insert(wanted.to_owned(), TemplateSource::new(loaded));
                 open.push(wanted.to_owned());
             }
         }
         let mut env = engine::texts();
         for (name, source) in &sources {
-            source.add_to(&mut env, name)?;
+            add(source, &mut env, name)?;
         }
         for (name, source) in &sources {
             if let Some(unknown) = known::unknown(&env, name, &source.text) {
@@ -333,7 +326,7 @@ impl Template {
         scope: &Value,
     ) -> Result<Vec<RenderedPart>, TemplateError> {
         // What these gather holds values that were marked already.
-        let gathers = |source: &Source| {
+        let gathers = |source: &TemplateSource| {
             ["endset", "endmacro", "endcall", "endfilter"]
                 .iter()
                 .any(|tag| source.text.contains(tag))
@@ -399,7 +392,7 @@ fn single(env: &Environment<'static>, source: &str) -> Option<String> {
     // `{{ a }}{{ b }}` begins and ends alike, but what is between is no expression.
     env.compile_expression(inner)
         .is_ok()
-        .then(|| Checked::expression(inner).text)
+        .then(|| CheckedTemplate::expression(inner).text)
 }
 
 /// The names after `include`, `import`, `from` and `extends` in the tags of a template.

@@ -9,8 +9,8 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, StringInput, Value};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
 
-use super::limits::{self, Bounded, Limited};
-use super::parts::{FILE_MESSAGE, as_file, is_file, plain};
+use super::limits::{self, BoundedText};
+use super::parts::{FILE_MESSAGE, as_file, is_file, json, plain};
 
 /// The widest indentation.
 const WIDEST: usize = 200;
@@ -134,7 +134,7 @@ fn join(
         let message = format!("cannot join value of type {}", items.kind());
         Error::new(ErrorKind::InvalidOperation, message).with_source(error)
     })?;
-    let mut joined = Limited::default();
+    let mut joined = BoundedText::default();
     for (number, item) in iter.enumerate() {
         if number > 0 {
             joined.push(joiner.as_ref().map_or("", StringInput::as_str))?;
@@ -228,27 +228,4 @@ fn at_most(number: usize, most: usize) -> Result<(), Error> {
     }
     let message = format!("{number} is too many: at most {most}");
     Err(Error::new(ErrorKind::InvalidOperation, message))
-}
-
-/// Returns a value as JSON, if it is not too long.
-pub(super) fn json(value: &Value, indent: Option<usize>) -> Result<String, Error> {
-    let mut text = Bounded::value();
-    let written = match indent.filter(|spaces| *spaces > 0) {
-        None => serde_json::to_writer(&mut text, value),
-        Some(indent) => {
-            let spaces = " ".repeat(indent.min(16));
-            let style = serde_json::ser::PrettyFormatter::with_indent(spaces.as_bytes());
-            let mut writer = serde_json::Serializer::with_formatter(&mut text, style);
-            serde::Serialize::serialize(value, &mut writer)
-        }
-    };
-    written.map_err(|error| {
-        if error.is_io() {
-            return limits::too_long();
-        }
-        Error::new(ErrorKind::BadSerialization, error.to_string())
-    })?;
-    limits::take(text.bytes.len())?;
-    String::from_utf8(text.bytes)
-        .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
 }

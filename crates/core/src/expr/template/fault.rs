@@ -5,7 +5,8 @@ use std::error::Error as _;
 use minijinja::{Error, ErrorKind};
 use serde_json::Value;
 
-use super::{Source, limits};
+use super::limits;
+use super::source::TemplateSource;
 use crate::expr::place::{Place, excerpt, listed, nearest};
 
 /// Why a template could not be read, or not be rendered.
@@ -58,7 +59,7 @@ impl TemplateError {
     pub(super) fn of<'a>(
         error: &Error,
         template: &str,
-        source_of: &dyn Fn(&str) -> Option<&'a Source>,
+        source_of: &dyn Fn(&str) -> Option<&'a TemplateSource>,
         scope: &Value,
     ) -> Self {
         // The innermost error is the cause; those around it say only by which includes it was reached.

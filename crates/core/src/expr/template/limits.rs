@@ -209,16 +209,16 @@ fn check_format(values: &[Value]) -> Result<(), Error> {
 
 /// Returns a value as text, if it is not too long.
 fn shown(value: fmt::Arguments<'_>) -> Result<String, Error> {
-    let mut text = Limited::default();
+    let mut text = BoundedText::default();
     text.write_fmt(value).map_err(|_| too_long())?;
     text.take()
 }
 
 /// A text that refuses to grow beyond the limit of one text.
 #[derive(Default)]
-pub(super) struct Limited(String);
+pub(super) struct BoundedText(String);
 
-impl Limited {
+impl BoundedText {
     /// Adds a text.
     pub(super) fn push(&mut self, more: &str) -> Result<(), Error> {
         self.write_str(more).map_err(|_| too_long())
@@ -231,7 +231,7 @@ impl Limited {
     }
 }
 
-impl fmt::Write for Limited {
+impl fmt::Write for BoundedText {
     fn write_str(&mut self, more: &str) -> fmt::Result {
         if self.0.len() + more.len() > TEXT {
             return Err(fmt::Error);

@@ -8,13 +8,13 @@ use std::ops::Range;
 
 /// A template whose operators are checked.
 #[derive(Debug, Clone)]
-pub(super) struct Checked {
+pub(super) struct CheckedTemplate {
     pub(super) text: String,
     /// Each insertion: its place in the source, and its text.
     inserted: Vec<(usize, String)>,
 }
 
-impl Checked {
+impl CheckedTemplate {
     /// Checks the operators in the tags of a template.
     pub(super) fn template(source: &str) -> Self {
         let mut inserted = Vec::new();
@@ -304,7 +304,7 @@ mod tests {
             ),
             ("{{ a[1:] ~ b", "{{ (a[1:])C ~ (b)C"),
         ] {
-            let checked = Checked::template(source);
+            let checked = CheckedTemplate::template(source);
             let short = checked.text.replace(&format!("|{CONCATENATED}"), "C");
             let short = short.replace(&format!("|{BUILT}"), "B");
             let expected = if source.contains('{') {

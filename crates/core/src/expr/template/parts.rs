@@ -7,7 +7,7 @@ use minijinja::value::{Kwargs, Object, ObjectRepr, Value as Item, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Output, State};
 use serde_json::{Value, json};
 
-use super::limits;
+use super::limits::{self, Bounded};
 
 /// Begins a value in the rendered text, and ends it. JSON holds neither as it is.
 const MARKS: [char; 2] = ['\u{1}', '\u{2}'];
@@ -78,6 +78,29 @@ pub(super) fn as_file(value: &Item, named: Kwargs) -> Result<Item, Error> {
     Ok(Item::from_object(FileNames { names, nul }))
 }
 
+/// Returns a value as JSON, if it is not too long.
+pub(super) fn json(value: &Item, indent: Option<usize>) -> Result<String, Error> {
+    let mut text = Bounded::value();
+    let written = match indent.filter(|spaces| *spaces > 0) {
+        None => serde_json::to_writer(&mut text, value),
+        Some(indent) => {
+            let spaces = " ".repeat(indent.min(16));
+            let style = serde_json::ser::PrettyFormatter::with_indent(spaces.as_bytes());
+            let mut writer = serde_json::Serializer::with_formatter(&mut text, style);
+            serde::Serialize::serialize(value, &mut writer)
+        }
+    };
+    written.map_err(|error| {
+        if error.is_io() {
+            return limits::too_long();
+        }
+        Error::new(ErrorKind::BadSerialization, error.to_string())
+    })?;
+    limits::take(text.bytes.len())?;
+    String::from_utf8(text.bytes)
+        .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
+}
+
 /// Text as it is, numbers and booleans as in JSON. `None` for everything else.
 pub(crate) fn plain(value: &Item) -> Option<String> {
     match value.as_str() {
@@ -120,7 +143,7 @@ pub(super) fn mark(out: &mut Output<'_>, value: &Item) -> Result<(), Error> {
 /// Returns a value as JSON, unless it is too long.
 pub(super) fn to_json(value: &Item) -> Result<Value, Error> {
     if value.as_object().is_some() {
-        super::engine::json(value, None)?;
+        json(value, None)?;
     }
     serde_json::to_value(value)
         .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))

@@ -1,8 +1,7 @@
 //! Rendered templates as URLs: each value is one escaped part, except the value that a URL begins with.
 
-use super::RenderedPart;
 use super::engine::percent_encoded;
-use super::parts::{FILE_MESSAGE, is_file, mark, plain, text};
+use super::parts::{FILE_MESSAGE, RenderedPart, is_file, mark, plain, text};
 use crate::expr::place::excerpt;
 use minijinja::{Environment, Error, ErrorKind};
 

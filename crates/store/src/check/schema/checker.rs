@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use super::limited::{self, Limited};
+use super::limited::{self, LimitedJson};
 use super::resources::{Resources, SchemaError};
 use super::violation::Violation;
 
@@ -12,7 +12,7 @@ use super::violation::Violation;
 pub(crate) struct Checker {
     validator: jsonschema::Validator,
     /// The one that finds violations, compiled for the first invalid value.
-    limited: OnceLock<Result<jsonschema::Validator<Limited>, SchemaError>>,
+    limited: OnceLock<Result<jsonschema::Validator<LimitedJson>, SchemaError>>,
     resources: Arc<Resources>,
     /// The document, and the pointer of the part.
     part: (String, String),

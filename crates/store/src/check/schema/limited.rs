@@ -34,7 +34,7 @@ thread_local! {
 
 /// Returns at most `limit` violations of an invalid value, with pointers that begin with `base`.
 pub(super) fn violations(
-    validator: &Validator<Limited>,
+    validator: &Validator<LimitedJson>,
     value: &Value,
     base: &str,
     limit: usize,
@@ -86,9 +86,9 @@ fn is_over() -> bool {
 }
 
 /// Values as they are read within limits.
-pub(super) struct Limited;
+pub(super) struct LimitedJson;
 
-impl Json for Limited {
+impl Json for LimitedJson {
     type Node<'a> = Seen<'a>;
     type PreparedKey = String;
     type StringBuffer = Value;
@@ -118,7 +118,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-impl<'a> Node<'a, Limited> for Seen<'a> {
+impl<'a> Node<'a, LimitedJson> for Seen<'a> {
     type Object = SeenObject<'a>;
     type Array = SeenList<'a>;
     type Number = &'a Number;
@@ -176,7 +176,7 @@ impl<'a> Node<'a, Limited> for Seen<'a> {
 /// An object.
 pub(super) struct SeenObject<'a>(&'a Map<String, Value>);
 
-impl<'a> Object<'a, Limited> for SeenObject<'a> {
+impl<'a> Object<'a, LimitedJson> for SeenObject<'a> {
     type Node = Seen<'a>;
     type MemberName = &'a str;
     type MembersIter = Members<'a>;
@@ -209,7 +209,7 @@ impl<'a> Iterator for Members<'a> {
 /// A list.
 pub(super) struct SeenList<'a>(&'a [Value]);
 
-impl<'a> Array<'a, Limited> for SeenList<'a> {
+impl<'a> Array<'a, LimitedJson> for SeenList<'a> {
     type Node = Seen<'a>;
     type ElementsIter = Items<'a>;
 
