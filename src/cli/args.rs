@@ -1,9 +1,8 @@
 //! Command line arguments and their help texts.
 
-use super::run_flags::{AssumedValues, RunFlags, SelectFlags, ValueFlags, WatchFlags};
+use super::flags::{AssumedValues, RunFlags, ValueFlags, WatchFlags, assumed};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use milepost_core::base::duration::parse_duration;
-use milepost_core::model::executor::ExecutorName;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -39,6 +38,8 @@ Examples:
   milepost plan --show-request classify/batch_3   show the request that an agent would receive
   milepost plan -v classify          show the commands and prompts of the first 20 batches
   milepost plan --json               print the plan as JSON";
+
+const PLAN_VERBOSE: &str = "Show the command, or the beginning of the prompt, of the first 20 batches of each stage; with `-vv`, of all";
 
 const WATCH_EXAMPLES: &str = "\
 Examples:
@@ -225,7 +226,13 @@ pub(crate) enum Command {
         flags: RunFlags,
     },
     /// Show what a run would do, and why, without running anything
-    #[command(after_help = PLAN_EXAMPLES)]
+    #[command(after_help = PLAN_EXAMPLES, mut_arg("dry_run", |arg| arg.hide(true)))]
+    #[command(
+        mut_arg("set", assumed),
+        mut_arg("unset", assumed),
+        mut_arg("agents", assumed)
+    )]
+    #[command(mut_arg("verbose", |arg| arg.help(PLAN_VERBOSE).conflicts_with("show_request")))]
     Plan {
         /// Stages or batches to plan [default: all stages]
         #[arg(value_name = "STAGE[/BATCH]")]
@@ -233,16 +240,8 @@ pub(crate) enum Command {
         /// Show the first request that this batch would send to an agent
         #[arg(long, value_name = "STAGE/BATCH", conflicts_with = "targets")]
         show_request: Option<String>,
-        /// Show the command, or the beginning of the prompt, of the first 20 batches of each stage; with `-vv`, of all
-        #[arg(short, long, action = ArgAction::Count, conflicts_with_all = ["quiet", "show_request"])]
-        verbose: u8,
-        /// Plan a run on this executor: `local`, or a scheduler such as `slurm`
-        #[arg(long, value_name = "NAME")]
-        executor: Option<ExecutorName>,
         #[command(flatten)]
-        select: SelectFlags,
-        #[command(flatten)]
-        values: AssumedValues,
+        flags: RunFlags,
     },
     /// Run, then rerun what changes make out of date, until Ctrl-C
     #[command(after_help = WATCH_EXAMPLES)]

@@ -3,16 +3,16 @@
 use super::args::{Cli, Command, Everywhere, GraphFormat};
 use super::env::Environment;
 use super::failure;
+use super::flags::RunFlags;
 use super::print::Printer;
 use super::run::progress::RunProgress;
 use super::run::{watch, workspaces};
-use super::run_flags::RunFlags;
 use super::{complete, follow, help, log_file, settings, signals, usage};
 use crate::mcp::{self, ServeError, ServerNotice, Transport};
 use crate::page;
 use crate::view;
-use crate::view::text::invocation::Invocation;
 use crate::web::{self, UiOptions};
+use milepost_core::plan::options::flags::Flags as _;
 use milepost_engine::ops;
 use milepost_engine::ops::change::accept::AcceptOptions;
 use milepost_engine::ops::change::approve::{ApproveOptions, approve};
@@ -24,6 +24,7 @@ use milepost_engine::ops::eval::EvalOptions;
 use milepost_engine::ops::exit_code::{FAILED, MODIFIED, WAITING, exit_code};
 use milepost_engine::ops::inspect::diff::DiffOptions;
 use milepost_engine::ops::inspect::log::LogOptions;
+use milepost_engine::ops::plan::PlanDetails;
 use milepost_engine::ops::project::{OpsError, Request};
 use milepost_engine::ops::run::{RunOptions, StopFlag, Values, adopt_orphans};
 use milepost_engine::ops::trace::TraceOptions;
@@ -64,17 +65,12 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
         request.warn = Some(failure::warn_once(printer));
         Ok::<Request, OpsError>(request)
     };
+    let with_values = |values: Values| {
+        let mut all = cli.run.values.given.clone();
+        all.merge(&values);
+        request(all)
+    };
     let of_run = |targets: Vec<String>, flags: RunFlags| {
-        let again = if flags.dry_run {
-            flags.words(&targets)
-        } else {
-            Vec::new()
-        };
-        let names = flags.values.set.iter();
-        let names = names.filter_map(|setting| Some(setting.split_once('=')?.0.to_owned()));
-        let set = names.collect();
-        let invocation = settings::invocation(&cli.everywhere, environment, again);
-        let invocation = Invocation { set, ..invocation };
         let (dry_run, verbose) = (flags.dry_run, flags.verbose);
         if flags.manifest.is_some() {
             printer.warning(
@@ -84,80 +80,64 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
         let list = flags.workspaces.as_ref().or(flags.manifest.as_ref());
         let list = list.map(|file| environment.folder.join(file));
         let (options, values) = flags.options(targets);
-        let request = request(values)?;
+        let mut request = request(values)?;
+        request.invocation.options = options.clone();
+        request.invocation.stored = !dry_run;
         if let Some(list) = list {
             let mut own: Everywhere = cli.everywhere.clone();
             own.workspace = None;
-            let invocation = settings::invocation(&own, environment, Vec::new());
-            workspaces::run(
-                printer,
-                &request,
-                &options,
-                &list,
-                dry_run,
-                verbose > 0,
-                &invocation,
-            )
+            request.invocation.milepost = settings::milepost(&own);
+            workspaces::run(printer, &request, &options, &list, dry_run, verbose > 0)
         } else if dry_run {
-            plan(printer, &request, &options, verbose, &invocation, false)
+            plan(printer, &request, &options, verbose, false)
         } else {
-            run(printer, &request, &options, verbose, &invocation)
+            run(printer, &request, &options, verbose)
         }
     };
     match cli.command {
-        None => of_run(Vec::new(), cli.run),
-        Some(Command::Run { targets, flags }) => of_run(targets, cli.run.joined(flags)),
+        None => of_run(Vec::new(), cli.run.clone()),
+        Some(Command::Run { targets, flags }) => of_run(targets, cli.run.clone().joined(flags)),
         Some(Command::Plan {
             show_request: Some(target),
-            values,
+            flags,
             ..
         }) => {
-            let request = request(cli.run.values.joined(values).values())?;
+            let request = with_values(flags.values.given)?;
             let shown = ops::inspect::show_request::show_request(&request, &target)?;
             tell(printer, &shown, view::request::request)
         }
         Some(Command::Plan {
             targets,
             show_request: None,
-            verbose,
-            executor,
-            select,
-            values,
+            mut flags,
         }) => {
-            let later = RunFlags {
-                verbose,
-                executor,
-                select,
-                values: values.into(),
-                dry_run: true,
-                ..RunFlags::default()
-            };
-            of_run(targets, cli.run.joined(later))
+            flags.dry_run = true;
+            of_run(targets, cli.run.clone().joined(flags))
         }
         Some(Command::Watch {
             targets,
             flags,
             values,
         }) => {
-            let invocation = settings::invocation(&cli.everywhere, environment, Vec::new());
             let options = flags.options(targets);
-            let request = request(cli.run.values.joined(values).values())?;
-            watch::watch(printer, request, options, &flags, &invocation)
+            let mut request = with_values(values.given)?;
+            request.invocation.options = options.clone();
+            request.invocation.stored = true;
+            watch::watch(printer, request, options, &flags)
         }
         Some(Command::Status { values }) => {
-            let status =
-                ops::inspect::status::status(&request(cli.run.values.joined(values).values())?)?;
-            let invocation = settings::invocation(&cli.everywhere, environment, Vec::new());
+            let request = with_values(values.given)?;
+            let status = ops::inspect::status::status(&request)?;
             tell(printer, &status, |status| {
-                view::status::status(status, &invocation)
+                view::status::status(status, &request.invocation)
             })
         }
         Some(Command::Params { values }) => {
-            let request = request(cli.run.values.joined(values).values())?;
+            let mut request = with_values(values.given)?;
+            request.invocation.stored = true;
             let found = ops::change::params::params(&request)?;
-            let invocation = settings::invocation(&cli.everywhere, environment, Vec::new());
             tell(printer, &found, |found| {
-                view::change::params::params(printer.out, found, &invocation)
+                view::change::params::params(printer.out, found, &request.invocation)
             })
         }
         Some(Command::Eval {
@@ -180,7 +160,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             tell(printer, &found, view::eval::eval)
         }
         Some(Command::Why { what, values }) => {
-            let why = ops::why::why(&request(cli.run.values.joined(values).values())?, &what)?;
+            let why = ops::why::why(&with_values(values.given)?, &what)?;
             tell(printer, &why, view::why::why)
         }
         Some(Command::Trace {
@@ -200,9 +180,11 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 field,
                 confined: false,
             };
-            let request = request(cli.run.values.joined(values).values())?;
+            let request = with_values(values.given)?;
             let traced = ops::trace::trace(&request, &options)?;
-            tell(printer, &traced, |traced| view::trace::trace(traced, full))
+            tell(printer, &traced, |traced| {
+                view::trace::trace(traced, full, &request.invocation)
+            })
         }
         Some(Command::Log {
             target,
@@ -229,10 +211,7 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             tell(printer, &log, view::log::log).map(|_| code)
         }
         Some(Command::Verify { deep, values }) => {
-            let found = ops::inspect::verify::verify(
-                &request(cli.run.values.joined(values).values())?,
-                deep,
-            )?;
+            let found = ops::inspect::verify::verify(&with_values(values.given)?, deep)?;
             tell(printer, &found, view::verify::verify)?;
             Ok(found.exit_code())
         }
@@ -259,19 +238,19 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 who,
                 expected: None,
             };
-            let approved = approve(&request(Values::default())?, &options)?;
-            let invocation = settings::invocation(&cli.everywhere, environment, Vec::new());
+            let request = request(Values::default())?;
+            let approved = approve(&request, &options)?;
             tell(printer, &approved, |approved| {
-                view::change::approve::approve(approved, &invocation)
+                view::change::approve::approve(approved, &request.invocation)
             })
         }
         Some(Command::ImportReview { file, who, why }) => {
             let file = environment.folder.join(file);
             let options = ImportOptions { file, who, why };
-            let imported = import_review(&request(Values::default())?, &options)?;
-            let invocation = settings::invocation(&cli.everywhere, environment, Vec::new());
+            let request = request(Values::default())?;
+            let imported = import_review(&request, &options)?;
             tell(printer, &imported, |imported| {
-                view::change::import_review::import_review(imported, &invocation)
+                view::change::import_review::import_review(imported, &request.invocation)
             })
         }
         Some(Command::Graph { format, mermaid }) => {
@@ -363,14 +342,13 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 ..Values::default()
             };
             let request = request(values)?;
-            let invocation = settings::invocation(&cli.everywhere, environment, Vec::new());
             let address = listen.unwrap_or(Ipv4Addr::LOCALHOST.into());
             let options = UiOptions {
                 address: (address, port).into(),
                 opens_browser: !no_open && environment.has_browser(),
             };
             Ok(serve(printer, |stop, say| {
-                web::serve(request, &options, invocation, stop, say)
+                web::serve(request, &options, stop, say)
             }))
         }
         Some(Command::Schema { name }) => {
@@ -444,8 +422,8 @@ fn run(
     request: &Request,
     options: &RunOptions,
     verbose: u8,
-    invocation: &Invocation,
 ) -> Result<u8, OpsError> {
+    let invocation = &request.invocation;
     adopt_orphans();
     let stop = signals::stop_flag(printer);
     let mut progress = RunProgress::new(printer, invocation).verbose(verbose > 0);
@@ -457,7 +435,7 @@ fn run(
         // `--until-paid` shows what the rest would cost.
         printer
             .say(view::run::summary::summary(printer.err, &report, invocation, false).trim_end());
-        plan(printer, request, options, verbose, invocation, true)?;
+        plan(printer, request, options, verbose, true)?;
         return Ok(code);
     }
     if printer.json {
@@ -484,7 +462,6 @@ fn plan(
     request: &Request,
     options: &RunOptions,
     verbose: u8,
-    invocation: &Invocation,
     after_run: bool,
 ) -> Result<u8, OpsError> {
     let first = match verbose {
@@ -492,13 +469,18 @@ fn plan(
         1 => FIRST,
         _ => usize::MAX,
     };
-    let mut plan = ops::plan::plan_with_first_actions(request, options, first)?;
+    let details = PlanDetails {
+        first,
+        advice: verbose > 0,
+        ..PlanDetails::default()
+    };
+    let mut plan = ops::plan::plan_with(request, options, details)?;
     if after_run && !printer.json {
         // The run has printed them.
         plan.stored.clear();
     }
     tell(printer, &plan, |plan| {
-        view::plan::text(printer.out, plan, invocation)
+        view::plan::text(printer.out, plan, &request.invocation)
     })?;
     let any = |of: &dyn Fn(&ops::plan::StagePlan) -> bool| plan.stages.iter().any(of);
     Ok(if any(&|stage| !stage.altered.is_empty()) {

@@ -3,7 +3,6 @@
 use super::args::{Cli, Everywhere};
 use super::env::Environment;
 use super::settings;
-use crate::view::text::words::shell_word;
 use clap::builder::StyledStr;
 use clap::{Arg, Command, CommandFactory as _};
 use clap_complete::engine::{
@@ -11,6 +10,7 @@ use clap_complete::engine::{
 };
 use clap_complete::env::{CompleteEnv, Shells};
 use milepost_core::base::visible::visible;
+use milepost_core::plan::options::invocation::shell_word;
 use milepost_engine::ops::change::init::templates;
 use milepost_engine::ops::inspect::names::{
     DeclaredNames, batch_names, output_names, project_names,
@@ -116,7 +116,8 @@ struct Context {
 
 impl Context {
     fn new(environment: &Environment) -> Self {
-        let everywhere = everywhere(&environment.arguments);
+        let words = environment.arguments.iter();
+        let everywhere = everywhere(words.skip_while(|word| *word != "--").skip(1));
         let request = settings::request(&everywhere, Values::default(), environment).ok();
         let names = request
             .as_ref()
@@ -250,9 +251,8 @@ fn command_name(start: &str) -> Vec<CompletionCandidate> {
 }
 
 /// Returns the options of every command that select project and workspace, from a command line that need not be complete.
-fn everywhere(words: &[OsString]) -> Everywhere {
+pub(crate) fn everywhere<'a>(mut words: impl Iterator<Item = &'a OsString>) -> Everywhere {
     let mut everywhere = Everywhere::default();
-    let mut words = words.iter().skip_while(|word| *word != "--").skip(1);
     while let Some(word) = words.next() {
         let text = word.to_string_lossy();
         if word == "-C" {

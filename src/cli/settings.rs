@@ -3,9 +3,9 @@
 use super::args::{Everywhere, When};
 use super::env::Environment;
 use super::print::{OutputFault, Printer, Screen};
-use crate::view::text::invocation::Invocation;
 use crate::view::text::style::Style;
-use crate::view::text::words::shell_word;
+use milepost_core::plan::options::invocation::Invocation;
+use milepost_core::plan::options::invocation::shell_word;
 use milepost_engine::ops::project::{OpsError, Request};
 use milepost_engine::ops::run::Values;
 use std::path::Path;
@@ -25,6 +25,12 @@ pub(crate) fn request(
     };
     let mut request = Request::new(folder, environment.variables.clone());
     request.workspace.clone_from(&everywhere.workspace);
+    request.invocation = Invocation {
+        milepost: milepost(everywhere),
+        values: values.clone(),
+        folder: environment.folder.clone(),
+        ..Invocation::default()
+    };
     request.values = values;
     request.program.clone_from(&environment.program);
     request.command = command_line(environment);
@@ -70,12 +76,8 @@ pub(crate) fn printer(
     }
 }
 
-/// Returns how the program was called, for suggested commands.
-pub(crate) fn invocation(
-    everywhere: &Everywhere,
-    environment: &Environment,
-    flags: Vec<String>,
-) -> Invocation {
+/// Returns the program with the flags for project and workspace, for suggested commands.
+pub(crate) fn milepost(everywhere: &Everywhere) -> String {
     let folders = [
         ("-C", &everywhere.directory),
         ("--workspace", &everywhere.workspace),
@@ -87,10 +89,5 @@ pub(crate) fn invocation(
             words.push(shell_word(path));
         }
     }
-    Invocation {
-        milepost: words.join(" "),
-        flags,
-        set: Vec::new(),
-        folder: environment.folder.clone(),
-    }
+    words.join(" ")
 }

@@ -1,11 +1,15 @@
 //! Mistakes on the command line: unknown commands with a suggestion, flags in the wrong place.
 
 use super::args::{Cli, Command};
+use super::complete::everywhere;
 use super::env::Environment;
+use super::settings::milepost;
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use milepost_core::base::visible::visible_lines;
 use milepost_core::expr::place::nearest;
+use milepost_core::plan::options::flags::Flags as _;
+use milepost_core::plan::options::invocation::shell_word;
 use milepost_engine::ops::exit_code::{FAILED, USAGE};
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -18,30 +22,30 @@ pub(crate) fn with_suggestion(mut error: clap::Error, environment: &Environment)
     if error.kind() != ErrorKind::InvalidSubcommand {
         return error;
     }
-    let arguments: Vec<_> = environment.arguments.iter().collect();
-    let elsewhere = arguments
-        .windows(2)
-        .find(|pair| pair[0] == "-C")
-        .map(|pair| pair[1]);
-    let folder = elsewhere.map_or_else(
-        || environment.folder.clone(),
-        |folder| environment.folder.join(folder),
-    );
+    let everywhere = everywhere(environment.arguments.iter().skip(1));
+    let elsewhere = everywhere.directory.iter();
+    let folder = elsewhere.fold(environment.folder.clone(), |folder, other| {
+        folder.join(other)
+    });
     let stages = milepost_engine::ops::project::stage_names(&folder);
-    let word = crate::view::text::words::shell_word(name);
+    let milepost = milepost(&everywhere);
+    let word = shell_word(name);
     let tip = if stages.iter().any(|stage| stage == name) {
-        format!("to run the stage `{name}`: milepost run {word}")
+        format!("to run the stage `{name}`: {milepost} run {word}")
     } else if is_near(name, error.get(ContextKind::SuggestedSubcommand)) {
         return error;
     } else if environment.folder.join(name).exists() {
-        format!("`{name}` is a file: `milepost run {word}` shows how to read it")
+        format!("`{name}` is a file: `{milepost} run {word}` shows how to read it")
     } else if let Some(near) = nearest(name, stages.iter().map(String::as_str)) {
-        format!("did you mean the stage `{near}`? milepost run {near}")
+        format!(
+            "did you mean the stage `{near}`? {milepost} run {}",
+            shell_word(near)
+        )
     } else if stages.is_empty() {
         return error;
     } else {
         format!(
-            "the stages of this project are {}: milepost run STAGE",
+            "the stages of this project are {}: {milepost} run STAGE",
             stages.join(", ")
         )
     };
@@ -90,17 +94,15 @@ pub(crate) fn conflict(message: String) -> u8 {
 }
 
 /// Returns a flag before the command that belongs to `run`, and the command.
-pub(crate) fn misplaced(cli: &Cli) -> Option<(&'static str, &'static str)> {
+pub(crate) fn misplaced(cli: &Cli) -> Option<(String, &'static str)> {
     let flags = &cli.run;
-    let (name, found) = match &cli.command {
-        None | Some(Command::Run { .. }) => return None,
-        Some(Command::Plan { .. }) => ("plan", flags.only_of_run()),
-        Some(other) => {
-            let values = flags.values.first().filter(|_| !other.takes_values());
-            let found = flags.only_of_run().or(flags.select.first());
-            let verbose = (flags.verbose > 0).then_some("--verbose");
-            (other.name(), found.or(values).or(verbose))
-        }
+    let other = match &cli.command {
+        None | Some(Command::Run { .. } | Command::Plan { .. }) => return None,
+        Some(other) => other,
     };
-    found.map(|flag| (flag, name))
+    let values = flags.values.given.first();
+    let found = flags.only_of_run();
+    let found = found.or_else(|| values.filter(|_| !other.takes_values()));
+    let verbose = (flags.verbose > 0).then(|| "--verbose".to_owned());
+    Some((found.or(verbose)?, other.name()))
 }

@@ -2,6 +2,7 @@
 
 use super::clients::Slot;
 use super::in_flight::InFlightCall;
+use super::plain_values::convert;
 use super::progress::ProgressSender;
 use super::shorten::shorten_result;
 use super::tool_error::ToolError;
@@ -23,6 +24,8 @@ pub(super) struct Call {
     pub(super) client: String,
     /// The client as the owner of leases, not by the name that it gives itself.
     pub(super) lease_client: LeaseClient,
+    /// The published schema of the arguments.
+    pub(super) schema: Arc<Map<String, Value>>,
     /// The arguments as the client sent them.
     pub(super) arguments: Map<String, Value>,
     pub(super) progress: ProgressSender,
@@ -43,7 +46,8 @@ impl Call {
     /// # Errors
     /// If an argument is missing, unknown or of the wrong type.
     pub(super) fn arguments<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
-        let arguments = Value::Object(self.arguments.clone());
+        let arguments = convert(self.arguments.clone(), &self.schema);
+        let arguments = Value::Object(arguments);
         serde_json::from_value(arguments).map_err(|error| {
             ToolError::new(
                 "arguments",

@@ -6,6 +6,7 @@ mod http;
 mod in_flight;
 mod limits;
 mod lines;
+mod plain_values;
 mod progress;
 #[cfg(debug_assertions)]
 mod schemas;

@@ -1,5 +1,6 @@
 //! The schemas of the arguments and results of tools, derived from the types in debug builds only.
 
+use super::plain_values::widen;
 use super::shorten::Shortened;
 use super::tool_error::ToolError;
 use milepost_engine::ops::schema::{read, written};
@@ -13,6 +14,7 @@ const LONGEST: usize = 1_600;
 pub(super) fn arguments<T: JsonSchema>() -> Map<String, Value> {
     let mut schema = object(read::<T>());
     tidy(&mut schema);
+    widen(&mut schema);
     schema.entry("properties").or_insert_with(|| json!({}));
     schema.insert("additionalProperties".to_owned(), false.into());
     schema

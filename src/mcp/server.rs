@@ -195,6 +195,7 @@ impl ServerHandler for Server {
         let call = Call {
             request: Arc::clone(&self.request),
             tool: tool.name,
+            schema: tools::listed(tool.name).map_or_else(Arc::default, |tool| tool.input_schema),
             client: name,
             lease_client,
             arguments: request.arguments.unwrap_or_default(),

@@ -1,7 +1,8 @@
 //! `init` and `man` as text: the created files, and the next commands.
 
-use crate::view::text::words::{count, shell_word};
+use crate::view::text::words::count;
 use milepost_core::base::visible::visible;
+use milepost_core::plan::options::invocation::shell_word;
 use milepost_engine::ops::change::init::Initiated;
 use milepost_engine::ops::change::man::ManPages;
 use std::collections::BTreeMap;

@@ -4,7 +4,6 @@ use crate::view::calls;
 use crate::view::change::params::{notes as stored, replaced};
 use crate::view::run::summary::shown;
 use crate::view::text::collisions;
-use crate::view::text::invocation::Invocation;
 use crate::view::text::next_steps;
 use crate::view::text::overrides;
 use crate::view::text::style::Style;
@@ -12,6 +11,7 @@ use crate::view::text::table::{Side, table, time};
 use crate::view::text::words::{approval, awaits, batches, count, grouped, place, some_of};
 use milepost_core::base::visible::visible;
 use milepost_core::model::stage_word::StageWord;
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::inspect::status::{PendingWork, StageOverview, Status, SubmittedJobs};
 use milepost_engine::ops::project::half_published::half_published;
 

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::visible::{visible, visible_lines};
 use milepost_core::model::money::NanoUsd;
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::inspect::calls::Exchange;
 use milepost_engine::ops::inspect::elements::FieldChange;
 use milepost_engine::ops::trace::{
@@ -44,7 +45,7 @@ pub struct ShownStation {
 }
 
 /// Returns the way of a value. `full` prints long texts whole.
-pub fn trace(data: &Trace, full: bool) -> String {
+pub fn trace(data: &Trace, full: bool, invocation: &Invocation) -> String {
     let question = &data.question;
     let mut text = match (&question.key, &question.field) {
         (Some(key), Some(field)) => format!("{} of {}", visible(field), visible(key)),
@@ -61,7 +62,7 @@ pub fn trace(data: &Trace, full: bool) -> String {
     }
     text.push('\n');
     let mut is_cut = false;
-    for (number, station) in stations(data).into_iter().enumerate() {
+    for (number, station) in stations(data, invocation).into_iter().enumerate() {
         let to = match station.to {
             Some(to) if to + 1 != number => format!("  (leads to {})", to + 1),
             _ => String::new(),
@@ -103,9 +104,12 @@ pub fn trace(data: &Trace, full: bool) -> String {
 }
 
 /// Returns the stations in order.
-pub fn stations(data: &Trace) -> Vec<ShownStation> {
+pub fn stations(data: &Trace, invocation: &Invocation) -> Vec<ShownStation> {
     let field = data.question.field.as_deref();
-    let shown = data.stations.iter().map(|station| shown(station, field));
+    let shown = data
+        .stations
+        .iter()
+        .map(|station| shown(station, field, invocation));
     shown.collect()
 }
 
@@ -141,7 +145,7 @@ fn shortened(text: &str, full: bool) -> (String, bool) {
     (short, is_cut)
 }
 
-fn shown(station: &Station, field: Option<&str>) -> ShownStation {
+fn shown(station: &Station, field: Option<&str>, invocation: &Invocation) -> ShownStation {
     let mut shown = ShownStation {
         to: station.to,
         ..ShownStation::default()
@@ -169,7 +173,7 @@ fn shown(station: &Station, field: Option<&str>) -> ShownStation {
             shown.place = one.path.clone().unwrap_or_default();
             shown.line("accepted", accepted(one));
         }
-        StationKind::Batch(batch) => of_batch(batch, &mut shown),
+        StationKind::Batch(batch) => of_batch(batch, &mut shown, invocation),
         StationKind::Answer(answer) => of_answer(answer, &mut shown),
         StationKind::Source(source) => {
             "line of the input".clone_into(&mut shown.title);
@@ -358,7 +362,7 @@ fn of_correction(correction: &TracedCorrection, shown: &mut ShownStation) {
     }
 }
 
-fn of_batch(batch: &TracedBatch, shown: &mut ShownStation) {
+fn of_batch(batch: &TracedBatch, shown: &mut ShownStation, invocation: &Invocation) {
     "batch".clone_into(&mut shown.title);
     shown.place = place(&batch.stage, &batch.batch);
     if let Some(description) = &batch.description {
@@ -383,14 +387,13 @@ fn of_batch(batch: &TracedBatch, shown: &mut ShownStation) {
     let target = crate::view::text::words::target(&batch.stage, &batch.batch);
     if batch.more_answers > 0 {
         let more = count(batch.more_answers, "more answer", "more answers");
-        shown.line(
-            "left out",
-            format!("{more} (`milepost log {target} --calls`)"),
-        );
+        let command = invocation.line(&["log", &target, "--calls"]);
+        shown.line("left out", format!("{more} (`{command}`)"));
     }
     if batch.more_inputs > 0 {
         let more = count(batch.more_inputs, "more input", "more inputs");
-        shown.line("left out", format!("{more} (`milepost why {target}`)"));
+        let command = invocation.line(&["why", &target]);
+        shown.line("left out", format!("{more} (`{command}`)"));
     }
 }
 

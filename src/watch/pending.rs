@@ -78,6 +78,9 @@ fn of_stage(stage: &StagePlan) -> Vec<(PendingKey, PendingItem)> {
     for will in &stage.will {
         batch(&will.batch, &will.facts, remedy(will));
     }
+    for unpaid in &stage.unpaid {
+        batch(&unpaid.batch, &unpaid.facts, Remedy::Person);
+    }
     for tried in &stage.tried {
         batch(&tried.batch, &tried.facts, Remedy::Retry);
     }

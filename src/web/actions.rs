@@ -5,38 +5,40 @@ use super::response::{PageResponse, WebError};
 use super::site::Site;
 use crate::page::value;
 use crate::view::text::style::Style;
-use crate::view::text::words::shell_word;
-use milepost_core::base::digest::Digest;
+use milepost_core::plan::options::flags::Flags as _;
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops;
-use milepost_engine::ops::plan::Plan;
+use milepost_engine::ops::plan::{Plan, PlanDetails};
 use milepost_engine::ops::run::RunOptions;
 use minijinja::context;
 
-/// The options of a run that a page offers, as they are named in URLs and forms.
-const SWITCHES: [&str; 4] = ["failed", "keep_going", "force", "until_paid"];
+/// A run does only what was shown if no fact of its batches changed.
+const WITH_FACTS: PlanDetails = PlanDetails {
+    first: 0,
+    facts: true,
+    advice: false,
+};
 
 /// Shows what a run would do and cost, with the button that starts it.
 pub(super) fn plan(site: &Site, request: &PageRequest) -> Result<PageResponse, WebError> {
     let targets = request.query_all("target");
-    let options = options(targets, |name| request.query(name).is_some());
+    let options = options(targets, |name| request.query(name))?;
     shown(site, &options, None)
 }
 
 /// Starts the run that was shown. If it would do something else by now, shows that instead.
 pub(super) fn run(site: &Site, request: &PageRequest) -> Result<PageResponse, WebError> {
-    let options = options(request.form_all("target"), |name| {
-        request.form(name).is_some()
-    });
-    let plan = ops::plan::plan(&site.request, &options)?;
-    if request.form("plan") != Some(digest(&plan).as_str()) {
+    let options = options(request.form_all("target"), |name| request.form(name))?;
+    let plan = ops::plan::plan_with(&site.request, &options, WITH_FACTS)?;
+    if request.form("plan") != Some(plan.digest().to_string().as_str()) {
         let why = "The plan has changed since it was shown. This is the new one.";
         return shown(site, &options, Some(why));
     }
-    let mut words = words(&options);
-    words.insert(0, "milepost run".to_owned());
     let mut request = site.request.clone();
-    request.command = format!("{} (page)", words.join(" "));
-    let started = site.runs.start(&request, options, &site.invocation);
+    request.invocation.options = options.clone();
+    request.command = format!("{} (page)", request.invocation.same_run());
+    request.invocation.stored = true;
+    let started = site.runs.start(&request, options);
     started.map_err(|error| WebError::Wrong(error.to_string()))?;
     Ok(PageResponse::see(&site.url("", &[])))
 }
@@ -56,25 +58,26 @@ fn shown(
     options: &RunOptions,
     notice: Option<&str>,
 ) -> Result<PageResponse, WebError> {
-    let plan = ops::plan::plan(&site.request, options)?;
+    let plan = ops::plan::plan_with(&site.request, options, WITH_FACTS)?;
     let is_idle = plan
         .stages
         .iter()
         .all(|stage| stage.skipped || (stage.is_idle() && !stage.checkpoint));
+    let invocation = Invocation {
+        options: options.clone(),
+        ..site.request.invocation.clone()
+    };
+    let offered = RunOptions::FLAGS.iter();
+    let switches = offered.filter_map(|flag| Some((flag.name, flag.page?, flag.is_given(options))));
     let data = context! {
         notice,
-        text => crate::view::plan::text(Style::PLAIN, &plan, &site.invocation),
+        text => crate::view::plan::text(Style::PLAIN, &plan, &invocation),
         is_idle,
-        digest => digest(&plan),
+        digest => plan.digest().to_string(),
         targets => options.targets.clone(),
         choices => value(choices(&plan, options)),
-        words => words(options).join(" "),
-        switches => value([
-            ("failed", options.failed),
-            ("keep_going", options.keep_going),
-            ("force", options.force),
-            ("until_paid", options.until_paid),
-        ]),
+        command => invocation.same_run(),
+        switches => value(switches.collect::<Vec<_>>()),
     };
     Ok(site.page("plan.html", "run", "Run", data)?)
 }
@@ -91,41 +94,23 @@ fn choices<'a>(plan: &'a Plan, options: &'a RunOptions) -> Vec<(&'a str, bool)> 
 }
 
 /// Returns the options of a run. Unknown names are not options.
+///
+/// # Errors
+/// If a value cannot be read.
 fn options<'a>(
     targets: impl Iterator<Item = &'a str>,
-    is_set: impl Fn(&str) -> bool,
-) -> RunOptions {
-    let [failed, keep_going, force, until_paid] = SWITCHES.map(is_set);
-    RunOptions {
-        targets: targets
-            .filter(|target| !target.is_empty())
-            .map(str::to_owned)
-            .collect(),
-        failed,
-        keep_going,
-        force,
-        until_paid,
+    value: impl Fn(&str) -> Option<&'a str>,
+) -> Result<RunOptions, WebError> {
+    let targets = targets.filter(|target| !target.is_empty());
+    let mut options = RunOptions {
+        targets: targets.map(str::to_owned).collect(),
         ..RunOptions::default()
+    };
+    for flag in RunOptions::FLAGS.iter().filter(|flag| flag.page.is_some()) {
+        if let Some(value) = value(flag.name) {
+            let read = (flag.read)(&mut options, value);
+            read.map_err(|error| WebError::Wrong(format!("`{}`: {error}", flag.name)))?;
+        }
     }
-}
-
-/// Returns the options as words of a command line.
-fn words(options: &RunOptions) -> Vec<String> {
-    let set = [
-        options.failed,
-        options.keep_going,
-        options.force,
-        options.until_paid,
-    ];
-    let names = SWITCHES.iter().zip(set).filter(|(_, set)| *set);
-    let flags = names.map(|(name, _)| format!("--{}", name.replace('_', "-")));
-    flags
-        .chain(options.targets.iter().map(|target| shell_word(target)))
-        .collect()
-}
-
-/// Returns the digest of a plan: a run that was shown is started only if it is still the same.
-fn digest(plan: &Plan) -> String {
-    let text = serde_json::to_string(plan).unwrap_or_default();
-    Digest::of(text).to_string()
+    Ok(options)
 }

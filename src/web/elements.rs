@@ -68,7 +68,7 @@ fn found(site: &Site, what: &str, field: &str, request: &PageRequest) -> Result<
 
 /// Arranges the stations in columns: those that lead to a station are left of it.
 fn way(site: &Site, traced: &Trace) -> Value {
-    let all = stations(traced);
+    let all = stations(traced, &site.request.invocation);
     let mut depths: Vec<usize> = Vec::with_capacity(all.len());
     for station in &all {
         let depth = station

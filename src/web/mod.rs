@@ -20,7 +20,6 @@ mod tables;
 mod timeline;
 
 use crate::mcp::{self, ServeError, ServerNotice, Transport};
-use crate::view::text::invocation::Invocation;
 use http::server::SiteServer;
 use milepost_engine::ops::browser_file::BrowserFile;
 use milepost_engine::ops::project::Request;
@@ -44,11 +43,10 @@ pub(crate) struct UiOptions {
 pub(crate) fn serve(
     request: Request,
     options: &UiOptions,
-    invocation: Invocation,
     stop: &Arc<StopFlag>,
     say: &(dyn Fn(ServerNotice) + Sync),
 ) -> Result<(), ServeError> {
-    let site = Site::new(request.clone(), invocation)?;
+    let site = Site::new(request.clone())?;
     if !options.address.ip().is_loopback() {
         say(ServerNotice::Warning(
             "other machines can reach the page: whoever has its URL can read the workspace and start runs, and the connection is not encrypted",

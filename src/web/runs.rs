@@ -2,7 +2,6 @@
 
 use crate::view::run::notice;
 use crate::view::run::summary::{overall, summary};
-use crate::view::text::invocation::Invocation;
 use crate::view::text::style::Style;
 use milepost_engine::ops;
 use milepost_engine::ops::project::Request;
@@ -68,12 +67,7 @@ impl Runs {
     ///
     /// # Errors
     /// If one is running, the server is ending, or the system has no thread for it.
-    pub(super) fn start(
-        &self,
-        request: &Request,
-        options: RunOptions,
-        invocation: &Invocation,
-    ) -> Result<(), NotStarted> {
+    pub(super) fn start(&self, request: &Request, options: RunOptions) -> Result<(), NotStarted> {
         let mut current = lock(&self.current);
         if current.ending {
             return Err(NotStarted::Ending);
@@ -83,7 +77,7 @@ impl Runs {
         }
         let stop = Arc::new(StopFlag::new());
         let ended = Arc::default();
-        let (request, invocation) = (request.clone(), invocation.clone());
+        let request = request.clone();
         let command = request.command.clone();
         let (of_run, result) = (Arc::clone(&stop), Arc::clone(&ended));
         let run = move || {
@@ -93,7 +87,7 @@ impl Runs {
                     status: overall(report).to_owned(),
                     text: notice::kept(Style::PLAIN, &report.quarantined)
                         .into_iter()
-                        .chain([summary(Style::PLAIN, report, &invocation, false)])
+                        .chain([summary(Style::PLAIN, report, &request.invocation, false)])
                         .collect::<Vec<_>>()
                         .join("\n"),
                     run_id: Some(report.run_id.clone()),
@@ -186,13 +180,7 @@ mod tests {
         let runs = Runs::default();
         runs.end();
         let request = Request::new("nothing".into(), BTreeMap::new());
-        let invocation = Invocation {
-            milepost: "milepost".to_owned(),
-            flags: Vec::new(),
-            set: Vec::new(),
-            folder: "nothing".into(),
-        };
-        let started = runs.start(&request, RunOptions::default(), &invocation);
+        let started = runs.start(&request, RunOptions::default());
         assert!(matches!(started, Err(NotStarted::Ending)), "{started:?}");
         assert!(runs.state().is_none());
     }

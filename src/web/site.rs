@@ -5,7 +5,6 @@ use super::response::{PageResponse, WebError};
 use super::runs::Runs;
 use crate::mcp::ServeError;
 use crate::page::{RenderError, Templates, value};
-use crate::view::text::invocation::Invocation;
 use milepost_core::base::digest::Digest;
 use milepost_engine::ops::inspect::live::Live;
 use milepost_engine::ops::project::Request;
@@ -23,8 +22,6 @@ pub(super) struct Site(Arc<SiteState>);
 pub(super) struct SiteState {
     /// The project, workspace and values that the server was started with.
     pub(super) request: Request,
-    /// How the server was started, for the commands that pages show.
-    pub(super) invocation: Invocation,
     /// The state of the workspace, kept between requests.
     pub(super) live: Live,
     /// The run that was started on a page.
@@ -51,7 +48,7 @@ impl Site {
     ///
     /// # Errors
     /// If there is no project, its declarations are wrong, or the system has no random numbers.
-    pub(super) fn new(request: Request, invocation: Invocation) -> Result<Self, ServeError> {
+    pub(super) fn new(request: Request) -> Result<Self, ServeError> {
         let live = Live::open(&request)?;
         let token = random_token()?;
         let templates = Templates::new();
@@ -64,7 +61,6 @@ impl Site {
             address: OnceLock::new(),
             ended: watch::Sender::new(false),
             request,
-            invocation,
         })))
     }
 

@@ -8,6 +8,7 @@ pub mod batch_mode;
 mod batches;
 mod bounds;
 mod each;
+mod flags;
 mod http;
 mod keys;
 mod loops;

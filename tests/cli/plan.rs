@@ -97,6 +97,61 @@ letters in workspace
 }
 
 #[test]
+fn the_command_of_a_plan_has_every_flag() {
+    let project = Project::letters();
+    let line = "--jobs 2 --executor local --keep-going --fresh --budget-usd 2.5 --force --limit 1 --until join copy";
+    let plan = project.output(&format!(
+        "--workspace workspace plan --set greeting=Hi {line}"
+    ));
+    let same = format!("to do it: milepost --workspace workspace run --set greeting=Hi {line}\n");
+    assert!(plan.out.ends_with(&same), "{}{}", plan.out, plan.err);
+    let quoted = project
+        .milepost(&["plan", "--set", "greeting=Good day", "join"])
+        .1;
+    assert!(quoted.ends_with("to run join with the stages before it: milepost run --set 'greeting=Good day' --until join\n"), "{quoted}");
+}
+
+#[test]
+fn advice_about_the_declarations_is_for_those_who_look_for_details() {
+    let project = Project::letters();
+    project.edit(
+        "stages/2_join.toml",
+        "outputs/page.txt",
+        "outputs/page.json",
+    );
+    let advice = "nothing checks what `";
+    for command in ["plan", "plan --json", "run", "status"] {
+        let output = project.output(command);
+        assert!(
+            !format!("{}{}", output.out, output.err).contains(advice),
+            "{command}"
+        );
+    }
+    let output = project.output("plan -v");
+    assert!(output.out.contains(advice), "{}", output.out);
+}
+
+#[test]
+fn suggested_commands_work_where_the_program_was_called() {
+    let project = Project::letters();
+    let unknown = project.output("--workspace my/new cpoy").err;
+    assert!(
+        unknown.contains("did you mean the stage `copy`? milepost --workspace my/new run copy"),
+        "{unknown}"
+    );
+    project.write("my/new/inputs/person_1.json", r#"{"name": "Ann"}"#);
+    assert_eq!(project.output("--workspace my/new -q").code, 0);
+    project.write("my/new/inputs/person_1.json", r#"{"name": "Eve"}"#);
+    let verified = project
+        .output("--workspace my/new verify --set greeting=Hi")
+        .out;
+    assert!(
+        verified.contains("`milepost --workspace my/new why copy --set greeting=Hi` shows why"),
+        "{verified}"
+    );
+}
+
+#[test]
 fn what_many_batches_share_is_told_once() {
     let project = Project::letters();
     for number in 20..40 {

@@ -106,7 +106,7 @@ join  out of date  stage `copy` is partial: `allow_partial = true` in this stage
 
 failed in …
 next     milepost log copy/person_2  show what happened
-         milepost run                rerun the failed batches, then continue
+         milepost run --keep-going   rerun the failed batches, then continue
 ",
     );
     let (code, text) = project.milepost(&["run", "--set", "greeting=Ho"]);

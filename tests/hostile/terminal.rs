@@ -341,7 +341,7 @@ fn a_result_that_cannot_be_written_is_an_error() {
 /// Real shells read the quoted form back.
 #[test]
 fn a_suggested_command_names_the_batch_in_a_shell() {
-    let quoted = milepost::view::text::words::shell_word(ATTACK);
+    let quoted = milepost_core::plan::options::invocation::shell_word(ATTACK);
     is_clean("shell_word", &quoted);
     let script = format!("LC_ALL=C.UTF-8; printf %s {quoted}");
     require!(required::program("bash", &["--version"]));

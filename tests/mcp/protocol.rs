@@ -2,6 +2,8 @@
 
 use super::client::{Client, well};
 use crate::support::Project;
+use milepost_core::plan::options::flags::Flags as _;
+use milepost_core::plan::options::{RunOptions, Values};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -102,6 +104,18 @@ fn results_and_faults_match_the_schema_of_their_tool() {
 }
 
 #[test]
+fn the_reference_lists_every_flag_of_a_run() {
+    // A client does not wait for another run.
+    let flags = RunOptions::FLAGS.iter().filter(|flag| flag.name != "wait");
+    let names = flags.map(|flag| flag.name);
+    let names = names.chain(Values::FLAGS.iter().map(|flag| flag.name));
+    let names: String = names.map(|name| format!(", `{name}`")).collect();
+    let page = std::fs::read_to_string("docs/reference/mcp.md").unwrap();
+    let row = format!("| `run` | `targets`{names}; all optional |");
+    assert!(page.contains(&row), "docs/reference/mcp.md lacks:\n{row}");
+}
+
+#[test]
 fn calls_that_cannot_be_are_refused_with_a_code_and_a_hint() {
     let project = Project::letters();
     let mut client = Client::of(&project);
@@ -113,8 +127,8 @@ fn calls_that_cannot_be_are_refused_with_a_code_and_a_hint() {
         ),
         (
             "check_stage_completion",
-            json!({"stage_num": "1"}),
-            "the arguments of `check_stage_completion` are invalid: invalid type: string \"1\", expected u32",
+            json!({"stage_num": "one"}),
+            "the arguments of `check_stage_completion` are invalid: invalid type: string \"one\", expected u32",
         ),
         (
             "status",

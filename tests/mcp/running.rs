@@ -253,6 +253,35 @@ fn parameters_and_limits_are_those_of_the_command_line() {
 }
 
 #[test]
+fn arguments_of_another_type_are_taken_where_their_meaning_is_plain() {
+    let project = Project::letters();
+    let mut client = Client::of(&project);
+    let plan = client.call(
+        "plan",
+        json!({"targets": "copy", "limit": "1", "jobs": 2.0, "budget_usd": 2.5, "set": "greeting=Hi"}),
+    );
+    assert_eq!(plan["stages"][0]["will"].as_array().unwrap().len(), 1);
+    assert_eq!(plan["stages"][1]["skipped"], true);
+    let data = client.call("run", json!({"targets": 1, "budget_usd": 3}));
+    assert_eq!(stages(&data), [row("copy", "complete", 3, 0)]);
+    let complete = client.call("check_stage_completion", json!({"stage_num": "1"}));
+    assert_eq!(complete["complete"], true);
+    assert_eq!(
+        client.call("log", json!({"last": "2"}))["records"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    let fault = client.fault("plan", json!({"until_paid": true, "budget_usd": 1}));
+    assert_eq!(
+        fault["error"],
+        "`budget_usd` and `until_paid` contradict each other"
+    );
+    assert_eq!(client.leave(), well());
+}
+
+#[test]
 fn long_lists_are_cut_and_said() {
     let project = Project::letters();
     for number in 20..70 {

@@ -2,16 +2,15 @@
 
 use crate::support::Project;
 use milepost::view;
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::inspect::status::{StageProgress, Status, status};
 use milepost_engine::ops::run::RunOptions;
 
 fn shown(project: &Project) -> (Status, String) {
     let found = status(&project.request()).unwrap();
-    let call = view::text::invocation::Invocation {
-        milepost: "milepost".into(),
-        flags: Vec::new(),
-        set: Vec::new(),
+    let call = Invocation {
         folder: project.at(""),
+        ..Invocation::default()
     };
     let mut text = view::status::status(&found, &call);
     text = text.replace(&found.workspace, "WORKSPACE");

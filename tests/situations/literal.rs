@@ -18,11 +18,11 @@ fn texts(inputs: &str) -> Project {
     for name in NAMES {
         project.write(
             &format!("workspace/inputs/{name}.txt"),
-            &format!("text of {name}"),
+            format!("text of {name}"),
         );
         project.write(
             &format!("workspace/notes/{name}_1.txt"),
-            &format!("note of {name}"),
+            format!("note of {name}"),
         );
     }
     project
@@ -116,7 +116,7 @@ fn named() -> Project {
 /// Runs with another file in the row, which fails.
 fn fails_with(project: &Project, path: &str, says: &str) {
     let rows = json!([{"id": "1", "file": path}]);
-    project.write("workspace/inputs/rows.json", &rows.to_string());
+    project.write("workspace/inputs/rows.json", rows.to_string());
     let ran = project.run(&[]);
     assert_eq!(ran.code, 1, "{path}: {}", ran.output);
     ran.says(says);

@@ -70,7 +70,7 @@ fn a_change_that_makes_outputs_of_batches_one_is_noticed() {
     project.write("workspace/inputs/rows.csv", table);
     project.run(&[]).expect(0, &["work/1", "work/2"]);
     project.run(&[]).expect(0, &[]);
-    project.write("workspace/inputs/rows.csv", &table.replace("tue", "mon"));
+    project.write("workspace/inputs/rows.csv", table.replace("tue", "mon"));
     project
         .run(&[])
         .expect(1, &[])
@@ -158,7 +158,7 @@ fn no_input_is_an_output_of_the_stage_or_a_later_one() {
         ),
     ]);
     for (file, stage) in [("outputs/1.json", "work"), ("results/all.json", "end")] {
-        project.write("workspace/inputs/rows.csv", &format!("id,file\n2,{file}\n"));
+        project.write("workspace/inputs/rows.csv", format!("id,file\n2,{file}\n"));
         let ran = project.run(&[]);
         assert_eq!(ran.code, 1, "{}", ran.output);
         ran.says(&format!(

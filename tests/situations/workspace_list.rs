@@ -237,7 +237,7 @@ fn a_workspace_of_a_list_is_named_once_however_it_is_written() {
     let project = grades();
     let wrong = |names: [&str; 2], says: &str| {
         let rows = names.map(|name| json!({"id": name, "file": "a.json"}));
-        project.write("all/list.json", &json!(rows).to_string());
+        project.write("all/list.json", json!(rows).to_string());
         let (code, said) = project.milepost(&["run", "--workspaces", "all/list.json"]);
         assert!(code == 2 && said.contains(says), "{code} {said}");
         assert!(!project.exists("workspaces/a"));

@@ -24,14 +24,15 @@ impl Project {
         let plan = self.plan(arguments);
         let before = self.last.lock().unwrap().clone();
         let ran = self.run_unplanned(arguments);
-        if let Some(plan) = plan {
-            Agreement {
+        match plan {
+            Some(plan) => Agreement {
                 project: self,
                 plan: &plan,
                 ran: &ran,
                 before: &before,
             }
-            .check();
+            .check(),
+            None => assert_ne!(ran.code, 0, "the plan was refused: {}", ran.output),
         }
         // A refused run changes nothing, and outputs that a person modified do not match their record.
         if ran.code != 5 {
@@ -56,17 +57,13 @@ impl Project {
     /// Returns the plan as data, or `None` when it is refused. Checks that planning writes nothing.
     pub fn plan(&self, arguments: &[&str]) -> Option<Value> {
         let before = self.tree();
-        let arguments: Vec<&str> = arguments
-            .iter()
-            .copied()
-            .filter(|argument| !["-k", "--keep-going"].contains(argument))
-            .collect();
         let output = self
-            .command(&[&["plan", "--json"], arguments.as_slice()].concat())
+            .command(&[&["plan", "--json"], arguments].concat())
             .output()
             .unwrap();
         assert_eq!(self.tree(), before, "a plan writes nothing");
-        serde_json::from_slice(&output.stdout).ok()
+        let plan: Value = serde_json::from_slice(&output.stdout).ok()?;
+        plan["stages"].is_array().then_some(plan)
     }
 
     /// The records of the journal, oldest first.

@@ -213,7 +213,7 @@ fn what_failed_is_tried_again_only_when_what_it_is_made_from_changes() {
     let (project, outside) = trying(None);
     project.write("workspace/inputs/person_2.json", "{}");
     let watch = Session::start(&project, "-k");
-    let failed = "1 batch failed: copy/person_2; rerun when an input changes, or now with milepost run --failed";
+    let failed = "1 batch failed: copy/person_2; rerun when an input changes, or now with milepost run --keep-going --until-paid --failed";
     let said = watch.waits();
     assert_eq!(said[said.len() - 2..], [failed, WAITS]);
     assert_eq!(tries(&outside), ["person_1", "person_2", "person_10"]);

@@ -50,6 +50,26 @@ fn a_run_does_the_plan_that_was_shown() {
 }
 
 #[test]
+fn a_plan_of_what_never_ran_is_one_of_its_content() {
+    let project = Project::letters();
+    let ui = Ui::start(&project);
+    let shown = ui.get("plan").body;
+    // Neither changes a number of the plan: a file of the first stage, and a program of a later one.
+    project.write("workspace/inputs/person_1.json", r#"{"name": "Eve"}"#);
+    let refused = ui.post("run", &[("plan", hidden(&shown, "plan"))]).body;
+    assert!(refused.contains("The plan has changed"), "{refused}");
+    project.edit("stages/2_join.toml", "\" \"", "\", \"");
+    let again = ui.post("run", &[("plan", hidden(&refused, "plan"))]).body;
+    assert!(again.contains("The plan has changed"), "{again}");
+    assert!(project.records().is_empty());
+    assert_eq!(
+        ui.post("run", &[("plan", hidden(&again, "plan"))]).status,
+        303
+    );
+    ui.wait_for("", "complete.");
+}
+
+#[test]
 fn without_the_plan_nothing_runs() {
     let project = Project::letters();
     let ui = Ui::start(&project);

@@ -6,11 +6,11 @@ use crate::view;
 use crate::view::run::bars::{RunBar, StageBar};
 use crate::view::run::notice;
 use crate::view::text::collisions;
-use crate::view::text::invocation::Invocation;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use milepost_core::base::duration::show_duration;
 use milepost_core::model::choice::StoredNote;
 use milepost_core::model::executor::ExecutorName;
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::run::{ExpectedStage, Notice, Observer, Stopwatch};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -216,8 +216,9 @@ impl Observer for RunProgress {
             Notice::Warned { warnings } => match warnings.as_slice() {
                 [one] => self.printer.warning(one),
                 all => self.printer.warning(&format!(
-                    "{} warnings about the declarations: `milepost plan` shows them",
-                    all.len()
+                    "{} warnings about the declarations: `{}` shows them",
+                    all.len(),
+                    self.invocation.line(&["plan"])
                 )),
             },
             Notice::Collisions { stage, collisions } => {

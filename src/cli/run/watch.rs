@@ -2,13 +2,13 @@
 
 use super::progress::RunProgress;
 use crate::cli::failure;
+use crate::cli::flags::WatchFlags;
 use crate::cli::print::Printer;
-use crate::cli::run_flags::WatchFlags;
 use crate::cli::signals::{self, INTERRUPTED, STOPPING};
 use crate::view;
-use crate::view::text::invocation::Invocation;
 use crate::watch::{Notify, Pace, Unresolved, WatchAction, WatchEvent, WatchSettings, Watcher};
 use milepost_core::model::choice::StoredNote;
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::exit_code::exit_code;
 use milepost_engine::ops::plan::Plan;
 use milepost_engine::ops::project::{OpsError, Request};
@@ -35,7 +35,6 @@ pub(crate) fn watch(
     request: Request,
     options: RunOptions,
     flags: &WatchFlags,
-    invocation: &Invocation,
 ) -> Result<u8, OpsError> {
     let pace = Pace {
         quiet: flags.debounce,
@@ -44,6 +43,7 @@ pub(crate) fn watch(
         retry: RETRY,
     };
     adopt_orphans();
+    let invocation = &request.invocation.clone();
     let notify = Arc::new(Notify::default());
     let only_free = options.until_paid;
     let settings = WatchSettings { options, pace };
@@ -169,7 +169,12 @@ impl WatchPrinter<'_> {
                 let json = json!({ "event": "waiting", "failed": failed, "hindered": trouble });
                 self.tell(json, &text);
             }
-            WatchEvent::NeedsPerson(plan) => self.plan(&plan),
+            WatchEvent::NeedsPerson(plan) => {
+                self.plan(&plan);
+                if self.only_free && plan.stages.iter().any(|stage| stage.money.is_some()) {
+                    self.tell(Value::Null, &view::run::watch::unpaid(style));
+                }
+            }
             WatchEvent::Invalid(error) => {
                 self.wrong(&error);
                 self.tell(Value::Null, &view::run::watch::wrong(style));

@@ -4,9 +4,9 @@ use super::progress::RunProgress;
 use crate::cli::print::Printer;
 use crate::cli::signals;
 use crate::view;
-use crate::view::text::invocation::Invocation;
-use crate::view::text::words::shell_word;
 use milepost_core::model::money::NanoUsd;
+use milepost_core::plan::options::invocation::Invocation;
+use milepost_core::plan::options::invocation::shell_word;
 use milepost_engine::ops::project::{OpsError, Request};
 use milepost_engine::ops::run::workspaces::{WorkspacesResult, entries, worst_code};
 use milepost_engine::ops::run::{RunOptions, adopt_orphans};
@@ -16,7 +16,6 @@ use std::path::Path;
 ///
 /// # Errors
 /// If the list cannot be read or the summary fails. A failed entry is no error: the table lists it.
-#[expect(clippy::too_many_arguments)]
 pub(crate) fn run(
     printer: &Printer,
     request: &Request,
@@ -24,8 +23,8 @@ pub(crate) fn run(
     file: &Path,
     dry: bool,
     verbose: bool,
-    invocation: &Invocation,
 ) -> Result<u8, OpsError> {
+    let invocation = &request.invocation;
     let entries = entries(request, file)?;
     adopt_orphans();
     let stop = signals::stop_flag(printer);

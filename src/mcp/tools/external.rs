@@ -5,6 +5,8 @@ use crate::mcp::call::{Call, answer, done};
 use crate::mcp::tool_error::ToolError;
 use crate::view::external as sentences;
 use milepost_core::base::words::count;
+#[cfg(debug_assertions)]
+use milepost_core::plan::options::TextOrNumber;
 use milepost_engine::ops::external::{
     LeaseOptions, Leased, Left, Nothing, Refusal, Released, Submission, Submitted, Violation,
     WhyNothing, next_batch, release_batch, submit_batch,
@@ -55,6 +57,7 @@ pub(super) const NEXT_BATCH: ToolEntry = ToolEntry {
 #[serde(deny_unknown_fields, default)]
 struct LeaseArguments {
     /// Stage to take a batch from, by name or number [default: the first one with a batch]
+    #[cfg_attr(debug_assertions, schemars(with = "Option<TextOrNumber>"))]
     stage: Option<String>,
     /// Name to record the answers under [default: the name of the client]
     client: Option<String>,

@@ -5,6 +5,7 @@ use super::run::RunArguments;
 use crate::mcp::call::{Call, done};
 use crate::mcp::tool_error::ToolError;
 use milepost_core::model::event::Record;
+use milepost_core::plan::options::flags::Flags as _;
 use milepost_engine::ops;
 use milepost_engine::ops::inspect::log::{Log, LogOptions, Printed};
 use milepost_engine::ops::inspect::status::Status;
@@ -25,13 +26,18 @@ pub(super) const PLAN: ToolEntry = ToolEntry {
     call: ToolCall::Once(|call| {
         let RunArguments { options, values } = call.arguments()?;
         let mut request = call.request_as("");
-        request.values.extend(values);
+        request.values.merge(&values);
         done(
             &ops::plan::plan(&request, &options)?,
-            "`milepost plan --json`",
+            &whole(call, &["plan", "--json"]),
         )
     }),
 };
+
+/// Returns the command that prints the complete data.
+fn whole(call: &Call, words: &[&str]) -> String {
+    format!("`{}`", call.request.invocation.line(words))
+}
 
 pub(super) const STATUS: ToolEntry = ToolEntry {
     name: "status",
@@ -43,7 +49,7 @@ pub(super) const STATUS: ToolEntry = ToolEntry {
     call: ToolCall::Once(|call| {
         let NoArguments {} = call.arguments()?;
         let status = ops::inspect::status::status(&call.request)?;
-        done(&status, "`milepost status --json`")
+        done(&status, &whole(call, &["status", "--json"]))
     }),
 };
 
@@ -61,7 +67,7 @@ pub(super) const WHY: ToolEntry = ToolEntry {
     call: ToolCall::Once(|call| {
         let arguments: WhyArguments = call.arguments()?;
         let why = ops::why::why(&call.request, &arguments.what)?;
-        done(&why, &format!("`milepost why {} --json`", arguments.what))
+        done(&why, &whole(call, &["why", &arguments.what, "--json"]))
     }),
 };
 
@@ -97,10 +103,7 @@ pub(super) const TRACE: ToolEntry = ToolEntry {
             confined: true,
         };
         let traced = ops::trace::trace(&call.request, &options)?;
-        done(
-            &traced,
-            &format!("`milepost trace {} --json`", options.what),
-        )
+        done(&traced, &whole(call, &["trace", &options.what, "--json"]))
     }),
 };
 
@@ -211,7 +214,9 @@ fn log(call: &Call) -> Result<Value, ToolError> {
         broken,
     };
     let target = options.target.as_deref().unwrap_or_default();
-    done(&lines, &format!("`milepost log {target} --last 0 --json`"))
+    let words = ["log", target, "--last", "0", "--json"];
+    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    done(&lines, &whole(call, &words))
 }
 
 fn line(record: &Record) -> LogRecord {
@@ -242,7 +247,7 @@ pub(super) const VERIFY: ToolEntry = ToolEntry {
             ok: verified.exit_code() == 0,
             verified,
         };
-        done(&result, "`milepost verify --json`")
+        done(&result, &whole(call, &["verify", "--json"]))
     }),
 };
 

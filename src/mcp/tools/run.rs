@@ -5,6 +5,7 @@ use crate::mcp::call::answer;
 use crate::mcp::progress::RunProgress;
 use crate::mcp::tool_error::ToolError;
 use crate::view::run::summary::overall;
+use milepost_core::plan::options::flags::Flags as _;
 use milepost_engine::ops::run::result::RunResult;
 use milepost_engine::ops::run::{Report, RunOptions, StageReport, StageStatus, Values, run};
 use serde::de::Error as _;
@@ -22,7 +23,7 @@ pub(super) const RUN: ToolEntry = ToolEntry {
     call: ToolCall::Once(|call| {
         let RunArguments { options, values } = call.arguments()?;
         let mut request = call.request_as(&options.targets.join(" "));
-        request.values.extend(values);
+        request.values.merge(&values);
         let mut show = RunProgress::new(&call.progress);
         let report = run(&request, &options, &mut show, call.stop())?;
         result(&report)

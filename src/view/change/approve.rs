@@ -1,9 +1,9 @@
 //! `approve` as text: what was approved, and which stages need no approval.
 
-use crate::view::text::invocation::Invocation;
 use crate::view::text::next_steps;
 use crate::view::text::overrides::approved;
 use milepost_core::base::visible::visible;
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::change::approve::{Approved, Unneeded};
 
 /// Returns a line for each stage, and the command that continues.

@@ -1,8 +1,8 @@
 //! `import-review` as text: the imported corrections, and the command that applies them.
 
-use crate::view::text::invocation::Invocation;
 use crate::view::text::next_steps::lines;
 use milepost_core::base::visible::visible;
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::change::import_review::{Correction, Imported};
 
 /// Returns the imported corrections, a line each, and the next command.

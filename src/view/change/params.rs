@@ -1,12 +1,12 @@
 //! `params` as text: tables of parameters and agents, and warnings about stored values.
 
 use crate::view::run::notice::kept;
-use crate::view::text::invocation::Invocation;
 use crate::view::text::style::Style;
 use crate::view::text::table::{Side, table};
 use jiff::Timestamp;
 use milepost_core::base::visible::visible;
 use milepost_core::model::choice::StoredNote;
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::change::params::{AgentLine, Params, Source};
 use serde_json::Value;
 

@@ -16,6 +16,7 @@ pub(crate) fn asks(stage: &StagePlan) -> Vec<String> {
             },
         ),
         (&stage.unapproved_ask, "would ask"),
+        (&stage.unpaid_ask, "would ask"),
         (&stage.may_ask, "may ask"),
     ] {
         let Some(asks) = asks else { continue };

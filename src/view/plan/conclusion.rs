@@ -1,9 +1,9 @@
 //! The last lines of a plan: what would run in all, and the command that runs it.
 
-use crate::view::text::invocation::Invocation;
 use crate::view::text::next_steps;
 use crate::view::text::style::Style;
 use crate::view::text::words::{batches, count, grouped};
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::plan::{Plan, StagePlan};
 
 #[expect(clippy::too_many_lines)]
@@ -38,6 +38,13 @@ pub(crate) fn conclusion(
         let mut lines = vec!["nothing can run until these batches are approved".to_owned()];
         let next = next_steps::approve(&stage.stage, invocation);
         lines.extend(next_steps::lines(&[next], "next", &code));
+        return lines.join("\n");
+    }
+    if nothing && stages.iter().any(|stage| stage.money.is_some()) {
+        let code = |text: &str| style.code(text);
+        let mut lines = vec!["nothing can run without these calls".to_owned()];
+        let next: Vec<_> = next_steps::pay(invocation).into_iter().collect();
+        lines.extend(next_steps::lines(&next, "next", &code));
         return lines.join("\n");
     }
     if nothing && waits {
@@ -93,12 +100,7 @@ pub(crate) fn conclusion(
         .filter(|_| will + may + judge + wrong == 0)
     {
         let by = stage.blocked_by.as_ref();
-        // What was asked for stands among the flags, and is too little.
-        let plain = Invocation {
-            flags: Vec::new(),
-            ..invocation.clone()
-        };
-        let next_steps = next_steps::after_blocked(&stage.stage, by, &plan.workspace, &plain);
+        let next_steps = next_steps::after_blocked(&stage.stage, by, &plan.workspace, invocation);
         if let [(command, _)] = next_steps.as_slice() {
             return format!(
                 "nothing can run; to run {} with the stages before it: {}",
@@ -119,7 +121,7 @@ pub(crate) fn conclusion(
         return format!(
             "{}; to do it: {}",
             parts.join(", "),
-            style.code(invocation.run(&[]))
+            style.code(invocation.same_run())
         );
     }
     parts.join(", ")

@@ -6,16 +6,18 @@ mod conclusion;
 use crate::view::change::params::notes;
 use crate::view::run::notice;
 use crate::view::text::collisions;
-use crate::view::text::invocation::Invocation;
 use crate::view::text::next_steps;
 use crate::view::text::reason::{change, reason};
 use crate::view::text::reason_groups::{Class, Groups, class};
 use crate::view::text::style::Style;
-use crate::view::text::words::{NAMED, awaits, batches, count, grouped, needs_approval, some_of};
+use crate::view::text::words::{
+    NAMED, awaits, batches, count, grouped, needs_approval, needs_money, some_of,
+};
 use agents::asks;
 use conclusion::conclusion;
 use milepost_core::base::visible::visible;
 use milepost_core::model::reason::Condition;
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::plan::{Plan, RetiredFile, StagePlan};
 use milepost_engine::ops::project::half_published::half_published;
 use std::collections::BTreeSet;
@@ -67,6 +69,7 @@ pub(crate) fn changes(style: Style, plan: &Plan, invocation: &Invocation) -> Str
                 || stage.checkpoint
                 || !stage.altered.is_empty()
                 || stage.approval.is_some()
+                || stage.money.is_some()
                 || stage.blocked.is_some())
     };
     let stages: Vec<&StagePlan> = plan.stages.iter().filter(says).collect();
@@ -208,17 +211,16 @@ fn headline(style: Style, stage: &StagePlan) -> String {
             style.good(format!("{} up to date", grouped(stage.reused)))
         });
     }
-    let unapproved = stage.unapproved.len() as u64;
     let held = stage.held.as_ref().map_or(0, |held| held.batches);
-    let awaited = stage.awaits.as_ref().map_or(0, |awaits| awaits.batches);
-    let waits = unapproved + awaited + held;
+    let set_apart = (stage.unapproved.len() + stage.unpaid.len()) as u64;
+    let waits = set_apart + held + stage.awaits.as_ref().map_or(0, |awaits| awaits.batches);
     parts.extend(waits_for_budget(style, held));
-    if let Some(awaited) = &stage.approval {
-        parts.push(style.warn(needs_approval(awaited)));
-    }
-    if let Some(awaited) = &stage.awaits {
-        parts.push(style.warn(awaits(awaited)));
-    }
+    let waits_for = [
+        stage.approval.as_ref().map(needs_approval),
+        stage.money.as_ref().map(needs_money),
+        stage.awaits.as_ref().map(awaits),
+    ];
+    parts.extend(waits_for.into_iter().flatten().map(|text| style.warn(text)));
     if stage.left > waits {
         parts.push(format!("{} not selected", grouped(stage.left - waits)));
     }
@@ -238,6 +240,7 @@ fn headline(style: Style, stage: &StagePlan) -> String {
     if !stage.certain
         && !says(stage.awaits.as_ref().map(|awaits| awaits.batches))
         && !says(stage.approval.as_ref().map(|approval| approval.batches))
+        && !says(stage.money.as_ref().map(|money| money.batches))
     {
         parts.push("more depend on the outputs of earlier stages".to_owned());
     }
@@ -253,7 +256,12 @@ fn waits_for_budget(style: Style, batches: u64) -> Option<String> {
 /// Returns the lines below a headline: reasons, with their batches.
 fn reasons(style: Style, stage: &StagePlan) -> Vec<String> {
     let mut groups = Groups::default();
-    for will in stage.will.iter().chain(&stage.unapproved) {
+    for will in stage
+        .will
+        .iter()
+        .chain(&stage.unapproved)
+        .chain(&stage.unpaid)
+    {
         for why in &will.reasons {
             groups.add(&will.batch, class(why), reason(why));
         }

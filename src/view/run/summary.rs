@@ -2,12 +2,12 @@
 
 use crate::view::calls::spent;
 use crate::view::run::notice::coloured;
-use crate::view::text::invocation::Invocation;
 use crate::view::text::next_steps;
 use crate::view::text::style::Style;
 use crate::view::text::words::{approval, awaits, batches, count, grouped, seconds, target};
 use milepost_core::base::visible::visible;
 use milepost_core::model::stage_word::StageWord;
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::exit_code::exit_code;
 use milepost_engine::ops::run::{Report, StageReport, StageStatus};
 
@@ -312,25 +312,29 @@ fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {
             ));
         }
     }
-    let mut run = |words: &[&str], what: &str| next.push((invocation.run(words), what.to_owned()));
+    let mut run = |command: String, what: &str| next.push((command, what.to_owned()));
     let rest =
         report.stages.iter().any(|stage| stage.left > 0) || is(StageStatus::Blocked).is_some();
     if report.interrupted {
-        run(&[], "continue");
+        run(invocation.next_run(), "continue");
     } else if failures().next().is_some() {
         if rest {
-            run(&[], "rerun the failed batches, then continue");
-        } else {
-            run(&[], "rerun the failed batches");
-        }
-        if failures().any(|stage| stage.left > 0) {
-            run(&["-k"], "the same, and continue after a failure");
-        }
-        for name in &invocation.set {
             run(
-                &["--unset", name],
-                &format!("run with the default of {name}"),
+                invocation.next_run(),
+                "rerun the failed batches, then continue",
             );
+        } else {
+            run(invocation.next_run(), "rerun the failed batches");
+        }
+        if failures().any(|stage| stage.left > 0) && !invocation.options.keep_going {
+            let command = format!("{} -k", invocation.next_run());
+            run(command, "the same, and continue after a failure");
+        }
+        for setting in &invocation.values.set {
+            if let Some((name, _)) = setting.split_once('=') {
+                let what = format!("run with the default of {name}");
+                run(invocation.run(&["--unset", name]), &what);
+            }
         }
     } else if is(StageStatus::Failed).is_some() {
         // The line of the stage says what to do.
@@ -346,6 +350,10 @@ fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {
             let what = format!("run the rest: {} of {}", batches(rest), stage.stage);
             next.push((invocation.run(&[]), what));
         }
+    } else if is(StageStatus::Held).is_some_and(|stage| stage.held.is_some())
+        && let Some(pay) = next_steps::pay(invocation)
+    {
+        next.push(pay);
     } else if let Some(stage) = is(StageStatus::Held) {
         let rest = format!("{} of {}", batches(stage.left), stage.stage);
         let what = match stage.held {
@@ -353,8 +361,8 @@ fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {
             None => format!("run the rest: {rest}"),
         };
         match report.stages.as_slice() {
-            [one] => run(&[&one.stage], &what),
-            _ => run(&[], &what),
+            [one] => run(invocation.run(&[&one.stage]), &what),
+            _ => run(invocation.run(&[]), &what),
         }
     } else if let Some(stage) = is(StageStatus::Blocked) {
         return next_steps::after_blocked(

@@ -1,9 +1,9 @@
 //! The output of `watch` between its runs.
 
-use crate::view::text::invocation::Invocation;
 use crate::view::text::style::Style;
 use crate::view::text::words::{batches, place, seconds, some_of};
 use milepost_core::base::visible::visible;
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::project::snapshot::Runner;
 use std::path::Path;
 use std::time::Duration;

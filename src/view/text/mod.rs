@@ -1,7 +1,6 @@
 //! Common parts of the views: words, tables, colours, reasons, and the commands they suggest.
 
 pub(crate) mod collisions;
-pub mod invocation;
 pub(crate) mod next_steps;
 pub(crate) mod overrides;
 pub mod reason;

@@ -1,7 +1,8 @@
 //! Suggested commands, each with what it does.
 
-use crate::view::text::invocation::Invocation;
-use crate::view::text::words::{shell_word, some_of};
+use crate::view::text::words::some_of;
+use milepost_core::plan::options::invocation::Invocation;
+use milepost_core::plan::options::invocation::shell_word;
 use milepost_engine::ops::plan::{Blocker, Precondition};
 
 /// The longest command, in characters, that its description is aligned with.
@@ -68,6 +69,18 @@ pub(crate) fn after_blocked(
 pub(crate) fn outside(invocation: &Invocation) -> (String, String) {
     let what = "serve external agents, then run again".to_owned();
     (invocation.line(&["mcp"]), what)
+}
+
+/// Returns the command that makes the paid calls, if this run excludes them.
+pub(crate) fn pay(invocation: &Invocation) -> Option<(String, String)> {
+    let mut paid = invocation.clone();
+    let is_excluded = std::mem::take(&mut paid.options.until_paid);
+    is_excluded.then(|| {
+        (
+            paid.next_run(),
+            "make these calls, and pay for them".to_owned(),
+        )
+    })
 }
 
 /// Returns the command that approves a stage.

@@ -4,7 +4,8 @@ use milepost_core::base::duration::show_duration;
 use milepost_core::base::visible::visible;
 pub(crate) use milepost_core::base::words::{count, grouped};
 use milepost_core::expr::shell::invoked_script;
-use milepost_engine::ops::plan::{AwaitedApproval, Awaits};
+use milepost_core::plan::options::invocation::shell_word;
+use milepost_engine::ops::plan::{AwaitedApproval, AwaitedMoney, Awaits};
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -64,6 +65,16 @@ fn approval_of(lead: &str, approval: &AwaitedApproval) -> String {
     }
 }
 
+/// Returns `2 batches wait for budget: …`, with the reason.
+pub(crate) fn needs_money(money: &AwaitedMoney) -> String {
+    let why = visible(&money.why);
+    match money.batches {
+        0 => format!("waits for budget once earlier stages are complete: {why}"),
+        1 => format!("1 batch waits for budget: {why}"),
+        many => format!("{} wait for budget: {why}", batches(many)),
+    }
+}
+
 /// Formats a size: `812 bytes`, `1.2 kB`, `3.4 MB`.
 pub(crate) fn bytes(size: u64) -> String {
     let mut scaled = size as f64;
@@ -120,19 +131,6 @@ pub(crate) fn target(stage: &str, batch: &str) -> String {
     }
 }
 
-/// Quotes a word for a shell, if necessary.
-pub fn shell_word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@+%".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else if matches!(visible(text), Cow::Owned(_)) {
-        let quoted = text.replace('\\', r"\\").replace('\'', r"\'");
-        format!("$'{}'", visible(&quoted))
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
-
 /// Returns program and arguments as a line for a shell; of a script that a step declares, the script.
 pub(crate) fn shell_command(program: &[String]) -> String {
     if let Some(script) = invoked_script(program) {
@@ -173,16 +171,5 @@ mod tests {
         assert_eq!(some_of(["a", "b", "c"], 2), "a, b, c");
         assert_eq!(some_of(["a", "b", "c", "d"], 2), "a, b and 2 more");
         assert_eq!(some_of([], 2), "");
-    }
-
-    #[test]
-    fn what_a_shell_would_read_otherwise_is_quoted() {
-        assert_eq!(shell_word("classify/batch_3"), "classify/batch_3");
-        assert_eq!(shell_word("grade/Jo O'Neil"), r"'grade/Jo O'\''Neil'");
-        assert_eq!(shell_word(""), "''");
-        assert_eq!(
-            shell_word("a\u{1b}[1m\n\\'\u{202e}"),
-            r"$'a\u001b[1m\n\\\'\u202e'"
-        );
     }
 }

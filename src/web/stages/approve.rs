@@ -49,7 +49,7 @@ pub(in crate::web) fn form(
         stage: stage.stage.clone(),
         waits: approval(awaited),
         shown,
-        plan: view::plan::text(Style::PLAIN, &plan, &site.invocation),
+        plan: view::plan::text(Style::PLAIN, &plan, &site.request.invocation),
     }))
 }
 

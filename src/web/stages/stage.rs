@@ -78,7 +78,7 @@ pub(in crate::web) fn stage(site: &Site, request: &PageRequest) -> Result<PageRe
         declared => value(declared),
         outputs => value(site.live.stage_outputs(name, OUTPUTS)?),
         edges => value(now.graph.edges.iter().filter(|edge| edge.to == name).collect::<Vec<_>>()),
-        due => due.map(|due| view::status::due_text(stage, due, &now.status, &site.invocation)),
+        due => due.map(|due| view::status::due_text(stage, due, &now.status, &site.request.invocation)),
         approval => value(approve::form(site, stage)?),
         approved => last(&site.request, name)?.as_ref().map(approved),
         who => reviewer(site, request),

@@ -3,6 +3,7 @@
 use super::{of, traced};
 use crate::support::Project;
 use milepost::view::trace::trace as text;
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::trace::{StationKind, TraceOptions, trace};
 use serde_json::{Value, json};
 
@@ -81,7 +82,7 @@ fn every_key_finds_its_own_record() {
             .collect();
         assert_eq!(records, [key, key]);
         for full in [false, true] {
-            let shown = text(&data, full);
+            let shown = text(&data, full, &Invocation::default());
             let control = |char: &char| char.is_control() && *char != '\n' || *char == '\u{202e}';
             assert_eq!(shown.chars().find(control), None, "{shown:?}");
         }
@@ -109,7 +110,10 @@ fn no_path_leads_out_of_the_workspace() {
             },
         ] {
             let found = trace(&project.request(), &options);
-            let error = found.map(|data| text(&data, true)).unwrap_err().to_string();
+            let error = found
+                .map(|data| text(&data, true, &Invocation::default()))
+                .unwrap_err()
+                .to_string();
             assert!(!error.contains("root:"), "{error}");
         }
     }

@@ -8,6 +8,7 @@ use crate::agents::audit::going_on;
 use crate::agents::pipeline::{Served, speller, words};
 use crate::support::{MAIN_PIPELINE, Project};
 use milepost::view::trace::{notes, stations};
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::trace::{Trace, TraceOptions, trace};
 use std::fmt::Write as _;
 
@@ -34,7 +35,7 @@ fn of(what: &str) -> TraceOptions {
 /// Title and place of each station, with the line of this label, and the notes.
 fn way(data: &Trace, label: &str) -> Vec<String> {
     let mut way = Vec::new();
-    for station in stations(data) {
+    for station in stations(data, &Invocation::default()) {
         let line = station.lines.iter().find(|(it, _)| it == label);
         let line = line.map_or_else(String::new, |(_, text)| format!(": {text}"));
         way.push(format!("{} {}{line}", station.title, station.place));

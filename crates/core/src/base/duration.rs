@@ -42,6 +42,22 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     Ok(total)
 }
 
+/// Reads a time greater than 0 that a flag gives: in seconds, or with its unit.
+///
+/// # Errors
+/// If it is neither, or 0.
+pub fn parse_pause(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().map(Duration::try_from_secs_f64);
+    let pause = match seconds {
+        Ok(pause) => pause.map_err(|error| error.to_string())?,
+        Err(_) => parse_duration(text).map_err(|error| error.to_string())?,
+    };
+    if pause.is_zero() {
+        return Err("expected a time greater than 0".to_owned());
+    }
+    Ok(pause)
+}
+
 /// Returns a duration as people write it: `0.3 s`, `42 s`, `3 min 20 s`, `10 min`, `2 h 5 min`.
 pub fn show_duration(duration: Duration) -> String {
     let seconds = duration.as_secs();

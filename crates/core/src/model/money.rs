@@ -66,6 +66,12 @@ impl NanoUsd {
         format!("${whole}.{part:0width$}", width = decimals as usize)
     }
 
+    /// Returns the amount in dollars with as many decimals as it needs, such as `2.5`.
+    pub fn plain(self) -> String {
+        let text = format!("{}.{:09}", self.0 / DOLLAR, self.0 % DOLLAR);
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    }
+
     /// Returns the amount in dollars, for charts and exports. Add up amounts as integers instead.
     pub fn dollars(self) -> f64 {
         self.0 as f64 / DOLLAR as f64

@@ -6,6 +6,7 @@ use super::project::{OpsError, Request, find_project};
 use super::run::{Observer, Report, RunOptions, Silent, StopFlag, run};
 use super::why::{Why, why};
 use milepost_core::plan::options::Values;
+use milepost_core::plan::options::flags::Flags as _;
 use std::path::{Path, PathBuf};
 
 /// A project and one of its workspaces. Each call reads the declarations and the workspace again.
@@ -40,7 +41,7 @@ impl Project {
     /// Adds values that replace declared ones. A run stores them in the workspace.
     #[must_use]
     pub fn values(mut self, values: Values) -> Self {
-        self.request.values.extend(values);
+        self.request.values.merge(&values);
         self
     }
 

@@ -327,7 +327,7 @@ impl Engine<'_, '_> {
         };
         let ctx = self.recorder.ctx;
         let project = ctx.files.folder(Root::Project);
-        let estimator = CostEstimator::new(ctx, project, self.agents, self.options.fresh);
+        let estimator = CostEstimator::new(ctx, project, self.agents, self.options);
         let disk = Observations::new(ctx, Some(&estimator));
         let state = &self.recorder.state;
         let batches = self
@@ -343,6 +343,7 @@ impl Engine<'_, '_> {
         iterations::tidy(&ctx, stage, &found, &batches.open)?;
         report.reused = batches.count(&[Action::UpToDate]) + found.others;
         report.left = batches.count(&[Action::Left, Action::Wait, Action::May]);
+        report.held = batches.money.as_ref().map(|money| money.why.clone());
         report.approval.clone_from(&batches.approval);
         report.awaits.clone_from(&batches.awaits);
         let will = batches.places(&[Action::Run, Action::Fail]);
@@ -486,7 +487,7 @@ impl Engine<'_, '_> {
                 .collect();
         }
         report.left += done.left;
-        report.held = done.held;
+        report.held = report.held.take().or(done.held);
         if done.awaits > 0 {
             let who = agents.external();
             report.awaits.get_or_insert_with(|| Awaits::by(who)).batches += done.awaits;

@@ -6,13 +6,12 @@ use crate::run::check::scan::survey;
 use crate::run::context::Context;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath};
-use milepost_core::model::call::Sent;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
 use milepost_core::plan::decide::RebuildPolicy;
 use milepost_core::plan::pending::Pending;
 use milepost_core::plan::scan::{BatchScan, StageScan};
-use milepost_core::plan::schedule::{Observe, ObserveError, PolicyOf};
+use milepost_core::plan::schedule::{Observe, ObserveError, PolicyOf, Waiting};
 use milepost_core::plan::world::World as _;
 use milepost_store::store::layout;
 
@@ -69,13 +68,18 @@ impl Observe for Observations<'_> {
             .map_or_else(Vec::new, |estimator| estimator.outside(stage))
     }
 
+    fn unpaid(&self, stage: &Stage) -> Result<Option<String>, ObserveError> {
+        let why = self.estimator.map(|estimator| estimator.unpaid(stage));
+        Ok(why.transpose()?.flatten())
+    }
+
     fn waiting(
         &self,
         stage: &Stage,
         batches: &[&BatchScan],
-    ) -> Result<Vec<Option<Sent>>, ObserveError> {
+    ) -> Result<Vec<Option<Waiting>>, ObserveError> {
         match self.estimator {
-            Some(estimator) => Ok(estimator.awaited(stage, batches)?),
+            Some(estimator) => Ok(estimator.waiting(stage, batches)?),
             None => Ok(batches.iter().map(|_| None).collect()),
         }
     }

@@ -8,7 +8,7 @@ use milepost_core::model::stage::Stage;
 use milepost_core::model::stage_word::StageWord;
 use milepost_core::plan::decide::Alteration;
 use milepost_core::plan::schedule::Blocker;
-pub use milepost_core::plan::schedule::{AwaitedApproval, Awaits, StageStatus};
+pub use milepost_core::plan::schedule::{AwaitedApproval, AwaitedMoney, Awaits, StageStatus};
 use serde::{Deserialize, Serialize};
 
 /// The report of a stage.

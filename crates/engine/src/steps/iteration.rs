@@ -50,7 +50,10 @@ pub(crate) fn run_steps(ctx: &mut BatchContext<'_>, number: u32) -> Result<StepR
                 ctx.scope.absent(name);
             }
         }
-        report.add(run_with_retries(ctx, step, index)?);
+        match run_with_retries(ctx, step, index) {
+            Err(_) if ctx.is_dry_run && asks_no_more(stage, index) => return Ok(report),
+            done => report.add(done?),
+        }
         tracing::debug!(record = %json!({ "step": step.kind.name(), "out": step.out }));
         if made_by_program(step) {
             let written = written_by(stage, step);
@@ -71,6 +74,13 @@ pub(crate) fn run_steps(ctx: &mut BatchContext<'_>, number: u32) -> Result<StepR
         }
     }
     Ok(report)
+}
+
+/// Returns true if a dry run, which cannot run this step, knows everything that the batch asks.
+fn asks_no_more(stage: &Stage, index: usize) -> bool {
+    let mut rest = stage.steps[index..].iter();
+    let is_agent = |step: &Step| step.kind.agent().is_some();
+    stage.refine.is_none() && !stage.steps[index].kind.info().computes && !rest.any(is_agent)
 }
 
 /// Returns the result of the step's `summary`, without keys; `None` if it cannot be computed.

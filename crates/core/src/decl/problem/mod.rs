@@ -192,11 +192,15 @@ impl std::error::Error for Problems {}
 
 /// A warning: the declaration is valid, but probably not meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning(pub(crate) Problem);
+pub struct Warning {
+    pub(crate) problem: Problem,
+    /// True if it only advises: the declaration may well be meant.
+    pub is_advice: bool,
+}
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.problem.fmt(f)
     }
 }
 
@@ -204,7 +208,7 @@ impl fmt::Display for Warning {
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     problems: Vec<Problem>,
-    warnings: Vec<Problem>,
+    warnings: Vec<Warning>,
 }
 
 impl Report {
@@ -214,8 +218,19 @@ impl Report {
     }
 
     /// Takes a warning.
-    pub(crate) fn warn(&mut self, warning: Problem) {
-        self.warnings.push(warning);
+    pub(crate) fn warn(&mut self, problem: Problem) {
+        self.warnings.push(Warning {
+            problem,
+            is_advice: false,
+        });
+    }
+
+    /// Takes a warning that only advises.
+    pub(crate) fn advise(&mut self, problem: Problem) {
+        self.warnings.push(Warning {
+            problem,
+            is_advice: true,
+        });
     }
 
     /// How many mistakes there are.
@@ -225,18 +240,19 @@ impl Report {
 
     /// Returns the mistakes, if there are any, else the warnings; by file (`milepost.toml` first) and place.
     pub(crate) fn finish(mut self) -> Result<Vec<Warning>, Problems> {
-        sort(&mut self.problems);
-        sort(&mut self.warnings);
+        sort(&mut self.problems, |problem| problem);
+        sort(&mut self.warnings, |warning| &warning.problem);
         if self.problems.is_empty() {
-            Ok(self.warnings.into_iter().map(Warning).collect())
+            Ok(self.warnings)
         } else {
             Err(Problems(self.problems))
         }
     }
 }
 
-fn sort(problems: &mut Vec<Problem>) {
+fn sort<T: PartialEq>(problems: &mut Vec<T>, of: impl Fn(&T) -> &Problem) {
     problems.sort_by(|a, b| {
+        let (a, b) = (of(a), of(b));
         let place = |problem: &Problem| {
             (
                 problem.span.as_ref().map(|span| (span.start, span.end)),

@@ -18,7 +18,7 @@ impl Problems {
 impl Warning {
     /// Returns the warning with its source line.
     pub fn render(&self, colour: bool) -> String {
-        render(std::iter::once(&self.0), &Level::WARNING, colour)
+        render(std::iter::once(&self.problem), &Level::WARNING, colour)
     }
 }
 

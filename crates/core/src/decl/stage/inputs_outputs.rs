@@ -302,7 +302,7 @@ impl StageReader<'_, '_, '_> {
             );
             self.reader
                 .report
-                .warn(warning.help(format!("write {usual}, or say schema = false")));
+                .advise(warning.help(format!("write {usual}, or say schema = false")));
         }
         Some(None)
     }

@@ -170,7 +170,7 @@ impl Expression {
                 }
                 _ => match ident(rest) {
                     Some(word) => {
-                        let is_word = !is_field && !(is_test && word == "not");
+                        let is_word = !(is_field || is_test && word == "not");
                         match word {
                             _ if is_first => *inner = Self::default(),
                             "if" | "elif" | "else" | "and" | "or" | "in" | "not" if is_word => {

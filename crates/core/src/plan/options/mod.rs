@@ -1,5 +1,7 @@
 //! The options of a run: the same type from the command line, from an MCP client and from `watch`.
 
+pub mod flags;
+pub mod invocation;
 pub mod selection;
 pub mod settings;
 
@@ -21,8 +23,10 @@ use std::time::Duration;
 #[serde(default, deny_unknown_fields)]
 pub struct RunOptions {
     /// Stages or batches to run, each as STAGE or STAGE/BATCH; none: all stages
+    #[cfg_attr(debug_assertions, schemars(with = "Vec<TextOrNumber>"))]
     pub targets: Vec<String>,
     /// Stop after this stage
+    #[cfg_attr(debug_assertions, schemars(with = "Option<TextOrNumber>"))]
     pub until: Option<String>,
     /// Run at most this many batches, over all stages
     pub limit: Option<u64>,
@@ -40,7 +44,7 @@ pub struct RunOptions {
     pub until_paid: bool,
     /// Make no call that this run could not pay for from this many dollars, such as "2.50"
     #[serde(deserialize_with = "dollars")]
-    #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
+    #[cfg_attr(debug_assertions, schemars(with = "Option<TextOrNumber>"))]
     pub budget_usd: Option<NanoUsd>,
     /// Batches to run at once, in stages that declare no concurrency
     pub jobs: Option<NonZeroU16>,
@@ -104,34 +108,6 @@ pub struct Values {
 }
 
 impl RunOptions {
-    /// Returns true if the run covers the whole pipeline and follows the up-to-date check alone.
-    pub fn covers_everything(&self) -> bool {
-        let Self {
-            targets,
-            until,
-            limit,
-            failed,
-            force,
-            no_force,
-            known_failures,
-            // These change how batches run, and not which ones.
-            keep_going: _,
-            fresh: _,
-            until_paid: _,
-            budget_usd: _,
-            jobs: _,
-            executor: _,
-            wait: _,
-            timing: _,
-        } = self;
-        let known_failures = known_failures.as_ref();
-        targets.is_empty()
-            && until.is_none()
-            && limit.is_none()
-            && !(*failed || *force || *no_force)
-            && known_failures.is_none_or(BTreeMap::is_empty)
-    }
-
     /// Returns where the batches of a stage run.
     pub fn executor_of(&self, stage: &Stage) -> ExecutorName {
         if stage.stays_local().is_some() {
@@ -140,24 +116,24 @@ impl RunOptions {
         let declared = self.executor.or(stage.executor);
         declared.unwrap_or(ExecutorName::LOCAL)
     }
-
-    /// Returns two options that contradict each other.
-    pub fn conflict(&self) -> Option<(&'static str, &'static str)> {
-        (self.force && self.no_force).then_some(("force", "no_force"))
-    }
 }
 
-impl Values {
-    /// Appends values that win over these.
-    pub fn extend(&mut self, later: Self) {
-        self.set.extend(later.set);
-        self.unset.extend(later.unset);
-        self.agents.extend(later.agents);
+/// A text that a client may also write as a number: an amount, or the number of a stage.
+#[cfg(debug_assertions)]
+pub struct TextOrNumber;
+
+#[cfg(debug_assertions)]
+impl schemars::JsonSchema for TextOrNumber {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "TextOrNumber".into()
     }
 
-    /// Returns true if nothing is replaced.
-    pub fn is_empty(&self) -> bool {
-        self.set.is_empty() && self.unset.is_empty() && self.agents.is_empty()
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": ["string", "number"]})
     }
 }
 
@@ -171,23 +147,6 @@ fn dollars<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<NanoUsd>, D::E
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_option_that_selects_batches_needs_more_than_the_up_to_date_check() {
-        assert!(RunOptions::default().covers_everything());
-        let read = |text| serde_json::from_str::<RunOptions>(text).unwrap();
-        for text in [
-            r#"{"targets": ["a"]}"#,
-            r#"{"until": "a"}"#,
-            r#"{"limit": 1}"#,
-            r#"{"failed": true}"#,
-            r#"{"force": true}"#,
-            r#"{"no_force": true}"#,
-        ] {
-            assert!(!read(text).covers_everything(), "{text}");
-        }
-        assert!(read(r#"{"fresh": true, "jobs": 2, "budget_usd": "1"}"#).covers_everything());
-    }
 
     #[test]
     fn a_budget_is_text_in_dollars() {

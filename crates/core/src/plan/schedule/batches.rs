@@ -1,8 +1,8 @@
 //! Which batches of a stage run, wait or are left out.
 
 use super::Schedule;
-use super::observe::{Observe, ObserveError};
-use super::outcome::{AwaitedApproval, Awaits};
+use super::observe::{Observe, ObserveError, Waiting};
+use super::outcome::{AwaitedApproval, AwaitedMoney, Awaits};
 use crate::model::policy::OnAltered;
 use crate::model::reason::Reason;
 use crate::model::stage::Stage;
@@ -25,7 +25,7 @@ pub enum Action {
     Fail,
     /// It runs if what an earlier stage makes differs. Only in a plan.
     May,
-    /// It waits for approval, or for an external agent.
+    /// It waits for approval, for money, or for an external agent.
     Wait,
     /// It is out of date and does not run: it is not selected, exceeds the limit, or was not reached.
     Left,
@@ -53,6 +53,10 @@ pub struct BatchSchedule {
     pub approval: Option<AwaitedApproval>,
     /// The places of the batches that wait for it.
     pub unapproved: BTreeSet<usize>,
+    /// The money that the stage waits for.
+    pub money: Option<AwaitedMoney>,
+    /// The places of the batches that wait for it.
+    pub unpaid: BTreeSet<usize>,
     /// The external agents that batches wait for, by the places of the batches.
     pub waiting: BTreeMap<usize, String>,
     /// Outputs that were modified by hand and accepted, of batches that would have to run: the run stops here, and there are no
@@ -111,54 +115,67 @@ impl Schedule<'_> {
             .map(|(index, _)| index)
             .collect();
         let unapproved = self.set_unapproved(stage, state, found, &mut actions);
-        let (awaits, waiting) = self.set_waiting(stage, found, &mut actions, disk)?;
+        let mut batches = BatchSchedule {
+            open,
+            approval: Self::awaited_approval(stage, found, &unapproved),
+            unapproved,
+            ..BatchSchedule::default()
+        };
+        self.set_waiting(stage, found, &mut actions, &mut batches, disk)?;
         for (action, batch) in actions.iter_mut().zip(&found.batches) {
             if is_open(action) && !self.selects(stage, state, found, batch) {
                 *action = Action::Left;
             }
         }
-        Ok(BatchSchedule {
-            actions,
-            open,
-            approval: Self::awaited_approval(stage, found, &unapproved),
-            unapproved,
-            awaits,
-            waiting,
-            modified: Vec::new(),
-        })
+        Ok(BatchSchedule { actions, ..batches })
     }
 
-    /// Sets the selected batches apart that wait for an external agent, and returns which agent each waits for.
+    /// Sets the selected batches apart that wait for an external agent or for money.
     fn set_waiting(
         &self,
         stage: &Stage,
         found: &StageScan,
         actions: &mut [Action],
+        batches: &mut BatchSchedule,
         disk: &dyn Observe,
-    ) -> Result<(Option<Awaits>, BTreeMap<usize, String>), ObserveError> {
+    ) -> Result<(), ObserveError> {
         let all = actions.iter().zip(&found.batches).enumerate();
-        let (places, batches): (Vec<usize>, Vec<&BatchScan>) = all
+        let (places, scans): (Vec<usize>, Vec<&BatchScan>) = all
             .filter(|(_, (action, batch))| {
                 **action == Action::Run && self.selection.wants_batch(&stage.name, &batch.batch.key)
             })
             .map(|(index, (_, batch))| (index, batch))
             .unzip();
-        let waiting = disk.waiting(stage, &batches)?;
-        let mut agents = BTreeMap::new();
-        for (index, sent) in places.into_iter().zip(&waiting) {
-            if let Some(sent) = sent {
-                actions[index] = Action::Wait;
-                agents.insert(index, sent.agent.clone());
+        let waiting = disk.waiting(stage, &scans)?;
+        let mut requests = Vec::new();
+        for (index, waiting) in places.into_iter().zip(waiting) {
+            match waiting {
+                None => continue,
+                Some(Waiting::Agent(sent)) => {
+                    batches.waiting.insert(index, sent.agent.clone());
+                    requests.push(*sent);
+                }
+                Some(Waiting::Money(why)) => {
+                    batches.unpaid.insert(index);
+                    let money = AwaitedMoney { why, batches: 0 };
+                    batches.money.get_or_insert(money).batches += 1;
+                }
+            }
+            actions[index] = Action::Wait;
+        }
+        batches.awaits = Awaits::of(requests.iter());
+        if !found.certain {
+            // Nobody has answered or paid for batches that are not known yet, as a rule.
+            if batches.awaits.is_none() {
+                let external = disk.external(stage);
+                batches.awaits = (!external.is_empty()).then(|| Awaits::by(external));
+            }
+            if batches.money.is_none() {
+                let why = disk.unpaid(stage)?;
+                batches.money = why.map(|why| AwaitedMoney { why, batches: 0 });
             }
         }
-        let awaits = Awaits::of(waiting.iter().flatten());
-        if awaits.is_some() || found.certain {
-            return Ok((awaits, agents));
-        }
-        // Nobody has answered for batches that are not known yet, as a rule.
-        let external = disk.external(stage);
-        let awaits = (!external.is_empty()).then(|| Awaits::by(external));
-        Ok((awaits, agents))
+        Ok(())
     }
 
     /// Returns true if the selection includes a batch that is out of date, and the limit has room for it.

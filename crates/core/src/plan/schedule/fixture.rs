@@ -1,6 +1,6 @@
 //! The project and the disk of the schedule's tests: plain values, no file is read.
 
-use super::{Observe, ObserveError, PolicyOf};
+use super::{Observe, ObserveError, PolicyOf, Waiting};
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use crate::decl::{ProjectFiles, load};
@@ -67,8 +67,13 @@ pub(super) struct Disk {
     pub(super) gone: BTreeSet<&'static str>,
     pub(super) uncertain: bool,
     pub(super) waiting: BTreeSet<&'static str>,
+    /// True if every call costs money that the run does not pay.
+    pub(super) unpaid: bool,
     pub(super) checkpoint: Option<Digest>,
 }
+
+/// Why the run does not pay.
+pub(super) const PAID: &str = "agent `api` costs money";
 
 impl Disk {
     pub(super) fn with(
@@ -120,15 +125,23 @@ impl Observe for Disk {
         vec!["person".to_owned()]
     }
 
+    fn unpaid(&self, _: &Stage) -> Result<Option<String>, ObserveError> {
+        Ok(self.unpaid.then(|| PAID.to_owned()))
+    }
+
     fn waiting(
         &self,
         _: &Stage,
         batches: &[&BatchScan],
-    ) -> Result<Vec<Option<Sent>>, ObserveError> {
+    ) -> Result<Vec<Option<Waiting>>, ObserveError> {
+        if self.unpaid {
+            let paid = |_: &&BatchScan| Some(Waiting::Money(PAID.to_owned()));
+            return Ok(batches.iter().map(paid).collect());
+        }
         let waits = |batch: &&BatchScan| self.waiting.contains(batch.batch.key.as_str());
         Ok(batches
             .iter()
-            .map(|batch| waits(batch).then(sent))
+            .map(|batch| waits(batch).then(|| Waiting::Agent(Box::new(sent()))))
             .collect())
     }
 }

@@ -22,8 +22,8 @@ pub use batches::{Action, BatchSchedule, Revalidated};
 pub use blocker::{Blocker, Precondition, only_failed};
 pub use facts::BatchFacts;
 pub use lease::{Candidate, HeldLease, LeaseRequest, NotLeased, next_lease};
-pub use observe::{Observe, ObserveError, PolicyOf};
-pub use outcome::{AwaitedApproval, Awaits, StageStatus, StageTotals};
+pub use observe::{Observe, ObserveError, PolicyOf, Waiting};
+pub use outcome::{AwaitedApproval, AwaitedMoney, Awaits, StageStatus, StageTotals};
 pub use planned::PlannedState;
 
 use crate::model::pipeline::Pipeline;

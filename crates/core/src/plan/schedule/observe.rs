@@ -20,6 +20,15 @@ impl From<String> for ObserveError {
     }
 }
 
+/// What a batch waits for before its first request can be sent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Waiting {
+    /// An external agent, with the request.
+    Agent(Box<Sent>),
+    /// Money: why the run does not pay for the call.
+    Money(String),
+}
+
 /// Returns what to rebuild of a batch, by its key.
 pub type PolicyOf<'a> = dyn Fn(&str) -> RebuildPolicy + Sync + 'a;
 
@@ -55,7 +64,13 @@ pub trait Observe {
     /// Returns the agents of a stage that are external, by name.
     fn external(&self, stage: &Stage) -> Vec<String>;
 
-    /// Returns for each batch the request for which it waits for an external agent; `None` if it does not wait.
+    /// Returns why the run pays for no call of the stage's agents; `None` if it may, or they are free.
+    ///
+    /// # Errors
+    /// If an agent cannot be made ready.
+    fn unpaid(&self, stage: &Stage) -> Result<Option<String>, ObserveError>;
+
+    /// Returns for each batch what it waits for; `None` if it does not wait.
     ///
     /// # Errors
     /// If an agent cannot be made ready.
@@ -63,5 +78,5 @@ pub trait Observe {
         &self,
         stage: &Stage,
         batches: &[&BatchScan],
-    ) -> Result<Vec<Option<Sent>>, ObserveError>;
+    ) -> Result<Vec<Option<Waiting>>, ObserveError>;
 }

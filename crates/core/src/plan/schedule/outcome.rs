@@ -81,6 +81,16 @@ pub struct AwaitedApproval {
     pub batches: u64,
 }
 
+/// The money that a stage waits for: the run does not pay for its calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+pub struct AwaitedMoney {
+    /// Why the run does not pay.
+    pub why: String,
+    /// Batches that wait for it; 0 while earlier stages decide which batches there are.
+    pub batches: u64,
+}
+
 /// What a stage waits for from external agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]

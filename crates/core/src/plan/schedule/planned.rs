@@ -141,15 +141,13 @@ impl Schedule<'_> {
         let count = |actions: &[Action]| batches.map_or(0, |batches| batches.count(actions));
         let fails = count(&[Action::Fail]) > 0;
         let waits = batches.is_some_and(|batches| batches.awaits.is_some());
-        let unapproved = waits_for_approval(decision, batches);
+        let unsure = waits_for_unknown(decision, batches);
         let status = match decision {
             StageDecision::Skipped => return,
             StageDecision::Modified(..) => StageStatus::Altered,
             StageDecision::Stopped(_) | StageDecision::Blocked(_) => StageStatus::Blocked,
             _ if problem || fails && !tolerates => StageStatus::Failed,
-            _ if waits || unapproved || count(&[Action::Left, Action::Wait]) > 0 => {
-                StageStatus::Held
-            }
+            _ if waits || unsure || count(&[Action::Left, Action::Wait]) > 0 => StageStatus::Held,
             _ if fails => StageStatus::Partial,
             _ => StageStatus::Complete,
         };
@@ -165,8 +163,9 @@ impl Schedule<'_> {
     }
 }
 
-/// Returns true if a stage waits for approval of batches that are not known yet. One that has batches may turn out to be unchanged.
-fn waits_for_approval(decision: &StageDecision, batches: Option<&BatchSchedule>) -> bool {
-    batches.is_some_and(|batches| batches.approval.is_some())
+/// Returns true if a stage waits for approval of, or money for, batches that are not known yet. One that has batches may turn out to
+/// be unchanged.
+fn waits_for_unknown(decision: &StageDecision, batches: Option<&BatchSchedule>) -> bool {
+    batches.is_some_and(|batches| batches.approval.is_some() || batches.money.is_some())
         && matches!(decision, StageDecision::Ready(found) if found.batches.is_empty())
 }

@@ -1,6 +1,6 @@
 //! What the schedule decides, as situations over plain values: no file is read.
 
-use super::fixture::{Disk, pipeline};
+use super::fixture::{Disk, PAID, pipeline};
 use super::*;
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
@@ -232,6 +232,44 @@ fn each_batch_has_one_action() {
 }
 
 #[test]
+fn batches_that_the_run_does_not_pay_for_wait() {
+    let disk = Disk {
+        unpaid: true,
+        ..Disk::default()
+    };
+    let new = || will(Reason::NeverMade);
+    let disk = disk.with(
+        "b",
+        [
+            ("same", Ok(Decision::Reused)),
+            ("new", new()),
+            ("two", new()),
+        ],
+    );
+    let found = batches(&Selection::default(), &State::default(), &disk, None);
+    assert_eq!(found.actions, [UpToDate, Wait, Wait]);
+    assert_eq!(found.unpaid, BTreeSet::from([1, 2]));
+    let money = |batches| {
+        let why = PAID.to_owned();
+        Some(AwaitedMoney { why, batches })
+    };
+    assert_eq!((found.awaits, found.money), (None, money(2)));
+    // Nobody pays for batches that are not known yet.
+    let unknown = Disk {
+        uncertain: true,
+        unpaid: true,
+        ..Disk::default()
+    };
+    let found = batches(
+        &Selection::default(),
+        &State::default(),
+        &unknown.with("b", []),
+        None,
+    );
+    assert_eq!(found.money, money(0));
+}
+
+#[test]
 fn a_limit_counts_the_batches_that_run_and_no_others() {
     let disk = Disk::default().with(
         "b",
@@ -400,6 +438,12 @@ fn a_plan_expects_what_a_run_would_find() {
         waiting: BTreeSet::from([""]),
         ..of("a", will(Reason::NeverMade))
     };
+    let unpaid = Disk {
+        unpaid: true,
+        uncertain: true,
+        ..Disk::default().with("a", [])
+    };
+    assert_eq!(ended(0, &unpaid), (Some(Held), true));
     let gone = Disk {
         gone: BTreeSet::from(["old"]),
         ..Disk::default()

@@ -70,8 +70,11 @@ pub enum Unneeded {
 /// When a stage cannot be approved, another process has locked the workspace, or the disk fails.
 pub fn approve(request: &Request, options: &ApproveOptions) -> Result<Approved, OpsError> {
     if options.stages.is_empty() {
-        let usage = "name what to approve: `milepost approve STAGE --why TEXT`";
-        return Err(OpsError::Usage(usage.to_owned()));
+        let approve = request
+            .invocation
+            .line(&["approve", "STAGE", "--why", "TEXT"]);
+        let usage = format!("name what to approve: `{approve}`");
+        return Err(OpsError::Usage(usage));
     }
     if options.why.trim().is_empty() {
         let usage = "give a reason with `--why TEXT`: the journal records it";

@@ -13,6 +13,7 @@ use crate::run::record::quarantined::KeptFile;
 use jiff::Timestamp;
 use milepost_core::model::choice::StoredNote;
 use milepost_core::plan::options::Values;
+use milepost_core::plan::options::flags::Flags as _;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -102,7 +103,7 @@ pub struct AgentLine {
 pub fn params(request: &Request) -> Result<Params, OpsError> {
     let mut opened = open_without_values(request)?;
     let settled = compute_values(&mut opened, request).and_then(|()| check_agents(&opened));
-    let is_changed = !request.values.is_empty();
+    let is_changed = request.values.first().is_some();
     let mut not_set = Vec::new();
     let mut quarantined = Vec::new();
     let mut settled = settled;

@@ -19,6 +19,7 @@ use jiff::{SignedDuration, Timestamp};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::step::AnswerForm;
 use milepost_core::plan::decide::Decision;
+use milepost_core::plan::options::RunOptions;
 use milepost_core::plan::pending::Pending;
 use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_core::plan::schedule::{
@@ -92,7 +93,12 @@ pub fn next_batch(
     let all = leases.all()?;
     let command = format!("next_batch for {}", options.client);
     with_workspace(&mut opened, request, &command, |opened, recorder| {
-        let estimator = CostEstimator::new(opened.context(), &opened.project, &agents, false);
+        let estimator = CostEstimator::new(
+            opened.context(),
+            &opened.project,
+            &agents,
+            &RunOptions::default(),
+        );
         let search = Search {
             opened,
             leases: &leases,

@@ -8,6 +8,7 @@ use crate::ops::project::request::Request;
 use crate::run::agents::estimate::CostEstimator;
 use crate::run::check::batch_scanner::Keep;
 use milepost_core::model::money::NanoUsd;
+use milepost_core::plan::options::RunOptions;
 use milepost_core::plan::selection::{Selection, Target};
 use serde::Serialize;
 use serde_json::Value;
@@ -67,8 +68,9 @@ pub fn show_request(request: &Request, target: &str) -> Result<FirstRequest, Ops
     let Some(batch) = found.batches.iter().find(|batch| batch.batch.key == key) else {
         return Err(OpsError::Usage(match (key, batches.as_slice()) {
             (_, []) => format!(
-                "stage `{}` has no batches yet: run the stages before it first, with `milepost run --until-paid`",
-                stage.name
+                "stage `{}` has no batches yet: run the stages before it first, with `{}`",
+                stage.name,
+                request.invocation.run(&["--until-paid"])
             ),
             ("", [first, ..]) => format!(
                 "name a batch of stage `{}`, such as {0}/{first}",
@@ -82,7 +84,12 @@ pub fn show_request(request: &Request, target: &str) -> Result<FirstRequest, Ops
         }));
     };
     let agents = opened.planned_agents(request)?;
-    let estimator = CostEstimator::new(opened.context(), &opened.project, &agents, false);
+    let estimator = CostEstimator::new(
+        opened.context(),
+        &opened.project,
+        &agents,
+        &RunOptions::default(),
+    );
     let request = estimator.request(stage, batch).map_err(OpsError::World)?;
     let (shown, why_not) = match request {
         Ok(request) => {

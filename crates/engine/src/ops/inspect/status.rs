@@ -26,6 +26,7 @@ use milepost_core::model::record::Override;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::stage_word::StageWord;
 use milepost_core::model::state::{Phase, StageState, State};
+use milepost_core::plan::options::RunOptions;
 use milepost_core::plan::overrides;
 use milepost_core::plan::scan::Collisions;
 use milepost_core::plan::selection::Selection;
@@ -199,7 +200,12 @@ pub fn status(request: &Request) -> Result<Status, OpsError> {
     let all = Selection::default();
     let plans = if is_planned && present.runner.is_none() {
         let agents = opened.planned_agents(request)?;
-        let estimator = CostEstimator::new(opened.context(), &opened.project, &agents, false);
+        let estimator = CostEstimator::new(
+            opened.context(),
+            &opened.project,
+            &agents,
+            &RunOptions::default(),
+        );
         Simulation::new(&opened, &present.state, &all, Some(estimator)).plan()
     } else {
         Vec::new()

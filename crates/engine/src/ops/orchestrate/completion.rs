@@ -12,6 +12,7 @@ use milepost_core::model::checkpoint::{Checkpoint, Status};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::{Phase, StageState, State};
 use milepost_core::plan::expand::batch_name;
+use milepost_core::plan::options::RunOptions;
 use milepost_core::plan::selection::Selection;
 use milepost_store::store::checkpoint;
 use milepost_store::store::files::digest_of;
@@ -101,7 +102,12 @@ pub(crate) fn of(
     let layout = &opened.workspace.layout;
     let present = Snapshot::read(layout)?;
     let agents = opened.planned_agents(request)?;
-    let estimator = CostEstimator::new(opened.context(), &opened.project, &agents, false);
+    let estimator = CostEstimator::new(
+        opened.context(),
+        &opened.project,
+        &agents,
+        &RunOptions::default(),
+    );
     let all = Selection::default();
     let plans = Simulation::new(opened, &present.state, &all, Some(estimator)).plan();
     let plan = plans.into_iter().find(|plan| plan.stage == stage.name);

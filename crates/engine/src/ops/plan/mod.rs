@@ -4,7 +4,7 @@ pub(crate) mod planned;
 pub(crate) mod simulation;
 
 pub use crate::run::agents::estimate::{Asks, FirstAction, HeldForBudget};
-pub use crate::run::report::{AwaitedApproval, Awaits};
+pub use crate::run::report::{AwaitedApproval, AwaitedMoney, Awaits};
 pub use milepost_core::plan::estimate::Basis;
 pub use milepost_core::plan::schedule::{BatchFacts, Blocker, Precondition};
 pub use planned::{
@@ -24,6 +24,7 @@ use crate::run::report::StageReport;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
 use milepost_core::plan::retired;
+pub use simulation::PlanDetails;
 use simulation::Simulation;
 
 /// How often a plan is repeated because a run works in the workspace meanwhile.
@@ -34,19 +35,19 @@ const LOOKS: usize = 20;
 /// # Errors
 /// When there is no project, its declarations are wrong, or the workspace cannot be read.
 pub fn plan(request: &Request, options: &RunOptions) -> Result<Plan, OpsError> {
-    plan_of(&mut open(request)?, request, options, 0)
+    plan_with(request, options, PlanDetails::default())
 }
 
-/// Returns a plan as [`plan`] does, with what at most this many batches of each stage would start or ask first.
+/// Returns a plan as [`plan`] does, with these details.
 ///
 /// # Errors
 /// The errors of [`plan`].
-pub fn plan_with_first_actions(
+pub fn plan_with(
     request: &Request,
     options: &RunOptions,
-    most: usize,
+    details: PlanDetails,
 ) -> Result<Plan, OpsError> {
-    plan_of(&mut open(request)?, request, options, most)
+    plan_of(&mut open(request)?, request, options, details)
 }
 
 /// Plans an open project.
@@ -54,8 +55,11 @@ pub(super) fn plan_of(
     opened: &mut OpenProject,
     request: &Request,
     options: &RunOptions,
-    first: usize,
+    details: PlanDetails,
 ) -> Result<Plan, OpsError> {
+    if details.advice {
+        opened.warnings.append(&mut opened.advice);
+    }
     let selection = selection(opened, options)?;
     if options.covers_everything()
         && let Some(stages) = up_to_date::again(opened)
@@ -66,10 +70,9 @@ pub(super) fn plan_of(
     let mut known = state_by_page(opened)?;
     let agents = opened.planned_agents(request)?;
     let look = |known: &State| {
-        let estimator =
-            CostEstimator::new(opened.context(), &opened.project, &agents, options.fresh);
+        let estimator = CostEstimator::new(opened.context(), &opened.project, &agents, options);
         let simulation = Simulation::new(opened, known, &selection, Some(estimator));
-        simulation.plan_with_estimates(first)
+        simulation.plan_with_estimates(details)
     };
     let mut stages = look(&known);
     let is_by_page = known.stages.values().any(|known| !known.pages.is_empty());
@@ -95,12 +98,12 @@ pub(super) fn plan_of(
     Ok(Plan {
         forgotten: forgotten.cloned().collect(),
         retires: retires(opened, &known, &stages),
-        ..plan_with(opened, stages)
+        ..plan_of_stages(opened, stages)
     })
 }
 
 /// Starts a plan with these stages.
-fn plan_with(opened: &OpenProject, stages: Vec<StagePlan>) -> Plan {
+fn plan_of_stages(opened: &OpenProject, stages: Vec<StagePlan>) -> Plan {
     Plan {
         project: opened.pipeline.name.clone(),
         workspace: opened.workspace.layout.root().display().to_string(),
@@ -155,7 +158,7 @@ fn unchanged(opened: &OpenProject, stages: &[StageReport]) -> Plan {
             ..StagePlan::default()
         }
     };
-    plan_with(opened, opened.pipeline.stages.iter().map(line).collect())
+    plan_of_stages(opened, opened.pipeline.stages.iter().map(line).collect())
 }
 
 /// Returns true if a file that looked modified is recorded in a later state.

@@ -1,7 +1,7 @@
 //! The result of a plan.
 
 use crate::run::agents::estimate::{Asks, FirstAction, HeldForBudget};
-use crate::run::report::{AwaitedApproval, Awaits};
+use crate::run::report::{AwaitedApproval, AwaitedMoney, Awaits};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::choice::StoredNote;
 use milepost_core::model::executor::ExecutorName;
@@ -12,6 +12,7 @@ use milepost_core::plan::scan::Collisions;
 use milepost_core::plan::schedule::{BatchFacts, Blocker};
 use milepost_store::store::layout;
 use serde::Serialize;
+use serde_json::json;
 use std::collections::BTreeSet;
 
 /// A plan: what a run would do, and why.
@@ -94,7 +95,7 @@ pub struct StagePlan {
     pub checkpoint: bool,
     /// True if the stage is not selected.
     pub skipped: bool,
-    /// The batches that wait because the budget allows none of their calls; they are counted in `left`.
+    /// The batches that wait because the limits of the workspace allow none of their calls; they are counted in `left`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<HeldForBudget>,
     /// What the batches in `will` and `held` would ask of agents that cost something.
@@ -110,6 +111,18 @@ pub struct StagePlan {
     pub unapproved: Vec<RunningBatch>,
     /// What these batches would ask of agents that cost something.
     pub unapproved_ask: Option<Asks>,
+    /// The money that the stage waits for; its batches are counted in `left`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub money: Option<AwaitedMoney>,
+    /// The batches that run once the run may pay for their calls, with reasons.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unpaid: Vec<RunningBatch>,
+    /// What these batches would ask of agents that cost something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unpaid_ask: Option<Asks>,
+    /// The digest of the facts of all batches that are not up to date; `None` unless requested, or if none can run.
+    #[serde(skip)]
+    pub facts: Option<Digest>,
     /// What the first batches in `will` would start or ask first, if requested (`plan --verbose`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub first: Vec<FirstAction>,
@@ -133,6 +146,14 @@ pub struct PlannedJobs {
     pub jobs: u64,
     /// The most batches of one job.
     pub batches_per_job: u64,
+}
+
+impl Plan {
+    /// Returns a digest of everything that the run of a plan with facts depends on.
+    pub fn digest(&self) -> Digest {
+        let facts: Vec<Option<Digest>> = self.stages.iter().map(|stage| stage.facts).collect();
+        Digest::of(json!([self, facts]).to_string())
+    }
 }
 
 impl StagePlan {

@@ -11,16 +11,20 @@ use crate::run::check::batch_scanner::Keep;
 use crate::run::check::by_page::read_needed;
 use crate::run::observe::Observations;
 use crate::run::remote::pack::jobs;
+use milepost_core::base::digest::Digest;
 use milepost_core::model::reason::Reason;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
 use milepost_core::plan::decide::Decision;
 use milepost_core::plan::lineage;
-use milepost_core::plan::scan::{BatchScan, StageScan};
+use milepost_core::plan::options::RunOptions;
+use milepost_core::plan::scan::{BatchAhead, BatchScan, StageScan};
 use milepost_core::plan::schedule::{
     Action, BatchFacts, BatchSchedule, PlannedState, Schedule, StageDecision,
 };
 use milepost_core::plan::selection::Selection;
+use serde_json::json;
+use std::collections::BTreeSet;
 
 /// A simulated run: the state that is expected after the stages so far.
 pub(crate) struct Simulation<'a> {
@@ -32,8 +36,19 @@ pub(crate) struct Simulation<'a> {
     estimator: Option<CostEstimator<'a>>,
     /// True if the plan estimates what agents would be asked.
     estimates: bool,
+    /// The details that the plan shows.
+    details: PlanDetails,
+}
+
+/// The details of a plan.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PlanDetails {
     /// The most batches of a stage that show what they would start or ask first.
-    first: usize,
+    pub first: usize,
+    /// True if each stage has the digest of its facts.
+    pub facts: bool,
+    /// True if advice about the declarations is among the warnings.
+    pub advice: bool,
 }
 
 impl<'a> Simulation<'a> {
@@ -51,7 +66,7 @@ impl<'a> Simulation<'a> {
             planned: PlannedState::new(&opened.pipeline, selection, known),
             estimator,
             estimates: false,
-            first: 0,
+            details: PlanDetails::default(),
         }
     }
 
@@ -62,9 +77,9 @@ impl<'a> Simulation<'a> {
     }
 
     /// Plans all stages, and estimates what agents would be asked.
-    pub(crate) fn plan_with_estimates(mut self, first: usize) -> Vec<StagePlan> {
+    pub(crate) fn plan_with_estimates(mut self, details: PlanDetails) -> Vec<StagePlan> {
         self.estimates = true;
-        self.first = first;
+        self.details = details;
         self.plan()
     }
 
@@ -195,6 +210,7 @@ impl<'a> Simulation<'a> {
         };
         line.approval.clone_from(&batches.approval);
         line.awaits.clone_from(&batches.awaits);
+        line.money.clone_from(&batches.money);
         let scope_of = |index: usize| {
             let batch: &BatchScan = &found.batches[index];
             batch.base(context.pipeline, context.settings, context.moment())
@@ -214,22 +230,18 @@ impl<'a> Simulation<'a> {
         for (batch, action) in found.batches.iter().zip(&batches.actions) {
             self.list(stage, found, batch, *action, line);
         }
-        line.jobs = self.jobs(stage, line.will.len() as u64);
-        for &index in &batches.unapproved {
-            let batch = &found.batches[index];
-            if let Ok(Decision::Will(reasons)) = &batch.decision {
-                line.unapproved.push(RunningBatch {
-                    batch: batch.batch.key.clone(),
-                    reasons: reasons.clone(),
-                    facts: BatchFacts::default(),
-                });
-            }
+        if self.details.facts {
+            line.facts = Some(facts(found, &batches));
         }
+        line.jobs = self.jobs(stage, line.will.len() as u64);
+        line.unapproved = self.set_apart(stage, found, &batches.unapproved);
+        line.unpaid = self.set_apart(stage, found, &batches.unpaid);
         line.checkpoint = !has_checkpoint && line.is_idle() && line.left == 0;
         Some(batches)
     }
 
-    /// Lets batches wait that the budget allows no call, as a run would. Returns their places.
+    /// Lets batches wait that the limits of the workspace allow no call, as a run would. Returns their places. The money of the run
+    /// is a condition of the schedule.
     ///
     /// # Errors
     /// When an agent is unavailable, or records of calls cannot be read.
@@ -244,11 +256,7 @@ impl<'a> Simulation<'a> {
             return Ok(Vec::new());
         };
         let options = &self.selection.options;
-        let budget = Budget {
-            // The plan shows what the rest costs.
-            only_free: false,
-            ..Budget::new(options, &self.opened.pipeline.limits)
-        };
+        let budget = Budget::new(&RunOptions::default(), &self.opened.pipeline.limits);
         let tolerates = options.keep_going || stage.policy.tolerates_failures();
         let places = batches.places(&[Action::Run]);
         let wanted: Vec<&BatchScan> = places.iter().map(|&at| &found.batches[at]).collect();
@@ -278,6 +286,45 @@ impl<'a> Simulation<'a> {
         })
     }
 
+    /// Returns the facts of a batch, if `watch` compares them.
+    fn facts_for_watch(
+        &self,
+        stage: &Stage,
+        found: &StageScan,
+        batch: &BatchScan,
+        reasons: &[Reason],
+    ) -> BatchFacts {
+        match self.selection.options.known_failures {
+            Some(_) => BatchFacts::of(
+                &self.opened.pipeline,
+                stage,
+                &found.shared_id,
+                &batch.own,
+                reasons,
+            ),
+            None => BatchFacts::default(),
+        }
+    }
+
+    /// Returns the batches at these places, with the reasons why they would run.
+    fn set_apart(
+        &self,
+        stage: &Stage,
+        found: &StageScan,
+        places: &BTreeSet<usize>,
+    ) -> Vec<RunningBatch> {
+        let batches = places.iter().map(|&index| &found.batches[index]);
+        let running = batches.filter_map(|batch| match &batch.decision {
+            Ok(Decision::Will(reasons)) => Some(RunningBatch {
+                batch: batch.batch.key.clone(),
+                reasons: reasons.clone(),
+                facts: self.facts_for_watch(stage, found, batch, reasons),
+            }),
+            _ => None,
+        });
+        running.collect()
+    }
+
     /// Adds a batch to the stage's plan.
     fn list(
         &self,
@@ -288,16 +335,7 @@ impl<'a> Simulation<'a> {
         line: &mut StagePlan,
     ) {
         let key = batch.batch.key.clone();
-        let facts = |reasons: &[Reason]| match self.selection.options.known_failures {
-            Some(_) => BatchFacts::of(
-                &self.opened.pipeline,
-                stage,
-                &found.shared_id,
-                &batch.own,
-                reasons,
-            ),
-            None => BatchFacts::default(),
-        };
+        let facts = |reasons: &[Reason]| self.facts_for_watch(stage, found, batch, reasons);
         match (action, &batch.decision) {
             (Action::Run, Ok(Decision::Will(reasons))) => line.will.push(RunningBatch {
                 facts: facts(reasons),
@@ -355,8 +393,10 @@ impl<'a> Simulation<'a> {
         let will = those(&[Action::Run]);
         let held = held.iter().map(|&place| &found.batches[place]);
         let asking: Vec<&BatchScan> = will.iter().copied().chain(held).collect();
-        let unapproved = batches.unapproved.iter();
-        let unapproved: Vec<&BatchScan> = unapproved.map(|&index| &found.batches[index]).collect();
+        let at = |places: &BTreeSet<usize>| -> Vec<&BatchScan> {
+            places.iter().map(|&index| &found.batches[index]).collect()
+        };
+        let (unapproved, unpaid) = (at(&batches.unapproved), at(&batches.unpaid));
         let may = those(&[Action::May, Action::Revalidate]);
         let upstream = lineage::upstream(&self.opened.pipeline, stage);
         let settled = found.certain
@@ -364,22 +404,47 @@ impl<'a> Simulation<'a> {
                 .iter()
                 .all(|earlier| !self.schedule.has_changed(&earlier.name));
         let mut asks = |batches: &[&BatchScan]| estimator.asks(stage, batches, settled);
-        match asks(&asking).and_then(|sure| Ok((sure, asks(&unapproved)?, asks(&may)?))) {
-            Ok((asks, unapproved_ask, may_ask)) => {
-                line.asks = asks;
-                line.unapproved_ask = unapproved_ask;
-                line.may_ask = may_ask;
+        let fields = [
+            (&asking, &mut line.asks),
+            (&unapproved, &mut line.unapproved_ask),
+            (&unpaid, &mut line.unpaid_ask),
+            (&may, &mut line.may_ask),
+        ];
+        for (batches, field) in fields {
+            match asks(batches) {
+                Ok(asks) => *field = asks,
+                Err(why) => {
+                    line.problem = Some(why);
+                    break;
+                }
             }
-            Err(why) => line.problem = Some(why),
         }
-        if self.first > 0 {
-            line.looked_at = will.len().min(self.first);
-            let first = will.iter().take(self.first);
+        let first = self.details.first;
+        if first > 0 {
+            line.looked_at = will.len().min(first);
+            let first = will.iter().take(first);
             // An agent that is unavailable is the problem above.
             let first = first.filter_map(|batch| estimator.first(stage, batch).ok().flatten());
             line.first = first.collect();
         }
     }
+}
+
+/// Returns the digest of the facts of all batches that are not up to date, and of what happens to them.
+fn facts(found: &StageScan, batches: &BatchSchedule) -> Digest {
+    let all = found.batches.iter().zip(&batches.actions);
+    let open = all.filter(|(_, action)| **action != Action::UpToDate);
+    let open = open.map(|(batch, action)| {
+        let key = batch.batch.key.as_str();
+        (key, format!("{action:?}"), found.facts(batch))
+    });
+    let ahead = found.ahead.iter().map(BatchAhead::key);
+    let facts = json!([
+        found.shared_id,
+        open.collect::<Vec<_>>(),
+        ahead.collect::<Vec<_>>()
+    ]);
+    Digest::of(facts.to_string())
 }
 
 /// Counts the batches of a stage with modified outputs: none of them runs.

@@ -10,7 +10,7 @@ use crate::run::agents::project_agents::{Agents, Purpose, agents};
 use crate::run::context::Pace;
 use jiff::tz::TimeZone;
 use milepost_core::base::redact::{Redactor, names_key};
-use milepost_core::decl::{self, Declarations};
+use milepost_core::decl::{self, Declarations, Warning};
 use milepost_core::model::agent::Provider;
 use milepost_core::model::step::{Part, carries_key};
 use milepost_core::plan::settings::Settings;
@@ -101,6 +101,8 @@ fn open_declared(request: &Request, is_recorded: bool) -> Result<OpenProject, Op
         (Some(problems), Some(warn)) => warn(problems),
         _ => {}
     }
+    let (advice, warnings): (Vec<Warning>, Vec<Warning>) =
+        warnings.into_iter().partition(|warning| warning.is_advice);
     let declared = on_disk.digest();
     let pipeline_is_shared = pipeline.is_shared;
     let workspace = Workspace::open(&workspace_of(request, &project), request.now())?;
@@ -108,10 +110,12 @@ fn open_declared(request: &Request, is_recorded: bool) -> Result<OpenProject, Op
         Files::new(&project, workspace.layout.root()).with_redirects(workspace.layout.redirects());
     let cache = StatCache::with_clock(&workspace.layout.stat_cache(), Box::new(request.ahead));
     let mut opened = OpenProject {
+        invocation: request.invocation.clone(),
         folder: request.folder.clone(),
         project,
         warnings: warnings.iter().map(ToString::to_string).collect(),
         problems,
+        advice: advice.iter().map(ToString::to_string).collect(),
         settings: Settings {
             params: Map::new(),
             env: BTreeMap::new(),

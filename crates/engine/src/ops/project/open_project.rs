@@ -19,6 +19,7 @@ use milepost_core::model::stage::Stage;
 use milepost_core::model::state::{StageState, State};
 use milepost_core::plan::decide::RebuildPolicy;
 use milepost_core::plan::machine::apply;
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_core::plan::pending::Pending;
 use milepost_core::plan::scan::StageScan;
 use milepost_core::plan::selection::Target;
@@ -40,6 +41,8 @@ use std::sync::Arc;
 
 /// A project and a workspace, open for reading.
 pub struct OpenProject {
+    /// How the program was called, for suggested commands.
+    pub(crate) invocation: Invocation,
     /// The folder that the request names.
     pub(crate) folder: PathBuf,
     /// The project's folder.
@@ -50,6 +53,8 @@ pub struct OpenProject {
     pub(crate) warnings: Vec<String>,
     /// Mistakes in the declarations, if it was opened for what is recorded.
     pub(crate) problems: Option<Problems>,
+    /// Advice about the declarations.
+    pub(crate) advice: Vec<String>,
     /// The values of parameters, variables and agents.
     pub(crate) settings: Settings,
     /// Reads files of project and workspace, and nothing outside.

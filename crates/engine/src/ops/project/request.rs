@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use milepost_core::base::clock::Clock;
 use milepost_core::decl::Problems;
 use milepost_core::plan::options::Values;
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_store::store::clock::{ShiftedClock, SystemClock};
 use milepost_store::store::disk::Disk;
 use std::collections::BTreeMap;
@@ -25,6 +26,8 @@ pub struct Request {
     pub values: Values,
     /// The command as the user typed it, for the journal and the lock.
     pub command: String,
+    /// How the program was called, for suggested commands.
+    pub invocation: Invocation,
     /// The environment of this process.
     pub environment: BTreeMap<String, String>,
     /// The time of `SOURCE_DATE_EPOCH`, written to files instead of the present time.
@@ -57,6 +60,7 @@ impl Request {
             workspace: None,
             values: Values::default(),
             command: "milepost".to_owned(),
+            invocation: Invocation::default(),
             epoch: None,
             disk: Disk::from_setting(stop_at),
             clock: Arc::new(SystemClock),

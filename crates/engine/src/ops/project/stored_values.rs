@@ -122,9 +122,11 @@ pub(crate) fn check_agents(opened: &OpenProject) -> Result<(), OpsError> {
         let when = stored.map_or_else(String::new, |chosen| {
             format!(" on {} by {}", day(chosen.at), chosen.by)
         });
+        let reset = format!("{name}={DEFAULT}");
+        let reset = opened.invocation.line(&["params", "--agent", &reset]);
         return Err(OpsError::Usage(format!(
             "`{other}` was chosen to answer for `{name}` in this workspace{when}, but milepost.toml declares no agent `{other}`\n\
-             help: declare [agents.{other}], or let `{name}` answer itself with `milepost params --agent {name}={DEFAULT}`"
+             help: declare [agents.{other}], or let `{name}` answer itself with `{reset}`"
         )));
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! A look at a project between runs, for `watch`: what a run would do, or why that cannot be known.
 
-use crate::ops::plan::{Plan, plan_of};
+use crate::ops::plan::{Plan, PlanDetails, plan_of};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::find::find_project;
 use crate::ops::project::lock::lock_and_read;
@@ -90,13 +90,18 @@ pub fn look(request: &Request, grounds: &Grounds, options: &RunOptions) -> Resul
     }
     let mut opened = open(request)?;
     let sources = sources(&opened);
-    let mut plan = plan_of(&mut opened, request, options, 0)?;
+    let mut plan = plan_of(&mut opened, request, options, PlanDetails::default())?;
     if plan.half_published > 0 {
         match recover_on_disk(request) {
             Err(OpsError::Lock(_)) => {}
             recovered => recovered?,
         }
-        plan = plan_of(&mut open(request)?, request, options, 0)?;
+        plan = plan_of(
+            &mut open(request)?,
+            request,
+            options,
+            PlanDetails::default(),
+        )?;
     }
     Ok(Look::Plan(Box::new(plan), sources))
 }

@@ -75,18 +75,16 @@ fn file_help(opened: &OpenProject, text: &str) -> Option<String> {
     {
         return None;
     }
-    let word = if text.contains(char::is_whitespace) {
-        format!("'{text}'")
-    } else {
-        text.to_owned()
-    };
     let params = opened
         .pipeline
         .params
         .iter()
         .filter(|param| param.file.is_some());
     let ways: Vec<String> = params
-        .map(|param| format!("`milepost run --set {}={word}`", param.name))
+        .map(|param| {
+            let setting = format!("{}={text}", param.name);
+            format!("`{}`", opened.invocation.run(&["--set", &setting]))
+        })
         .collect();
     Some(if ways.is_empty() {
         format!(

@@ -14,6 +14,7 @@ use milepost_core::model::stage::{EachSource, Stage};
 use milepost_core::model::state::StageState;
 use milepost_core::plan::changed::needs_few;
 use milepost_core::plan::lineage;
+use milepost_core::plan::options::RunOptions;
 use milepost_core::plan::selection::{Selection, Target};
 use milepost_store::store::manifest;
 use std::collections::HashSet;
@@ -58,7 +59,12 @@ pub(super) fn why(opened: &mut OpenProject, request: &Request, what: &str) -> Op
         .iter()
         .position(|batch| batch.batch.key == key)?;
     let agents = opened.planned_agents(request).ok()?;
-    let estimator = CostEstimator::new(opened.context(), &opened.project, &agents, false);
+    let estimator = CostEstimator::new(
+        opened.context(),
+        &opened.project,
+        &agents,
+        &RunOptions::default(),
+    );
     let batches = simulation.batches(&stage, &found, &estimator).ok()?;
     let state = simulation.state();
     batch_why(opened, state, &stage, (&found, &batches), place).ok()

@@ -25,6 +25,7 @@ use crate::run::check::batch_scanner::Keep;
 pub(crate) use batch::naming;
 use batch::{batch_why, explain, stage_why};
 use milepost_core::model::fingerprint::Facts;
+use milepost_core::plan::options::RunOptions;
 use milepost_core::plan::selection::{Selection, Target};
 
 /// Explains a stage, a batch (`STAGE/BATCH`) or a file. Nothing is written.
@@ -81,7 +82,8 @@ pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
                 let mut batches = || {
                     let agents = opened.planned_agents(request)?;
                     let (ctx, project) = (opened.context(), &opened.project);
-                    let estimator = CostEstimator::new(ctx, project, &agents, false);
+                    let estimator =
+                        CostEstimator::new(ctx, project, &agents, &RunOptions::default());
                     let batches = simulation.batches(stage, &found, &estimator);
                     batches.map_err(OpsError::World)
                 };

@@ -4,6 +4,7 @@ mod held;
 
 pub use held::HeldForBudget;
 
+use crate::run::agents::budget::Budget;
 use crate::run::agents::dry_run::{DryRun, DryRunResult, PlannedRequest};
 use crate::run::agents::project_agents::of_stage;
 use crate::run::context::Context;
@@ -13,11 +14,15 @@ use milepost_core::base::digest::Digest;
 use milepost_core::base::in_order::in_order;
 use milepost_core::model::call::Sent;
 use milepost_core::model::money::NanoUsd;
+use milepost_core::model::pipeline::Limits;
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::estimate::{Basis, ExpectedCalls, ONE_ANSWER, Past, WHOLE_ANSWER, expect};
+use milepost_core::plan::options::RunOptions;
 use milepost_core::plan::scan::BatchScan;
+use milepost_core::plan::schedule::Waiting;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::answers::Answers;
+use milepost_store::store::batches::standing;
 use milepost_store::store::calls;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
@@ -91,18 +96,26 @@ pub(crate) struct CostEstimator<'a> {
     agents: &'a Agents,
     answers: Answers,
     fresh: bool,
+    /// What the run may spend, apart from the limits of the workspace.
+    budget: Budget,
     /// Past calls by stage and provider; read when first needed.
     past: Option<BTreeMap<(String, String), Past>>,
 }
 
 impl<'a> CostEstimator<'a> {
-    /// Creates an estimator for a workspace. It writes nothing.
-    pub(crate) fn new(ctx: Context<'a>, project: &Path, agents: &'a Agents, fresh: bool) -> Self {
+    /// Creates an estimator of a run with these options. It writes nothing.
+    pub(crate) fn new(
+        ctx: Context<'a>,
+        project: &Path,
+        agents: &'a Agents,
+        options: &RunOptions,
+    ) -> Self {
         Self {
             ctx,
             agents,
             answers: Answers::open(ctx.disk, project, ctx.layout, "plan"),
-            fresh,
+            fresh: options.fresh,
+            budget: Budget::new(options, &Limits::default()),
             past: None,
         }
     }
@@ -223,26 +236,68 @@ impl<'a> CostEstimator<'a> {
             .collect()
     }
 
-    /// Returns for each batch the request that waits for an external agent, if that is the batch's first request.
+    /// Returns for each batch what its first request waits for: an external agent, or money.
     ///
     /// # Errors
     /// When an agent is unavailable.
-    pub(crate) fn awaited(
+    pub(crate) fn waiting(
         &self,
         stage: &Stage,
         batches: &[&BatchScan],
-    ) -> Result<Vec<Option<Sent>>, String> {
+    ) -> Result<Vec<Option<Waiting>>, String> {
         let outside = self.outside(stage);
-        if outside.is_empty() {
+        let is_limited = self.budget.is_limited() && self.is_paid(stage);
+        if batches.is_empty() || (outside.is_empty() && !is_limited) {
             return Ok(batches.iter().map(|_| None).collect());
         }
         let agents = of_stage(&self.ctx, stage, self.agents)?;
-        let simulated = self.simulate(stage, &agents, batches);
-        let of_outside = |sent: &Sent| outside.contains(&sent.agent);
-        let sent = simulated
-            .into_iter()
-            .map(|batch| batch.request.map(|request| request.sent));
-        Ok(sent.map(|sent| sent.filter(of_outside)).collect())
+        // A batch does not get from another one what that one cannot pay for.
+        let schemas = Schemas::default();
+        let simulated = if is_limited {
+            simulate_apart(&self.dry_run(stage, &schemas, &agents), batches)
+        } else {
+            self.simulate(stage, &agents, batches)
+        };
+        let in_flight = standing(self.ctx.layout).is_ok_and(|(open, _)| open > 0);
+        // From the first paid call on, the budget depends on what calls cost.
+        let mut pays = false;
+        let mut wait = |sent: Sent| {
+            if outside.contains(&sent.agent) {
+                return Some(Waiting::Agent(Box::new(sent)));
+            }
+            // The answer may be paid for already.
+            let is_open = sent.batched && in_flight;
+            if pays || is_open {
+                return None;
+            }
+            let costs = &agents.named(&sent.agent)?.costs;
+            let agent = (sent.agent.as_str(), sent.provider.as_str());
+            let why = self.budget.never(agent, costs, sent.reserved);
+            pays = why.is_none() && sent.reserved != Some(NanoUsd::ZERO);
+            why.map(Waiting::Money)
+        };
+        let first = simulated.into_iter().map(|batch| batch.request);
+        Ok(first.map(|request| wait(request?.sent)).collect())
+    }
+
+    /// Returns why the run pays for no call of the stage's agents; `None` if it may, or one of them is free.
+    ///
+    /// # Errors
+    /// When an agent is unavailable.
+    pub(crate) fn unpaid(&self, stage: &Stage) -> Result<Option<String>, String> {
+        let called = called(&self.ctx, stage);
+        if !self.budget.is_limited() || called.values().any(|called| called.is_external) {
+            return Ok(None);
+        }
+        let agents = of_stage(&self.ctx, stage, self.agents)?;
+        let refusals = called.iter().map(|(name, called)| {
+            let costs = &agents.named(name)?.costs;
+            // The least that a call reserves.
+            let reserved = costs.most(1, 1);
+            self.budget.never((name, &called.who), costs, reserved)
+        });
+        let all: Option<Vec<String>> = refusals.collect();
+        Ok(all.and_then(|all| all.into_iter().next()))
     }
 
     /// Returns the request of a batch to an external agent, in parts; `None` if the first request goes to another agent or
@@ -302,31 +357,12 @@ impl<'a> CostEstimator<'a> {
     ) -> Vec<DryRunResult> {
         let schemas = Schemas::default();
         let dry_run = self.dry_run(stage, &schemas, agents);
-        let none = HashSet::new();
-        let one = |batch: &&BatchScan, taken: &HashSet<Digest>| {
-            let mut simulated = dry_run.of(batch, taken);
-            // The bytes of many requests would fill the memory.
-            if let Some(request) = &mut simulated.request {
-                request.body = Vec::new();
-            }
-            simulated
-        };
-        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let mut all: Vec<DryRunResult> = Vec::with_capacity(batches.len());
-        let Ok(()) = in_order::<_, _, Infallible>(
-            threads.min(batches.len()),
-            &|| Box::new(|batch: &&BatchScan| one(batch, &none)),
-            |each| batches.iter().try_for_each(each),
-            &mut |simulated| {
-                all.push(simulated);
-                Ok(())
-            },
-        );
+        let mut all = simulate_apart(&dry_run, batches);
         // A later batch does not repeat the questions of an earlier one.
         let mut taken: HashSet<Digest> = HashSet::new();
         for (simulated, batch) in all.iter_mut().zip(batches) {
             if simulated.asked.iter().any(|asked| taken.contains(asked)) {
-                *simulated = one(batch, &taken);
+                *simulated = without_body(dry_run.of(batch, &taken));
             }
             taken.extend(std::mem::take(&mut simulated.asked));
         }
@@ -456,6 +492,31 @@ impl<'a> CostEstimator<'a> {
         let found = past.get(&(stage.name.clone(), provider.to_owned()));
         Ok(found.copied().unwrap_or_default())
     }
+}
+
+/// Simulates each batch as if it were the only one.
+fn simulate_apart(dry_run: &DryRun<'_>, batches: &[&BatchScan]) -> Vec<DryRunResult> {
+    let none = HashSet::new();
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut all: Vec<DryRunResult> = Vec::with_capacity(batches.len());
+    let Ok(()) = in_order::<_, _, Infallible>(
+        threads.min(batches.len()),
+        &|| Box::new(|batch: &&BatchScan| without_body(dry_run.of(batch, &none))),
+        |each| batches.iter().try_for_each(each),
+        &mut |simulated| {
+            all.push(simulated);
+            Ok(())
+        },
+    );
+    all
+}
+
+/// The bytes of many requests would fill the memory.
+fn without_body(mut simulated: DryRunResult) -> DryRunResult {
+    if let Some(request) = &mut simulated.request {
+        request.body = Vec::new();
+    }
+    simulated
 }
 
 /// An agent that is called: one that costs money, is external, or replays records.

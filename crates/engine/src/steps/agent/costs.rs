@@ -76,9 +76,12 @@ impl CallCosts {
         }
     }
 
-    /// Returns true if its calls are charged by the price of a model.
-    pub(crate) fn has_model(&self) -> bool {
-        matches!(self.charged, Charged::Tokens { .. })
+    /// Returns the model by whose price its calls are charged.
+    pub(crate) fn model(&self) -> Option<&str> {
+        match &self.charged {
+            Charged::Tokens { model, .. } => Some(model),
+            Charged::Free | Charged::Reported => None,
+        }
     }
 
     /// Returns what a call is charged, and why it is the reserved amount if the report cannot be used. A report above the

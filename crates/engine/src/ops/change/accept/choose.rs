@@ -12,6 +12,7 @@ use milepost_core::model::record::{BatchRecord, Made};
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::decide::{Decision, RebuildPolicy};
 use milepost_core::plan::expand::batch_name;
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::files::digest_of;
@@ -35,6 +36,7 @@ pub(super) fn choose(
     stage: &Stage,
     found: &BatchScan,
     kinds: &Kinds,
+    invocation: &Invocation,
 ) -> Result<Option<Vec<Made>>, Vec<String>> {
     let name = batch_name(&stage.name, &found.batch.key);
     let reasons = match &found.decision {
@@ -47,8 +49,9 @@ pub(super) fn choose(
     let Some(record) = record else {
         let path = altered.first();
         return path.map_or(Ok(None), |path| {
+            let rebuild = invocation.run(&["--force", &name]);
             Err(vec![format!(
-                "{name}: {path} is untracked: move it away, or rebuild it with `milepost run --force {name}`"
+                "{name}: {path} is untracked: move it away, or rebuild it with `{rebuild}`"
             )])
         });
     };

@@ -68,7 +68,7 @@ pub fn accept(request: &Request, options: &AcceptOptions) -> Result<Accepted, Op
         }
         let mut chosen = Vec::new();
         for batch in found.batches.iter().filter(|batch| wants(&batch.batch.key)) {
-            match choose(&recorder, stage, batch, &kinds) {
+            match choose(&recorder, stage, batch, &kinds, &request.invocation) {
                 Ok(Some(outputs)) => chosen.push((batch.batch.key.clone(), outputs)),
                 Ok(None) => {}
                 Err(why) => refused.extend(why),
@@ -133,9 +133,10 @@ fn digest<'a>(outputs: impl IntoIterator<Item = &'a Made>) -> Digest {
 
 fn targets(opened: &OpenProject, options: &AcceptOptions) -> Result<Vec<Target>, OpsError> {
     if options.targets.is_empty() {
-        return Err(OpsError::Usage(
-            "name what to accept: `milepost accept STAGE[/BATCH] --why TEXT`".to_owned(),
-        ));
+        let accept = opened.invocation.line(&["accept"]);
+        return Err(OpsError::Usage(format!(
+            "name what to accept: `{accept} STAGE[/BATCH] --why TEXT`"
+        )));
     }
     if options.why.trim().is_empty() {
         return Err(OpsError::Usage(

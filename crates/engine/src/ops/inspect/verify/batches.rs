@@ -71,16 +71,17 @@ impl Audit<'_> {
             }
             if unjudged > 0 && !deep {
                 let message = format!(
-                    "{} of its batches must be revalidated: `milepost verify --deep` does so without writing",
-                    grouped(unjudged)
+                    "{} of its batches must be revalidated: `{}` does so without writing",
+                    grouped(unjudged),
+                    opened.invocation.line(&["verify", "--deep"])
                 );
                 self.note(Some(&stage.name), None, message);
             }
             if outdated > 0 {
                 let message = format!(
-                    "{} out of date: `milepost why {}` shows why",
+                    "{} out of date: `{}` shows why",
                     count(outdated, "of its batches is", "of its batches are"),
-                    stage.name
+                    opened.invocation.line(&["why", &stage.name])
                 );
                 self.note(Some(&stage.name), None, message);
             }

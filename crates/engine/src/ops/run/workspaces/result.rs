@@ -201,7 +201,8 @@ impl EntryResult {
         let mut cost = Some(NanoUsd::ZERO);
         let mut most_cost = Some(NanoUsd::ZERO);
         let mut most = Some(0_u64);
-        for asks in plan.stages.iter().flat_map(|stage| &stage.asks) {
+        let asked = plan.stages.iter();
+        for asks in asked.flat_map(|stage| stage.asks.iter().chain(&stage.unpaid_ask)) {
             let is_known = asks.unknown == 0;
             calls = calls.filter(|_| is_known).map(|sum| sum + asks.calls);
             most = most

@@ -94,13 +94,29 @@ impl Budget {
         }
     }
 
-    /// Returns true if anything but the price of an agent is limited.
+    /// Returns true if anything is limited.
     pub(crate) fn is_limited(&self) -> bool {
-        let unlimited = Self {
+        *self != Self::default()
+    }
+
+    /// Returns why the run pays for no call of an agent with these costs that reserves this much, not even for its first. The limits
+    /// of the workspace do not count.
+    pub(crate) fn never(
+        &self,
+        agent: (&str, &str),
+        costs: &CallCosts,
+        reserved: Option<NanoUsd>,
+    ) -> Option<String> {
+        let run = Self {
+            run: self.run,
             only_free: self.only_free,
             ..Self::default()
         };
-        *self != unlimited
+        let checked = run.check_price(agent, costs, reserved).and_then(|()| {
+            let nothing = &mut || Ok(Spent::default());
+            run.check_money(reserved, &Standing::default(), nothing)
+        });
+        checked.err().map(|refused| refused.outcome.message)
     }
 
     /// Checks that it allows a call of an agent with these costs. `before` returns what the workspace had spent before the run.
@@ -113,8 +129,8 @@ impl Budget {
         standing: &Standing,
         before: &mut dyn FnMut() -> Result<Spent, Outcome>,
     ) -> Result<(), RefusedCall> {
-        self.check_price(sent, costs)?;
-        self.check_money(sent, standing, before)?;
+        self.check_price((&sent.agent, &sent.provider), costs, sent.reserved)?;
+        self.check_money(sent.reserved, standing, before)?;
         let run = &standing.run;
         if let Some(limit) = self.calls
             && before()?
@@ -148,24 +164,21 @@ impl Budget {
     }
 
     /// Checks that the highest cost of a call is known, if the budget depends on it.
-    fn check_price(&self, sent: &Sent, costs: &CallCosts) -> Result<(), RefusedCall> {
-        let Sent {
-            agent,
-            provider,
-            model,
-            ..
-        } = sent;
-        if self.only_free && sent.reserved != Some(NanoUsd::ZERO) {
+    fn check_price(
+        &self,
+        (agent, provider): (&str, &str),
+        costs: &CallCosts,
+        reserved: Option<NanoUsd>,
+    ) -> Result<(), RefusedCall> {
+        if self.only_free && reserved != Some(NanoUsd::ZERO) {
             return Err(RefusedCall::for_good(format!(
                 "agent `{agent}` ({provider}) costs money, which --until-paid excludes: run without it"
             )));
         }
-        if sent.reserved.is_none() && (self.run.is_some() || self.workspace.is_some()) {
-            let or_price = if costs.has_model() {
+        if reserved.is_none() && (self.run.is_some() || self.workspace.is_some()) {
+            let or_price = costs.model().map_or_else(String::new, |model| {
                 format!(", or the price of `{model}` in prices.toml")
-            } else {
-                String::new()
-            };
+            });
             return Err(RefusedCall::for_good(format!(
                 "the price of a call of agent `{agent}` ({provider}) is unknown, but there is a budget: set `max_usd_per_call` under [agents.{agent}]{or_price}"
             )));
@@ -175,11 +188,11 @@ impl Budget {
 
     fn check_money(
         &self,
-        sent: &Sent,
+        reserved: Option<NanoUsd>,
         standing: &Standing,
         before: &mut dyn FnMut() -> Result<Spent, Outcome>,
     ) -> Result<(), RefusedCall> {
-        let most = sent.reserved.unwrap_or_default();
+        let most = reserved.unwrap_or_default();
         let used = standing.run.cost + standing.reserved;
         let limits = [
             (self.run, NanoUsd::ZERO, "run", "raise --budget-usd"),
