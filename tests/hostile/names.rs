@@ -262,7 +262,7 @@ fn keys_that_collide_are_warned_about() {
             r#"["Ann", "ann", "ANN", "Bo", "bo", "Cy", "cy"]"#,
         ),
     ]);
-    let warning = "warning: stage `make`: some file systems take outputs for one file: `outputs/ANN.json` and `outputs/Ann.json` differ only in letter case, `outputs/Ann.json` and `outputs/ann.json` differ only in letter case, `outputs/Bo.json` and `outputs/bo.json` differ only in letter case, 1 more pair; change";
+    let warning = "warning: stage `make`: some file systems take outputs for one file: `outputs/ANN.json` and `outputs/Ann.json` differ only in letter case, `outputs/ANN.json` and `outputs/ann.json` differ only in letter case, `outputs/Bo.json` and `outputs/bo.json` differ only in letter case, 1 more pair; change";
     for command in ["plan", "run", "status", "run"] {
         says(&project, command, 0, &[warning]);
     }

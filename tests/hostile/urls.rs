@@ -73,7 +73,7 @@ fn a_value_that_is_no_part_of_a_path_sends_nothing() {
     let ids = json!(["..", ".", "", null, ["a"], {"a": 1}]);
     let (seen, failed) = calls(STAGE, &ids);
     assert_eq!(seen, Vec::<String>::new());
-    let no_part = "stages/1_call.toml: http, line 1, column 29: invalid operation:";
+    let no_part = "stages/1_call.toml: http, line 1, column 28: invalid operation:";
     let of_path = "cannot be a part of the path of a URL";
     assert_eq!(
         failed,
