@@ -92,7 +92,7 @@ fn failed_outdated_and_altered_are_said() {
     project.run_in_process();
     project.edit("workspace/inputs/list_1.json", "Bo", "Bob");
     let (_, text) = shown(&project);
-    assert!(text.contains("1  sort   out of date  3 of 3"), "{text}");
+    assert!(text.contains("1  sort   out of date  2 of 3"), "{text}");
     assert!(text.contains("2  count  out of date  1 of 1"), "{text}");
 
     project.edit("workspace/intermediate/list_2.json", "Cy", "Cyd");

@@ -42,20 +42,30 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     Ok(total)
 }
 
+/// A text is no time that a flag can give.
+#[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
+pub enum PauseError {
+    /// It is no number with a unit.
+    #[error(transparent)]
+    Unit(#[from] DurationError),
+    /// It is no number of seconds.
+    #[error(transparent)]
+    Seconds(#[from] std::time::TryFromFloatSecsError),
+    /// It is 0.
+    #[error("expected a time greater than 0")]
+    Zero,
+}
+
 /// Reads a time greater than 0 that a flag gives: in seconds, or with its unit.
 ///
 /// # Errors
 /// If it is neither, or 0.
-pub fn parse_pause(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse().map(Duration::try_from_secs_f64);
-    let pause = match seconds {
-        Ok(pause) => pause.map_err(|error| error.to_string())?,
-        Err(_) => parse_duration(text).map_err(|error| error.to_string())?,
+pub fn parse_pause(text: &str) -> Result<Duration, PauseError> {
+    let pause = match text.parse() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds)?,
+        Err(_) => parse_duration(text)?,
     };
-    if pause.is_zero() {
-        return Err("expected a time greater than 0".to_owned());
-    }
-    Ok(pause)
+    (!pause.is_zero()).then_some(pause).ok_or(PauseError::Zero)
 }
 
 /// Returns a duration as people write it: `0.3 s`, `42 s`, `3 min 20 s`, `10 min`, `2 h 5 min`.

@@ -225,7 +225,8 @@ impl Flags for RunOptions {
                     options.wait.map(seconds).into_iter().collect()
                 },
                 |options, text| {
-                    options.wait = Some(parse_pause(text).map_err(FlagError)?);
+                    options.wait =
+                        Some(parse_pause(text).map_err(|error| FlagError(error.to_string()))?);
                     Ok(())
                 }
             )

@@ -3,6 +3,7 @@
 use milepost_core::decl::Problems;
 use milepost_core::plan::selection::NoSuchStage;
 use milepost_store::store::lock::LockError;
+use milepost_store::store::lock::LockError;
 use std::fmt::Display;
 
 /// The reason why an operation failed. A failed batch is not an error: the report lists it.
@@ -33,7 +34,7 @@ pub enum OpsError {
     Manifest(#[from] milepost_store::store::manifest::ManifestError),
     /// Another process has locked the workspace.
     #[error(transparent)]
-    Lock(#[from] milepost_store::store::lock::LockError),
+    Lock(#[from] LockError),
     /// Another client builds the batch that it answered.
     #[error(
         "the batch of another client is being built in this workspace: try again when it is built"
@@ -103,11 +104,11 @@ impl OpsError {
             Self::NotApproved(_) => "not_approved",
             Self::NotAsShown(_) => "changed",
             Self::NotImported(_) => "not_imported",
-            Self::Lock(_) | Self::LeasesBusy => "in_use",
+            Self::Lock(LockError::Taken { .. }) | Self::LeasesBusy => "in_use",
             Self::Journal(_) => "journal",
             Self::Workspace(error) if error.is_wrong_folder() => "usage",
             Self::Workspace(_) | Self::Manifest(_) | Self::Lease(_) => "workspace",
-            Self::Disk(_) => "disk",
+            Self::Lock(LockError::Disk(_)) | Self::Disk(_) => "disk",
             Self::Run(_) | Self::Unreadable { .. } | Self::World(_) => "failed",
         }
     }

@@ -6,15 +6,14 @@ use crate::run::batch::events::{AtOnce, Message, Order, Queue, StageThreads};
 use crate::run::batch::live::WaitingOutput;
 use crate::run::batch::set_aside::{Refused, set_aside};
 use crate::run::batch::stage_context::{AttemptResult, StageContext};
-use crate::run::batch::workers::work;
+use crate::run::batch::workers::{STACK, work};
 use crate::run::error::RunError;
 use crate::run::notice::{Notice, Observer};
 use crate::run::record::claims::Claims;
 use crate::run::record::commit::{Finished, commit};
 use crate::run::record::progress::ProgressWriter;
 use crate::run::record::recorder::Recorder;
-use crate::run::remote::Remote;
-use crate::run::remote::driver::drive;
+use crate::run::remote::{Remote, driver::drive};
 use crate::steps::command::{StartedProcess, StopSignal};
 use milepost_core::base::in_order::no_thread::no_thread;
 use milepost_core::model::call::Spent;
@@ -37,9 +36,6 @@ const GROUP_SIZE: usize = 1000;
 
 /// The most threads, whatever is requested.
 const THREADS: usize = 512;
-
-/// The stack of a thread, for programs that are as deep as they may be.
-const STACK: usize = 4 << 20;
 
 /// The most threads if an agent uses provider batches: each only waits for a request.
 const PARKED: usize = 4096;
@@ -487,7 +483,9 @@ impl Dispatcher<'_, '_> {
         match (result, tried.scratch) {
             (Ok(produced), Some(scratch)) => {
                 let mut produced = produced;
-                produced.placeholder = produced.placeholder.map(|outcome| self.named(outcome));
+                produced.placeholder = produced
+                    .placeholder
+                    .map(|outcome| self.stage.named(outcome));
                 for failed in &mut produced.failed {
                     failed.outcome = self.stage.named(failed.outcome.clone());
                 }
@@ -561,7 +559,7 @@ impl Dispatcher<'_, '_> {
                 }
             }
             (Err(outcome), scratch) => {
-                let outcome = self.named(outcome);
+                let outcome = self.stage.named(outcome);
                 let name = batch_name(&stage, &batch);
                 let kept = set_aside(self.recorder, &name, &outcome, scratch, &refused)?;
                 let summary = format!("{} failed: {outcome}", batch_name(&stage, &batch));
@@ -584,11 +582,6 @@ impl Dispatcher<'_, '_> {
             }
         }
         Ok(())
-    }
-
-    /// Returns the outcome under the name that the stage or project declares for it.
-    fn named(&self, outcome: Outcome) -> Outcome {
-        self.stage.named(outcome)
     }
 
     fn close_group(&mut self) -> Result<(), RunError> {

@@ -16,6 +16,9 @@ use std::sync::PoisonError;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+/// The stack of a thread, for programs that are as deep as they may be.
+pub(super) const STACK: usize = 4 << 20;
+
 /// Runs one batch after another, as one of `workers` threads.
 pub(crate) fn work(threads: StageThreads<'_>, sender: &Sender<Message>, workers: usize) {
     while let Some(index) = next(threads) {

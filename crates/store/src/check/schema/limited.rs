@@ -1,7 +1,7 @@
 //! Violations of a value within limits: alternatives that hold the same tree are compared with it at every depth, so a small value
 //! can have millions.
 //!
-//! The engine collects all violations before it returns the first. It reads values through [`Seen`], which counts. Once a limit is
+//! The engine collects all violations before it returns the first. It reads values through [`SeenNode`], which counts. Once a limit is
 //! reached, every value is null and has no parts, so the engine soon ends. Violations that it found before are returned.
 
 use std::borrow::Cow;
@@ -42,7 +42,7 @@ pub(super) fn violations(
     LOOKS_LEFT.set(LOOKS + LOOKS_EACH.saturating_mul(size(value)));
     VIOLATIONS_LEFT.set(VIOLATIONS);
     let mut found = Vec::new();
-    for error in validator.iter_errors(Seen(value)).take(limit.max(1)) {
+    for error in validator.iter_errors(SeenNode(value)).take(limit.max(1)) {
         let is_beyond = std::ptr::eq(&raw const **error.instance(), &raw const BEYOND);
         if is_beyond && !found.is_empty() {
             break;
@@ -89,7 +89,7 @@ fn is_over() -> bool {
 pub(super) struct LimitedJson;
 
 impl Json for LimitedJson {
-    type Node<'a> = Seen<'a>;
+    type Node<'a> = SeenNode<'a>;
     type PreparedKey = String;
     type StringBuffer = Value;
 
@@ -100,25 +100,25 @@ impl Json for LimitedJson {
     fn with_string_node<T>(
         buffer: &mut Value,
         string: &str,
-        read: impl FnOnce(Seen<'_>) -> T,
+        read: impl FnOnce(SeenNode<'_>) -> T,
     ) -> T {
         *buffer = Value::String(string.to_owned());
-        read(Seen(buffer))
+        read(SeenNode(buffer))
     }
 }
 
 /// A value.
 #[derive(Clone, Copy)]
-pub(super) struct Seen<'a>(&'a Value);
+pub(super) struct SeenNode<'a>(&'a Value);
 
-impl<'a> Seen<'a> {
+impl<'a> SeenNode<'a> {
     fn value(self) -> &'a Value {
         LOOKS_LEFT.set(LOOKS_LEFT.get().saturating_sub(1));
         if is_over() { &NOTHING } else { self.0 }
     }
 }
 
-impl<'a> Node<'a, LimitedJson> for Seen<'a> {
+impl<'a> Node<'a, LimitedJson> for SeenNode<'a> {
     type Object = SeenObject<'a>;
     type Array = SeenList<'a>;
     type Number = &'a Number;
@@ -177,7 +177,7 @@ impl<'a> Node<'a, LimitedJson> for Seen<'a> {
 pub(super) struct SeenObject<'a>(&'a Map<String, Value>);
 
 impl<'a> Object<'a, LimitedJson> for SeenObject<'a> {
-    type Node = Seen<'a>;
+    type Node = SeenNode<'a>;
     type MemberName = &'a str;
     type MembersIter = Members<'a>;
 
@@ -185,8 +185,8 @@ impl<'a> Object<'a, LimitedJson> for SeenObject<'a> {
         self.0.len()
     }
 
-    fn get(&self, key: &String) -> Option<Seen<'a>> {
-        self.0.get(key).map(Seen)
+    fn get(&self, key: &String) -> Option<SeenNode<'a>> {
+        self.0.get(key).map(SeenNode)
     }
 
     fn members(&self) -> Members<'a> {
@@ -198,11 +198,11 @@ impl<'a> Object<'a, LimitedJson> for SeenObject<'a> {
 pub(super) struct Members<'a>(serde_json::map::Iter<'a>);
 
 impl<'a> Iterator for Members<'a> {
-    type Item = (&'a str, Seen<'a>);
+    type Item = (&'a str, SeenNode<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
         let (key, value) = self.0.next().filter(|_| !is_over())?;
-        Some((key, Seen(value)))
+        Some((key, SeenNode(value)))
     }
 }
 
@@ -210,7 +210,7 @@ impl<'a> Iterator for Members<'a> {
 pub(super) struct SeenList<'a>(&'a [Value]);
 
 impl<'a> Array<'a, LimitedJson> for SeenList<'a> {
-    type Node = Seen<'a>;
+    type Node = SeenNode<'a>;
     type ElementsIter = Items<'a>;
 
     fn len(&self) -> usize {
@@ -230,9 +230,9 @@ impl<'a> Array<'a, LimitedJson> for SeenList<'a> {
 pub(super) struct Items<'a>(std::slice::Iter<'a, Value>);
 
 impl<'a> Iterator for Items<'a> {
-    type Item = Seen<'a>;
+    type Item = SeenNode<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next().filter(|_| !is_over()).map(Seen)
+        self.0.next().filter(|_| !is_over()).map(SeenNode)
     }
 }
