@@ -14,13 +14,13 @@ const EMPTY_NAMES: &[&str] = &["utils", "util", "helpers", "manager", "errors", 
 /// Lines of code of each package and of all: not blank, no comment, no test. A package may not grow beyond its number. If it shrinks
 /// by more than [`SLACK`], lower its number and that of all packages.
 const CODE: &[(&str, usize)] = &[
-    ("agents", 5545),
-    ("core", 27172),
-    ("engine", 42920),
-    ("formats", 11916),
-    ("store", 11638),
-    ("milepost", 15632),
-    (ALL, 114_534),
+    ("agents", 5549),
+    ("core", 28352),
+    ("engine", 43993),
+    ("formats", 11841),
+    ("store", 11919),
+    ("milepost", 15664),
+    (ALL, 117_318),
 ];
 
 /// The name of the sum in [`CODE`].

@@ -3,7 +3,6 @@
 use milepost_core::decl::Problems;
 use milepost_core::plan::selection::NoSuchStage;
 use milepost_store::store::lock::LockError;
-use milepost_store::store::lock::LockError;
 use std::fmt::Display;
 
 /// The reason why an operation failed. A failed batch is not an error: the report lists it.
