@@ -17,6 +17,7 @@ use milepost_core::model::state::State;
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::lineage;
 use milepost_core::plan::world::World;
+use milepost_store::store::files::FileError;
 use milepost_store::store::files::real_path;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -109,6 +110,9 @@ pub(crate) fn place(
         let is_folder = ctx.files.resolve(file).is_ok_and(|path| path.is_dir());
         if is_folder {
             continue;
+        }
+        if let Err(error @ FileError::Own { .. }) = ctx.files.source(file) {
+            return Err(OpsError::Outside(format!("`{file}` is not shown: {error}")));
         }
         let digest = ctx.digest(file).map_err(OpsError::World)?;
         let recorded = file.root == Root::Workspace && makers.get(file.path.as_str()).is_some();
