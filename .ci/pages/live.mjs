@@ -77,7 +77,7 @@ export async function runOnPage(browser, project) {
   await link.focus();
   for (const [who, page] of [["actor", actor], ["follower", follower]]) {
     await shows(page, /10 of 10/, `live (${who})`);
-    await shows(page, /The last run ended .*: complete/, `live (${who})`);
+    await shows(page, /The last run finished .*: complete/, `live (${who})`);
     expect(await isMarked(page), `live (${who})`, "the page was loaded again");
   }
   const focused = await follower.evaluate(() => document.activeElement.textContent.trim());
@@ -87,8 +87,8 @@ export async function runOnPage(browser, project) {
   await startRun(actor, ui, "plan?force=1");
   await shows(actor, /[1-9] of 10/, "live (stop)");
   await follower.getByRole("button", { name: "Stop" }).click({ timeout: 10000 });
-  await shows(follower, /The last run ended .*: interrupted/, "live (stop)");
-  await shows(actor, /The last run ended .*: interrupted/, "live (stop)");
+  await shows(follower, /The last run finished .*: interrupted/, "live (stop)");
+  await shows(actor, /The last run finished .*: interrupted/, "live (stop)");
   await picture(actor, "live-interrupted");
 
   // Runs of a terminal are followed as well; what failed needs a person, and is run again on the page.
@@ -99,7 +99,7 @@ export async function runOnPage(browser, project) {
   rmSync(join(project, "broken"));
   await startRun(actor, ui, "plan?failed=1");
   await shows(actor, /10 of 10/, "live (failed)");
-  await shows(actor, /The last run ended .*: complete/, "live (failed)");
+  await shows(actor, /The last run finished .*: complete/, "live (failed)");
 
   // The server ends within seconds, with two streams open and a run that it stops.
   await startRun(actor, ui, "plan?force=1");

@@ -50,7 +50,7 @@ export async function review(browser, ui, project, items) {
   // The page offers to run; the plan names the stage that applies the corrections.
   await page.getByRole("link", { name: "Run now" }).click();
   await page.getByRole("button", { name: "Run exactly this" }).click();
-  await page.getByText(/The last run ended .*: complete/).waitFor({ timeout: 60000 });
+  await page.getByText(/The last run finished .*: complete/).waitFor({ timeout: 60000 });
   const records = JSON.parse(readFileSync(join(project, "workspace/intermediate/classified_all.json"), "utf8"));
   expect(JSON.stringify(records).includes("seen on the drawing 1"), at, "the run did not apply the corrections");
 
