@@ -4,6 +4,9 @@ use super::path::{PathError, RelPath};
 use std::borrow::Cow;
 use std::fmt;
 
+/// The most alternatives in braces of a pattern. They can be nested, and each level takes a part of the stack.
+const BRACES: usize = 100;
+
 /// A pattern over paths. `*` stands for any characters of one part, `**` as a whole part for any number of parts.
 #[derive(Clone)]
 pub struct Glob {
@@ -26,9 +29,14 @@ impl Glob {
     /// Parses a pattern.
     ///
     /// # Errors
-    /// If it leaves its folder, or its brackets do not match.
+    /// If it leaves its folder, its brackets do not match, or it has too many braces.
     pub fn parse(text: &str) -> Result<Self, GlobError> {
         let path = RelPath::parse(text)?;
+        // A brace in brackets is a letter.
+        if text.matches('{').count() > BRACES + text.matches("[{").count() {
+            let message = format!("it has more than {BRACES} `{{`");
+            return Err(GlobError::Pattern(text.to_owned(), message));
+        }
         let glob = globset::GlobBuilder::new(path.as_str())
             .literal_separator(true)
             .backslash_escape(false)

@@ -111,6 +111,20 @@ impl Template {
         let mut open = vec![name.to_owned()];
         while let Some(current) = open.pop() {
             let text = sources[&current].text.clone();
+            if let Some(part) = limits::too_deep(&text) {
+                let most = limits::OPERATORS;
+                let message = format!(
+                    "a tag has more than {most} operators, or the template more than {most} `elif`"
+                );
+                let hint = "compute the value by jq, or split it with {% set %}";
+                return Err(TemplateError::at(
+                    &current,
+                    &text,
+                    part,
+                    message,
+                    Some(hint),
+                ));
+            }
             for part in includes(&text) {
                 let Some(wanted) = literal(part) else {
                     let message = format!("`{part}` is not the quoted name of a template");

@@ -1,4 +1,4 @@
-//! The targets of `$ref` in a JSON Schema, and references that form a circle.
+//! The targets of `$ref` in a JSON Schema, and chains of references that are too long or form a circle.
 
 use crate::expr::pointer::below;
 use serde_json::Value;
@@ -76,8 +76,9 @@ pub(crate) fn pointer(reference: &str) -> Option<String> {
 /// Returns the references of a schema, each once, in order.
 pub fn references(schema: &Value) -> Vec<String> {
     let mut found = Vec::new();
+    let mut known = BTreeSet::new();
     walk(schema, "", &mut |_, reference| {
-        if !found.iter().any(|known| known == reference) {
+        if known.insert(reference.to_owned()) {
             found.push(reference.to_owned());
         }
     });
@@ -111,10 +112,23 @@ fn walk(schema: &Value, at: &str, each: &mut dyn FnMut(&str, &str)) {
     }
 }
 
-/// Finds a reference that leads back to its own schema for the same value, so that validation would never end. Returns the path
-/// of the document and the reference.
-pub fn circle(documents: &BTreeMap<String, &Value>) -> Option<(String, String)> {
-    let mut cleared = BTreeSet::new();
+/// Why validation by a reference would never end, or overflow the stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ChainFault {
+    /// It leads back to its own schema for the same value.
+    #[error("leads back to itself")]
+    Circle,
+    /// It leads to a schema that leads to another, and so on, for the same value.
+    #[error("leads through more than {LONGEST} schemas for the same value")]
+    Long,
+}
+
+/// The most schemas that a reference leads through for one value. Each takes a part of the stack.
+const LONGEST: usize = 1000;
+
+/// Finds a reference with a [`ChainFault`]. Returns the path of the document, the reference, and the fault.
+pub fn faulty_chain(documents: &BTreeMap<String, &Value>) -> Option<(String, String, ChainFault)> {
+    let mut known = BTreeMap::new();
     for (path, document) in documents {
         let mut starts = Vec::new();
         walk(document, "", &mut |at, reference| {
@@ -122,39 +136,44 @@ pub fn circle(documents: &BTreeMap<String, &Value>) -> Option<(String, String)> 
         });
         for (at, reference) in starts {
             let mut open = BTreeSet::new();
-            if goes_round(documents, path, &at, &mut open, &mut cleared) {
-                return Some((path.clone(), reference));
+            if let Err(fault) = length(documents, (path.clone(), at), &mut open, &mut known) {
+                return Some((path.clone(), reference, fault));
             }
         }
     }
     None
 }
 
-fn goes_round(
+/// Returns the number of schemas in the longest chain that begins at a place.
+fn length(
     documents: &BTreeMap<String, &Value>,
-    path: &str,
-    at: &str,
+    place: (String, String),
     open: &mut BTreeSet<(String, String)>,
-    cleared: &mut BTreeSet<(String, String)>,
-) -> bool {
-    let place = (path.to_owned(), at.to_owned());
-    if cleared.contains(&place) {
-        return false;
+    known: &mut BTreeMap<(String, String), usize>,
+) -> Result<usize, ChainFault> {
+    if let Some(&known) = known.get(&place) {
+        return Ok(known);
+    }
+    if open.len() == LONGEST {
+        return Err(ChainFault::Long);
     }
     if !open.insert(place.clone()) {
-        return true;
+        return Err(ChainFault::Circle);
     }
+    let (path, at) = &place;
     let schema = documents
         .get(path)
         .and_then(|document| document.pointer(at));
-    for (path, at) in schema.map_or_else(Vec::new, |schema| in_place(path, at, schema)) {
-        if goes_round(documents, &path, &at, open, cleared) {
-            return true;
-        }
+    let mut longest = 0;
+    for next in schema.map_or_else(Vec::new, |schema| in_place(path, at, schema)) {
+        longest = longest.max(length(documents, next, open, known)?);
     }
     open.remove(&place);
-    cleared.insert(place);
-    false
+    if longest == LONGEST {
+        return Err(ChainFault::Long);
+    }
+    known.insert(place, longest + 1);
+    Ok(longest + 1)
 }
 
 /// Returns the schemas that look at the same value as this one.
@@ -208,7 +227,7 @@ pub fn percent_decoded(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Target, circle, references, target};
+    use super::{ChainFault, LONGEST, Target, faulty_chain, references, target};
     use serde_json::{Value, json};
     use std::collections::BTreeMap;
 
@@ -242,27 +261,53 @@ mod tests {
         assert_eq!(references(&schema), ["a.json", "b.json"]);
     }
 
-    fn circle_of(documents: &[(&str, Value)]) -> Option<String> {
+    fn fault_of(documents: &[(&str, Value)]) -> Option<String> {
         let documents: BTreeMap<String, &Value> = documents
             .iter()
             .map(|(path, document)| ((*path).to_owned(), document))
             .collect();
-        circle(&documents).map(|(path, reference)| format!("{path} {reference}"))
+        faulty_chain(&documents)
+            .map(|(path, reference, fault)| format!("{path} {reference} {fault}"))
     }
 
     #[test]
     fn a_tree_refers_to_itself_and_a_circle_goes_nowhere() {
         let tree = json!({"properties": {"parts": {"items": {"$ref": "#"}}}});
-        assert_eq!(circle_of(&[("a", tree)]), None);
+        assert_eq!(fault_of(&[("a", tree)]), None);
         let list = json!({"properties": {"next": {"$ref": "b#/$defs/next"}}});
         let next = json!({"$defs": {"next": {"anyOf": [{"$ref": "a"}, {"type": "null"}]}}});
-        assert_eq!(circle_of(&[("a", list), ("b", next)]), None);
+        assert_eq!(fault_of(&[("a", list), ("b", next)]), None);
         assert_eq!(
-            circle_of(&[("a", json!({"$ref": "#"}))]),
-            Some("a #".to_owned())
+            fault_of(&[("a", json!({"$ref": "#"}))]),
+            Some("a # leads back to itself".to_owned())
         );
         let a = json!({"allOf": [{"$ref": "b"}]});
         let b = json!({"$defs": {"x": {}}, "$ref": "a"});
-        assert_eq!(circle_of(&[("a", a), ("b", b)]), Some("a b".to_owned()));
+        assert_eq!(
+            fault_of(&[("a", a), ("b", b)]),
+            Some("a b leads back to itself".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_chain_of_references_has_an_end() {
+        let chain = |links: usize, link: &dyn Fn(usize) -> Value| {
+            let mut named = json!({});
+            for number in 0..links {
+                named[format!("{number}")] = link(number + 1);
+            }
+            named[format!("{links}")] = json!({"type": "string"});
+            json!({"$ref": "#/$defs/0", "$defs": named})
+        };
+        let to = |number: usize| json!({"$ref": format!("#/$defs/{number}")});
+        let long = Some(format!("a #/$defs/0 {}", ChainFault::Long));
+        assert_eq!(fault_of(&[("a", chain(LONGEST - 2, &to))]), None);
+        assert_eq!(fault_of(&[("a", chain(LONGEST - 1, &to))]), long);
+        // Each link is two schemas.
+        let all = |number: usize| json!({"allOf": [{}, to(number)]});
+        assert_eq!(fault_of(&[("a", chain(LONGEST / 2 - 1, &all))]), None);
+        assert_eq!(fault_of(&[("a", chain(LONGEST / 2, &all))]), long);
+        let parts = |number: usize| json!({"items": to(number)});
+        assert_eq!(fault_of(&[("a", chain(5 * LONGEST, &parts))]), None);
     }
 }

@@ -5,7 +5,7 @@ use crate::decl::problem::{Problem, SourceFile};
 use crate::decl::values::reader::ValueReader;
 use crate::expr::json;
 use crate::model::pipeline::Asset;
-use crate::model::schema::{Target, circle, pointer, references, target};
+use crate::model::schema::{ChainFault, Target, faulty_chain, pointer, references, target};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -77,7 +77,7 @@ impl ValueReader<'_> {
     }
 }
 
-/// Every reference leads to a schema, and none in a circle.
+/// Every reference leads to a schema, and none in a circle or through too many schemas.
 fn led_somewhere(known: &BTreeMap<RelPath, (Asset, Value)>) -> Result<(), Box<Problem>> {
     let is_id = |address: &str| {
         let mut ids = known.values().map(|(_, document)| document.get("$id"));
@@ -111,14 +111,19 @@ fn led_somewhere(known: &BTreeMap<RelPath, (Asset, Value)>) -> Result<(), Box<Pr
         .iter()
         .map(|(path, (_, document))| (path.to_string(), document))
         .collect();
-    let Some((path, reference)) = circle(&documents) else {
+    let Some((path, reference, fault)) = faulty_chain(&documents) else {
         return Ok(());
     };
     let schema = known
         .values()
         .find(|(schema, _)| schema.path.as_str() == path);
-    let message = format!("`$ref` to `{reference}` leads back to itself");
-    let help = "a schema may refer to itself for a part of the value (a property, an item), not for the value itself";
+    let message = format!("`$ref` to `{reference}` {fault}");
+    let help = match fault {
+        ChainFault::Circle => {
+            "a schema may refer to itself for a part of the value (a property, an item), not for the value itself"
+        }
+        ChainFault::Long => "refer to the last of them",
+    };
     schema.map_or(Ok(()), |(schema, _)| {
         Err(at(schema, &reference, message).help(help).into())
     })

@@ -1,4 +1,4 @@
-//! Limits of templates: steps, the length of a text, and the memory of all texts that a template builds.
+//! Limits of templates: depth, steps, the length of a text, and the memory of all texts that a template builds.
 
 use std::cell::Cell;
 use std::fmt::{self, Write as _};
@@ -7,6 +7,7 @@ use std::io;
 use minijinja::value::{Rest, Value};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 
+use super::tags::{ident, string, tags};
 use crate::base::size::show_size;
 
 /// The filter of an operand of `~`.
@@ -26,6 +27,9 @@ const ALL: usize = if cfg!(test) { 16 << 20 } else { 1 << 30 };
 
 /// The most items of a list that `+` or `*` builds.
 const ITEMS: usize = 10_000_000;
+
+/// The most operators of a tag, and the most `elif` of a template. The engine takes a part of the stack for each.
+pub(super) const OPERATORS: usize = 1000;
 
 /// The widest number and the most decimals of `format`.
 const WIDTH: usize = 1000;
@@ -50,6 +54,34 @@ const LINEAR: [&str; 13] = [
 thread_local! {
     /// The bytes that the template which this thread renders has built.
     static TAKEN: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Returns the first tag that has too many operators, or an `elif` too many before it.
+pub(super) fn too_deep(source: &str) -> Option<&str> {
+    let mut branches = 0;
+    let mut bodies = tags(source).into_iter().map(|tag| tag.body);
+    bodies.find(|body| {
+        branches += usize::from(ident(body.trim_start_matches(['-', '+', ' '])) == Some("elif"));
+        branches > OPERATORS || operators(body) > OPERATORS
+    })
+}
+
+fn operators(body: &str) -> usize {
+    let (mut count, mut at) = (0, 0);
+    while let Some(c) = body[at..].chars().next() {
+        let rest = &body[at..];
+        let word = ident(rest);
+        count += usize::from(match (word, c) {
+            (Some(word), _) => matches!(word, "and" | "if" | "in" | "is" | "not" | "or"),
+            (None, ',' | ':' | '"' | '\'' | ')' | ']' | '}') => false,
+            (None, c) => c.is_ascii_punctuation(),
+        });
+        at += match c {
+            '"' | '\'' => string(rest),
+            c => word.map_or(c.len_utf8(), str::len),
+        };
+    }
+    count
 }
 
 /// Begins to count for another template.

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use milepost_core::expr::json;
 use milepost_core::expr::place::Place;
-use milepost_core::model::schema::{Target, circle, percent_decoded, references, target};
+use milepost_core::model::schema::{
+    ChainFault, Target, faulty_chain, percent_decoded, references, target,
+};
 
 /// A schema that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -62,15 +64,15 @@ pub enum SchemaError {
         /// The reference as written.
         reference: String,
     },
-    /// A `$ref` leads back to itself without descending into the value.
-    #[error(
-        "{schema}: `$ref` to `{reference}` leads back to where it stands: a validation by it would never end"
-    )]
-    Circle {
+    /// A `$ref` leads back to itself, or through too many schemas, without descending into the value.
+    #[error("{schema}: `$ref` to `{reference}` {fault}")]
+    Chain {
         /// The schema's file.
         schema: String,
         /// The reference as written.
         reference: String,
+        /// Circle or length.
+        fault: ChainFault,
     },
     /// The list cannot be validated item by item.
     #[error("{schema}: `{select}` cannot be validated as a stream: {reason}")]
@@ -155,8 +157,12 @@ impl Resources {
             .iter()
             .map(|(path, document)| (path.clone(), document))
             .collect();
-        if let Some((schema, reference)) = circle(&by_path) {
-            return Err(SchemaError::Circle { schema, reference });
+        if let Some((schema, reference, fault)) = faulty_chain(&by_path) {
+            return Err(SchemaError::Chain {
+                schema,
+                reference,
+                fault,
+            });
         }
         Ok(Self {
             name: name.to_owned(),
