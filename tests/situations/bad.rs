@@ -4,6 +4,7 @@ use super::letters::{PAGE, completed, letters};
 use super::mounted::Mounted;
 use crate::support::Project;
 use crate::support::required::require;
+use serde_json::json;
 use std::path::Path;
 use std::process::Command;
 
@@ -189,6 +190,42 @@ fn an_output_folder_that_is_a_link_out_of_the_workspace_is_refused() {
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
     project.remove("workspace/outputs");
     assert_eq!(project.run(&[]).code, 0);
+}
+
+/// A stage that writes the file that each of two rows names.
+fn two_rows(paths: [&str; 2]) -> Project {
+    let rows = json!([{"id": "1", "to": paths[0]}, {"id": "2", "to": paths[1]}]);
+    Project::new(&[
+        ("milepost.toml", "name = \"rows\"\n"),
+        (
+            "stages/1_write.toml",
+            "[each.r]\nfrom = \"inputs/rows.json\"\nselect = '.[]'\nkey = '.id'\n\n[step]\njq = '$r.id'\n\n[outputs]\nmade = { path = \"outputs/{{ r.to }}/made.json\", schema = false }\n",
+        ),
+        ("workspace/inputs/rows.json", &rows.to_string()),
+    ])
+}
+
+#[test]
+fn two_names_of_one_folder_of_outputs_are_refused() {
+    let project = two_rows(["a", "b"]);
+    project.write("workspace/outputs/a/kept", "");
+    std::os::unix::fs::symlink("a", project.at("workspace/outputs/b")).unwrap();
+    let ran = project.run(&["--keep-going"]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
+    ran.says("write/2 failed: PATH: output `made`: `outputs/b/made.json`: `outputs/b` is a symbolic link, so another output may be the same file: make a folder of it");
+    assert_eq!(project.json("workspace/outputs/a/made.json"), "1");
+    std::fs::remove_file(project.at("workspace/outputs/b")).unwrap();
+    project.run(&[]).expect(0, &["write/2"]);
+}
+
+#[test]
+fn an_output_in_another_workspace_is_refused() {
+    let project = two_rows(["a", "b"]);
+    project.run(&["--workspace", "workspace/outputs/a"]);
+    assert!(project.exists("workspace/outputs/a/.milepost/workspace.json"));
+    let ran = project.run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.output);
+    ran.says("write/1 failed: PATH: output `made`: `outputs/a/made.json`: `outputs/a` is another workspace, whose outputs may be the same files: choose another path");
 }
 
 #[test]

@@ -148,6 +148,12 @@ fn a_value_of_a_row_reaches_no_other_file() {
             "is the folder of the manifests",
         ),
         ("stage_1_complete.json", "is a checkpoint"),
+        ("project:workspace/stage_1_complete.json", "is a checkpoint"),
+        ("project:other/stage_1_complete.json", "is a checkpoint"),
+        (
+            "project:workspace/manifests/work/page_0001.sha256",
+            "is a manifest",
+        ),
     ] {
         fails_with(&project, path, says);
     }
@@ -156,13 +162,23 @@ fn a_value_of_a_row_reaches_no_other_file() {
 #[test]
 fn a_link_to_milepost_s_own_files_is_refused() {
     let project = named();
-    std::os::unix::fs::symlink(
-        "../.milepost/mcp-token",
-        project.at("workspace/inputs/link.txt"),
-    )
-    .unwrap();
-    let says = "`inputs/link.txt` leads by a symbolic link to";
-    fails_with(&project, "inputs/link.txt", says);
+    for target in [
+        ".milepost/mcp-token",
+        "stage_1_complete.json",
+        "manifests/work/page_0001.sha256",
+    ] {
+        for path in ["inputs/link.txt", "project:workspace/inputs/link.txt"] {
+            let rows = json!([{"id": "1", "file": "inputs/a.txt"}]);
+            project.write("workspace/inputs/rows.json", rows.to_string());
+            assert_eq!(project.run(&[]).code, 0);
+            assert!(project.exists(&format!("workspace/{target}")), "{target}");
+            let link = project.at("workspace/inputs/link.txt");
+            std::os::unix::fs::symlink(format!("../{target}"), &link).unwrap();
+            let says = format!("`{path}` leads by a symbolic link to");
+            fails_with(&project, path, &says);
+            std::fs::remove_file(link).unwrap();
+        }
+    }
 }
 
 #[test]
@@ -251,6 +267,7 @@ fn a_declaration_that_reads_milepost_s_own_files_is_wrong() {
         "stage_1_complete.json",
         "manifests/work/*.sha256",
         "project:x/.milepost/answers/*",
+        "project:workspace/stage_1_complete.json",
     ] {
         let project = Project::new(&[
             ("milepost.toml", "name = \"own\"\n"),

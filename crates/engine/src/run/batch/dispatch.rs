@@ -149,7 +149,7 @@ pub(crate) fn dispatch(
         drop(sender);
         let known = recorder.state.stages.get(&stage_ctx.stage.name);
         let mut hearing = Dispatcher {
-            claims: Claims::new(stage_ctx.stage, scan, known),
+            claims: Claims::new(stage_ctx.ctx.files, stage_ctx.stage, scan, known),
             recorder,
             stage: stage_ctx.stage,
             scan,
@@ -220,7 +220,7 @@ pub(crate) struct Dispatcher<'a, 'k> {
     /// The roles of current steps.
     pub(crate) roles: BTreeMap<usize, String>,
     pub(crate) running: BTreeSet<usize>,
-    pub(crate) claims: Claims,
+    pub(crate) claims: Claims<'a>,
     /// Writes the progress file.
     pub(crate) changes: u64,
     pub(crate) done: Dispatched,

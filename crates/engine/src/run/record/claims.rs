@@ -1,26 +1,38 @@
-//! The owners of files whose names are known only when their batch has run: those of outputs with a `*`.
+//! The owners of outputs, as far as the scan cannot know them: of files whose names are known only when their batch has run (outputs
+//! with a `*`), and of files behind a symbolic link or in another workspace, which other names may lead to.
 
 use crate::run::batch::stage_context::Produced;
-use milepost_core::base::path::RelPath;
+use milepost_core::base::path::{RelPath, Root};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::StageState;
 use milepost_core::plan::decide::Decision;
 use milepost_core::plan::scan::StageScan;
-use std::collections::{BTreeSet, HashMap};
+use milepost_store::store::files::Files;
+use milepost_store::store::workspace::identity;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// The keys of the batches that own files of outputs with a `*`.
-pub(crate) struct Claims {
+/// The keys of the batches that own files of outputs with a `*`, and the folders that have one name.
+pub(crate) struct Claims<'a> {
+    files: &'a Files,
+    folders: HashSet<String>,
     /// The names of these outputs.
     outputs: BTreeSet<String>,
     owners: HashMap<RelPath, String>,
 }
 
-impl Claims {
+impl<'a> Claims<'a> {
     /// Collects the files of batches that do not run.
-    pub(crate) fn new(stage: &Stage, scan: &StageScan, known: Option<&StageState>) -> Self {
+    pub(crate) fn new(
+        files: &'a Files,
+        stage: &Stage,
+        scan: &StageScan,
+        known: Option<&StageState>,
+    ) -> Self {
         let many = stage.outputs.iter().filter(|output| output.is_many());
         let mut claims = Self {
+            files,
+            folders: HashSet::new(),
             outputs: many.map(|output| output.name.clone()).collect(),
             owners: HashMap::new(),
         };
@@ -47,8 +59,14 @@ impl Claims {
     /// Makes a batch the owner of what it made.
     ///
     /// # Errors
-    /// If another batch owns one of the files.
+    /// If another batch owns one of the files, or may own it by another name.
     pub(crate) fn claim(&mut self, key: &str, produced: &Produced) -> Result<(), Outcome> {
+        for (made, _) in &produced.files {
+            self.check_folders(&made.path).map_err(|reason| {
+                let message = format!("output `{}`: `{}`: {reason}", made.name, made.path);
+                Outcome::new(OutcomeKind::Path, message)
+            })?;
+        }
         let made = || {
             let files = produced.files.iter().map(|(made, _)| made);
             files.filter(|made| self.outputs.contains(&made.name))
@@ -65,6 +83,30 @@ impl Claims {
         let paths: Vec<RelPath> = made().map(|made| made.path.clone()).collect();
         self.owners
             .extend(paths.into_iter().map(|path| (path, key.to_owned())));
+        Ok(())
+    }
+
+    /// Checks that the folders above a file are folders of this workspace only, each once.
+    fn check_folders(&mut self, path: &RelPath) -> Result<(), String> {
+        let root = self.files.folder(Root::Workspace);
+        for (end, _) in path.as_str().match_indices('/') {
+            let folder = &path.as_str()[..end];
+            if self.folders.contains(folder) {
+                continue;
+            }
+            let place = root.join(folder);
+            if place.is_symlink() {
+                return Err(format!(
+                    "`{folder}` is a symbolic link, so another output may be the same file: make a folder of it"
+                ));
+            }
+            if place.join(identity().as_str()).exists() {
+                return Err(format!(
+                    "`{folder}` is another workspace, whose outputs may be the same files: choose another path"
+                ));
+            }
+            self.folders.insert(folder.to_owned());
+        }
         Ok(())
     }
 }

@@ -7,11 +7,11 @@ use crate::store::redirects::Redirects;
 use milepost_core::base::digest::{Digest, Hasher};
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, RelPath, Root};
-use milepost_core::base::reserved::{OWN, reserved};
+use milepost_core::base::reserved::reserved;
 use milepost_core::base::source::Source;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -155,9 +155,9 @@ impl Files {
             match above.canonicalize() {
                 Ok(real) if real.starts_with(root) => {
                     let inside = real.strip_prefix(root).unwrap_or(&real);
-                    let is_own = |part: Component<'_>| part.as_os_str() == OWN;
-                    if inside.components().any(is_own) && reserved(file.root, &file.path).is_none()
-                    {
+                    let inside = RelPath::parse(&inside.to_string_lossy());
+                    let is_reserved = |path: &RelPath| reserved(file.root, path).is_some();
+                    if inside.is_ok_and(|inside| is_reserved(&inside)) && !is_reserved(&file.path) {
                         let (file, target) = (file.clone(), real);
                         return Err(FileError::Own { file, target });
                     }
