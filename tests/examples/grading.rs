@@ -323,7 +323,7 @@ fn a_damaged_submission_is_graded_on_a_bare_machine() {
     project.env("PATH", "/nowhere");
     project.run(&[]);
     let document = "workspace/intermediate/parsed_document.json";
-    let mut whole = project.json(document);
+    let whole = project.json(document);
     let result = "workspace/outputs/larder_result.json";
     let score = project.json(result)["final_score"].clone();
     let submission = "workspace/inputs/submission.pdf";
@@ -337,19 +337,10 @@ fn a_damaged_submission_is_graded_on_a_bare_machine() {
     .concat();
     project.write(submission, damaged);
     assert_eq!(project.run(&[]).code, 0);
-    whole["engine"] = serde_json::json!("hayro");
-    let mut read = project.json(document);
-    let warnings = read["warnings"].take().to_string();
-    assert!(
-        warnings.contains("read by hayro, since by builtin it cannot be read"),
-        "{warnings}"
-    );
-    whole["warnings"] = serde_json::Value::Null;
-    assert_eq!(read, whole);
+    assert_eq!(project.json(document), whole);
     let graded = project.json(result);
     assert_eq!(graded["final_score"], score);
-    let fallbacks = serde_json::json!(["text of the PDF by hayro"]);
-    assert_eq!(graded["graded_by"]["fallbacks"], fallbacks);
+    assert_eq!(graded["graded_by"]["fallbacks"], serde_json::json!([]));
 }
 
 #[test]

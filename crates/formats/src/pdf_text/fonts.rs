@@ -1,290 +1,208 @@
-//! The fonts of a PDF: what its codes mean, and how wide they are set (ISO 32000-1, 9.6 to 9.10).
+//! The fonts of a PDF: what its codes mean, and how wide they are set.
 
-use super::limits::{CODES, MAP, MAPS, ReadError, WIDTHS, check, inflated};
+use super::codes::{Codes, single_bytes};
+use super::limits::{MAP, MAPS, ReadError, WIDTHS, check};
 use super::metrics::Metrics;
+use super::streams::inflated;
 use super::text::UNKNOWN;
-use super::tokens::{Token, Tokens};
-use lopdf::{Dictionary, Document, Encoding, Object};
+use hayro_cmap::{BfString, CMap};
+use hayro_syntax::object::dict::keys::{
+    BASE_FONT, DESCENDANT_FONTS, DW, FIRST_CHAR, FLAGS, FONT_DESC, FONT_MATRIX, MISSING_WIDTH,
+    SUBTYPE, TO_UNICODE, TYPE0, TYPE3, W, WIDTHS as WIDTH_LIST,
+};
+use hayro_syntax::object::{Array, Dict, Name, Object, Stream};
 use std::collections::HashMap;
+use std::rc::Rc;
 
-/// A dictionary of a font, known by where it lies.
-type FontKey = *const Dictionary;
-
-/// The dictionaries of all fonts, as they are read: their own map to Unicode goes before names of letters.
-pub(crate) fn collect(doc: &Document) -> Vec<(FontKey, Dictionary)> {
-    let mut found = Vec::new();
-    for object in doc.objects.values() {
-        walk(object, doc, &mut found, 0);
-    }
-    found
+/// A font.
+pub(crate) struct Font {
+    codes: Codes,
+    unicode: Unicode,
+    pub(crate) metrics: Metrics,
 }
 
-fn walk(object: &Object, doc: &Document, found: &mut Vec<(FontKey, Dictionary)>, depth: u8) {
-    let dictionary = match object {
-        Object::Dictionary(dictionary) => dictionary,
-        Object::Stream(stream) => &stream.dict,
-        _ => return,
-    };
-    if dictionary.has_type(b"Font") {
-        found.push((std::ptr::from_ref(dictionary), readable(dictionary, doc)));
-    } else if depth < 4 {
-        for (_, inner) in dictionary {
-            walk(inner, doc, found, depth + 1);
+/// The letters of codes by the font. The encoding has priority.
+enum Unicode {
+    Unsaid,
+    /// The codes are the letters.
+    Same,
+    Map(Box<CMap>),
+}
+
+/// Reads each font once.
+pub(crate) struct FontReader {
+    /// By where their dictionaries lie.
+    fonts: HashMap<(usize, usize), Rc<Font>>,
+    /// How many bytes of maps and programs were inflated.
+    maps: usize,
+    widths: usize,
+    /// The font that replaces a missing one.
+    pub(crate) lost: Rc<Font>,
+}
+
+impl Default for FontReader {
+    fn default() -> Self {
+        let lost = Font {
+            codes: Codes::Single(Vec::new()),
+            unicode: Unicode::Unsaid,
+            metrics: Metrics::new("", 0, false, HashMap::new(), None),
+        };
+        Self {
+            fonts: HashMap::new(),
+            maps: 0,
+            widths: 0,
+            lost: Rc::new(lost),
         }
     }
 }
 
-fn readable(font: &Dictionary, doc: &Document) -> Dictionary {
-    let mut font = font.clone();
-    if font
-        .get_deref(b"ToUnicode", doc)
-        .is_ok_and(|map| map.as_stream().is_ok())
-    {
-        font.remove(b"Encoding");
-    } else if let Ok(Object::Dictionary(encoding)) = font.get_deref(b"Encoding", doc) {
-        // The reader wants the type to be told, which the format does not.
-        let mut encoding = encoding.clone();
-        encoding.set("Type", Object::Name(b"Encoding".to_vec()));
-        font.set("Encoding", Object::Dictionary(encoding));
-    }
-    font
-}
-
-/// A font.
-pub(crate) struct Font<'a> {
-    encoding: Option<Encoding<'a>>,
-    /// Whether a code is two bytes.
-    is_wide: bool,
-    pub(crate) metrics: Metrics,
-}
-
-/// All fonts, by where their dictionaries lie.
-pub(crate) fn read<'a>(
-    doc: &'a Document,
-    fonts: &'a [(FontKey, Dictionary)],
-) -> Result<HashMap<FontKey, Font<'a>>, ReadError> {
-    let mut read = FontReader::default();
-    fonts
-        .iter()
-        .map(|(key, font)| Ok((*key, Font::of(font, doc, &mut read)?)))
-        .collect()
-}
-
-/// The total size of all fonts that were read: fonts of a few bytes may share a large map or list of widths.
-#[derive(Default)]
-struct FontReader {
-    maps: usize,
-    codes: usize,
-    widths: usize,
-}
-
 impl FontReader {
-    /// Counts the map to Unicode, for each of whose codes the parser keeps an entry.
-    fn count_map(&mut self, font: &Dictionary, doc: &Document) -> Result<(), ReadError> {
-        let map = font
-            .get_deref(b"ToUnicode", doc)
-            .and_then(Object::as_stream);
-        let content = match map.map(|map| inflated(map, MAP)) {
-            Ok(Ok(content)) => content,
-            Ok(Err(error @ ReadError::Limit(_))) => return Err(error),
-            // The parser finds no map either.
-            Ok(Err(_)) | Err(_) => return Ok(()),
+    pub(crate) fn font(&mut self, font: &Dict<'_>) -> Result<Rc<Font>, ReadError> {
+        let place = font.data();
+        let key = (place.as_ptr() as usize, place.len());
+        if let Some(known) = self.fonts.get(&key) {
+            return Ok(Rc::clone(known));
+        }
+        let read = Rc::new(self.read(font)?);
+        self.fonts.insert(key, Rc::clone(&read));
+        Ok(read)
+    }
+
+    fn read(&mut self, font: &Dict<'_>) -> Result<Font, ReadError> {
+        let subtype = font.get::<Name<'_>>(SUBTYPE);
+        let is_wide = subtype.as_deref() == Some(TYPE0);
+        let inner = || {
+            let list = font.get::<Array<'_>>(DESCENDANT_FONTS)?;
+            list.iter::<Dict<'_>>().next()
         };
-        self.maps += content.len();
-        check(self.maps, MAPS, "bytes in maps of fonts")?;
-        self.codes = self.codes.saturating_add(mapped(&content));
-        check(self.codes, CODES, "codes in maps of fonts")
+        let inner = if is_wide { inner() } else { None };
+        let inner = inner.as_ref().unwrap_or(font);
+        let descriptor = inner.get::<Dict<'_>>(FONT_DESC).unwrap_or_default();
+        let name = font.get::<Name<'_>>(BASE_FONT);
+        let name = name.map(|name| String::from_utf8_lossy(&name).into_owned());
+        let (codes, mut widths, default) = if is_wide {
+            let codes = Codes::of(font, |stream| self.content(stream))?;
+            (codes, self.wide(inner)?, inner.get::<f32>(DW))
+        } else {
+            let codes = single_bytes(font, &descriptor, |stream| self.content(stream))?;
+            let missing = descriptor.get::<f32>(MISSING_WIDTH);
+            (Codes::Single(codes), self.simple(font)?, missing)
+        };
+        if subtype.as_deref() == Some(TYPE3) {
+            let matrix = font.get::<[f64; 6]>(FONT_MATRIX);
+            let unit = matrix.map_or(1.0, |matrix| matrix[0].abs() as f32 * 1000.0);
+            for width in widths.values_mut() {
+                *width *= unit;
+            }
+        }
+        let flags = descriptor.get::<i32>(FLAGS).unwrap_or(0);
+        let name = name.unwrap_or_default();
+        Ok(Font {
+            codes,
+            unicode: self.unicode(font)?,
+            metrics: Metrics::new(&name, flags.into(), is_wide, widths, default),
+        })
+    }
+
+    fn unicode(&mut self, font: &Dict<'_>) -> Result<Unicode, ReadError> {
+        let map = match font.get::<Object<'_>>(TO_UNICODE) {
+            Some(Object::Name(name)) if name.starts_with(b"Identity") => return Ok(Unicode::Same),
+            Some(Object::Stream(stream)) => self.content(&stream)?,
+            _ => None,
+        };
+        let map = map.and_then(|map| CMap::parse(&map, |_| None));
+        Ok(map.map_or(Unicode::Unsaid, |map| Unicode::Map(Box::new(map))))
+    }
+
+    /// The content of a map or program; `None` if it is damaged, which leaves what else is said of the letters.
+    fn content(&mut self, stream: &Stream<'_>) -> Result<Option<Vec<u8>>, ReadError> {
+        match inflated(stream, MAP) {
+            Ok(content) => {
+                self.maps += content.len();
+                check(self.maps, MAPS, "bytes in maps of fonts")?;
+                Ok(Some(content))
+            }
+            Err(error @ ReadError::Limit(_)) => Err(error),
+            Err(_) => Ok(None),
+        }
     }
 
     fn count_widths(&mut self, count: usize) -> Result<(), ReadError> {
         self.widths = self.widths.saturating_add(count);
         check(self.widths, WIDTHS, "widths in fonts")
     }
-}
 
-/// How many codes the ranges of a map cover: `<first> <last> target`, between `beginbfrange` and `endbfrange`.
-fn mapped(map: &[u8]) -> usize {
-    const BEGIN: &[u8] = b"beginbfrange";
-    let code = |token: Option<Token<'_>>| match token {
-        Some(Token::Hex(digits)) => u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok(),
-        _ => None,
-    };
-    let words = map.windows(BEGIN.len()).enumerate();
-    let begins = words.filter_map(|(at, word)| (word == BEGIN).then_some(at));
-    let ends = begins.clone().skip(1).chain([map.len()]);
-    let mut count = 0_usize;
-    for (begin, end) in begins.zip(ends) {
-        // No block is read beyond the beginning of the next one: every byte is read once.
-        let mut tokens = Tokens::new(&map[..end], begin + BEGIN.len());
-        while let (Some(first), Some(last)) = (code(tokens.next()), code(tokens.next())) {
-            count = count.saturating_add(last.saturating_sub(first) as usize + 1);
-            if tokens.next() == Some(Token::Open) {
-                let _ = tokens.find(|token| *token == Token::Close);
+    fn numbers(&mut self, list: &Array<'_>) -> Result<Vec<f32>, ReadError> {
+        let mut numbers = Vec::new();
+        for item in list.iter::<Object<'_>>() {
+            self.count_widths(1)?;
+            numbers.push(item.into_f32().unwrap_or(0.0));
+        }
+        Ok(numbers)
+    }
+
+    fn simple(&mut self, font: &Dict<'_>) -> Result<HashMap<u32, f32>, ReadError> {
+        let first = font.get::<i32>(FIRST_CHAR).unwrap_or(0);
+        let first = u32::try_from(first).unwrap_or(0);
+        let widths = match font.get::<Array<'_>>(WIDTH_LIST) {
+            Some(list) => self.numbers(&list)?,
+            None => Vec::new(),
+        };
+        Ok((first..).zip(widths).collect())
+    }
+
+    /// The widths of a font of many letters: `c [w …]` and `first last w` (9.7.4.3).
+    fn wide(&mut self, font: &Dict<'_>) -> Result<HashMap<u32, f32>, ReadError> {
+        let mut widths = HashMap::new();
+        let Some(list) = font.get::<Array<'_>>(W) else {
+            return Ok(widths);
+        };
+        let mut items = list.iter::<Object<'_>>();
+        while let (Some(first), Some(second)) = (items.next(), items.next()) {
+            let Some(first) = first.into_f32() else { break };
+            let first = first as u32;
+            match second {
+                Object::Array(each) => widths.extend((first..).zip(self.numbers(&each)?)),
+                Object::Number(last) => {
+                    let last = (last.as_f32() as u32).min(first.saturating_add(1 << 16));
+                    let width = items.next().and_then(Object::into_f32).unwrap_or(0.0);
+                    self.count_widths(last.saturating_sub(first) as usize + 1)?;
+                    widths.extend((first..=last).map(|code| (code, width)));
+                }
+                _ => break,
             }
         }
+        Ok(widths)
     }
-    count
 }
 
-impl<'a> Font<'a> {
-    fn of(
-        font: &'a Dictionary,
-        doc: &'a Document,
-        read: &mut FontReader,
-    ) -> Result<Self, ReadError> {
-        read.count_map(font, doc)?;
-        let subtype = font
-            .get(b"Subtype")
-            .and_then(Object::as_name)
-            .unwrap_or_default();
-        let is_wide = subtype == b"Type0";
-        let inner = if is_wide {
-            descendant(font, doc)
-        } else {
-            Some(font)
-        };
-        let inner = inner.unwrap_or(font);
-        let name = font
-            .get(b"BaseFont")
-            .and_then(Object::as_name)
-            .unwrap_or_default();
-        let name = String::from_utf8_lossy(name);
-        let descriptor = inner
-            .get_deref(b"FontDescriptor", doc)
-            .and_then(Object::as_dict)
-            .ok();
-        let flags = descriptor
-            .and_then(|it| it.get(b"Flags").ok()?.as_i64().ok())
-            .unwrap_or(0);
-        let encoding = font.get_font_encoding_with_limit(doc, MAP).ok();
-        // Where names of letters are not understood, the reader takes them for others without a word.
-        let is_named =
-            matches!(font.get(b"Encoding"), Ok(Object::Dictionary(own)) if own.has(b"Differences"));
-        let is_guess = is_named && !matches!(encoding, Some(Encoding::Differences(_)));
-        let mut widths = if is_wide {
-            wide(inner, doc, read)?
-        } else {
-            simple(font, doc, read)?
-        };
-        let unit = if subtype == b"Type3" {
-            matrix(font, doc) * 1000.0
-        } else {
-            1.0
-        };
-        for width in widths.values_mut() {
-            *width *= unit;
-        }
-        let default = if is_wide {
-            inner.get_deref(b"DW", doc).and_then(Object::as_float).ok()
-        } else {
-            descriptor.and_then(|it| it.get(b"MissingWidth").ok()?.as_float().ok())
-        };
-        Ok(Self {
-            encoding: encoding.filter(|_| !is_guess),
-            is_wide,
-            metrics: Metrics::new(&name, flags, is_wide, widths, default),
-        })
-    }
-
+impl Font {
     /// The codes of a string: the text of each, its width in thousandths of the size, and whether it is the one byte 32.
     pub(crate) fn each(&self, bytes: &[u8], mut take: impl FnMut(&str, f32, bool)) {
-        let mut text = String::new();
-        for code in bytes.chunks(if self.is_wide { 2 } else { 1 }) {
-            let number = code
-                .iter()
-                .fold(0, |number, byte| number << 8 | u32::from(*byte));
-            text.clear();
-            let known = match &self.encoding {
-                Some(encoding) => encoding.write_to_string(code, &mut text).is_ok(),
-                None => false,
-            };
-            if !known || text.is_empty() {
-                text.clear();
-                text.push(UNKNOWN);
-            }
-            take(
-                &text,
-                self.metrics.width(number),
-                !self.is_wide && number == 32,
-            );
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let code = self.codes.next(rest);
+            rest = &rest[code.length.min(rest.len())..];
+            let text = self.unicode.of(code.number).or(code.text);
+            let width = code.width.unwrap_or_else(|| self.metrics.width(code.glyph));
+            let is_blank = code.length == 1 && code.number == 32;
+            let mut unknown = [0; 4];
+            let unknown = UNKNOWN.encode_utf8(&mut unknown);
+            take(text.as_deref().unwrap_or(unknown), width, is_blank);
         }
     }
 }
 
-fn descendant<'a>(font: &'a Dictionary, doc: &'a Document) -> Option<&'a Dictionary> {
-    let list = font
-        .get_deref(b"DescendantFonts", doc)
-        .ok()?
-        .as_array()
-        .ok()?;
-    doc.dereference(list.first()?).ok()?.1.as_dict().ok()
-}
-
-fn matrix(font: &Dictionary, doc: &Document) -> f32 {
-    let matrix = font
-        .get_deref(b"FontMatrix", doc)
-        .and_then(Object::as_array)
-        .ok();
-    let first = matrix.and_then(|it| it.first()?.as_float().ok());
-    first.map_or(0.001, f32::abs)
-}
-
-fn numbers(
-    object: &Object,
-    doc: &Document,
-    read: &mut FontReader,
-) -> Result<Option<Vec<f32>>, ReadError> {
-    let list = doc.dereference(object);
-    let Ok(list) = list.and_then(|(_, list)| list.as_array()) else {
-        return Ok(None);
-    };
-    read.count_widths(list.len())?;
-    let number = |item: &Object| doc.dereference(item).ok()?.1.as_float().ok();
-    let numbers = list.iter().map(|item| number(item).unwrap_or(0.0));
-    Ok(Some(numbers.collect()))
-}
-
-fn simple(
-    font: &Dictionary,
-    doc: &Document,
-    read: &mut FontReader,
-) -> Result<HashMap<u32, f32>, ReadError> {
-    let first = font
-        .get_deref(b"FirstChar", doc)
-        .and_then(Object::as_i64)
-        .unwrap_or(0);
-    let widths = match font.get(b"Widths") {
-        Ok(list) => numbers(list, doc, read)?,
-        Err(_) => None,
-    };
-    let first = u32::try_from(first).unwrap_or(0);
-    Ok((first..).zip(widths.unwrap_or_default()).collect())
-}
-
-/// The widths of a font of many letters: `c [w …]` and `first last w` (9.7.4.3).
-fn wide(
-    font: &Dictionary,
-    doc: &Document,
-    read: &mut FontReader,
-) -> Result<HashMap<u32, f32>, ReadError> {
-    let mut widths = HashMap::new();
-    let list = font.get_deref(b"W", doc).and_then(Object::as_array);
-    let mut items = list.map(Vec::as_slice).unwrap_or_default();
-    while let [first, second, rest @ ..] = items {
-        let Ok(first) = first.as_float() else { break };
-        let first = first as u32;
-        if let Some(each) = numbers(second, doc, read)? {
-            widths.extend((first..).zip(each));
-            items = rest;
-        } else if let ([width, rest @ ..], Ok(last)) = (rest, second.as_float()) {
-            let last = (last as u32).min(first.saturating_add(1 << 16));
-            let width = width.as_float().unwrap_or(0.0);
-            read.count_widths(last.saturating_sub(first) as usize + 1)?;
-            widths.extend((first..=last).map(|code| (code, width)));
-            items = rest;
-        } else {
-            break;
-        }
+impl Unicode {
+    fn of(&self, code: u32) -> Option<String> {
+        let text = match self {
+            Self::Unsaid => return None,
+            Self::Same => char::from_u32(code)?.to_string(),
+            Self::Map(map) => match map.lookup_bf_string(code)? {
+                BfString::Char(letter) => letter.to_string(),
+                BfString::String(text) => text,
+            },
+        };
+        Some(text).filter(|text| text != "\0")
     }
-    Ok(widths)
 }

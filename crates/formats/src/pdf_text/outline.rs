@@ -1,43 +1,58 @@
-//! The bookmarks of a PDF (ISO 32000-1, 12.3). Each entry and each node of the tree of names is visited once: their links may form
-//! rings.
+//! The bookmarks of a PDF (ISO 32000-1, 12.3). Each entry and each node of the tree of names is visited once: their links may form rings.
 
 use super::limits::{ReadError, TEXT, check};
 use super::text::Heading;
-use lopdf::{Dictionary, Document, Object, ObjectId};
+use hayro_syntax::object::dict::keys::{
+    A, D, DEST, DESTS, FIRST, KIDS, NAMES, NEXT, OUTLINES, S, TITLE,
+};
+use hayro_syntax::object::{Array, Dict, Name, Object, ObjectIdentifier, String as Text};
+use hayro_syntax::page::Page;
 use std::collections::{HashMap, HashSet};
 
-/// The objects of a walk.
+/// The entries of a walk.
 #[derive(Default)]
 struct Visited {
-    seen: HashSet<ObjectId>,
+    seen: HashSet<(usize, usize)>,
     /// Whether a link led to one of them again.
     is_ring: bool,
 }
 
+impl Visited {
+    /// The dictionary, unless it was there before.
+    fn once<'a>(&mut self, found: Option<Dict<'a>>) -> Option<Dict<'a>> {
+        let place = found.as_ref()?.data();
+        let is_new = self.seen.insert((place.as_ptr() as usize, place.len()));
+        self.is_ring |= !is_new;
+        found.filter(|_| is_new)
+    }
+}
+
 /// Reads the bookmarks that lead to `pages`, and whether their links form a ring. One that leads nowhere is left out.
 pub(crate) fn read(
-    doc: &Document,
-    pages: &HashMap<ObjectId, u32>,
+    catalog: &Dict<'_>,
+    pages: &[Page<'_>],
 ) -> Result<(Vec<Heading>, bool), ReadError> {
-    let mut headings = Vec::new();
+    let numbers = (1..).zip(pages);
+    let numbers = numbers.filter_map(|(number, page)| Some((page.raw().obj_id()?, number)));
+    let numbers: HashMap<ObjectIdentifier, u32> = numbers.collect();
     let mut visited = Visited::default();
-    let Some(outlines) = dictionary_of(doc, doc.catalog().ok(), b"Outlines") else {
+    let mut headings = Vec::new();
+    let Some(outlines) = catalog.get::<Dict<'_>>(OUTLINES) else {
         return Ok((headings, false));
     };
-    let names = named_destinations(doc, &mut visited);
+    let names = named_destinations(catalog, &mut visited);
     let mut letters = 0;
-    let mut next = vec![(outlines.get(b"First").ok(), 1_usize)];
-    while let Some((link, level)) = next.pop() {
-        let Some(entry) = once(doc, link, &mut visited) else {
+    let mut next = vec![(outlines.get::<Dict<'_>>(FIRST), 1_usize)];
+    while let Some((entry, level)) = next.pop() {
+        let Some(entry) = visited.once(entry) else {
             continue;
         };
-        next.push((entry.get(b"Next").ok(), level));
-        next.push((entry.get(b"First").ok(), level + 1));
-        let Some(page) = target(doc, entry, &names).and_then(|page| pages.get(&page)) else {
-            continue;
-        };
-        let title = entry.get_deref(b"Title", doc).and_then(Object::as_str);
-        let Some(title) = title.ok().and_then(decoded) else {
+        next.push((entry.get(NEXT), level));
+        next.push((entry.get(FIRST), level + 1));
+        let page = target(&entry, &names).and_then(|page| numbers.get(&page));
+        let title = entry.get::<Text<'_>>(TITLE);
+        let title = title.and_then(|title| decoded(title.as_bytes()));
+        let (Some(page), Some(title)) = (page, title) else {
             continue;
         };
         letters += title.len();
@@ -51,84 +66,66 @@ pub(crate) fn read(
     Ok((headings, visited.is_ring))
 }
 
-/// The dictionary that `link` leads to, unless it was there before.
-fn once<'a>(
-    doc: &'a Document,
-    link: Option<&'a Object>,
-    visited: &mut Visited,
-) -> Option<&'a Dictionary> {
-    let (id, object) = doc.dereference(link?).ok()?;
-    let is_new = id.is_none_or(|id| visited.seen.insert(id));
-    visited.is_ring |= !is_new;
-    is_new.then(|| object.as_dict().ok()).flatten()
-}
-
-fn dictionary_of<'a>(
-    doc: &'a Document,
-    of: Option<&'a Dictionary>,
-    key: &[u8],
-) -> Option<&'a Dictionary> {
-    of?.get_deref(key, doc).ok()?.as_dict().ok()
-}
-
 /// The page that an entry leads to, by its destination or its action.
 fn target(
-    doc: &Document,
-    entry: &Dictionary,
-    names: &HashMap<&[u8], ObjectId>,
-) -> Option<ObjectId> {
-    let destination = match dictionary_of(doc, Some(entry), b"A") {
+    entry: &Dict<'_>,
+    names: &HashMap<Vec<u8>, ObjectIdentifier>,
+) -> Option<ObjectIdentifier> {
+    let destination = match entry.get::<Dict<'_>>(A) {
         Some(action) => {
-            let command = action.get_deref(b"S", doc).and_then(Object::as_name).ok()?;
-            matches!(command, b"GoTo" | b"GoToR").then(|| action.get_deref(b"D", doc).ok())?
+            let command = action.get::<Name<'_>>(S)?;
+            let leads = matches!(&*command, b"GoTo" | b"GoToR");
+            leads.then(|| action.get::<Object<'_>>(D)).flatten()
         }
-        None => entry.get_deref(b"Dest", doc).ok(),
+        None => entry.get::<Object<'_>>(DEST),
     };
     match destination? {
-        Object::String(name, _) => names.get(name.as_slice()).copied(),
-        destination => page_of(destination),
+        Object::String(name) => names.get(name.as_bytes()).copied(),
+        Object::Array(explicit) => page_of(&explicit),
+        _ => None,
     }
 }
 
 /// The page of an explicit destination.
-fn page_of(destination: &Object) -> Option<ObjectId> {
-    destination.as_array().ok()?.first()?.as_reference().ok()
+fn page_of(destination: &Array<'_>) -> Option<ObjectIdentifier> {
+    Some(destination.raw_iter().next()?.as_obj_ref()?.into())
 }
 
 /// The pages of the named destinations.
-fn named_destinations<'a>(doc: &'a Document, visited: &mut Visited) -> HashMap<&'a [u8], ObjectId> {
+fn named_destinations(
+    catalog: &Dict<'_>,
+    visited: &mut Visited,
+) -> HashMap<Vec<u8>, ObjectIdentifier> {
     let mut found = HashMap::new();
-    let catalog = doc.catalog().ok();
-    let names = || dictionary_of(doc, catalog, b"Names");
-    let Some(root) =
-        dictionary_of(doc, catalog, b"Dests").or_else(|| dictionary_of(doc, names(), b"Dests"))
-    else {
-        return found;
-    };
-    let mut next = vec![root];
+    let tree = || catalog.get::<Dict<'_>>(NAMES)?.get::<Dict<'_>>(DESTS);
+    let root = catalog.get::<Dict<'_>>(DESTS).or_else(tree);
+    let mut next: Vec<Dict<'_>> = root.into_iter().collect();
     while let Some(node) = next.pop() {
-        let items = |key: &[u8]| {
-            let list = node.get_deref(key, doc).and_then(Object::as_array);
-            list.map(Vec::as_slice).unwrap_or_default()
-        };
-        for pair in items(b"Names").chunks_exact(2) {
-            let value = doc.dereference(&pair[1]).map(|(_, value)| value).ok();
-            let explicit = value.and_then(|value| match value {
-                Object::Dictionary(value) => value.get_deref(b"D", doc).ok(),
-                value => Some(value),
-            });
-            if let (Ok(name), Some(page)) = (pair[0].as_str(), explicit.and_then(page_of)) {
-                found.insert(name, page);
+        let names = node.get::<Array<'_>>(NAMES);
+        let mut items = names.iter().flat_map(Array::iter::<Object<'_>>);
+        while let (Some(name), Some(value)) = (items.next(), items.next()) {
+            let explicit = match value {
+                Object::Dict(value) => value.get::<Array<'_>>(D),
+                value => value.into_array(),
+            };
+            let page = explicit.as_ref().and_then(page_of);
+            if let (Some(name), Some(page)) = (name.into_string(), page) {
+                found.insert(name.as_bytes().to_vec(), page);
             }
         }
-        let kids = items(b"Kids").iter().rev();
-        next.extend(kids.filter_map(|kid| once(doc, Some(kid), visited)));
+        let kids = node.get::<Array<'_>>(KIDS);
+        let kids: Vec<Dict<'_>> = kids.iter().flat_map(Array::iter::<Dict<'_>>).collect();
+        next.extend(
+            kids.into_iter()
+                .rev()
+                .filter_map(|kid| visited.once(Some(kid))),
+        );
     }
     found
 }
 
 /// A text in UTF-16 with its mark, or in bytes.
-pub(crate) fn decoded(title: &[u8]) -> Option<String> {
+fn decoded(title: &[u8]) -> Option<String> {
     let units = |rest: &[u8], unit: fn([u8; 2]) -> u16| {
         let (pairs, odd) = rest.as_chunks::<2>();
         let units: Vec<u16> = pairs.iter().copied().map(unit).collect();

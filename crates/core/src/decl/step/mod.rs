@@ -278,11 +278,17 @@ impl StepReader<'_, '_> {
         let mut engines = Some(Vec::new());
         for item in list {
             let Some(name) = item.text() else { continue };
-            let found = PdfEngine::ALL
-                .into_iter()
-                .find(|engine| engine.name() == name);
+            let found = match name {
+                // The parser that `builtin` uses had a name of its own.
+                "hayro" => Some(PdfEngine::Builtin),
+                _ => PdfEngine::ALL
+                    .into_iter()
+                    .find(|engine| engine.name() == name),
+            };
             engines = engines.zip(found).map(|(mut engines, engine)| {
-                engines.push(engine);
+                if !engines.contains(&engine) {
+                    engines.push(engine);
+                }
                 engines
             });
             if found.is_none() {

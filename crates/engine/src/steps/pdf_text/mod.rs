@@ -9,7 +9,7 @@ use milepost_core::base::source::Source;
 use milepost_core::base::words::count;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::step::PdfEngine;
-use milepost_formats::pdf_text::{self as formats, Parser, PdfText, PdfTextError, TextCounts};
+use milepost_formats::pdf_text::{self as formats, PdfText, PdfTextError, TextCounts};
 use serde_json::json;
 use std::ffi::OsString;
 use std::io;
@@ -40,8 +40,7 @@ pub(crate) fn pdf_text(
     let mut ended = None;
     for engine in engines {
         let found = match engine {
-            PdfEngine::Builtin => by_parser(ctx, &*source, Parser::Builtin, out, &mut ended)?,
-            PdfEngine::Hayro => by_parser(ctx, &*source, Parser::Hayro, out, &mut ended)?,
+            PdfEngine::Builtin => by_parser(ctx, &*source, out, &mut ended)?,
             PdfEngine::Pdftotext => match poppler::version(ctx)? {
                 Err(fault) => Err(fault),
                 Ok(version) => {
@@ -77,26 +76,24 @@ pub(crate) fn pdf_text(
     Err(failed(&name, told.unwrap_or(&none), details))
 }
 
-/// Reads the text by a parser in a worker, with the version of the parser. A worker that its limits end is kept in `ended`.
+/// Reads the text in a worker, with the version of the parser. A worker that its limits end is kept in `ended`.
 ///
 /// # Errors
 /// The outer error if the file is no PDF, or the run is stopped.
 fn by_parser(
     ctx: &BatchContext<'_>,
     source: &dyn Source,
-    parser: Parser,
     out: &str,
     ended: &mut Option<Outcome>,
 ) -> Result<Result<(PdfText, String), PdfTextError>, Outcome> {
     let work = Work::PdfText {
         path: OsString::from(source.path()),
         name: source.name(),
-        parser,
     };
     let found: Result<Result<Result<PdfText, _>, PdfTextError>, _> =
         worker::run(ctx, work, out, &mut io::sink());
     match found {
-        Ok(Ok(read)) => Ok(read.map(|text| (text, parser.version().to_owned()))),
+        Ok(Ok(read)) => Ok(read.map(|text| (text, formats::VERSION.to_owned()))),
         Ok(Err(no_pdf)) => Err(failed(&source.name(), &no_pdf, Vec::new())),
         // Another engine may do better.
         Err(outcome) if outcome.is_about_limits() => {

@@ -6,7 +6,7 @@ use milepost_core::expr::jq::{Bound, EvaluationInput, Jq};
 use milepost_core::expr::select::Select;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_formats::ifc::{self, Measured};
-use milepost_formats::pdf_text::{self, Parser};
+use milepost_formats::pdf_text;
 use milepost_formats::xlsx;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -33,11 +33,7 @@ pub(crate) enum Work {
     PdfCheck { path: OsString, name: String },
     /// Reads the text of a PDF: `Result<Result<PdfText, PdfTextError>, PdfTextError>`, where the outer error is that of the
     /// check.
-    PdfText {
-        path: OsString,
-        name: String,
-        parser: Parser,
-    },
+    PdfText { path: OsString, name: String },
     /// Reads a building model and writes its elements: the summary.
     Ifc {
         path: OsString,
@@ -174,9 +170,9 @@ impl Work {
                 let bytes = read(path, name)?;
                 serde_json::to_string(&pdf_text::check_file(&bytes))
             }
-            Self::PdfText { path, name, parser } => {
+            Self::PdfText { path, name } => {
                 let bytes = read(path, name)?;
-                let found = pdf_text::check_file(&bytes).map(|()| parser.read(&bytes));
+                let found = pdf_text::check_file(&bytes).map(|()| pdf_text::read(&bytes));
                 serde_json::to_string(&found)
             }
             Self::Ifc {

@@ -146,7 +146,7 @@ impl Describe for PdfTextStep {
                     "engines",
                     Names,
                     Beside(&["pdf_text"]),
-                    "[\"builtin\", \"hayro\", \"pdftotext\"]",
+                    "[\"builtin\", \"pdftotext\"]",
                     "The engines that read the PDF, in order; the next is tried if one fails.",
                 ),
             ],
@@ -162,23 +162,20 @@ impl Describe for PdfTextStep {
 /// An engine that reads the text of a PDF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PdfEngine {
-    /// Milepost itself. It keeps to the format.
+    /// Milepost itself.
     Builtin,
-    /// Milepost itself, with another parser, which searches damaged files for their objects.
-    Hayro,
     /// The program of Poppler.
     Pdftotext,
 }
 
 impl PdfEngine {
     /// All engines, in the order in which they are tried where the step names none.
-    pub(crate) const ALL: [Self; 3] = [Self::Builtin, Self::Hayro, Self::Pdftotext];
+    pub(crate) const ALL: [Self; 2] = [Self::Builtin, Self::Pdftotext];
 
     /// Returns the name in declarations.
     pub fn name(self) -> &'static str {
         match self {
             Self::Builtin => "builtin",
-            Self::Hayro => "hayro",
             Self::Pdftotext => "pdftotext",
         }
     }

@@ -1,7 +1,7 @@
 //! The codes in the strings of a font, and what its encoding says of them.
 
 use super::letters::{base_letters, letter, program_letters};
-use crate::pdf_text::limits::ReadError;
+use super::limits::ReadError;
 use encoding_rs::{BIG5, EUC_JP, EUC_KR, Encoding, GB18030, GBK, SHIFT_JIS};
 use hayro_cmap::CMap;
 use hayro_syntax::object::dict::keys::{
@@ -10,7 +10,7 @@ use hayro_syntax::object::dict::keys::{
 use hayro_syntax::object::{Array, Dict, Name, Object, Stream};
 
 /// How the codes of a font are written.
-pub(super) enum Codes {
+pub(crate) enum Codes {
     /// One byte each, with its letter.
     Single(Vec<Option<String>>),
     /// Two bytes each, which number the glyph.
@@ -24,21 +24,21 @@ pub(super) enum Codes {
 }
 
 /// A code.
-pub(super) struct Code {
+pub(crate) struct Code {
     /// How many bytes it has.
-    pub(super) length: usize,
-    pub(super) number: u32,
+    pub(crate) length: usize,
+    pub(crate) number: u32,
     /// The number of its glyph.
-    pub(super) glyph: u32,
+    pub(crate) glyph: u32,
     /// Its letter by the encoding.
-    pub(super) text: Option<String>,
+    pub(crate) text: Option<String>,
     /// Its width, if the number of the glyph is not known.
-    pub(super) width: Option<f32>,
+    pub(crate) width: Option<f32>,
 }
 
 impl Codes {
     /// The codes of a font of many letters. `content` reads a stream.
-    pub(super) fn of(
+    pub(crate) fn of(
         font: &Dict<'_>,
         mut content: impl FnMut(&Stream<'_>) -> Result<Option<Vec<u8>>, ReadError>,
     ) -> Result<Self, ReadError> {
@@ -69,7 +69,7 @@ impl Codes {
     }
 
     /// Returns the first code of `bytes`, which are not empty.
-    pub(super) fn next(&self, bytes: &[u8]) -> Code {
+    pub(crate) fn next(&self, bytes: &[u8]) -> Code {
         let number = |length: usize| {
             let part = bytes.iter().take(length);
             part.fold(0, |number, byte| number << 8 | u32::from(*byte))
@@ -137,7 +137,7 @@ fn written(code: Code, text: Option<String>) -> Code {
 }
 
 /// The letters of the codes of one byte. `content` reads a stream.
-pub(super) fn single_bytes(
+pub(crate) fn single_bytes(
     font: &Dict<'_>,
     descriptor: &Dict<'_>,
     mut content: impl FnMut(&Stream<'_>) -> Result<Option<Vec<u8>>, ReadError>,

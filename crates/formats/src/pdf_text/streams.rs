@@ -1,15 +1,14 @@
 //! The content of a stream, if it is complete and has a bounded size.
 
-use crate::pdf_text::limits::{INFLATED, RATIO, ROW, ReadError, check};
+use super::limits::{INFLATED, RATIO, ROW, ReadError, check};
 use flate2::{Decompress, FlushDecompress, Status};
 use hayro_syntax::Filter;
 use hayro_syntax::object::dict::keys::{BITS_PER_COMPONENT, COLORS, COLUMNS, DECODE_PARMS};
 use hayro_syntax::object::{Array, Dict, Number, Object, Stream};
-use lopdf::dictionary;
 use std::borrow::Cow;
 
 /// Returns the content of a stream, without its filters, if it has at most `most` bytes and is complete.
-pub(super) fn inflated(stream: &Stream<'_>, most: usize) -> Result<Vec<u8>, ReadError> {
+pub(crate) fn inflated(stream: &Stream<'_>, most: usize) -> Result<Vec<u8>, ReadError> {
     let filters = stream.filters();
     let raw = stream.raw_data();
     check_rows(stream.dict())?;
@@ -49,14 +48,38 @@ fn deflated<'a>(filters: &[Filter], raw: &'a [u8]) -> Option<Cow<'a, [u8]>> {
     let plain = match filters {
         [Filter::FlateDecode, ..] => Cow::Borrowed(raw),
         [Filter::AsciiHexDecode, Filter::FlateDecode, ..] => Cow::Owned(unhexed(raw)),
-        [Filter::Ascii85Decode, Filter::FlateDecode, ..] => {
-            let filter = dictionary! { "Filter" => "ASCII85Decode" };
-            let stream = lopdf::Stream::new(filter, raw.to_vec());
-            Cow::Owned(stream.get_plain_content().ok()?)
-        }
+        [Filter::Ascii85Decode, Filter::FlateDecode, ..] => Cow::Owned(plain_of_85(raw)),
         _ => return None,
     };
     Some(plain).filter(|plain| !plain.is_empty())
+}
+
+/// Decodes ASCII base-85 (ISO 32000-1, 7.4.3); the rest of the parser decides whether it is well formed.
+fn plain_of_85(raw: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(raw.len() / 5 * 4);
+    let mut group = Vec::with_capacity(5);
+    for byte in raw.iter().take_while(|byte| **byte != b'~') {
+        match byte {
+            b'z' if group.is_empty() => plain.extend([0; 4]),
+            b'!'..=b'u' => group.push(u64::from(byte - b'!')),
+            _ => {}
+        }
+        if group.len() == 5 {
+            plain.extend(bytes_of_85(&group));
+            group.clear();
+        }
+    }
+    if group.len() > 1 {
+        let count = group.len() - 1;
+        group.resize(5, 84);
+        plain.extend(&bytes_of_85(&group)[..count]);
+    }
+    plain
+}
+
+fn bytes_of_85(group: &[u64]) -> [u8; 4] {
+    let number = group.iter().fold(0, |number, digit| number * 85 + digit);
+    (number as u32).to_be_bytes()
 }
 
 fn unhexed(raw: &[u8]) -> Vec<u8> {

@@ -1,11 +1,11 @@
 //! The text of a page, in drawing order.
 
 use super::fonts::{Font, FontReader};
-use super::streams::inflated;
-use crate::pdf_text::limits::{
+use super::limits::{
     CHARACTERS, CONTENT, CONTENTS, FORM_DEPTH, FORMS, OPERATORS, ReadError, STATES, check,
 };
-use crate::pdf_text::pieces::{Pen, SAME, TextPiece, TextState, times};
+use super::pieces::{Pen, SAME, TextPiece, TextState, times};
+use super::streams::inflated;
 use hayro_syntax::content::TypedIter;
 use hayro_syntax::content::ops::TypedInstruction;
 use hayro_syntax::object::dict::keys::{
@@ -16,7 +16,7 @@ use hayro_syntax::page::{Page, Resources};
 use std::rc::Rc;
 
 /// Reads pages.
-pub(super) struct PageReader {
+pub(crate) struct PageReader {
     fonts: FontReader,
     /// How many operators were read.
     operators: usize,
@@ -25,7 +25,7 @@ pub(super) struct PageReader {
 }
 
 impl PageReader {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             fonts: FontReader::default(),
             operators: 0,
@@ -34,7 +34,7 @@ impl PageReader {
     }
 
     /// Returns the pieces of text that a page shows, in drawing order.
-    pub(super) fn read(&mut self, page: &Page<'_>) -> Result<Vec<TextPiece>, ReadError> {
+    pub(crate) fn read(&mut self, page: &Page<'_>) -> Result<Vec<TextPiece>, ReadError> {
         let content = self.page_content(page)?;
         let mut reading = ContentReader {
             pages: self,

@@ -1,27 +1,18 @@
-//! Reads documents that `builtin` cannot read. This parser searches a damaged file for its objects, and reads one letter of a font
-//! where another is unknown. Its objects are read when they are needed, so a broken one that no page needs does no harm.
+//! Reads text, bookmarks, headings and code of a PDF. The parser searches a damaged file for its objects, and reads an object when it
+//! is needed, so a broken one that no page needs does no harm.
 //!
 //! What would change the text is an error all the same: a page that is missing, and a content that breaks off. What cannot be
 //! bounded from outside are object streams, which the parser inflates as a whole. Run the reader in a process with limits.
 
-mod codes;
-mod fonts;
-mod letters;
-mod outline;
-mod pages;
-mod streams;
-
 use super::document;
 use super::limits::{ReadError, TEXT, check};
 use super::lines::lines;
+use super::outline;
+use super::pages::PageReader;
 use super::text::{PdfText, PdfTextError};
 use hayro_syntax::object::Dict;
 use hayro_syntax::object::dict::keys::{COUNT, PAGES};
 use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
-use pages::PageReader;
-
-/// Name and version of the parser.
-pub(crate) const VERSION: &str = "hayro-syntax 0.9";
 
 /// Reads the text, bookmarks, headings and code of a PDF.
 ///
