@@ -162,7 +162,7 @@ fn a_map_to_unicode_cannot_cover_four_billion_codes() {
     let bytes = with_font("/Subtype/Type1/ToUnicode 6 0 R", &[(6, stream("", map))]);
     let (pages, _) = told(soon(|| read(&bytes)).unwrap());
     // Each letter is counted from the first of the map.
-    assert_eq!(pages[0].chars().count(), SENTENCE.len() - 6);
+    assert!(pages[0].ends_with("¢¨¦o"), "{}", pages[0]);
 }
 
 #[test]
