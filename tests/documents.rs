@@ -228,3 +228,15 @@ fn files_that_the_readme_shows_are_those_of_init() {
         assert!(is_shown || block.starts_with("[agents."), "{block}");
     }
 }
+
+#[test]
+fn the_list_of_what_is_not_compared_is_that_of_the_plan() {
+    let text = fs::read_to_string(root().join("docs/reference/language.md")).unwrap();
+    let (_, list) = text.split_once("### What is not compared\n").unwrap();
+    let (list, _) = list.split_once("\n## ").unwrap();
+    let items: Vec<&str> = list
+        .lines()
+        .filter_map(|line| line.strip_prefix("- "))
+        .collect();
+    assert_eq!(items, milepost_core::model::fingerprint::OUTSIDE);
+}

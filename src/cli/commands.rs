@@ -480,7 +480,9 @@ fn plan(
         plan.stored.clear();
     }
     tell(printer, &plan, |plan| {
-        view::plan::text(printer.out, plan, &request.invocation)
+        let text = view::plan::text(printer.out, plan, &request.invocation);
+        let outside = (verbose > 0).then(|| view::plan::outside(printer.out));
+        text + &outside.unwrap_or_default()
     })?;
     let any = |of: &dyn Fn(&ops::plan::StagePlan) -> bool| plan.stages.iter().any(of);
     Ok(if any(&|stage| !stage.altered.is_empty()) {

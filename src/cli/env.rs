@@ -1,7 +1,7 @@
 //! The environment and terminal of the process, read once and only here.
 
 use jiff::Timestamp;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -13,6 +13,8 @@ pub(crate) struct Environment {
     pub(crate) arguments: Vec<OsString>,
     /// All variables whose names and values are UTF-8.
     pub(crate) variables: BTreeMap<String, String>,
+    /// The names of variables whose values are not UTF-8.
+    pub(crate) not_utf8: BTreeSet<String>,
     /// The path of the program; `None` if the system does not say.
     pub(crate) program: Option<String>,
     /// The working folder.
@@ -25,12 +27,18 @@ impl Environment {
     /// Reads the environment.
     #[allow(clippy::disallowed_methods)]
     pub(crate) fn read() -> Self {
-        let variables = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect();
+        let (mut variables, mut not_utf8) = (BTreeMap::new(), BTreeSet::new());
+        for (name, value) in std::env::vars_os() {
+            match (name.into_string(), value.into_string()) {
+                (Ok(name), Ok(value)) => _ = variables.insert(name, value),
+                (Ok(name), Err(_)) => _ = not_utf8.insert(name),
+                (Err(_), _) => {}
+            }
+        }
         Self {
             arguments: std::env::args_os().collect(),
             variables,
+            not_utf8,
             program: std::env::current_exe()
                 .ok()
                 .and_then(|path| path.into_os_string().into_string().ok()),

@@ -24,6 +24,7 @@ pub(crate) fn request(
         None => environment.folder.clone(),
     };
     let mut request = Request::new(folder, environment.variables.clone());
+    request.not_utf8.clone_from(&environment.not_utf8);
     request.workspace.clone_from(&everywhere.workspace);
     request.invocation = Invocation {
         milepost: milepost(everywhere),

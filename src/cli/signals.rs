@@ -13,7 +13,8 @@ pub(crate) const INTERRUPTED: u8 = 130;
 
 pub(crate) const STOPPING: &str = "stopping: calls of agents have up to 30 s to finish; run again to continue (press Ctrl-C again to exit at once)";
 
-/// Sets the flag and calls `on_stop` at the first signal; ends the program at the second one, after which the next run recovers.
+/// Sets the flag and calls `on_stop` at the first signal; ends the program at the second one, after which the next run recovers. A signal
+/// that the parent process ignores, as `nohup` and shells do, stays ignored.
 ///
 /// # Errors
 /// If the system does not deliver signals.
@@ -26,7 +27,11 @@ pub(crate) fn listen(
     on_stop: impl Fn() + Send + 'static,
 ) -> std::io::Result<()> {
     let (mut heard, sender) = UnixStream::pair()?;
+    let ignored = ignored_signals();
     for signal in [SIGINT, SIGTERM, SIGHUP] {
+        if ignored >> (signal - 1) & 1 == 1 {
+            continue;
+        }
         pipe::register(signal, sender.try_clone()?)?;
     }
     let listening = move || {
@@ -43,6 +48,14 @@ pub(crate) fn listen(
         .name("signals".to_owned())
         .spawn(listening)?;
     Ok(())
+}
+
+/// Returns the signals that this process ignores, a bit each; none on systems without `/proc`.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or_default()
 }
 
 /// Returns a flag that the first signal sets, with a message. Prints a warning if the system does not deliver signals.

@@ -126,9 +126,11 @@ fn a_plan_shows_the_commands_that_would_run() {
     };
     let out = format!(
         "say in workspace\n\n  1 say   will run 2 batches\n          never run  a, b\n{}{}  2 list  will run\n          never run\n\n\
-         3 batches will run; to do it: milepost run\n",
+         3 batches will run; to do it: milepost run\n\n\
+         note: no batch becomes out of date because one of these changes:\n  - {}\n",
         say("a"),
         say("b"),
+        milepost_core::model::fingerprint::OUTSIDE.join("\n  - "),
     );
     expect(output, 0, &out, "");
     assert!(!project.exists("workspace/outputs"), "nothing is written");

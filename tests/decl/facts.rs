@@ -193,6 +193,7 @@ fn facts(files: &Files) -> Facts {
         unreachable!()
     };
     let settings = Settings {
+        programs: std::collections::BTreeMap::new(),
         params,
         env: [
             ("E".to_owned(), "x".to_owned()),

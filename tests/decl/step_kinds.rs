@@ -302,6 +302,7 @@ impl Declared {
             })
             .collect();
         let settings = Settings {
+            programs: std::collections::BTreeMap::new(),
             params,
             env: [("ONE", "1"), ("TWO", "2")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))

@@ -29,6 +29,7 @@ mod pdf;
 mod pdf_text;
 mod picked;
 mod policies;
+mod programs;
 mod progress;
 mod promises;
 pub mod question_ids;

@@ -39,6 +39,7 @@ fn job(environment: &Environment, stop: &Arc<StopFlag>) -> Result<(), OpsError> 
     let job = number(job, "the index of a job")?;
     let visible = Duration::from_millis(number(visible, "a number of milliseconds")?);
     let mut request = Request::new(PathBuf::from(project), environment.variables.clone());
+    request.not_utf8.clone_from(&environment.not_utf8);
     request.workspace = Some(PathBuf::from(workspace));
     adopt_orphans();
     // Without signals the scheduler kills the job, and its batch runs again.

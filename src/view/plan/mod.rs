@@ -16,6 +16,7 @@ use crate::view::text::words::{
 use agents::asks;
 use conclusion::conclusion;
 use milepost_core::base::visible::visible;
+use milepost_core::model::fingerprint::OUTSIDE;
 use milepost_core::model::reason::Condition;
 use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::plan::{Plan, RetiredFile, StagePlan};
@@ -54,6 +55,14 @@ pub(crate) fn text(style: Style, plan: &Plan, invocation: &Invocation) -> String
     lines.push(String::new());
     lines.push(conclusion(style, plan, &stages, invocation));
     lines.join("\n") + "\n"
+}
+
+/// Returns the list of what no plan notices.
+pub(crate) fn outside(style: Style) -> String {
+    let items = OUTSIDE.iter().map(|item| format!("  - {item}\n"));
+    let note = style.strong("note:");
+    let items: String = items.collect();
+    format!("\n{note} no batch becomes out of date because one of these changes:\n{items}")
 }
 
 /// Returns the stages that a run would change or that are blocked, with the reasons.

@@ -3,12 +3,14 @@
 //! A value never becomes part of the script's own text. The script first assigns it to a variable, in single quotes, and uses
 //! `"$variable"`. So even if this reader misjudges a place, no part of a value runs.
 
+mod commands;
 mod pieces;
 mod reader;
 
 use serde_json::Value;
 
 use super::template::{RenderedPart, text};
+pub(crate) use commands::{commands, run_by};
 use pieces::{Piece, pieces};
 pub use reader::Misplaced;
 use reader::{ScriptReader, ValuePlace};

@@ -1,7 +1,7 @@
 //! The context of a run: declarations, settings, disk, clock.
 
 pub(crate) use crate::steps::calls::Pace;
-pub(crate) use crate::steps::command::ATTEMPT_VARIABLE;
+pub(crate) use crate::steps::command::{ATTEMPT_VARIABLE, find_program};
 use jiff::Timestamp;
 use milepost_core::base::clock::Clock;
 use milepost_core::base::digest::Digest;

@@ -224,6 +224,9 @@ pub(crate) struct StepReport {
     pub(crate) failed: Vec<FailedKeys>,
     /// The calls whose answers were used.
     pub(crate) answers: Vec<AnswersOf>,
+    /// The files that its program read, by absolute paths.
+    #[serde(default)]
+    pub(crate) read: Vec<PathBuf>,
 }
 
 impl StepReport {
@@ -235,6 +238,7 @@ impl StepReport {
         }
         self.summary = more.summary.or(self.summary.take());
         self.warnings.extend(more.warnings);
+        self.read.extend(more.read);
     }
 }
 

@@ -3,15 +3,15 @@
 use super::batch_context::{
     BatchContext, StepReport, StepResult, cancelled, input_failure, output_failure, parse_failure,
 };
-use super::command::{CommandSpec, Exit, StartedProcess, run_command};
+use super::command::{CommandSpec, Exit, StartedProcess, prerequisites, run_command};
 use super::values;
-use milepost_core::base::path::RelPath;
 use milepost_core::expr::mentions::Mentions;
 use milepost_core::expr::shell::{HELP, Misplaced, invocation, script, script_of};
 use milepost_core::expr::template::text;
 use milepost_core::expr::template::{RenderedPart, TemplateError};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::step::{CommandStep, PROGRAM_TIMEOUT, Text};
+use milepost_store::store::read;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -81,7 +81,12 @@ pub(crate) fn command(
     // The message leaves out the arguments: they contain paths of this attempt and would differ each time.
     let name = program.first().map_or("", String::as_str);
     let failure = match exit {
-        Ok(Exit::Code(0)) => return Ok(StepReport::default()),
+        Ok(Exit::Code(0)) => {
+            return Ok(StepReport {
+                read: read_files(ctx, step)?,
+                ..StepReport::default()
+            });
+        }
         // The program will still be missing at a retry.
         Ok(Exit::Code(NOT_FOUND)) => Outcome::new(
             OutcomeKind::Exit,
@@ -116,6 +121,25 @@ pub(crate) fn command(
         }
     };
     Err(failure.with_details(details))
+}
+
+/// Returns the files that the program listed in its depfile.
+///
+/// # Errors
+/// When the depfile cannot be read.
+fn read_files(ctx: &mut BatchContext<'_>, step: &CommandStep) -> Result<Vec<PathBuf>, Outcome> {
+    let Some(depfile) = &step.depfile else {
+        return Ok(Vec::new());
+    };
+    let scope = scope(ctx, std::slice::from_ref(depfile))?;
+    let path = depfile.template.render(&scope).map_err(parse_failure)?;
+    let path = ctx.folder.join(path);
+    let text = read::text(&path).map_err(|error| {
+        let shown = path.strip_prefix(ctx.folder).unwrap_or(&path).display();
+        Outcome::new(OutcomeKind::Output, format!("depfile `{shown}`: {error}"))
+    })?;
+    let names = prerequisites(&text).into_iter();
+    Ok(names.map(|name| ctx.folder.join(name)).collect())
 }
 
 /// Returns program and arguments as the step would start them, with the files of lists where `OutputDir` has them.
@@ -182,15 +206,16 @@ pub(crate) fn program(
             continue;
         }
         for word in words(argument, scope, &mut files)? {
-            program.push(match word.strip_prefix("project:") {
-                Some("") => project.display().to_string(),
-                Some(path) => {
-                    let path = RelPath::parse(path).map_err(|error| {
-                        Outcome::new(OutcomeKind::Path, format!("`{word}`: {error}"))
-                    })?;
-                    project.join(path.as_str()).display().to_string()
+            program.push(match argument.project_file(&word) {
+                Some(Ok((before, None))) => format!("{before}{}", project.display()),
+                Some(Ok((before, Some(file)))) => {
+                    format!("{before}{}", project.join(file.path.as_str()).display())
                 }
-                _ => word,
+                Some(Err(error)) => {
+                    let why = format!("`{word}`: {error}");
+                    return Err(Outcome::new(OutcomeKind::Path, why));
+                }
+                None => word,
             });
         }
     }

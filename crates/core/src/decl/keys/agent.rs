@@ -47,7 +47,7 @@ const OTHER: &[KeySpec] = &[
         Command,
         What,
         "",
-        "A command line that answers: `claude`, `opencode`, `cursor`, `codex`, `gemini`, or a list of a program and its arguments. It reads the prompt from standard input, or from the argument `{{ prompt }}`.",
+        "A command line that answers: `claude`, `opencode`, `cursor`, `codex`, `gemini`, or a list of a program and its arguments, in which `project:PATH` is a file of the project. It reads the prompt from standard input, or from the argument `{{ prompt }}`.",
     ),
     key(
         "external",

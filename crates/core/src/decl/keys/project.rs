@@ -160,7 +160,7 @@ pub(crate) static SERVICE: TableSpec = TableSpec {
             Names,
             Optional,
             "none",
-            "Environment variables to pass on, besides PATH, HOME and LANG.",
+            "Environment variables to pass on, besides PATH, HOME and LANG=C.UTF-8.",
         ),
     ],
 };

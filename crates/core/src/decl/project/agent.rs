@@ -4,6 +4,7 @@ use crate::decl::keys;
 use crate::decl::problem::SourceFile;
 use crate::decl::tables::fields::{self, Fields};
 use crate::decl::tables::hints;
+use crate::decl::tables::located_text::LocatedText;
 use crate::decl::tables::tree::{TomlKey, TomlNode, Val};
 use crate::decl::values::names::{ProjectNames, Sees, StageNames};
 use crate::decl::values::reader::ValueReader;
@@ -122,8 +123,19 @@ fn cli(reader: &mut ValueReader<'_>, file: &SourceFile, fields: &Fields<'_>) -> 
     let command = match &node.value {
         Val::List(list) => {
             script(reader, file, list);
-            let list = list.iter().map(|item| item.text().map(str::to_owned));
-            CliCommand::List(list.collect::<Option<_>>()?)
+            let mut files = Vec::new();
+            for item in list {
+                let spot = LocatedText {
+                    file,
+                    key: "cli",
+                    text: item.text()?,
+                    span: item.span.clone(),
+                };
+                files.extend(reader.named_file(&spot));
+            }
+            let words = list.iter().map(|item| item.text().map(str::to_owned));
+            let words = words.collect::<Option<_>>()?;
+            CliCommand::List { words, files }
         }
         _ => {
             let name = node.text()?;

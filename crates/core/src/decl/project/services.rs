@@ -3,13 +3,11 @@
 use crate::decl::keys::SERVICE;
 use crate::decl::problem::SourceFile;
 use crate::decl::tables::fields::{self, Fields};
-use crate::decl::tables::located_text::LocatedText;
-use crate::decl::tables::tree::{TomlKey, TomlNode, Val};
+use crate::decl::tables::tree::{TomlKey, TomlNode};
 use crate::decl::values::names::{ProjectNames, Sees, StageNames, check_name};
 use crate::decl::values::reader::ValueReader;
 use crate::expr::place::{listed, nearest};
 use crate::model::pipeline::Service;
-use crate::model::step::Text;
 use std::collections::BTreeMap;
 
 /// Reads the services of the project, and adds their names to those that it declares.
@@ -70,7 +68,8 @@ fn service(
         }
         reader.text(&spot, &seen, Sees::Start)
     });
-    let command = command(reader, file, &seen, &fields);
+    let command = fields.get("command");
+    let command = command.and_then(|node| reader.command(file, &seen, node, [Sees::Start; 2]));
     let env = reader.variables(file, names, fields.get("env"));
     let (command, shell) = command?;
     Some(Service {
@@ -80,40 +79,6 @@ fn service(
         ready: ready?,
         env,
     })
-}
-
-/// Program and arguments, and whether they are one string for the shell.
-fn command(
-    reader: &mut ValueReader<'_>,
-    file: &SourceFile,
-    names: &StageNames<'_>,
-    fields: &Fields<'_>,
-) -> Option<(Vec<Text>, bool)> {
-    let node = fields.get("command")?;
-    let (items, shell) = match &node.value {
-        Val::List(list) => (list.as_slice(), false),
-        _ => (std::slice::from_ref(node), true),
-    };
-    let mut words = Vec::new();
-    for item in items {
-        let spot = LocatedText {
-            file,
-            key: "command",
-            text: item.text()?,
-            span: item.span.clone(),
-        };
-        words.push(reader.text(&spot, names, Sees::Start));
-        if shell {
-            reader.script(&spot);
-        }
-        let path = spot.text.strip_prefix("project:").filter(|_| !shell);
-        if let Some(path) = path.filter(|path| !path.contains("{{")) {
-            reader.project_file(&spot, path);
-        }
-    }
-    let words: Vec<Text> = words.into_iter().collect::<Option<_>>()?;
-    reader.list_script(file, &words, items, shell);
-    Some((words, shell))
 }
 
 /// Returns the services that a stage names. Unknown ones are reported.

@@ -11,7 +11,6 @@ use crate::decl::project::{Project, errors};
 use crate::decl::step::reader::{StepOutput, StepReader, kind_of};
 use crate::decl::step::step_outputs::check_all_made;
 use crate::decl::tables::fields;
-use crate::decl::tables::located_text::LocatedText;
 use crate::decl::tables::tree::{TomlNode, TomlTable, Val};
 use crate::decl::values::names::{Sees, StageNames};
 use crate::decl::values::reader::ValueReader;
@@ -189,11 +188,17 @@ impl StepReader<'_, '_> {
             Some(_) => Some(self.file_name("stdin")?),
             None => None,
         };
+        let depfile = self.fields.spot("depfile");
+        let depfile = depfile.map(|spot| self.reader.text(&spot, self.names, Sees::All));
         Some(CommandStep {
             arguments,
             shell,
             env,
             stdin,
+            depfile: match depfile {
+                Some(text) => Some(text?),
+                None => None,
+            },
         })
     }
 
@@ -338,32 +343,11 @@ impl StepReader<'_, '_> {
 
     fn arguments(&mut self) -> Option<(Vec<Text>, bool)> {
         let node = self.fields.get("command")?;
-        let (items, shell) = match &node.value {
-            Val::List(list) => (list.as_slice(), false),
-            _ => (std::slice::from_ref(node), true),
-        };
-        let mut arguments = Vec::new();
-        for item in items {
-            let spot = LocatedText {
-                file: self.file,
-                key: "command",
-                text: item.text()?,
-                span: item.span.clone(),
-            };
-            let path = spot.text.strip_prefix("project:").filter(|_| !shell);
-            // Which file it is must be known before the batch runs: it is an input.
-            let sees = path.map_or(Sees::All, |_| Sees::Batch);
-            arguments.push(self.reader.text(&spot, self.names, sees));
-            if shell {
-                self.reader.script(&spot);
-            }
-            if let Some(path) = path.filter(|path| !path.contains("{{")) {
-                self.reader.project_file(&spot, path);
-            }
-        }
-        let arguments: Vec<Text> = arguments.into_iter().collect::<Option<_>>()?;
-        self.reader.list_script(self.file, &arguments, items, shell);
-        self.reader.relative_files(self.file, items, shell);
-        Some((arguments, shell))
+        // Which file of the project it is must be known before the batch runs: it is an input.
+        let sees = [Sees::All, Sees::Batch];
+        let found = self.reader.command(self.file, self.names, node, sees)?;
+        let items = node.list().unwrap_or(std::slice::from_ref(node));
+        self.reader.relative_files(self.file, items, found.1);
+        Some(found)
     }
 }

@@ -5,17 +5,8 @@ use crate::decl::problem::{Problem, SourceFile};
 use crate::decl::tables::located_text::LocatedText;
 use crate::decl::tables::tree::TomlNode;
 use crate::decl::values::reader::ValueReader;
-use crate::expr::shell::script_of;
+use crate::expr::shell::{run_by, script_of};
 use std::ops::Range;
-
-/// Programs whose first argument that is no flag is the script that they run.
-const INTERPRETERS: [&str; 19] = [
-    "Rscript", "awk", "bash", "bun", "dash", "deno", "gawk", "julia", "lua", "node", "perl", "php",
-    "pwsh", "python", "python2", "python3", "ruby", "sh", "zsh",
-];
-
-/// Flags that no script file follows: the script is an argument, or a module runs.
-const INLINE: [&str; 8] = ["-c", "-e", "-E", "-m", "-r", "-p", "-s", "--eval"];
 
 impl ValueReader<'_> {
     /// Reports the files of the project that the words of a command name by a relative path. One that the command would
@@ -80,51 +71,9 @@ impl ValueReader<'_> {
     }
 }
 
-/// Returns the position of the word that is run as a file: the program, if it is a path, or the script of an interpreter.
-fn run_by(words: &[&str]) -> Option<usize> {
-    let program = *words.first()?;
-    if program.contains('/') && !program.starts_with('/') && !program.starts_with("project:") {
-        return Some(0);
-    }
-    let name = program.rsplit('/').next().unwrap_or(program);
-    if !INTERPRETERS.contains(&name) {
-        return None;
-    }
-    let (at, word) = words
-        .iter()
-        .enumerate()
-        .skip(1)
-        .find(|(_, word)| !word.starts_with('-') || INLINE.contains(word))?;
-    (!INLINE.contains(word)).then_some(at)
-}
-
 fn wrong(file: &SourceFile, span: Range<usize>, path: &RelPath) -> Problem {
     let message = format!(
         "`{path}` is a file of the project, and the command runs in a scratch folder without it"
     );
     file.problem(span, message).label("a relative path")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::run_by;
-
-    #[test]
-    fn the_word_that_is_run_is_known() {
-        for (words, at) in [
-            ("tools/x.py a", Some(0)),
-            ("./x.py", Some(0)),
-            ("/bin/x a", None),
-            ("x.py a", None),
-            ("python3 x.py a", Some(1)),
-            ("/usr/bin/python3 -u -B x.py", Some(3)),
-            ("python3 -m x", None),
-            ("sh -c x", None),
-            ("cp a b", None),
-            ("", None),
-        ] {
-            let words: Vec<&str> = words.split_whitespace().collect();
-            assert_eq!(run_by(&words), at, "{words:?}");
-        }
-    }
 }

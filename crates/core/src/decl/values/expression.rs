@@ -14,7 +14,7 @@ use crate::expr::shell;
 use crate::expr::template::Template;
 use crate::model::pipeline::Asset;
 use crate::model::stage::{Program, Templated};
-use crate::model::step::{TemplateFile, Text};
+use crate::model::step::{TemplateFile, Text, project_path};
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
@@ -129,8 +129,44 @@ impl ValueReader<'_> {
         found
     }
 
+    /// Returns a program and its arguments, and whether they are one string for the shell. `sees` has the names that an argument sees, and
+    /// those that the path of a file of the project sees.
+    pub(crate) fn command(
+        &mut self,
+        file: &SourceFile,
+        names: &StageNames<'_>,
+        node: &TomlNode,
+        sees: [Sees; 2],
+    ) -> Option<(Vec<Text>, bool)> {
+        let (items, shell) = match &node.value {
+            Val::List(list) => (list.as_slice(), false),
+            _ => (std::slice::from_ref(node), true),
+        };
+        let mut words = Vec::new();
+        for item in items {
+            let spot = LocatedText {
+                file,
+                key: "command",
+                text: item.text()?,
+                span: item.span.clone(),
+            };
+            let path = project_path(spot.text).filter(|_| !shell);
+            words.push(self.text(&spot, names, sees[usize::from(path.is_some())]));
+            if shell {
+                self.script(&spot);
+            }
+            if let Some((before, path)) = path.filter(|(_, path)| !path.contains("{{")) {
+                self.project_file(&spot, before, path);
+            }
+        }
+        let words: Vec<Text> = words.into_iter().collect::<Option<_>>()?;
+        self.list_script(file, &words, items, shell);
+        Some((words, shell))
+    }
+
     /// Reports a `{{ }}` of a shell script in a place where its value cannot become a quoted word.
     pub(crate) fn script(&mut self, spot: &LocatedText<'_>) {
+        self.project_in_script(spot);
         if let Err(wrong) = shell::check(spot.text) {
             let problem = spot.problem_at(&wrong.range, wrong.message);
             self.report
@@ -138,8 +174,30 @@ impl ValueReader<'_> {
         }
     }
 
+    /// Reports a file of the project in a shell script, where nothing replaces `project:`.
+    fn project_in_script(&mut self, spot: &LocatedText<'_>) {
+        let words = shell::commands(spot.text).into_iter().flatten();
+        for word in words {
+            let Some((before, path)) = project_path(&word) else {
+                continue;
+            };
+            let is_there = RelPath::parse(path).is_ok_and(|path| self.exists(&path));
+            if before.is_empty() || is_there {
+                let at = find_name(spot.text, &word);
+                let problem = spot.problem_at(
+                    &at,
+                    format!("`{word}` is part of a shell script, which does not know `project:`"),
+                );
+                self.report.add(problem.label("not replaced here").help(format!(
+                    "pass it as an argument: command = [\"sh\", \"-ec\", '… \"$1\" …', \"sh\", \"{word}\"]"
+                )));
+                return;
+            }
+        }
+    }
+
     /// Does the same for the script in a list of arguments: `["sh", "-c", SCRIPT]`.
-    pub(crate) fn list_script(
+    fn list_script(
         &mut self,
         file: &SourceFile,
         arguments: &[Text],
@@ -176,6 +234,7 @@ impl ValueReader<'_> {
             Ok(template) => {
                 let mut right = true;
                 for dotted in template.names() {
+                    let inserted = names.is_file(dotted).then(|| inserted(spot.text, dotted));
                     if let Some(wrong) = names.wrong(dotted, sees) {
                         let at = find_name(spot.text, dotted);
                         self.report.add(
@@ -183,6 +242,14 @@ impl ValueReader<'_> {
                                 .label(wrong.label)
                                 .maybe_help(wrong.help),
                         );
+                        right = false;
+                    } else if let Some(at) = inserted.flatten() {
+                        let message = format!(
+                            "`{{{{ {dotted} }}}}` is a file with its properties, which no text can be"
+                        );
+                        let problem = spot.problem_at(&at, message).label("not a path");
+                        self.report
+                            .add(problem.help(format!("did you mean `{dotted}.path`?")));
                         right = false;
                     } else if let Some((name, help)) = StageNames::deprecated(dotted) {
                         let at = find_name(spot.text, name);
@@ -466,4 +533,15 @@ fn find_name(text: &str, dotted: &str) -> Range<usize> {
         }
     }
     0..0
+}
+
+/// Returns the place of the first `{{ }}` of a template that inserts a name and nothing else.
+fn inserted(source: &str, name: &str) -> Option<Range<usize>> {
+    let mut starts = source.match_indices("{{");
+    starts.find_map(|(start, _)| {
+        let inner = &source[start + 2..];
+        let inner = &inner[..inner.find("}}")?];
+        let end = start + 2 + inner.len() + 2;
+        (inner.trim_matches(['-', ' ']) == name).then_some(start..end)
+    })
 }

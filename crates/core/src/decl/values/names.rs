@@ -272,6 +272,13 @@ impl<'a> StageNames<'a> {
         }
     }
 
+    /// Returns true if a name is that of an `each` over files.
+    pub(crate) fn is_file(&self, name: &str) -> bool {
+        self.each
+            .iter()
+            .any(|(each, is_file)| each == name && *is_file)
+    }
+
     fn wrong_part(&self, first: &str, second: &str) -> Option<NameError> {
         let own = |names: &[String]| names.to_vec();
         let words = |names: &[&str]| {
@@ -311,13 +318,7 @@ impl<'a> StageNames<'a> {
             "milepost" => (words(&["version"]), "", None),
             RUN if self.sees_run() => (words(&MOMENT), "", None),
             "paths" | "digests" => (files(), "", None),
-            name if self
-                .each
-                .iter()
-                .any(|(each, is_file)| each == name && *is_file) =>
-            {
-                (words(&FILE_ITEM), "", None)
-            }
+            name if self.is_file(name) => (words(&FILE_ITEM), "", None),
             _ => return None,
         };
         if known.iter().any(|name| name == second) {

@@ -1,5 +1,6 @@
 //! Reads files of the project, schemas and paths.
 
+use crate::base::digest::Digest;
 use crate::base::foreign_text::written_text;
 use crate::base::glob::{Glob, is_pattern};
 use crate::base::path::{RelPath, Root};
@@ -175,14 +176,16 @@ impl<'a> ValueReader<'a> {
             .any(|name| name == path.file_name())
     }
 
-    /// Checks that a file that an argument names with `project:` exists.
-    pub(crate) fn project_file(&mut self, spot: &LocatedText<'_>, path: &str) {
+    /// Checks that a file that an argument names with `project:` exists. `before` is the text in front of it.
+    pub(crate) fn project_file(&mut self, spot: &LocatedText<'_>, before: &str, path: &str) {
         let problem = match RelPath::parse(path) {
             Ok(path) if self.exists(&path) => return,
             Ok(path) => {
-                let near = self
-                    .near_file(&path)
-                    .map(|near| format!("did you mean `project:{near}`?"));
+                let near = self.near_file(&path);
+                let near = near.map(|near| format!("did you mean `{before}project:{near}`?"));
+                let as_text =
+                    || format!("to pass the text itself, write {before}{{{{ 'project:' }}}}{path}");
+                let near = near.or_else(|| (!before.is_empty()).then(as_text));
                 spot.problem(format!("there is no `{path}` in the project"))
                     .label("no such file")
                     .maybe_help(near)
@@ -190,6 +193,19 @@ impl<'a> ValueReader<'a> {
             Err(error) => spot.problem(error.to_string()),
         };
         self.report.add(problem);
+    }
+
+    /// Returns the file of the project that a word of a command line names with `project:`, and its digest. A wrong one is reported.
+    pub(crate) fn named_file(&mut self, spot: &LocatedText<'_>) -> Option<(RelPath, Digest)> {
+        let path = spot.text.strip_prefix("project:")?;
+        match RelPath::parse(path).map(|path| (self.files.read(&path), path)) {
+            Ok((Some(Ok(bytes)), path)) => return Some((path, Digest::of(bytes))),
+            Ok((Some(Err(error)), path)) => {
+                self.report.add(spot.problem(format!("`{path}`: {error}")));
+            }
+            _ => self.project_file(spot, "", path),
+        }
+        None
     }
 
     /// Reports a pattern that no file of the project matches.

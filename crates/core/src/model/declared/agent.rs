@@ -89,7 +89,12 @@ pub enum CliCommand {
         agent: String,
     },
     /// A program and its arguments.
-    List(Vec<String>),
+    List {
+        /// The words; `project:PATH` is a file of the project.
+        words: Vec<String>,
+        /// The files of the project among them, with their digests.
+        files: Vec<(RelPath, Digest)>,
+    },
 }
 
 /// The limits of an agent's calls, over all stages of a run.
@@ -145,7 +150,7 @@ impl Agent {
             Provider::Cli(cli) => match &cli.command {
                 CliCommand::Known(name) => format!("cli {name}"),
                 CliCommand::Registry { file, agent } => format!("cli {} {agent}", file.path),
-                CliCommand::List(list) => format!("cli {}", list.join(" ")),
+                CliCommand::List { words, .. } => format!("cli {}", words.join(" ")),
             },
             Provider::External => "external".to_owned(),
         }
@@ -166,7 +171,13 @@ impl Agent {
                 CliCommand::Registry { file, agent } => {
                     json!(["cli", file.digest.to_string(), agent])
                 }
-                CliCommand::List(list) => json!(["cli", list, cli.envelope]),
+                CliCommand::List { words, files } if files.is_empty() => {
+                    json!(["cli", words, cli.envelope])
+                }
+                CliCommand::List { words, files } => {
+                    let digests = files.iter().map(|(_, digest)| digest.to_string());
+                    json!(["cli", words, cli.envelope, digests.collect::<Vec<_>>()])
+                }
             },
             // Who it is, only its name says.
             Provider::External => json!(["external", self.name]),

@@ -5,6 +5,7 @@ use super::names::EVERYWHERE;
 use crate::base::duration::{DurationError, parse_duration};
 use crate::base::glob::is_pattern;
 use crate::base::path::{FilePath, PathError, RelPath, Root};
+use crate::base::reserved::reserved;
 use crate::expr::jq::{Evaluator, Jq, JqError, Limited};
 use crate::expr::place::listed;
 use crate::expr::template::{Template, TemplateError};
@@ -402,6 +403,45 @@ impl Picked {
 impl fmt::Debug for Picked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.path.text.fmt(f)
+    }
+}
+
+/// The prefix of paths of files of the project.
+const PROJECT: &str = "project:";
+
+/// Returns what stands in an argument before `project:` and the path behind it: `-I` and `include` of `-Iproject:include`. The path goes up
+/// to the end of the argument. `None` if the argument names no file of the project.
+pub fn project_path(argument: &str) -> Option<(&str, &str)> {
+    let (before, path) = argument.split_once(PROJECT)?;
+    let is_plain = !before.contains(|c: char| c == '{' || c.is_whitespace());
+    let is_flag = before.strip_prefix('-').is_some_and(|flag| flag.len() == 1);
+    let begins = is_flag || !before.ends_with(char::is_alphanumeric);
+    (is_plain && begins).then_some((before, path))
+}
+
+/// What stands before `project:` in an argument, and the file.
+type NamedFile<'a> = (&'a str, Option<FilePath>);
+
+impl Text {
+    /// Returns what stands before `project:` in the rendered argument, and the file or folder of the project that it names: `None` for the
+    /// folder of the project. Only the declaration says that an argument names one: a value that looks so is a text.
+    ///
+    /// # Errors
+    /// If the path leaves the project or is one of Milepost's own.
+    pub fn project_file<'a>(&self, rendered: &'a str) -> Option<Result<NamedFile<'a>, PathError>> {
+        let (declared, _) = project_path(&self.source)?;
+        let (before, path) = rendered.split_once(PROJECT)?;
+        let file = || {
+            if path.is_empty() {
+                return Ok((before, None));
+            }
+            let file = FilePath::project(RelPath::parse(path)?);
+            match reserved(file.root, &file.path) {
+                Some(owner) => Err(PathError::Reserved(file.to_string(), owner)),
+                None => Ok((before, Some(file))),
+            }
+        };
+        (before == declared).then(file)
     }
 }
 

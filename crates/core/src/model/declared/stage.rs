@@ -5,7 +5,7 @@ use super::executor::{ExecutorName, Resources};
 pub use super::expression::{ExpressionError, PathTemplate, Program, Templated};
 pub use super::names::{EVERYWHERE, FIXED_NAMES, OVERRIDES, ROUND_NAMES, RUN};
 use super::policy::{Concurrency, Policy};
-use super::step::Step;
+use super::step::{Step, StepKind};
 use crate::base::path::{FilePath, RelPath};
 use crate::expr::name::is_name;
 use crate::expr::scope::{Columns, Format, Reading};
@@ -128,6 +128,12 @@ impl Stage {
     pub fn keeps_former(&self, name: &str) -> bool {
         self.output(name)
             .is_some_and(|output| self.names_run(&output.path))
+    }
+
+    /// Returns true if the program of a step lists the files that it read.
+    pub fn has_depfile(&self) -> bool {
+        let mut steps = self.steps.iter();
+        steps.any(|step| matches!(&step.kind, StepKind::Command(it) if it.depfile.is_some()))
     }
 
     /// Returns true if a path names the run.

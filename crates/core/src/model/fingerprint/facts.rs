@@ -111,6 +111,17 @@ impl Facts {
         self.put(FactKey { kind, name }, value.into());
     }
 
+    /// Replaces all facts of a kind.
+    #[must_use]
+    pub fn with_all(&self, kind: FactKind, facts: Facts) -> Self {
+        let mut found = self.clone();
+        found.0.retain(|(key, _)| key.kind != kind);
+        for (key, value) in facts.0 {
+            found.put(key, value);
+        }
+        found
+    }
+
     /// Adds a detail of a fact: reasons name it `part`, with its value.
     pub(crate) fn add_detail(
         &mut self,
@@ -162,8 +173,12 @@ impl Facts {
 
     /// Returns the digest of the facts without their details, as earlier versions recorded it.
     pub fn coarse_id(&self) -> String {
-        let is_whole = |(key, _): &(&FactKey, &FactValue)| key.kind != FactKind::Detail;
-        Self::id_of(self.iter().filter(is_whole))
+        self.id_without(FactKind::Detail)
+    }
+
+    /// Returns the digest of all facts but those of a kind.
+    pub fn id_without(&self, kind: FactKind) -> String {
+        Self::id_of(self.iter().filter(|(key, _)| key.kind != kind))
     }
 
     /// Returns the short digest of all facts, which names a set of facts that many batches share.

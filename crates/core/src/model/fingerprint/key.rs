@@ -27,6 +27,10 @@ pub enum FactKind {
     Workspace,
     /// The version of a step's work.
     Version,
+    /// The content of a program outside the project that a command names; of a large one its path, size and time.
+    Program,
+    /// The digest of a file that the program of a batch named in its depfile, or `absent`.
+    Dependency,
     /// A schema of an output or an answer. Judged.
     Schema,
     /// A check. Judged.
@@ -37,7 +41,7 @@ pub enum FactKind {
     Detail,
 }
 
-const KINDS: [(FactKind, &str); 13] = [
+const KINDS: [(FactKind, &str); 15] = [
     (FactKind::Step, "step"),
     (FactKind::Input, "input"),
     (FactKind::Item, "item"),
@@ -47,6 +51,8 @@ const KINDS: [(FactKind, &str); 13] = [
     (FactKind::Env, "env"),
     (FactKind::Workspace, "workspace"),
     (FactKind::Version, "version"),
+    (FactKind::Program, "program"),
+    (FactKind::Dependency, "dependency"),
     (FactKind::Schema, "schema"),
     (FactKind::Check, "check"),
     (FactKind::Conserve, "conserve"),

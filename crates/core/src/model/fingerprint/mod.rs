@@ -6,9 +6,11 @@
 
 mod facts;
 mod key;
+mod outside;
 
 pub use facts::{FactValue, Facts};
 pub use key::{FactKey, FactKind};
+pub use outside::OUTSIDE;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -61,6 +63,9 @@ pub fn changes(old: [&Facts; 2], new: [&Facts; 2]) -> Vec<Change> {
     for (fact, (value, _)) in old.0 {
         compare([(fact, value)].into(), BTreeMap::new(), None, &mut found);
     }
+    // A program that was not found, or that an earlier version did not record, is unknown: nothing shows that it changed.
+    let is_known = |change: &Change| change.old.is_some() && change.new.is_some();
+    found.retain(|change| change.fact.kind != FactKind::Program || is_known(change));
     found.sort_by(|a, b| a.fact.cmp(&b.fact));
     // A file that two facts hold is named once.
     found.dedup_by(|a, b| a.fact == b.fact);
@@ -119,4 +124,23 @@ fn compare(
         new: None,
         of: of(),
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_counts_only_where_both_know_it() {
+        let with = |value: &str| {
+            let mut facts = Facts::default();
+            facts.add(FactKind::Program, "tool", value);
+            facts
+        };
+        let none = Facts::default();
+        let compared = |old: &Facts, new: &Facts| changes([old, &none], [new, &none]).len();
+        let (one, two) = (with("1"), with("2"));
+        let found = [(&none, &one), (&one, &none), (&one, &one), (&one, &two)];
+        assert_eq!(found.map(|(old, new)| compared(old, new)), [0, 0, 0, 1]);
+    }
 }

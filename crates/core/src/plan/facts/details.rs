@@ -115,9 +115,12 @@ pub(crate) fn add_agent(facts: &mut Facts, name: &str, agent: &Agent) {
                     add("cli", agent.clone());
                     Some((file, file.digest))
                 }
-                CliCommand::List(list) => {
-                    add("cli", json!(list).to_string());
+                CliCommand::List { words, files } => {
+                    add("cli", json!(words).to_string());
                     add("envelope", envelope.clone());
+                    for (path, digest) in files {
+                        facts.add_detail(of, (FactKind::File, path.as_str()), *digest);
+                    }
                     None
                 }
             }

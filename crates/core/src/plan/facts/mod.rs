@@ -1,26 +1,26 @@
 //! The fingerprint of a batch, gathered from the declaration, the settings and the files.
 
 mod details;
+mod programs;
 
 use crate::base::digest::Digest;
+use crate::base::glob::escaped;
 use crate::base::path::{FilePath, PathError};
 use crate::expr::select::Select;
 use crate::model::agent::{Agent, Provider};
-use crate::model::fingerprint::{FactKind, Facts};
+use crate::model::fingerprint::{FactKind, FactValue, Facts};
 use crate::model::pipeline::{Asset, Pipeline};
 use crate::model::stage::{EVERYWHERE, ExpressionError, InputSource, OVERRIDES, Program, Stage};
-use crate::model::step::{Part, Step, StepKind, TemplateChoice, TemplateFile, Text};
+use crate::model::step::{Part, Step, StepKind, TemplateChoice, TemplateFile, Text, project_path};
 use crate::plan::batches::expand::{Batch, BatchItem};
 use crate::plan::batches::inputs::{Missed, Resolved};
-use crate::plan::batches::paths::unreserved;
 use crate::plan::batches::world::World;
 use crate::plan::options::settings::Settings;
 use details::shown;
+pub use programs::{NamedProgram, programs};
 use serde_json::Value;
 use std::collections::BTreeSet;
-
-/// What names of files of the project begin with.
-const PROJECT: &str = "project:";
+use std::sync::Arc;
 
 /// Returns the facts that all batches of a stage share.
 pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts {
@@ -38,8 +38,13 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
     for step in &stage.steps {
         add_step(&mut facts, step, pipeline, settings);
     }
-    for program in programs(stage) {
+    for program in expressions(stage) {
         add_program_file(&mut facts, program);
+    }
+    for program in programs(stage, pipeline, settings) {
+        if let Some(value) = settings.programs.get(&program.name) {
+            facts.add(FactKind::Program, program.name, value.clone());
+        }
     }
     let outputs = stage.outputs.iter().map(|output| &output.schema);
     let inputs = stage.inputs.iter().map(|input| &input.schema);
@@ -176,28 +181,62 @@ pub fn own(
     Ok(facts)
 }
 
-/// A file of the project that a program's argument names: a script, a configuration. What is no file is not looked into.
+/// Adds the files that the program of a batch named in its depfile when it ran last, as they are now.
+///
+/// # Errors
+/// If one cannot be read.
+pub fn add_dependencies(
+    facts: &mut Facts,
+    stage: &Stage,
+    recorded: &Facts,
+    world: &dyn World,
+) -> Result<(), FactsError> {
+    if !stage.has_depfile() {
+        return Ok(());
+    }
+    let kind = FactKind::Dependency;
+    for (key, _) in recorded.iter().filter(|(key, _)| key.kind == kind) {
+        let name = key.name.to_string();
+        let file = key.name.parse();
+        let file = file.map_err(|error| FactsError::Path { name, error })?;
+        let digest = world.digest(&file).map_err(FactsError::Unreadable)?;
+        let value = digest.map_or_else(|| "absent".into(), FactValue::from);
+        facts.add(kind, Arc::clone(&key.name), value);
+    }
+    Ok(())
+}
+
+/// Adds the file of the project that an argument of a program names, or all files below the folder that it names.
 fn add_argument(
     facts: &mut Facts,
     argument: &Text,
     scope: &Value,
     world: &dyn World,
 ) -> Result<(), FactsError> {
-    if !argument.source.starts_with(PROJECT) {
+    if project_path(&argument.source).is_none() {
         return Ok(());
     }
     let rendered = argument.template.render(scope);
     let rendered = rendered.map_err(ExpressionError::from)?;
-    if rendered == PROJECT {
-        return Ok(());
-    }
-    let file = rendered.parse().and_then(unreserved);
-    let file = file.map_err(|error| FactsError::Path {
-        name: rendered.clone(),
-        error,
-    })?;
+    let file = match argument.project_file(&rendered) {
+        Some(Ok((_, Some(file)))) => file,
+        None | Some(Ok((_, None))) => return Ok(()),
+        Some(Err(error)) => {
+            let name = rendered.clone();
+            return Err(FactsError::Path { name, error });
+        }
+    };
     if !world.is_folder(&file) {
-        add_file(facts, &file, false, world)?;
+        return add_file(facts, &file, false, world);
+    }
+    let pattern = format!("{}/**", escaped(file.path.as_str()));
+    let found = world.matches(file.root, &pattern);
+    for path in found.map_err(FactsError::Unreadable)?.files {
+        // Python writes it beside what it imports.
+        if !path.as_str().split('/').any(|part| part == "__pycache__") {
+            let root = file.root;
+            add_file(facts, &FilePath { root, path }, false, world)?;
+        }
     }
     Ok(())
 }
@@ -428,7 +467,7 @@ fn add_files(facts: &mut Facts, kind: FactKind, asset: &Asset) {
 
 /// Returns the programs of the stage itself and of `when` that outputs depend on: all but those that only judge, those of
 /// `each`, whose items are facts themselves, and the placeholder, whose batch runs again in any case.
-fn programs(stage: &Stage) -> impl Iterator<Item = &Program> {
+fn expressions(stage: &Stage) -> impl Iterator<Item = &Program> {
     let inputs = stage.inputs.iter().filter_map(|input| match &input.source {
         InputSource::From { select, .. } => Some(select),
         InputSource::Path(_) => None,
@@ -445,7 +484,7 @@ fn scope_programs(stage: &Stage) -> impl Iterator<Item = &Program> {
 
 /// Every name, dotted, that the stage's own templates and programs mention.
 fn mentions(stage: &Stage) -> BTreeSet<String> {
-    let mut names: BTreeSet<String> = programs(stage).flat_map(Program::names).collect();
+    let mut names: BTreeSet<String> = expressions(stage).flat_map(Program::names).collect();
     names.extend(scope_programs(stage).flat_map(Program::scope_names));
     names.extend(stage.refine.iter().flat_map(|it| it.max_iterations.names()));
     let inputs = stage.inputs.iter().map(|input| match &input.source {

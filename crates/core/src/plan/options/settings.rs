@@ -1,6 +1,7 @@
 //! The values of a run: parameters, environment, workspace, and replaced agents.
 
 use crate::model::agent::Agent;
+use crate::model::fingerprint::FactValue;
 use crate::model::pipeline::Pipeline;
 use crate::model::record::Override;
 use jiff::Timestamp;
@@ -19,6 +20,8 @@ pub struct Settings {
     pub workspace: Map<String, Value>,
     /// `--agent NAME=OTHER`.
     pub agents: BTreeMap<String, String>,
+    /// The programs outside the project that commands name, as facts; those that were not found are missing.
+    pub programs: BTreeMap<String, FactValue>,
     /// The version of Milepost.
     pub version: String,
     /// The accepted modifications that the current stage reports; empty outside of a stage.

@@ -100,9 +100,14 @@ pub(crate) fn find_project(folder: &Path) -> Result<PathBuf, OpsError> {
     let found = from
         .ancestors()
         .find(|folder| folder.join(PROJECT_FILE).is_file());
-    found
-        .map(Path::to_owned)
-        .ok_or_else(|| OpsError::NoProject(folder.display().to_string()))
+    let found = found.ok_or_else(|| OpsError::NoProject(folder.display().to_string()))?;
+    // Programs get paths below it as text.
+    if found.to_str().is_none() {
+        return Err(OpsError::Usage(format!(
+            "the path of the project is not UTF-8: {found:?}: rename its folder, or move the project"
+        )));
+    }
+    Ok(found.to_owned())
 }
 
 /// Reads the declarations of the project in a folder.

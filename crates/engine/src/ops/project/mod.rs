@@ -8,6 +8,7 @@ pub mod lock;
 mod numeric_params;
 pub(crate) mod open;
 pub(crate) mod open_project;
+mod programs;
 pub(crate) mod request;
 pub mod snapshot;
 pub(crate) mod stored_values;

@@ -3,6 +3,7 @@
 use super::error::OpsError;
 use super::find::{OnDisk, find_project};
 use super::open_project::OpenProject;
+use super::programs;
 use super::request::Request;
 use super::stored_values::{apply_agents, apply_unset, check_agents};
 use super::values::{apply_setting, compute_values};
@@ -73,6 +74,7 @@ pub(crate) fn open_recorded(request: &Request) -> Result<OpenProject, OpsError> 
 fn with_values(mut opened: OpenProject, request: &Request) -> Result<OpenProject, OpsError> {
     compute_values(&mut opened, request)?;
     collect_keys(&mut opened, request);
+    opened.settings.programs = programs::observe(&opened);
     Ok(opened)
 }
 
@@ -121,6 +123,7 @@ fn open_declared(request: &Request, is_recorded: bool) -> Result<OpenProject, Op
             env: BTreeMap::new(),
             workspace: Map::new(),
             agents: BTreeMap::new(),
+            programs: BTreeMap::new(),
             version: request.version.clone(),
             overrides: Vec::new(),
         },
@@ -161,12 +164,13 @@ fn open_declared(request: &Request, is_recorded: bool) -> Result<OpenProject, Op
     Ok(opened)
 }
 
-/// Returns the variables that every program of a step gets, besides the declared ones.
+/// Returns the variables that every program of a step gets, besides the declared ones. The locale is the same everywhere: with another
+/// one, programs sort and count otherwise.
 fn program_environment(all: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    ["PATH", "HOME", "LANG"]
-        .iter()
-        .filter_map(|name| Some(((*name).to_owned(), all.get(*name)?.clone())))
-        .collect()
+    let names = ["PATH", "HOME"].map(str::to_owned).into_iter();
+    let passed = names.filter_map(|name| all.get(&name).cloned().map(|value| (name, value)));
+    let locale = ("LANG".to_owned(), "C.UTF-8".to_owned());
+    passed.chain([locale]).collect()
 }
 
 /// Returns the keys: those of agents, those in headers that come from the environment, and the values of variables whose names end

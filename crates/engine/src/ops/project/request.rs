@@ -8,7 +8,7 @@ use milepost_core::plan::options::Values;
 use milepost_core::plan::options::invocation::Invocation;
 use milepost_store::store::clock::{ShiftedClock, SystemClock};
 use milepost_store::store::disk::Disk;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -30,6 +30,8 @@ pub struct Request {
     pub invocation: Invocation,
     /// The environment of this process.
     pub environment: BTreeMap<String, String>,
+    /// The variables of this process whose values are not UTF-8; a project that uses one of them does not open.
+    pub not_utf8: BTreeSet<String>,
     /// The time of `SOURCE_DATE_EPOCH`, written to files instead of the present time.
     pub epoch: Option<Timestamp>,
     /// Writes to the disk.
@@ -72,6 +74,7 @@ impl Request {
             confined: false,
             reported: None,
             warn: None,
+            not_utf8: BTreeSet::new(),
             environment,
         }
     }

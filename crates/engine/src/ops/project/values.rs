@@ -213,6 +213,23 @@ fn confined(opened: &OpenProject, text: &str) -> Result<PathBuf, OpsError> {
     Ok(opened.files.folder(Root::Project).to_owned())
 }
 
+/// Checks that the values of all variables that the project uses can be read.
+///
+/// # Errors
+/// If one is not UTF-8: its default would stand for it.
+fn check_utf8(opened: &OpenProject, request: &Request) -> Result<(), OpsError> {
+    let agents = opened.pipeline.agents.values();
+    let keys = agents.filter_map(|agent| agent.key_variable());
+    let declared = opened.pipeline.env.keys().map(String::as_str);
+    let mut used = declared.chain(keys).chain(["PATH", "HOME"]);
+    match used.find(|name| request.not_utf8.contains(*name)) {
+        Some(name) => Err(OpsError::Usage(format!(
+            "the environment variable `{name}`: expected UTF-8, found other bytes: set it to a value in UTF-8, or unset it"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Computes the values: defaults, then stored values, then `--set`.
 pub(crate) fn compute_values(opened: &mut OpenProject, request: &Request) -> Result<(), OpsError> {
     let identity = &opened.workspace.identity;
@@ -240,6 +257,7 @@ pub(crate) fn compute_values(opened: &mut OpenProject, request: &Request) -> Res
         let value = param.evaluated(value, today);
         opened.settings.params.insert(param.name.clone(), value);
     }
+    check_utf8(opened, request)?;
     for (name, default) in &opened.pipeline.env {
         let value = request.environment.get(name).unwrap_or(default).clone();
         opened.settings.env.insert(name.clone(), value);

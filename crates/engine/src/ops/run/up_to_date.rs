@@ -272,6 +272,7 @@ fn key(opened: &OpenProject) -> Digest {
         settings.env,
         settings.workspace,
         settings.agents,
+        settings.programs,
     ]);
     Digest::of(all.to_string())
 }

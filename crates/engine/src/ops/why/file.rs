@@ -203,6 +203,10 @@ fn readers(opened: &OpenProject, state: &State, file: &FilePath) -> Vec<String> 
                             command: CliCommand::Registry { file, .. },
                             ..
                         }) => is_it(file),
+                        Provider::Cli(Cli {
+                            command: CliCommand::List { files, .. },
+                            ..
+                        }) => files.iter().any(|(path, _)| *path == file.path),
                         _ => false,
                     }
                 })

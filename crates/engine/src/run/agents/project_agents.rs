@@ -28,9 +28,9 @@ pub(crate) fn agents(
             keys.insert(api.key_env.clone(), key.clone());
         }
     }
-    let project = project.to_owned();
+    let (project, replayed) = (project.to_owned(), project.to_owned());
     let replays = Box::new(move |folder: &str| {
-        let folder = project.join(folder);
+        let folder = replayed.join(folder);
         let all = calls::read(&folder);
         let all = all.map_err(|error| AgentError::Replay {
             folder: folder.display().to_string(),
@@ -41,7 +41,7 @@ pub(crate) fn agents(
             .filter_map(|call| Some((call.sent, call.heard?)))
             .collect())
     });
-    Agents::new(purpose, keys, pipeline.prices.as_ref(), replays)
+    Agents::new(purpose, keys, pipeline.prices.as_ref(), replays, project)
 }
 
 /// Returns the agents of a stage, ready to answer.

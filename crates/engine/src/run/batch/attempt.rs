@@ -7,6 +7,7 @@ use crate::run::batch::placeholder::placeholder;
 use crate::run::batch::stage_context::{
     AttemptResult, Produced, StageContext, add_marker, content, stale,
 };
+use crate::run::check::dependencies;
 use crate::run::check::scopes;
 use crate::run::check::validate;
 use crate::steps::attempt::{attempt, stage_is_over};
@@ -17,9 +18,11 @@ use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::base::source::Source;
 use milepost_core::expr::scope::Scope;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::reason::Reason;
 use milepost_core::model::record::{FailedKeys, Made};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::step::Outputs;
+use milepost_core::plan::decide::Decision;
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::scan::BatchScan;
 use milepost_store::store::scratch::{self, Scratch};
@@ -226,6 +229,7 @@ fn within(
         stage_ctx.schemas,
         cancel,
     )?;
+    let begun = stage_ctx.ctx.clock.now();
     let moment = stage_ctx.ctx.moment();
     let scope = scopes::of_inputs(&stage_ctx.ctx, stage_ctx.stage, found, moment, cancel)?;
     let workers = Rc::new(JqWorkers::new(stage_ctx.stage, cancel));
@@ -285,6 +289,10 @@ fn within(
     let redactor = stage_ctx.ctx.redactor;
     let opinion = validate::opinion(stage_ctx.stage, &scope, report.summary, &workers, redactor)?;
     add_marker(stage_ctx, found, scratch, &mut made)?;
+    let stale = stale(stage_ctx, found)?;
+    check_still(found, stale.as_deref())?;
+    let read = dependencies::named(stage_ctx.ctx.files, &report.read)?;
+    let stale = stale.or_else(|| dependencies::changed_since(stage_ctx.ctx.files, &read, begun));
     let failed = report.failed.into_iter().map(|failed| FailedKeys {
         outcome: failed.outcome.for_record(redactor),
         ..failed
@@ -304,9 +312,28 @@ fn within(
         placeholder: None,
         failed,
         answers: report.answers,
-        stale: stale(stage_ctx, found)?,
+        stale,
+        read,
         job: None,
     })
+}
+
+/// Checks that an input that changed during the attempt did not change during the last one too.
+///
+/// # Errors
+/// If it did: another attempt would end like this one.
+fn check_still(found: &BatchScan, stale: Option<&str>) -> Result<(), Outcome> {
+    let (Some(now), Ok(Decision::Will(reasons))) = (stale, &found.decision) else {
+        return Ok(());
+    };
+    let is_before = |reason: &Reason| matches!(reason, Reason::Stale { input } if input == now);
+    if reasons.iter().any(is_before) {
+        let why = format!(
+            "its input {now} changes each time it runs: if a step writes to it, let it write a copy"
+        );
+        return Err(Outcome::new(OutcomeKind::Input, why).for_good());
+    }
+    Ok(())
 }
 
 /// Validates and hashes the outputs, and adds them to the scope.

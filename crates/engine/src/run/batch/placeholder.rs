@@ -89,6 +89,7 @@ pub(crate) fn placeholder(
         failed: Vec::new(),
         answers: Vec::new(),
         stale: None,
+        read: Vec::new(),
         job: None,
     })
 }

@@ -41,6 +41,8 @@ pub(crate) struct Produced {
     pub(crate) answers: Vec<AnswersOf>,
     /// An input that changed during the attempt.
     pub(crate) stale: Option<String>,
+    /// The files that its programs named in depfiles.
+    pub(crate) read: Vec<FilePath>,
     /// The job of a scheduler that ran it.
     pub(crate) job: Option<JobOfBatch>,
 }
@@ -159,7 +161,8 @@ pub(crate) fn stale(
     found: &BatchScan,
 ) -> Result<Option<String>, Outcome> {
     for (key, value) in found.own.iter() {
-        if key.kind != FactKind::Input || value.is("absent") {
+        let is_file = matches!(key.kind, FactKind::Input | FactKind::Dependency);
+        if !is_file || value.is("absent") {
             continue;
         }
         let file: FilePath = key

@@ -181,6 +181,9 @@ impl BatchScanner<'_, '_> {
             writers::check_inputs(self.ctx.pipeline, self.stage, &inputs)?;
             let own = facts::own(self.stage, &batch, &inputs, scope, &asked);
             let mut own = own.map_err(|error| self.missed(&inputs, error.to_string()))?;
+            if let Some(recorded) = recorded {
+                facts::add_dependencies(&mut own, self.stage, recorded, &asked)?;
+            }
             let (pipeline, settings) = (self.ctx.pipeline, &self.common.settings);
             facts::add_picked(
                 &mut own,

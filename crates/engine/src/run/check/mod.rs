@@ -3,6 +3,7 @@
 pub(crate) mod ahead;
 pub(crate) mod batch_scanner;
 pub(crate) mod by_page;
+pub(crate) mod dependencies;
 pub(crate) mod planned_disk;
 pub(crate) mod preconditions;
 pub(crate) mod revalidate;

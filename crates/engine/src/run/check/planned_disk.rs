@@ -6,7 +6,7 @@ use milepost_core::base::glob::{Glob, is_pattern};
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::expr::jq::Evaluator;
 use milepost_core::expr::scope::Reading;
-use milepost_core::model::fingerprint::{FactKind, FactValue, Facts};
+use milepost_core::model::fingerprint::{FactKind, Facts};
 use milepost_core::model::reason::Condition;
 use milepost_core::model::stage::{EachSource, Stage};
 use milepost_core::plan::pending::Pending;
@@ -236,10 +236,9 @@ impl World for BatchDisk<'_, '_, '_> {
             return self.world.digest(file);
         };
         self.waits.borrow_mut().insert(file.to_string(), stage);
-        let recorded = self
-            .recorded
-            .and_then(|facts| facts.get(FactKind::Input, &file.text()))
-            .and_then(FactValue::digest);
+        let name = file.text();
+        let mut kinds = [FactKind::Input, FactKind::Dependency].into_iter();
+        let recorded = kinds.find_map(|kind| self.recorded?.get(kind, &name)?.digest());
         Ok(Some(recorded.unwrap_or_else(|| Digest::of(""))))
     }
 

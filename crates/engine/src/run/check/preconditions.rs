@@ -4,9 +4,12 @@ use crate::run::check::scopes;
 use crate::run::check::validate;
 use crate::run::context::Context;
 use crate::steps::cancel::CancelToken;
+use crate::steps::command::is_executable;
 use crate::steps::worker::JqWorkers;
+use milepost_core::base::path::Root;
 use milepost_core::model::outcome::OutcomeKind;
 use milepost_core::model::stage::Stage;
+use milepost_core::model::step::StepKind;
 use milepost_core::plan::inputs::Missed;
 use milepost_core::plan::scan::BatchScan;
 use std::sync::Arc;
@@ -19,6 +22,9 @@ pub(crate) fn refused(
     found: &BatchScan,
     is_settled: bool,
 ) -> Option<Missed> {
+    if let Some(why) = not_executable(ctx, stage) {
+        return Some(why.into());
+    }
     let requires = stage.requires.iter();
     let known = requires.filter(|require| is_settled || require.needs_no_input(stage));
     let known: Vec<_> = known.cloned().collect();
@@ -39,4 +45,21 @@ pub(crate) fn refused(
         code: Some(failed.code),
         why: failed.message,
     })
+}
+
+/// Returns the error of a program of the project that nobody may execute, if a command of the stage starts one.
+fn not_executable(ctx: &Context<'_>, stage: &Stage) -> Option<String> {
+    let commands = stage.steps.iter().filter_map(|step| match &step.kind {
+        StepKind::Command(command) if !command.shell => command.arguments.first(),
+        _ => None,
+    });
+    let mut paths = commands.filter_map(|program| program.source.strip_prefix("project:"));
+    let is_wrong = |path: &&str| {
+        let file = ctx.files.folder(Root::Project).join(path);
+        file.is_file() && !is_executable(&file)
+    };
+    let path = paths.find(is_wrong)?;
+    Some(format!(
+        "`project:{path}` is not executable: chmod +x {path}"
+    ))
 }

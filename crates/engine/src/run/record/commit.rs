@@ -10,6 +10,7 @@
 
 use crate::run::batch::stage_context::Produced;
 use crate::run::check::batch_scanner::MARKER;
+use crate::run::check::dependencies;
 use crate::run::error::RunError;
 use crate::run::record::protect;
 use crate::run::record::quarantined::{Content, KeptFile, Removal};
@@ -21,6 +22,7 @@ use milepost_core::base::duration::show_duration;
 use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::model::call::Spent;
 use milepost_core::model::event::{Event, EventType, Publish};
+use milepost_core::model::fingerprint::FactKind;
 use milepost_core::model::record::BatchRecord;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::BatchState;
@@ -102,7 +104,7 @@ pub(crate) fn commit(
     for finished in group {
         let found = &survey.batches[finished.index];
         let files = publishes(recorder, stage, found, &finished.produced, &folders)?;
-        let record = record(recorder, survey, found, &finished);
+        let record = record(recorder, survey, found, &finished)?;
         let replaced = replaced(recorder, stage, &found.batch.key, &files);
         let retired = retire::dropped(recorder, stage, &record.key, &record.outputs)?;
         let whose = (stage.name.as_str(), found.batch.key.as_str());
@@ -313,12 +315,14 @@ fn record(
     survey: &StageScan,
     found: &BatchScan,
     finished: &Finished,
-) -> BatchRecord {
+) -> Result<BatchRecord, RunError> {
     let produced = &finished.produced;
-    BatchRecord {
+    let read =
+        dependencies::facts(&recorder.ctx, &found.own, &produced.read).map_err(RunError::World)?;
+    Ok(BatchRecord {
         key: found.batch.key.clone(),
         shared: survey.shared_id.clone(),
-        facts: (*found.own).clone(),
+        facts: found.own.with_all(FactKind::Dependency, read),
         outputs: produced
             .files
             .iter()
@@ -338,5 +342,5 @@ fn record(
         duration_ms: u64::try_from(finished.took.as_millis()).unwrap_or(u64::MAX),
         run: recorder.run_id().to_owned(),
         job: produced.job.clone().map(Box::new),
-    }
+    })
 }

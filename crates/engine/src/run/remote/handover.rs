@@ -6,12 +6,12 @@ use crate::run::remote::pack::LimitFailures;
 use jiff::Timestamp;
 use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::model::executor::ExecutorName;
-use milepost_core::model::fingerprint::Facts;
+use milepost_core::model::fingerprint::{FactKind, Facts};
 use milepost_core::model::record::Override;
 use milepost_core::plan::decide::Decision;
 use milepost_core::plan::expand::{Batch, BatchItem};
 use milepost_core::plan::inputs::Resolved;
-use milepost_core::plan::scan::BatchScan;
+use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_store::store::jobs::Submission;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,8 @@ pub(crate) struct SubmissionRecord {
     pub(crate) failures: LimitFailures,
     /// The id of the facts that its batches share. If the declarations change, it differs.
     pub(crate) shared: String,
+    /// The same without the programs, which may differ on a node.
+    pub(crate) declared: String,
     /// The values of parameters, as the runner computed them.
     pub(crate) params: Map<String, Value>,
     /// The values of the workspace.
@@ -84,7 +86,7 @@ impl SubmissionRecord {
     pub(crate) fn new(
         stage_ctx: &StageContext<'_>,
         executor: ExecutorName,
-        shared: &str,
+        scan: &StageScan,
         (jobs, failures): (u64, LimitFailures),
     ) -> Self {
         let settings = stage_ctx.ctx.settings;
@@ -96,7 +98,8 @@ impl SubmissionRecord {
             submitted: stage_ctx.ctx.clock.now(),
             jobs,
             failures,
-            shared: shared.to_owned(),
+            shared: scan.shared_id.clone(),
+            declared: scan.shared.id_without(FactKind::Program),
             params: settings.params.clone(),
             workspace: settings.workspace.clone(),
             agents: settings.agents.clone(),

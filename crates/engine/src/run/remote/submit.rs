@@ -112,7 +112,7 @@ impl Driver<'_> {
         let record = SubmissionRecord::new(
             self.shared.stage_ctx,
             self.remote.name,
-            &self.shared.scan.shared_id,
+            self.shared.scan,
             (packed.jobs.len() as u64, packed.failures),
         );
         submission.write(&["job.json"], &to_json(&record)?)?;

@@ -14,6 +14,7 @@ use crate::steps::command::{StartedProcess, StopSignal, StopTime};
 use milepost_agents::http::SharedHttp;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::call::{Heard, Sent};
+use milepost_core::model::fingerprint::FactKind;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::step::Step;
@@ -231,7 +232,8 @@ pub(crate) fn checked_stage<'a>(
     let stage = stage.ok_or_else(|| differs("the declarations differ"))?;
     let mut shared = facts::shared(stage, ctx.pipeline, ctx.settings);
     shared.hide_keys(&|text| matches!(ctx.redactor.text(text), Cow::Owned(_)));
-    if shared.id() != record.shared {
+    // The programs of the run's machine count.
+    if shared.id_without(FactKind::Program) != record.declared {
         return Err(differs("the declarations or the environment differ"));
     }
     Ok(stage)

@@ -94,6 +94,8 @@ pub(crate) struct MadeBatch {
     answers: Vec<AnswersOf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stale: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    read: Vec<String>,
 }
 
 impl BatchResult {
@@ -143,6 +145,7 @@ impl From<Produced> for MadeBatch {
             failed,
             answers,
             stale,
+            read,
             job: _,
         } = produced;
         Self {
@@ -154,6 +157,7 @@ impl From<Produced> for MadeBatch {
             failed,
             answers,
             stale,
+            read: read.iter().map(|file| file.text().to_string()).collect(),
         }
     }
 }
@@ -169,6 +173,7 @@ impl From<MadeBatch> for Produced {
             failed,
             answers,
             stale,
+            read,
         } = made;
         Self {
             files,
@@ -179,6 +184,7 @@ impl From<MadeBatch> for Produced {
             failed,
             answers,
             stale,
+            read: read.iter().filter_map(|name| name.parse().ok()).collect(),
             job: None,
         }
     }

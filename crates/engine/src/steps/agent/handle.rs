@@ -3,6 +3,7 @@
 use super::costs::CallCosts;
 use super::provider_batch::{BatchClient, BatchQueue};
 use crate::steps::calls::{Calls, Pace};
+use crate::steps::command::is_executable;
 use milepost_agents::api::{ClientSettings, ModelApi, connect};
 use milepost_agents::cli::{Envelope, Preset, RegistryError, Tool};
 use milepost_agents::http::{Cancelled, HttpError, SharedHttp};
@@ -20,6 +21,7 @@ use milepost_core::model::record::AnswersOf;
 use milepost_core::model::stage::Program;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What agents are prepared for.
@@ -38,6 +40,7 @@ pub(crate) struct Agents {
     keys: BTreeMap<String, String>,
     prices: Prices,
     replays: Replays,
+    project: PathBuf,
     http: SharedHttp,
     handles: Mutex<BTreeMap<String, Arc<AgentHandle>>>,
 }
@@ -89,6 +92,9 @@ pub(crate) enum AgentError {
         /// The variable; redacted if a key was written in its place.
         variable: String,
     },
+    /// Its program has not the mode of one.
+    #[error("agent `{agent}`: `{file}` is not executable: chmod +x {file}")]
+    NotExecutable { agent: String, file: String },
     /// Its recorded answers cannot be read.
     #[error("{folder}: {why}")]
     Replay {
@@ -124,6 +130,7 @@ impl Agents {
         keys: BTreeMap<String, String>,
         prices: Option<&Asset>,
         replays: Replays,
+        project: PathBuf,
     ) -> Result<Self, AgentError> {
         let mut known = Prices::embedded()?;
         if let Some(own) = prices {
@@ -134,6 +141,7 @@ impl Agents {
             keys,
             prices: known,
             replays,
+            project,
             http: SharedHttp::default(),
             handles: Mutex::default(),
         })
@@ -161,6 +169,30 @@ impl Agents {
             answerers.insert(name.to_owned(), found);
         }
         Ok(StageAgents(answerers))
+    }
+
+    /// Returns the words of a command line, with the absolute paths of files of the project.
+    ///
+    /// # Errors
+    /// If the first one is such a file and nobody may execute it.
+    fn absolute(&self, agent: &Agent, words: &[String]) -> Result<Vec<String>, AgentError> {
+        let mut found = Vec::new();
+        for (at, word) in words.iter().enumerate() {
+            let file = word
+                .strip_prefix("project:")
+                .map(|path| self.project.join(path));
+            if let Some(file) = file
+                .as_deref()
+                .filter(|file| at == 0 && !is_executable(file))
+            {
+                return Err(AgentError::NotExecutable {
+                    agent: agent.name.clone(),
+                    file: file.display().to_string(),
+                });
+            }
+            found.push(file.map_or_else(|| word.clone(), |file| file.display().to_string()));
+        }
+        Ok(found)
     }
 
     fn make(&self, agent: &Agent) -> Result<AgentHandle, AgentError> {
@@ -202,8 +234,8 @@ impl Agents {
                 CliCommand::Registry { file, agent } => {
                     Tool::of_registry(file.path.as_str(), &file.text, agent)?
                 }
-                CliCommand::List(list) => Tool::generic(
-                    list.clone(),
+                CliCommand::List { words, .. } => Tool::generic(
+                    self.absolute(agent, words)?,
                     Envelope::named(&cli.envelope).unwrap_or(Envelope::Text),
                 ),
             }),

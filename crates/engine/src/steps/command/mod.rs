@@ -1,5 +1,6 @@
 //! Runs one command to its end, and leaves none of its processes behind.
 
+mod depfile;
 mod output;
 mod process_tree;
 mod processes;
@@ -12,6 +13,8 @@ mod survivors;
 
 use std::time::Duration;
 
+pub(in crate::steps) use depfile::prerequisites;
+pub(crate) use program::{find as find_program, is_executable};
 pub(in crate::steps) use spawn::{SpawnedWorker, start_worker};
 pub use spawn::{adopt_orphans, nothing_strayed};
 pub use spawn_error::SpawnError;

@@ -14,7 +14,7 @@ const DEFAULT_PATH: &str = "/usr/bin:/bin";
 ///
 /// `std::process::Command` would fork instead of using `posix_spawn` if `PATH` differs, which is some forty times slower in a
 /// large process. And the error can name the searched folders.
-pub(super) fn find(
+pub(crate) fn find(
     name: &str,
     cwd: &Path,
     env: &[(String, String)],
@@ -76,7 +76,12 @@ fn look(path: &Path) -> Candidate {
         }
         Err(_) => Candidate::Absent,
         Ok(data) if data.is_dir() => Candidate::Folder,
-        Ok(_) if access(path, Access::EXEC_OK).is_ok() => Candidate::Program,
+        Ok(_) if is_executable(path) => Candidate::Program,
         Ok(_) => Candidate::NotExecutable,
     }
+}
+
+/// Returns true if this process may execute a file.
+pub(crate) fn is_executable(path: &Path) -> bool {
+    access(path, Access::EXEC_OK).is_ok()
 }

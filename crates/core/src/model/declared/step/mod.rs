@@ -17,7 +17,7 @@ pub use kinds::*;
 pub use outside::{AgentStep, AnswerForm, CommandStep, HttpStep, Items, WaitStep, carries_key};
 pub use part::Part;
 
-pub use super::expression::{Picked, TemplateChoice, TemplateFile, Text};
+pub use super::expression::{Picked, TemplateChoice, TemplateFile, Text, project_path};
 use super::expression::{Program, Templated};
 use crate::model::outcome::Outcome;
 use std::collections::BTreeMap;

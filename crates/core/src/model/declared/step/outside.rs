@@ -31,6 +31,8 @@ pub struct CommandStep {
     pub env: Vec<String>,
     /// The input or `out` that is its standard input.
     pub stdin: Option<String>,
+    /// The file in which the program lists the files that it read.
+    pub depfile: Option<Text>,
 }
 
 impl Describe for CommandStep {
@@ -53,7 +55,7 @@ impl Describe for CommandStep {
                     Names,
                     Beside(&["command"]),
                     "none",
-                    "Environment variables to pass to the program, besides PATH, HOME and LANG.",
+                    "Environment variables to pass to the program, besides PATH, HOME and LANG=C.UTF-8.",
                 ),
                 key(
                     "reads",
@@ -70,6 +72,14 @@ impl Describe for CommandStep {
                     "none",
                     "The input or earlier `out` to send to standard input.",
                 ),
+                key(
+                    "depfile",
+                    Templated,
+                    Beside(&["command"]),
+                    "none",
+                    "A file in which the program lists the files that it read, as rules of Make, such as {{ paths.deps }} or deps.d in its working \
+                     folder: a batch runs again when one of those in project or workspace changes.",
+                ),
             ],
         )
     };
@@ -80,6 +90,7 @@ impl Describe for CommandStep {
             shell: _,
             env,
             stdin,
+            depfile,
         } = self;
         let arguments = arguments.iter();
         let mut parts: Vec<_> = arguments
@@ -90,6 +101,7 @@ impl Describe for CommandStep {
             // They are `reads` of the stage.
             ("reads", Part::Literal),
             ("stdin", stdin.as_deref().map_or(Part::Literal, Part::Reads)),
+            ("depfile", Part::optional(depfile.as_ref(), Part::Text)),
         ]);
         parts
     }

@@ -45,7 +45,7 @@ pub(super) fn kinds(names: &[String]) -> Result<Kinds, OpsError> {
             None => {
                 return Err(OpsError::Usage(format!(
                     "`--change {name}`: expected a kind of fact, as `milepost why` lists them: step, input, item, param, file, \
-                     agent, env, workspace, version; or one fact, such as \"file templates/report.md\""
+                     agent, env, workspace, version, program; or one fact, such as \"file templates/report.md\""
                 )));
             }
         }
