@@ -2,6 +2,7 @@
 
 use crate::view::text::words;
 use milepost_core::base::visible::visible;
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::external::{
     AnswerFile, Expected, Nothing, Refusal, Violation, WhyNothing, WhyRefused,
 };
@@ -29,9 +30,9 @@ impl Advice {
 }
 
 /// Explains why no batch was leased.
-pub fn nothing(nothing: &Nothing) -> Advice {
+pub fn nothing(nothing: &Nothing, invocation: &Invocation) -> Advice {
     let stage = nothing.stage.as_deref().unwrap_or_default();
-    let run = format!("milepost run {stage}");
+    let run = invocation.run(&[stage]);
     match nothing.reason {
         WhyNothing::NotExternal => Advice::new(
             match &nothing.stage {
@@ -65,7 +66,7 @@ pub fn nothing(nothing: &Nothing) -> Advice {
                 "outputs of stage `{stage}` were modified by hand: {}",
                 nothing.modified.join(", ")
             ),
-            "a person decides: `milepost accept` keeps the files, `milepost run --force` rebuilds them",
+            modified(stage, invocation),
         ),
         WhyNothing::Leased => {
             let until = nothing.until.map(|until| until.to_string());
@@ -82,7 +83,10 @@ pub fn nothing(nothing: &Nothing) -> Advice {
             let waits = approval.map_or_else(String::new, words::approval);
             Advice::new(
                 format!("stage `{stage}` is {waits}"),
-                format!("a person decides: `milepost approve {stage} --why TEXT`; ask again then"),
+                format!(
+                    "a person decides: `{}`; ask again then",
+                    invocation.line(&["approve", stage, "--why", "TEXT"])
+                ),
             )
         }
         WhyNothing::Ready if nothing.ready == 0 => Advice::new(
@@ -101,6 +105,15 @@ pub fn nothing(nothing: &Nothing) -> Advice {
             "continue with the stages after it",
         ),
     }
+}
+
+/// Returns how a person decides about outputs of a stage that were modified by hand.
+pub(crate) fn modified(stage: &str, invocation: &Invocation) -> String {
+    format!(
+        "a person decides: `{}` keeps the files, `{}` rebuilds them",
+        invocation.line(&["accept", stage, "--why", "TEXT"]),
+        invocation.run(&["--force", stage])
+    )
 }
 
 /// Explains why an answer or a release was refused.

@@ -223,7 +223,7 @@ fn a_plan_waits_for_the_budget_as_its_run_does() {
         let plan = project.plan(&with).unwrap();
         let ask = &plan["stages"][1];
         assert_eq!(
-            (&ask["will"], &ask["left"], &ask["held"]["batches"]),
+            (&ask["will"], &ask["left"], &ask["money"]["batches"]),
             (&json!([]), &json!(3), &json!(3)),
             "{ask:#}"
         );
@@ -234,12 +234,13 @@ fn a_plan_waits_for_the_budget_as_its_run_does() {
             text.ends_with("\nnothing can run within the budget\n"),
             "{text}"
         );
-        let ran = project.run_unplanned(&with);
+        let ran = project.run(&with);
         assert_eq!((ran.code, calls(&project)), (3, vec![]), "{}", ran.output);
         // The run gives the same reason.
-        let held = ask["held"]["why"].as_str().unwrap();
+        let held = ask["money"]["why"].as_str().unwrap();
         ran.says(held);
-        ran.says("run and pay for the rest: 3 batches of ask");
+        // The same run would wait again.
+        assert!(!ran.output.contains("\nnext "), "{}", ran.output);
     }
 }
 
@@ -267,7 +268,7 @@ fn a_run_says_that_more_batches_can_run_at_once() {
     assert!(said[0].starts_with("note: calls of ask take "), "{said:?}");
     assert!(
         said[0].ends_with(
-            " on average, and 3 batches wait one at a time; to run 8 at once: milepost run -j 8"
+            " on average, and 3 batches wait one at a time; to run 8 at once: milepost run --jobs 8"
         ),
         "{said:?}"
     );

@@ -1,9 +1,10 @@
 //! A plan takes every flag of a run, and shows what the run with the same flags does.
 
 use super::pipeline::{Served, calls, speller};
+use crate::support::Project;
 use milepost_core::plan::options::RunOptions;
 use milepost_core::plan::options::flags::Flags as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Returns a value for a flag, besides switches.
 fn value(flag: &str) -> &'static str {
@@ -112,4 +113,108 @@ fn a_plan_knows_what_is_asked_before_a_script_that_changed() {
     let ran = project.run(&["--agent", "speller=api", "--until-paid"]);
     ran.expect(0, &["ask/batch_1", "ask/batch_2"]);
     assert_eq!(calls(&project).len(), 2);
+}
+
+/// Notes in capitals, a letter about each that an agent writes, and all letters; `before` is a step before the agent's.
+fn letters(port: u16, before: &str) -> Project {
+    let agents = format!(
+        "name = \"letters\"\n\n[agents.writer]\nexternal = true\n\n[agents.api]\nanthropic = \"claude-sonnet-4-5\"\nbase_url = \"http://127.0.0.1:{port}\"\napi_key_env = \"KEY\"\nmax_tokens = 1000\n"
+    );
+    let write = format!(
+        "[each.note]\npath = \"inputs/*.txt\"\n\n[inputs]\nupper = \"intermediate/upper/{{{{ note.stem }}}}.txt\"\n{before}\n[[step]]\nagent = \"writer\"\nprompt = \"prompts/write.md\"\nout = \"letter\"\n\n[outputs]\nletter = {{ path = \"intermediate/letters/{{{{ note.stem }}}}.json\", schema = false }}\n"
+    );
+    let mut project = Project::new(&[
+        ("milepost.toml", &agents),
+        (
+            "stages/1_upper.toml",
+            "[each.note]\npath = \"inputs/*.txt\"\n\n[step]\ncommand = \"tr a-z A-Z < {{ note.path }} > {{ paths.upper }}\"\n\n[outputs]\nupper = \"intermediate/upper/{{ note.stem }}.txt\"\n",
+        ),
+        ("stages/2_write.toml", &write),
+        (
+            "stages/3_join.toml",
+            "[inputs]\nall = \"intermediate/letters/*.json\"\n\n[step]\njq = \"$all | length\"\n\n[outputs]\ncount = { path = \"outputs/count.json\", schema = false }\n",
+        ),
+        ("prompts/write.md", "Answer {{ upper }}.\n"),
+        ("workspace/inputs/a.txt", "one\n"),
+        ("workspace/inputs/b.txt", "two\n"),
+    ]);
+    project.env("KEY", "right");
+    project
+}
+
+/// The batches of a stage that may run; none will.
+fn may(project: &Project, words: &[&str], stage: usize) -> Value {
+    let plan = project.plan(words).unwrap();
+    assert_eq!(plan["stages"][stage]["will"], json!([]));
+    plan["stages"][stage]["may"].clone()
+}
+
+#[test]
+fn a_plan_makes_a_condition_of_calls_that_are_not_known_yet() {
+    let served = Served::new("well");
+    let new = json!([{ "reason": "never_made" }]);
+    let batches = |condition: &Value| {
+        let batch = |key: &str| json!({ "batch": key, "conditions": [condition], "reasons": new });
+        json!([batch("a"), batch("b")])
+    };
+    let answered = json!({ "condition": "answered", "agents": ["writer"] });
+    let money = json!({ "condition": "budget_allows" });
+    let completes = json!({ "condition": "stage_completes", "stage": "write" });
+    for (words, condition, line) in [
+        (&[][..], &answered, "if writer answered what it asks"),
+        (
+            &["--agent", "writer=api", "--until-paid"],
+            &money,
+            "if the budget allows its calls",
+        ),
+        (
+            &["--agent", "writer=api", "--budget-usd", "0.00001"],
+            &money,
+            "if the budget allows its calls",
+        ),
+    ] {
+        let project = letters(served.port, "");
+        assert_eq!(may(&project, words, 1), batches(condition));
+        let joins = json!([{ "batch": "", "conditions": [completes], "reasons": new }]);
+        assert_eq!(may(&project, words, 2), joins);
+        let (_, text) = project.milepost(&[&["plan"], words].concat());
+        let below = format!("never run  a, b\n           {line}\n");
+        assert!(text.contains(&below), "{text}");
+        assert!(text.contains("if write completes\n"), "{text}");
+        project.run(words).expect(3, &["upper/a", "upper/b"]);
+        // The questions are known now: the batches wait.
+        assert_eq!(may(&project, words, 1), json!([]));
+        project.run(words).expect(3, &[]);
+        assert!(calls(&project).is_empty());
+    }
+}
+
+#[test]
+fn later_stages_of_one_whose_program_decides_its_calls_may_run() {
+    let served = Served::new("well");
+    let program =
+        "[[step]]\ncommand = [\"cp\", \"{{ note.path }}\", \"{{ paths.copy }}\"]\nout = \"copy\"\n";
+    for (words, listed, tried) in [
+        (&[][..], "will", &["write/a", "write/b"][..]),
+        // A run that may not pay stops at the first batch.
+        (
+            &["--agent", "writer=api", "--until-paid"],
+            "may",
+            &["write/a"],
+        ),
+    ] {
+        let project = letters(served.port, program);
+        project.edit(
+            "stages/2_write.toml",
+            "[outputs]\n",
+            "[outputs]\ncopy = \"intermediate/copies/{{ note.stem }}.txt\"\n",
+        );
+        project.edit("prompts/write.md", "{{ upper }}", "{{ copy }}");
+        project.run(&["--until", "upper"]);
+        let plan = project.plan(words).unwrap();
+        let batches = plan["stages"][1][listed].as_array().unwrap();
+        assert_eq!(batches.len(), 2, "{plan:#}");
+        assert_eq!(may(&project, words, 2).as_array().unwrap().len(), 1);
+        project.run(words).expect(3, tried);
+    }
 }

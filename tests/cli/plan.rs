@@ -216,7 +216,7 @@ letters in workspace
           intermediate/person_2.json: modified (2f52704be1f7 → c9616cb59d02)
           milepost accept copy --why TEXT  accept the modified output: intermediate/person_2.json
           milepost run --force copy        rebuild; the modified output goes to quarantine
-  2 join  blocked: the run stops at stage `copy`
+  2 join  out of date: the run stops at stage `copy`
 
 the run would stop at copy
 ",
@@ -229,7 +229,7 @@ the run would stop at copy
         "\
 letters in workspace
 
-  2 join  blocked: stage `copy` is not complete
+  2 join  out of date: stage `copy` is not complete
 
 nothing can run; to run join with the stages before it: milepost run --until join
 ",
@@ -245,7 +245,7 @@ nothing can run; to run join with the stages before it: milepost run --until joi
 letters in workspace
 
   1 copy  cannot run: [each.person] of stage `copy`: no file matches `inputs/person_*.json`: put one there
-  2 join  blocked: stage `copy` is not complete
+  2 join  out of date: stage `copy` is not complete
 
 not everything can run
 ",

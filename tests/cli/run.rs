@@ -316,7 +316,7 @@ letters in workspace
   1 copy  stops the run: 1 modified file, 3 up to date
           stage_1_complete.json: modified (TWO)
           rm workspace/stage_1_complete.json  then the next run rewrites the checkpoint
-  2 join  blocked: the run stops at stage `copy`
+  2 join  out of date: the run stops at stage `copy`
 
 the run would stop at copy
 "
@@ -373,7 +373,7 @@ next     milepost log copy/person_2  show what happened
         project.output("plan join"),
         0,
         &format!(
-            "letters in workspace\n\n  2 join  blocked: stage `copy` is not complete\n\nnothing can run\n{next}"
+            "letters in workspace\n\n  2 join  out of date: stage `copy` is not complete\n\nnothing can run\n{next}"
         ),
         "",
     );

@@ -106,7 +106,7 @@ fn nothing_is_leased_before_a_person_has_approved_it() {
         (nothing.reason, approval.by.as_str(), approval.batches),
         (WhyNothing::Approval, "reviewer", open)
     );
-    let advice = view::external::nothing(&nothing);
+    let advice = view::external::nothing(&nothing, &site.request().invocation);
     assert_eq!(
         advice.message,
         format!("stage `classify` is waiting for approval by reviewer: {open} batches")
@@ -244,7 +244,7 @@ fn a_run_at_work_is_in_use_and_a_stage_waits_for_those_before_it() {
     let site = Site::new();
     let nothing = site.next("one").nothing.unwrap();
     assert_eq!(nothing.reason, WhyNothing::Blocked);
-    let advice = view::external::nothing(&nothing);
+    let advice = view::external::nothing(&nothing, &site.request().invocation);
     assert_eq!(nothing.missing.unwrap().stage, "parse");
     assert_eq!(
         advice.message,

@@ -173,7 +173,7 @@ fn commands_say_in_words_who_is_waited_for() {
         project.output("plan"),
         0,
         &format!(
-            "minutes in workspace\n\n  1 write  waiting for writer: 2 batches, 2 questions\n  2 join   blocked: stage `write` is not \
+            "minutes in workspace\n\n  1 write  waiting for writer: 2 batches, 2 questions\n  2 join   out of date: stage `write` is not \
              complete\n\nnothing can run until these questions are answered\n{next}"
         ),
         "",

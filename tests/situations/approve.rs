@@ -96,7 +96,7 @@ letters in workspace
 
   1 copy   needs approval by reviewer: 3 batches
            never run  person_1, person_2, person_10
-  2 join   blocked: stage `copy` is not complete
+  2 join   out of date: stage `copy` is not complete
   3 count  up to date
 
 nothing can run until these batches are approved
@@ -476,7 +476,7 @@ letters in workspace
   1 list   will run
            never run
   2 write  needs approval by reviewer, once earlier stages are complete
-  3 join   blocked: stage `write` is not complete
+  3 join   out of date: stage `write` is not complete
 
 1 batch will run, later stages depend on their outputs; to do it: milepost run
 ",

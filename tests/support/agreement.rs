@@ -84,8 +84,13 @@ impl Agreement<'_> {
                     .collect();
                 // A file of many items may differ in those of other batches only.
                 let by_item = |condition: &&Value| condition["condition"] == "item_changes";
+                let by_run = |condition: &&Value| condition["path"].is_null();
                 let came_true = match differing.as_slice() {
-                    [] => vec![false],
+                    // Money, or an external agent: the run waits without them.
+                    [] if self.ran.code == 3 && conditions.iter().any(|one| by_run(&one)) => {
+                        vec![false, true]
+                    }
+                    [] => vec![conditions.iter().any(|one| by_run(&one))],
                     all if all.iter().all(by_item) => vec![false, true],
                     _ => vec![true],
                 };

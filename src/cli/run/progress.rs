@@ -306,7 +306,9 @@ impl Observer for RunProgress {
                 mean,
             } => {
                 if !std::mem::replace(&mut self.has_suggested_jobs, true) {
-                    let command = self.invocation.run(&["-j", "8"]);
+                    let mut faster = self.invocation.clone();
+                    faster.options.jobs = std::num::NonZeroU16::new(8);
+                    let command = faster.next_run();
                     self.line(&notice::one_at_a_time(err, &stage, waiting, mean, &command));
                 }
             }

@@ -7,6 +7,7 @@ use crate::view::external as sentences;
 use milepost_core::base::words::count;
 #[cfg(debug_assertions)]
 use milepost_core::plan::options::TextOrNumber;
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::external::{
     LeaseOptions, Leased, Left, Nothing, Refusal, Released, Submission, Submitted, Violation,
     WhyNothing, next_batch, release_batch, submit_batch,
@@ -38,7 +39,9 @@ pub(super) const NEXT_BATCH: ToolEntry = ToolEntry {
         let found = next_batch(&call.request, &options, call.stop())?;
         let result = NextBatchResult {
             leased: found.leased,
-            nothing: found.nothing.map(ExplainedNothing::of),
+            nothing: found
+                .nothing
+                .map(|nothing| ExplainedNothing::of(nothing, &call.request.invocation)),
             left: found.left,
         };
         match &result.nothing {
@@ -92,8 +95,8 @@ struct ExplainedNothing {
 }
 
 impl ExplainedNothing {
-    fn of(nothing: Nothing) -> Self {
-        let advice = sentences::nothing(&nothing);
+    fn of(nothing: Nothing, invocation: &Invocation) -> Self {
+        let advice = sentences::nothing(&nothing, invocation);
         Self {
             nothing,
             message: advice.message,

@@ -218,6 +218,6 @@ fn join(call: &Call) -> Result<Value, ToolError> {
             "remove the files that `files` lists: files that no stage wrote are not joined with verified ones",
         )
         .with("files", files)),
-        Aggregation::Run(report) => Err(run::run_error(&report)),
+        Aggregation::Run(report) => Err(run::run_error(&report, &call.request.invocation)),
     }
 }

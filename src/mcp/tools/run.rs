@@ -4,8 +4,10 @@ use super::entry::{ToolCall, ToolEntry, schemas_of};
 use crate::mcp::call::answer;
 use crate::mcp::progress::RunProgress;
 use crate::mcp::tool_error::ToolError;
+use crate::view::external::modified;
 use crate::view::run::summary::overall;
 use milepost_core::plan::options::flags::Flags as _;
+use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::run::result::RunResult;
 use milepost_engine::ops::run::{Report, RunOptions, StageReport, StageStatus, Values, run};
 use serde::de::Error as _;
@@ -26,7 +28,7 @@ pub(super) const RUN: ToolEntry = ToolEntry {
         request.values.merge(&values);
         let mut show = RunProgress::new(&call.progress);
         let report = run(&request, &options, &mut show, call.stop())?;
-        result(&report)
+        result(&report, &request.invocation)
     }),
 };
 
@@ -61,16 +63,23 @@ impl<'de> Deserialize<'de> for RunArguments {
 }
 
 /// Returns the report of a run that is complete, or that waits as the client asked; otherwise the error.
-fn result(report: &Report) -> Result<Value, ToolError> {
+fn result(report: &Report, invocation: &Invocation) -> Result<Value, ToolError> {
     let status = overall(report);
+    let whole = whole(invocation);
     match status {
-        "complete" => answer(true, &RunResult::of(report, status), WHOLE),
-        "held" if refused(report).is_none() => answer(false, &RunResult::of(report, status), WHOLE),
-        _ => Err(run_error(report)),
+        "complete" => answer(true, &RunResult::of(report, status), &whole),
+        "held" if refused(report).is_none() => {
+            answer(false, &RunResult::of(report, status), &whole)
+        }
+        _ => Err(run_error(report, invocation)),
     }
 }
 
-const WHOLE: &str = "`milepost status --json`, `milepost log`";
+/// Returns the commands that print all of a report.
+fn whole(invocation: &Invocation) -> String {
+    let line = |words: &[&str]| invocation.line(words);
+    format!("`{}`, `{}`", line(&["status", "--json"]), line(&["log"]))
+}
 
 /// Returns the stage that could not start, if no earlier stage is incomplete.
 fn refused(report: &Report) -> Option<&StageReport> {
@@ -80,7 +89,7 @@ fn refused(report: &Report) -> Option<&StageReport> {
 }
 
 /// Returns the error of a run that did not complete.
-pub(super) fn run_error(report: &Report) -> ToolError {
+pub(super) fn run_error(report: &Report, invocation: &Invocation) -> ToolError {
     let status = overall(report);
     let ended = RunResult::of(report, status);
     let name = |stage: Option<&StageReport>| {
@@ -115,7 +124,9 @@ pub(super) fn run_error(report: &Report) -> ToolError {
                     "outputs of {} were modified by hand; nothing was run",
                     name(of(StageStatus::Altered))
                 ),
-                "ask a person: `milepost accept STAGE --why TEXT` keeps the modified outputs, `run` with `force` rebuilds them",
+                of(StageStatus::Altered)
+                    .map(|stage| modified(&stage.stage, invocation))
+                    .unwrap_or_default(),
             ),
             "partial" => ToolError::new(
                 "partial",
@@ -148,7 +159,7 @@ pub(super) fn run_error(report: &Report) -> ToolError {
             ),
         }
     };
-    let ended = crate::mcp::call::answer(false, &ended, WHOLE).unwrap_or_default();
+    let ended = crate::mcp::call::answer(false, &ended, &whole(invocation)).unwrap_or_default();
     if let Value::Object(fields) = ended {
         for (name, value) in fields {
             error.more.entry(name).or_insert(value);

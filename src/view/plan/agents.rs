@@ -7,14 +7,7 @@ use milepost_engine::ops::plan::{Asks, Basis, StagePlan};
 pub(crate) fn asks(stage: &StagePlan) -> Vec<String> {
     let mut lines = Vec::new();
     for (asks, lead) in [
-        (
-            &stage.asks,
-            if stage.held.is_some() {
-                "would ask"
-            } else {
-                "asks"
-            },
-        ),
+        (&stage.asks, "asks"),
         (&stage.unapproved_ask, "would ask"),
         (&stage.unpaid_ask, "would ask"),
         (&stage.may_ask, "may ask"),

@@ -28,7 +28,6 @@ pub(crate) fn conclusion(
         usize::from(stage.problem.is_some()) + stage.altered.len() + stage.missing.len()
     });
     let waits = stages.iter().any(|stage| stage.awaits.is_some());
-    let held = sum(&|stage| stage.held.as_ref().map_or(0, |held| held.batches as usize));
     let unapproved = stages.iter().find(|stage| stage.approval.is_some());
     let blocked = stages.iter().any(|stage| stage.blocked.is_some());
     let checkpoints = sum(&|stage| usize::from(stage.checkpoint));
@@ -42,8 +41,13 @@ pub(crate) fn conclusion(
     }
     if nothing && stages.iter().any(|stage| stage.money.is_some()) {
         let code = |text: &str| style.code(text);
-        let mut lines = vec!["nothing can run without these calls".to_owned()];
         let next: Vec<_> = next_steps::pay(invocation).into_iter().collect();
+        let why = if next.is_empty() {
+            "nothing can run within the budget"
+        } else {
+            "nothing can run without these calls"
+        };
+        let mut lines = vec![why.to_owned()];
         lines.extend(next_steps::lines(&next, "next", &code));
         return lines.join("\n");
     }
@@ -56,9 +60,6 @@ pub(crate) fn conclusion(
             &code,
         ));
         return lines.join("\n");
-    }
-    if nothing && held > 0 {
-        return "nothing can run within the budget".to_owned();
     }
     if nothing && !uncertain && !blocked {
         if stages.iter().any(|stage| stage.left > 0) {
@@ -78,10 +79,6 @@ pub(crate) fn conclusion(
         parts.push(format!("{} may", grouped(may)));
     } else if uncertain && will > 0 {
         parts.push("later stages depend on their outputs".to_owned());
-    }
-    if held > 0 {
-        let waits = if held == 1 { "waits" } else { "wait" };
-        parts.push(format!("{} {waits} for budget", grouped(held)));
     }
     if judge > 0 {
         parts.push(format!("{} revalidated", batches(judge)));

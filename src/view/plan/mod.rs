@@ -7,7 +7,7 @@ use crate::view::change::params::notes;
 use crate::view::run::notice;
 use crate::view::text::collisions;
 use crate::view::text::next_steps;
-use crate::view::text::reason::{change, reason};
+use crate::view::text::reason::{change, condition, reason};
 use crate::view::text::reason_groups::{Class, Groups, class};
 use crate::view::text::style::Style;
 use crate::view::text::words::{
@@ -158,7 +158,7 @@ fn headline(style: Style, stage: &StagePlan) -> String {
         return format!("{} {}", style.bad("cannot run:"), visible(problem));
     }
     if let Some(why) = &stage.blocked {
-        return format!("{} {}", style.warn("blocked:"), visible(why));
+        return format!("{} {}", style.warn("out of date:"), visible(why));
     }
     let all = stage.batches();
     let (will, may, judge) = (
@@ -220,10 +220,8 @@ fn headline(style: Style, stage: &StagePlan) -> String {
             style.good(format!("{} up to date", grouped(stage.reused)))
         });
     }
-    let held = stage.held.as_ref().map_or(0, |held| held.batches);
     let set_apart = (stage.unapproved.len() + stage.unpaid.len()) as u64;
-    let waits = set_apart + held + stage.awaits.as_ref().map_or(0, |awaits| awaits.batches);
-    parts.extend(waits_for_budget(style, held));
+    let waits = set_apart + stage.awaits.as_ref().map_or(0, |awaits| awaits.batches);
     let waits_for = [
         stage.approval.as_ref().map(needs_approval),
         stage.money.as_ref().map(needs_money),
@@ -256,12 +254,6 @@ fn headline(style: Style, stage: &StagePlan) -> String {
     parts.join(", ")
 }
 
-/// Returns how many batches wait for budget; `None` if none does.
-fn waits_for_budget(style: Style, batches: u64) -> Option<String> {
-    let text = count(batches, "batch waits", "batches wait");
-    (batches > 0).then(|| style.warn(format!("{text} for budget")))
-}
-
 /// Returns the lines below a headline: reasons, with their batches.
 fn reasons(style: Style, stage: &StagePlan) -> Vec<String> {
     let mut groups = Groups::default();
@@ -275,6 +267,11 @@ fn reasons(style: Style, stage: &StagePlan) -> Vec<String> {
             groups.add(&will.batch, class(why), reason(why));
         }
     }
+    for may in &stage.may {
+        for why in &may.reasons {
+            groups.add(&may.batch, class(why), reason(why));
+        }
+    }
     for judge in &stage.judge {
         for changed in &judge.changes {
             let text = format!("revalidated: {}", change(changed));
@@ -282,12 +279,6 @@ fn reasons(style: Style, stage: &StagePlan) -> Vec<String> {
         }
     }
     let mut lines = groups.lines(style);
-    lines.extend(
-        stage
-            .held
-            .iter()
-            .map(|held| visible(&held.why).into_owned()),
-    );
     lines.extend(conditions(stage));
     for missing in stage.missing.iter().take(MISSING) {
         let batch = if missing.batch.is_empty() {
@@ -337,6 +328,16 @@ fn conditions(stage: &StagePlan) -> Vec<String> {
             stages.push(stage);
         }
     }
+    let mut seen = BTreeSet::new();
+    let others = all().filter(|condition| {
+        let by_file = matches!(
+            condition,
+            Condition::OutputChanges { .. } | Condition::ItemChanges { .. }
+        );
+        !by_file
+    });
+    let others = others.map(|one| format!("if {}", condition(one)));
+    lines.extend(others.filter(|line| seen.insert(line.clone())));
     for from in stages {
         let mut seen = BTreeSet::new();
         let paths: Vec<&str> = all()

@@ -332,8 +332,12 @@ fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {
         }
         for setting in &invocation.values.set {
             if let Some((name, _)) = setting.split_once('=') {
+                let mut without = invocation.clone();
+                without.stored = false;
+                without.values.set.retain(|other| other != setting);
+                without.values.unset.push(name.to_owned());
                 let what = format!("run with the default of {name}");
-                run(invocation.run(&["--unset", name]), &what);
+                run(without.next_run(), &what);
             }
         }
     } else if is(StageStatus::Failed).is_some() {
@@ -350,16 +354,11 @@ fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {
             let what = format!("run the rest: {} of {}", batches(rest), stage.stage);
             next.push((invocation.run(&[]), what));
         }
-    } else if is(StageStatus::Held).is_some_and(|stage| stage.held.is_some())
-        && let Some(pay) = next_steps::pay(invocation)
-    {
-        next.push(pay);
+    } else if is(StageStatus::Held).is_some_and(|stage| stage.held.is_some()) {
+        // Otherwise the line of the stage says what to edit: the same run would wait again.
+        next.extend(next_steps::pay(invocation));
     } else if let Some(stage) = is(StageStatus::Held) {
-        let rest = format!("{} of {}", batches(stage.left), stage.stage);
-        let what = match stage.held {
-            Some(_) => format!("run and pay for the rest: {rest}"),
-            None => format!("run the rest: {rest}"),
-        };
+        let what = format!("run the rest: {} of {}", batches(stage.left), stage.stage);
         match report.stages.as_slice() {
             [one] => run(invocation.run(&[&one.stage]), &what),
             _ => run(invocation.run(&[]), &what),

@@ -135,8 +135,7 @@ fn what_there_is_no_money_for_is_held_and_gets_no_placeholder() {
     let server = Server::new(Vec::new());
     let project = with_claude(&server);
     for limit in ["--until-paid", "--budget-usd=0.001"] {
-        // What the evaluation asks is not known before the submission is parsed, so the plan cannot say that it waits.
-        let ran = project.run_unplanned(&[&CLAUDE[..], &[limit]].concat());
+        let ran = project.run(&[&CLAUDE[..], &[limit]].concat());
         assert_eq!(ran.code, 3, "{}", ran.output);
         assert_eq!(asked(&server).len(), 0);
         let evaluated = project.at("workspace/intermediate/evaluations");

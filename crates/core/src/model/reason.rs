@@ -75,4 +75,16 @@ pub enum Condition {
         /// The file, or pattern, that the items of `each` come from.
         path: String,
     },
+    /// The budget of the run allows its calls: earlier stages decide which there are.
+    BudgetAllows,
+    /// External agents have answered what it asks: earlier stages decide what that is.
+    Answered {
+        /// The agents.
+        agents: Vec<String>,
+    },
+    /// An earlier stage has a batch whose run depends on the budget or on external agents.
+    StageCompletes {
+        /// The earlier stage.
+        stage: String,
+    },
 }

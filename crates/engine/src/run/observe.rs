@@ -77,9 +77,10 @@ impl Observe for Observations<'_> {
         &self,
         stage: &Stage,
         batches: &[&BatchScan],
+        settled: bool,
     ) -> Result<Vec<Option<Waiting>>, ObserveError> {
         match self.estimator {
-            Some(estimator) => Ok(estimator.waiting(stage, batches)?),
+            Some(estimator) => Ok(estimator.waiting(stage, batches, settled)?),
             None => Ok(batches.iter().map(|_| None).collect()),
         }
     }

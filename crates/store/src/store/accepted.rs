@@ -25,7 +25,7 @@ pub enum AcceptedError {
     #[error(transparent)]
     Disk(#[from] DiskError),
     /// The file has other bytes than those that were validated.
-    #[error("`{path}` changed while it was being accepted: run `milepost accept` again")]
+    #[error("`{path}` changed while it was being accepted: accept it again")]
     Changed {
         /// The file, in the workspace.
         path: RelPath,

@@ -4,10 +4,11 @@ use super::Schedule;
 use super::observe::{Observe, ObserveError, Waiting};
 use super::outcome::{AwaitedApproval, AwaitedMoney, Awaits};
 use crate::model::policy::OnAltered;
-use crate::model::reason::Reason;
+use crate::model::reason::{Condition, Reason};
 use crate::model::stage::Stage;
 use crate::model::state::State;
 use crate::plan::decide::{Alteration, Decision};
+use crate::plan::lineage;
 use crate::plan::options::selection::is_failed;
 use crate::plan::scan::{BatchScan, StageScan};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +24,7 @@ pub enum Action {
     Run,
     /// It fails before it begins: an input is missing, or a precondition does not hold.
     Fail,
-    /// It runs if what an earlier stage makes differs. Only in a plan.
+    /// It runs if a condition holds that is not known yet. Only in a plan.
     May,
     /// It waits for approval, for money, or for an external agent.
     Wait,
@@ -59,6 +60,10 @@ pub struct BatchSchedule {
     pub unpaid: BTreeSet<usize>,
     /// The external agents that batches wait for, by the places of the batches.
     pub waiting: BTreeMap<usize, String>,
+    /// The conditions under which batches do not wait, by the places of the batches. Only in a plan.
+    pub conditions: BTreeMap<usize, Condition>,
+    /// True if later stages begin only if such a condition holds. Only in a plan.
+    pub is_conditional: bool,
     /// Outputs that were modified by hand and accepted, of batches that would have to run: the run stops here, and there are no
     /// actions.
     pub modified: Vec<(String, Alteration)>,
@@ -122,12 +127,44 @@ impl Schedule<'_> {
             ..BatchSchedule::default()
         };
         self.set_waiting(stage, found, &mut actions, &mut batches, disk)?;
+        let is_plan = revalidated.is_none();
+        if is_plan && let Some(condition) = self.depends_on(stage) {
+            let places = 0..actions.len();
+            batches.conditions = places.map(|index| (index, condition.clone())).collect();
+        }
         for (action, batch) in actions.iter_mut().zip(&found.batches) {
             if is_open(action) && !self.selects(stage, state, found, batch) {
                 *action = Action::Left;
             }
         }
+        let settled = self.is_settled(stage);
+        batches.conditions.retain(|&index, condition| {
+            let runs = matches!(actions[index], Action::Run | Action::Revalidate);
+            batches.is_conditional |= is_plan && runs;
+            // A batch whose program decides what it asks of an external agent runs, and may wait then.
+            let is_open = !settled || !matches!(condition, Condition::Answered { .. });
+            if is_plan && runs && is_open {
+                actions[index] = Action::May;
+            }
+            actions[index] == Action::May
+        });
         Ok(BatchSchedule { actions, ..batches })
+    }
+
+    /// Returns true if no earlier stage changes what a stage reads.
+    pub fn is_settled(&self, stage: &Stage) -> bool {
+        let upstream = lineage::upstream(self.pipeline, stage);
+        upstream
+            .iter()
+            .all(|earlier| !self.has_changed(&earlier.name))
+    }
+
+    /// Returns the condition under which a stage begins that reads from one whose batches may wait.
+    fn depends_on(&self, stage: &Stage) -> Option<Condition> {
+        let upstream = lineage::ancestors(self.pipeline, stage).into_iter();
+        let mut names = upstream.map(|earlier| &earlier.name);
+        let stage = names.find(|name| self.conditional.contains(*name))?.clone();
+        Some(Condition::StageCompletes { stage })
     }
 
     /// Sets the selected batches apart that wait for an external agent or for money.
@@ -146,11 +183,15 @@ impl Schedule<'_> {
             })
             .map(|(index, (_, batch))| (index, batch))
             .unzip();
-        let waiting = disk.waiting(stage, &scans)?;
+        let waiting = disk.waiting(stage, &scans, self.is_settled(stage))?;
         let mut requests = Vec::new();
         for (index, waiting) in places.into_iter().zip(waiting) {
             match waiting {
                 None => continue,
+                Some(Waiting::Unknown(condition)) => {
+                    batches.conditions.insert(index, condition);
+                    continue;
+                }
                 Some(Waiting::Agent(sent)) => {
                     batches.waiting.insert(index, sent.agent.clone());
                     requests.push(*sent);

@@ -7,6 +7,7 @@ use crate::decl::{ProjectFiles, load};
 use crate::model::call::Sent;
 use crate::model::fingerprint::Facts;
 use crate::model::pipeline::Pipeline;
+use crate::model::reason::Condition;
 use crate::model::stage::Stage;
 use crate::model::state::State;
 use crate::plan::batches::expand::Batch;
@@ -69,6 +70,8 @@ pub(super) struct Disk {
     pub(super) waiting: BTreeSet<&'static str>,
     /// True if every call costs money that the run does not pay.
     pub(super) unpaid: bool,
+    /// True if earlier stages decide which calls there are.
+    pub(super) unknown: bool,
     pub(super) checkpoint: Option<Digest>,
 }
 
@@ -133,10 +136,16 @@ impl Observe for Disk {
         &self,
         _: &Stage,
         batches: &[&BatchScan],
+        settled: bool,
     ) -> Result<Vec<Option<Waiting>>, ObserveError> {
         if self.unpaid {
             let paid = |_: &&BatchScan| Some(Waiting::Money(PAID.to_owned()));
             return Ok(batches.iter().map(paid).collect());
+        }
+        if self.unknown {
+            let unknown =
+                |_: &&BatchScan| (!settled).then_some(Waiting::Unknown(Condition::BudgetAllows));
+            return Ok(batches.iter().map(unknown).collect());
         }
         let waits = |batch: &&BatchScan| self.waiting.contains(batch.batch.key.as_str());
         Ok(batches

@@ -61,6 +61,8 @@ pub struct Schedule<'a> {
     ended: BTreeMap<String, StageStatus>,
     /// Stages whose outputs changed, or may change.
     changed: BTreeSet<String>,
+    /// Stages with batches that may wait: whether they do is not known yet. Only in a plan.
+    conditional: BTreeSet<String>,
     /// Batches that may still run under `--limit`.
     limit: Option<u64>,
     stopped_at: Option<String>,
@@ -74,6 +76,7 @@ impl<'a> Schedule<'a> {
             selection,
             ended: BTreeMap::new(),
             changed: BTreeSet::new(),
+            conditional: BTreeSet::new(),
             limit: selection.options.limit,
             stopped_at: None,
         }

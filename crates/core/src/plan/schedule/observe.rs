@@ -3,6 +3,7 @@
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use crate::model::call::Sent;
+use crate::model::reason::Condition;
 use crate::model::stage::Stage;
 use crate::model::state::State;
 use crate::plan::decide::RebuildPolicy;
@@ -27,6 +28,8 @@ pub enum Waiting {
     Agent(Box<Sent>),
     /// Money: why the run does not pay for the call.
     Money(String),
+    /// Not known before earlier stages or programs ran: it may not wait, under this condition.
+    Unknown(Condition),
 }
 
 /// Returns what to rebuild of a batch, by its key.
@@ -70,7 +73,7 @@ pub trait Observe {
     /// If an agent cannot be made ready.
     fn unpaid(&self, stage: &Stage) -> Result<Option<String>, ObserveError>;
 
-    /// Returns for each batch what it waits for; `None` if it does not wait.
+    /// Returns for each batch what it waits for; `None` if it does not wait. `settled` is true if no earlier stage changes its inputs.
     ///
     /// # Errors
     /// If an agent cannot be made ready.
@@ -78,5 +81,6 @@ pub trait Observe {
         &self,
         stage: &Stage,
         batches: &[&BatchScan],
+        settled: bool,
     ) -> Result<Vec<Option<Waiting>>, ObserveError>;
 }

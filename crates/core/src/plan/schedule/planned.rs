@@ -70,11 +70,13 @@ impl<'a> PlannedState<'a> {
         batches: &BatchSchedule,
         scope_of: &dyn Fn(usize) -> Map<String, Value>,
     ) -> Vec<(String, RelPath)> {
-        let all = found.batches.iter().zip(&batches.actions);
+        let all = found.batches.iter().zip(&batches.actions).enumerate();
         let expected: Vec<_> = all
-            .map(|(batch, action)| {
+            .map(|(index, (batch, action))| {
                 let expected = match action {
                     Action::Run => Expected::Runs,
+                    // Later stages begin only if it runs.
+                    Action::May if batches.conditions.contains_key(&index) => Expected::Runs,
                     Action::May | Action::Revalidate => Expected::Perhaps,
                     Action::UpToDate | Action::Fail | Action::Wait | Action::Left => Expected::Same,
                 };
@@ -159,6 +161,9 @@ impl Schedule<'_> {
             StageDecision::Modified(found, _) => !found.certain,
             _ => false,
         };
+        if batches.is_some_and(|batches| batches.is_conditional) {
+            self.conditional.insert(stage.name.clone());
+        }
         self.ended(stage, status, problem || changes);
     }
 }

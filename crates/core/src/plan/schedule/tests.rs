@@ -270,6 +270,35 @@ fn batches_that_the_run_does_not_pay_for_wait() {
 }
 
 #[test]
+fn calls_that_are_not_known_yet_are_conditions_in_a_plan() {
+    let disk = Disk {
+        unknown: true,
+        ..Disk::default()
+    };
+    let disk = disk.with(
+        "b",
+        [
+            ("same", Ok(Decision::Reused)),
+            ("new", will(Reason::NeverMade)),
+        ],
+    );
+    let all = Selection::default();
+    let planned = batches(&all, &State::default(), &disk, None);
+    assert_eq!(planned.actions, [UpToDate, May]);
+    let conditions = BTreeMap::from([(1, Condition::BudgetAllows)]);
+    assert_eq!(planned.conditions, conditions);
+    // A run knows the calls when it comes to the batch.
+    let none = BTreeSet::new();
+    let revalidated = Revalidated {
+        invalid: &none,
+        left: &none,
+    };
+    let ran = batches(&all, &State::default(), &disk, Some(revalidated));
+    assert_eq!(ran.actions, [UpToDate, Run]);
+    assert!(ran.conditions.is_empty());
+}
+
+#[test]
 fn a_limit_counts_the_batches_that_run_and_no_others() {
     let disk = Disk::default().with(
         "b",

@@ -441,9 +441,10 @@ fn line(
             .values()
             .filter_map(|batch| batch.record.as_ref())
     };
-    let of_plan = plan
-        .filter(|plan| is_known(plan))
-        .map(|plan| plan.reused + plan.may.len() as u64);
+    let of_plan = plan.filter(|plan| is_known(plan)).map(|plan| {
+        let may = plan.may.iter().filter(|may| may.reasons.is_empty());
+        plan.reused + may.count() as u64
+    });
     let of_run = || {
         seen.begun
             .get(&stage.name)

@@ -3,7 +3,7 @@
 pub(crate) mod planned;
 pub(crate) mod simulation;
 
-pub use crate::run::agents::estimate::{Asks, FirstAction, HeldForBudget};
+pub use crate::run::agents::estimate::{Asks, FirstAction};
 pub use crate::run::report::{AwaitedApproval, AwaitedMoney, Awaits};
 pub use milepost_core::plan::estimate::Basis;
 pub use milepost_core::plan::schedule::{BatchFacts, Blocker, Precondition};

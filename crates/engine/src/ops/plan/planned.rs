@@ -1,6 +1,6 @@
 //! The result of a plan.
 
-use crate::run::agents::estimate::{Asks, FirstAction, HeldForBudget};
+use crate::run::agents::estimate::{Asks, FirstAction};
 use crate::run::report::{AwaitedApproval, AwaitedMoney, Awaits};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::choice::StoredNote;
@@ -95,10 +95,7 @@ pub struct StagePlan {
     pub checkpoint: bool,
     /// True if the stage is not selected.
     pub skipped: bool,
-    /// The batches that wait because the limits of the workspace allow none of their calls; they are counted in `left`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub held: Option<HeldForBudget>,
-    /// What the batches in `will` and `held` would ask of agents that cost something.
+    /// What the batches in `will` would ask of agents that cost something.
     pub asks: Option<Asks>,
     /// What the batches in `may` and `judge` would ask of agents that cost something.
     pub may_ask: Option<Asks>,
@@ -221,9 +218,12 @@ pub struct KnownFailure {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct PossibleBatch {
     /// The batch's key.
-    pub(crate) batch: String,
+    pub batch: String,
     /// The conditions; one is enough.
     pub conditions: Vec<Condition>,
+    /// Why it is out of date; empty if it is up to date unless a condition holds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Reason>,
 }
 
 /// A batch whose outputs will be revalidated.

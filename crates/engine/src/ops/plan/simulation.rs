@@ -5,19 +5,16 @@ use super::planned::{
     RevalidatedBatch, RunningBatch, StagePlan,
 };
 use crate::ops::project::open_project::OpenProject;
-use crate::run::agents::budget::Budget;
-use crate::run::agents::estimate::{CostEstimator, HeldForBudget};
+use crate::run::agents::estimate::CostEstimator;
 use crate::run::check::batch_scanner::Keep;
 use crate::run::check::by_page::read_needed;
 use crate::run::observe::Observations;
 use crate::run::remote::pack::jobs;
 use milepost_core::base::digest::Digest;
-use milepost_core::model::reason::Reason;
+use milepost_core::model::reason::{Condition, Reason};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
 use milepost_core::plan::decide::Decision;
-use milepost_core::plan::lineage;
-use milepost_core::plan::options::RunOptions;
 use milepost_core::plan::scan::{BatchAhead, BatchScan, StageScan};
 use milepost_core::plan::schedule::{
     Action, BatchFacts, BatchSchedule, PlannedState, Schedule, StageDecision,
@@ -197,14 +194,10 @@ impl<'a> Simulation<'a> {
         let disk = Observations::new(context, self.estimator.as_ref());
         let state = &self.planned.state;
         let batches = self.schedule.batches(stage, state, found, None, &disk);
-        let held = batches.map_err(|why| why.0).and_then(|mut batches| {
-            let held = self.hold(stage, found, &mut batches, line)?;
-            Ok((batches, held))
-        });
-        let (batches, held) = match held {
-            Ok(held) => held,
+        let batches = match batches {
+            Ok(batches) => batches,
             Err(why) => {
-                line.problem = Some(why);
+                line.problem = Some(why.0);
                 return None;
             }
         };
@@ -225,10 +218,12 @@ impl<'a> Simulation<'a> {
             })
             .collect();
         line.reused += found.others;
-        self.estimate(stage, found, (&batches, &held), line);
+        self.estimate(stage, found, &batches, line);
         line.retire.clone_from(&found.gone);
-        for (batch, action) in found.batches.iter().zip(&batches.actions) {
-            self.list(stage, found, batch, *action, line);
+        let all = found.batches.iter().zip(&batches.actions).enumerate();
+        for (batch_place, (batch, action)) in all {
+            let condition = batches.conditions.get(&batch_place);
+            self.list(stage, found, batch, (*action, condition), line);
         }
         if self.details.facts {
             line.facts = Some(facts(found, &batches));
@@ -238,40 +233,6 @@ impl<'a> Simulation<'a> {
         line.unpaid = self.set_apart(stage, found, &batches.unpaid);
         line.checkpoint = !has_checkpoint && line.is_idle() && line.left == 0;
         Some(batches)
-    }
-
-    /// Lets batches wait that the limits of the workspace allow no call, as a run would. Returns their places. The money of the run
-    /// is a condition of the schedule.
-    ///
-    /// # Errors
-    /// When an agent is unavailable, or records of calls cannot be read.
-    fn hold(
-        &self,
-        stage: &Stage,
-        found: &StageScan,
-        batches: &mut BatchSchedule,
-        line: &mut StagePlan,
-    ) -> Result<Vec<usize>, String> {
-        let Some(estimator) = self.estimator.as_ref().filter(|_| self.estimates) else {
-            return Ok(Vec::new());
-        };
-        let options = &self.selection.options;
-        let budget = Budget::new(&RunOptions::default(), &self.opened.pipeline.limits);
-        let tolerates = options.keep_going || stage.policy.tolerates_failures();
-        let places = batches.places(&[Action::Run]);
-        let wanted: Vec<&BatchScan> = places.iter().map(|&at| &found.batches[at]).collect();
-        let Some((held, why)) = estimator.held(stage, &wanted, &budget, tolerates)? else {
-            return Ok(Vec::new());
-        };
-        let held: Vec<usize> = held.into_iter().map(|at| places[at]).collect();
-        for &place in &held {
-            batches.actions[place] = Action::Wait;
-        }
-        line.held = Some(HeldForBudget {
-            batches: held.len() as u64,
-            why,
-        });
-        Ok(held)
     }
 
     /// Returns the jobs for so many batches of a stage.
@@ -331,7 +292,7 @@ impl<'a> Simulation<'a> {
         stage: &Stage,
         found: &StageScan,
         batch: &BatchScan,
-        action: Action,
+        (action, condition): (Action, Option<&Condition>),
         line: &mut StagePlan,
     ) {
         let key = batch.batch.key.clone();
@@ -347,9 +308,17 @@ impl<'a> Simulation<'a> {
                 code: missed.code.clone(),
                 why: missed.why.clone(),
             }),
-            (Action::May, Ok(Decision::May(conditions))) => line.may.push(PossibleBatch {
+            (Action::May, Ok(decision)) => line.may.push(PossibleBatch {
                 batch: key,
-                conditions: conditions.clone(),
+                conditions: match (condition, decision) {
+                    (Some(condition), _) => vec![condition.clone()],
+                    (None, Decision::May(conditions)) => conditions.clone(),
+                    (None, _) => Vec::new(),
+                },
+                reasons: match decision {
+                    Decision::Will(reasons) => reasons.clone(),
+                    _ => Vec::new(),
+                },
             }),
             (Action::Revalidate, Ok(Decision::Judge(changes))) => {
                 line.judge.push(RevalidatedBatch {
@@ -379,7 +348,7 @@ impl<'a> Simulation<'a> {
         &mut self,
         stage: &Stage,
         found: &StageScan,
-        (batches, held): (&BatchSchedule, &[usize]),
+        batches: &BatchSchedule,
         line: &mut StagePlan,
     ) {
         let Some(estimator) = self.estimator.as_mut().filter(|_| self.estimates) else {
@@ -391,21 +360,15 @@ impl<'a> Simulation<'a> {
             places.map(|index| &found.batches[index]).collect()
         };
         let will = those(&[Action::Run]);
-        let held = held.iter().map(|&place| &found.batches[place]);
-        let asking: Vec<&BatchScan> = will.iter().copied().chain(held).collect();
         let at = |places: &BTreeSet<usize>| -> Vec<&BatchScan> {
             places.iter().map(|&index| &found.batches[index]).collect()
         };
         let (unapproved, unpaid) = (at(&batches.unapproved), at(&batches.unpaid));
         let may = those(&[Action::May, Action::Revalidate]);
-        let upstream = lineage::upstream(&self.opened.pipeline, stage);
-        let settled = found.certain
-            && upstream
-                .iter()
-                .all(|earlier| !self.schedule.has_changed(&earlier.name));
+        let settled = found.certain && self.schedule.is_settled(stage);
         let mut asks = |batches: &[&BatchScan]| estimator.asks(stage, batches, settled);
         let fields = [
-            (&asking, &mut line.asks),
+            (&will, &mut line.asks),
             (&unapproved, &mut line.unapproved_ask),
             (&unpaid, &mut line.unpaid_ask),
             (&may, &mut line.may_ask),

@@ -4,7 +4,7 @@ mod batches;
 mod limits;
 mod measured;
 
-pub(crate) use limits::{Budget, RefusedCall, Standing};
+pub(crate) use limits::{Budget, PricedCall, RefusedCall, Standing};
 
 use crate::run::context::Context;
 use crate::steps::agent::costs::CallCosts;
@@ -103,7 +103,8 @@ impl<'a> RunCalls<'a> {
                 Ok(*before.insert(found))
             }
         };
-        self.budget.check((sent, costs), standing, &mut read)
+        self.budget
+            .check(&PricedCall::of(sent, costs), standing, &mut read)
     }
 }
 

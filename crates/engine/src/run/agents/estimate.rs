@@ -1,8 +1,6 @@
 //! Estimates calls, tokens and cost of the agents of a stage.
 
-mod held;
-
-pub use held::HeldForBudget;
+mod waiting;
 
 use crate::run::agents::budget::Budget;
 use crate::run::agents::dry_run::{DryRun, DryRunResult, PlannedRequest};
@@ -12,22 +10,21 @@ use crate::steps::agent::request_parts::RequestParts;
 use crate::steps::agent::{Agents, StageAgents, most_calls};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::in_order::in_order;
-use milepost_core::model::call::Sent;
+use milepost_core::model::call::Spent;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::pipeline::Limits;
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::estimate::{Basis, ExpectedCalls, ONE_ANSWER, Past, WHOLE_ANSWER, expect};
 use milepost_core::plan::options::RunOptions;
 use milepost_core::plan::scan::BatchScan;
-use milepost_core::plan::schedule::Waiting;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::answers::Answers;
-use milepost_store::store::batches::standing;
 use milepost_store::store::calls;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::convert::Infallible;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// What a stage's batches would ask of agents that cost something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -96,8 +93,11 @@ pub(crate) struct CostEstimator<'a> {
     agents: &'a Agents,
     answers: Answers,
     fresh: bool,
-    /// What the run may spend, apart from the limits of the workspace.
     budget: Budget,
+    /// True if the options of the run limit what it may spend, besides the limits of the workspace.
+    has_budget: bool,
+    /// What the workspace has spent; read when first needed.
+    spent: OnceLock<Spent>,
     /// Past calls by stage and provider; read when first needed.
     past: Option<BTreeMap<(String, String), Past>>,
 }
@@ -115,7 +115,9 @@ impl<'a> CostEstimator<'a> {
             agents,
             answers: Answers::open(ctx.disk, project, ctx.layout, "plan"),
             fresh: options.fresh,
-            budget: Budget::new(options, &Limits::default()),
+            budget: Budget::new(options, &ctx.pipeline.limits),
+            has_budget: Budget::new(options, &Limits::default()).is_limited(),
+            spent: OnceLock::new(),
             past: None,
         }
     }
@@ -234,70 +236,6 @@ impl<'a> CostEstimator<'a> {
             .filter(|(_, called)| called.is_external)
             .map(|(name, _)| name)
             .collect()
-    }
-
-    /// Returns for each batch what its first request waits for: an external agent, or money.
-    ///
-    /// # Errors
-    /// When an agent is unavailable.
-    pub(crate) fn waiting(
-        &self,
-        stage: &Stage,
-        batches: &[&BatchScan],
-    ) -> Result<Vec<Option<Waiting>>, String> {
-        let outside = self.outside(stage);
-        let is_limited = self.budget.is_limited() && self.is_paid(stage);
-        if batches.is_empty() || (outside.is_empty() && !is_limited) {
-            return Ok(batches.iter().map(|_| None).collect());
-        }
-        let agents = of_stage(&self.ctx, stage, self.agents)?;
-        // A batch does not get from another one what that one cannot pay for.
-        let schemas = Schemas::default();
-        let simulated = if is_limited {
-            simulate_apart(&self.dry_run(stage, &schemas, &agents), batches)
-        } else {
-            self.simulate(stage, &agents, batches)
-        };
-        let in_flight = standing(self.ctx.layout).is_ok_and(|(open, _)| open > 0);
-        // From the first paid call on, the budget depends on what calls cost.
-        let mut pays = false;
-        let mut wait = |sent: Sent| {
-            if outside.contains(&sent.agent) {
-                return Some(Waiting::Agent(Box::new(sent)));
-            }
-            // The answer may be paid for already.
-            let is_open = sent.batched && in_flight;
-            if pays || is_open {
-                return None;
-            }
-            let costs = &agents.named(&sent.agent)?.costs;
-            let agent = (sent.agent.as_str(), sent.provider.as_str());
-            let why = self.budget.never(agent, costs, sent.reserved);
-            pays = why.is_none() && sent.reserved != Some(NanoUsd::ZERO);
-            why.map(Waiting::Money)
-        };
-        let first = simulated.into_iter().map(|batch| batch.request);
-        Ok(first.map(|request| wait(request?.sent)).collect())
-    }
-
-    /// Returns why the run pays for no call of the stage's agents; `None` if it may, or one of them is free.
-    ///
-    /// # Errors
-    /// When an agent is unavailable.
-    pub(crate) fn unpaid(&self, stage: &Stage) -> Result<Option<String>, String> {
-        let called = called(&self.ctx, stage);
-        if !self.budget.is_limited() || called.values().any(|called| called.is_external) {
-            return Ok(None);
-        }
-        let agents = of_stage(&self.ctx, stage, self.agents)?;
-        let refusals = called.iter().map(|(name, called)| {
-            let costs = &agents.named(name)?.costs;
-            // The least that a call reserves.
-            let reserved = costs.most(1, 1);
-            self.budget.never((name, &called.who), costs, reserved)
-        });
-        let all: Option<Vec<String>> = refusals.collect();
-        Ok(all.and_then(|all| all.into_iter().next()))
     }
 
     /// Returns the request of a batch to an external agent, in parts; `None` if the first request goes to another agent or

@@ -26,6 +26,29 @@ pub(crate) struct Budget {
     pub(crate) only_free: bool,
 }
 
+/// A call, as far as a budget depends on it.
+pub(crate) struct PricedCall<'a> {
+    pub(crate) agent: &'a str,
+    pub(crate) provider: &'a str,
+    pub(crate) costs: &'a CallCosts,
+    /// The most that it may cost; `None` if no price is known.
+    pub(crate) reserved: Option<NanoUsd>,
+    /// The most tokens of its prompt and its answer.
+    pub(crate) tokens: u64,
+}
+
+impl<'a> PricedCall<'a> {
+    pub(crate) fn of(sent: &'a Sent, costs: &'a CallCosts) -> Self {
+        Self {
+            agent: &sent.agent,
+            provider: &sent.provider,
+            costs,
+            reserved: sent.reserved,
+            tokens: sent.most_tokens(),
+        }
+    }
+}
+
 /// What a run has spent, and what its calls in flight reserve.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Standing {
@@ -41,6 +64,11 @@ impl Standing {
         self.reserved = self.reserved + sent.reserved.unwrap_or_default();
         self.reserved_tokens = self.reserved_tokens.saturating_add(sent.most_tokens());
         self.in_flight += 1;
+    }
+
+    /// Counts calls that a plan expects.
+    pub(crate) fn expect(&mut self, calls: usize) {
+        self.run.calls = self.run.calls.saturating_add(calls as u64);
     }
 
     /// Replaces what a call reserved by what it cost.
@@ -99,38 +127,26 @@ impl Budget {
         *self != Self::default()
     }
 
-    /// Returns why the run pays for no call of an agent with these costs that reserves this much, not even for its first. The limits
-    /// of the workspace do not count.
-    pub(crate) fn never(
-        &self,
-        agent: (&str, &str),
-        costs: &CallCosts,
-        reserved: Option<NanoUsd>,
-    ) -> Option<String> {
-        let run = Self {
-            run: self.run,
-            only_free: self.only_free,
+    /// Returns the part that does not depend on what calls cost.
+    pub(crate) fn of_calls(&self) -> Self {
+        Self {
+            calls: self.calls,
             ..Self::default()
-        };
-        let checked = run.check_price(agent, costs, reserved).and_then(|()| {
-            let nothing = &mut || Ok(Spent::default());
-            run.check_money(reserved, &Standing::default(), nothing)
-        });
-        checked.err().map(|refused| refused.outcome.message)
+        }
     }
 
-    /// Checks that it allows a call of an agent with these costs. `before` returns what the workspace had spent before the run.
+    /// Checks that it allows a call. `before` returns what the workspace had spent before the run.
     ///
     /// # Errors
     /// The reason why the call must not be sent.
     pub(crate) fn check(
         &self,
-        (sent, costs): (&Sent, &CallCosts),
+        call: &PricedCall<'_>,
         standing: &Standing,
         before: &mut dyn FnMut() -> Result<Spent, Outcome>,
     ) -> Result<(), RefusedCall> {
-        self.check_price((&sent.agent, &sent.provider), costs, sent.reserved)?;
-        self.check_money(sent.reserved, standing, before)?;
+        self.check_price(call)?;
+        self.check_money(call.reserved, standing, before)?;
         let run = &standing.run;
         if let Some(limit) = self.calls
             && before()?
@@ -143,7 +159,7 @@ impl Budget {
             )));
         }
         if let Some(limit) = self.tokens {
-            let tokens = sent.most_tokens();
+            let tokens = call.tokens;
             let used = (before()?.usage + run.usage).total();
             let left = limit.saturating_sub(used.saturating_add(standing.reserved_tokens));
             if tokens > left {
@@ -164,12 +180,14 @@ impl Budget {
     }
 
     /// Checks that the highest cost of a call is known, if the budget depends on it.
-    fn check_price(
-        &self,
-        (agent, provider): (&str, &str),
-        costs: &CallCosts,
-        reserved: Option<NanoUsd>,
-    ) -> Result<(), RefusedCall> {
+    fn check_price(&self, call: &PricedCall<'_>) -> Result<(), RefusedCall> {
+        let &PricedCall {
+            agent,
+            provider,
+            costs,
+            reserved,
+            ..
+        } = call;
         if self.only_free && reserved != Some(NanoUsd::ZERO) {
             return Err(RefusedCall::for_good(format!(
                 "agent `{agent}` ({provider}) costs money, which --until-paid excludes: run without it"
