@@ -6,6 +6,7 @@
 mod errors;
 mod geometry;
 mod golden;
+mod left_out;
 mod pitfalls;
 mod reading;
 

@@ -15,7 +15,7 @@ use super::step;
 use super::stop::Stop;
 use super::takeoff::{self, Claims, Takeoff};
 use super::values::classifications::{self, Reference};
-use super::values::figures::{Figure, Figures};
+use super::values::figures::{Figure, Figures, Unread};
 use super::values::materials::{Constituent, Layer, Materials};
 use super::values::ordered::OrderedMap;
 use super::values::properties::{self, Properties};
@@ -68,7 +68,7 @@ struct Container {
 
 /// A property or quantity set of a type object, which many elements share.
 enum Shared<'a> {
-    Quantities(Cow<'a, str>, OrderedMap<'a, f64>),
+    Quantities(Cow<'a, str>, OrderedMap<'a, f64>, Unread),
     Properties(Cow<'a, str>, OrderedMap<'a, properties::Value<'a>>),
 }
 
@@ -133,15 +133,17 @@ impl<'m, 'a> ElementReader<'m, 'a> {
         let made = self.materials.of(model, relations, entry.id, kind);
 
         let (mut quantities, mut properties) = (Quantities::default(), Properties::default());
-        let mut stated = Figures::default();
+        let (mut stated, mut unread) = (Figures::default(), Unread::default());
         for definition in relations.properties.of(entry.id) {
-            self.own(definition, &mut quantities, &mut properties, &mut stated);
+            let sets = (&mut quantities, &mut properties);
+            self.own(definition, sets, (&mut stated, &mut unread));
         }
         if let Some(kind) = kind {
             for set in self.shared(kind).iter() {
                 match set {
-                    Shared::Quantities(name, values) => {
+                    Shared::Quantities(name, values, not_read) => {
                         quantities.merge(name.clone(), values.clone());
+                        unread.join(not_read);
                     }
                     Shared::Properties(name, values) => {
                         properties.merge(name.clone(), values.clone());
@@ -153,7 +155,7 @@ impl<'m, 'a> ElementReader<'m, 'a> {
         let mut references = classifications::of(model, relations, entry.id, kind);
         let codes = classifications::codes(&references);
         classifications::add_properties(&mut references, &properties);
-        let figures = Figures::of_quantities(&quantities);
+        let figures = Figures::of_quantities(&quantities, unread);
         let claims = Claims {
             ifc_type: &class.name,
             quantities: &figures,
@@ -220,9 +222,8 @@ impl<'m, 'a> ElementReader<'m, 'a> {
     fn own(
         &mut self,
         definition: u32,
-        quantities: &mut Quantities<'a>,
-        properties: &mut Properties<'a>,
-        stated: &mut Figures,
+        (quantities, properties): (&mut Quantities<'a>, &mut Properties<'a>),
+        (stated, unread): (&mut Figures, &mut Unread),
     ) {
         let Some((role, text)) = self.model.find(definition) else {
             return;
@@ -231,7 +232,9 @@ impl<'m, 'a> ElementReader<'m, 'a> {
         let name = step::string(name).unwrap_or_default();
         match role {
             Role::QuantitySet => {
-                quantities.merge(name, quantities::read(self.model, &mut self.units, fifth));
+                let (values, not_read) = quantities::read(self.model, &mut self.units, fifth);
+                quantities.merge(name, values);
+                unread.join(&not_read);
             }
             Role::PropertySet => {
                 let (values, figures) =
@@ -262,10 +265,8 @@ impl<'m, 'a> ElementReader<'m, 'a> {
             let name = step::string(name).unwrap_or_default();
             match role {
                 Role::QuantitySet => {
-                    sets.push(Shared::Quantities(
-                        name,
-                        quantities::read(self.model, &mut self.units, fifth),
-                    ));
+                    let (values, unread) = quantities::read(self.model, &mut self.units, fifth);
+                    sets.push(Shared::Quantities(name, values, unread));
                 }
                 Role::PropertySet => {
                     let (values, _) = properties::read(self.model, &mut self.units, &name, fourth);
@@ -275,7 +276,7 @@ impl<'m, 'a> ElementReader<'m, 'a> {
             }
         }
         let counts = sets.iter().map(|set| match set {
-            Shared::Quantities(_, values) => 1 + values.len(),
+            Shared::Quantities(_, values, _) => 1 + values.len(),
             Shared::Properties(_, values) => 1 + values.len(),
         });
         let count = 1 + counts.sum::<usize>();

@@ -5,6 +5,7 @@ use super::open::{OpenedModel, line};
 use super::schema::{Classes, IfcClass, Role};
 use super::step::{self, EntityScanner};
 use super::stop::{Interrupt, Stop};
+use std::collections::HashSet;
 
 /// One record: its name, its place and its class.
 #[derive(Debug, Clone, Copy)]
@@ -106,6 +107,8 @@ pub(super) struct Model<'a> {
     pub(super) openings: Vec<RecordEntry>,
     /// By name.
     pub(super) projects: Vec<RecordEntry>,
+    /// Records of figures that do not have the attributes of their class, by name: where a value stands in them is unknown.
+    pub(super) misfits: HashSet<u32>,
     /// The longest record, beyond which none is read even if its parentheses never close.
     longest: usize,
 }
@@ -123,21 +126,21 @@ pub(super) struct Scanned<'a> {
     pub(super) oversized: usize,
     /// Records whose names another record has.
     pub(super) doubled: usize,
-    pub(super) undecoded: Undecoded,
+    pub(super) undecoded: NamedRecords,
 }
 
 /// The most records that one warning names.
 const NAMED: usize = 3;
 
-/// Records with text that could not be decoded.
+/// Records that one warning is about: their number, and the first.
 #[derive(Default)]
-pub(super) struct Undecoded {
+pub(super) struct NamedRecords {
     pub(super) count: usize,
     pub(super) first: Vec<RecordEntry>,
 }
 
-impl Undecoded {
-    fn add(&mut self, entry: RecordEntry) {
+impl NamedRecords {
+    pub(super) fn add(&mut self, entry: RecordEntry) {
         self.count += 1;
         if self.first.len() < NAMED {
             self.first.push(entry);
@@ -156,7 +159,7 @@ impl<'a> Model<'a> {
         let (bytes, start): (&[u8], usize) = (&opened.bytes, opened.data);
         // Text of another encoding may have lost bytes anywhere, other text only where it has an escape.
         let is_converted = opened.encoding.is_some();
-        let mut undecoded = Undecoded::default();
+        let mut undecoded = NamedRecords::default();
         let mut scanner = EntityScanner::new_at(bytes, start);
         let (mut entries, mut relations) = (Vec::new(), Vec::new());
         let (mut elements, mut openings, mut projects) = (Vec::new(), Vec::new(), Vec::new());
@@ -199,6 +202,7 @@ impl<'a> Model<'a> {
             elements,
             openings,
             projects,
+            misfits: HashSet::new(),
             longest,
         };
         let malformed = scanner.malformed_record_starts().to_vec();
@@ -231,6 +235,12 @@ impl<'a> Model<'a> {
     pub(super) fn find(&self, id: u32) -> Option<(Role, &'a [u8])> {
         let entry = self.index.get(id)?;
         Some((self.class(entry).role, self.text(entry)))
+    }
+
+    /// The number that a value of the record `id` states.
+    pub(super) fn number(&self, id: u32, value: &[u8]) -> Option<f64> {
+        let is_fit = !self.misfits.contains(&id);
+        is_fit.then(|| step::number(value)).flatten()
     }
 
     /// Names a record for a message: `#41 (IfcWall, line 12)`.

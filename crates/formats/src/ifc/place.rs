@@ -120,8 +120,8 @@ impl Places {
             ifc_type.clone_from(&class.name);
             name = step::string(step::attribute(text, 2)).map(String::from);
             if class.role == Role::Storey {
-                elevation_m =
-                    step::number(step::attribute(text, 9)).map(|elevation| elevation * self.metre);
+                let elevation = model.number(id, step::attribute(text, 9));
+                elevation_m = elevation.map(|elevation| elevation * self.metre);
             }
         }
         let spatial = Rc::new(Spatial {

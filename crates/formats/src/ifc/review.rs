@@ -1,8 +1,9 @@
 //! Problems of a model, found before anything is written, so that they are at the start of the result.
 
+use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
-use super::index::{Model, RecordEntry, Scanned};
+use super::index::{Model, NamedRecords, RecordEntry, Scanned};
 use super::open::line;
 use super::relations::Broken;
 use super::schema::{Measure, Role};
@@ -59,6 +60,52 @@ pub(super) fn duplicate_global_ids(
         .filter_map(|(_, text)| step::string(text))
         .map(String::from)
         .collect())
+}
+
+/// Records of figures whose values are left out.
+#[derive(Default)]
+pub(super) struct LeftOut {
+    /// Those with a number or kind of attributes that their class does not have.
+    misfits: NamedRecords,
+    /// Those with values that cannot be read.
+    unread: NamedRecords,
+}
+
+/// Finds the records of figures that cannot be read, and notes those that do not fit their class in the model.
+pub(super) fn left_out(model: &mut Model, interrupt: &Interrupt) -> Result<LeftOut, Stop> {
+    let mut found = LeftOut::default();
+    let mut misfits = HashSet::new();
+    for entry in model.index.iter() {
+        let class = model.class(entry);
+        let place = match class.role {
+            Role::Quantity(_) | Role::Constituent => 3,
+            Role::SingleValue => 2,
+            Role::Layer => 1,
+            Role::MeasureWithUnit => 0,
+            Role::Storey => 9,
+            _ => continue,
+        };
+        interrupt.step()?;
+        let text = model.text(entry);
+        let value = step::attribute(text, place);
+        // A comma in a number is not the end of a quantity of IFC2X3 in later releases, which add a formula: a text.
+        let is_formula = |value: &[u8]| {
+            value.is_empty() || step::is_unset(value) || step::string(value).is_some()
+        };
+        let is_fit = class.attributes.contains(&step::count(text))
+            && (!matches!(class.role, Role::Quantity(_)) || is_formula(step::attribute(text, 4)));
+        if !is_fit {
+            misfits.insert(entry.id);
+            found.misfits.add(entry);
+        } else if match class.role {
+            Role::SingleValue => properties::is_dropped(value),
+            _ => !step::is_unset(value) && step::number(value).is_none(),
+        } {
+            found.unread.add(entry);
+        }
+    }
+    model.misfits = misfits;
+    Ok(found)
 }
 
 /// How many members the sets of properties and quantities have.
@@ -129,6 +176,7 @@ pub(super) fn warnings(
     bytes: &[u8],
     units: &Units,
     broken: &Broken,
+    left_out: &LeftOut,
     doubled_ids: usize,
 ) -> Vec<String> {
     let model = &scanned.model;
@@ -154,23 +202,33 @@ pub(super) fn warnings(
             counted(scanned.doubled, "record")
         ));
     }
-    let undecoded = &scanned.undecoded;
-    if undecoded.count > 0 {
-        let named: Vec<_> = undecoded
-            .first
-            .iter()
-            .map(|entry| model.named(*entry))
-            .collect();
-        let more = if undecoded.count > named.len() {
-            ", …"
-        } else {
-            ""
-        };
-        warn(format!(
-            "{} with text that cannot be decoded, shown as \u{FFFD} or as control characters: {}{more}; export the model again",
-            counted(undecoded.count, "record"),
-            named.join(", ")
-        ));
+    for (records, what, end) in [
+        (
+            &scanned.undecoded,
+            "text that cannot be decoded, shown as \u{FFFD} or as control characters",
+            "export the model again",
+        ),
+        (
+            &left_out.misfits,
+            "attributes that do not fit their class",
+            "their values were left out; a decimal comma may be the cause",
+        ),
+        (
+            &left_out.unread,
+            "values that cannot be read",
+            "the values were left out",
+        ),
+    ] {
+        if records.count > 0 {
+            let named: Vec<_> = records.first.iter().map(|it| model.named(*it)).collect();
+            let more = if records.count > named.len() {
+                ", …"
+            } else {
+                ""
+            };
+            let (count, named) = (counted(records.count, "record"), named.join(", "));
+            warn(format!("{count} with {what}: {named}{more}; {end}"));
+        }
     }
     let (unknown, foreign): (Vec<_>, Vec<_>) = model
         .classes()

@@ -204,6 +204,8 @@ pub(super) struct IfcClass {
     pub(super) role: Role,
     /// Position of `PredefinedType`, the only one that is read and moves from class to class.
     pub(super) predefined_type: u8,
+    /// How many attributes it has, in each release.
+    pub(super) attributes: Vec<usize>,
     /// Whether the declared schema has it.
     pub(super) declared: bool,
     /// Whether any release has it.
@@ -228,6 +230,7 @@ impl<'a> Classes<'a> {
             name: "others".to_owned(),
             role: Role::Unneeded,
             predefined_type: NO_ATTRIBUTE,
+            attributes: Vec::new(),
             declared: false,
             known: false,
             records: 0,
@@ -292,6 +295,9 @@ fn resolve(version: SchemaVersion, keyword: &str) -> IfcClass {
         .and_then(|home| home.attribute(keyword, "PredefinedType"))
         .and_then(|slot| u8::try_from(slot.index).ok())
         .unwrap_or(NO_ATTRIBUTE);
+    let releases = RELEASES.into_iter();
+    let attributes = releases.filter_map(|release| release.attributes(keyword));
+    let attributes = attributes.map(|all| all.len()).collect();
     let name = if home.is_some() {
         IfcType::from_str(keyword).name().to_owned()
     } else {
@@ -301,6 +307,7 @@ fn resolve(version: SchemaVersion, keyword: &str) -> IfcClass {
         name,
         role: role.unwrap_or(Role::Unneeded),
         predefined_type,
+        attributes,
         declared,
         known: home.is_some(),
         records: 0,

@@ -27,6 +27,16 @@ pub(super) fn attribute(text: &[u8], at: usize) -> &[u8] {
         .unwrap_or(&text[..0])
 }
 
+/// How many attributes the record that starts `text` has.
+pub(super) fn count(text: &[u8]) -> usize {
+    StepRecord::parse(text).map_or(0, |record| record.attrs().count())
+}
+
+/// Returns true if an attribute, as written, says that it has no value.
+pub(super) fn is_unset(value: &[u8]) -> bool {
+    matches!(value, b"$" | b"*")
+}
+
 /// A string, decoded. `$`, `*` and everything else is none.
 pub(super) fn string(value: &[u8]) -> Option<Cow<'_, str>> {
     // What is borrowed has no escape.
@@ -119,12 +129,14 @@ pub(super) fn literal(value: &[u8]) -> Option<Number> {
     }
 }
 
-/// A value with its type: `IFCLABEL('x')` is `IFCLABEL` and `'x'`.
+/// A value with its type: `IFCLABEL('x')` is `IFCLABEL` and `'x'`; none for `IFCREAL(3,75)`, which has two.
 pub(super) fn typed(value: &[u8]) -> Option<(&[u8], &[u8])> {
     value.first().filter(|first| first.is_ascii_alphabetic())?;
     let open = value.iter().position(|&byte| byte == b'(')?;
-    let inner = StepListItems::of_list(&value[open..])?.next()?;
-    Some((value[..open].trim_ascii(), inner))
+    let mut items = StepListItems::of_list(&value[open..])?;
+    let inner = items.next()?;
+    let typed = (value[..open].trim_ascii(), inner);
+    items.next().is_none().then_some(typed)
 }
 
 /// The items of a list; none for everything else.
@@ -190,6 +202,8 @@ mod tests {
         assert_eq!(number(b"3"), Some(3.0));
         assert_eq!(number(b"IFCLABEL('3')"), None);
         assert_eq!(number(b"1.E400"), None);
+        assert_eq!(number(b"1.#QNAN"), None);
+        assert_eq!(number(b"IFCREAL(3,75)"), None);
         assert!(matches!(literal(b"5"), Some(Number::Integer(5))));
         assert!(matches!(literal(b"5."), Some(Number::Real(_))));
     }

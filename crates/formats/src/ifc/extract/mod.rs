@@ -189,6 +189,7 @@ fn with_model(
     opened.bytes.read_about();
     let mut broken = Broken::default();
     let entries = std::mem::take(&mut scanned.relations);
+    let left_out = review::left_out(&mut scanned.model, interrupt).map_err(stopped)?;
     let relations = Relations::read(&scanned.model, &entries, &mut broken, interrupt);
     let relations = relations.map_err(stopped)?;
     let members = review::members(&scanned.model, &mut broken, interrupt).map_err(stopped)?;
@@ -204,6 +205,7 @@ fn with_model(
         bytes,
         &units,
         &broken,
+        &left_out,
         duplicate_global_ids.len(),
     ));
     let model = &scanned.model;

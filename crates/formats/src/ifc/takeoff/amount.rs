@@ -50,6 +50,29 @@ pub(in crate::ifc) struct Implausible {
     reason: String,
 }
 
+impl Implausible {
+    /// A stated amount that cannot be read; `taken` is counted instead.
+    pub(super) fn unread(
+        quantity: &'static str,
+        place: &str,
+        taken: Option<&(f64, FigureSource)>,
+    ) -> Self {
+        let taken = taken.map(|(_, from)| from.clone());
+        let end = match &taken {
+            Some(from) => format!("the value of the {from} is used"),
+            None => "no value is used".to_owned(),
+        };
+        Self {
+            quantity,
+            stated: None,
+            property: None,
+            geometry: None,
+            taken,
+            reason: format!("{place} cannot be read; {end}"),
+        }
+    }
+}
+
 /// Plausible bounds for the figures of one amount.
 pub(super) struct Judge {
     least: f64,

@@ -383,6 +383,15 @@ pub(super) fn of(claims: &Claims, measured: Option<&Measured>) -> Takeoff {
         judge,
     };
     let length = length.settle(&mut implausible);
+    for (quantity, taken) in [
+        ("volume", volume.as_ref()),
+        ("area", area.as_ref().map(|(_, area)| area)),
+        ("length", length.as_ref()),
+    ] {
+        let stated = [claims.quantities, claims.properties].into_iter();
+        let places = stated.flat_map(|stated| stated.unread.of(quantity));
+        implausible.extend(places.map(|place| Implausible::unread(quantity, place, taken)));
+    }
     let stated = claims.quantities.height.filter(|it| *it > 0.0);
     let height = stated.map(|it| (it, FigureSource::QuantitySet));
     let height = height.or_else(|| Some((measured.height?, FigureSource::Geometry)));

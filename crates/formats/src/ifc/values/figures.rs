@@ -1,6 +1,6 @@
 //! The names that volumes, areas and dimensions have in quantity sets and property sets, and the best figure of each.
 
-use super::quantities::Quantities;
+use super::ordered::OrderedMap;
 
 /// The kind of an area, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,6 +82,36 @@ pub(crate) struct Figure {
     pub(crate) from: String,
 }
 
+/// Amounts that a set states and that cannot be read: what they measure, and where they stand.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Unread(Vec<(&'static str, String)>);
+
+impl Unread {
+    /// Adds the value called `name` of the record `id`, if it measures an amount.
+    pub(crate) fn add(&mut self, name: &str, id: u32) {
+        let amount = match FigureName::of(name) {
+            Some(FigureName::NetVolume | FigureName::GrossVolume | FigureName::Volume) => "volume",
+            Some(FigureName::Area(_)) => "area",
+            Some(FigureName::Length) => "length",
+            _ => return,
+        };
+        if self.0.len() < OTHERS {
+            self.0.push((amount, format!("`{name}` (#{id})")));
+        }
+    }
+
+    pub(crate) fn join(&mut self, other: &Self) {
+        let left = OTHERS.saturating_sub(self.0.len());
+        self.0.extend(other.0.iter().take(left).cloned());
+    }
+
+    /// The places of an amount.
+    pub(crate) fn of(&self, amount: &str) -> impl Iterator<Item = &str> {
+        let all = self.0.iter().filter(move |(of, _)| *of == amount);
+        all.map(|(_, place)| place.as_str())
+    }
+}
+
 /// The figures that an element's sets state: of each amount the best.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Figures {
@@ -95,12 +125,16 @@ pub(crate) struct Figures {
     pub(crate) width: Option<f64>,
     pub(crate) depth: Option<f64>,
     pub(crate) cross_section: Option<f64>,
+    pub(crate) unread: Unread,
 }
 
 impl Figures {
     /// The figures of quantity sets: of several sets, the first.
-    pub(crate) fn of_quantities(quantities: &Quantities) -> Self {
-        let mut figures = Self::default();
+    pub(crate) fn of_quantities(quantities: &OrderedMap<OrderedMap<f64>>, unread: Unread) -> Self {
+        let mut figures = Self {
+            unread,
+            ..Self::default()
+        };
         for (_, set) in quantities.iter() {
             for (name, &value) in set.iter() {
                 if let Some(name) = FigureName::of(name) {
@@ -157,6 +191,7 @@ impl Figures {
         {
             self.offer(figure.name, figure.value, || figure.from);
         }
+        self.unread.join(&other.unread);
     }
 }
 

@@ -116,7 +116,7 @@ impl Materials {
                 let [material, thickness] = step::attributes(text);
                 let name = name(model, material);
                 made.names.extend(name.clone());
-                let thickness_m = step::number(thickness).map(|thickness| thickness * self.metre);
+                let thickness_m = model.number(id, thickness).map(|it| it * self.metre);
                 made.layers.push(Layer {
                     material: name,
                     thickness_m,
@@ -135,7 +135,7 @@ impl Materials {
                     name: step::string(part).map(String::from),
                     material,
                     category: step::string(category).map(String::from),
-                    fraction: step::number(fraction),
+                    fraction: model.number(id, fraction),
                 });
                 return;
             }

@@ -83,6 +83,11 @@ pub(crate) fn read<'a>(
         let Some(name) = step::string(name) else {
             continue;
         };
+        if model.misfits.contains(&id) || is_dropped(nominal) {
+            figures.unread.add(&name, id);
+            values.add(name, Value::None);
+            continue;
+        }
         if let Some((typed, number)) = amount(nominal)
             && let Some(figure) = FigureName::of(&name)
             && let Some(measure) = measure_of(figure)
@@ -173,6 +178,21 @@ fn plain(value: &[u8], deepest: usize) -> Value<'_> {
             Some(Number::Real(number)) => Value::Real(number),
             None => Value::None,
         },
+    }
+}
+
+/// Returns true if a nominal value is set and cannot be read, or an item of a list.
+pub(crate) fn is_dropped(nominal: &[u8]) -> bool {
+    let inner = step::typed(nominal).map_or(nominal, |(_, inner)| inner);
+    is_dropped_at(inner, DEEPEST)
+}
+
+fn is_dropped_at(value: &[u8], deepest: usize) -> bool {
+    match value.first() {
+        Some(b'(') if deepest > 0 => {
+            step::items(value).any(|item| is_dropped_at(item, deepest - 1))
+        }
+        _ => !step::is_unset(value) && plain(value, deepest) == Value::None,
     }
 }
 

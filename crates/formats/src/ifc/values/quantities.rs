@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::figures::Unread;
 use super::ordered::OrderedMap;
 use super::units::Units;
 use crate::ifc::index::Model;
@@ -41,15 +42,15 @@ pub(crate) fn pick(quantities: &Quantities, names: &[&str]) -> Option<f64> {
         .copied()
 }
 
-/// The quantities that `members` (as written) refers to.
+/// The quantities that `members` (as written) refers to, and those that cannot be read.
 pub(crate) fn read<'a>(
     model: &Model<'a>,
     units: &mut Units,
     members: &[u8],
-) -> OrderedMap<'a, f64> {
-    let mut values = OrderedMap::default();
-    collect(model, units, members, "", NESTED, &mut values);
-    values
+) -> (OrderedMap<'a, f64>, Unread) {
+    let mut read = (OrderedMap::default(), Unread::default());
+    collect(model, units, members, "", NESTED, &mut read);
+    read
 }
 
 fn collect<'a>(
@@ -58,27 +59,30 @@ fn collect<'a>(
     members: &[u8],
     prefix: &str,
     deepest: usize,
-    values: &mut OrderedMap<'a, f64>,
+    read: &mut (OrderedMap<'a, f64>, Unread),
 ) {
     for id in step::references(members) {
         match model.find(id) {
             Some((Role::Quantity(measure), text)) => {
                 let [name, _, unit, value] = step::attributes(text);
-                let Some(value) = step::number(value) else {
+                let name = step::string(name).unwrap_or_default();
+                let Some(value) = model.number(id, value) else {
+                    if !step::is_unset(value) {
+                        read.1.add(&name, id);
+                    }
                     continue;
                 };
-                let name = step::string(name).unwrap_or_default();
                 let name = if prefix.is_empty() {
                     name
                 } else {
                     Cow::Owned(format!("{prefix}{name}"))
                 };
-                values.add(name, value * units.own_or(model, unit, measure));
+                read.0.add(name, value * units.own_or(model, unit, measure));
             }
             Some((Role::ComplexQuantity, text)) if deepest > 0 => {
                 let [name, _, members] = step::attributes(text);
                 let prefix = format!("{prefix}{}.", step::string(name).unwrap_or_default());
-                collect(model, units, members, &prefix, deepest - 1, values);
+                collect(model, units, members, &prefix, deepest - 1, read);
             }
             _ => {}
         }

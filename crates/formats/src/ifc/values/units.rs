@@ -135,14 +135,15 @@ fn scale(model: &Model, id: u32, deepest: usize) -> f64 {
             prefixed(prefix).powi(power)
         }
         Some((Role::ConversionUnit, text)) if deepest > 0 => {
-            let factor =
-                step::reference(step::attribute(text, 3)).and_then(|factor| model.find(factor));
-            let Some((Role::MeasureWithUnit, factor)) = factor else {
+            let Some(id) = step::reference(step::attribute(text, 3)) else {
+                return 1.0;
+            };
+            let Some((Role::MeasureWithUnit, factor)) = model.find(id) else {
                 return 1.0;
             };
             let [value, unit] = step::attributes(factor);
             let inner = step::reference(unit).map_or(1.0, |unit| scale(model, unit, deepest - 1));
-            step::number(value).unwrap_or(1.0) * inner
+            model.number(id, value).unwrap_or(1.0) * inner
         }
         _ => 1.0,
     }

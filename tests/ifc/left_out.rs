@@ -1,0 +1,151 @@
+//! Figures that cannot be read: left out, counted with the line of the record, and named at the element.
+
+use serde_json::{Value, json};
+
+use super::{Sample, id, wall};
+
+/// Reads a wall with a quantity set of these records, and returns the wall and the warnings.
+fn with_quantities(schema: &str, quantities: &[&str]) -> (Value, Vec<String>) {
+    let names: Vec<_> = (30..)
+        .take(quantities.len())
+        .map(|at| format!("#{at}"))
+        .collect();
+    let records = (30..)
+        .zip(quantities)
+        .map(|(at, record): (u32, _)| format!("#{at}={record};\n"));
+    let records = format!(
+        "{}#21=IFCELEMENTQUANTITY('{}',$,'Qto',$,$,({}));\n#22=IFCRELDEFINESBYPROPERTIES('{}',$,$,$,(#20),#21);\n{}",
+        wall(20),
+        id(21),
+        names.join(","),
+        id(22),
+        records.collect::<String>(),
+    );
+    let (parsed, summary) = Sample::model(schema, &records).read();
+    (parsed["elements"][0].clone(), summary.warnings)
+}
+
+const MISFIT: &str = "1 record with attributes that do not fit their class: #30 (IfcQuantityVolume, line 16); their values were left out; a decimal comma may be the cause";
+const UNREAD: &str = "1 record with values that cannot be read: #30 (IfcQuantityVolume, line 16); the values were left out";
+
+#[test]
+fn a_quantity_that_cannot_be_read_is_left_out_and_named() {
+    for (schema, value, warning) in [
+        ("IFC2X3", "3,75", MISFIT),
+        ("IFC4", "3,75", MISFIT),
+        ("IFC4", "3,75,$", MISFIT),
+        ("IFC4X3", "1,234,5", MISFIT),
+        ("IFC4", "IFCVOLUMEMEASURE(3,75),$", UNREAD),
+        ("IFC4", "1.#QNAN,$", UNREAD),
+        ("IFC4", "-1.#IND,$", UNREAD),
+        ("IFC4", "NaN,$", UNREAD),
+        ("IFC4", "3.E400,$", UNREAD),
+        ("IFC4", "'3',$", UNREAD),
+        ("IFC4", "3.7.5,$", UNREAD),
+        ("IFC4", "#3,$", UNREAD),
+        ("IFC4", ".T.,$", UNREAD),
+        ("IFC4", "(3.),$", UNREAD),
+    ] {
+        let record = format!("IFCQUANTITYVOLUME('NetVolume',$,$,{value})");
+        let (wall, warnings) = with_quantities(schema, &[&record]);
+        assert_eq!(warnings, [warning], "{schema} {value}");
+        assert_eq!(
+            (&wall["volume_m3"], &wall["quantities"]),
+            (&Value::Null, &json!({"Qto": {}})),
+            "{value}"
+        );
+        let expected = json!([{
+            "quantity": "volume", "stated": null, "property": null, "geometry": null, "taken": null,
+            "reason": "`NetVolume` (#30) cannot be read; no value is used",
+        }]);
+        assert_eq!(wall["takeoff"]["implausible"], expected, "{value}");
+    }
+}
+
+#[test]
+fn another_figure_counts_and_the_element_is_reviewed() {
+    let (wall, _) = with_quantities(
+        "IFC4",
+        &[
+            "IFCQUANTITYVOLUME('NetVolume',$,$,3,75)",
+            "IFCQUANTITYVOLUME('GrossVolume',$,$,4.,$)",
+        ],
+    );
+    assert_eq!(wall["takeoff"]["volume_m3"], 4.0);
+    let reason = &wall["takeoff"]["implausible"][0]["reason"];
+    assert_eq!(
+        reason,
+        "`NetVolume` (#30) cannot be read; the value of the quantity set is used"
+    );
+}
+
+#[test]
+fn what_is_not_set_is_no_loss() {
+    for record in [
+        "IFCQUANTITYVOLUME('NetVolume',$,$,$,$)",
+        "IFCQUANTITYVOLUME('NetVolume',$,$,3.75)",
+        "IFCQUANTITYVOLUME('NetVolume',$,$,3.75,'a * b')",
+        "IFCQUANTITYVOLUME('NetVolume',$,$,3.75E0,*)",
+    ] {
+        let (wall, warnings) = with_quantities("IFC4", &[record]);
+        assert_eq!(
+            (warnings, &wall["takeoff"]["implausible"]),
+            (Vec::new(), &json!([])),
+            "{record}"
+        );
+    }
+}
+
+#[test]
+fn properties_layers_and_storeys_are_held_to_the_same() {
+    let records = format!(
+        "{}#21=IFCPROPERTYSET('{}',$,'Dimensions',$,(#30,#31,#32));\n#22=IFCRELDEFINESBYPROPERTIES('{}',$,$,$,(#20),#21);\n\
+         #30=IFCPROPERTYSINGLEVALUE('Volume',$,IFCVOLUMEMEASURE(3,75),$);\n\
+         #31=IFCPROPERTYSINGLEVALUE('Area',$,IFCAREAMEASURE(1.#INF),$);\n\
+         #32=IFCPROPERTYSINGLEVALUE('Mark',$,$,$);\n\
+         #40=IFCMATERIAL('Brick',$,$);\n#41=IFCMATERIALLAYER(#40,0,24,$,$,$,$,$);\n#42=IFCMATERIALLAYERSET((#41),$,$);\n\
+         #43=IFCRELASSOCIATESMATERIAL('{}',$,$,$,(#20),#42);\n\
+         #50=IFCBUILDINGSTOREY('{}',$,'First',$,$,$,$,$,.ELEMENT.,2,5);\n\
+         #51=IFCRELCONTAINEDINSPATIALSTRUCTURE('{}',$,$,$,(#20),#50);\n",
+        wall(20),
+        id(21),
+        id(22),
+        id(43),
+        id(50),
+        id(51),
+    );
+    let (parsed, summary) = Sample::model("IFC4", &records).read();
+    assert_eq!(
+        summary.warnings,
+        [
+            "2 records with attributes that do not fit their class: #41 (IfcMaterialLayer, line 20), #50 (IfcBuildingStorey, line 23); their values were left out; a decimal comma may be the cause",
+            "2 records with values that cannot be read: #30 (IfcPropertySingleValue, line 16), #31 (IfcPropertySingleValue, line 17); the values were left out",
+        ]
+    );
+    let wall = &parsed["elements"][0];
+    assert_eq!(
+        wall["properties"],
+        json!({"Dimensions": {"Volume": null, "Area": null, "Mark": null}})
+    );
+    assert_eq!(
+        wall["layers"],
+        json!([{"material": "Brick", "thickness_m": null}])
+    );
+    assert_eq!(
+        (&wall["storey"], &wall["storey_elevation_m"]),
+        (&json!("First"), &Value::Null)
+    );
+    let reasons: Vec<_> = wall["takeoff"]["implausible"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["reason"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        reasons,
+        [
+            "`Volume` (#30) cannot be read; no value is used",
+            "`Area` (#31) cannot be read; no value is used"
+        ]
+    );
+}
