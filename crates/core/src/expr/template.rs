@@ -315,7 +315,7 @@ impl Template {
     }
 
     /// Renders to a URL: every value becomes one part of it, with the characters escaped that separate parts. A value at the
-    /// beginning is the address of a service and stays as it is, as does what the filters `safe` and `urlencode` return.
+    /// beginning is the address of a service and stays as it is, as does what the filter `safe` returns.
     ///
     /// # Errors
     /// As [`Template::render`]; for null, lists and objects; in the path also for an empty text, `.` and `..`; in the host for

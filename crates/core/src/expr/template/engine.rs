@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use minijinja::filters;
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Kwargs, StringInput, Value};
+use minijinja::value::{ArgType, Kwargs, StringInput, Value};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
 
 use super::limits::{self, BoundedText};
@@ -40,7 +40,9 @@ pub(crate) fn texts() -> Environment<'static> {
         env.add_filter("indent", indent);
         env.add_filter("slice", slice);
         env.add_filter("batch", batch);
-        limits::limit(&mut env);
+        env.add_filter("pprint", |value: &Value| json(value, Some(4)));
+        env.add_filter(limits::CONCATENATED, concatenated);
+        limits::limit(&mut env, text);
         env
     })
     .clone()
@@ -107,6 +109,16 @@ fn text(value: &Value) -> Result<Cow<'_, str>, Error> {
     json(value, None).map(Cow::Owned)
 }
 
+/// Checks an operand of `~`, and returns it as `{{ }}` writes it.
+fn concatenated(value: &Value) -> Result<Value, Error> {
+    if value.is_undefined() {
+        return Ok(value.clone());
+    }
+    let text = text(value)?;
+    limits::check_length(text.len())?;
+    Ok(Value::from(text))
+}
+
 /// The engine's `string`, with the text that `{{ }}` writes.
 fn string(value: &Value) -> Result<String, Error> {
     text(value).map(Cow::into_owned)
@@ -145,11 +157,10 @@ fn join(
 }
 
 /// `{{ "inputs/a.b.ifc" | stem }}` is `a.b`: the file's name without folder and ending.
-fn stem(path: String) -> String {
-    Path::new(&path)
-        .file_stem()
-        .map(|stem| stem.to_string_lossy().into_owned())
-        .unwrap_or_default()
+fn stem(path: &Value) -> Result<String, Error> {
+    let path = text(path)?;
+    let stem = Path::new(&*path).file_stem().unwrap_or_default();
+    Ok(stem.to_string_lossy().into_owned())
 }
 
 /// JSON, not escaped for HTML; `indent` is a number of spaces.
@@ -164,13 +175,17 @@ fn fixed(value: f64, decimals: usize) -> String {
     format!("{value:.*}", decimals.min(17))
 }
 
-/// One part of a URL, which [`Template::render_url`](super::Template::render_url) does not encode again.
-fn urlencode(value: &Value) -> Result<Value, Error> {
-    let text = plain(value).ok_or_else(|| {
+/// One part of a URL, escaped.
+fn urlencode(value: &Value) -> Result<String, Error> {
+    one_part(value).map(|text| percent_encoded(&text))
+}
+
+/// Returns the text of a value that can be a part of a URL.
+pub(super) fn one_part(value: &Value) -> Result<String, Error> {
+    plain(value).ok_or_else(|| {
         let message = "only text, numbers and booleans can be a part of a URL";
         Error::new(ErrorKind::InvalidOperation, message)
-    })?;
-    Ok(Value::from_safe_string(percent_encoded(&text)))
+    })
 }
 
 /// Writes all but letters, digits and `-._~` as `%` and two digits (RFC 3986, section 2.3).
@@ -188,7 +203,7 @@ pub(super) fn percent_encoded(text: &str) -> String {
 
 /// The engine's `indent`, whose width may come from an input.
 fn indent(
-    value: StringInput<'_>,
+    value: &Value,
     width: Option<usize>,
     first: Option<bool>,
     blank: Option<bool>,
@@ -196,7 +211,14 @@ fn indent(
 ) -> Result<Value, Error> {
     let width = width.or(named.get::<Option<usize>>("width")?);
     at_most(width.unwrap_or_default(), WIDEST)?;
-    filters::indent(value, width, first, blank, named)
+    let text = Value::from(text(value)?);
+    filters::indent(
+        <StringInput<'_> as ArgType<'_>>::from_value(Some(&text))?,
+        width,
+        first,
+        blank,
+        named,
+    )
 }
 
 /// The engine's `slice`, whose count may come from an input.

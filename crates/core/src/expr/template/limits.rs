@@ -1,10 +1,11 @@
 //! Limits of templates: depth, steps, the length of a text, and the memory of all texts that a template builds.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt::{self, Write as _};
 use std::io;
 
-use minijinja::value::{Rest, Value};
+use minijinja::value::{Rest, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 
 use super::tags::{ident, string, tags};
@@ -113,7 +114,8 @@ pub(super) fn too_long() -> Error {
     Error::new(ErrorKind::InvalidOperation, message)
 }
 
-fn check_length(bytes: usize) -> Result<(), Error> {
+/// Counts the bytes of a text, if it is not too long.
+pub(super) fn check_length(bytes: usize) -> Result<(), Error> {
     if bytes > TEXT {
         return Err(too_long());
     }
@@ -135,17 +137,21 @@ pub(super) fn reason(kind: ErrorKind) -> Option<String> {
     }
 }
 
-/// Limits an engine.
-pub(super) fn limit(env: &mut Environment<'static>) {
+/// Limits an engine, whose filters get null, lists and truth values as `text` writes them: its own way is Python's.
+pub(super) fn limit(
+    env: &mut Environment<'static>,
+    text: fn(&Value) -> Result<Cow<'_, str>, Error>,
+) {
     env.set_fuel(Some(STEPS));
-    env.add_filter(CONCATENATED, concatenated);
     env.add_filter(BUILT, built);
-    env.add_filter("pprint", |value: &Value| shown(format_args!("{value:#?}")));
     let mut engine = Environment::new();
     engine.set_undefined_behavior(UndefinedBehavior::Strict);
     for name in LINEAR {
         let engine = engine.clone();
-        env.add_filter(name, move |values: Rest<Value>| {
+        env.add_filter(name, move |mut values: Rest<Value>| {
+            for value in values.iter_mut().filter(|value| is_python(name, value)) {
+                *value = Value::from(text(value)?);
+            }
             match name {
                 "replace" => check_replace(&values)?,
                 "format" => check_format(&values)?,
@@ -163,14 +169,14 @@ pub(super) fn limit(env: &mut Environment<'static>) {
     }
 }
 
-/// Checks an operand of `~`, and returns it as text.
-fn concatenated(value: &Value) -> Result<Value, Error> {
-    if let Some(text) = value.as_str() {
-        check_length(text.len())?;
-    } else if !value.is_undefined() && !value.is_number() {
-        return shown(format_args!("{value}")).map(Value::from);
+/// Returns true if a filter would write a value otherwise than `{{ }}` does.
+fn is_python(filter: &str, value: &Value) -> bool {
+    match value.kind() {
+        ValueKind::None => !matches!(filter, "list" | "reverse"),
+        ValueKind::Bool => filter != "format",
+        ValueKind::Seq => !matches!(filter, "lines" | "list" | "reverse" | "split"),
+        _ => false,
     }
-    Ok(value.clone())
 }
 
 /// Checks a sum or a product.
@@ -237,13 +243,6 @@ fn check_format(values: &[Value]) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// Returns a value as text, if it is not too long.
-fn shown(value: fmt::Arguments<'_>) -> Result<String, Error> {
-    let mut text = BoundedText::default();
-    text.write_fmt(value).map_err(|_| too_long())?;
-    text.take()
 }
 
 /// A text that refuses to grow beyond the limit of one text.

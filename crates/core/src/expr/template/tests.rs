@@ -399,11 +399,53 @@ fn a_template_that_grows_without_bound_fails() {
 }
 
 #[test]
+fn null_is_nothing_wherever_it_becomes_text() {
+    for source in [
+        "{{ x }}",
+        "{{ x ~ x }}",
+        "{{ [x] | join }}",
+        "{{ x | string }}",
+        "{{ x | upper }}{{ x | lower }}{{ x | title }}{{ x | capitalize }}",
+        "{{ x | trim }}{{ x | e }}{{ x | escape }}{{ x | stem }}{{ x | indent }}",
+        "{{ x | replace('N', 'a') }}{{ 'a' | replace('a', x) }}",
+        "{{ '%s' | format(x) }}{{ x | format }}",
+        "{{ x | lines | join }}{{ x | split | join }}",
+        "{{ [x] | map('upper') | join }}{{ [x] | map('string') | join }}",
+        "{% set y %}{{ x }}{% endset %}{{ y }}",
+        "{% filter upper %}{{ x }}{% endfilter %}",
+    ] {
+        let template = Template::compile("t", source).unwrap();
+        assert_eq!(
+            template.render(&json!({"x": null})).unwrap(),
+            "",
+            "{source}"
+        );
+    }
+    for (source, expected) in [
+        (
+            "{{ [x] }}{{ [x] | upper }}{{ [x] ~ '' }}",
+            "[null][NULL][null]",
+        ),
+        (
+            "{{ x | pprint }}{{ x | tojson }}{{ '%s' | format([x]) }}",
+            "nullnull[null]",
+        ),
+    ] {
+        let template = Template::compile("t", source).unwrap();
+        assert_eq!(
+            template.render(&json!({"x": null})).unwrap(),
+            expected,
+            "{source}"
+        );
+    }
+}
+
+#[test]
 fn limited_operators_and_filters_say_the_same() {
     for (source, expected) in [
         (
             "{{ 1 ~ 2.0 ~ none ~ true ~ [1, 'a'] ~ 'x' }}",
-            "12.0NoneTrue[1, 'a']x",
+            "12.0true[1,\"a\"]x",
         ),
         ("{{ (1 + 2 * 3 - 4) ~ 5 }}", "35"),
         (

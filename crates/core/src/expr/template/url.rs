@@ -1,12 +1,36 @@
 //! Rendered templates as URLs: each value is one escaped part, except the value that a URL begins with.
 
-use super::engine::percent_encoded;
+use super::engine::{one_part, percent_encoded};
 use super::parts::{FILE_MESSAGE, RenderedPart, is_file, mark, plain, text};
 use crate::expr::place::excerpt;
+use minijinja::value::{Object, ObjectRepr, Value};
 use minijinja::{Environment, Error, ErrorKind};
+use std::fmt;
+use std::sync::Arc;
 
-/// Makes an engine mark values, and write those of the filters `safe` and `urlencode` as they are.
+/// A text that the filter `safe` inserts as it is. Other filters set the engine's own flag too.
+#[derive(Debug)]
+struct Inserted(String);
+
+impl Object for Inserted {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Makes an engine mark values, which are escaped once, with `urlencode` or without, and write those of the filter `safe` as they are.
 pub(super) fn write_urls(env: &mut Environment<'static>) {
+    env.add_filter("urlencode", |value: &Value| {
+        one_part(value).map(Value::from)
+    });
+    env.add_filter("safe", |value: &Value| match plain(value) {
+        Some(text) => Value::from_object(Inserted(text)),
+        None => value.clone(),
+    });
     env.set_formatter(|out, _, value| {
         let refused = |message: &'static str| Err(Error::new(ErrorKind::InvalidOperation, message));
         if value.is_undefined() {
@@ -15,11 +39,13 @@ pub(super) fn write_urls(env: &mut Environment<'static>) {
         if is_file(value) {
             return refused(FILE_MESSAGE);
         }
-        match (plain(value), value.is_safe()) {
-            (Some(text), true) => Ok(out.write_str(&text)?),
-            (Some(_), false) => mark(out, value),
-            (None, _) if value.is_none() => refused("null cannot be a part of a URL"),
-            (None, _) => refused("a list or an object cannot be a part of a URL"),
+        if let Some(Inserted(text)) = value.downcast_object_ref() {
+            return Ok(out.write_str(text)?);
+        }
+        match plain(value) {
+            Some(_) => mark(out, value),
+            None if value.is_none() => refused("null cannot be a part of a URL"),
+            None => refused("a list or an object cannot be a part of a URL"),
         }
     });
 }
