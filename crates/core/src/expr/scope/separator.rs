@@ -28,34 +28,38 @@ fn named(separator: u8) -> &'static str {
     }
 }
 
+/// How many bytes at the beginning of a table decide its separator, however it is read.
+pub(super) const SAMPLE: usize = 1 << 16;
+
 /// Returns the separator of a table that begins with these bytes: with declared columns the one that divides the header into them,
 /// otherwise the one that divides header and rows into the most columns, the same number in each.
 ///
 /// # Errors
 /// Without declared columns, if two separators fit.
 pub(super) fn separator(start: &[u8], columns: Option<&Columns>) -> Result<u8, Ambiguous> {
-    let header = start.split(|&byte| byte == b'\n').next().unwrap_or(start);
-    let candidates = SEPARATORS.into_iter().filter(|byte| header.contains(byte));
-    let candidates: Vec<u8> = candidates.collect();
-    let [first, _, ..] = candidates.as_slice() else {
-        return Ok(candidates.first().copied().unwrap_or(b','));
+    let sample = &start[..start.len().min(SAMPLE)];
+    let candidates = SEPARATORS.into_iter().filter_map(|separator| {
+        let mut all: Vec<StringRecord> = records(sample, separator).collect();
+        // The last record is cut.
+        if start.len() > SAMPLE && all.len() > 1 {
+            all.pop();
+        }
+        (all.first()?.len() > 1).then_some((separator, all))
+    });
+    let candidates: Vec<(u8, Vec<StringRecord>)> = candidates.collect();
+    let [(first, _), _, ..] = candidates.as_slice() else {
+        return Ok(candidates.first().map_or(b',', |(separator, _)| *separator));
     };
     if let Some(columns) = columns {
-        let fits = |separator: &&u8| {
-            let header = records(header, **separator).next();
-            header.is_some_and(|header| columns.places(&trimmed(&header)).is_ok())
-        };
-        return Ok(candidates.iter().find(fits).copied().unwrap_or(*first));
+        let mut fitting = candidates
+            .iter()
+            .filter(|(_, all)| columns.places(&trimmed(&all[0])).is_ok());
+        return Ok(fitting.next().map_or(*first, |(separator, _)| *separator));
     }
-    // The last record may be cut.
-    let end = start.iter().rposition(|&byte| byte == b'\n');
-    let sample = &start[..end.map_or(start.len(), |end| end + 1)];
-    let widths = candidates.iter().filter_map(|&separator| {
-        let mut widths = records(sample, separator).map(|record| record.len());
-        let width = widths.next().filter(|width| *width > 1)?;
-        widths
-            .all(|other| other == width)
-            .then_some((width, separator))
+    let widths = candidates.iter().filter_map(|(separator, all)| {
+        let width = all[0].len();
+        let is_even = all.iter().all(|record| record.len() == width);
+        is_even.then_some((width, *separator))
     });
     let widths: Vec<(usize, u8)> = widths.collect();
     let widest = widths.iter().map(|(width, _)| *width).max();
@@ -81,4 +85,39 @@ fn records(text: &[u8], separator: u8) -> impl Iterator<Item = StringRecord> {
         .from_reader(text)
         .into_records()
         .map_while(Result::ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_table_has_the_separator_of_its_beginning() {
+        let row = "1;\"first\nsecond, third\";x\n";
+        for rows in [1, 100, 4000] {
+            let table = format!("id;note;\"name, given\"\n{}", row.repeat(rows));
+            assert_eq!(separator(table.as_bytes(), None), Ok(b';'), "{rows}");
+        }
+        for cut in 0..row.len() {
+            let rows = SAMPLE / row.len() + 2;
+            let table = format!(
+                "id;note;\"{},x\"\n{}",
+                "n".repeat(cut + 1),
+                row.repeat(rows)
+            );
+            assert_eq!(separator(table.as_bytes(), None), Ok(b';'), "{cut}");
+        }
+    }
+
+    #[test]
+    fn a_header_may_have_lines_and_separators_in_quotes() {
+        for (table, expected) in [
+            ("\"a\nb,c\";d\n1;2\n", b';'),
+            ("\"a;b\"\n1\n", b','),
+            ("a\n1;2\n", b','),
+            ("\"a;b;c\",d\n1,2\n", b','),
+        ] {
+            assert_eq!(separator(table.as_bytes(), None), Ok(expected), "{table}");
+        }
+    }
 }

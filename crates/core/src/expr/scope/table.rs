@@ -1,13 +1,13 @@
 //! Tables: a header, and rows whose cells are kept apart by commas, semicolons or tabs.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _};
 
 use csv::{ErrorKind, Position, ReaderBuilder, StringRecord};
 use serde_json::{Map, Value};
 
 use super::columns::Columns;
-use super::separator::separator;
+use super::separator::{SAMPLE, separator};
 use super::source::{ScopeError, open, read_error, text, wrong};
 use crate::base::foreign_text::is_utf16;
 use crate::base::source::Source;
@@ -44,7 +44,13 @@ impl<'s, R: BufRead> TableReader<'s, R> {
         if start.starts_with("\u{feff}".as_bytes()) {
             reader.consume(3);
         }
-        let separator = separator(reader.fill_buf().map_err(failed)?, columns)
+        let mut sample = Vec::new();
+        let mut begin = open(source)?.take(SAMPLE as u64 + 4);
+        begin.read_to_end(&mut sample).map_err(failed)?;
+        let sample = sample
+            .strip_prefix("\u{feff}".as_bytes())
+            .unwrap_or(&sample);
+        let separator = separator(sample, columns)
             .map_err(|error| wrong_at(source, line_of(source, 0), error.to_string()))?;
         let mut csv = ReaderBuilder::new()
             .delimiter(separator)
