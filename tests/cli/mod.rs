@@ -7,6 +7,7 @@ mod init;
 mod json;
 mod plan;
 mod run;
+mod schemas;
 mod tables;
 mod usage;
 mod verbose;

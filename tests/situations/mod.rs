@@ -41,6 +41,7 @@ mod running;
 mod services;
 mod shell;
 mod slices;
+mod starred;
 mod stored;
 mod table;
 mod typed;

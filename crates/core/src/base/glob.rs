@@ -7,6 +7,9 @@ use std::fmt;
 /// The most alternatives in braces of a pattern. They can be nested, and each level takes a part of the stack.
 const BRACES: usize = 100;
 
+/// How names begin that wildcards do not match: hidden files, and lock files of editors and of Office.
+const HIDDEN: [&str; 2] = [".", "~$"];
+
 /// A pattern over paths. `*` stands for any characters of one part, `**` as a whole part for any number of parts.
 #[derive(Clone)]
 pub struct Glob {
@@ -62,9 +65,33 @@ impl Glob {
         &self.text
     }
 
-    /// Returns true if the path matches.
+    /// Returns true if the path matches. Hidden names match only if the pattern writes how they begin.
     pub fn matches(&self, path: &RelPath) -> bool {
+        self.matches_hidden(path) && self.writes_hidden(path.as_str())
+    }
+
+    /// Returns true if the path matches, and wildcards stand for hidden names too: a step has only its own files in its folder.
+    pub fn matches_hidden(&self, path: &RelPath) -> bool {
         self.matcher.is_match(path.as_str())
+    }
+
+    /// Returns true if parts of the pattern write how each hidden name in a path begins.
+    fn writes_hidden(&self, path: &str) -> bool {
+        let names: Vec<&str> = path.split('/').collect();
+        if !names.iter().any(|name| is_hidden(name)) {
+            return true;
+        }
+        let parts: Vec<&str> = self.text.split('/').collect();
+        let stands_for = |part: &&str, name: &&str| {
+            (!is_hidden(name) || writes_hidden(part, name)) && parts_meet(part, name)
+        };
+        meet(
+            &parts,
+            &names,
+            |part| *part == "**",
+            |name| !is_hidden(name),
+            stands_for,
+        )
     }
 
     /// Returns the folder that contains every match; `None` for the whole workspace.
@@ -90,6 +117,21 @@ impl fmt::Debug for Glob {
 /// Returns true if a text is a pattern and not a plain path.
 pub fn is_pattern(text: &str) -> bool {
     text.contains(is_wild)
+}
+
+fn is_hidden(name: &str) -> bool {
+    HIDDEN.iter().any(|begin| name.starts_with(begin))
+}
+
+/// Returns true if a part of a pattern begins as a hidden name does. Braces hold alternatives.
+fn writes_hidden(part: &str, name: &str) -> bool {
+    let begin = HIDDEN.iter().find(|begin| name.starts_with(**begin));
+    let mut forms = match part.strip_prefix('{') {
+        Some(forms) => forms.split(',').collect(),
+        None => vec![part],
+    }
+    .into_iter();
+    begin.is_some_and(|begin| forms.any(|form| form.starts_with(begin)))
 }
 
 fn is_wild(c: char) -> bool {
@@ -123,14 +165,28 @@ pub fn is_starred(path: &RelPath) -> bool {
 pub fn may_meet(a: &str, b: &str) -> bool {
     let a: Vec<&str> = a.split('/').collect();
     let b: Vec<&str> = b.split('/').collect();
-    let part_meets =
-        |x: &&str, y: &&str| meet(&starred(x), &starred(y), |c| *c == '*', |x, y| x == y);
-    meet(&a, &b, |part| *part == "**", part_meets)
+    meet(&a, &b, |part| *part == "**", |_| true, parts_meet)
 }
 
-/// Returns true if two rows can stand for the same, when a wild piece stands for any number of pieces. Each pair of rests is
-/// looked at once: to try all ways would take twice as long for each wild piece more.
-fn meet<T>(a: &[T], b: &[T], is_wild: impl Fn(&T) -> bool, same: impl Fn(&T, &T) -> bool) -> bool {
+fn parts_meet(a: &&str, b: &&str) -> bool {
+    meet(
+        &starred(a),
+        &starred(b),
+        |c| *c == '*',
+        |_| true,
+        |a, b| a == b,
+    )
+}
+
+/// Returns true if two rows can stand for the same, when a wild piece stands for any number of pieces: in `a` only for those that
+/// `covered` allows. Each pair of rests is looked at once: to try all ways would take twice as long for each wild piece more.
+fn meet<T>(
+    a: &[T],
+    b: &[T],
+    is_wild: impl Fn(&T) -> bool,
+    covered: impl Fn(&T) -> bool,
+    same: impl Fn(&T, &T) -> bool,
+) -> bool {
     // Whether the rest of `a` meets each rest of `b`, from the ends on.
     let mut after = vec![false; b.len() + 1];
     for i in (0..=a.len()).rev() {
@@ -141,7 +197,7 @@ fn meet<T>(a: &[T], b: &[T], is_wild: impl Fn(&T) -> bool, same: impl Fn(&T, &T)
             let without_y = y.is_some() && meets[j + 1];
             meets[j] = match (x, y) {
                 (None, None) => true,
-                (Some(x), _) if is_wild(x) => without_x || without_y,
+                (Some(x), _) if is_wild(x) => without_x || without_y && y.is_some_and(&covered),
                 (_, Some(y)) if is_wild(y) => without_x || without_y,
                 (Some(x), Some(y)) => after[j + 1] && same(x, y),
                 _ => false,
@@ -212,6 +268,41 @@ mod tests {
         assert!(!glob.is_deep());
         assert!(Glob::parse("inputs/*/x.json").unwrap().is_deep());
         assert!(Glob::parse("../*.json").is_err());
+    }
+
+    #[test]
+    fn a_hidden_name_matches_only_where_its_begin_is_written() {
+        for (pattern, path, is_match) in [
+            ("in/*", "in/.a", false),
+            ("in/*.json", "in/._a.json", false),
+            ("in/*.json", "in/.#a.json", false),
+            ("in/*.ods#", "in/.~lock.a.ods#", false),
+            ("in/*.xlsx", "in/~$a.xlsx", false),
+            ("in/?a", "in/.a", false),
+            ("in/[.]a", "in/.a", false),
+            ("in/[!x]a", "in/.a", false),
+            ("in/{*,b}", "in/.a", false),
+            ("in/{.a,b}", "in/.a", true),
+            ("in/.*", "in/.a", true),
+            ("in/.*", "in/a", false),
+            ("in/~$*", "in/~$a.xlsx", true),
+            ("in/*", "in/a~", true),
+            ("in/*", "in/a.b", true),
+            ("in/**", "in/.git/a", false),
+            ("in/**/a", "in/.git/a", false),
+            ("**/a", ".git/a", false),
+            ("in/**/.git/*", "in/b/.git/a", true),
+            ("in/**/.git/*", "in/.b/.git/a", false),
+            (".config/**/*.json", ".config/b/a.json", true),
+            (".config/*/a", ".config/.b/a", false),
+            ("in/.a", "in/.a", true),
+        ] {
+            let glob = Glob::parse(pattern).unwrap();
+            let path = RelPath::parse(path).unwrap();
+            assert_eq!(glob.matches(&path), is_match, "{pattern} {path}");
+        }
+        let output = Glob::of_output(&RelPath::parse("out/*").unwrap()).unwrap();
+        assert!(output.matches_hidden(&RelPath::parse("out/.htaccess").unwrap()));
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub use filter::{Filter, filter};
 pub use problem::{Mark, Problem, Problems, Warning};
 pub use project_files::{PROJECT_FILE, ProjectFiles, STAGES};
 pub use stage_file_names::stage_names;
+pub use values::schema_refs::schema_problem;
 
 use crate::base::glob::is_pattern;
 use crate::base::natural::natural;

@@ -9,7 +9,7 @@ pub(crate) use checked::{Key, SkipChecked, add_key};
 pub(crate) use value::{
     LARGEST, check_integers, memory_of, note_rounding, repeated_key, too_large, twice,
 };
-pub use value::{parse, parse_bytes};
+pub use value::{canonical, parse, parse_bytes};
 
 use std::io::{self, Read};
 
@@ -200,6 +200,44 @@ impl<R: Read> Json<R> {
             Some(_) if open == b'[' => Err(self.wrong("expected `,` or `]`")),
             Some(_) => Err(self.wrong("expected `,` or `}`")),
         }
+    }
+
+    /// Enters the values that the steps of a pointer name. Returns false if there is no such value.
+    ///
+    /// # Errors
+    /// The errors of [`Json::skip`].
+    pub fn enter_all(&mut self, steps: &[String]) -> Result<bool, Fault> {
+        for step in steps {
+            let open = self.peek()?;
+            let is_list = open == Some(b'[');
+            let Some(open) = open.filter(|open| matches!(open, b'[' | b'{')) else {
+                return Ok(false);
+            };
+            let is_index = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
+            let index: Option<u64> = is_index.then(|| step.parse().ok()).flatten();
+            if is_list && index.is_none() {
+                return Ok(false);
+            }
+            let mut more = self.enter(open)?;
+            let mut at = 0;
+            loop {
+                if !more {
+                    return Ok(false);
+                }
+                let is_it = if is_list {
+                    index == Some(at)
+                } else {
+                    self.key(|key| key == step)?
+                };
+                if is_it {
+                    break;
+                }
+                self.skip()?;
+                more = self.next(open)?;
+                at += 1;
+            }
+        }
+        Ok(true)
     }
 
     /// Reads a key with its colon, and returns the result of `read`.

@@ -40,6 +40,7 @@ impl Schema {
         resolve: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Schema, SchemaError> {
         let resources = Arc::new(Resources::load(name, text, resolve)?);
+        resources.check_referred()?;
         let root = resources.root_reference("");
         Ok(Schema {
             checker: Checker::compile(&resources, root)?,
@@ -97,6 +98,14 @@ impl Schema {
     ) -> Result<Option<Validated>, SchemaError> {
         let streamed = self.streamed(select)?;
         Ok(streamed.validate_on(threads, reader, limit))
+    }
+
+    /// Checks that the list at `stream` can be validated item by item.
+    ///
+    /// # Errors
+    /// If a keyword needs the whole list.
+    pub fn check_stream(&self, stream: &Select) -> Result<(), SchemaError> {
+        self.streamed(stream).map(|_| ())
     }
 
     fn streamed(&self, select: &Select) -> Result<Arc<Streamed>, SchemaError> {

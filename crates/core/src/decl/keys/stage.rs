@@ -3,8 +3,8 @@
 use super::Need::{Beside, Optional, Required, RequiredBeside, What};
 use super::ValueKind::{
     Bool, Choice, Columns, Concurrency, Count, CountOrShare, Duration, File, FileName, FileOrFalse,
-    Folder, Integer, Jq, Many, Named, Names, OneOrMany, Outcomes, Path, Place, Plain, Select, Size,
-    Text, Values,
+    Folder, Integer, Jq, Many, Named, Names, Number, OneOrMany, Outcomes, Path, Place, Plain,
+    Select, Size, Text, Values,
 };
 use super::{FORMATS, RESOURCES, STEP, TableSpec, ValueKind, key};
 use crate::model::executor::ExecutorName;
@@ -380,6 +380,13 @@ pub(crate) static OUTPUT: TableSpec = TableSpec {
             Optional,
             "none",
             "All columns of the table, in any order, with the type of their cells. An empty cell is null.",
+        ),
+        key(
+            "min",
+            Number,
+            Optional,
+            "0, with a warning if there is none",
+            "The fewest files of an output with `*`: with fewer, the batch fails.",
         ),
     ],
 };

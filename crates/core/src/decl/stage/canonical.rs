@@ -191,16 +191,7 @@ fn source(program: &Program) -> &str {
 }
 
 /// Returns the same value with its keys in order.
-fn canonical(value: Value) -> Value {
-    match value {
-        Value::Array(list) => list.into_iter().map(canonical).collect(),
-        Value::Object(map) => {
-            let sorted: BTreeMap<String, Value> = map
-                .into_iter()
-                .map(|(key, value)| (key, canonical(value)))
-                .collect();
-            Value::Object(sorted.into_iter().collect())
-        }
-        other => other,
-    }
+fn canonical(mut value: Value) -> Value {
+    value.sort_all_objects();
+    value
 }

@@ -235,6 +235,22 @@ impl StageReader<'_, '_, '_> {
             .spot("stream")
             .map(|spot| self.reader.select(&spot, None));
         let path = path?;
+        let min = fields.integer("min");
+        if let Some(node) = fields.get("min") {
+            let is_many = pattern.is_none() && path.is_starred();
+            let wrong = match min {
+                None => Some(("`min` must be an integer", "write a number of files")),
+                Some(_) if !is_many => Some((
+                    "`min` needs an output with `*`, which stands for any number of files",
+                    "write a path such as \"outputs/parts/*.json\", or leave `min` out",
+                )),
+                Some(_) => None,
+            };
+            if let Some((message, help)) = wrong {
+                let problem = self.file.problem(node.span.clone(), message);
+                self.reader.report.add(problem.help(help));
+            }
+        }
         let format = match fields.text("format") {
             Some((text, _)) => Format::named(text)?,
             None => Format::of_path(&path.text),
@@ -252,6 +268,7 @@ impl StageReader<'_, '_, '_> {
             stream: transpose(stream)?,
             format,
             columns,
+            min,
             per_round: pattern.is_some(),
         })
     }

@@ -191,6 +191,7 @@ fn assignment(stage: &Stage) -> Option<Output> {
         stream: None,
         format: Format::Json,
         columns: None,
+        min: None,
         per_round: false,
     })
 }

@@ -6,5 +6,5 @@ mod expression;
 mod includes;
 pub(crate) mod names;
 pub(crate) mod reader;
-mod schema_refs;
+pub(crate) mod schema_refs;
 pub(crate) mod template_choice;

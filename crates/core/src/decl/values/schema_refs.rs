@@ -3,7 +3,8 @@
 use crate::base::path::RelPath;
 use crate::decl::problem::{Problem, SourceFile};
 use crate::decl::values::reader::ValueReader;
-use crate::expr::json;
+use crate::expr::json::{self, Json, TakeError};
+use crate::expr::pointer::steps;
 use crate::model::pipeline::Asset;
 use crate::model::schema::{ChainFault, Target, faulty_chain, pointer, references, target};
 use serde_json::Value;
@@ -127,6 +128,33 @@ fn led_somewhere(known: &BTreeMap<RelPath, (Asset, Value)>) -> Result<(), Box<Pr
     schema.map_or(Ok(()), |(schema, _)| {
         Err(at(schema, &reference, message).help(help).into())
     })
+}
+
+/// Returns the mistake at a JSON pointer into `file`, which is a schema or a file that it refers to.
+pub fn schema_problem(schema: &Asset, file: &str, pointer: &str, message: String) -> Problem {
+    let mut referred = schema.refers.iter();
+    let asset = referred
+        .find(|referred| referred.path.as_str() == file)
+        .unwrap_or(schema);
+    let source = SourceFile::new(asset.path.as_str(), asset.text.clone());
+    match place_of(&asset.text, pointer) {
+        Some(span) => source.problem(span, message),
+        None => source.whole_problem(message),
+    }
+}
+
+/// Returns the bytes of the value at a pointer; `None` for the whole text.
+fn place_of(text: &str, pointer: &str) -> Option<Range<usize>> {
+    let mut reader = Json::new(text.as_bytes());
+    let steps = steps(pointer).filter(|steps| !steps.is_empty())?;
+    if !reader.enter_all(&steps).ok()? {
+        return None;
+    }
+    let place = reader.value(|value, at| {
+        let start = usize::try_from(at).unwrap_or_default();
+        Ok::<_, TakeError<()>>(start..start + value.len())
+    });
+    place.ok()?.ok()
 }
 
 /// A mistake at a reference of a schema.

@@ -142,3 +142,22 @@ proptest! {
         prop_assert_eq!(ours(&text, step).is_none(), theirs(&text).is_none());
     }
 }
+
+#[test]
+fn equal_values_have_one_canonical_text() {
+    for (value, text) in [
+        (
+            "{\"b\":[1.0,{\"d\":1,\"c\":2.50}],\"a\":-0.0}",
+            "{\"a\":0,\"b\":[1,{\"c\":2.5,\"d\":1}]}",
+        ),
+        ("1e3", "1000"),
+        ("9007199254740993", "9007199254740993"),
+        ("18446744073709551615", "18446744073709551615"),
+        ("1e300", "1e300"),
+        ("1e18", "1000000000000000000"),
+        ("\"1.0\"", "\"1.0\""),
+    ] {
+        let value = super::parse(value).unwrap();
+        assert_eq!(super::canonical(&value), text);
+    }
+}

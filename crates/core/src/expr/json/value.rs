@@ -40,6 +40,30 @@ fn parse_within(text: &str, memory: usize) -> Result<Value, Error> {
     Ok(value)
 }
 
+/// Returns the text that equal values share: keys in order, and whole numbers without a fraction.
+pub fn canonical(value: &Value) -> String {
+    let mut value = value.clone();
+    value.sort_all_objects();
+    make_whole(&mut value);
+    value.to_string()
+}
+
+fn make_whole(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(make_whole),
+        Value::Object(map) => map.values_mut().for_each(make_whole),
+        Value::Number(number) if number.is_f64() => {
+            let whole = number
+                .as_f64()
+                .filter(|it| it.fract() == 0.0 && it.abs() < LONG);
+            if let Some(whole) = whole {
+                *value = Value::from(whole as i64);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Returns the memory that a value takes, in bytes.
 pub(crate) fn memory_of(value: &Value) -> usize {
     let inside = match value {

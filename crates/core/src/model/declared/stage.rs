@@ -5,7 +5,7 @@ use super::executor::{ExecutorName, Resources};
 pub use super::expression::{ExpressionError, PathTemplate, Program, Templated};
 pub use super::names::{EVERYWHERE, FIXED_NAMES, OVERRIDES, ROUND_NAMES, RUN};
 use super::policy::{Concurrency, Policy};
-use super::step::{Step, StepKind};
+use super::step::{Part, Step, StepKind};
 use crate::base::path::{FilePath, RelPath};
 use crate::expr::name::is_name;
 use crate::expr::scope::{Columns, Format, Reading};
@@ -85,6 +85,21 @@ pub struct Estimate {
 }
 
 impl Stage {
+    /// Returns the schemas that its files, answers and replies are validated by.
+    pub fn schemas(&self) -> impl Iterator<Item = &Asset> {
+        let parts = self.steps.iter().flat_map(|step| step.kind.parts());
+        let of_steps = parts.filter_map(|(_, part)| match part {
+            Part::AnswerSchema(schema) | Part::ReplySchema(schema) => Some(schema),
+            _ => None,
+        });
+        let inputs = self.inputs.iter().filter_map(|input| input.schema.as_ref());
+        let outputs = self
+            .outputs
+            .iter()
+            .filter_map(|output| output.schema.as_ref());
+        inputs.chain(outputs).chain(of_steps)
+    }
+
     /// Returns a stage whose declaration cannot be read, for commands that show what is recorded.
     pub(crate) fn unread(name: &str, number: u32, file: &str) -> Self {
         let path = |name: &str| RelPath::of_parts(name.split('/'));
@@ -360,6 +375,8 @@ pub struct Output {
     pub format: Format,
     /// The columns that the table must have.
     pub columns: Option<Arc<Columns>>,
+    /// The fewest files of an output with `*`; `None` warns if there are none.
+    pub min: Option<u64>,
     /// True if each iteration of `[refine]` writes one: its path has a `*` for the iteration.
     pub per_round: bool,
 }

@@ -85,6 +85,7 @@ pub fn next_batch(
     if stages.is_empty() {
         return Ok(not_external(options));
     }
+    opened.check_schemas()?;
     let agents = opened.planned_agents(request)?;
     opened.workspace.prepare(&opened.disk)?;
     let leases = busy::lock(&opened, stop)?;

@@ -133,10 +133,10 @@ fn batches(opened: &OpenProject, stage: &Stage) -> Result<Vec<BatchScan>, OpsErr
 /// Returns true if a template in the workspace covers a path.
 pub(super) fn matches(template: &PathTemplate, path: &RelPath) -> bool {
     template.root == Root::Workspace
-        && Glob::parse(&template.pattern()).is_ok_and(|glob| glob.matches(path))
+        && Glob::parse(&template.pattern()).is_ok_and(|glob| glob.matches_hidden(path))
 }
 
 /// Returns true if a target, which may be a pattern, covers a path.
 fn same(target: &RelPath, path: &RelPath) -> bool {
-    target == path || Glob::of_output(target).is_ok_and(|glob| glob.matches(path))
+    target == path || Glob::of_output(target).is_ok_and(|glob| glob.matches_hidden(path))
 }

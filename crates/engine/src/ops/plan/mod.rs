@@ -66,6 +66,7 @@ pub(super) fn plan_of(
     {
         return Ok(unchanged(opened, &stages));
     }
+    opened.check_schemas()?;
     let layout = &opened.workspace.layout;
     let mut known = state_by_page(opened)?;
     let agents = opened.planned_agents(request)?;

@@ -15,6 +15,7 @@ use milepost_core::decl::{self, Declarations, Warning};
 use milepost_core::model::agent::Provider;
 use milepost_core::model::step::{Part, carries_key};
 use milepost_core::plan::settings::Settings;
+use milepost_store::check::schemas::Schemas;
 use milepost_store::store::disk::Disk;
 use milepost_store::store::files::Files;
 use milepost_store::store::statcache::StatCache;
@@ -29,6 +30,15 @@ use std::sync::Arc;
 pub(crate) const DEFAULT_WORKSPACE: &str = "workspace";
 
 impl OpenProject {
+    /// Checks the schemas, which reading the declarations does not: a run with nothing to do needs none.
+    ///
+    /// # Errors
+    /// When one is invalid.
+    pub(crate) fn check_schemas(&self) -> Result<(), OpsError> {
+        let checked = Schemas::default().check(&self.pipeline.stages);
+        checked.map_err(|problems| OpsError::Declarations(Box::new(problems)))
+    }
+
     /// Returns the agents as a plan needs them: it can compute requests, and sends none.
     ///
     /// # Errors

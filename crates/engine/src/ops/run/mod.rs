@@ -167,6 +167,7 @@ fn run_once(
         }
         up_to_date::note_state(&opened);
     }
+    opened.check_schemas()?;
     let locked = lock.read(&opened)?;
     if let Some(cut) = &locked.cut {
         let repairs = vec![Repair::JournalCut { bytes: cut.bytes }];

@@ -12,7 +12,7 @@ use milepost_core::expr::select::{PathStep, ReadError, Select, SelectError};
 use milepost_store::store::files::Files;
 use milepost_store::store::read;
 use serde_json::Value;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader};
 
 /// The largest file that is read from its beginning to count its records.
 const COUNTED: u64 = 16 << 20;
@@ -265,7 +265,10 @@ pub(super) fn value_at(
 ) -> Result<Option<(Value, u64)>, Misfit> {
     let open = read::open(&haystack.path).map_err(|e| Misfit::of(&e))?;
     let mut text = Json::new(open);
-    if !enter_all(&mut text, tokens).map_err(|e| Misfit::of(&SelectError::from(e)))? {
+    if !text
+        .enter_all(tokens)
+        .map_err(|e| Misfit::of(&SelectError::from(e)))?
+    {
         return Ok(None);
     }
     let taken = text.value(|text, offset| {
@@ -275,41 +278,6 @@ pub(super) fn value_at(
     taken
         .map_err(|e| Misfit::of(&SelectError::from(e)))?
         .map(Some)
-}
-
-/// Enters the values that the tokens of a pointer name. Returns false if there is no such value.
-fn enter_all<R: Read>(text: &mut Json<R>, tokens: &[String]) -> Result<bool, json::Fault> {
-    for token in tokens {
-        let open = text.peek()?;
-        let is_list = open == Some(b'[');
-        let Some(open) = open.filter(|open| matches!(open, b'[' | b'{')) else {
-            return Ok(false);
-        };
-        let is_index = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit());
-        let index: Option<u64> = is_index.then(|| token.parse().ok()).flatten();
-        if is_list && index.is_none() {
-            return Ok(false);
-        }
-        let mut more = text.enter(open)?;
-        let mut at = 0;
-        loop {
-            if !more {
-                return Ok(false);
-            }
-            let is_it = if is_list {
-                index == Some(at)
-            } else {
-                text.key(|key| key == token)?
-            };
-            if is_it {
-                break;
-            }
-            text.skip()?;
-            more = text.next(open)?;
-            at += 1;
-        }
-    }
-    Ok(true)
 }
 
 /// Returns the value of a field: a name, names with dots, or a JSON pointer.

@@ -16,6 +16,7 @@ use crate::steps::cancel::{CancelReason, CancelToken};
 use crate::steps::worker::JqWorkers;
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::base::source::Source;
+use milepost_core::base::words;
 use milepost_core::expr::scope::Scope;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::reason::Reason;
@@ -281,7 +282,8 @@ fn within(
     };
     let report = attempt(&mut batch_ctx)?;
     let mut scope = batch_ctx.scope;
-    let (mut made, items) = collect(stage_ctx, outputs, scratch, &mut scope, cancel, threads)?;
+    let (mut made, items, unmatched) =
+        collect(stage_ctx, outputs, scratch, &mut scope, cancel, threads)?;
     let failed = report.failed.iter().flat_map(|failed| failed.keys.clone());
     let counted = validate::conservation(stage_ctx.stage, &scope, &failed.collect(), threads)?;
     validate::checks(&stage_ctx.stage.checks, &scope, &workers)?;
@@ -299,6 +301,7 @@ fn within(
     });
     let failed = failed.collect();
     let mut warnings = report.warnings;
+    warnings.extend(unmatched);
     for warning in opinion.warnings() {
         if !warnings.contains(&warning) {
             warnings.push(warning);
@@ -336,7 +339,7 @@ fn check_still(found: &BatchScan, stale: Option<&str>) -> Result<(), Outcome> {
     Ok(())
 }
 
-/// Validates and hashes the outputs, and adds them to the scope.
+/// Validates and hashes the outputs, and adds them to the scope. Returns their files, the number of items and warnings.
 #[expect(clippy::type_complexity)]
 fn collect(
     stage_ctx: &StageContext<'_>,
@@ -345,11 +348,11 @@ fn collect(
     scope: &mut Scope,
     cancel: &Arc<CancelToken>,
     threads: usize,
-) -> Result<(Vec<(Made, RelPath)>, Option<u64>), Outcome> {
+) -> Result<(Vec<(Made, RelPath)>, Option<u64>, Vec<String>), Outcome> {
     let failed = |name: &str, error: &dyn std::fmt::Display| {
         Outcome::new(OutcomeKind::Output, format!("output `{name}`: {error}"))
     };
-    let mut made = Vec::new();
+    let (mut made, mut warnings) = (Vec::new(), Vec::new());
     let mut items = None;
     for output in &stage_ctx.stage.outputs {
         let files = outputs
@@ -361,6 +364,21 @@ fn collect(
                 .pattern(&output.name)
                 .map_or_else(|_| output.path.shown(), |path| path.to_string());
             return Err(failed(&output.name, &format!("no step wrote `{place}`")));
+        }
+        if output.is_many() && !skipped {
+            let (count, place) = (files.len() as u64, output.path.shown());
+            match output.min {
+                Some(min) if count < min => {
+                    let files = words::count(count, "file matches", "files match");
+                    let message = format!("{files} `{place}`, expected at least {min}");
+                    return Err(failed(&output.name, &message));
+                }
+                None if count == 0 => warnings.push(format!(
+                    "output `{}`: no file matches `{place}`; write `min = 0` if that is meant, or `min = 1` to fail",
+                    output.name
+                )),
+                _ => {}
+            }
         }
         if output.schema.is_some() || output.columns.is_some() {
             let source = |file| cancel.source(Arc::new(ScratchFile::new(scratch, file)));
@@ -387,7 +405,7 @@ fn collect(
             scope.absent(&output.name);
         }
     }
-    Ok((made, items))
+    Ok((made, items, warnings))
 }
 
 /// Returns true if a step with `when` makes an output. A program also makes outputs that no step names.

@@ -112,7 +112,7 @@ impl<'a> ScratchOutputDir<'a> {
         let glob = Glob::of_output(&target).map_err(io::Error::other)?;
         if !self.scratch.is_folder() {
             let mut found = self.scratch.files();
-            found.retain(|file| glob.matches(file));
+            found.retain(|file| glob.matches_hidden(file));
             found.sort_by(|a, b| milepost_core::base::natural::natural(a.as_str(), b.as_str()));
             return Ok(found);
         }
@@ -138,7 +138,7 @@ impl<'a> ScratchOutputDir<'a> {
                 None => RelPath::parse(&name),
             };
             let path = path.map_err(io::Error::other)?;
-            if glob.matches(&path) && self.is_file(&path)? {
+            if glob.matches_hidden(&path) && self.is_file(&path)? {
                 found.push(path);
             }
         }

@@ -34,7 +34,7 @@ pub(super) fn check_inputs(
             let writes = |other: &&Stage| {
                 let outputs = other.outputs.iter().map(|output| &output.path);
                 outputs.chain(&other.marker).any(|path| {
-                    Glob::parse(&path.pattern()).is_ok_and(|glob| glob.matches(&file.path))
+                    Glob::parse(&path.pattern()).is_ok_and(|glob| glob.matches_hidden(&file.path))
                 })
             };
             if let Some(writer) = later.into_iter().find(writes) {

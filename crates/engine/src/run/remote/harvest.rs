@@ -149,7 +149,7 @@ impl Driver<'_> {
 /// Returns true if a path is an output, or matches its pattern.
 fn makes(target: &RelPath, path: &RelPath) -> bool {
     target == path
-        || is_starred(target) && Glob::of_output(target).is_ok_and(|glob| glob.matches(path))
+        || is_starred(target) && Glob::of_output(target).is_ok_and(|glob| glob.matches_hidden(path))
 }
 
 /// Returns true if a path is one of a log of an attempt.

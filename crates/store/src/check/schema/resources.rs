@@ -25,7 +25,7 @@ pub enum SchemaError {
         message: String,
     },
     /// The JSON is not a schema.
-    #[error("{schema}, at {pointer}: {message}")]
+    #[error("{schema}{at}{pointer}: {message}", at = if pointer.is_empty() { "" } else { ", at " })]
     Invalid {
         /// The schema's file.
         schema: String,
@@ -210,11 +210,7 @@ impl Resources {
     ) -> Result<jsonschema::Validator<F>, SchemaError> {
         let invalid = |pointer: String, message: String| SchemaError::Invalid {
             schema: path.clone(),
-            pointer: if pointer.is_empty() {
-                "the root".to_owned()
-            } else {
-                pointer
-            },
+            pointer,
             message,
         };
         let mut registry = jsonschema::Registry::new().retriever(Nowhere);
@@ -238,12 +234,34 @@ impl Resources {
             }
             _ => options().build(&json!({"$ref": format!("{}#{}", uri(path), encoded(pointer))})),
         };
-        built.map_err(|error| {
-            invalid(
-                error.instance_path().to_string(),
-                super::wording::message(&error, ""),
-            )
-        })
+        built.map_err(|error| invalid_schema(path, &error))
+    }
+
+    /// Checks that the files referred to are schemas: the validator looks only at the parts that it needs.
+    pub(crate) fn check_referred(&self) -> Result<(), SchemaError> {
+        let referred = self
+            .documents
+            .iter()
+            .filter(|(path, _)| **path != self.name);
+        for (path, document) in referred {
+            jsonschema::meta::validate(document).map_err(|error| invalid_schema(path, &error))?;
+        }
+        Ok(())
+    }
+}
+
+fn invalid_schema(path: &str, error: &jsonschema::ValidationError<'_>) -> SchemaError {
+    let pointer = error.instance_path().to_string();
+    let message = match error.instance().as_ref() {
+        Value::String(name) if pointer.ends_with("/type") => format!(
+            "`{name}` is not a type: expected array, boolean, integer, null, number, object or string"
+        ),
+        _ => super::wording::message(error, ""),
+    };
+    SchemaError::Invalid {
+        schema: path.to_owned(),
+        pointer,
+        message,
     }
 }
 
