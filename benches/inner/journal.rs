@@ -36,7 +36,7 @@ pub fn benches(criterion: &mut Criterion) {
     (1..=RECORDS).for_each(|number| append(&mut journal, number));
     let layout = Layout::new(folder.path());
     group.bench_function("read the last segment", |bencher| {
-        bencher.iter(|| journal::read_last_segment(&layout).unwrap());
+        bencher.iter(|| journal::read_since_seal(&layout).unwrap());
     });
     group.finish();
 }

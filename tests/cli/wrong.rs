@@ -1,6 +1,7 @@
 //! What cannot be done, in words and as JSON.
 
-use crate::support::required::{self, require};
+use crate::support::required::require;
+use crate::support::unprivileged::is_root;
 use crate::support::{Project, expect};
 use serde_json::{Value, json};
 
@@ -334,32 +335,8 @@ fn whoever_may_not_write_is_told_whose_folder_it_is() {
     };
     may(&project.at(""), 0o755);
     may(&project.at("workspace"), 0o755);
-    // Nobody is stopped by a mode who is root: then the program runs as somebody else.
-    let is_root = std::fs::write(project.at("probe"), "").is_ok()
-        && std::process::Command::new("id")
-            .arg("-u")
-            .output()
-            .is_ok_and(|id| id.stdout == b"0\n");
-    let arguments = ["run"];
-    let mut command = project.command(&arguments);
-    if is_root {
-        let plain = command;
-        let other = ["--reuid=65534", "--regid=65534", "--clear-groups"];
-        require!(required::program(
-            "setpriv",
-            &[&other[..], &["true"]].concat()
-        ));
-        // The folders above the program may be closed to others.
-        std::fs::copy(plain.get_program(), project.at("milepost")).unwrap();
-        command = std::process::Command::new("setpriv");
-        command
-            .args(other)
-            .arg(project.at("milepost"))
-            .args(plain.get_args())
-            .current_dir(project.at(""))
-            .env_clear()
-            .env("PATH", "/usr/bin:/bin");
-    } else {
+    let mut command = require!(project.unprivileged(&["run"]));
+    if !is_root() {
         may(&project.at("workspace"), 0o555);
     }
     let output = command.output().unwrap();

@@ -300,14 +300,16 @@ fn gc_takes_nothing_that_is_in_use_wherever_it_is_stopped() {
     let base = revised();
     let whole = base.copy();
     let dry = whole.query(&GC[..1]);
-    assert_eq!(dry.matches("answers").count(), 4, "{dry}");
+    let answers = dry.lines().filter(|line| line.starts_with("answers"));
+    assert_eq!(answers.count(), 2, "{dry}");
     let operations = operations(&whole, GC);
     let count = |project: &Project, folder: &str| project.answers(folder).len();
     for (folder, answers) in [("", 5), ("workspace", 8)] {
         assert_eq!(count(&base, folder), 2 * answers);
         assert_eq!(count(&whole, folder), answers);
     }
-    assert_eq!(whole.run_on_disk(GC, "").text(), "0 bytes freed\n");
+    let collected = whole.run_on_disk(GC, "").text();
+    assert!(collected.ends_with("\n0 bytes freed\n"), "{collected}");
     let calls = |project: &Project| {
         let files = project.workspace_files(&[".milepost/calls"]);
         // RUN.jsonl, and RUN/N.request.

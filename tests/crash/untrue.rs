@@ -215,11 +215,7 @@ fn a_marker_goes_before_its_output_and_comes_after() {
 #[test]
 fn a_checkpoint_that_was_not_written_is_and_nothing_runs() {
     let expected = done().outputs();
-    for end in [
-        "stage_1_complete.json",
-        ".stage_3_complete.json.tmp",
-        "000003.jsonl",
-    ] {
+    for end in ["stage_1_complete.json", ".stage_3_complete.json.tmp"] {
         let project = stopped(Project::small, RUN, |operation| operation.ends_with(end));
         let before = project.journal().len();
         project.complete(&["run", "--until", "copy"]);

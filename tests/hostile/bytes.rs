@@ -79,7 +79,7 @@ fn every_flipped_bit_is_found() {
         "/.milepost/answers/",
         "/.milepost/workspace.json",
         "/.milepost/journal-head.json",
-        "/.milepost/journal/000004.jsonl",
+        "/.milepost/journal/000001.jsonl",
         "/manifests/",
         "ask_progress.json",
         "/stage_3_complete.json",
@@ -120,7 +120,7 @@ fn a_byte_more_is_found() {
             std::fs::write(project.at(&path), longer).unwrap();
             // A line that was begun is what a crash leaves; the next run removes it from the journal.
             let is_torn = more == " " && path.rsplit('.').next() == Some("jsonl")
-                || path.ends_with("/000004.jsonl");
+                || path.ends_with("/000001.jsonl");
             if !is_torn {
                 is_named(&project, &path, more);
             }
@@ -134,7 +134,7 @@ fn records_that_are_cut_off_are_missed() {
     let project = ran();
     let journal = "workspace/.milepost/journal";
     let head_path = "workspace/.milepost/journal-head.json";
-    let last = format!("{journal}/000004.jsonl");
+    let last = format!("{journal}/000001.jsonl");
     let whole = project.bytes(&last);
     let lines = whole.split_inclusive(|&byte| byte == b'\n').count();
     for kept in 1..lines {

@@ -98,7 +98,7 @@ fn no_command_waits_at_a_named_pipe() {
             "workspace/manifests/clean/page_0001.sha256",
             [1, 1, 5, 1, 1],
         ),
-        ("workspace/.milepost/journal/000003.jsonl", [1, 1, 1, 1, 1]),
+        ("workspace/.milepost/journal/000001.jsonl", [1, 1, 1, 1, 1]),
         ("workspace/.milepost/workspace.json", [1, 1, 1, 1, 1]),
         ("workspace/.milepost/lock", [0, 0, 0, 0, 1]),
     ] {

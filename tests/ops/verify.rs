@@ -100,12 +100,12 @@ fn whatever_somebody_alters_is_found() {
         (
             |project| {
                 project.edit(
-                    "workspace/.milepost/journal/000003.jsonl",
+                    "workspace/.milepost/journal/000001.jsonl",
                     "run ended: complete",
                     "run ended: COMPLETE",
                 );
             },
-            ".milepost/journal/000003.jsonl: record 2 was changed or cut off: the head of the journal names it. ",
+            ".milepost/journal/000001.jsonl: record 19 was changed or cut off: the head of the journal names it. ",
         ),
     ];
     for (deed, message) in cases {

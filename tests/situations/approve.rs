@@ -513,15 +513,18 @@ fn an_approval_that_was_changed_in_the_journal_is_found() {
     let project = finished();
     let segment = project.list(".milepost/journal").pop().unwrap();
     let path = format!("workspace/.milepost/journal/{segment}");
-    let text = project
-        .read(&path)
-        .replace("\"why\":\"seen\"", "\"why\":\"Seen\"");
-    project.write(&path, &text);
+    let text = project.read(&path);
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let is_seal = |line: &&str| line.contains("\"kind\":\"sealed\"");
+    let seal = lines.iter().rposition(is_seal).unwrap();
+    let sealed = lines[seal].replace("\"why\":\"seen\"", "\"why\":\"Seen\"");
+    let changed = lines[..seal].concat() + &sealed;
+    project.write(&path, changed.clone() + &lines[seal + 1..].concat());
     let (code, said) = project.milepost(&["verify"]);
     assert_eq!(code, 5, "{said}");
     assert!(said.contains("the journal is broken"), "{said}");
-    // Where no later record follows it, the segments before tell.
-    project.write(&path, format!("{}\n", text.lines().next().unwrap()));
+    // Where no later record follows it, the records before tell.
+    project.write(&path, changed);
     project.remove("workspace/.milepost/journal-head.json");
     let (code, said) = project.milepost(&["verify"]);
     assert_eq!(code, 5, "{said}");

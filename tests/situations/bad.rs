@@ -308,12 +308,16 @@ fn a_break_before_the_end_of_the_journal_is_an_error_and_never_repaired() {
     let project = failed();
     let segment = last_segment(&project);
     let whole = project.read(&segment);
-    let lines: Vec<&str> = whole.lines().collect();
-    let without_second = [&lines[..1], &lines[2..]].concat().join("\n") + "\n";
-    let changed = whole.replacen("run started", "run begun", 1);
-    let garbage = whole.replacen("{\"timestamp\"", "{timestamp", 1);
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    let is_seal = |line: &&str| line.contains("\"kind\":\"sealed\"");
+    let seal = lines.iter().rposition(is_seal).unwrap();
+    let (before, since) = (lines[..seal].concat(), lines[seal..].concat());
+    let without_second = lines[seal].to_owned() + &lines[seal + 2..].concat();
+    let changed = since.replacen("run started", "run begun", 1);
+    let garbage = since.replacen("{\"timestamp\"", "{timestamp", 1);
     for text in [without_second, changed, garbage] {
-        assert_ne!(text, whole);
+        assert_ne!(text, since);
+        let text = before.clone() + &text;
         project.write(&segment, &text);
         let before = project.tree();
         for command in ["run", "plan"] {

@@ -38,6 +38,7 @@ mod require;
 mod review;
 mod round_trip;
 mod running;
+mod scratch;
 mod services;
 mod shell;
 mod slices;

@@ -7,7 +7,7 @@ use milepost_core::base::digest::Digest;
 use milepost_core::model::event::{Event, EventType, Publish};
 use milepost_core::model::state::StageState;
 use milepost_store::store::disk::Disk;
-use milepost_store::store::journal::{Journal, read_last_segment};
+use milepost_store::store::journal::{Journal, read_since_seal};
 use milepost_store::store::layout::Layout;
 use milepost_store::store::manifest::{self, kept};
 use milepost_store::store::publish::{RecoveredFile, rename_into_place, settle};
@@ -159,7 +159,7 @@ fn a_journal_goes_on_after_its_last_whole_line() {
         |_| {},
         |layout, at| {
             let clock = Arc::new(StillClock("2026-11-21T10:00:00Z".parse().unwrap()));
-            let known = read_last_segment(layout).unwrap();
+            let known = read_since_seal(layout).unwrap();
             let opened = Journal::open(&Disk::real(), layout, clock, "S", "R2").unwrap();
             assert_eq!(opened.records, known.0, "at {at}");
             assert_eq!(opened.cut.map_or(0, |cut| cut.bytes), known.1.torn);

@@ -18,13 +18,22 @@ fn open(layout: &Layout, run: &str) -> Journal {
 }
 
 fn append(journal: &mut Journal, batch: &str) {
+    append_with(journal, batch, Vec::new());
+}
+
+/// Appends a record that fills a segment.
+fn fill(journal: &mut Journal, batch: &str) {
+    append_with(journal, batch, vec!["x".repeat(1 << 18)]);
+}
+
+fn append_with(journal: &mut Journal, batch: &str, files: Vec<String>) {
     let event = Event::AttemptStarted {
         stage: "classify".to_owned(),
         batch: batch.to_owned(),
         attempt: 1,
     };
     journal
-        .append(EventType::Invoke, "classify", event, "tried", Vec::new())
+        .append(EventType::Invoke, "classify", event, "tried", files)
         .unwrap();
 }
 
@@ -79,7 +88,7 @@ fn each_record_comes_once_over_segments_and_runs() {
     let mut found = cursor.read(layout).unwrap();
     assert_eq!(names(&found), ["a", "b"]);
     assert_eq!(read(&mut cursor, &place), Ok(vec![]));
-    append(&mut journal, "c");
+    fill(&mut journal, "c");
     seal(&mut journal);
     seal(&mut journal);
     append(&mut journal, "d");
@@ -147,7 +156,7 @@ fn what_is_no_longer_there_is_reported() {
     let place = place();
     let layout = &place.layout;
     let mut journal = open(layout, "RUN");
-    append(&mut journal, "a");
+    fill(&mut journal, "a");
     seal(&mut journal);
     append(&mut journal, "b");
     drop(journal);
@@ -172,7 +181,7 @@ fn what_is_no_longer_there_is_reported() {
 
     // Another journal in its place: shorter, then long enough.
     let mut journal = open(layout, "OTHER");
-    append(&mut journal, "x");
+    fill(&mut journal, "x");
     seal(&mut journal);
     assert_eq!(read(&mut at_end, &place), Err(gone(&end.to_string())));
     let mut short = Cursor::after(layout, end);

@@ -7,7 +7,7 @@ use milepost_core::model::event::{Event, EventType, Record};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_store::store::disk::Disk;
 use milepost_store::store::journal::{
-    Journal, JournalError, OpenedJournal, read_all, read_last_segment, segments,
+    Journal, JournalError, OpenedJournal, read_all, read_since_seal, segments,
 };
 use milepost_store::store::layout::Layout;
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ fn append(journal: &mut Journal, event: Event) {
         .unwrap();
 }
 
-/// Three records, a seal, two records.
+/// Three records that fill a segment, a seal, two records.
 fn two_segments(layout: &Layout) {
     let mut journal = open(layout).journal;
     for batch in ["batch_1", "batch_2"] {
@@ -51,7 +51,7 @@ fn two_segments(layout: &Layout) {
             stage: "classify".into(),
             batch: "batch_1".into(),
             outcome: Outcome::new(OutcomeKind::Schema, "é ✓"),
-            quarantine: None,
+            quarantine: Some("x".repeat(1 << 18)),
         },
     );
     let checkpoints = BTreeMap::from([("parse".to_owned(), Digest::of("x"))]);
@@ -94,7 +94,7 @@ fn what_was_appended_is_read() {
         ]
     );
     assert_eq!(records[0].prev, None);
-    let (last, tail) = read_last_segment(&place.layout).unwrap();
+    let (last, tail) = read_since_seal(&place.layout).unwrap();
     assert_eq!(last, records[3..]);
     assert_eq!((tail.segment, tail.lines, tail.torn), (2, 3, 0));
     let lines: Vec<String> = segments(&place.layout)
@@ -120,7 +120,7 @@ fn what_was_appended_is_read() {
 #[test]
 fn a_journal_that_is_not_there_is_empty() {
     let place = place();
-    let (records, tail) = read_last_segment(&place.layout).unwrap();
+    let (records, tail) = read_since_seal(&place.layout).unwrap();
     assert_eq!((records.len(), tail.segment, tail.last), (0, 0, None));
     assert!(!place.layout.own().exists());
     let opened = open(&place.layout);
@@ -134,7 +134,7 @@ fn a_tail_torn_at_any_byte_is_cut_and_the_chain_goes_on() {
     two_segments(&place.layout);
     let path = place.layout.segment(2);
     let whole = fs::read(&path).unwrap();
-    let before = read_last_segment(&place.layout).unwrap().0;
+    let before = read_since_seal(&place.layout).unwrap().0;
     let start = whole[..whole.len() - 1]
         .iter()
         .rposition(|byte| *byte == b'\n')
@@ -142,7 +142,7 @@ fn a_tail_torn_at_any_byte_is_cut_and_the_chain_goes_on() {
         + 1;
     for end in start..whole.len() {
         fs::write(&path, &whole[..end]).unwrap();
-        let (records, tail) = read_last_segment(&place.layout).unwrap();
+        let (records, tail) = read_since_seal(&place.layout).unwrap();
         assert_eq!(records, before[..2], "cut at {end}");
         let (size, torn) = (start as u64, (end - start) as u64);
         assert_eq!((tail.lines, tail.size, tail.torn), (2, size, torn));
@@ -224,6 +224,56 @@ fn a_break_is_found_where_it_is() {
     assert!(problem.contains("follows"), "{problem}");
 }
 
+fn seal(journal: &mut Journal) {
+    journal
+        .seal(BTreeMap::new(), Vec::new(), BTreeMap::new())
+        .unwrap();
+}
+
+#[test]
+fn a_segment_has_seals_until_it_is_full() {
+    let place = place();
+    let path = place.layout.segment(1);
+    let mut sizes = Vec::new();
+    for batch in ["batch_1", "batch_2", "batch_3"] {
+        let mut journal = open(&place.layout).journal;
+        append(&mut journal, started(batch));
+        seal(&mut journal);
+        sizes.push(fs::metadata(&path).unwrap().len() as usize);
+    }
+    append(&mut open(&place.layout).journal, started("batch_4"));
+    assert_eq!(segments(&place.layout).unwrap(), [1]);
+    let records = all(&place.layout).unwrap();
+    assert_eq!(
+        kinds(&records),
+        ["attempt_started", "sealed"]
+            .repeat(3)
+            .into_iter()
+            .chain(["attempt_started"])
+            .collect::<Vec<_>>()
+    );
+    let (last, tail) = read_since_seal(&place.layout).unwrap();
+    assert_eq!((&last[..], tail.lines), (&records[5..], 7));
+
+    // A seal that a kill tore counts only when it is whole.
+    let whole = fs::read(&path).unwrap();
+    for size in sizes[1]..sizes[2] {
+        fs::write(&path, &whole[..size]).unwrap();
+        let (last, tail) = read_since_seal(&place.layout).unwrap();
+        let is_begun = last.len() == 2;
+        assert_eq!(last, records[3..3 + last.len()], "{size} bytes");
+        assert_eq!(tail.size + tail.torn, size as u64);
+        assert!(is_begun || tail.lines == 4);
+        assert_eq!(open(&place.layout).records, last);
+    }
+    // What is before a seal was flushed: zeros there are damage, which commands that need only the end do not read.
+    fs::write(&path, &whole).unwrap();
+    zero(&place.layout, sizes[0] + 5, sizes[0] + 9);
+    let error = all(&place.layout).unwrap_err().to_string();
+    assert!(error.contains("000001.jsonl, line 3 (byte "), "{error}");
+    assert_eq!(read_since_seal(&place.layout).unwrap().0, records[5..]);
+}
+
 #[test]
 fn the_last_segment_must_follow_the_one_before() {
     let place = place();
@@ -231,7 +281,7 @@ fn the_last_segment_must_follow_the_one_before() {
     let path = place.layout.segment(1);
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace('✓', "x")).unwrap();
-    let error = read_last_segment(&place.layout).unwrap_err();
+    let error = read_since_seal(&place.layout).unwrap_err();
     let JournalError::Broken { place: at, .. } = &error else {
         panic!("{error}");
     };
@@ -239,7 +289,7 @@ fn the_last_segment_must_follow_the_one_before() {
     assert!(error.to_string().contains("Nothing was repaired"));
     fs::remove_file(&path).unwrap();
     for error in [
-        read_last_segment(&place.layout).unwrap_err(),
+        read_since_seal(&place.layout).unwrap_err(),
         all(&place.layout).unwrap_err(),
     ] {
         assert!(
@@ -258,7 +308,7 @@ fn a_newer_kind_is_not_a_torn_tail() {
     let at = text.rfind("attempt_started").unwrap();
     let newer = text[..at].to_owned() + "teleported" + &text[at + "attempt_started".len()..];
     fs::write(&path, newer).unwrap();
-    let error = read_last_segment(&place.layout).unwrap_err().to_string();
+    let error = read_since_seal(&place.layout).unwrap_err().to_string();
     assert!(
         error.ends_with("`teleported` is written by a newer Milepost: update milepost"),
         "{error}"
@@ -273,11 +323,9 @@ fn lines_of_megabytes_are_read() {
         stage: "x".repeat(3_000_000),
     };
     append(&mut journal, large.clone());
-    journal
-        .seal(BTreeMap::new(), Vec::new(), BTreeMap::new())
-        .unwrap();
+    seal(&mut journal);
     assert_eq!(all(&place.layout).unwrap()[0].event, large);
-    assert_eq!(read_last_segment(&place.layout).unwrap().0.len(), 1);
+    assert_eq!(read_since_seal(&place.layout).unwrap().0.len(), 1);
 }
 
 /// Writes zeros over bytes of the last segment.
@@ -299,7 +347,7 @@ fn lines_that_a_power_failure_left_zeros_among_are_cut() {
     for (from, to) in [(ends[0], ends[0] + 9), (ends[0] + 5, ends[1])] {
         fs::write(&path, &text).unwrap();
         zero(&place.layout, from, to);
-        let (records, tail) = read_last_segment(&place.layout).unwrap();
+        let (records, tail) = read_since_seal(&place.layout).unwrap();
         assert_eq!(kinds(&records), ["sealed"]);
         assert_eq!(
             (tail.size, tail.torn),
@@ -321,7 +369,7 @@ fn zeros_before_what_was_flushed_are_damage() {
     let text = fs::read_to_string(place.layout.segment(2)).unwrap();
     let end = text.find('\n').unwrap() + 1;
     zero(&place.layout, end, end + 4);
-    let error = read_last_segment(&place.layout).unwrap_err().to_string();
+    let error = read_since_seal(&place.layout).unwrap_err().to_string();
     assert!(error.contains("the journal is broken"), "{error}");
     assert!(error.contains("000002.jsonl, line 2 (byte "), "{error}");
 }

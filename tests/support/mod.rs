@@ -9,6 +9,7 @@ mod killed;
 mod output;
 pub mod required;
 mod run;
+pub mod unprivileged;
 
 pub use folder::{files_below, temporary};
 pub use gate::{is_alive, pipe};

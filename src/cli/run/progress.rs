@@ -11,7 +11,7 @@ use milepost_core::base::duration::show_duration;
 use milepost_core::model::choice::StoredNote;
 use milepost_core::model::executor::ExecutorName;
 use milepost_core::plan::options::invocation::Invocation;
-use milepost_engine::ops::run::{ExpectedStage, Notice, Observer, Stopwatch};
+use milepost_engine::ops::run::{ExpectedStage, Notice, Observer, Repair, Stopwatch};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -243,7 +243,13 @@ impl Observer for RunProgress {
             }
             Notice::Recovered { repairs } => {
                 for repair in &repairs {
-                    self.line(&notice::repaired(err, repair));
+                    match repair {
+                        Repair::StuckScratch { folder, problem } => {
+                            self.printer
+                                .warning(&notice::stuck_scratch(folder, problem));
+                        }
+                        _ => self.line(&notice::repaired(err, repair)),
+                    }
                 }
             }
             Notice::RunStarted { stages } => self.begin_run(stages),

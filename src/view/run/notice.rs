@@ -292,8 +292,14 @@ pub(crate) fn repaired(style: Style, repair: &Repair) -> String {
             let files = count(*files, "finished file", "finished files");
             format!("moved {files} into place")
         }
+        Repair::StuckScratch { folder, problem } => stuck_scratch(folder, problem),
     };
     format!("{} {line}", style.dim("recovered:"))
+}
+
+/// Scratch files could not be removed.
+pub(crate) fn stuck_scratch(folder: &str, problem: &str) -> String {
+    format!("{problem}\nhelp: the scratch files are in {folder}")
 }
 
 /// An attempt failed, and another one follows.

@@ -146,9 +146,9 @@ pub(crate) fn run(
         recorder.flush()?;
     }
     // Scratch files are not needed any more: files of failed batches are in quarantine.
-    let scratch = ctx.layout.scratch();
-    if scratch.exists() {
-        ctx.disk.remove_dir_all(&scratch)?;
+    if let Some(stuck) = recover::clear_scratch(&recorder) {
+        let repairs = vec![stuck];
+        observer.notice(Notice::Recovered { repairs });
     }
     let run_id = recorder.run_id().to_owned();
     Ok(Report {

@@ -239,6 +239,13 @@ pub enum Repair {
         /// How many.
         files: u64,
     },
+    /// Scratch files could not be removed.
+    StuckScratch {
+        /// Where they are now, in the workspace.
+        folder: String,
+        /// Why.
+        problem: String,
+    },
     /// Files of finished batches were moved into place.
     Published {
         /// How many.

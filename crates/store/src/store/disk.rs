@@ -20,7 +20,7 @@ pub use refusal::{DiskError, parent};
 use faults::Faults;
 use read::uninterrupted;
 use refusal::error;
-use rustix::fs::OFlags;
+use rustix::fs::{Access, OFlags};
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -238,6 +238,17 @@ impl Disk {
         })
     }
 
+    /// Renames a file that a program wrote, also out of a folder that it made read-only.
+    pub(crate) fn rename_from_program(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
+        self.rename(from, to).or_else(|error| {
+            if error.source.kind() != io::ErrorKind::PermissionDenied {
+                return Err(error);
+            }
+            open_up(parent(from));
+            self.rename(from, to)
+        })
+    }
+
     /// Flushes the entries of a folder, so that what was created, renamed or removed in it survives a crash.
     pub fn sync_dir(&self, folder: &Path) -> Result<(), DiskError> {
         let step = self.faults.step_flush(folder);
@@ -310,9 +321,17 @@ impl Disk {
             }
             step.end();
         }
-        let removed =
-            gone(uninterrupted(|| fs::remove_dir_all(folder))).map(|()| step.removed(folder));
-        removed.map_err(|cause| error(folder, "remove the folder", cause))
+        let remove = || gone(uninterrupted(|| fs::remove_dir_all(folder)));
+        let (mut removed, mut foreign) = (remove(), None);
+        if matches!(&removed, Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied) {
+            foreign = open_up(folder);
+            removed = remove();
+        }
+        let removed = removed.map(|()| step.removed(folder));
+        removed.map_err(|cause| match foreign {
+            Some(foreign) => error(&foreign, "empty", cause),
+            None => error(folder, "remove the folder", cause),
+        })
     }
 
     /// Sets the permissions of a file (`chmod`).
@@ -419,6 +438,29 @@ fn temporary(path: &Path) -> PathBuf {
 /// Returns true if a regular file has hard links elsewhere, such as in a copy of the workspace.
 fn has_other_links(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.nlink() > 1)
+}
+
+/// Gives the owner all permissions of a folder and of those in it, which programs may have made read-only. Returns the first one
+/// that another user owns.
+pub(crate) fn open_up(folder: &Path) -> Option<PathBuf> {
+    let mut foreign = None;
+    let mut left = vec![folder.to_owned()];
+    while let Some(folder) = left.pop() {
+        let Ok(found) = fs::symlink_metadata(&folder) else {
+            continue;
+        };
+        let mode = found.mode() | PRIVATE_FOLDER;
+        if mode != found.mode()
+            && fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).is_err()
+            || rustix::fs::access(&folder, Access::WRITE_OK).is_err()
+        {
+            foreign = foreign.or_else(|| Some(folder.clone()));
+        }
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        left.extend(folders.map(|entry| entry.path()));
+    }
+    foreign
 }
 
 fn gone(result: io::Result<()>) -> io::Result<()> {

@@ -98,28 +98,15 @@ pub fn find(
     Ok(found)
 }
 
-/// Removes garbage and returns the number of bytes freed.
-pub fn remove(disk: &Disk, layout: &Layout, garbage: &[Garbage]) -> Result<u64, DiskError> {
-    let mut freed = 0;
-    for one in garbage {
-        let path = layout.at(&one.path);
-        match one.kind {
-            GarbageKind::Leftover | GarbageKind::Accepted => disk.remove_file(&path)?,
-            GarbageKind::Calls | GarbageKind::Logs if !one.parts.is_empty() => {
-                for name in &one.parts {
-                    disk.remove_file(&path.join(name))?;
-                }
-            }
-            GarbageKind::Scratch
-            | GarbageKind::Calls
-            | GarbageKind::Logs
-            | GarbageKind::Quarantine => {
-                disk.remove_dir_all(&path)?;
-            }
-        }
-        freed += one.size;
+/// Removes a file or folder.
+pub fn remove(disk: &Disk, layout: &Layout, garbage: &Garbage) -> Result<(), DiskError> {
+    let path = layout.at(&garbage.path);
+    let mut parts = garbage.parts.iter().map(|name| path.join(name));
+    match garbage.kind {
+        GarbageKind::Leftover | GarbageKind::Accepted => disk.remove_file(&path),
+        _ if garbage.parts.is_empty() => disk.remove_dir_all(&path),
+        _ => parts.try_for_each(|part| disk.remove_file(&part)),
     }
-    Ok(freed)
 }
 
 /// Files that are written beside their place, where Milepost's own files lie.

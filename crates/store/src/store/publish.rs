@@ -253,7 +253,7 @@ fn put(
         }
         folders.0.insert(folder.to_owned());
     }
-    Ok(disk.rename(&scratch, &path)?)
+    Ok(disk.rename_from_program(&scratch, &path)?)
 }
 
 /// The digest of what lies at a path. A link there is nothing of ours: it is looked at as the file that it leads to.

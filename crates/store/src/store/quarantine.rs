@@ -141,7 +141,7 @@ pub fn clean(
 }
 
 /// Files below a folder, or the file itself, and their bytes. What cannot be read counts as nothing.
-pub(super) fn weigh(path: &Path) -> (u64, u64) {
+pub fn weigh(path: &Path) -> (u64, u64) {
     let walk = walkdir::WalkDir::new(path).into_iter().flatten();
     let sizes = walk
         .filter(|entry| !entry.file_type().is_dir())

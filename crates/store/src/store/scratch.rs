@@ -6,9 +6,9 @@ mod spares;
 pub(crate) use sink::FileContent;
 pub use spares::ScratchPool;
 
-use super::disk::{Disk, DiskError, parent};
+use super::disk::{Disk, DiskError, open_up, parent};
 use super::layout::{self, Layout, safe_name};
-use super::quarantine::keep;
+use super::quarantine::{self, keep, next_sequence, write_reason};
 use super::read;
 use super::scan::files::{Files, digest_from, digest_of};
 use super::scan::folder::{OpenedEntry, Start};
@@ -74,6 +74,36 @@ pub enum ScratchError {
         /// What it is.
         what: &'static str,
     },
+}
+
+/// Scratch files that could not be removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StuckScratch {
+    /// The folder where they are now, in the workspace.
+    pub folder: RelPath,
+    /// Why they could not be removed.
+    pub problem: String,
+}
+
+/// Removes the scratch of all runs. What cannot be removed moves to quarantine. A link is left: it leads to files of others.
+pub fn clear(disk: &Disk, layout: &Layout, run: &str) -> Option<StuckScratch> {
+    let scratch = layout.scratch();
+    if scratch
+        .symlink_metadata()
+        .map_or(true, |found| found.is_symlink())
+    {
+        return None;
+    }
+    let problem = disk.remove_dir_all(&scratch).err()?.to_string();
+    let folder = quarantine::folder(run, next_sequence(layout, run), "scratch");
+    let kept = keep(disk, layout, &layout::scratch(), &folder)
+        .and_then(|_| write_reason(disk, layout, &folder, &format!("{problem}\n")));
+    let folder = if kept.is_ok() {
+        folder
+    } else {
+        layout::scratch()
+    };
+    Some(StuckScratch { folder, problem })
 }
 
 impl Scratch {
@@ -348,6 +378,7 @@ impl Scratch {
     /// Moves all remaining files to a folder of the workspace durably.
     pub fn keep(self, layout: &Layout, folder: &RelPath) -> Result<(), DiskError> {
         if self.is_folder {
+            open_up(&self.path);
             return keep(&self.disk, layout, &self.inside, folder).map(|_| ());
         }
         let files: Vec<RelPath> = self.sunk().iter().map(|sunk| sunk.file.clone()).collect();
@@ -359,7 +390,7 @@ impl Scratch {
 
     /// Returns the folder to the pool for a later attempt if it contains only the folders of its outputs; otherwise removes it. Every
     /// program that could write there must have ended.
-    pub fn spare(self, spares: &ScratchPool) -> Result<(), DiskError> {
+    pub fn spare(self, spares: &ScratchPool) {
         if !self.is_folder || !self.is_as_made().unwrap_or(false) {
             return self.remove();
         }
@@ -368,7 +399,6 @@ impl Scratch {
             path: self.path.clone(),
             folders: std::mem::take(&mut folders),
         });
-        Ok(())
     }
 
     /// Whether nothing is in it but the folders that were made, and they are open to the same people as the one that they lie in.
@@ -400,17 +430,19 @@ impl Scratch {
         Ok(left.is_empty())
     }
 
-    /// Removes all remaining files.
-    pub fn remove(self) -> Result<(), DiskError> {
+    /// Removes all remaining files. [`clear`] reports those that cannot be removed.
+    pub fn remove(self) {
         if self.is_folder {
-            return self.disk.remove_dir_all(&self.path);
+            let _ = self.disk.remove_dir_all(&self.path);
+            return;
         }
         let sunk = self.sunk();
         let left = sunk.iter().filter(|sunk| !sunk.published);
         let left: Vec<RelPath> = left.map(|sunk| sunk.file.clone()).collect();
         drop(sunk);
-        left.iter()
-            .try_for_each(|file| self.disk.remove_file(&self.at(file)))
+        for file in left {
+            let _ = self.disk.remove_file(&self.at(&file));
+        }
     }
 }
 

@@ -74,9 +74,9 @@ pub enum Event {
         /// The version of Milepost.
         version: String,
     },
-    /// The first record of a segment: the manifests contain everything before it.
+    /// The manifests contain everything before this record, which is the first one of each segment but the first.
     Sealed {
-        /// The number of the previous segment; `prev` names its last record.
+        /// The number of the segment of the record before; `prev` names that record.
         segment: u64,
         /// The digests of the checkpoints as they were written, by stage.
         checkpoints: BTreeMap<String, Digest>,

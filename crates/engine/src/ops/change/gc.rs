@@ -6,16 +6,19 @@ use crate::ops::project::lock::lock_and_read;
 use crate::ops::project::open::open_recorded;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
+use crate::run::notice::Repair;
 use crate::run::record::recorder::Recorder;
 use crate::run::record::recover;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{RelPath, Root};
+use milepost_core::base::words::count;
 use milepost_core::model::state::{Phase, State};
 use milepost_store::store::answers::compact::{RemovableAnswers, look};
-use milepost_store::store::disk::DiskError;
-use milepost_store::store::gc::{accepted, calls, find, logs, remove};
+use milepost_store::store::disk::{Disk, DiskError};
+use milepost_store::store::gc::{Garbage, accepted, calls, find, logs, remove};
 use milepost_store::store::layout::{self, Layout};
 use milepost_store::store::lock::SharedLock;
+use milepost_store::store::quarantine::weigh;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -59,6 +62,42 @@ pub struct Removed {
     pub bytes: u64,
 }
 
+impl Collected {
+    /// Removes garbage, or only counts it without a disk. What cannot be removed is left.
+    fn remove(&mut self, disk: Option<&Disk>, layout: &Layout, garbage: &[Garbage]) {
+        for one in garbage {
+            if let Some(Err(error)) = disk.map(|disk| remove(disk, layout, one)) {
+                self.left.push(format!("{}: {error}", one.path));
+                continue;
+            }
+            self.bytes += one.size;
+            self.removed.push(Removed {
+                kind: one.kind.word().to_owned(),
+                path: one.path.to_string(),
+                files: one.files,
+                bytes: one.size,
+            });
+        }
+    }
+
+    /// Counts the files that stay in each folder.
+    fn count_rest(&mut self, layout: &Layout, options: &GcOptions) {
+        for (name, why) in kept(options) {
+            let path = RelPath::of_parts([layout::OWN, name]);
+            let (mut files, mut bytes) = weigh(&layout.at(&path));
+            let of_kind = self.removed.iter().filter(|one| one.kind == name);
+            for one in of_kind.filter(|_| options.dry_run) {
+                files -= one.files.min(files);
+                bytes -= one.bytes.min(bytes);
+            }
+            if files > 0 {
+                let (files, bytes) = (count(files, "file", "files"), count(bytes, "byte", "bytes"));
+                self.left.push(format!("{path}: {files}, {bytes}: {why}"));
+            }
+        }
+    }
+}
+
 /// Returns the digests of all recorded outputs: accepted content with such a digest is in use.
 fn recorded(state: &State) -> BTreeSet<Digest> {
     let stages = state.stages.values();
@@ -82,6 +121,48 @@ const FOLDERS: [&str; 6] = [
     "accepted",
     "answers",
 ];
+
+/// Returns the folders of which files stay, and why.
+fn kept(options: &GcOptions) -> [(&'static str, &'static str); 5] {
+    let or = |old, young| {
+        if options.older_than.is_some() {
+            old
+        } else {
+            young
+        }
+    };
+    [
+        ("journal", "what every run did is never removed"),
+        (
+            "quarantine",
+            or(
+                "younger, or the age is not known",
+                "`--older-than` removes the old ones",
+            ),
+        ),
+        (
+            "calls",
+            or(
+                "records of calls, and the requests and answers of those in use or younger",
+                "`--older-than` removes old requests and answers that nothing uses",
+            ),
+        ),
+        (
+            "logs",
+            or(
+                "of attempts that a record names, of failed batches, or younger",
+                "`--older-than` removes old ones that no record names",
+            ),
+        ),
+        (
+            "accepted",
+            or(
+                "in use, or younger",
+                "`--older-than` removes old ones that nothing uses",
+            ),
+        ),
+    ]
+}
 
 /// Returns why the folders that are links are left out: what they lead to may belong to another workspace.
 fn links(layout: &Layout) -> impl Iterator<Item = String> {
@@ -148,7 +229,11 @@ pub fn gc(request: &Request, options: &GcOptions) -> Result<Collected, OpsError>
             locked.journal,
             &request.command,
         );
-        recover::recover(&mut recorder, Duration::from_secs(5))?;
+        for repair in recover::recover(&mut recorder, Duration::from_secs(5))? {
+            if let Repair::StuckScratch { folder, problem } = repair {
+                done.left.push(format!("{folder}: {problem}"));
+            }
+        }
         recorder.flush()?;
         (Some(locked.lock), recorder.state)
     };
@@ -168,18 +253,7 @@ pub fn gc(request: &Request, options: &GcOptions) -> Result<Collected, OpsError>
         };
         garbage.extend(logs(layout, before, &is_named)?);
     }
-    for one in &garbage {
-        done.bytes += one.size;
-        done.removed.push(Removed {
-            kind: one.kind.word().to_owned(),
-            path: one.path.to_string(),
-            files: one.files,
-            bytes: one.size,
-        });
-    }
-    if locked.is_some() {
-        remove(&opened.disk, layout, &garbage)?;
-    }
+    done.remove(locked.is_some().then_some(&opened.disk), layout, &garbage);
     let project = opened.files.folder(Root::Project);
     let shared = layout::answers(project);
     let places = [(layout.answers(), false), (shared, true)];
@@ -229,5 +303,6 @@ pub fn gc(request: &Request, options: &GcOptions) -> Result<Collected, OpsError>
         drop(lock);
     }
     drop(locked);
+    done.count_rest(layout, options);
     Ok(done)
 }

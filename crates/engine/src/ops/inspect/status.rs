@@ -190,7 +190,7 @@ pub fn status(request: &Request) -> Result<Status, OpsError> {
         && let Some(stages) = up_to_date::again(&mut opened)
         && let Some(stages) = untouched(&opened, &stages)
     {
-        let (records, _) = journal::read_last_segment(&opened.workspace.layout)?;
+        let (records, _) = journal::read_since_seal(&opened.workspace.layout)?;
         let spent = calls::spending(&opened)?;
         let last_run = last_run(&records, None);
         return Ok(of_workspace(&opened, last_run, None, stages, spent));

@@ -157,12 +157,12 @@ pub(crate) fn scan_stage(
     survey(ctx, stage, state, &Pending::default(), &|_| policy, keep)
 }
 
-/// Reads the recorded state of a workspace: its manifests, then the last segment of the journal. Nothing is written.
+/// Reads the recorded state of a workspace: its manifests, then the journal's records since its last seal. Nothing is written.
 ///
 /// # Errors
 /// When a manifest or the journal is damaged.
 pub fn state(layout: &Layout) -> Result<State, OpsError> {
-    let (records, _) = journal::read_last_segment(layout)?;
+    let (records, _) = journal::read_since_seal(layout)?;
     replay(layout, &records)
 }
 
@@ -188,11 +188,11 @@ fn for_reading(layout: &Layout, mut state: State) -> Result<State, OpsError> {
 /// The errors of [`state_for_reading`].
 pub(crate) fn state_by_page(opened: &OpenProject) -> Result<State, OpsError> {
     let layout = &opened.workspace.layout;
-    let (records, _) = journal::read_last_segment(layout)?;
+    let (records, _) = journal::read_since_seal(layout)?;
     for_reading(layout, replay_by_page(opened, &records)?)
 }
 
-/// Takes the manifests as the notes know them, or reads them, then applies records of the journal's last segment.
+/// Takes the manifests as the notes know them, or reads them, then applies the journal's records since its last seal.
 ///
 /// # Errors
 /// The errors of [`replay`].
@@ -215,7 +215,7 @@ pub(crate) fn replay_by_page(opened: &OpenProject, records: &[Record]) -> Result
     }
 }
 
-/// Reads the manifests, then applies records of the journal's last segment.
+/// Reads the manifests, then applies the journal's records since its last seal.
 ///
 /// # Errors
 /// When a manifest is damaged, or a record does not fit the state.

@@ -11,14 +11,14 @@ use milepost_store::store::layout::Layout;
 use milepost_store::store::lock::{Holder, Lock};
 use serde::Serialize;
 
-/// How often reading is tried: a run may replace manifests and start a segment of the journal meanwhile.
+/// How often reading is tried: a run may replace manifests and seal the journal meanwhile.
 const READINGS: usize = 5;
 
 /// The recorded state of a workspace at one moment.
 pub(crate) struct Snapshot {
-    /// The state by the manifests and the last segment of the journal.
+    /// The state by the manifests and the journal's records since its last seal.
     pub(crate) state: State,
-    /// The records of that segment.
+    /// These records.
     pub(crate) records: Vec<Record>,
     /// What recovery will record about batches whose files are lost, which the state has already.
     pub(crate) lost: Vec<Event>,
@@ -68,15 +68,15 @@ impl Snapshot {
         let mut readings = 1;
         loop {
             let runner = runner(layout);
-            let before = journal::segments(layout)?.last().copied();
-            let read = journal::read_last_segment(layout)
+            let before = journal::sealed_at(layout)?;
+            let read = journal::read_since_seal(layout)
                 .map_err(OpsError::from)
                 .and_then(|(records, _)| {
                     let mut state = replay(layout, &records)?;
                     let lost = recover_for_reading(layout, &mut state, runner.is_some())?;
                     Ok((state, records, lost))
                 });
-            let whole = journal::segments(layout)?.last().copied() == before;
+            let whole = journal::sealed_at(layout)? == before;
             match read {
                 Ok((state, records, lost)) if whole || readings == READINGS => {
                     return Ok(Self {
@@ -93,7 +93,7 @@ impl Snapshot {
     }
 }
 
-/// Returns the last run; `None` if the last segment of the journal is empty.
+/// Returns the last run; `None` if the journal is empty.
 pub(crate) fn last_run(records: &[Record], runner: Option<&Runner>) -> Option<LastRun> {
     let last = records.last()?;
     let at_work = runner.is_some_and(|runner| runner.run_id == last.run_id);

@@ -15,9 +15,9 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Returns true if the manifests have all records: nothing happened to a stage in the last segment of the journal.
+/// Returns true if the manifests have all records: nothing happened to a stage since the last seal of the journal.
 fn are_whole(opened: &OpenProject) -> Result<bool, OpsError> {
-    let (records, _) = journal::read_last_segment(&opened.workspace.layout)?;
+    let (records, _) = journal::read_since_seal(&opened.workspace.layout)?;
     Ok(!records.iter().any(|record| record.event.stage().is_some()))
 }
 

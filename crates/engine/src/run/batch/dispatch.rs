@@ -555,7 +555,7 @@ impl Dispatcher<'_, '_> {
                     Vec::new(),
                 )?;
                 if let Some(scratch) = scratch {
-                    scratch.remove()?;
+                    scratch.remove();
                 }
             }
             (Err(outcome), scratch) => {

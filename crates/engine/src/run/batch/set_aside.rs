@@ -23,7 +23,7 @@ pub(crate) fn set_aside(
     let ctx = recorder.ctx;
     let scratch = match scratch {
         Some(scratch) if scratch.is_empty() => {
-            scratch.remove()?;
+            scratch.remove();
             None
         }
         other => other,

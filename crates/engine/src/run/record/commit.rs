@@ -190,9 +190,9 @@ pub(crate) fn commit(
     let may_be_spared = nothing_strayed();
     for scratch in scratches {
         if may_be_spared {
-            scratch.spare(spares)?;
+            scratch.spare(spares);
         } else {
-            scratch.remove()?;
+            scratch.remove();
         }
     }
     Ok(())

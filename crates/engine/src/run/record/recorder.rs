@@ -39,7 +39,7 @@ pub struct Recorder<'a> {
 impl<'a> Recorder<'a> {
     /// Creates a recorder. `command` is the command line of the run.
     pub fn new(ctx: Context<'a>, state: State, journal: Journal, command: &str) -> Self {
-        // Records that an earlier run did not seal leave the last segment when this run seals.
+        // This run seals the records that an earlier run did not.
         let dirty = journal.unsealed().clone();
         Self {
             ctx,

@@ -8,7 +8,7 @@ use crate::steps::command::{StartedProcess, end_survivors};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::state::Unsettled;
 use milepost_store::store::publish::{RecoveredFile, settle};
-use milepost_store::store::quarantine;
+use milepost_store::store::{quarantine, scratch};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -88,13 +88,17 @@ pub(crate) fn recover(
     if !unsettled.is_empty() {
         done.push(Repair::Published { files: finished });
     }
-    if recorder.ctx.layout.scratch().exists() {
-        recorder
-            .ctx
-            .disk
-            .remove_dir_all(&recorder.ctx.layout.scratch())?;
-    }
+    done.extend(clear_scratch(recorder));
     Ok(done)
+}
+
+/// Removes the scratch files, and returns what could not be removed.
+pub(crate) fn clear_scratch(recorder: &Recorder<'_>) -> Option<Repair> {
+    let stuck = scratch::clear(recorder.ctx.disk, recorder.ctx.layout, recorder.run_id())?;
+    Some(Repair::StuckScratch {
+        folder: stuck.folder.to_string(),
+        problem: stuck.problem,
+    })
 }
 
 /// Returns the record that a published batch is lost; `None` if recovery completes its files.

@@ -58,6 +58,9 @@ fn explain(path: &Path, action: &str, cause: &io::Error) -> String {
             format!("the quota of {folder} is used up: make room, then run again to continue")
         }
         io::ErrorKind::PermissionDenied if action == "read" => "no permission to read it".to_owned(),
+        io::ErrorKind::PermissionDenied if action == "empty" => {
+            "another user owns it: remove it as that user".to_owned()
+        }
         io::ErrorKind::PermissionDenied => {
             format!("no permission to write in {folder}: check the folder's owner")
         }

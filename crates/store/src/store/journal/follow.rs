@@ -1,6 +1,6 @@
 //! Reads what is appended to the journal, over its segments, while a run writes it. Nothing is changed.
 
-use super::read::{Unread, line_before, misfit, read_last_segment, record, segments};
+use super::read::{Unread, line_before, misfit, read_since_seal, record, segments};
 use super::{JournalError, JournalPlace};
 use crate::store::layout::Layout;
 use crate::store::read;
@@ -96,7 +96,7 @@ impl Cursor {
             });
         }
         // The last line is torn, or a power failure left zeros before it.
-        let (_, tail) = read_last_segment(layout)?;
+        let (_, tail) = read_since_seal(layout)?;
         Ok(Self {
             position: tail.end(),
             last: tail.last,

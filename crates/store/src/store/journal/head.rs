@@ -53,12 +53,17 @@ pub fn read_head(layout: &Layout) -> HeadFile {
     }
 }
 
-/// Returns true if the head is a record of the journal, as far as its last segment shows, or the journal was moved away.
+/// Returns true if the head is a record of the journal, as far as the records since its last seal show, or the journal was moved
+/// away.
 pub(super) fn is_led_to(layout: &Layout, records: &[Record], tail: &Tail) -> bool {
     let HeadFile::Whole(head) = read_head(layout) else {
         return read_head(layout) == HeadFile::Missing;
     };
-    let at = usize::try_from(head.records).unwrap_or(usize::MAX);
+    let before = tail.lines - records.len() as u64;
+    let Some(at) = head.records.checked_sub(before) else {
+        return head.segment <= tail.segment;
+    };
+    let at = usize::try_from(at).unwrap_or(usize::MAX);
     let found = match records.get(at) {
         Some(next) => next.prev,
         None => tail.last,

@@ -9,7 +9,7 @@ mod write;
 pub use filter::read_with;
 pub use follow::{Cursor, NoPosition, Position};
 pub use head::{HeadFile, JournalHead, read_head};
-pub use read::{JournalPlace, Tail, latest, read_all, read_last_segment, segments};
+pub use read::{JournalPlace, Tail, latest, read_all, read_since_seal, sealed_at, segments};
 pub use write::{Journal, OpenedJournal, TornTail};
 
 use super::disk::DiskError;

@@ -3,6 +3,7 @@
 use super::{JournalError, Position};
 use crate::store::layout::Layout;
 use crate::store::read;
+use memchr::memmem;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::event::{Event, Record};
 use serde::Deserialize;
@@ -22,6 +23,25 @@ pub struct JournalPlace {
     pub line: u64,
     /// The offset of the line in the segment, in bytes.
     pub offset: u64,
+}
+
+impl JournalPlace {
+    fn start_of(layout: &Layout, segment: u64) -> Self {
+        Self {
+            path: layout.segment(segment),
+            segment,
+            line: 1,
+            offset: 0,
+        }
+    }
+
+    /// Returns the position before the line.
+    pub fn position(&self) -> Position {
+        Position {
+            segment: self.segment,
+            offset: self.offset,
+        }
+    }
 }
 
 impl fmt::Display for JournalPlace {
@@ -83,30 +103,75 @@ pub fn segments(layout: &Layout) -> Result<Vec<u64>, JournalError> {
     Ok(numbers)
 }
 
-/// Reads the records of the last segment, which the manifests do not contain yet. Also checks that the segment follows the one
-/// before. A torn tail is skipped.
-pub fn read_last_segment(layout: &Layout) -> Result<(Vec<Record>, Tail), JournalError> {
-    let numbers = segments(layout)?;
+/// Reads the records since the last seal, which the manifests do not contain yet, with the seal itself. Also checks that it follows
+/// the line before. A torn tail is skipped.
+pub fn read_since_seal(layout: &Layout) -> Result<(Vec<Record>, Tail), JournalError> {
     let mut records = Vec::new();
-    let Some(&last) = numbers.last() else {
+    let Some(&last) = segments(layout)?.last() else {
         return Ok((records, no_journal()));
     };
-    let prev = if last > 1 {
-        let path = layout.segment(last - 1);
-        match last_line(&path) {
-            Ok(digest) => digest,
-            Err(cause) if cause.kind() == ErrorKind::NotFound => {
-                return Err(JournalError::Missing { path });
-            }
-            Err(source) => return Err(JournalError::Read { path, source }),
-        }
-    } else {
-        None
-    };
-    let tail = scan(layout, last, true, prev, &mut |_, record| {
+    let (start, prev) = last_seal(layout, last)?;
+    let tail = scan(layout, start, true, prev, &mut |_, record| {
         records.push(record);
     })?;
     Ok((records, tail))
+}
+
+/// Returns the place of the last seal in a segment, or of its first line, and the digest of the line before.
+fn last_seal(
+    layout: &Layout,
+    segment: u64,
+) -> Result<(JournalPlace, Option<Digest>), JournalError> {
+    let mut place = JournalPlace::start_of(layout, segment);
+    let fail = |path: &Path, source| JournalError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let file = read::open(&place.path).map_err(|source| fail(&place.path, source))?;
+    let mut lines = BufReader::with_capacity(1 << 16, file);
+    let mut found = (place.clone(), None);
+    let (mut line, mut before) = (Vec::new(), Vec::new());
+    loop {
+        std::mem::swap(&mut line, &mut before);
+        line.clear();
+        let size = lines.read_until(b'\n', &mut line);
+        let size = size.map_err(|source| fail(&place.path, source))? as u64;
+        if size == 0 {
+            break;
+        }
+        if place.line > 1 && is_seal(&line) {
+            found = (place.clone(), before.strip_suffix(b"\n").map(Digest::of));
+        }
+        place.line += 1;
+        place.offset += size;
+    }
+    if found.0.line == 1 && segment > 1 {
+        let path = layout.segment(segment - 1);
+        found.1 = last_line(&path).map_err(|source| match source.kind() {
+            ErrorKind::NotFound => JournalError::Missing { path: path.clone() },
+            _ => fail(&path, source),
+        })?;
+    }
+    Ok(found)
+}
+
+/// Returns true if a whole line is a seal.
+fn is_seal(line: &[u8]) -> bool {
+    // No text in JSON contains these bytes, because its quotes are escaped.
+    memmem::find(line, br#""kind":"sealed""#).is_some()
+        && line.strip_suffix(b"\n").is_some_and(|text| {
+            record(text).is_ok_and(|record| matches!(record.event, Event::Sealed { .. }))
+        })
+}
+
+/// Returns the place of the last seal; `None` if there is no journal.
+///
+/// # Errors
+/// As [`read_since_seal`].
+pub fn sealed_at(layout: &Layout) -> Result<Option<Position>, JournalError> {
+    let last = segments(layout)?.pop();
+    let found = last.map(|segment| last_seal(layout, segment)).transpose()?;
+    Ok(found.map(|(place, _)| place.position()))
 }
 
 /// The bytes of a segment that are searched for its latest records.
@@ -155,7 +220,8 @@ pub fn read_all(
             return Err(JournalError::Missing { path });
         }
         let is_last = numbers.last() == Some(number);
-        tail = scan(layout, *number, is_last, tail.last, each)?;
+        let start = JournalPlace::start_of(layout, *number);
+        tail = scan(layout, start, is_last, tail.last, each)?;
     }
     Ok(tail)
 }
@@ -170,27 +236,23 @@ fn no_journal() -> Tail {
     }
 }
 
-/// Reads one segment whose first record must follow `prev`.
+/// Reads a segment from a place whose record must follow `prev`.
 fn scan(
     layout: &Layout,
-    segment: u64,
+    mut place: JournalPlace,
     is_last: bool,
     prev: Option<Digest>,
     each: &mut dyn FnMut(&JournalPlace, Record),
 ) -> Result<Tail, JournalError> {
+    let segment = place.segment;
     let path = layout.segment(segment);
     let fail = |source| JournalError::Read {
         path: path.clone(),
         source,
     };
-    let file = read::open(&path).map_err(fail)?;
+    let mut file = read::open(&path).map_err(fail)?;
+    file.seek(SeekFrom::Start(place.offset)).map_err(fail)?;
     let mut lines = BufReader::with_capacity(1 << 16, file);
-    let mut place = JournalPlace {
-        path: path.clone(),
-        segment,
-        line: 1,
-        offset: 0,
-    };
     let mut last = prev;
     let mut line = Vec::new();
     loop {
@@ -235,7 +297,7 @@ fn scan(
 
 /// Whether what stands after zeros may never have been flushed: a power failure keeps of such lines some, in any order, and
 /// leaves zeros for the others. What one run wrote since its last flush has one barrier at most; anything else was flushed, and
-/// zeros before it are damage.
+/// zeros before it are damage. Everything before a seal was.
 fn may_be_unflushed(after: &[u8]) -> bool {
     let lines = after.split(|byte| *byte == b'\n');
     let whole: Vec<Record> = lines.filter_map(|line| record(line).ok()).collect();
@@ -245,7 +307,10 @@ fn may_be_unflushed(after: &[u8]) -> bool {
     let same_run = whole
         .windows(2)
         .all(|pair| pair[0].run_id == pair[1].run_id);
-    same_run && barriers.count() <= 1
+    let is_sealed = whole
+        .iter()
+        .any(|record| matches!(record.event, Event::Sealed { .. }));
+    same_run && !is_sealed && barriers.count() <= 1
 }
 
 /// The end of a segment, where the next line would stand. A later segment is made whole with its first record.
@@ -287,8 +352,8 @@ pub(super) fn misfit(
         ));
     }
     match &record.event {
-        Event::Sealed { segment: of, .. } if line != 1 || of + 1 != segment => {
-            Some("a record that begins a segment stands in another place".to_owned())
+        Event::Sealed { segment: of, .. } if *of != segment - u64::from(line == 1) => {
+            Some("a record that seals a segment stands in another place".to_owned())
         }
         Event::Sealed { .. } => None,
         _ if segment > 1 && line == 1 => {

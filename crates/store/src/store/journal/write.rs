@@ -1,7 +1,7 @@
 //! Writes the journal: one writer appends, flushes and seals.
 
 use super::head::{is_led_to, write_head};
-use super::read::{Tail, read_last_segment};
+use super::read::{Tail, read_since_seal};
 use super::{JournalError, JournalPlace};
 use crate::store::disk::{Disk, DiskFile};
 use crate::store::layout::Layout;
@@ -15,6 +15,9 @@ use std::sync::Arc;
 
 /// Bytes of lines that are handed to the system at once.
 const GATHERED: usize = 1 << 18;
+
+/// Bytes above which a segment ends at the next seal. Every command reads the last segment.
+const FULL: u64 = 1 << 18;
 
 /// The journal of a workspace, open for one run. The caller holds the lock of the workspace.
 pub struct Journal {
@@ -54,7 +57,7 @@ enum Head {
 pub struct OpenedJournal {
     /// The journal, for appending.
     pub journal: Journal,
-    /// The records of the last segment.
+    /// The records since the last seal.
     pub records: Vec<Record>,
     /// The torn tail that was removed, if any.
     pub cut: Option<TornTail>,
@@ -78,7 +81,7 @@ impl Journal {
         session_id: &str,
         run_id: &str,
     ) -> Result<OpenedJournal, JournalError> {
-        let (records, tail) = read_last_segment(layout)?;
+        let (records, tail) = read_since_seal(layout)?;
         let head = if is_led_to(layout, &records, &tail) {
             Head::Current
         } else {
@@ -151,7 +154,7 @@ impl Journal {
         self.segment
     }
 
-    /// Returns the stages that the last segment mentioned when it was opened. Their manifests may be older.
+    /// Returns the stages that a record mentioned since the last seal when it was opened. Their manifests may be older.
     pub fn unsealed(&self) -> &BTreeSet<String> {
         &self.unsealed
     }
@@ -231,7 +234,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Starts the next segment. The manifests must contain everything in this one. The first record of the new segment is durable.
+    /// Records that the manifests contain everything before, durably. A full segment ends there, and the next one begins.
     pub fn seal(
         &mut self,
         checkpoints: BTreeMap<String, Digest>,
@@ -245,7 +248,11 @@ impl Journal {
             forced,
             approvals,
         };
-        let summary = format!("segment {} is sealed", self.segment);
+        let summary = "the manifests contain all records before".to_owned();
+        if self.size < FULL {
+            self.append(EventType::Complete, "milepost", event, summary, Vec::new())?;
+            return self.flush();
+        }
         let record = self.record(EventType::Complete, "milepost", event, summary, Vec::new());
         let mut line = Vec::new();
         let digest = add_line(&mut line, &record)?;

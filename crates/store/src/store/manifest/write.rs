@@ -62,7 +62,7 @@ pub(super) fn described(
 
 /// Writes the part of the state that [`kept`] returns, and returns its pages. Only pages whose bytes differ are
 /// written, each atomically and durably. If the process is killed in between, each batch of both the old and the new state is in
-/// some page, in its old or new form; the last segment of the journal, applied to either form, gives the new state.
+/// some page, in its old or new form; the journal's records since its last seal, applied to either form, gives the new state.
 ///
 /// # Errors
 /// Fails if the disk fails, and with [`ManifestError::Moving`] if the state lacks pages and its batches do not fit the others.

@@ -66,7 +66,7 @@ fn hashes_what_is_written_and_what_a_command_wrote() {
     );
     assert_eq!(scratch.content(&path("x/y")).unwrap(), None);
     let at = scratch.path().to_owned();
-    scratch.remove().unwrap();
+    scratch.remove();
     assert!(!at.exists());
 }
 
@@ -99,7 +99,7 @@ fn files_of_ours_lie_beside_each_other() {
     std::fs::rename(scratch.at(&a), folder.path().join("a.json")).unwrap();
     scratch.published(&a);
     let parent = scratch.path().parent().unwrap().to_owned();
-    scratch.remove().unwrap();
+    scratch.remove();
     assert_eq!(std::fs::read_dir(parent).unwrap().count(), 0);
 }
 
@@ -147,7 +147,7 @@ fn only_a_folder_that_is_as_it_was_made_is_used_again() {
         let before = first.path().symlink_metadata().unwrap().ino();
         let was_at = first.path().to_owned();
         change(first.path());
-        first.spare(&spares).unwrap();
+        first.spare(&spares);
         assert_eq!(was_at.exists(), is_used, "{number}");
         let second = made(&folder, &AttemptName { number: 3, ..NAME }, Some(&spares));
         assert!(!was_at.exists());

@@ -43,7 +43,7 @@ impl Known {
     ) -> Result<Self, OpsError> {
         let layout = &opened.workspace.layout;
         // Records that are written while this reads are applied again by `follow`, which may fail and read again.
-        let (records, tail) = journal::read_last_segment(layout)?;
+        let (records, tail) = journal::read_since_seal(layout)?;
         let position = match tail.segment {
             0 => Position::START,
             segment => Position {

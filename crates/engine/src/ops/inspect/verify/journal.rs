@@ -25,9 +25,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Journaled {
     pub(super) state: State,
     pub(super) calls: Vec<JournaledCall>,
-    /// The stages that the last segment mentions, as they were when it began: as their manifests say.
+    /// The stages that a record mentions since the last seal, as they were there: as their manifests say.
     sealed: BTreeMap<String, StageState>,
-    /// The stages that only the last segment mentions: no manifest of theirs is complete.
+    /// The stages that no record before the last seal mentions: no manifest of theirs is complete.
     unsealed: BTreeSet<String>,
     /// Approvals that do not match their own digests: the stage and the message.
     untrue: Vec<(String, String)>,
@@ -43,9 +43,9 @@ impl Audit<'_> {
         let layout = &self.opened.workspace.layout;
         // Before the journal, which may grow meanwhile.
         let head = journal::read_head(layout);
-        let last_segment = journal::segments(layout)?.last().copied();
+        let seal = journal::sealed_at(layout).ok().flatten();
         let last_records =
-            journal::read_last_segment(layout).map_or(Vec::new(), |(records, _)| records);
+            journal::read_since_seal(layout).map_or(Vec::new(), |(records, _)| records);
         let stages = last_records
             .iter()
             .filter_map(|record| record.event.stage());
@@ -63,8 +63,8 @@ impl Audit<'_> {
             before = Some((place.segment, place.line));
             read.is_ended = matches!(record.event, Event::RunFinished { .. });
             // Earlier records repeat what the manifests contain.
-            if let Event::Sealed { segment, .. } = record.event {
-                if Some(segment + 1) == last_segment {
+            if let Event::Sealed { .. } = record.event {
+                if Some(place.position()) == seal {
                     let known = |stage: &String| {
                         Some((stage.clone(), read.state.stages.get(stage)?.clone()))
                     };
