@@ -58,6 +58,15 @@ fn an_agent_says_how_often_a_request_is_sent() {
 }
 
 #[test]
+fn a_server_that_refuses_connections_is_tried_by_one_call() {
+    let project = with_address(2, "tries = 2\nbase_url = \"http://127.0.0.1:1\"");
+    let ran = project.run_unplanned(&["--agent", "speller=api", "--keep-going", "-j", "1"]);
+    ran.expect(1, &["tell/1", "tell/2", "tell/3"]);
+    assert_eq!(calls(&project).len(), 2, "{}", ran.output);
+    assert_eq!(ran.batches("batch_failed").len(), 3, "{}", ran.output);
+}
+
+#[test]
 fn a_tool_that_is_not_there_is_asked_once() {
     let project = tells(1, "attempts = 3");
     project.edit("milepost.toml", "\"python3\"", "\"no-such-program-here\"");

@@ -26,7 +26,7 @@ pub struct AgentRequest {
     pub prompt: String,
     /// The files that are sent with the prompt.
     pub attachments: Vec<Attachment>,
-    /// The JSON Schema of the answer. Providers enforce it only partly, so the answer is revalidated.
+    /// The JSON Schema of the answer. Providers enforce it only partly, so Milepost validates the answer.
     pub schema: Option<Value>,
     /// The maximum number of tokens in the answer, reasoning included.
     pub max_tokens: u64,

@@ -1,4 +1,4 @@
-//! Reduces a JSON Schema to the keywords that a provider accepts for structured output. Answers are revalidatedst the full
+//! Reduces a JSON Schema to the keywords that a provider accepts for structured output. Answers are validated against the full
 //! schema later.
 
 use serde_json::{Map, Value, json};

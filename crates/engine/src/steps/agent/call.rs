@@ -65,14 +65,22 @@ impl Caller<'_> {
         questions: u64,
     ) -> Result<(u64, Reply), CallError> {
         self.check(ctx)?;
+        let connection = &self.handle.connection;
+        let mut probe = connection.enter().map_err(CallError::Failed)?;
         let mut tried = 0;
         loop {
             tried += 1;
             self.count += 1;
-            let fault = match self.once(ctx, request, questions)? {
+            let answered = self.once(ctx, request, questions)?;
+            let is_refused = matches!(&answered, Err(fault) if fault.kind == FaultKind::Connect);
+            connection.note(is_refused);
+            let fault = match answered {
                 Ok(answered) => return Ok(answered),
                 Err(fault) => fault,
             };
+            if is_refused && probe.is_none() {
+                probe = connection.enter().map_err(CallError::Failed)?;
+            }
             let mut outcome = fault_outcome(&self.handle.agent, &fault);
             if let Some(wait) = fault
                 .retry_after
@@ -112,7 +120,11 @@ impl Caller<'_> {
                 }
                 Next::Shrink => return Err(CallError::TooLong(outcome.for_good())),
                 Next::Retry { .. } | Next::Fail | Next::Stop => {
-                    return Err(CallError::Failed(outcome.for_good()));
+                    let outcome = outcome.for_good();
+                    if let Some(probe) = probe.as_mut().filter(|_| is_refused) {
+                        **probe = Some(outcome.clone());
+                    }
+                    return Err(CallError::Failed(outcome));
                 }
             }
         }

@@ -22,7 +22,8 @@ use milepost_core::model::stage::Program;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// What agents are prepared for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +63,43 @@ pub(crate) struct AgentHandle {
     /// Requests that wait for a provider batch.
     pub(crate) batch_queue: BatchQueue,
     pub(crate) costs: CallCosts,
+    pub(crate) connection: Connection,
     /// The result of the check before the first call.
     pub checked: OnceLock<Result<(), milepost_agents::fault::CallFault>>,
+}
+
+/// The connection to an agent. After a refusal, one call tries again while the others wait for it.
+#[derive(Default)]
+pub(crate) struct Connection {
+    is_refused: AtomicBool,
+    /// The outcome of the call that gave up. The call that tries again holds the lock.
+    given_up: Mutex<Option<Outcome>>,
+}
+
+/// The right to try again.
+pub(crate) type Probe<'a> = MutexGuard<'a, Option<Outcome>>;
+
+impl Connection {
+    /// Waits for the call that tries again. Returns the right to do so if the connection is refused and no call does.
+    ///
+    /// # Errors
+    /// The outcome of a call that gave up.
+    pub(crate) fn enter(&self) -> Result<Option<Probe<'_>>, Outcome> {
+        if !self.is_refused.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let probe = self.given_up.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*probe {
+            _ if !self.is_refused.load(Ordering::Relaxed) => Ok(None),
+            Some(outcome) => Err(outcome.clone()),
+            None => Ok(Some(probe)),
+        }
+    }
+
+    /// Notes whether a call was refused.
+    pub(crate) fn note(&self, is_refused: bool) {
+        self.is_refused.store(is_refused, Ordering::Relaxed);
+    }
 }
 
 /// The reason why an agent is unavailable.
@@ -258,6 +294,7 @@ impl Agents {
             limits: RateLimiter::new(allowed),
             batch_queue: BatchQueue::default(),
             costs: CallCosts::new(agent, self.prices.clone()),
+            connection: Connection::default(),
             checked,
             agent: agent.clone(),
         })

@@ -11,6 +11,7 @@ use crate::steps::values;
 use milepost_agents::request::{AgentRequest, StopReason};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::words::count;
+use milepost_core::expr::json;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::pipeline::Asset;
 use milepost_core::model::record::AnswersOf;
@@ -78,28 +79,33 @@ pub(crate) fn answers(
     questions: &[AskedQuestion<'_>],
 ) -> Result<QuestionAnswers, Outcome> {
     let frame = render(ctx, task, &[])?;
-    let addresses: Vec<Digest> = questions
-        .iter()
-        .map(|asked| address(task, &frame, asked.question))
-        .collect();
+    let addresses_of = |text: fn(&Value) -> String| -> Vec<Digest> {
+        let questions = questions.iter();
+        let texts = questions.map(|asked| text(asked.question));
+        texts.map(|text| address(task, &frame, &text)).collect()
+    };
+    let addresses = addresses_of(json::canonical);
+    // Answers that earlier versions kept, by the questions as they are written.
+    let written = addresses_of(Value::to_string);
     let mut found = QuestionAnswers {
         of_each: vec![None; questions.len()],
         ..QuestionAnswers::default()
     };
     loop {
-        let open = (0..questions.len()).filter(|&place| found.is_open(place));
-        let open: Vec<usize> = open.collect();
-        let asked: Vec<Digest> = open.iter().map(|&place| addresses[place]).collect();
-        for (&place, known) in
-            open.iter()
-                .zip(task.handle.known(ctx.calls, ctx.asked_since, &asked)?)
-        {
-            if let Some((answer, call)) = known
-                // The schema may have changed since the answer was kept.
-                && violations(task, &answer).is_empty()
-            {
-                call.add_to(&mut found.from);
-                found.of_each[place] = Some(answer);
+        for (known_by, is_first) in [(&addresses, true), (&written, false)] {
+            let differs = |place: usize| is_first || written[place] != addresses[place];
+            let open = (0..questions.len()).filter(|&place| found.is_open(place) && differs(place));
+            let open: Vec<usize> = open.collect();
+            let asked: Vec<Digest> = open.iter().map(|&place| known_by[place]).collect();
+            let known = task.handle.known(ctx.calls, ctx.asked_since, &asked)?;
+            for (place, known) in open.into_iter().zip(known) {
+                if let Some((answer, call)) = known
+                    // The schema may have changed since the answer was kept.
+                    && violations(task, &answer).is_empty()
+                {
+                    call.add_to(&mut found.from);
+                    found.of_each[place] = Some(answer);
+                }
             }
         }
         let open = (0..questions.len()).filter(|&place| found.is_open(place));
@@ -304,15 +310,11 @@ fn unanswered(id: &str, tried: u32, wrong: &[ReplyError]) -> Outcome {
         .for_good()
 }
 
-/// Returns the address of an answer.
-fn address(task: &QuestionTask<'_>, frame: &str, question: &Value) -> Digest {
-    let all = json!([
-        VERSION,
-        task.handle.agent.digest().to_string(),
-        Digest::of(frame).to_string(),
-        question,
-    ]);
-    Digest::of(all.to_string())
+/// Returns the address of an answer to a question as JSON text.
+fn address(task: &QuestionTask<'_>, frame: &str, question: &str) -> Digest {
+    let agent = task.handle.agent.digest();
+    let frame = Digest::of(frame);
+    Digest::of(format!("[{VERSION},\"{agent}\",\"{frame}\",{question}]"))
 }
 
 fn violations(task: &QuestionTask<'_>, answer: &Value) -> Vec<Violation> {

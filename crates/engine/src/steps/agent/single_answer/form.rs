@@ -67,10 +67,16 @@ pub(crate) fn read(
     defaults: &Map<String, Value>,
     has_schema: bool,
 ) -> Result<(Value, Vec<String>), String> {
-    let text = without_reasoning(text);
+    let written = text;
+    let text = without_reasoning(written);
     match (form, structured) {
         (AnswerForm::Text, _) if text.trim().is_empty() => Err("the answer is empty".to_owned()),
-        (AnswerForm::Text, _) => Ok((Value::from(text), Vec::new())),
+        (AnswerForm::Text, _) => {
+            let removed = written.len() - text.len();
+            let warning = (removed > 0)
+                .then(|| format!("{removed} bytes of reasoning before the answer were left out"));
+            Ok((Value::from(text), warning.into_iter().collect()))
+        }
         (AnswerForm::TapYaml, _) => block(text, defaults),
         (AnswerForm::Json, Some(value)) => Ok((value.clone(), Vec::new())),
         (AnswerForm::Json, None) => match extract_json(text) {
