@@ -373,3 +373,26 @@ fn records_of_many_files_are_packed_as_those_of_one() {
     };
     assert_eq!(of(&many.output_digests()), of(&whole));
 }
+
+#[test]
+fn questions_that_are_equal_as_json_are_one() {
+    let project = Project::new(&[
+        ("milepost.toml", "name = \"equal\"\n"),
+        (
+            "stages/1_split.toml",
+            "[inputs]\ne = \"inputs/e.json\"\n\n[step]\nsplit = \".e[]\"\n\n[outputs]\nb = { path = \"b/batch_*.json\", schema = false }\n",
+        ),
+        (
+            "workspace/inputs/e.json",
+            r#"{"e":[{"a":1,"b":{"c":[1.0],"d":2}},{"b":{"d":2.0,"c":[1]},"a":1},{"a":1,"b":{"c":[10e-1],"d":2}},{"a":"1"}]}"#,
+        ),
+    ]);
+    project.run(&[]).expect(0, &["split"]);
+    assert_eq!(
+        project.json("workspace/b/batch_1.json")["questions"],
+        json!([
+            {"id": "q1", "question": {"a": 1, "b": {"c": [1.0], "d": 2}}, "elements": [0, 1, 2]},
+            {"id": "q2", "question": {"a": "1"}, "elements": [3]},
+        ])
+    );
+}

@@ -54,7 +54,7 @@ pub(crate) fn split(ctx: &mut BatchContext<'_>, out: &str, step: &SplitStep) -> 
         scope: &ctx.base,
         evaluator: &*workers,
     });
-    let (spots, digests) = survey(&records, question.as_ref(), ctx.threads)?;
+    let (spots, digests, written) = survey(&records, question.as_ref(), ctx.threads)?;
     let question = question.as_ref().map(RecordProgram::limited);
     let mut question = question.transpose().map_err(parse_failure)?;
     let mut counts = vec![0_u64; digests.len()];
@@ -64,7 +64,14 @@ pub(crate) fn split(ctx: &mut BatchContext<'_>, out: &str, step: &SplitStep) -> 
     let before = earlier(ctx, limits);
     let history: Vec<Vec<Slot>> = digests
         .iter()
-        .map(|digest| before.get(&digest.hex()).cloned().unwrap_or_default())
+        .zip(&written)
+        .map(|(digest, written)| {
+            // Earlier versions wrote the digest of the question as it is written.
+            let known = before
+                .get(&digest.hex())
+                .or_else(|| before.get(&written.hex()));
+            known.cloned().unwrap_or_default()
+        })
         .collect();
     let slots = pack(&counts, &history, limits);
     let batches = elements_by_batch(&spots, &slots);
@@ -85,28 +92,39 @@ pub(crate) fn split(ctx: &mut BatchContext<'_>, out: &str, step: &SplitStep) -> 
     })
 }
 
-/// Returns the position and question of every record, and the digests of distinct questions in order of first appearance.
+/// Returns the position and question of every record, and the digests of distinct questions in order of first appearance: of their
+/// values, and of the first text of each.
 fn survey(
     records: &Records,
     question: Option<&RecordProgram<'_>>,
     threads: usize,
-) -> Result<(Vec<SplitRecord>, Vec<Digest>), Outcome> {
+) -> Result<(Vec<SplitRecord>, Vec<Digest>, Vec<Digest>), Outcome> {
     let mut spots = Vec::new();
-    let mut digests = Vec::new();
+    let (mut digests, mut written) = (Vec::new(), Vec::new());
     let mut known: HashMap<Digest, u32> = HashMap::new();
-    let digest_of = |question: &str| Ok(Digest::of(question));
-    records.map(threads, question, &digest_of, &mut |digest, place| {
-        let index = *known.entry(digest).or_insert_with(|| {
-            digests.push(digest);
-            digests.len() as u32 - 1
-        });
-        spots.push(SplitRecord {
-            place,
-            question: index,
-        });
-        Ok(())
-    })?;
-    Ok((spots, digests))
+    let digest_of = |question: &str| {
+        let value = json::parse(question).map(|value| json::canonical(&value));
+        let text = Digest::of(question);
+        Ok((value.map_or(text, Digest::of), text))
+    };
+    records.map(
+        threads,
+        question,
+        &digest_of,
+        &mut |(digest, text), place| {
+            let index = *known.entry(digest).or_insert_with(|| {
+                digests.push(digest);
+                written.push(text);
+                digests.len() as u32 - 1
+            });
+            spots.push(SplitRecord {
+                place,
+                question: index,
+            });
+            Ok(())
+        },
+    )?;
+    Ok((spots, digests, written))
 }
 
 /// Returns the questions of elements.
