@@ -54,7 +54,7 @@ pub(crate) fn split(ctx: &mut BatchContext<'_>, out: &str, step: &SplitStep) -> 
         scope: &ctx.base,
         evaluator: &*workers,
     });
-    let (spots, digests, written) = survey(&records, question.as_ref(), ctx.threads)?;
+    let (spots, digests) = survey(&records, question.as_ref(), ctx.threads)?;
     let question = question.as_ref().map(RecordProgram::limited);
     let mut question = question.transpose().map_err(parse_failure)?;
     let mut counts = vec![0_u64; digests.len()];
@@ -64,7 +64,6 @@ pub(crate) fn split(ctx: &mut BatchContext<'_>, out: &str, step: &SplitStep) -> 
     let before = earlier(ctx, limits);
     let history: Vec<Vec<Slot>> = digests
         .iter()
-        .zip(&written)
         .map(|(digest, written)| {
             // Earlier versions wrote the digest of the question as it is written.
             let known = before
@@ -98,9 +97,9 @@ fn survey(
     records: &Records,
     question: Option<&RecordProgram<'_>>,
     threads: usize,
-) -> Result<(Vec<SplitRecord>, Vec<Digest>, Vec<Digest>), Outcome> {
+) -> Result<(Vec<SplitRecord>, Vec<(Digest, Digest)>), Outcome> {
     let mut spots = Vec::new();
-    let (mut digests, mut written) = (Vec::new(), Vec::new());
+    let mut digests = Vec::new();
     let mut known: HashMap<Digest, u32> = HashMap::new();
     let digest_of = |question: &str| {
         let value = json::parse(question).map(|value| json::canonical(&value));
@@ -113,8 +112,7 @@ fn survey(
         &digest_of,
         &mut |(digest, text), place| {
             let index = *known.entry(digest).or_insert_with(|| {
-                digests.push(digest);
-                written.push(text);
+                digests.push((digest, text));
                 digests.len() as u32 - 1
             });
             spots.push(SplitRecord {
@@ -124,7 +122,7 @@ fn survey(
             Ok(())
         },
     )?;
-    Ok((spots, digests, written))
+    Ok((spots, digests))
 }
 
 /// Returns the questions of elements.
@@ -251,10 +249,10 @@ fn write_batch(
 fn write_assignment(
     ctx: &BatchContext<'_>,
     limits: BatchLimits,
-    digests: &[Digest],
+    digests: &[(Digest, Digest)],
     slots: &[Vec<Slot>],
 ) -> Result<(), Outcome> {
-    let questions = digests.iter().zip(slots).map(|(digest, slots)| {
+    let questions = digests.iter().zip(slots).map(|((digest, _), slots)| {
         (
             digest.hex(),
             slots
