@@ -1,7 +1,7 @@
 //! Ctrl-C and similar signals: the first one stops the run, the second one ends the program at once.
 
 use super::print::Printer;
-use milepost_engine::ops::run::StopFlag;
+use milepost_engine::ops::run::{StopFlag, ignored_signals};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 use std::io::Read as _;
@@ -48,14 +48,6 @@ pub(crate) fn listen(
         .name("signals".to_owned())
         .spawn(listening)?;
     Ok(())
-}
-
-/// Returns the signals that this process ignores, a bit each; none on systems without `/proc`.
-fn ignored_signals() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .unwrap_or_default()
 }
 
 /// Returns a flag that the first signal sets, with a message. Prints a warning if the system does not deliver signals.

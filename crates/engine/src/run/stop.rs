@@ -3,6 +3,7 @@
 pub use crate::steps::command::adopt_orphans;
 use crate::steps::command::{StopSignal, StopTime};
 pub use crate::steps::worker::{ARGUMENT as WORKER, serve, use_workers};
+use milepost_store::store::read;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -57,4 +58,12 @@ impl StopSignal for StopFlag {
     fn wait(&self, duration: Duration) {
         self.pause(duration);
     }
+}
+
+/// Returns the signals that this process ignores, a bit each; none on systems without `/proc`.
+pub fn ignored_signals() -> u64 {
+    let status = read::text("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or_default()
 }

@@ -104,7 +104,8 @@ pub(crate) fn find_project(folder: &Path) -> Result<PathBuf, OpsError> {
     // Programs get paths below it as text.
     if found.to_str().is_none() {
         return Err(OpsError::Usage(format!(
-            "the path of the project is not UTF-8: {found:?}: rename its folder, or move the project"
+            "the path of the project is not UTF-8: `{}`: rename its folder, or move the project",
+            found.display()
         )));
     }
     Ok(found.to_owned())

@@ -26,7 +26,7 @@ pub use crate::run::expected::ExpectedStage;
 pub use crate::run::notice::{Notice, Observer, ProviderBatchUpdate, Repair, Silent};
 pub use crate::run::record::quarantined::{Content, KeptFile, Removal};
 pub use crate::run::report::{Report, StageReport, StageStatus};
-pub use crate::run::stop::{StopFlag, WORKER, adopt_orphans, serve, use_workers};
+pub use crate::run::stop::{StopFlag, WORKER, adopt_orphans, ignored_signals, serve, use_workers};
 pub use milepost_core::plan::options::{RunOptions, Timing, Values};
 pub use milepost_store::store::clock::Stopwatch;
 

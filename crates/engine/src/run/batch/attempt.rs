@@ -239,10 +239,8 @@ fn within(
     let threads = (stage_ctx.threads / observer.running()).max(1);
     let files = stage_ctx.ctx.files;
     let earlier = |output: &str| -> Option<Arc<dyn Source>> {
-        let source = files
-            .source(&FilePath::workspace(previous.get(output)?.clone()))
-            .ok()?;
-        Some(cancel.source(source))
+        let path = FilePath::workspace(previous.get(output)?.clone());
+        Some(cancel.source(files.source(&path).ok()?))
     };
     let mut batch_ctx = BatchContext {
         stage: stage_ctx.stage,
