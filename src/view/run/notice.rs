@@ -273,6 +273,12 @@ pub(crate) fn repaired(style: Style, repair: &Repair) -> String {
             let bytes = count(*bytes, "byte", "bytes");
             format!("removed an incomplete record of {bytes} from the journal")
         }
+        Repair::ManifestRebuilt { stage } => {
+            format!(
+                "rebuilt manifests/{} from the journal: it was gone",
+                visible(stage)
+            )
+        }
         Repair::ProcessesEnded { pids } => {
             let pids: Vec<String> = pids.iter().map(ToString::to_string).collect();
             format!(

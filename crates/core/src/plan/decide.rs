@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The facts about a batch on the disk, in the declaration and in the records.
-#[derive(Debug)]
 pub struct Found<'a> {
     /// The recorded state.
     pub known: Option<&'a BatchState>,
@@ -29,6 +28,8 @@ pub struct Found<'a> {
     pub renamed: Vec<(RelPath, RelPath)>,
     /// The digests of the files at these and at the recorded paths.
     pub on_disk: &'a BTreeMap<RelPath, Digest>,
+    /// Returns true if Milepost wrote this content of a file for another batch.
+    pub made_elsewhere: &'a dyn Fn(&RelPath, Digest) -> bool,
     /// What earlier stages may still change.
     pub pending: Vec<Condition>,
     /// Which batches to rebuild.
@@ -196,6 +197,9 @@ fn alterations(found: &Found<'_>, record: Option<&BatchRecord>) -> Vec<Alteratio
         }
         // A path that the batch is not going to write is nobody's business here.
         if recorded.is_none() && !found.paths.contains(path) {
+            continue;
+        }
+        if (found.made_elsewhere)(path, *digest) {
             continue;
         }
         altered.push(Alteration {

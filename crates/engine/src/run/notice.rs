@@ -224,6 +224,11 @@ pub enum Repair {
         /// Bytes that were removed.
         bytes: u64,
     },
+    /// The manifest of a stage was gone, and the journal has its content.
+    ManifestRebuilt {
+        /// The stage.
+        stage: String,
+    },
     /// Programs of the interrupted run were ended.
     ProcessesEnded {
         /// Their process ids.

@@ -9,6 +9,7 @@ use milepost_core::base::path::RelPath;
 use milepost_core::model::event::Publish;
 use std::collections::BTreeSet;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Files up to which each is flushed alone. More are flushed with their whole file system, which costs about as much as ten.
@@ -58,6 +59,25 @@ impl RecoveredFile {
     pub fn is_lost(&self) -> bool {
         matches!(self, Self::Lost { .. })
     }
+}
+
+/// Returns why no file can be renamed from scratch to a path, as far as that is known before; `None` if nothing is.
+pub fn refusal(layout: &Layout, path: &RelPath) -> Option<String> {
+    let (root, own) = (layout.root(), layout.own());
+    let place = root.join(path.as_str());
+    let folder = place.ancestors().skip(1).find(|folder| folder.exists())?;
+    let target = folder.canonicalize().ok()?;
+    if !target.starts_with(root.canonicalize().ok()?) {
+        let path = path.clone();
+        return Some(PublishError::Leaves { path, target }.to_string());
+    }
+    let device = |folder: &Path| folder.metadata().ok().map(|found| found.dev());
+    let scratch = device(&own).or_else(|| device(root));
+    (device(folder) != scratch).then(|| {
+        format!(
+            "`{path}` is on another file system than `.milepost`, from where finished files are renamed: put the whole workspace on one file system"
+        )
+    })
 }
 
 /// Flushes complete files in scratch and their folders. The paths are relative to the workspace.
@@ -172,6 +192,11 @@ pub fn settle(
 
 /// What is to become of a file; `Renamed` if it is to be renamed.
 fn look(layout: &Layout, file: &Publish) -> Result<RecoveredFile, PublishError> {
+    // A folder or a special file there is not ours.
+    let there = layout.at(&file.path).metadata();
+    if there.is_ok_and(|there| !there.is_file()) {
+        return Ok(RecoveredFile::Altered);
+    }
     // Scratch first: to a reader, the file is in one of both places while another process renames it.
     let is_in_scratch = digest_at(&layout.at(&file.scratch))? == Some(file.new);
     let there = digest_at(&layout.at(&file.path))?;

@@ -52,32 +52,47 @@ pub fn collisions<'a>(names: &[&'a str]) -> Vec<Collision> {
     pairs.into_iter().collect()
 }
 
-/// A path with two owners.
+/// A path with two owners, or one that is a folder of another.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SharedPath<'a> {
     /// The path.
     pub path: &'a str,
-    /// Two of its owners.
+    /// Two of its owners; the second one has a path in it, if `inside` is not empty.
     pub owners: [&'a str; 2],
+    /// The path in it.
+    pub inside: Option<&'a str>,
 }
 
 /// Owners with their paths, which can be gone through several times. An owner may have a path twice.
 pub type Owned<'a, 'b> = &'b dyn Fn(&mut dyn FnMut(&'a str, &'a str));
 
-/// Checks that every path has one owner. Returns the pairs of different paths that some file systems take for one. Of all paths only
-/// a number is held.
+/// Checks that every path has one owner, and that none is a folder of another. Returns the pairs of different paths that some file
+/// systems take for one. Of all paths only a number is held.
 ///
 /// # Errors
-/// The first path that has two owners.
+/// The first path that has two owners, or another path in it.
 pub fn check_owned<'a>(owned: Owned<'a, '_>) -> Result<Vec<Collision>, SharedPath<'a>> {
     let mut hashes = Vec::new();
     owned(&mut |_, path| hashes.push(collision_hash(path)));
     hashes.sort_unstable();
-    let repeated: HashSet<u64> = hashes
+    let mut repeated: HashSet<u64> = hashes
         .windows(2)
         .filter(|pair| pair[0] == pair[1])
         .map(|pair| pair[0])
         .collect();
+    let (mut folder, mut nested) = ("", Vec::new());
+    owned(&mut |owner, path| {
+        let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+        if above == folder {
+            return;
+        }
+        folder = above;
+        let both = folders(path).map(|above| (above, collision_hash(above)));
+        for (above, hash) in both.filter(|(_, hash)| hashes.binary_search(hash).is_ok()) {
+            repeated.insert(hash);
+            nested.push((above, path, owner));
+        }
+    });
     if repeated.is_empty() {
         return Ok(Vec::new());
     }
@@ -94,10 +109,26 @@ pub fn check_owned<'a>(owned: Owned<'a, '_>) -> Result<Vec<Collision>, SharedPat
         return Err(SharedPath {
             path,
             owners: [first, second],
+            inside: None,
         });
+    }
+    for (above, inside, second) in nested {
+        if let Some((path, first)) = found.iter().find(|(path, _)| *path == above) {
+            return Err(SharedPath {
+                path,
+                owners: [first, second],
+                inside: Some(inside),
+            });
+        }
     }
     let paths: Vec<&str> = found.into_iter().map(|(path, _)| path).collect();
     Ok(collisions(&paths))
+}
+
+/// Returns the folders of a path, the nearest first.
+fn folders(path: &str) -> impl Iterator<Item = &str> {
+    let above = |path: &str| path.rfind('/');
+    std::iter::successors(above(path), move |end| above(&path[..*end])).map(|end| &path[..end])
 }
 
 /// Returns true if no other such name collides with this one, as none has capital letters or letters beyond ASCII.
@@ -174,12 +205,20 @@ mod tests {
             let owned = owned.to_vec();
             let found =
                 check_owned(&|emit| owned.iter().for_each(|(owner, path)| emit(owner, path)));
-            found.map_err(|shared| (shared.path, shared.owners))
+            found.map_err(|shared| (shared.path, shared.owners, shared.inside))
         };
         assert_eq!(check(&[("1", "a"), ("2", "b"), ("1", "a")]), Ok(Vec::new()));
         assert_eq!(
             check(&[("3", "a"), ("2", "b"), ("1", "a")]),
-            Err(("a", ["1", "3"]))
+            Err(("a", ["1", "3"], None))
+        );
+        assert_eq!(
+            check(&[("1", "x/a/b/c"), ("2", "x/a/b/d"), ("3", "x/a")]),
+            Err(("x/a", ["3", "1"], Some("x/a/b/c")))
+        );
+        assert_eq!(
+            check(&[("1", "x/a/b"), ("2", "x/ab"), ("3", "a")]),
+            Ok(vec![])
         );
         let pair = Collision {
             a: "A".to_owned(),

@@ -1,6 +1,6 @@
 //! The state of a batch of a workspace.
 
-use super::record::BatchRecord;
+use super::record::{BatchRecord, Made};
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use crate::model::outcome::Outcome;
@@ -64,6 +64,17 @@ impl BatchState {
             Phase::Failed { outcome } => Some(outcome),
             _ => self.failure.as_deref(),
         }
+    }
+
+    /// Returns true if Milepost wrote this content of a file for the batch.
+    pub fn has_made(&self, path: &RelPath, content: Digest) -> bool {
+        let record = self.record.iter();
+        let mut made = record.flat_map(|record| {
+            let by_run = |made: &&Made| !record.is_by_hand(&made.path);
+            record.outputs.iter().filter(by_run)
+        });
+        made.any(|made| made.path == *path && made.digest == content)
+            || self.remains.get(path) == Some(&content)
     }
 
     /// Returns true if an attempt is running, or waits for the next one.

@@ -94,6 +94,20 @@ pub enum ExpandError {
         /// Expressions that distinguish the batches.
         names: String,
     },
+    /// A batch would write a file where another needs a folder.
+    #[error(
+        "batch `{}` of stage `{stage}` would write the file `{path}`, and batch `{}` would write `{inside}` in it: choose another path for one of them", .batches[0], .batches[1]
+    )]
+    NestedOutput {
+        /// The stage.
+        stage: String,
+        /// The file.
+        path: String,
+        /// The keys.
+        batches: [String; 2],
+        /// The file in it.
+        inside: String,
+    },
     /// Two batches have the same key.
     #[error(
         "stage `{stage}` has two batches with the key `{key}`: give [each.{each}] a `key` that distinguishes them"

@@ -1,15 +1,17 @@
 //! The recorded files of all stages, sorted so that a pattern finds its files without a scan of all.
 
+use crate::base::digest::Digest;
 use crate::base::glob::Glob;
 use crate::base::path::{FilePath, RelPath};
-use crate::model::state::State;
-use std::collections::BTreeMap;
+use crate::model::state::{BatchState, State};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The recorded files of all stages.
 pub struct Recorded<'a> {
     state: &'a State,
     sorted: OnceLock<Vec<&'a RelPath>>,
+    batches: OnceLock<HashMap<&'a RelPath, Vec<&'a BatchState>>>,
     lists: Mutex<BTreeMap<String, Vec<FilePath>>>,
 }
 
@@ -19,8 +21,25 @@ impl<'a> Recorded<'a> {
         Self {
             state,
             sorted: OnceLock::new(),
+            batches: OnceLock::new(),
             lists: Mutex::default(),
         }
+    }
+
+    /// Returns true if Milepost wrote this content of a file, for any batch of any stage.
+    pub fn has_made(&self, path: &RelPath, content: Digest) -> bool {
+        let batches = self.batches.get_or_init(|| {
+            let mut batches: HashMap<_, Vec<_>> = HashMap::new();
+            let stages = self.state.stages.values();
+            for batch in stages.flat_map(|stage| stage.batches.values()) {
+                for path in batch.files() {
+                    batches.entry(path).or_default().push(batch);
+                }
+            }
+            batches
+        });
+        let mut of_path = batches.get(path).into_iter().flatten();
+        of_path.any(|batch| batch.has_made(path, content))
     }
 
     fn sorted(&self) -> &[&'a RelPath] {

@@ -14,7 +14,7 @@ use crate::run::record::retire;
 use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::base::words::count;
 use milepost_core::model::event::{Event, EventType};
-use milepost_core::model::state::{BatchState, StageState, State};
+use milepost_core::model::state::{StageState, State};
 use milepost_core::plan::world::World;
 use milepost_store::store::files::digest_of;
 use milepost_store::store::{iterations, layout, progress};
@@ -148,17 +148,17 @@ fn of_stage(
         altered: Vec::new(),
         bytes: 0,
     };
-    let mut batches: BTreeMap<&RelPath, (&str, &BatchState)> = BTreeMap::new();
+    let mut batches: BTreeMap<&RelPath, &str> = BTreeMap::new();
     for (key, batch) in &known.batches {
-        batches.extend(batch.files().map(|path| (path, (key.as_str(), batch))));
+        batches.extend(batch.files().map(|path| (path, key.as_str())));
     }
     let ctx = opened.context();
-    for (path, (key, batch)) in batches {
+    for (path, key) in batches {
         let file = FilePath::workspace(path.clone());
         let Some(there) = ctx.digest(&file).map_err(OpsError::World)? else {
             continue;
         };
-        if Content::of(ctx.layout, Some(batch), path, there).is_by_hand() {
+        if Content::of(ctx.layout, state, (name, key), path, there).is_by_hand() {
             todo.altered.push((key.to_owned(), path.clone()));
         } else {
             todo.bytes += size(opened, path);

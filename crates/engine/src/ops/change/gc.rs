@@ -12,7 +12,7 @@ use crate::run::record::recover;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{RelPath, Root};
 use milepost_core::base::words::count;
-use milepost_core::model::state::{Phase, State};
+use milepost_core::model::state::State;
 use milepost_store::store::answers::compact::{RemovableAnswers, look};
 use milepost_store::store::disk::{Disk, DiskError};
 use milepost_store::store::gc::{Garbage, accepted, calls, find, logs, remove};
@@ -192,7 +192,7 @@ fn logged(state: &State) -> BTreeSet<(Option<&str>, String)> {
         })
     });
     let named = batches.flat_map(|(stem, batch)| {
-        let is_failed = matches!(batch.phase, Phase::Failed { .. });
+        let is_failed = batch.last_failure().is_some();
         let built = batch
             .record
             .as_ref()
@@ -242,7 +242,7 @@ pub fn gc(request: &Request, options: &GcOptions) -> Result<Collected, OpsError>
     let reading = |folder: &Path, error| OpsError::Disk(DiskError::new("read", folder, error));
     let used = CallsInUse::of(layout, &state).map_err(|error| reading(&layout.calls(), error))?;
     let in_use = |run: &str, number| used.has(run, number);
-    let mut garbage = find(layout, &BTreeSet::new(), before)?;
+    let mut garbage = find(layout, &layout.redirects().scratch(), before)?;
     if let Some(before) = before {
         garbage.extend(calls(layout, before, &in_use)?);
         garbage.extend(accepted(layout, before, &recorded(&state))?);

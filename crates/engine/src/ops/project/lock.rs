@@ -1,12 +1,14 @@
 //! Locks a workspace, and reads its state and journal for a change.
 
 use crate::ops::project::error::OpsError;
+use crate::ops::project::lost_manifests::lost_manifests;
 use crate::ops::project::open_project::{OpenProject, replay_by_page};
 use jiff::Timestamp;
 use milepost_core::model::state::State;
 use milepost_store::store::id::new_id;
 use milepost_store::store::journal::{Journal, TornTail};
 use milepost_store::store::lock::{Holder, Lock};
+use milepost_store::store::manifest;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -19,6 +21,8 @@ pub struct LockedWorkspace {
     pub state: State,
     /// The torn record that was cut off the end of the journal.
     pub(crate) cut: Option<TornTail>,
+    /// The stages whose manifests were gone.
+    pub(crate) rebuilt: Vec<String>,
 }
 
 /// A locked workspace, before its state is read.
@@ -92,6 +96,10 @@ impl WorkspaceLock {
         )?;
         // The caller recovers on the disk.
         layout.redirects().clear();
+        let lost = lost_manifests(layout, &journal.records)?;
+        for (stage, known) in &lost {
+            manifest::write(&opened.disk, layout, stage, known)?;
+        }
         let state = replay_by_page(opened, &journal.records)?;
         if self.dead.is_some() || state.open_run.is_some() || !state.unsettled.is_empty() {
             // The last changes of a killed run are visible, but perhaps not durable yet.
@@ -104,6 +112,7 @@ impl WorkspaceLock {
             journal: journal.journal,
             state,
             cut: journal.cut,
+            rebuilt: lost.into_keys().collect(),
         })
     }
 }

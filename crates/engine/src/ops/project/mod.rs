@@ -5,6 +5,7 @@ pub(crate) mod error;
 pub(crate) mod find;
 pub mod half_published;
 pub mod lock;
+mod lost_manifests;
 mod numeric_params;
 pub(crate) mod open;
 pub(crate) mod open_project;

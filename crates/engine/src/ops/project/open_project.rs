@@ -2,6 +2,7 @@
 
 use super::error::OpsError;
 use super::half_published::recover_for_reading;
+use super::lost_manifests::lost_manifests;
 use crate::ops::run::reported::ReportedChanges;
 use crate::run::check::batch_scanner::Keep;
 use crate::run::check::by_page;
@@ -220,7 +221,9 @@ pub(crate) fn replay_by_page(opened: &OpenProject, records: &[Record]) -> Result
 /// # Errors
 /// When a manifest is damaged, or a record does not fit the state.
 pub(crate) fn replay(layout: &Layout, records: &[Record]) -> Result<State, OpsError> {
-    apply_records(layout, manifest::read_all(layout)?, records)
+    let mut stages = manifest::read_all(layout)?;
+    stages.extend(lost_manifests(layout, records)?);
+    apply_records(layout, stages, records)
 }
 
 fn apply_records(

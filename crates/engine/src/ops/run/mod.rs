@@ -169,8 +169,12 @@ fn run_once(
     }
     opened.check_schemas()?;
     let locked = lock.read(&opened)?;
-    if let Some(cut) = &locked.cut {
-        let repairs = vec![Repair::JournalCut { bytes: cut.bytes }];
+    let cut = locked.cut.as_ref();
+    let cut = cut.map(|cut| Repair::JournalCut { bytes: cut.bytes });
+    let rebuilt = locked.rebuilt.iter().cloned();
+    let rebuilt = rebuilt.map(|stage| Repair::ManifestRebuilt { stage });
+    let repairs: Vec<Repair> = cut.into_iter().chain(rebuilt).collect();
+    if !repairs.is_empty() {
         observer.notice(Notice::Recovered { repairs });
     }
     let purpose = if options.until_paid {

@@ -4,7 +4,7 @@ use crate::run::check::planned_disk::{BatchDisk, PlannedDisk};
 use crate::run::check::preconditions;
 use crate::run::check::writers;
 use crate::run::context::Context;
-use milepost_core::base::collision::{SharedPath, check_owned, collisions};
+use milepost_core::base::collision::{check_owned, collisions};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::glob::is_starred;
 use milepost_core::base::in_order::in_order;
@@ -23,6 +23,7 @@ use milepost_core::plan::scan::{BatchScan, Collisions};
 use milepost_core::plan::settings::{Settings, run_scope};
 use milepost_core::plan::{facts, overrides, paths};
 use milepost_store::store::files::FileError;
+use milepost_store::store::publish::refusal;
 use milepost_store::store::up_to_date::ChangedFiles;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -116,13 +117,38 @@ impl BatchScanner<'_, '_> {
             .collect()
     }
 
+    /// Returns why an output cannot be put in place. `refusals` has the reasons by folder.
+    fn unreachable(
+        &self,
+        found: &BatchScan,
+        refusals: &mut BTreeMap<Option<RelPath>, Option<String>>,
+    ) -> Option<Missed> {
+        let layout = self.ctx.layout;
+        let mut reasons = found.targets.values().filter_map(|path| {
+            let refused = refusals.entry(path.parent());
+            refused.or_insert_with(|| refusal(layout, path)).clone()
+        });
+        let why = reasons.next()?;
+        Some(Missed {
+            kind: OutcomeKind::Path,
+            code: None,
+            why,
+        })
+    }
+
     fn look_at(&self, batches: Vec<Batch>, scope: &Map<String, Value>) -> Vec<BatchScan> {
         let mut names = Value::Object(scope.clone());
         let keeps_all = self.keep != Keep::OnlyUndone;
+        let mut refusals = BTreeMap::new();
         let mut surveyed = Vec::with_capacity(if keeps_all { batches.len() } else { 0 });
         for batch in batches {
             set_items(&mut names, &batch);
-            let found = self.look(batch, &names);
+            let mut found = self.look(batch, &names);
+            if let (Ok(Decision::Will(_)), Some(why)) =
+                (&found.decision, self.unreachable(&found, &mut refusals))
+            {
+                found.decision = Err(why);
+            }
             if keeps_all || found.decision != Ok(Decision::Reused) {
                 surveyed.push(found);
             }
@@ -236,6 +262,7 @@ impl BatchScanner<'_, '_> {
             paths: &plain,
             renamed: self.renamed(&targets, record),
             on_disk: &on_disk,
+            made_elsewhere: &|path, content| self.recorded.has_made(path, content),
             pending: waits,
             policy,
             forced,
@@ -336,11 +363,23 @@ impl BatchScanner<'_, '_> {
                 }
             }
         });
-        let outputs = outputs.map_err(|SharedPath { path, owners }| ExpandError::SharedOutput {
-            stage: self.stage.name.clone(),
-            path: path.to_owned(),
-            batches: owners.map(str::to_owned),
-            names: distinguishing(self.stage),
+        let outputs = outputs.map_err(|shared| {
+            let (stage, path) = (self.stage.name.clone(), shared.path.to_owned());
+            let batches = shared.owners.map(str::to_owned);
+            match shared.inside.map(str::to_owned) {
+                Some(inside) => ExpandError::NestedOutput {
+                    stage,
+                    path,
+                    batches,
+                    inside,
+                },
+                None => ExpandError::SharedOutput {
+                    stage,
+                    path,
+                    batches,
+                    names: distinguishing(self.stage),
+                },
+            }
         })?;
         Ok(Collisions {
             inputs: collisions(&inputs),

@@ -247,9 +247,10 @@ fn publishes(
     produced: &Produced,
     folders: &Folders<'_>,
 ) -> Result<Vec<Publish>, RunError> {
-    let known = known(recorder, stage, &found.batch.key);
+    let (layout, state) = (recorder.ctx.layout, &recorder.state);
+    let whose = (stage.name.as_str(), found.batch.key.as_str());
     let by_hand = |path: &RelPath, digest: Digest| {
-        Content::of(recorder.ctx.layout, known, path, digest).is_by_hand()
+        Content::of(layout, state, whose, path, digest).is_by_hand()
     };
     let mut files = Vec::with_capacity(produced.files.len());
     for (made, scratch) in &produced.files {
@@ -273,7 +274,8 @@ fn replaced(recorder: &Recorder<'_>, stage: &Stage, key: &str, files: &[Publish]
     let known = known(recorder, stage, key);
     let of = |file: &Publish| {
         let aside = file.quarantine.as_ref()?;
-        let was = Content::of(recorder.ctx.layout, known, &file.path, file.old?);
+        let (layout, state) = (recorder.ctx.layout, &recorder.state);
+        let was = Content::of(layout, state, (&stage.name, key), &file.path, file.old?);
         let paths = (&file.path, aside);
         Some(KeptFile::new(
             (&stage.name, key),

@@ -23,10 +23,9 @@ pub(crate) fn content_at(
 ) -> Result<Content, RunError> {
     let found = recorder.ctx.digest(&FilePath::workspace(path.clone()));
     let found = found.map_err(RunError::World)?;
-    let known = recorder.state.stages.get(stage);
-    let known = known.and_then(|known| known.batches.get(key));
+    let (layout, state) = (recorder.ctx.layout, &recorder.state);
     Ok(found.map_or(Content::AsMade, |there| {
-        Content::of(recorder.ctx.layout, known, path, there)
+        Content::of(layout, state, (stage, key), path, there)
     }))
 }
 

@@ -2,7 +2,7 @@
 
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
-use milepost_core::model::state::BatchState;
+use milepost_core::model::state::{BatchState, State};
 use milepost_store::store::accepted;
 use milepost_store::store::layout::Layout;
 use serde::{Deserialize, Serialize};
@@ -59,13 +59,22 @@ impl Content {
     /// Returns what a file with this digest is, by what is recorded of the batch that makes it.
     pub(crate) fn of(
         layout: &Layout,
-        known: Option<&BatchState>,
+        state: &State,
+        (stage, key): (&str, &str),
         path: &RelPath,
         there: Digest,
     ) -> Self {
-        let Some(known) = known else {
-            return Self::Untracked;
-        };
+        let known = state.stages.get(stage);
+        let known = known.and_then(|known| known.batches.get(key));
+        match known.map_or(Self::Untracked, |known| {
+            Self::of_batch(layout, known, path, there)
+        }) {
+            Self::Untracked | Self::Modified if state.has_made(path, there) => Self::AsMade,
+            content => content,
+        }
+    }
+
+    fn of_batch(layout: &Layout, known: &BatchState, path: &RelPath, there: Digest) -> Self {
         let record = known.record.as_ref();
         let made = record.and_then(|record| record.outputs.iter().find(|made| made.path == *path));
         let by_hand = record.is_some_and(|record| record.is_by_hand(path));

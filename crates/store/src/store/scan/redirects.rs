@@ -1,7 +1,7 @@
 //! Redirects of readers, for files that a run published and did not move yet.
 
 use milepost_core::base::path::RelPath;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -43,6 +43,16 @@ impl Redirects {
         let is_published = |redirect: &&Redirect| matches!(redirect, Redirect::Published(_));
         let published = table.files.values().filter(is_published).count() as u64;
         if table.is_running { 0 } else { published }
+    }
+
+    /// Returns the names of the runs in whose scratch published files are.
+    pub fn scratch(&self) -> BTreeSet<String> {
+        let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let published = table.files.values().filter_map(|redirect| match redirect {
+            Redirect::Published(scratch) => scratch.as_str().split('/').nth(2),
+            Redirect::Retired(_) => None,
+        });
+        published.map(str::to_owned).collect()
     }
 
     /// Returns the path at which a file of the workspace in `root` is read; `None` if that is its own path.

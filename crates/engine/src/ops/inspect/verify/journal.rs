@@ -207,6 +207,13 @@ impl Audit<'_> {
         }
         for (name, known) in &present.stages {
             let folder = layout::manifest(name);
+            let is_gone = !self.opened.workspace.layout.at(&folder).exists();
+            if is_gone && !journaled.unsealed.contains(name) && known.count() > 0 {
+                let message = "it is not there: the next run rebuilds it from the journal";
+                let message = message.to_owned();
+                self.add(Severity::Missing, Some(name), None, Some(&folder), message);
+                continue;
+            }
             let expected = recorded.stages.get(name).map(manifest::kept);
             let expected = expected.unwrap_or_default();
             for (key, batch) in &manifest::kept(known).batches {

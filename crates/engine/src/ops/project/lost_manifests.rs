@@ -1,0 +1,44 @@
+//! Manifests that are gone, rebuilt from the journal.
+
+use crate::ops::project::error::OpsError;
+use crate::run::error::RunError;
+use milepost_core::model::event::{Event, Record};
+use milepost_core::model::state::{StageState, State};
+use milepost_core::plan::machine::apply;
+use milepost_store::store::layout::{self, Layout};
+use milepost_store::store::{journal, manifest};
+use std::collections::BTreeMap;
+
+/// Returns the stages whose manifests are gone, as the journal has them at its last seal. `records` are those since then.
+///
+/// # Errors
+/// When the journal is damaged.
+pub(crate) fn lost_manifests(
+    layout: &Layout,
+    records: &[Record],
+) -> Result<BTreeMap<String, StageState>, OpsError> {
+    let Some(Event::Sealed { checkpoints, .. }) = records.first().map(|record| &record.event)
+    else {
+        return Ok(BTreeMap::new());
+    };
+    let is_gone = |stage: &String| !layout.at(&layout::manifest(stage)).exists();
+    if layout.manifests().exists() && !checkpoints.keys().any(is_gone) {
+        return Ok(BTreeMap::new());
+    }
+    let seal = journal::sealed_at(layout)?;
+    let (mut state, mut refused) = (State::default(), None);
+    journal::read_all(layout, &mut |place, record| {
+        let counts = Some(place.position()) < seal && !matches!(record.event, Event::Sealed { .. });
+        if counts && refused.is_none() {
+            refused = apply(&mut state, &record.run_id, &record.event).err();
+        }
+    })?;
+    if let Some(error) = refused {
+        return Err(RunError::from(error).into());
+    }
+    let gone = state.stages.into_iter().filter(|(stage, _)| is_gone(stage));
+    let gone = gone.map(|(stage, known)| (stage, manifest::kept(&known)));
+    Ok(gone
+        .filter(|(_, known)| !known.batches.is_empty())
+        .collect())
+}
