@@ -272,7 +272,7 @@ fn a_signal_that_is_ignored_at_the_start_stays_ignored() {
         let project =
             fixture("'echo > DIR/began; cat DIR/go; cp {{ note.path }} {{ paths.upper }}'");
         let pipes = ["began", "go"].map(|name| project.at(name));
-        pipes.iter().for_each(|place| pipe(place));
+        pipes.iter().copied().for_each(pipe);
         let milepost = project.command(&["run"]);
         let mut shell = std::process::Command::new("sh");
         shell

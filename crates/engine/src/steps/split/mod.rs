@@ -64,11 +64,11 @@ pub(crate) fn split(ctx: &mut BatchContext<'_>, out: &str, step: &SplitStep) -> 
     let before = earlier(ctx, limits);
     let history: Vec<Vec<Slot>> = digests
         .iter()
-        .map(|(digest, written)| {
-            // Earlier versions wrote the digest of the question as it is written.
+        .map(|question| {
+            // Earlier versions wrote the digest of the text.
             let known = before
-                .get(&digest.hex())
-                .or_else(|| before.get(&written.hex()));
+                .get(&question.value.hex())
+                .or_else(|| before.get(&question.text.hex()));
             known.cloned().unwrap_or_default()
         })
         .collect();
@@ -91,13 +91,18 @@ pub(crate) fn split(ctx: &mut BatchContext<'_>, out: &str, step: &SplitStep) -> 
     })
 }
 
-/// Returns the position and question of every record, and the digests of distinct questions in order of first appearance: of their
-/// values, and of the first text of each.
+/// The digests of a question: of its value, and of the text in which it appears first.
+struct QuestionDigest {
+    value: Digest,
+    text: Digest,
+}
+
+/// Returns the position and question of every record, and the digests of distinct questions in order of first appearance.
 fn survey(
     records: &Records,
     question: Option<&RecordProgram<'_>>,
     threads: usize,
-) -> Result<(Vec<SplitRecord>, Vec<(Digest, Digest)>), Outcome> {
+) -> Result<(Vec<SplitRecord>, Vec<QuestionDigest>), Outcome> {
     let mut spots = Vec::new();
     let mut digests = Vec::new();
     let mut known: HashMap<Digest, u32> = HashMap::new();
@@ -112,7 +117,10 @@ fn survey(
         &digest_of,
         &mut |(digest, text), place| {
             let index = *known.entry(digest).or_insert_with(|| {
-                digests.push((digest, text));
+                digests.push(QuestionDigest {
+                    value: digest,
+                    text,
+                });
                 digests.len() as u32 - 1
             });
             spots.push(SplitRecord {
@@ -249,12 +257,12 @@ fn write_batch(
 fn write_assignment(
     ctx: &BatchContext<'_>,
     limits: BatchLimits,
-    digests: &[(Digest, Digest)],
+    digests: &[QuestionDigest],
     slots: &[Vec<Slot>],
 ) -> Result<(), Outcome> {
-    let questions = digests.iter().zip(slots).map(|((digest, _), slots)| {
+    let questions = digests.iter().zip(slots).map(|(question, slots)| {
         (
-            digest.hex(),
+            question.value.hex(),
             slots
                 .iter()
                 .map(|slot| (slot.batch, slot.elements))
