@@ -260,8 +260,8 @@ fn a_project_in_a_folder_that_is_not_utf8_is_refused() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(
         output.status.code() == Some(2)
-            && said.starts_with("error: the path of the project is not UTF-8: \"")
-            && said.ends_with("bad\\xFC\": rename its folder, or move the project\n"),
+            && said.starts_with("error: the path of the project is not UTF-8: `/")
+            && said.ends_with("bad\\xfc`: rename its folder, or move the project\n"),
         "{said}"
     );
 }
@@ -272,7 +272,9 @@ fn a_signal_that_is_ignored_at_the_start_stays_ignored() {
         let project =
             fixture("'echo > DIR/began; cat DIR/go; cp {{ note.path }} {{ paths.upper }}'");
         let pipes = ["began", "go"].map(|name| project.at(name));
-        pipes.iter().copied().for_each(pipe);
+        for place in &pipes {
+            pipe(place);
+        }
         let milepost = project.command(&["run"]);
         let mut shell = std::process::Command::new("sh");
         shell

@@ -105,7 +105,7 @@ pub(crate) fn find_project(folder: &Path) -> Result<PathBuf, OpsError> {
     if found.to_str().is_none() {
         return Err(OpsError::Usage(format!(
             "the path of the project is not UTF-8: `{}`: rename its folder, or move the project",
-            found.display()
+            found.as_os_str().as_encoded_bytes().escape_ascii()
         )));
     }
     Ok(found.to_owned())
