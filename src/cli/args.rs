@@ -15,7 +15,7 @@ Examples:
   milepost status                    show the progress of each stage
 
 Exit codes: 0 complete, 1 failed, 2 wrong usage, 3 partial or waiting, 4 invalid declaration,
-5 output modified by hand, 130 interrupted.";
+5 output modified by hand, 6 another process uses the workspace, 130 interrupted.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:

@@ -45,6 +45,7 @@ fn lines(lack: &Lack) -> Vec<String> {
         Lack::Modified(files) => format!("modified by hand: {}", names(files)),
         Lack::Unapproved(approval) => words::approval(approval),
         Lack::Waiting(awaits) => words::awaits(awaits),
+        Lack::Unpaid(money) => words::needs_money(money),
         Lack::Gone(batches) => format!("{} no longer exist", names(batches)),
         Lack::NoCheckpoint(name) => format!("`{name}` is not there"),
         Lack::Partial(batches) => format!("the stage is partial: {} failed", names(batches)),

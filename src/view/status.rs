@@ -8,7 +8,9 @@ use crate::view::text::next_steps;
 use crate::view::text::overrides;
 use crate::view::text::style::Style;
 use crate::view::text::table::{Side, table, time};
-use crate::view::text::words::{approval, awaits, batches, count, grouped, place, some_of};
+use crate::view::text::words::{
+    approval, awaits, batches, count, grouped, needs_money, place, some_of,
+};
 use milepost_core::base::visible::visible;
 use milepost_core::model::stage_word::StageWord;
 use milepost_core::plan::options::invocation::Invocation;
@@ -252,6 +254,9 @@ pub(crate) fn due_text(
             "  {name}: {} (`{command}` {what})\n",
             awaits(awaited)
         ));
+    }
+    if let Some(awaited) = &due.money {
+        text.push_str(&format!("  {name}: {}\n", needs_money(awaited)));
     }
     if let Some(problem) = &due.problem {
         text.push_str(&format!("  {name}: {}\n", visible(problem)));

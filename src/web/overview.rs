@@ -4,7 +4,9 @@ use super::response::{PageResponse, WebError};
 use super::site::Site;
 use crate::page::{self, value};
 use crate::view::status::last_end;
-use crate::view::text::words::{NAMED, approval, awaits, batches, count, place, some_of};
+use crate::view::text::words::{
+    NAMED, approval, awaits, batches, count, needs_money, place, some_of,
+};
 use milepost_core::model::event::{Event, Record};
 use milepost_engine::ops::inspect::live::OpenReview;
 use milepost_engine::ops::inspect::status::StageOverview;
@@ -124,6 +126,9 @@ pub(super) fn needs(site: &Site, stage: &StageOverview) -> Vec<Need> {
     }
     if let Some(awaited) = &due.awaits {
         needs.push(of_stage("waiting", "waiting", awaits(awaited)));
+    }
+    if let Some(awaited) = &due.money {
+        needs.push(of_stage("waiting", "waiting", needs_money(awaited)));
     }
     if let Some(problem) = &due.problem {
         needs.push(of_stage("failed", "cannot run", problem.clone()));

@@ -241,6 +241,19 @@ fn a_plan_waits_for_the_budget_as_its_run_does() {
         ran.says(held);
         // The same run would wait again.
         assert!(!ran.output.contains("\nnext "), "{}", ran.output);
+        let (_, text) = project.milepost(&["status", "--json"]);
+        let status: Value = serde_json::from_str(&text).unwrap();
+        let stage = &status["stages"][1];
+        assert_eq!(
+            (&stage["state"], &stage["due"]["money"]),
+            (&json!("waiting"), &ask["money"]),
+            "{stage:#}"
+        );
+        let (_, text) = project.milepost(&["status"]);
+        assert!(
+            text.contains("  ask: 3 batches wait for budget: "),
+            "{text}"
+        );
     }
 }
 

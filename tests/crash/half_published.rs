@@ -160,3 +160,22 @@ fn a_watch_recovers_before_it_plans() {
     project.complete(RUN);
     assert_eq!(project.outputs(), expected);
 }
+
+#[test]
+fn an_audit_accuses_nobody_after_a_kill() {
+    let operations = operations(&changed(), RUN);
+    let stops = all_stops(&operations);
+    let step = if is_full() {
+        1
+    } else {
+        stops.len().div_ceil(24)
+    };
+    let stops: Vec<_> = stops.into_iter().step_by(step).collect();
+    let base = changed();
+    at_each(&operations, &stops, |stop| {
+        let project = base.copy();
+        project.run_on_disk(RUN, &stop.setting);
+        let audit = project.run_on_disk(&["verify"], "");
+        assert_eq!(audit.code, 0, "{audit:?}");
+    });
+}

@@ -28,10 +28,11 @@ fn a_live_holder_is_named_with_since_when_and_reading_beside_it_writes_nothing()
     let (refused, said) = project.milepost(&["run"]);
     let text = |key: &str| holder[key].as_str().unwrap();
     let (id, host, since) = (text("run_id"), text("host"), text("since"));
+    let since = since.split('.').next().unwrap();
     let pid = run.id();
     let expected = format!(
-        "error: another run is in progress in this workspace: `milepost run meet/1` (run {id}, process {pid} on {host}) since {since}: \
-         wait for it, or end it by `kill {pid}`\n"
+        "error: another run is in progress in this workspace: `milepost run meet/1` (run {id}, process {pid} on {host}) since {since}Z: \
+         wait for it, as `milepost run --wait 1h` does, or end it by `kill {pid}`\n"
     );
     assert_eq!((refused, said), (6, expected));
     for reading in ["status", "plan", "log", "why meet/1", "graph", "verify"] {

@@ -5,8 +5,9 @@ use super::text::Heading;
 use hayro_syntax::object::dict::keys::{
     A, D, DEST, DESTS, FIRST, KIDS, NAMES, NEXT, OUTLINES, S, TITLE,
 };
-use hayro_syntax::object::{Array, Dict, Name, Object, ObjectIdentifier, String as Text};
+use hayro_syntax::object::{Array, Dict, MaybeRef, Name, Object, ObjectIdentifier, String as Text};
 use hayro_syntax::page::Page;
+use hayro_syntax::xref::XRef;
 use std::collections::{HashMap, HashSet};
 
 /// The entries of a walk.
@@ -28,9 +29,10 @@ impl Visited {
 }
 
 /// Reads the bookmarks that lead to `pages`, and whether their links form a ring. One that leads nowhere is left out.
-pub(crate) fn read(
-    catalog: &Dict<'_>,
-    pages: &[Page<'_>],
+pub(crate) fn read<'a>(
+    catalog: &Dict<'a>,
+    pages: &[Page<'a>],
+    xref: &'a XRef,
 ) -> Result<(Vec<Heading>, bool), ReadError> {
     let numbers = (1..).zip(pages);
     let numbers = numbers.filter_map(|(number, page)| Some((page.raw().obj_id()?, number)));
@@ -40,15 +42,16 @@ pub(crate) fn read(
     let Some(outlines) = catalog.get::<Dict<'_>>(OUTLINES) else {
         return Ok((headings, false));
     };
-    let names = named_destinations(catalog, &mut visited);
+    let names = named_destinations(catalog, xref, &mut visited);
     let mut letters = 0;
-    let mut next = vec![(outlines.get::<Dict<'_>>(FIRST), 1_usize)];
+    let linked = |entry: &Dict<'a>, key: &[u8]| resolved(entry.get_raw::<Dict<'a>>(key)?, xref);
+    let mut next = vec![(linked(&outlines, FIRST), 1_usize)];
     while let Some((entry, level)) = next.pop() {
         let Some(entry) = visited.once(entry) else {
             continue;
         };
-        next.push((entry.get(NEXT), level));
-        next.push((entry.get(FIRST), level + 1));
+        next.push((linked(&entry, NEXT), level));
+        next.push((linked(&entry, FIRST), level + 1));
         let page = target(&entry, &names).and_then(|page| numbers.get(&page));
         let title = entry.get::<Text<'_>>(TITLE);
         let title = title.and_then(|title| decoded(title.as_bytes()));
@@ -64,6 +67,14 @@ pub(crate) fn read(
         });
     }
     Ok((headings, visited.is_ring))
+}
+
+/// The dictionary behind a link. `Dict::get` would remember all dictionaries on the way, and compare each with them.
+fn resolved<'a>(link: MaybeRef<Dict<'a>>, xref: &'a XRef) -> Option<Dict<'a>> {
+    match link {
+        MaybeRef::Ref(id) => xref.get(id.into()),
+        MaybeRef::NotRef(found) => Some(found),
+    }
 }
 
 /// The page that an entry leads to, by its destination or its action.
@@ -92,14 +103,15 @@ fn page_of(destination: &Array<'_>) -> Option<ObjectIdentifier> {
 }
 
 /// The pages of the named destinations.
-fn named_destinations(
-    catalog: &Dict<'_>,
+fn named_destinations<'a>(
+    catalog: &Dict<'a>,
+    xref: &'a XRef,
     visited: &mut Visited,
 ) -> HashMap<Vec<u8>, ObjectIdentifier> {
     let mut found = HashMap::new();
     let tree = || catalog.get::<Dict<'_>>(NAMES)?.get::<Dict<'_>>(DESTS);
     let root = catalog.get::<Dict<'_>>(DESTS).or_else(tree);
-    let mut next: Vec<Dict<'_>> = root.into_iter().collect();
+    let mut next: Vec<Dict<'a>> = root.into_iter().collect();
     while let Some(node) = next.pop() {
         let names = node.get::<Array<'_>>(NAMES);
         let mut items = names.iter().flat_map(Array::iter::<Object<'_>>);
@@ -114,12 +126,15 @@ fn named_destinations(
             }
         }
         let kids = node.get::<Array<'_>>(KIDS);
-        let kids: Vec<Dict<'_>> = kids.iter().flat_map(Array::iter::<Dict<'_>>).collect();
-        next.extend(
-            kids.into_iter()
-                .rev()
-                .filter_map(|kid| visited.once(Some(kid))),
-        );
+        let kids = kids.iter().flat_map(Array::raw_iter);
+        let kids: Vec<Dict<'a>> = kids
+            .filter_map(|kid| match kid {
+                MaybeRef::Ref(id) => xref.get(id.into()),
+                MaybeRef::NotRef(kid) => kid.into_dict(),
+            })
+            .collect();
+        let kids = kids.into_iter().rev();
+        next.extend(kids.filter_map(|kid| visited.once(Some(kid))));
     }
     found
 }

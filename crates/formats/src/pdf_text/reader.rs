@@ -55,7 +55,9 @@ pub(crate) fn read(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
         pages.push((number, lines));
     }
     let (outline, has_ring) = match &catalog {
-        Some(catalog) => outline::read(catalog, found).map_err(ReadError::of_document)?,
+        Some(catalog) => {
+            outline::read(catalog, found, pdf.xref()).map_err(ReadError::of_document)?
+        }
         None => (Vec::new(), false),
     };
     Ok(document::of(pages, outline, has_ring))

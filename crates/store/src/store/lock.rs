@@ -105,12 +105,12 @@ fn taken(path: &Path, holder: Option<&Holder>) -> String {
             command,
             ..
         }) => format!(
-            "another run is in progress in this workspace: `{command}` (run {run_id}, process {pid} on {host}) since {since}: \
+            "another run is in progress in this workspace: `{command}` (run {run_id}, process {pid} on {host}) since {since:.0}: \
              {}",
             if *pid == std::process::id() {
                 "wait for it, or cancel the call that began it".to_owned()
             } else {
-                format!("wait for it, or end it by `kill {pid}`")
+                format!("wait for it, as `milepost run --wait 1h` does, or end it by `kill {pid}`")
             }
         ),
         None => format!(

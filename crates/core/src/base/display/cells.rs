@@ -6,9 +6,10 @@ use std::borrow::Cow;
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
 /// Returns a text that no spreadsheet takes for a formula: unless it is a number, an apostrophe comes before the sign that would
-/// begin one. [`unguarded`] removes the apostrophe.
+/// begin one, and before an apostrophe that stands there already. [`unguarded`] removes it.
 pub fn guarded(text: &str) -> Cow<'_, str> {
-    if text.starts_with(FORMULA) && text.parse::<f64>().is_err() {
+    let is_formula = text.trim_start_matches('\'').starts_with(FORMULA);
+    if is_formula && text.parse::<f64>().is_err() {
         Cow::Owned(format!("'{text}"))
     } else {
         Cow::Borrowed(text)
@@ -18,7 +19,7 @@ pub fn guarded(text: &str) -> Cow<'_, str> {
 /// Returns a text without the apostrophe of [`guarded`].
 pub fn unguarded(text: &str) -> &str {
     let rest = text.strip_prefix('\'');
-    rest.filter(|rest| rest.starts_with(FORMULA))
+    rest.filter(|rest| rest.trim_start_matches('\'').starts_with(FORMULA))
         .unwrap_or(text)
 }
 
@@ -36,6 +37,8 @@ mod tests {
             ("-3.2", "-3.2"),
             ("+7", "+7"),
             ("'quoted'", "'quoted'"),
+            ("'=x", "''=x"),
+            ("''+x", "'''+x"),
             ("wall", "wall"),
             ("", ""),
         ] {

@@ -4,7 +4,7 @@ use crate::ops::change::params::{AgentLine, agents};
 use crate::ops::inspect::calls::{self, Spending, SpentByStage};
 use crate::ops::plan::planned::is_zero;
 use crate::ops::plan::simulation::Simulation;
-use crate::ops::plan::{AwaitedApproval, Awaits, StagePlan};
+use crate::ops::plan::{AwaitedApproval, AwaitedMoney, Awaits, StagePlan};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open_recorded;
 use crate::ops::project::open_project::OpenProject;
@@ -174,6 +174,9 @@ pub struct PendingWork {
     pub approval: Option<AwaitedApproval>,
     /// What the stage waits for from external agents.
     pub awaits: Option<Awaits>,
+    /// The money that the stage waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money: Option<AwaitedMoney>,
     /// Why the stage or a batch cannot run.
     pub problem: Option<String>,
 }
@@ -503,7 +506,8 @@ fn state_of(
     due: Option<&PendingWork>,
     plan: Option<&StagePlan>,
 ) -> StageWord {
-    let waits = due.is_some_and(|due| due.approval.is_some() || due.awaits.is_some());
+    let waits = due
+        .is_some_and(|due| due.approval.is_some() || due.awaits.is_some() || due.money.is_some());
     match status {
         StageProgress::Altered => StageWord::Modified,
         StageProgress::Running => StageWord::Running,
@@ -577,6 +581,7 @@ fn due(plan: &StagePlan) -> Option<PendingWork> {
         checkpoint: plan.checkpoint,
         approval: plan.approval.clone(),
         awaits: plan.awaits.clone(),
+        money: plan.money.clone(),
         problem: plan.problem.clone().or_else(|| refusals(plan)),
     };
     (due != PendingWork::default()).then_some(due)

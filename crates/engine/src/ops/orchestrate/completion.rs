@@ -1,7 +1,7 @@
 //! Checks whether a stage is complete: recorded, up to date, and with unmodified outputs. Nothing is written.
 
 use crate::ops::plan::simulation::Simulation;
-use crate::ops::plan::{AwaitedApproval, Awaits, StagePlan};
+use crate::ops::plan::{AwaitedApproval, AwaitedMoney, Awaits, StagePlan};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
 use crate::ops::project::open_project::OpenProject;
@@ -62,6 +62,8 @@ pub enum Lack {
     Unapproved(AwaitedApproval),
     /// Batches wait for external agents.
     Waiting(Awaits),
+    /// Batches wait for budget.
+    Unpaid(AwaitedMoney),
     /// Recorded batches that no longer exist.
     Gone(Vec<String>),
     /// The checkpoint with this name does not exist.
@@ -180,6 +182,7 @@ fn undone(plan: &StagePlan) -> Vec<Lack> {
     ]);
     lacks.extend(plan.approval.clone().map(Lack::Unapproved));
     lacks.extend(plan.awaits.clone().map(Lack::Waiting));
+    lacks.extend(plan.money.clone().map(Lack::Unpaid));
     lacks.push(Lack::Gone(plan.retire.clone()));
     lacks.retain(|lack| !lack.is_empty());
     lacks

@@ -95,14 +95,14 @@ impl<'a> Corrections<'a> {
     /// Returns the column that names the records of a row and its value, and whether it is the shared key.
     fn target(&self, cells: &Map<String, Value>) -> Result<((String, String), bool), String> {
         let column = cells.keys().next().cloned().unwrap_or_default();
-        let key = text_of(cells.get(&column));
+        let key = cell_text(cells, &column);
         let Some(shared) = self.shared_key else {
             return match key.as_str() {
                 "" => Err(format!("`{column}` is empty")),
                 _ => Ok(((column, key), false)),
             };
         };
-        let shared_key = text_of(cells.get(shared));
+        let shared_key = cell_text(cells, shared);
         match (key.as_str(), shared_key.as_str()) {
             ("", "") => Err(format!(
                 "expected a value in `{column}` or `{shared}`, found none"
@@ -122,7 +122,7 @@ impl<'a> Corrections<'a> {
         is_shared: bool,
         cells: Map<String, Value>,
     ) {
-        let field = text_of(cells.get("field"));
+        let field = cell_text(&cells, "field");
         let of_target = if is_shared {
             &mut self.by_shared_key
         } else {
@@ -198,9 +198,8 @@ impl<'a> Corrections<'a> {
                 continue;
             };
             let old = place.clone();
-            let cell = text_of(cells.get("value"));
-            let text = unguarded(&cell);
-            *place = value_like(text, &old);
+            let text = cell_text(cells, "value");
+            *place = value_like(&text, &old);
             if old.is_number() && !(place.is_number() || place.is_null()) {
                 let point = text.replace(',', ".");
                 let such = match point.parse::<f64>() {
@@ -216,7 +215,7 @@ impl<'a> Corrections<'a> {
                 self.wrong.insert((*line, why));
                 return None;
             }
-            let mut note = json!({ "field": field, "from": old, "to": new, "who": cells["who"], "why": cells["why"] });
+            let mut note = json!({ "field": field, "from": old, "to": new, "who": cell_text(cells, "who"), "why": cell_text(cells, "why") });
             if self.shared_key.is_some_and(|name| name == column) {
                 note[column] = target.as_str().into();
             }
@@ -291,6 +290,11 @@ fn check_header(file: &str, header: &[String], shared_key: Option<&str>) -> Resu
         &format!("{file}:1"),
         format!("expected a column for the key, then {expected}; found {found}"),
     ))
+}
+
+/// Returns the text of a cell, as it was before it was guarded from spreadsheets.
+fn cell_text(cells: &Map<String, Value>, column: &str) -> String {
+    unguarded(&text_of(cells.get(column))).to_owned()
 }
 
 fn text_of(cell: Option<&Value>) -> String {

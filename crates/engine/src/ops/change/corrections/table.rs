@@ -27,7 +27,7 @@ pub(crate) struct TableCells<'a>(&'a Row);
 impl TableCells<'_> {
     /// Returns the text in a column; empty if there is none.
     pub(crate) fn text(&self, column: &str) -> String {
-        self.0.text(column)
+        unguarded(&self.0.text(column)).to_owned()
     }
 }
 
@@ -142,9 +142,7 @@ impl Table {
         let mut rows = HashMap::new();
         self.each_row(&mut |line, (column, target), cells| {
             let name = (column.to_owned(), target, cells.text("field"));
-            let value = cells.text("value");
-            rows.entry(name)
-                .or_insert((line, unguarded(&value).to_owned()));
+            rows.entry(name).or_insert((line, cells.text("value")));
         });
         let (mut added, mut known) = (Vec::<Correction>::new(), Vec::new());
         let mut before = HashMap::new();
@@ -282,10 +280,8 @@ impl Table {
         let columns: Vec<&str> = self.columns.iter().map(String::as_str).collect();
         let rows = added.iter().map(|correction| {
             let mut cells = cells_of(correction);
-            for name in ["value", "who", "why"] {
-                if let Some(cell) = cells.get_mut(name) {
-                    *cell = guarded(cell).into_owned();
-                }
+            for cell in cells.values_mut() {
+                *cell = guarded(cell).into_owned();
             }
             cells
         });

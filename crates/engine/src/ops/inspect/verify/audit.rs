@@ -6,6 +6,7 @@ use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::approval::Approval;
 use milepost_core::model::record::Override;
+use milepost_core::model::state::State;
 use milepost_store::store::layout;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -48,6 +49,20 @@ impl Audit<'_> {
             .strip_prefix(self.opened.workspace.layout.root())
             .ok()?;
         RelPath::parse(inside.to_str()?).ok()
+    }
+
+    /// Drops the findings about batches that a run changed between two states.
+    pub(super) fn leave_out_changed(&mut self, before: &State, after: &State) {
+        let of = |state: &State, stage: &str, batch: &str| {
+            let known = state.stages.get(stage)?.batches.get(batch)?;
+            Some((known.record.clone(), known.remains.clone()))
+        };
+        self.findings.retain(|finding| {
+            let (Some(stage), Some(batch)) = (&finding.stage, &finding.batch) else {
+                return true;
+            };
+            of(before, stage, batch) == of(after, stage, batch)
+        });
     }
 
     pub(super) fn finish(mut self, deep: bool) -> Verified {

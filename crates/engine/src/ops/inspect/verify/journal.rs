@@ -33,6 +33,8 @@ pub(super) struct Journaled {
     untrue: Vec<(String, String)>,
     /// True if the last record is the end of a run.
     is_ended: bool,
+    /// True if a run began and did not record its end.
+    pub(super) is_open: bool,
     /// True if it cannot be read to its end, or its records contradict each other.
     is_broken: bool,
 }
@@ -62,6 +64,11 @@ impl Audit<'_> {
             }
             before = Some((place.segment, place.line));
             read.is_ended = matches!(record.event, Event::RunFinished { .. });
+            match record.event {
+                Event::RunStarted { .. } => read.is_open = true,
+                Event::RunFinished { .. } => read.is_open = false,
+                _ => {}
+            }
             // Earlier records repeat what the manifests contain.
             if let Event::Sealed { .. } = record.event {
                 if Some(place.position()) == seal {
