@@ -14,13 +14,13 @@ const EMPTY_NAMES: &[&str] = &["utils", "util", "helpers", "manager", "errors", 
 /// Lines of code of each package and of all: not blank, no comment, no test. A package may not grow beyond its number. If it shrinks
 /// by more than [`SLACK`], lower its number and that of all packages.
 const CODE: &[(&str, usize)] = &[
-    ("agents", 5549),
-    ("core", 28352),
-    ("engine", 43997),
-    ("formats", 11841),
-    ("store", 11919),
-    ("milepost", 15664),
-    (ALL, 117_322),
+    ("agents", 5604),
+    ("core", 29114),
+    ("engine", 44633),
+    ("formats", 10840),
+    ("store", 12125),
+    ("milepost", 15733),
+    (ALL, 118_049),
 ];
 
 /// The name of the sum in [`CODE`].

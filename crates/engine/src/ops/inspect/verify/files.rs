@@ -186,7 +186,11 @@ impl Audit<'_> {
     }
 
     /// Finds checkpoints without a record.
-    pub(super) fn unrecorded_checkpoints(&mut self, state: &State) -> Result<(), OpsError> {
+    pub(super) fn unrecorded_checkpoints(
+        &mut self,
+        state: &State,
+        is_open: bool,
+    ) -> Result<(), OpsError> {
         let known: BTreeMap<u32, &String> = state
             .stages
             .iter()
@@ -197,8 +201,15 @@ impl Audit<'_> {
             .map_err(crate::run::error::RunError::from)?;
         for number in found.keys().filter(|number| !known.contains_key(number)) {
             let path = layout::checkpoint(*number);
-            let message = "no record lists it".to_owned();
-            self.add(Severity::Altered, None, None, Some(&path), message);
+            let (severity, message) = if is_open {
+                (
+                    Severity::Note,
+                    "the run that wrote it was killed before it recorded that: the next run writes it again",
+                )
+            } else {
+                (Severity::Altered, "no record lists it")
+            };
+            self.add(severity, None, None, Some(&path), message.to_owned());
         }
         Ok(())
     }

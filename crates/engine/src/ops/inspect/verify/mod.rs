@@ -15,6 +15,7 @@ use crate::ops::project::open::open_recorded;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
 use audit::Audit;
+use milepost_store::store::lock::Lock;
 use std::collections::BTreeMap;
 
 /// Compares all files with their records; with `deep`, checks all outputs again. Nothing is written.
@@ -57,6 +58,8 @@ pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
         );
         audit.note(None, None, message);
     }
+    // A run that ends in order leaves no name in its lock.
+    let is_open = recorded.is_open || Lock::peek(&opened.workspace.layout.lock()).is_some();
     audit.interrupted(&mut recorded, &present)?;
     if present.runner.is_none() {
         audit.manifests(&recorded, &present.state)?;
@@ -66,11 +69,11 @@ pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
         audit.accepted(name, known);
         audit.files(name, known);
         if present.runner.is_none() {
-            audit.checkpoint(name, known, &present.state, recorded.is_open)?;
+            audit.checkpoint(name, known, &present.state, is_open)?;
         }
     }
     if present.runner.is_none() {
-        audit.unrecorded_checkpoints(&present.state)?;
+        audit.unrecorded_checkpoints(&present.state, is_open)?;
     }
     audit.batches(&present.state, deep);
     if present.runner.is_some() {
