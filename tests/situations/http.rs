@@ -31,7 +31,7 @@ fn posting(more: &str) -> String {
 }
 
 /// The end of a message if a request is not sent again.
-const MAY_BE_DONE: &str = "; the service may have carried out the request, so it is not sent again: check that, or declare `idempotent = true`";
+const MAY_BE_DONE: &str = "; the service may have carried out the request, so this run does not send it again: check that, or declare `idempotent = true`";
 
 fn says(body: &str) -> Play {
     Play::Says(200, &["content-type: application/json"], body.to_owned())

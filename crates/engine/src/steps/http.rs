@@ -242,7 +242,7 @@ fn of_fault(who: &str, fault: &CallFault, timeout: Duration) -> Outcome {
 /// Returns the final outcome of a request that must not be sent twice, and that the service may have carried out.
 fn once(mut outcome: Outcome) -> Outcome {
     outcome.message.push_str(
-        "; the service may have carried out the request, so it is not sent again: check that, or declare `idempotent = true`",
+        "; the service may have carried out the request, so this run does not send it again: check that, or declare `idempotent = true`",
     );
     outcome.for_good()
 }
