@@ -139,15 +139,7 @@ fn what_was_altered_is_kept_before_it_is_replaced() {
     let entries = quarantine::list(&place.layout).unwrap();
     assert_eq!(entries.len(), 1);
     assert_eq!((entries[0].files, entries[0].size), (2, 11));
-    let since = entries[0].since.unwrap();
-    assert!(
-        quarantine::clean(&Disk::real(), &place.layout, Some(since))
-            .unwrap()
-            .is_empty()
-    );
-    let removed = quarantine::clean(&Disk::real(), &place.layout, None).unwrap();
-    assert_eq!(removed, entries);
-    assert_eq!(quarantine::list(&place.layout).unwrap(), []);
+    assert!(entries[0].since.is_some());
 }
 
 #[test]

@@ -126,20 +126,6 @@ pub fn list(layout: &Layout) -> Result<Vec<QuarantineEntry>, DiskError> {
     Ok(found)
 }
 
-/// Removes the folders of runs that started before `before`, or all folders, and returns them.
-pub fn clean(
-    disk: &Disk,
-    layout: &Layout,
-    before: Option<Timestamp>,
-) -> Result<Vec<QuarantineEntry>, DiskError> {
-    let mut entries = list(layout)?;
-    entries.retain(|entry| before.is_none_or(|before| entry.since.is_some_and(|at| at < before)));
-    for entry in &entries {
-        disk.remove_dir_all(&layout.at(&entry.folder))?;
-    }
-    Ok(entries)
-}
-
 /// Files below a folder, or the file itself, and their bytes. What cannot be read counts as nothing.
 pub fn weigh(path: &Path) -> (u64, u64) {
     let walk = walkdir::WalkDir::new(path).into_iter().flatten();
