@@ -178,8 +178,8 @@ fn parts_meet(a: &&str, b: &&str) -> bool {
     )
 }
 
-/// Returns true if two rows can stand for the same, when a wild piece stands for any number of pieces: in `a` only for those that
-/// `covered` allows. Each pair of rests is looked at once: to try all ways would take twice as long for each wild piece more.
+/// Returns true if two rows of pieces can match the same row. A wild piece matches any number of pieces, one of `a` only those that
+/// `covered` allows. Each pair of rests is compared once: trying every combination would take twice as long for each wild piece.
 fn meet<T>(
     a: &[T],
     b: &[T],

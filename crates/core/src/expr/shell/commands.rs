@@ -19,7 +19,7 @@ const INTERPRETERS: [&str; 19] = [
 /// Flags that no script file follows: the script is an argument, or a module runs.
 const INLINE: [&str; 8] = ["-c", "-e", "-E", "-m", "-r", "-p", "-s", "--eval"];
 
-/// Stands for a value in the text of a script.
+/// The placeholder of a value in the text of a script.
 const VALUE: char = '\0';
 
 /// Returns the commands of a script up to its first here-document, as far as they can be read without running it. A word that depends on

@@ -169,7 +169,7 @@ pub(super) fn limit(
     }
 }
 
-/// Returns true if a filter would write a value otherwise than `{{ }}` does.
+/// Returns true if a filter would write a value differently from `{{ }}`.
 fn is_python(filter: &str, value: &Value) -> bool {
     match value.kind() {
         ValueKind::None => !matches!(filter, "list" | "reverse"),

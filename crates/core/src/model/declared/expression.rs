@@ -409,8 +409,7 @@ impl fmt::Debug for Picked {
 /// The prefix of paths of files of the project.
 const PROJECT: &str = "project:";
 
-/// Returns what stands in an argument before `project:` and the path behind it: `-I` and `include` of `-Iproject:include`. The path goes up
-/// to the end of the argument. `None` if the argument names no file of the project.
+/// Splits an argument at `project:`, such as `-Iproject:include` into `-I` and the path `include`, which ends with the argument. `None` if the argument names no file of the project.
 pub fn project_path(argument: &str) -> Option<(&str, &str)> {
     let (before, path) = argument.split_once(PROJECT)?;
     let is_plain = !before.contains(|c: char| c == '{' || c.is_whitespace());
@@ -419,11 +418,11 @@ pub fn project_path(argument: &str) -> Option<(&str, &str)> {
     (is_plain && begins).then_some((before, path))
 }
 
-/// What stands before `project:` in an argument, and the file.
+/// The text before `project:` in an argument, and the file.
 type NamedFile<'a> = (&'a str, Option<FilePath>);
 
 impl Text {
-    /// Returns what stands before `project:` in the rendered argument, and the file or folder of the project that it names: `None` for the
+    /// Returns the text before `project:` in the rendered argument, and the file or folder of the project that it names: `None` for the
     /// folder of the project. Only the declaration says that an argument names one: a value that looks so is a text.
     ///
     /// # Errors

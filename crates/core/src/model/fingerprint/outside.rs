@@ -1,4 +1,4 @@
-//! What a batch may depend on although no fact has it.
+//! Things that a batch may depend on, and that are not facts.
 
 /// The things outside the fingerprint: Milepost does not notice when they change. The reference of the language has the same list.
 pub const OUTSIDE: [&str; 8] = [
