@@ -65,7 +65,6 @@ where
     }
 }
 
-/// The fields of a line.
 #[derive(Default)]
 struct LineFields(Map<String, Value>);
 

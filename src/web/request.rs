@@ -6,7 +6,6 @@ use hyper::{HeaderMap, Method};
 use serde::de::value::{Error as NoChoice, StrDeserializer};
 use serde::de::{Deserialize, IntoDeserializer as _};
 
-/// A request for a page.
 pub(super) struct PageRequest {
     pub(super) method: Method,
     /// The path after the token, such as `batch`; empty for the overview.

@@ -8,7 +8,6 @@ use milepost_core::plan::options::flags::{Flag, FlagError, Flags};
 use std::marker::PhantomData;
 use std::num::NonZeroU16;
 
-/// A group of flags.
 pub(crate) trait FlagGroup: Clone + Default + Send + Sync + 'static {
     /// Returns true if the group has the flag.
     fn has<T>(flag: &Flag<T>) -> bool;

@@ -12,7 +12,6 @@ use serde_json::{Map, Value};
 /// The JSON Schemas of the arguments of a tool and of its result.
 type Schemas = (Map<String, Value>, Map<String, Value>);
 
-/// A tool.
 pub(in crate::mcp) struct ToolEntry {
     pub(in crate::mcp) name: &'static str,
     /// The name for people.
