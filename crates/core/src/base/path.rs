@@ -9,7 +9,6 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RelPath(Arc<str>);
 
-/// The error of a path.
 #[derive(Debug, thiserror::Error, PartialEq, Eq, Clone)]
 pub enum PathError {
     /// The path is empty.
@@ -194,7 +193,6 @@ impl schemars::JsonSchema for RelPath {
 /// The folder that a path is relative to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Root {
-    /// The workspace.
     Workspace,
     /// The project, which is read-only.
     Project,
@@ -205,7 +203,6 @@ pub enum Root {
 pub struct FilePath {
     /// The folder.
     pub root: Root,
-    /// The path in it.
     pub path: RelPath,
 }
 

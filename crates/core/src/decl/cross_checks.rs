@@ -13,11 +13,8 @@ use std::ops::Range;
 /// A stage as far as it could be read.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    /// Its file.
     pub(crate) file: SourceFile,
-    /// Its number.
     pub(crate) number: u32,
-    /// Its name.
     pub(crate) name: String,
     /// The stage, if it has no mistakes.
     pub(crate) stage: Option<Stage>,
@@ -36,7 +33,6 @@ pub(crate) struct Draft {
 pub(crate) struct Written {
     /// The description for messages: "output `parsed`".
     pub(crate) what: String,
-    /// The path.
     pub(crate) path: PathTemplate,
     /// Where it is declared.
     pub(crate) span: Range<usize>,
@@ -45,7 +41,6 @@ pub(crate) struct Written {
 /// A path that a stage reads.
 #[derive(Debug)]
 pub(crate) struct Read {
-    /// The path.
     pub(crate) path: PathTemplate,
     /// Where it is declared.
     pub(crate) span: Range<usize>,

@@ -23,7 +23,6 @@ pub struct Filter {
     pub params: Vec<Param>,
     /// Environment variables and their defaults.
     pub env: BTreeMap<String, String>,
-    /// The program.
     pub program: Program,
 }
 

@@ -8,7 +8,6 @@ pub const PROJECT_FILE: &str = "milepost.toml";
 /// The folder of the stages' files.
 pub const STAGES: &str = "stages";
 
-/// The files of a project.
 pub trait ProjectFiles {
     /// Returns the content of a file; `None` if there is no such file.
     fn read(&self, path: &RelPath) -> Option<Result<Vec<u8>, String>>;

@@ -23,7 +23,6 @@ const NONE: usize = usize::MAX;
 pub enum Fault {
     /// The text, from its beginning: line and column from 1, and what is wrong.
     Text {
-        /// The line.
         line: usize,
         /// The column, in bytes.
         column: usize,

@@ -14,7 +14,6 @@ use std::str::FromStr;
 #[serde(transparent)]
 pub struct NanoUsd(pub u64);
 
-/// A dollar.
 const DOLLAR: u64 = 1_000_000_000;
 
 /// The decimals with which an amount is shown.

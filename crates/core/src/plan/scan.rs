@@ -96,11 +96,9 @@ impl BatchAhead {
 /// The up-to-date check of a batch. Of a batch that is up to date only its name is kept, unless the caller asks for more.
 #[derive(Debug, Clone)]
 pub struct BatchScan {
-    /// The batch.
     pub batch: Batch,
     /// The files of its inputs.
     pub inputs: Vec<Resolved>,
-    /// Its own facts.
     pub own: Arc<Facts>,
     /// The path, or pattern, of each output and of the marker.
     pub targets: BTreeMap<String, RelPath>,

@@ -55,11 +55,9 @@ pub fn collisions<'a>(names: &[&'a str]) -> Vec<Collision> {
 /// A path with two owners, or one that is a folder of another.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SharedPath<'a> {
-    /// The path.
     pub path: &'a str,
     /// Two of its owners; the second one has a path in it, if `inside` is not empty.
     pub owners: [&'a str; 2],
-    /// The path in it.
     pub inside: Option<&'a str>,
 }
 

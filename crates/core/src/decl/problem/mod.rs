@@ -68,7 +68,6 @@ pub struct Problem {
     pub(crate) message: String,
     /// The label under the marked text; may be empty.
     pub(crate) label: String,
-    /// The help.
     pub(crate) help: Option<String>,
     /// A second place.
     pub(crate) also: Option<Box<Mark>>,

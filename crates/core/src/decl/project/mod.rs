@@ -27,7 +27,6 @@ use std::collections::BTreeMap;
 /// The declarations of `milepost.toml`, without those that have mistakes.
 #[derive(Debug, Default)]
 pub(crate) struct Project {
-    /// Its name.
     pub(crate) name: String,
     /// Parameters, in the order of the file.
     pub(crate) params: Vec<Param>,

@@ -7,7 +7,6 @@ use std::ops::Range;
 /// A string of a declaration with its place, including its quotes.
 #[derive(Debug, Clone)]
 pub(crate) struct LocatedText<'a> {
-    /// The file.
     pub(crate) file: &'a SourceFile,
     /// The key, for messages.
     pub(crate) key: &'a str,

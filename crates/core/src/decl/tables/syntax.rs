@@ -19,7 +19,6 @@ pub(crate) struct Slip {
     pub(crate) message: String,
     /// The label under the marked bytes; may be empty.
     pub(crate) label: &'static str,
-    /// The help.
     pub(crate) help: String,
     /// The bytes to replace, with the replacement; `None` if the end of the text is unknown.
     pub(crate) edit: Option<(Range<usize>, String)>,

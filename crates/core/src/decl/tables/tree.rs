@@ -11,14 +11,12 @@ use toml::de::{DeTable, DeValue};
 pub(crate) struct TomlNode {
     /// Bytes of the file.
     pub(crate) span: Range<usize>,
-    /// The value.
     pub(crate) value: Val,
 }
 
 /// A value of TOML.
 #[derive(Debug, Clone)]
 pub(crate) enum Val {
-    /// A string.
     Text(String),
     /// A whole number.
     Int(i64),

@@ -19,7 +19,6 @@ pub(crate) struct WholeProgram<'a> {
     spot: &'a LocatedText<'a>,
     /// The file of the program, if it is not inline.
     asset: Option<&'a Asset>,
-    /// The text.
     pub(crate) text: Arc<str>,
     /// The included files, each once.
     pub(crate) included: Vec<Asset>,

@@ -84,7 +84,6 @@ pub(crate) struct NameError {
     pub(crate) message: String,
     /// The label under the name.
     pub(crate) label: String,
-    /// The help.
     pub(crate) help: Option<String>,
 }
 

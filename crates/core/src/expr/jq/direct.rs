@@ -23,7 +23,6 @@ use super::regex;
 use program::{Change, Direct, Expr, ExprKind, Frame, Give, Given, Halt, Literal, One, Space};
 
 impl Direct {
-    /// A space for it.
     pub(crate) fn space(&self) -> Space {
         Space {
             literals: self.literals.iter().map(Literal::value).collect(),

@@ -41,7 +41,6 @@ pub struct Evaluation<'a> {
     pub vars: &'a [String],
     /// The variables that each input sets.
     pub set: &'a [&'a str],
-    /// The inputs.
     pub inputs: &'a [EvaluationInput<'a>],
     /// Whether more than one output, or none, is an error.
     pub only: bool,

@@ -130,7 +130,6 @@ fn date(cell: &str) -> Option<&str> {
 pub(crate) struct Column {
     /// The name in the header.
     pub(crate) name: String,
-    /// The type of its cells.
     pub(crate) kind: CellType,
     /// True if a table may lack it; its cells are null then.
     pub(crate) optional: bool,

@@ -36,7 +36,6 @@ pub enum Format {
 /// How a file is read: its format and, if it is a table, its declared columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
-    /// The format.
     pub format: Format,
     /// The columns that the table must have.
     pub columns: Option<Arc<Columns>>,

@@ -25,7 +25,6 @@ pub enum RenderedPart {
     Value(Value),
     /// Names that are written to a file, whose path replaces them.
     File {
-        /// The names.
         names: Vec<String>,
         /// True if each ends with a NUL byte instead of a line feed.
         nul: bool,

@@ -8,12 +8,10 @@ use crate::model::api_kind::ApiKind;
 use crate::model::money::NanoUsd;
 use serde_json::json;
 
-/// An agent.
 #[derive(Debug, Clone)]
 pub struct Agent {
     /// Its name in `[agents.NAME]`.
     pub name: String,
-    /// The provider.
     pub provider: Provider,
     /// The limits of its calls, over all stages of a run.
     pub limits: AgentLimits,
@@ -83,7 +81,6 @@ pub enum CliCommand {
     Known(String),
     /// The agent of this name in a registry file.
     Registry {
-        /// The file.
         file: Asset,
         /// The agent's name in it.
         agent: String,

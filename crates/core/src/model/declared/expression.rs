@@ -228,7 +228,6 @@ pub enum ExpressionError {
     /// The rendered text is no path, or a path outside of its folder.
     #[error("`{declared}`: {error}")]
     Path {
-        /// The path as declared.
         declared: String,
         /// What is wrong.
         error: PathError,
@@ -321,10 +320,8 @@ impl Templated<Duration> {
     }
 }
 
-/// A template in a file.
 #[derive(Clone)]
 pub struct TemplateFile {
-    /// The file.
     pub asset: Asset,
     /// The files that it includes.
     pub included: Vec<Asset>,

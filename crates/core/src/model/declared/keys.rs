@@ -92,16 +92,12 @@ pub(crate) enum Need {
     RequiredBeside(&'static str),
 }
 
-/// A key.
 #[derive(Debug, Clone, Copy)]
 pub struct KeySpec {
-    /// The key.
     pub name: &'static str,
-    /// The kind of its value.
     pub kind: ValueKind,
     /// When it is required or allowed.
     pub(crate) need: Need,
-    /// The default.
     pub(crate) default: &'static str,
     /// The description for editors and docs.
     pub(crate) doc: &'static str,
@@ -114,7 +110,6 @@ pub struct TableSpec {
     pub(crate) what: &'static str,
     /// Its header: `[step]`; of tables of names with `NAME` in it; empty for the top of a file.
     pub(crate) header: &'static str,
-    /// Its keys.
     pub(crate) keys: &'static [KeySpec],
     /// The key that a plain string stands for.
     pub(crate) short: Option<&'static str>,

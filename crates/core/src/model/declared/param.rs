@@ -13,7 +13,6 @@ pub(crate) const TODAY: &str = "today";
 /// A parameter: a value with a default, or a file of the workspace.
 #[derive(Debug, Clone)]
 pub struct Param {
-    /// Its name.
     pub name: String,
     /// The value if `--set` sets none; for a file its path in the workspace. A string may be a template over `workspace`.
     pub default: Value,
@@ -23,7 +22,6 @@ pub struct Param {
     pub(crate) kind: ParamType,
     /// The values of that type that it accepts.
     pub(crate) allowed: Allowed,
-    /// The description.
     pub description: Option<String>,
 }
 
@@ -39,11 +37,9 @@ pub struct ParamFile {
 /// The type of a parameter's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParamType {
-    /// A string.
     String,
     /// A whole number.
     Integer,
-    /// A number.
     Number,
     /// True or false.
     Boolean,

@@ -16,7 +16,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A stage.
 #[derive(Debug, Clone)]
 pub struct Stage {
     /// The name: `classify` in `stages/3_classify.toml`.
@@ -296,7 +295,6 @@ pub enum EachSource {
     Path(PathTemplate),
     /// A batch per value that jq returns from a file.
     From {
-        /// The file.
         file: PathTemplate,
         /// The program over its content.
         select: Program,
@@ -314,7 +312,6 @@ pub enum EachSource {
 pub struct Input {
     /// Its name in the scope.
     pub name: String,
-    /// The source.
     pub source: InputSource,
     /// The schema of its content.
     pub schema: Option<Asset>,
@@ -342,7 +339,6 @@ impl Input {
     }
 }
 
-/// The source of an input.
 #[derive(Debug, Clone)]
 pub enum InputSource {
     /// A file; a glob is a list.

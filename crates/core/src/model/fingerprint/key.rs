@@ -6,7 +6,6 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The kind of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FactKind {
     /// The declaration of the steps, outputs and `each`, rendered.
@@ -86,7 +85,6 @@ impl FactKind {
 /// What a fact is about, and which.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FactKey {
-    /// The kind.
     pub kind: FactKind,
     /// Which of the kind.
     pub name: Arc<str>,

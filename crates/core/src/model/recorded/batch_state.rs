@@ -6,10 +6,8 @@ use crate::base::path::RelPath;
 use crate::model::outcome::Outcome;
 use std::collections::BTreeMap;
 
-/// The state of a batch.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BatchState {
-    /// The phase.
     pub phase: Phase,
     /// The record, once the batch was finished.
     pub record: Option<BatchRecord>,

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 /// The id of a call or of a provider batch: its number in its run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CallId {
-    /// The run.
     pub run: String,
     /// The number in the run, from 1.
     pub number: u64,
@@ -18,7 +17,6 @@ pub struct CallId {
 /// A provider batch that is about to be submitted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Submitting {
-    /// The agent.
     pub agent: String,
     /// The provider and its address: ids of batches are valid nowhere else.
     pub place: String,
@@ -42,7 +40,6 @@ pub struct Left {
 /// A provider batch that an earlier run submitted, or was about to submit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeftBatch {
-    /// The id of the batch.
     pub batch: CallId,
     /// When it was about to be submitted.
     pub when: Timestamp,
@@ -57,7 +54,6 @@ pub struct LeftBatch {
 /// A call of an earlier run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeftCall {
-    /// The id of the call.
     pub call: CallId,
     /// The request as recorded.
     pub sent: Sent,

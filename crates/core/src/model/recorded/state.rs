@@ -82,15 +82,11 @@ impl State {
 /// Files of a batch that may not be in place yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unsettled {
-    /// The stage.
     pub stage: String,
-    /// The batch.
     pub batch: String,
-    /// The files.
     pub files: Vec<Publish>,
 }
 
-/// The state of a stage.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StageState {
     /// Its number when it last ran.
@@ -114,7 +110,6 @@ pub struct ManifestPage {
     pub first: String,
     /// The digest of the file.
     pub digest: Digest,
-    /// The totals of its batches.
     pub totals: BatchTotals,
     /// True if its batches were read.
     #[serde(skip)]

@@ -33,12 +33,9 @@ pub fn batch_name(stage: &str, batch: &str) -> String {
     }
 }
 
-/// An item of a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BatchItem {
-    /// A file.
     File(FilePath),
-    /// A value.
     Value(Value),
 }
 
@@ -73,11 +70,9 @@ pub enum ExpandError {
         "stage `{stage}` has two batches with the key `{key}`: commas in the keys of {each} make it ambiguous; declare a `key` without commas"
     )]
     AmbiguousKeys {
-        /// The stage.
         stage: String,
         /// The names of the tables.
         each: String,
-        /// The key.
         key: String,
     },
     /// Two batches would write the same file.
@@ -85,7 +80,6 @@ pub enum ExpandError {
         "the batches `{}` and `{}` of stage `{stage}` would both write `{path}`: put what distinguishes them into the path, such as {names}", .batches[0], .batches[1]
     )]
     SharedOutput {
-        /// The stage.
         stage: String,
         /// The file.
         path: String,
@@ -99,7 +93,6 @@ pub enum ExpandError {
         "batch `{}` of stage `{stage}` would write the file `{path}`, and batch `{}` would write `{inside}` in it: choose another path for one of them", .batches[0], .batches[1]
     )]
     NestedOutput {
-        /// The stage.
         stage: String,
         /// The file.
         path: String,

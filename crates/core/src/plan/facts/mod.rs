@@ -130,7 +130,6 @@ pub enum FactsError {
     Of {
         /// The input or key.
         of: String,
-        /// The error.
         error: Box<FactsError>,
     },
 }

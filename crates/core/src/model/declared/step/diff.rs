@@ -11,7 +11,6 @@ use crate::model::declared::keys::key;
 /// Compares records with those of an earlier revision.
 #[derive(Debug, Clone)]
 pub struct DiffStep {
-    /// The records.
     pub records: Select,
     /// The records of the earlier revision.
     pub baseline: Select,

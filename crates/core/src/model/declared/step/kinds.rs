@@ -116,7 +116,6 @@ impl StepKind {
 /// Computes one value.
 #[derive(Debug, Clone)]
 pub struct JqStep {
-    /// The program.
     pub program: Program,
     /// Records that the program reads one at a time by `inputs`.
     pub stream: Option<Select>,
@@ -164,7 +163,6 @@ impl Describe for JqStep {
 /// Writes text by a template.
 #[derive(Debug, Clone)]
 pub struct RenderStep {
-    /// The template.
     pub template: TemplateChoice,
 }
 
@@ -220,7 +218,6 @@ impl Describe for CopyStep {
 /// Packs records into batches by what must be asked of them.
 #[derive(Debug, Clone)]
 pub struct SplitStep {
-    /// The records.
     pub records: Select,
     /// The part of a record that an answer may depend on; by default all of it.
     pub question: Option<Program>,
@@ -288,7 +285,6 @@ impl Describe for SplitStep {
 /// Joins records of many files into one, in a given order.
 #[derive(Debug, Clone)]
 pub struct MergeStep {
-    /// The records.
     pub records: Select,
     /// What a record is known by.
     pub key: Program,

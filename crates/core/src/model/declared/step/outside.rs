@@ -122,7 +122,6 @@ pub struct AgentStep {
     pub questions: bool,
     /// Sends one request for each item.
     pub each: Option<Box<Items>>,
-    /// The form of an answer.
     pub answer: AnswerForm,
     /// Inputs and earlier `out` whose files are sent along.
     pub attach: Vec<String>,
@@ -252,7 +251,6 @@ impl Describe for AgentStep {
 /// Calls a service.
 #[derive(Debug, Clone)]
 pub struct HttpStep {
-    /// The URL.
     pub url: Text,
     /// `GET`, `POST` and so on.
     pub method: String,
