@@ -28,11 +28,7 @@ pub enum CheckpointError {
     #[error(
         "{path} is written by a newer Milepost (format {format}; this one reads up to {FORMAT}): update milepost"
     )]
-    Newer {
-        path: PathBuf,
-        /// Its format.
-        format: u64,
-    },
+    Newer { path: PathBuf, format: u64 },
     /// Its text is not that of a checkpoint.
     #[error("{path} is no checkpoint: {problem}. Remove it and run again to rebuild it")]
     Damaged {
@@ -48,7 +44,6 @@ pub enum CheckpointError {
 /// A checkpoint read from the disk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundCheckpoint {
-    /// The checkpoint.
     pub checkpoint: Checkpoint,
     /// The digest of the file. If it differs from the digest in the journal, the file was edited.
     pub digest: Digest,

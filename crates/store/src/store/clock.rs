@@ -6,7 +6,6 @@ use jiff::Timestamp;
 
 use milepost_core::base::clock::Clock;
 
-/// A stopwatch.
 #[derive(Debug, Clone, Copy)]
 pub struct Stopwatch(std::time::Instant);
 
@@ -22,7 +21,6 @@ impl Stopwatch {
     }
 }
 
-/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

@@ -18,7 +18,6 @@ use std::path::Path;
 pub struct Garbage {
     /// Its path in the workspace.
     pub path: RelPath,
-    /// Its kind.
     pub kind: GarbageKind,
     /// The number of files in it.
     pub files: u64,
@@ -28,7 +27,6 @@ pub struct Garbage {
     pub(crate) parts: Vec<String>,
 }
 
-/// A kind of garbage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GarbageKind {
     /// The scratch folder of a run that has ended.

@@ -25,7 +25,6 @@ const FORMAT: u32 = 1;
 /// The permissions of a file: read, write and execute, for owner, group and others.
 const PERMISSIONS: u32 = 0o777;
 
-/// A saved iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SavedIteration {
     format: u32,

@@ -22,7 +22,6 @@ pub struct Holder {
     pub(crate) start_time: u64,
     /// Which boot that was; empty where the system does not say.
     pub(crate) boot_id: String,
-    /// The id of the run.
     pub run_id: String,
     /// The time at which it took the lock.
     pub since: Timestamp,

@@ -43,7 +43,6 @@ pub struct Scratch {
     made: Arc<Mutex<Vec<Sunk>>>,
 }
 
-/// The name of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct AttemptName<'a> {
     pub run: &'a str,

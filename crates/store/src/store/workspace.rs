@@ -119,7 +119,6 @@ pub struct Changes {
     pub at: Timestamp,
 }
 
-/// A workspace.
 #[derive(Debug, Clone)]
 pub struct Workspace {
     /// Its paths.
@@ -152,7 +151,6 @@ pub enum WorkspaceError {
         "{path} is a symbolic link to {target}: a workspace is a folder of its own, name that one"
     )]
     Link {
-        /// The link.
         path: PathBuf,
         /// Where it leads.
         target: PathBuf,
@@ -176,7 +174,6 @@ pub enum WorkspaceError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its format.
         format: u64,
     },
     /// The identity is damaged.

@@ -173,7 +173,6 @@ impl<'a> Node<'a, LimitedJson> for SeenNode<'a> {
     }
 }
 
-/// An object.
 pub(super) struct SeenObject<'a>(&'a Map<String, Value>);
 
 impl<'a> Object<'a, LimitedJson> for SeenObject<'a> {
@@ -206,7 +205,6 @@ impl<'a> Iterator for Members<'a> {
     }
 }
 
-/// A list.
 pub(super) struct SeenList<'a>(&'a [Value]);
 
 impl<'a> Array<'a, LimitedJson> for SeenList<'a> {

@@ -23,12 +23,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// Readings of a folder until one is whole.
 const READINGS: usize = 5;
 
-/// An answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// What the answer is to: the digest of question, prompt without elements, agent and step.
     pub address: Digest,
-    /// The answer.
     pub answer: Value,
     /// The digest of the schema that it was valid by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,7 +43,6 @@ pub enum AnswerError {
     /// The folder of answers cannot be read.
     #[error("{folder}: {source}", folder = .folder.display())]
     Read {
-        /// The folder.
         folder: PathBuf,
         /// The system's error.
         source: Arc<io::Error>,

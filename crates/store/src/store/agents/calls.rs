@@ -59,7 +59,6 @@ pub struct CallLog {
 /// A call that could not be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum CallLogError {
-    /// The disk.
     #[error("a call of an agent cannot be recorded: {0}")]
     Disk(#[from] DiskError),
     /// It is no JSON.

@@ -27,7 +27,6 @@ const REMEMBERED: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
 /// A lease of a batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Lease {
-    /// Its id.
     pub id: String,
     pub stage: String,
     /// The batch; empty for the only one of its stage.
@@ -41,7 +40,6 @@ pub struct Lease {
     pub since: Timestamp,
     /// The time at which it expires.
     pub expires: Timestamp,
-    /// Its state.
     pub state: LeaseState,
     /// The output of the step that asks.
     pub out: String,
@@ -71,7 +69,6 @@ pub struct LeaseOwner {
     pub server: Option<Holder>,
 }
 
-/// The state of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeaseState {
@@ -106,7 +103,6 @@ pub struct Leases {
 /// Leases that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
-    /// The disk.
     #[error(transparent)]
     Disk(#[from] DiskError),
     /// The file of a lease is damaged.

@@ -24,7 +24,6 @@ pub struct JournalHead {
     checksum: Option<Digest>,
 }
 
-/// The file of the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeadFile {
     /// There is none: an earlier version wrote the journal, or no run has ended yet.

@@ -24,7 +24,6 @@ pub struct EarlyManifest {
 
 /// A page that was written.
 pub struct EarlyPage {
-    /// The page.
     pub page: ManifestPage,
     /// The keys of its batches.
     pub keys: Vec<String>,

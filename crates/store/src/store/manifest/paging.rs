@@ -7,7 +7,6 @@ use std::ops::Range;
 /// A page to be.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PlannedPage {
-    /// Its number.
     pub(crate) number: u64,
     /// The number of the page that it is the continuation of.
     pub(crate) was: Option<u64>,

@@ -56,7 +56,6 @@ pub enum ManifestError {
     Newer {
         /// The page.
         path: PathBuf,
-        /// Its format.
         format: u64,
     },
     /// The pages kept changing while they were read.

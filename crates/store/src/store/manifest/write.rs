@@ -15,7 +15,6 @@ use std::path::Path;
 
 /// A manifest as it was written.
 pub struct WrittenManifest {
-    /// Its digest.
     pub digest: Digest,
     /// Its pages with the totals of their batches; an empty manifest has one.
     pub pages: Vec<ManifestPage>,

@@ -45,7 +45,6 @@ pub enum FileError {
         "`{file}` leads by a symbolic link to {target}, which is Milepost's own: remove the link"
     )]
     Own {
-        /// The file.
         file: FilePath,
         /// Where it leads.
         target: PathBuf,

@@ -16,9 +16,7 @@ const COARSE: i64 = 1_000_000;
 /// The stamp of a file: device, inode, size in bytes, mtime and ctime in nanoseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileStamp {
-    /// The device.
     pub(crate) device: u64,
-    /// The inode.
     pub(crate) inode: u64,
     /// Bytes.
     pub(crate) size: u64,
@@ -29,7 +27,6 @@ pub struct FileStamp {
 }
 
 impl FileStamp {
-    /// The stamp of a file.
     pub(crate) fn of(data: &Metadata) -> Self {
         Self {
             device: data.dev(),

@@ -46,9 +46,7 @@ pub struct StatCache {
 /// A file with its digest and stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HashedFile {
-    /// Its digest.
     pub digest: Digest,
-    /// Its stamp.
     pub stamp: FileStamp,
     /// True if the same stamp means the same content.
     pub settled: bool,

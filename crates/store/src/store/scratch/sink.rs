@@ -27,7 +27,6 @@ pub(super) struct Sunk {
 /// The content of a file, as digest and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileContent {
-    /// Its digest.
     pub digest: Digest,
     /// Its size in bytes.
     pub size: u64,

@@ -37,7 +37,6 @@ pub(super) enum FileEvent {
 /// A file that the run wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WrittenFile {
-    /// Its digest.
     pub digest: Digest,
     /// The stamp that proves that it has this content; `None`: it must be read again.
     pub proof: Option<FileStamp>,
@@ -63,7 +62,6 @@ pub(super) struct FileState {
     pub(crate) replaced: Option<Replacement>,
 }
 
-/// The log.
 #[derive(Debug, Default)]
 pub(super) struct FileLog {
     /// Where events go that are not held in memory.

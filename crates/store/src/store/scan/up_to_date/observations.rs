@@ -52,14 +52,12 @@ pub type NotedPages = BTreeMap<String, NotedManifest>;
 pub struct NotedManifest {
     /// The number of the stage that they name.
     pub number: u32,
-    /// The pages.
     pub pages: Vec<ManifestPage>,
 }
 
 /// What a pattern stood for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ListedNames {
-    /// The digest of the names.
     pub(crate) digest: Digest,
     /// The stamp of the one folder that they lie in, if the same stamp means the same names.
     pub(crate) folder: Option<FileStamp>,

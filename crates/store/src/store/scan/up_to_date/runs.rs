@@ -49,7 +49,6 @@ impl Runs {
     }
 }
 
-/// A reader of one run.
 pub(super) struct RunReader<'a> {
     file: &'a File,
     at: u64,
