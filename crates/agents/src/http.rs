@@ -62,10 +62,8 @@ impl SharedHttp {
     }
 }
 
-/// An HTTP request.
 #[derive(Debug)]
 pub struct HttpRequest<'a> {
-    /// The URL.
     pub url: &'a str,
     /// The headers. Those named in [`SENSITIVE`] are never shown.
     pub headers: &'a [(&'a str, &'a str)],
@@ -83,7 +81,6 @@ const SENSITIVE: [&str; 2] = ["authorization", "x-api-key"];
 /// A response of a server.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct HttpResponse {
-    /// The HTTP status.
     pub status: u16,
     /// The headers, with lower-case names.
     pub(crate) headers: Vec<(String, String)>,

@@ -72,7 +72,6 @@ struct Above {
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {message}")]
 pub struct PriceError {
-    /// The file.
     pub(crate) file: String,
     /// The reason, with its position.
     pub(crate) message: String,

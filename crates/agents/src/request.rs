@@ -17,7 +17,6 @@ pub struct Attachment {
     pub bytes: Vec<u8>,
 }
 
-/// A request to an agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgentRequest {
     /// The part of the prompt that many requests share. It comes first, so that a provider can cache it.

@@ -15,7 +15,6 @@ pub enum ExtractedJson {
     },
     /// Several values.
     Several {
-        /// The first value.
         first: Value,
         /// The number of values.
         count: usize,

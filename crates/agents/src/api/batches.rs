@@ -67,7 +67,6 @@ pub trait BatchApi {
     -> Result<(), CallFault>;
 }
 
-/// The progress of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BatchProgress {
     /// It runs. Both numbers are 0 if the provider has not counted its requests yet.
@@ -86,7 +85,6 @@ pub enum BatchProgress {
 /// A batch that the provider lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubmittedBatch {
-    /// The id of the batch.
     pub id: String,
     /// The time at which it was submitted.
     pub created: Timestamp,

@@ -18,7 +18,6 @@ pub enum CommandExit {
     Cancelled,
 }
 
-/// The output of a command.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandOutput<'a> {
     /// How it ended.

@@ -38,7 +38,6 @@ enum Sense {
 #[derive(Debug, PartialEq)]
 pub(super) struct ElementPart<'a> {
     pub(super) material: &'a str,
-    /// The name of the part.
     name: Option<&'a str>,
     /// Of the volume, 0 to 1.
     fraction: Option<f64>,

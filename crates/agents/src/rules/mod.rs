@@ -53,7 +53,6 @@ pub enum RulesError {
     /// A rule or material is not valid.
     #[error("{file}:{line}: {what}: {message}")]
     Rule {
-        /// The rules file.
         file: String,
         /// From 1 on.
         line: usize,

@@ -77,7 +77,6 @@ pub(super) enum Layer {
     Structural,
 }
 
-/// A kind of word.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum WordKind {
     ElementType,
