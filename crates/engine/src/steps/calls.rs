@@ -184,12 +184,10 @@ impl Drop for OpenCall<'_> {
     }
 }
 
-/// A valid answer.
 pub(crate) struct ValidAnswer {
     /// The address of its question.
     pub(crate) address: Digest,
     pub(crate) answer: Value,
-    /// The digest of its schema.
     pub(crate) schema: Option<Digest>,
     /// The agent that gave it, in one line.
     pub(crate) agent: String,

@@ -6,7 +6,6 @@ use milepost_store::store::layout::Layout;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 
-/// The calls in use.
 pub(crate) struct CallsInUse {
     /// Numbers of calls by run.
     calls: HashMap<String, BTreeSet<u64>>,

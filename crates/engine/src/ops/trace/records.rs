@@ -29,7 +29,6 @@ pub(super) struct FoundRecord {
     pub(super) line: Option<u64>,
     /// The offset in bytes.
     pub(super) offset: Option<u64>,
-    /// The record.
     pub(super) value: Value,
     /// The number of other records with the key; `None` if they were not counted.
     pub(super) others: Option<u64>,

@@ -34,7 +34,6 @@ pub(crate) use crate::steps::agent::request_parts::RequestParts;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AnswerFormat<'a> {
     pub(crate) form: AnswerForm,
-    /// The schema of one answer.
     pub(crate) schema: Option<&'a Asset>,
     /// Defaults for missing keys.
     pub(crate) defaults: &'a Map<String, Value>,
@@ -62,12 +61,10 @@ pub(crate) fn fingerprint(found: &StageScan, batch: &BatchScan) -> Digest {
     ))
 }
 
-/// The result of a submission.
 #[derive(Debug, Default)]
 pub(crate) struct SubmissionResult {
     /// How many valid answers were kept.
     pub(crate) kept: u64,
-    /// The errors.
     pub(crate) wrong: Vec<ReplyError>,
     /// The ids of questions without a valid answer; `answer` for a batch without questions.
     pub(crate) open: Vec<String>,
@@ -77,11 +74,9 @@ pub(crate) struct SubmissionResult {
 
 /// The answer of an external agent.
 pub(crate) struct LeasedAnswer<'a> {
-    /// The lease.
     pub(crate) lease: &'a Lease,
     /// The bytes of the request.
     pub(crate) request: &'a [u8],
-    /// The answer.
     pub(crate) text: &'a str,
     /// True if it may replace kept answers.
     pub(crate) replaces: bool,

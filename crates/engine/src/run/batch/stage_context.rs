@@ -85,7 +85,6 @@ pub(crate) struct StageContext<'a> {
     pub(crate) lacks: Option<Outcome>,
 }
 
-/// The result of an attempt.
 pub(crate) struct AttemptResult {
     pub(crate) result: Result<Produced, Outcome>,
     /// The scratch folder, which is removed after publishing or moved to quarantine.

@@ -23,7 +23,6 @@ use std::time::Duration;
 pub(crate) struct Ending<'a> {
     pub(crate) selection: &'a Selection,
     pub(crate) stage: &'a Stage,
-    /// Its scan.
     pub(crate) found: &'a StageScan,
     /// The positions of batches whose outputs were found invalid in this run.
     pub(crate) invalid: &'a BTreeSet<usize>,

@@ -36,7 +36,6 @@ pub(crate) struct OpenArray {
     places: BTreeMap<String, u64>,
 }
 
-/// A job.
 #[derive(Default)]
 pub(crate) struct OpenJob {
     /// The positions of its batches without a record.

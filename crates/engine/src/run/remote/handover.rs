@@ -40,7 +40,6 @@ pub(crate) struct SubmissionRecord {
     pub(crate) declared: String,
     /// The values of parameters, as the runner computed them.
     pub(crate) params: Map<String, Value>,
-    /// The values of the workspace.
     pub(crate) workspace: Map<String, Value>,
     /// Replaced agents.
     pub(crate) agents: BTreeMap<String, String>,

@@ -144,7 +144,6 @@ pub(crate) struct PolledArray {
     pub(crate) jobs: Vec<u64>,
 }
 
-/// The state of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum JobState {
     /// It waits, for a reason in the scheduler's words.
@@ -166,7 +165,6 @@ pub(crate) enum JobEnd {
     TimedOut,
     /// It ran out of memory.
     OutOfMemory,
-    /// Its node failed.
     NodeFailed,
     /// A person or the scheduler cancelled it.
     Cancelled,

@@ -123,7 +123,6 @@ pub(crate) enum AgentError {
     /// The environment variable with its key is not set.
     #[error("agent `{agent}` needs a key: set the environment variable {variable}")]
     NoKey {
-        /// The agent.
         agent: String,
         /// The variable; redacted if a key was written in its place.
         variable: String,
@@ -133,22 +132,16 @@ pub(crate) enum AgentError {
     NotExecutable { agent: String, file: String },
     /// Its recorded answers cannot be read.
     #[error("{folder}: {why}")]
-    Replay {
-        /// The folder.
-        folder: String,
-        why: String,
-    },
+    Replay { folder: String, why: String },
 }
 
 /// How an agent answers.
 pub(crate) enum Backend {
     /// A table of rules.
     Rules(Box<Rules>),
-    /// A jq program.
     Jq(Program),
     /// Recorded replies, by the digest of what was asked.
     Replay(BTreeMap<String, Heard>),
-    /// A model API.
     Api(Box<dyn ModelApi>),
     /// A command line.
     Tool(Tool),

@@ -32,7 +32,6 @@ pub(crate) struct QuestionTask<'a> {
     pub(crate) out: &'a str,
     pub(crate) handle: &'a AgentHandle,
     pub(crate) prompt: &'a TemplateFile,
-    /// The schema of an answer.
     pub(crate) schema: Option<AnswerSchema<'a>>,
     /// The most requests for one question.
     pub(crate) attempts: u32,
@@ -42,7 +41,6 @@ pub(crate) struct QuestionTask<'a> {
     pub(crate) accepts_partial: bool,
 }
 
-/// The schema of an answer.
 #[derive(Clone, Copy)]
 pub(crate) struct AnswerSchema<'a> {
     pub(crate) schema: &'a Schema,

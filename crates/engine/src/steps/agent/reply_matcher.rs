@@ -13,11 +13,9 @@ use std::collections::BTreeMap;
 pub(crate) struct MatchedReply {
     /// Valid answers, with the positions of their questions.
     pub(crate) answers: Vec<(usize, Value)>,
-    /// The errors.
     pub(crate) wrong: Vec<ReplyError>,
 }
 
-/// An error in a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReplyError {
     pub(crate) kind: ReplyErrorKind,
@@ -28,7 +26,6 @@ pub(crate) struct ReplyError {
     pub(crate) message: String,
 }
 
-/// The kinds of errors in a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ReplyErrorKind {
     /// It is no JSON, or more than one value.

@@ -4,7 +4,6 @@ use milepost_agents::request::{AgentRequest, Attachment};
 use milepost_core::base::digest::Digest;
 use serde_json::{Map, Value, json};
 
-/// A request in parts.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestParts {
     /// The output of the step.

@@ -27,7 +27,6 @@ pub(crate) struct SubmissionRules<'a> {
 pub(crate) struct CheckedSubmission {
     /// Valid answers as they are kept, with the positions of their questions.
     pub(crate) right: Vec<(usize, Value)>,
-    /// The errors.
     pub(crate) wrong: Vec<ReplyError>,
 }
 

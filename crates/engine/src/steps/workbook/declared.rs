@@ -194,7 +194,6 @@ pub(crate) enum Charts {
 }
 
 impl Charts {
-    /// The charts as a list.
     pub(crate) fn list(&self) -> &[Chart] {
         match self {
             Self::None => &[],

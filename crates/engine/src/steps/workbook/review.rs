@@ -133,11 +133,9 @@ pub(crate) struct ReviewSheet<'a> {
     pub(crate) stage: &'a Stage,
     /// The workbook file.
     pub(crate) file: &'a str,
-    /// The name of the sheet.
     pub(crate) name: String,
     /// Its columns.
     pub(crate) review: Review,
-    /// The workbook.
     pub(crate) workbook: Workbook,
 }
 
@@ -218,7 +216,6 @@ pub(crate) fn read_workbook_row(
 
 /// A column of a sheet as a workbook file declares it.
 pub(crate) struct DeclaredColumn {
-    /// The header.
     pub(crate) header: String,
     /// The jq program of a cell.
     pub(crate) program: String,

@@ -75,7 +75,6 @@ impl WorkerPool {
     }
 }
 
-/// A worker.
 pub(super) struct Worker {
     process: SpawnedWorker,
     /// The number of requests that it answered.

@@ -9,7 +9,6 @@ use milepost_core::expr::template::Template;
 use milepost_core::model::executor::{CommandExecutor, Executors, JobSettings};
 use serde_json::{Value, json};
 
-/// The scheduler.
 struct CommandScheduler<'a> {
     commands: SchedulerCommands<'a>,
     declared: &'a CommandExecutor,

@@ -25,7 +25,6 @@ type Create = for<'a> fn(
 /// The schedulers by their names: a line for each file.
 const SCHEDULERS: &[(&str, Create)] = &[("slurm", slurm::create), ("command", command::create)];
 
-/// A scheduler.
 pub(crate) struct Scheduler<'a> {
     name: ExecutorName,
     executor: Box<dyn Executor + 'a>,
