@@ -23,7 +23,6 @@ pub(crate) enum Codes {
     National(&'static Encoding),
 }
 
-/// A code.
 pub(crate) struct Code {
     /// How many bytes it has.
     pub(crate) length: usize,

@@ -14,7 +14,6 @@ use hayro_syntax::object::{Array, Dict, Name, Object, Stream};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// A font.
 pub(crate) struct Font {
     codes: Codes,
     unicode: Unicode,

@@ -55,7 +55,6 @@ pub(crate) enum ReadError {
 }
 
 impl ReadError {
-    /// The error of a document.
     pub(crate) fn of_document(self) -> PdfTextError {
         match self {
             Self::Limit(what) => PdfTextError::Limit(what),
@@ -63,7 +62,6 @@ impl ReadError {
         }
     }
 
-    /// The error of a page.
     pub(crate) fn of_page(self, number: u32) -> PdfTextError {
         match self {
             Self::Limit(what) => PdfTextError::Limit(format!("page {number}: {what}")),

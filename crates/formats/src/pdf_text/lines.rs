@@ -18,7 +18,6 @@ const MIXED: f32 = 1.6;
 /// A line of a page.
 #[derive(Debug, Clone)]
 pub(crate) struct TextLine {
-    /// The text.
     pub(crate) text: String,
     /// How many characters that is, while pieces are added.
     count: usize,

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-/// The content of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum CellContent {
     Empty,
