@@ -54,7 +54,7 @@ impl Glob {
     /// Parses the path of an output, in which `*` is the only wildcard.
     ///
     /// # Errors
-    /// As [`Glob::parse`].
+    /// The errors of [`Glob::parse`].
     pub fn of_output(path: &RelPath) -> Result<Self, GlobError> {
         let pieces: Vec<Cow<'_, str>> = path.as_str().split('*').map(escaped).collect();
         Self::parse(&pieces.join("*"))

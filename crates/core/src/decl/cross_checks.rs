@@ -22,7 +22,7 @@ pub(crate) struct Draft {
     pub(crate) writes: Vec<Written>,
     /// The paths that it reads.
     pub(crate) reads: Vec<Read>,
-    /// Its progress file, and where that is named (nowhere: empty).
+    /// The progress file, and the place of its declaration; the place is empty if the stage uses the default.
     pub(crate) progress: Option<(RelPath, Range<usize>)>,
     /// True if all its outputs could be read.
     pub(crate) names_its_outputs: bool,

@@ -182,7 +182,7 @@ impl Jq {
         Ok(Limited::new(self.bind(vars)?, evaluator))
     }
 
-    /// As [`Jq::limited`], of the needed parts of values.
+    /// Like [`Jq::limited`], for values that contain only the parts that the program needs.
     pub(crate) fn limited_by<'a>(
         &'a self,
         vars: Vec<Val>,
@@ -207,7 +207,7 @@ impl Jq {
         }
         let named = self.vars.iter().zip(&self.demands.vars).zip(vars);
         let needed = named.map(|((name, demand), value)| {
-            // What the program does not mention is never looked at.
+            // Variables that the program never mentions need no value.
             if self.names.contains(name) {
                 part(value.borrow(), demand)
             } else {
@@ -513,7 +513,7 @@ impl Bound<'_> {
             _ => {
                 let vars = self.vars.clone();
                 let mut give = |output| take(output).then_some(()).ok_or(());
-                // What is wrong is kept where it is taken.
+                // `take` has stored the error in `wrong`.
                 let _ = self.jq.filter.run(vars, input, inputs, &mut give);
             }
         }

@@ -67,7 +67,7 @@ pub fn script_of<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Option<usi
         match argument.strip_prefix('-') {
             Some(flags) if !flags.starts_with('-') => takes_script |= flags.contains('c'),
             _ if takes_script => return Some(at),
-            // What an option such as `-o` takes.
+            // The value of an option such as `-o`.
             _ => {}
         }
     }

@@ -72,7 +72,7 @@ pub struct Template {
     has_files: bool,
     /// The expression, if the template is one `{{ }}` and nothing else.
     single: Option<String>,
-    /// Its pieces, if there is no more to it than words and names.
+    /// The pieces of a template that has only text and names: it renders without the engine.
     pieces: Option<Pieces>,
     mentions: Mentions,
 }
@@ -181,7 +181,6 @@ impl Template {
         &self.name
     }
 
-    /// Its text.
     pub fn source(&self) -> &str {
         self.sources
             .get(&self.name)
@@ -262,10 +261,10 @@ impl Template {
         self.render_components(&self.components, component, scope)
     }
 
-    /// Renders to a pattern over paths: every value becomes one safe component, which stands for itself.
+    /// Renders to a pattern over paths. Every value becomes one safe component without wildcards.
     ///
     /// # Errors
-    /// As [`Template::render_path`].
+    /// The errors of [`Template::render_path`].
     pub fn render_pattern(&self, scope: &Value) -> Result<String, TemplateError> {
         let write = |text: &str| escaped(&component(text)).into_owned();
         self.render_components(&self.patterns, write, scope)
@@ -314,12 +313,12 @@ impl Template {
         self.parts_in(env, scope)
     }
 
-    /// Renders to a URL: every value becomes one part of it, with the characters escaped that separate parts. A value at the
-    /// beginning is the address of a service and stays as it is, as does what the filter `safe` returns.
+    /// Renders to a URL: every value becomes one part of it, with separators escaped. A value at the beginning is the address of a
+    /// service and stays as it is, as does the result of the filter `safe`.
     ///
     /// # Errors
-    /// As [`Template::render`]; for null, lists and objects; in the path also for an empty text, `.` and `..`; in the host for
-    /// characters that no name of a host has.
+    /// The errors of [`Template::render`]; for null, lists and objects; in the path also for an empty text, `.` and `..`; in the
+    /// host for characters that host names cannot have.
     pub fn render_url(&self, scope: &Value) -> Result<String, TemplateError> {
         let env = self.urls.get_or_init(|| {
             let mut env = self.env.clone();
@@ -339,7 +338,7 @@ impl Template {
         env: &Environment<'static>,
         scope: &Value,
     ) -> Result<Vec<RenderedPart>, TemplateError> {
-        // What these gather holds values that were marked already.
+        // The bodies of these tags contain values that are already marked.
         let gathers = |source: &TemplateSource| {
             ["endset", "endmacro", "endcall", "endfilter"]
                 .iter()

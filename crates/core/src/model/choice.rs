@@ -1,4 +1,4 @@
-//! What a workspace keeps of `--set` and `--agent`: who set it when, and what of it needs attention.
+//! The values of `--set` and `--agent` that a workspace keeps, with user and time, and notes about those that need attention.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

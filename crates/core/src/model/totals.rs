@@ -49,7 +49,7 @@ pub struct BatchTotals {
 pub enum KeyNumbers {
     /// The numbers from the first to the last.
     Range(u64, u64),
-    /// So many keys without a number.
+    /// The count of consecutive keys without a number.
     Without(u64),
 }
 

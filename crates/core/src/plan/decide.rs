@@ -30,7 +30,7 @@ pub struct Found<'a> {
     pub on_disk: &'a BTreeMap<RelPath, Digest>,
     /// Returns true if Milepost wrote this content of a file for another batch.
     pub made_elsewhere: &'a dyn Fn(&RelPath, Digest) -> bool,
-    /// What earlier stages may still change.
+    /// The changes that earlier stages may still make.
     pub pending: Vec<Condition>,
     /// Which batches to rebuild.
     pub policy: RebuildPolicy,

@@ -32,7 +32,7 @@ pub struct Past {
     questions: u64,
     likely_input: u64,
     usage: Usage,
-    /// What they cost, as far as that is known.
+    /// The sum of the known costs.
     cost: NanoUsd,
     /// Calls whose cost is known.
     priced: u64,
@@ -117,7 +117,7 @@ pub fn expect(
     (usage, Basis::Assumed(one_answer))
 }
 
-/// What was used for `of`, for `part`; rounded up.
+/// Scales the use of `of` calls to `part` calls, rounded up.
 fn scaled(used: u64, part: u64, of: u64) -> u64 {
     let scaled = (u128::from(used) * u128::from(part)).div_ceil(u128::from(of.max(1)));
     u64::try_from(scaled).unwrap_or(u64::MAX)

@@ -22,12 +22,12 @@ pub struct Pending {
     going: BTreeSet<RelPath>,
 }
 
-/// What a plan expects of a batch.
+/// The change that a plan expects of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expected {
     /// It stays as it is.
     Same,
-    /// What it makes may differ.
+    /// Its outputs may change.
     Perhaps,
     /// It runs, and makes files at its paths.
     Runs,
@@ -116,7 +116,7 @@ impl Pending {
             let made = recorded.iter().flat_map(|record| &record.outputs);
             let mut paths: BTreeSet<RelPath> = made.map(|made| made.path.clone()).collect();
             if expected == Expected::Runs {
-                // What it makes is no person's any more.
+                // Rebuilt outputs are no longer an accepted edit.
                 if recorded.is_some_and(|record| record.pin.is_some())
                     && let Some(batch) = known(state, stage).batches.get_mut(key)
                     && let Some(record) = &mut batch.record

@@ -22,7 +22,7 @@ pub struct StageScan {
     pub shared: Arc<Facts>,
     /// The digest of the shared facts.
     pub shared_id: String,
-    /// Its batches, in order; without [`Self::others`] and [`Self::ahead`].
+    /// The batches in order, except those counted in [`Self::others`] and listed in [`Self::ahead`].
     pub batches: Vec<BatchScan>,
     /// The number of further batches, which are up to date.
     pub others: u64,
@@ -68,7 +68,7 @@ impl StageScan {
 /// A new batch of a stage with one `each` over files, which are named by their stems.
 #[derive(Debug, Clone)]
 pub struct BatchAhead {
-    /// Its position, from 1.
+    /// The position in the stage, from 1.
     pub position: u64,
     /// The file of its item.
     pub file: FilePath,
@@ -137,7 +137,7 @@ impl BatchScan {
         base
     }
 
-    /// As [`BatchScan::base`], without paths and digests.
+    /// Like [`BatchScan::base`], without paths and digests.
     pub fn values(
         &self,
         pipeline: &Pipeline,

@@ -64,7 +64,6 @@ pub struct Problem {
     pub(crate) line: usize,
     /// In characters, from 1.
     pub(crate) column: usize,
-    /// What is wrong.
     pub(crate) message: String,
     /// The label under the marked text; may be empty.
     pub(crate) label: String,

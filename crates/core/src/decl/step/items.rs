@@ -6,7 +6,7 @@ use crate::decl::tables::tree::{TomlKey, TomlNode};
 use crate::decl::values::names::{Sees, check_name};
 use crate::model::step::Items;
 
-/// What a name of the step means in `result`, so that no item has it.
+/// A name that `result` already has (the tokens used), so no item may take it.
 const IN_RESULT: &str = "usage";
 
 impl StepReader<'_, '_> {

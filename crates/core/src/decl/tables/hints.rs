@@ -240,8 +240,8 @@ fn elsewhere(
         .then(|| format!("`{name}` belongs in `milepost.toml`"))
 }
 
-/// What to say when an output or input is called like a key of the stage and does not look like a path:
-/// a key that slipped below the header of a table of names.
+/// Returns the help for an output or input that has the name of a key of the stage and does not look like a path: the key was
+/// probably written below the header of a table of names.
 pub(crate) fn slipped(name: &str, value: &str, header: &str) -> Option<String> {
     let key = STAGE.key(name).filter(|key| key.need == Need::Optional)?;
     let looks_like_a_path = value.contains('/')

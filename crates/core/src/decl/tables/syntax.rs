@@ -15,7 +15,6 @@ const DEEPEST: usize = 100;
 pub(crate) struct Slip {
     /// The bytes that are wrong, from where the value begins.
     pub(crate) span: Range<usize>,
-    /// What is wrong.
     pub(crate) message: String,
     /// The label under the marked bytes; may be empty.
     pub(crate) label: &'static str,
@@ -35,7 +34,7 @@ pub(crate) fn slip(text: &str) -> Option<Slip> {
         };
         match scan.line() {
             Err(ScanEnd::Slip(slip)) => return Some(*slip),
-            // What follows the line's first mistake cannot be told: the next line begins anew.
+            // A scan cannot continue behind a mistake: resume at the next line.
             Err(ScanEnd::Unknown) => line = scan.end_of_line().max(line) + 1,
             Ok(()) => line = scan.end_of_line() + 1,
         }

@@ -20,7 +20,7 @@ pub(crate) enum Sees {
     Batch,
     /// These and `run`: what the path of an output can use.
     Place,
-    /// What is known of a batch before it runs, and the content of its inputs.
+    /// The names of `Batch`, and the content of the inputs.
     Inputs,
     /// All names.
     All,

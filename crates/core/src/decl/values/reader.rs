@@ -65,7 +65,7 @@ impl<'a> ValueReader<'a> {
         self.asset_or(spot, None)
     }
 
-    /// As [`ValueReader::asset`]. `without` is the help for a missing file.
+    /// Like [`ValueReader::asset`], with the help to print if the file is missing.
     fn asset_or(&mut self, spot: &LocatedText<'_>, without: Option<&str>) -> Option<Asset> {
         if self.has_prefix(spot) {
             return None;
@@ -231,8 +231,8 @@ impl<'a> ValueReader<'a> {
                 let Ok(place) = RelPath::parse(&path) else {
                     continue;
                 };
-                // What is in a folder is looked at only where a match may lie below it.
-                // A folder has names in it, or is of no use here.
+                // A match that lists no names is a file; an empty folder counts as one. Folders are searched only for patterns that
+                // reach below them.
                 if glob.matches(&place) && self.files.list(&path).is_empty() {
                     return;
                 }

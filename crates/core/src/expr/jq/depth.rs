@@ -3,12 +3,12 @@
 /// The most that the levels around a place may weigh.
 const HEAVIEST: usize = 1000;
 
-/// What a bracket, `if` or `def`, an operator, and a comma weigh, by the stack that they take.
+/// Weights by stack use: a bracket, `if` or `def`; an operator; a comma.
 const OPENED: usize = 4;
 const OPERATOR: usize = 2;
 const COMMA: usize = 1;
 
-/// What is open at a place.
+/// An open bracket or keyword.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Program,

@@ -242,7 +242,7 @@ impl Expr {
         }
     }
 
-    /// Its value, of one that gives at most one.
+    /// Returns the output of an expression that has at most one.
     fn at_most_one(&self, space: Frame<'_>, input: &Val) -> Result<Option<Val>, Halt> {
         if self.one {
             return self.one(space, input).map(Some);
@@ -255,7 +255,7 @@ impl Expr {
         Ok(only)
     }
 
-    /// Its value, of one that gives exactly one.
+    /// Returns the output of an expression that has exactly one (`self.one`).
     #[expect(clippy::too_many_lines)]
     fn one(&self, space: Frame<'_>, input: &Val) -> One {
         space.spend(1)?;

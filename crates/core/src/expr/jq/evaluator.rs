@@ -108,17 +108,18 @@ impl<'a> Limited<'a> {
     pub(crate) fn run(&self, input: &Value, only: bool) -> Result<Vec<Value>, JqError> {
         let demand = &self.bound.jq.demands.input;
         match self.here(part(input, demand), only) {
-            // Its message may show the rest.
+            // An error message may show parts of the input that the program does not need: run again with all of it.
             Some(Err(_)) if !demand.whole => self.bound.values(part(input, &WHOLE), only),
             Some(found) => found,
             None => self.elsewhere(input.to_string(), only),
         }
     }
 
-    /// As [`Limited::run`], of the needed part of an input: a message shows no more than that.
+    /// Like [`Limited::run`], for an input that contains only the parts that the program needs. Error messages show no more than
+    /// that.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Limited::run`].
     pub(crate) fn of_part(&self, input: &Val, only: bool) -> Result<Vec<Value>, JqError> {
         if let Some(found) = self.here(input.clone(), only) {
             return found;
@@ -175,10 +176,10 @@ impl<'a> Limited<'a> {
         Ok(values)
     }
 
-    /// As [`Limited::one_of_each`], but returns texts.
+    /// Like [`Limited::one_of_each`], but returns JSON texts.
     ///
     /// # Errors
-    /// See there.
+    /// The errors of [`Limited::one_of_each`].
     pub fn text_of_each(
         &mut self,
         set: &[&str],

@@ -94,7 +94,7 @@ fn compile(regex: &str, flags: &str) -> Result<Compiled, Error<Val>> {
         }
     }
     let regex = builder.build().map_err(|error| {
-        // Its message is a drawing of several lines: the last one says what is wrong.
+        // The message spans several lines and marks the place; only the last line has the reason.
         let message = error.to_string();
         let what = message.rsplit("error: ").next().unwrap_or(&message);
         Error::str(format_args!("invalid regex: {}", what.trim()))

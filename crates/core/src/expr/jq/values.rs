@@ -60,10 +60,10 @@ pub(crate) fn read(text: &str, demand: &Demand) -> Result<Val, serde_json::Error
     read_with(text, demand, false)
 }
 
-/// As [`read`], but the rest is read too, and must be what [`json::parse`] takes.
+/// Like [`read`], but also checks the parts that are not needed, as [`json::parse`] does.
 ///
 /// # Errors
-/// As there.
+/// If the text is not JSON, or [`json::parse`] refuses it.
 pub(crate) fn read_checked(text: &str, demand: &Demand) -> Result<Val, serde_json::Error> {
     read_with(text, demand, true)
 }

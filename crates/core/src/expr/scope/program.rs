@@ -26,10 +26,10 @@ impl Scope {
         self.run(jq, evaluator, false)
     }
 
-    /// As [`Scope::all`], of a program with one output.
+    /// Returns the output of a program that has exactly one; otherwise like [`Scope::all`].
     ///
     /// # Errors
-    /// As there, and if the program has no output or several.
+    /// The errors of [`Scope::all`]. No output, or several, is `Ok(Err(_))`.
     pub fn one(
         &self,
         jq: &Jq,

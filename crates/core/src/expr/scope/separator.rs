@@ -1,5 +1,4 @@
-//! What stands between the cells of a table: a spreadsheet writes semicolons where the comma is the decimal mark, and tabs where
-//! cells are copied.
+//! The separator of a table's cells: spreadsheets write semicolons where the comma is the decimal mark, and tabs for copied cells.
 
 use csv::{ReaderBuilder, StringRecord};
 

@@ -242,7 +242,7 @@ impl ScriptReader {
             '(' => {
                 return match rest.get(1) {
                     None => {
-                        // What follows is a value or nothing: a group either way.
+                        // A value or the end of the script follows, so this cannot be `((`.
                         self.push(Inside::Group, 1)
                     }
                     Some('(') => self.push(Inside::Arithmetic(2), 2),
@@ -254,7 +254,8 @@ impl ScriptReader {
                     self.is_unsure |= self.saw_case;
                     self.stack.pop();
                 }
-                // What stands behind `$( )` goes on with the word, what stands behind a group does not: more is refused so.
+                // Text behind `$( )` continues the word; text behind a group does not. Treating both as a continued word only
+                // refuses more.
                 return self.moved(c, true);
             }
             '<' => return self.document(rest),
@@ -358,7 +359,7 @@ impl ScriptReader {
             .iter()
             .take_while(|c| !ends_word(**c))
             .count();
-        // Its name ends with this text, or a value goes on with it.
+        // The name is complete only when the next text shows a character that ends it.
         if start + length >= rest.len() {
             return None;
         }

@@ -5,7 +5,7 @@ use super::operators::CheckedTemplate;
 /// The text of a template.
 pub(super) struct TemplateSource {
     pub(super) text: String,
-    /// What the engine renders.
+    /// The text with the filters inserted that check operators; the engine renders this one.
     pub(super) checked: CheckedTemplate,
 }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 
 #[derive(Debug, Clone)]
 pub struct Agent {
-    /// Its name in `[agents.NAME]`.
+    /// The name in `[agents.NAME]`.
     pub name: String,
     pub provider: Provider,
     /// The limits of its calls, over all stages of a run.

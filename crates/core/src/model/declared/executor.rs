@@ -92,7 +92,7 @@ impl FromStr for ExecutorName {
 /// The executors of a project.
 #[derive(Debug, Clone, Default)]
 pub struct Executors {
-    /// What the jobs of each scheduler ask for. One that is missing cannot be used without its table.
+    /// The settings of jobs by scheduler. A scheduler without an entry has no jobs.
     pub(crate) jobs: BTreeMap<ExecutorName, JobSettings>,
     /// The commands of `[executor.command]`.
     pub command: Option<CommandExecutor>,
@@ -105,12 +105,12 @@ impl Executors {
     }
 }
 
-/// What every job of an executor asks for, and how batches are packed into jobs.
+/// The settings of all jobs of an executor, and how batches are packed into jobs.
 #[derive(Debug, Clone)]
 pub struct JobSettings {
     /// The texts of its table by key, such as `partition`, for the one scheduler that has them.
     pub texts: BTreeMap<&'static str, String>,
-    /// What a job needs, unless its stage declares it.
+    /// The resources of a job whose stage declares none.
     pub resources: Resources,
     /// Lines of shell that run before the batches of a job.
     pub setup: Vec<String>,
@@ -162,7 +162,7 @@ pub struct CommandExecutor {
     pub index: String,
 }
 
-/// What a job needs.
+/// The resources that a job requests from its scheduler.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Resources {
     /// Processors.
@@ -171,7 +171,7 @@ pub struct Resources {
     pub memory: Option<u64>,
     /// The time limit.
     pub time: Option<Duration>,
-    /// What a job gets that ran into its limits; `None`: its batch fails.
+    /// The increase for a job that hit its limits; `None`: its batch fails.
     pub retry: Option<MoreResources>,
 }
 

@@ -227,11 +227,7 @@ pub enum ExpressionError {
     },
     /// The rendered text is no path, or a path outside of its folder.
     #[error("`{declared}`: {error}")]
-    Path {
-        declared: String,
-        /// What is wrong.
-        error: PathError,
-    },
+    Path { declared: String, error: PathError },
     /// The project has no such template.
     #[error("`{declared}` renders to `{path}`, which the project does not have: there is {}", listed(.known.iter().map(RelPath::as_str)))]
     NoSuchFile {

@@ -108,7 +108,7 @@ pub struct KeySpec {
 pub struct TableSpec {
     /// The noun for one such table.
     pub(crate) what: &'static str,
-    /// Its header: `[step]`; of tables of names with `NAME` in it; empty for the top of a file.
+    /// The header: `[step]`; for tables of names, with `NAME` in it; empty for the top of a file.
     pub(crate) header: &'static str,
     pub(crate) keys: &'static [KeySpec],
     /// The key that a plain string stands for.

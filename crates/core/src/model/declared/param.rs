@@ -136,7 +136,7 @@ pub(crate) struct Allowed {
     pub(crate) max: Option<Number>,
     /// The only values; empty: any.
     pub(crate) one_of: Vec<Value>,
-    /// What a string must match somewhere.
+    /// The pattern that a string must contain a match of.
     pub(crate) pattern: Option<Regex>,
 }
 

@@ -10,7 +10,7 @@ use crate::model::money::NanoUsd;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What `milepost.toml` and the files in `stages/` declare.
+/// The declarations in `milepost.toml` and in `stages/`.
 #[derive(Debug, Clone)]
 pub struct Pipeline {
     /// The project's name.
@@ -78,7 +78,7 @@ impl Pipeline {
 /// A process that stages need and that ends with the run.
 #[derive(Debug, Clone)]
 pub struct Service {
-    /// Its name in `[services.NAME]`.
+    /// The name in `[services.NAME]`.
     pub name: String,
     /// The program and its arguments.
     pub command: Vec<Text>,

@@ -12,13 +12,13 @@ pub struct Policy {
     pub timeout: Option<Templated<Duration>>,
     /// The memory that reading a foreign file may take, in bytes; `None`: the default of its format.
     pub memory: Option<u64>,
-    /// What happens after a failed batch.
+    /// The reaction to a failed batch.
     pub on_failure: OnFailure,
     /// The program that returns the record of a failed batch.
     pub placeholder: Option<Program>,
     /// The number of failed batches that stops the stage.
     pub max_failures: Option<MaxFailures>,
-    /// What to do about outputs that somebody altered.
+    /// The reaction to outputs that were modified by hand.
     pub(crate) altered: OnAltered,
 }
 
@@ -52,7 +52,7 @@ pub enum Concurrency {
     Values(String, Templated<u64>),
 }
 
-/// What happens after a failed batch.
+/// The reaction to a failed batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFailure {
     /// No further batch is started.
@@ -70,11 +70,11 @@ pub enum MaxFailures {
     Share(f64),
 }
 
-/// What to do about outputs that somebody altered.
+/// The reaction to outputs that were modified by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnAltered {
     /// Stop before anything runs.
     Stop,
-    /// Put them into quarantine and make them again.
+    /// Move them to quarantine and rebuild them.
     Redo,
 }

@@ -62,7 +62,7 @@ pub struct Stage {
     pub policy: Policy,
     /// Where its batches run; `None`: where `run --executor` says, or on this machine. Never part of a fingerprint.
     pub executor: Option<ExecutorName>,
-    /// What a job of its batches needs. Never part of a fingerprint.
+    /// The resources of a job that runs its batches. Never part of a fingerprint.
     pub resources: Resources,
     /// The role of the person who approves the batches before they run; `None` if they need no approval.
     pub approve: Option<String>,
@@ -265,7 +265,7 @@ pub struct Refine {
 /// One `[each.NAME]`.
 #[derive(Debug, Clone)]
 pub struct Each {
-    /// Its name in the scope.
+    /// The name in the scope.
     pub name: String,
     /// The source of the items.
     pub source: EachSource,
@@ -310,7 +310,7 @@ pub enum EachSource {
 /// One input.
 #[derive(Debug, Clone)]
 pub struct Input {
-    /// Its name in the scope.
+    /// The name in the scope.
     pub name: String,
     pub source: InputSource,
     /// The schema of its content.
@@ -359,7 +359,7 @@ pub enum InputSource {
 /// One output.
 #[derive(Debug, Clone)]
 pub struct Output {
-    /// Its name in the scope.
+    /// The name in the scope.
     pub name: String,
     /// The path; with `*`, any number of files.
     pub path: PathTemplate,

@@ -36,7 +36,7 @@ pub enum FactKind {
     Check,
     /// Conservation. Judged.
     Conserve,
-    /// What another fact is made of, part by part: it says what of that fact changed. Facts that earlier versions recorded have none.
+    /// A part of another fact, recorded to report which part changed. Facts that earlier versions recorded have none.
     Detail,
 }
 
@@ -82,11 +82,11 @@ impl FactKind {
     }
 }
 
-/// What a fact is about, and which.
+/// The identity of a fact: its kind and its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FactKey {
     pub kind: FactKind,
-    /// Which of the kind.
+    /// The name, unique in the kind: a path for `Input`, a parameter for `Param`.
     pub name: Arc<str>,
 }
 

@@ -1,4 +1,4 @@
-//! What happens in a workspace, as the journal records it.
+//! The events of a workspace, as the journal records them.
 
 pub use super::event_parts::{Child, Publish, Round};
 

@@ -1,4 +1,4 @@
-//! What is on disk: the journal's events, records of batches, checkpoints, calls of agents.
+//! The records on disk: events of the journal, records of batches, checkpoints, calls of agents.
 
 pub mod approval;
 pub(crate) mod batch_state;

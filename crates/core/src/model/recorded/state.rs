@@ -89,7 +89,7 @@ pub struct Unsettled {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StageState {
-    /// Its number when it last ran.
+    /// The declared number of the stage when it last ran.
     pub number: u32,
     /// Batches by key.
     pub batches: BTreeMap<String, BatchState>,

@@ -16,9 +16,9 @@ use std::collections::{BTreeSet, HashSet};
 pub struct Batch {
     /// The key; empty for the only batch of a stage without `each`.
     pub key: String,
-    /// Its position, from 1.
+    /// The position in the stage, from 1.
     pub position: u64,
-    /// Its items, by the name of the `each`.
+    /// The items, each with the name of its `each`, in the order of the declaration.
     pub items: Vec<(String, BatchItem)>,
     /// Why it cannot run: the files of its items that cannot be used.
     pub refused: Option<String>,
@@ -62,7 +62,6 @@ pub enum ExpandError {
         stage: String,
         /// The `each`.
         each: String,
-        /// What is wrong.
         why: String,
     },
     /// Two batches of crossed items have the same key.

@@ -76,7 +76,7 @@ impl Missed {
 pub struct Resolved {
     /// The input's name; empty for files that a step only `reads`.
     pub name: String,
-    /// Its files; empty if it is optional and missing.
+    /// The files; empty if the input is optional and missing.
     pub files: Vec<FilePath>,
     /// True if it is a list, whatever the number of files.
     pub many: bool,
@@ -97,7 +97,7 @@ fn goes_through_list(source: &str) -> bool {
     false
 }
 
-/// What stands behind a text whose opening quote is gone.
+/// Returns the rest of a program after a string; `text` starts after its opening quote.
 fn after_text(text: &str) -> &str {
     let mut is_escaped = false;
     for (at, c) in text.char_indices() {

@@ -41,10 +41,10 @@ pub fn render(path: &PathTemplate, scope: &Value) -> Result<FilePath, Expression
     place(path, &rendered)
 }
 
-/// Renders a path that is read.
+/// Renders a path that a stage reads: a file or a pattern.
 ///
 /// # Errors
-/// As [`render`].
+/// The errors of [`render`].
 pub fn read(path: &PathTemplate, scope: &Value) -> Result<Named, ExpressionError> {
     if path.is_pattern() {
         let rendered = path.template.render_pattern(scope)?;

@@ -1,4 +1,4 @@
-//! What planning reads from the disk, behind a trait that keeps planning pure.
+//! The trait through which planning reads files, so that planning itself is pure.
 
 use crate::base::digest::Digest;
 use crate::base::path::{FilePath, RelPath, Root};
@@ -19,7 +19,7 @@ pub struct Matches {
 /// A match that cannot be used, such as one whose name is not UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedFile {
-    /// Its path. A name that no record can hold is escaped with backslashes, which no path contains.
+    /// The path. A name that records cannot hold is escaped with backslashes, which valid paths never contain.
     pub name: String,
     /// The reason, with what to do.
     pub why: String,

@@ -27,7 +27,7 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
     let mut facts = Facts::default();
     for (part, value) in &stage.parts {
         let kind = match part.as_str() {
-            // What a batch is for is a fact of its own.
+            // Each batch records its own item as a fact.
             "each" => continue,
             "conserve" => FactKind::Conserve,
             "requires" | "checks" | "summary" | "verdict" => FactKind::Check,
@@ -73,7 +73,7 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
     for name in conserved.filter_map(Select::name) {
         add_mention(&mut judged, &name, pipeline, settings);
     }
-    // What only these look at changes no output.
+    // Values that only validation reads change no output, so they count as checks.
     for (key, value) in judged.iter() {
         if facts.get(key.kind, &key.name).is_none() {
             facts.add(FactKind::Check, key.to_string(), value.clone());
@@ -119,7 +119,6 @@ pub enum FactsError {
     Path {
         /// The name as rendered.
         name: String,
-        /// What is wrong.
         error: PathError,
     },
     /// An expression has no usable value.
@@ -247,7 +246,7 @@ fn add_file(
     world: &dyn World,
 ) -> Result<(), FactsError> {
     let name = file.text();
-    // What a batch is for is often its input as well.
+    // The item of a batch is often one of its inputs too.
     let known = facts.get(FactKind::Input, &name);
     if known.is_some_and(|known| known.digest().is_some()) {
         return Ok(());

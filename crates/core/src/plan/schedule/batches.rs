@@ -13,12 +13,12 @@ use crate::plan::options::selection::is_failed;
 use crate::plan::scan::{BatchScan, StageScan};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What happens to a batch.
+/// The action for a batch in a plan or a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Nothing: it is up to date.
     UpToDate,
-    /// Its outputs are revalidated. Only in a plan: a run knows the result.
+    /// Revalidates the outputs. Only in a plan: a run knows the result.
     Revalidate,
     /// It runs, for these reasons.
     Run,
@@ -48,7 +48,7 @@ pub struct BatchSchedule {
     pub actions: Vec<Action>,
     /// The places of the batches that are out of date, selected or not.
     pub open: Vec<usize>,
-    /// What the stage waits for from external agents.
+    /// The batches and questions that wait for external agents.
     pub awaits: Option<Awaits>,
     /// The approval that the stage waits for.
     pub approval: Option<AwaitedApproval>,

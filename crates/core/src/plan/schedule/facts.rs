@@ -1,4 +1,4 @@
-//! What a batch depends on, in short: `watch` compares it from one plan to the next.
+//! Digests of the dependencies of a batch, which `watch` compares from one plan to the next.
 
 use crate::model::fingerprint::{FactKey, FactKind, Facts};
 use crate::model::pipeline::Pipeline;
@@ -7,12 +7,12 @@ use crate::model::stage::Stage;
 use crate::plan::lineage;
 use std::sync::Arc;
 
-/// What a batch depends on, as digests.
+/// Digests of the dependencies of a batch.
 #[derive(Debug, Clone, Default)]
 pub struct BatchFacts {
-    /// All its facts.
+    /// The digest of all facts.
     pub all: String,
-    /// The facts that no stage makes; `None` if they are not known before earlier stages ran.
+    /// The digest of the facts that no stage produces; `None` if they are unknown until earlier stages have run.
     pub outside: Option<String>,
     /// True if it is out of date because of a fact that no stage makes.
     pub by_people: bool,

@@ -60,7 +60,7 @@ pub(super) fn pipeline() -> Pipeline {
     }
 }
 
-/// What the schedule observes: decisions by stage and batch, and the keys of batches that wait.
+/// The observations of a test: decisions by stage and batch, and the keys of batches that wait.
 #[derive(Default)]
 pub(super) struct Disk {
     #[expect(clippy::type_complexity)]

@@ -17,7 +17,7 @@ pub struct HeldLease {
     pub addresses: Vec<Digest>,
 }
 
-/// What a batch asks of external agents.
+/// The questions of a batch for external agents.
 #[derive(Debug)]
 pub enum LeaseRequest<R> {
     /// This request, with the addresses of its questions.
@@ -32,7 +32,6 @@ pub enum LeaseRequest<R> {
 #[derive(Debug)]
 pub struct Candidate<'a, R> {
     pub batch: &'a BatchScan,
-    /// What it asks.
     pub request: R,
     /// How it failed with the answers that it had; empty if it did not.
     pub failed: Vec<String>,

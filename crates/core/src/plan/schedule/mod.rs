@@ -45,7 +45,7 @@ pub enum StageDecision {
     Stopped(String),
     /// An earlier stage blocks it.
     Blocked(Blocker),
-    /// Its batches cannot be decided: the reason.
+    /// The batches cannot be decided, for this reason.
     Failed(String),
     /// The run stops here: outputs of these batches were modified by hand. The stage's checkpoint has no batch.
     Modified(StageScan, Vec<(String, Alteration)>),

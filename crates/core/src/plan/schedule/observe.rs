@@ -1,4 +1,4 @@
-//! What the schedule observes before it decides, behind a trait: it touches neither disk nor agents itself.
+//! The trait through which the schedule observes disk and agents, so that the schedule itself is pure.
 
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
@@ -21,7 +21,7 @@ impl From<String> for ObserveError {
     }
 }
 
-/// What a batch waits for before its first request can be sent.
+/// The reason why a batch cannot send its first request yet.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Waiting {
     /// An external agent, with the request.
@@ -35,7 +35,7 @@ pub enum Waiting {
 /// Returns what to rebuild of a batch, by its key.
 pub type PolicyOf<'a> = dyn Fn(&str) -> RebuildPolicy + Sync + 'a;
 
-/// Answers what the schedule asks of the disk and of the agents.
+/// Observes the disk and the agents for the schedule.
 pub trait Observe {
     /// Checks which batches of a stage are up to date. `pending` is what earlier stages may still change.
     ///
@@ -49,10 +49,11 @@ pub trait Observe {
         policy: &PolicyOf<'_>,
     ) -> Result<StageScan, ObserveError>;
 
-    /// As [`Observe::scan`], of a stage that nothing rebuilds. Batches that are up to date may be left out.
+    /// Like [`Observe::scan`], for a stage that is not forced and has no pending changes. May leave out batches that are up to
+    /// date.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Observe::scan`].
     fn scan_outdated(&self, stage: &Stage, state: &State) -> Result<StageScan, ObserveError> {
         let needed = |_: &str| RebuildPolicy::Needed;
         self.scan(stage, state, &Pending::default(), &needed)

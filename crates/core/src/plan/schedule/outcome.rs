@@ -36,11 +36,11 @@ impl StageStatus {
     }
 }
 
-/// What a run has recorded of a stage when its last batch has ended.
+/// The results of a stage after its last batch, from which its status follows.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct StageTotals {
-    /// What the records add up to; `None` if a batch is neither recorded nor failed.
+    /// The status by the records; `None` if a batch has neither a record nor a failure.
     pub recorded: Option<Status>,
     /// True if an earlier stage that it reads from is partial.
     pub reads_partial: bool,

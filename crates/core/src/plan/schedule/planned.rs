@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct PlannedState<'a> {
     /// The expected records.
     pub state: Cow<'a, State>,
-    /// What earlier stages may still change.
+    /// The changes that earlier stages may still make.
     pub pending: Pending,
 }
 

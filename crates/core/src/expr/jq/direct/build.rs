@@ -124,7 +124,7 @@ fn step(node: ExprKind) -> Expr {
                     .iter()
                     .all(|(part, optional)| is_one(part) && !optional)
         }
-        // What it goes on to is single, or it is not made.
+        // A `reduce` is only built if its update has one output.
         ExprKind::Reduce(_, _, start, _) => start.one,
         ExprKind::Jaq(filter, arguments) => {
             SINGLE.contains(&filter.name()) && arguments.iter().all(|argument| argument.one)

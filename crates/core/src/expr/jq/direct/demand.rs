@@ -267,7 +267,7 @@ impl Finder<'_> {
                     self.inside(part, Vec::new(), input);
                 }
                 match change {
-                    // Its input lies in what was taken.
+                    // The input of `step` is part of `input`, which is needed completely.
                     Change::By(step) => self.whole(step, &[]),
                     Change::To(step) | Change::Math(_, step) => self.whole(step, input),
                 }

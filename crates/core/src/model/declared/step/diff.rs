@@ -14,7 +14,7 @@ pub struct DiffStep {
     pub records: Select,
     /// The records of the earlier revision.
     pub baseline: Select,
-    /// What of a record is compared.
+    /// Returns the parts of a record that are compared; `.` is the record.
     pub compare: Program,
     /// Relative tolerance for numbers; an absolute tolerance if both are below 1.
     pub tolerance: f64,

@@ -85,7 +85,7 @@ impl KindInfo {
 
 /// Describes a kind of step.
 pub(crate) trait Describe {
-    /// What holds for all steps of the kind.
+    /// The properties that all steps of the kind share.
     const INFO: KindInfo;
 
     /// Takes the step apart. Destructure it without `..`, so that a new field does not compile until it has its part.

@@ -17,7 +17,7 @@ use crate::model::declared::keys::key;
 
 macro_rules! step_kinds {
     ($($kind:ident($step:ident)),* $(,)?) => {
-        /// What a step does.
+        /// The kind of a step, with its keys.
         #[derive(Debug, Clone)]
         pub enum StepKind {
             $(
@@ -286,7 +286,7 @@ impl Describe for SplitStep {
 #[derive(Debug, Clone)]
 pub struct MergeStep {
     pub records: Select,
-    /// What a record is known by.
+    /// Returns the key of a record; `.` is the record.
     pub key: Program,
     /// The order of the keys.
     pub order: Option<Select>,

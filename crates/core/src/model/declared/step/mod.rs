@@ -26,9 +26,8 @@ use std::time::Duration;
 /// One `[step]` or `[[step]]`.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// What it does.
     pub kind: StepKind,
-    /// What it makes: an output, or a name for later steps only.
+    /// The name of the result: an output, or a name that only later steps see.
     pub out: String,
     /// Only when this gives true.
     pub when: Option<Program>,

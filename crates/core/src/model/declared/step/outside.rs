@@ -112,7 +112,6 @@ impl Describe for CommandStep {
 pub struct AgentStep {
     /// The agent's name in the project, before `--agent` replaces it.
     pub agent: String,
-    /// What it is asked.
     pub prompt: TemplateChoice,
     /// Of one answer.
     pub schema: Option<Asset>,
@@ -258,11 +257,11 @@ pub struct HttpStep {
     pub headers: Vec<(String, Text)>,
     /// The origins that the URL may have, each a host or a URL; empty if any.
     pub hosts: Vec<String>,
-    /// What is sent.
+    /// Returns the body of the request.
     pub body: Option<Program>,
     /// Whether the request may be sent again if the service may have carried it out.
     pub idempotent: bool,
-    /// What the reply must be; with one it is JSON.
+    /// The schema of the reply. With a schema, the reply is read as JSON.
     pub schema: Option<Asset>,
 }
 
