@@ -61,7 +61,7 @@ pub fn judge(
         let is_column =
             reading.format == Format::Csv && field.is_empty() && violation.keyword == "required";
         let detail = if is_column {
-            // What one row lacks, all do.
+            // A column that one row lacks is missing from the header.
             let columns = rows.first().and_then(Value::as_object);
             let columns = columns.map(|row| row.keys().cloned().collect::<Vec<_>>());
             of_header(&name, &violation, &columns.unwrap_or_default())

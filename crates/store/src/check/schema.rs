@@ -24,7 +24,7 @@ pub use violation::{Validated, Violation};
 pub struct Schema {
     resources: Arc<Resources>,
     checker: Checker,
-    /// What was compiled for streams: one or two a schema, used for every batch.
+    /// Validators compiled for streams: one or two for each schema, reused for every batch.
     streams: Mutex<Vec<(Select, Arc<Streamed>)>>,
 }
 
@@ -85,10 +85,11 @@ impl Schema {
         }
     }
 
-    /// As [`Schema::validate_stream`], on so many threads. `None` if something cannot be read: that method says where.
+    /// Like [`Schema::validate_stream`], on several threads. Returns `None` if the text cannot be read; [`Schema::validate_stream`]
+    /// then reports the place.
     ///
     /// # Errors
-    /// See there.
+    /// The errors of [`Schema::check_stream`].
     pub fn validate_items(
         &self,
         reader: impl Read,

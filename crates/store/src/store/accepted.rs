@@ -14,7 +14,7 @@ use std::io::ErrorKind;
 pub(crate) struct AcceptedCopy {
     /// Where it lies, in the workspace.
     pub(crate) path: RelPath,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub(crate) size: u64,
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn unused(
     Ok(found)
 }
 
-/// What is in a folder; nothing when there is no folder.
+/// Returns the paths in a folder; none if there is no folder.
 fn entries(folder: &std::path::Path) -> Result<Vec<std::path::PathBuf>, DiskError> {
     let fail = |cause| DiskError::new("read", folder, cause);
     match std::fs::read_dir(folder) {

@@ -19,23 +19,15 @@ pub enum CheckpointError {
     Disk(#[from] DiskError),
     /// It cannot be read.
     #[error("cannot read {path}: {source}")]
-    Read {
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Read { path: PathBuf, source: io::Error },
     /// A newer Milepost wrote it.
     #[error(
         "{path} is written by a newer Milepost (format {format}; this one reads up to {FORMAT}): update milepost"
     )]
     Newer { path: PathBuf, format: u64 },
-    /// Its text is not that of a checkpoint.
+    /// The text is not a valid checkpoint.
     #[error("{path} is no checkpoint: {problem}. Remove it and run again to rebuild it")]
-    Damaged {
-        path: PathBuf,
-        /// What is wrong.
-        problem: String,
-    },
+    Damaged { path: PathBuf, problem: String },
     /// It could not be written as JSON.
     #[error("a checkpoint cannot be written: {0}")]
     Record(#[from] serde_json::Error),

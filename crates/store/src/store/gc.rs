@@ -16,7 +16,7 @@ use std::path::Path;
 /// A file or folder that can be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Garbage {
-    /// Its path in the workspace.
+    /// The path in the workspace.
     pub path: RelPath,
     pub kind: GarbageKind,
     /// The number of files in it.
@@ -35,7 +35,7 @@ pub enum GarbageKind {
     Quarantine,
     /// The bytes of calls that no recorded output was made from.
     Calls,
-    /// What programs printed in runs that no record names.
+    /// Logs of programs in runs that no record names.
     Logs,
     /// A copy of accepted content that no record mentions any more.
     Accepted,

@@ -46,7 +46,7 @@ pub struct SavedIteration {
 struct KeptFile {
     path: RelPath,
     digest: Digest,
-    /// Its permissions, where a program may have set them.
+    /// The permissions, if a program may have set them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mode: Option<u32>,
 }
@@ -80,11 +80,7 @@ pub enum IterationError {
     Json(#[from] serde_json::Error),
     /// A saved file cannot be read.
     #[error("cannot read {path}: {source}")]
-    Read {
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Read { path: PathBuf, source: io::Error },
 }
 
 impl SavedIterations {

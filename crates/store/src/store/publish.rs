@@ -23,11 +23,7 @@ pub enum PublishError {
     Disk(#[from] DiskError),
     /// A file cannot be read.
     #[error("cannot read {path}: {source}")]
-    Read {
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Read { path: PathBuf, source: io::Error },
     /// A symbolic link in the path leads out of the workspace.
     #[error("`{path}` leaves the workspace by a symbolic link, to {target}: make a folder of it")]
     Leaves {
@@ -47,7 +43,7 @@ pub enum RecoveredFile {
     Renamed,
     /// The file is in neither place, so the batch runs again. An earlier file is still in place, if there was one.
     Lost {
-        /// What lies there.
+        /// The digest of the earlier file; `None` if there is none.
         old: Option<Digest>,
     },
     /// The file in its place was modified. Recovery left it alone.
@@ -190,7 +186,7 @@ pub fn settle(
     Ok(settled)
 }
 
-/// What is to become of a file; `Renamed` if it is to be renamed.
+/// Returns the state that recovery leaves a file in; `Renamed` if the caller must rename it.
 fn look(layout: &Layout, file: &Publish) -> Result<RecoveredFile, PublishError> {
     // A folder or a special file there is not ours.
     let there = layout.at(&file.path).metadata();
@@ -220,7 +216,7 @@ fn look(layout: &Layout, file: &Publish) -> Result<RecoveredFile, PublishError> 
     })
 }
 
-/// Takes a marker away, before the files that it stands for are replaced; what a person made of it goes to quarantine.
+/// Removes a marker before the files that it stands for are replaced. A marker that a person modified goes to quarantine.
 fn take_away(
     disk: &Disk,
     layout: &Layout,

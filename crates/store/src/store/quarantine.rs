@@ -14,7 +14,7 @@ pub const WHY: &str = "WHY.txt";
 /// A folder of quarantine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuarantineEntry {
-    /// Its folder, in the workspace.
+    /// The folder, relative to the workspace.
     pub(crate) folder: RelPath,
     /// The start of the run that set it aside, if the name contains it.
     pub since: Option<Timestamp>,

@@ -60,17 +60,13 @@ pub enum ScratchError {
     Disk(#[from] DiskError),
     /// A file cannot be read.
     #[error("cannot read {path}: {source}")]
-    Read {
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Read { path: PathBuf, source: io::Error },
     /// There is a link, a folder or a socket instead of an output.
     #[error("output `{path}` is {what}: a step writes regular files")]
     NotRegular {
         /// The output.
         path: RelPath,
-        /// What it is.
+        /// The kind of file: a link, a folder or a socket.
         what: &'static str,
     },
 }

@@ -121,9 +121,8 @@ pub struct Changes {
 
 #[derive(Debug, Clone)]
 pub struct Workspace {
-    /// Its paths.
     pub layout: Layout,
-    /// Its identity, or the identity that it would get now.
+    /// The identity; if the workspace does not exist yet, the identity that it would get now.
     pub identity: Identity,
     /// True if the file of the identity exists.
     pub is_made: bool,
@@ -137,12 +136,7 @@ pub enum WorkspaceError {
     Disk(#[from] DiskError),
     /// The folder or the identity cannot be read.
     #[error("cannot read {path}: {source}")]
-    Read {
-        /// What.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Read { path: PathBuf, source: io::Error },
     /// There are no random numbers for its id.
     #[error("{0}")]
     Random(io::Error),
@@ -157,10 +151,7 @@ pub enum WorkspaceError {
     },
     /// The path is not a folder.
     #[error("{path} is not a folder, and a workspace must be one")]
-    NoFolder {
-        /// What.
-        path: PathBuf,
-    },
+    NoFolder { path: PathBuf },
     /// The user may not write there.
     #[error("no permission to write in {path}: check the folder's owner (`ls -ld {path}`)")]
     NotWritable {
@@ -183,7 +174,6 @@ pub enum WorkspaceError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
         problem: String,
     },
 }

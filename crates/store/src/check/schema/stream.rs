@@ -50,7 +50,7 @@ const AROUND: &[&str] = &[
     "$dynamicRef",
 ];
 
-/// What a stream is validated by.
+/// A validator for a document of which one list is read item by item.
 pub(crate) struct Streamed {
     keys: Vec<String>,
     pointer: String,
@@ -248,7 +248,7 @@ impl Streamed {
                 });
             }
         }
-        // What is wrong with the document as a whole comes first: it explains the rest.
+        // Violations of the document come first: they explain those of its items.
         of_rest.append(&mut found.violations);
         found.violations = of_rest;
         found.violations.truncate(limit);

@@ -9,7 +9,6 @@ pub struct Violation {
     pub pointer: String,
     /// The keyword of the schema; `json` for a text that is not JSON.
     pub keyword: String,
-    /// What was expected and what was found.
     pub message: String,
     /// The beginning of the value.
     pub value_excerpt: String,

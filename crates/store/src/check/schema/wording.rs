@@ -27,7 +27,7 @@ pub(crate) fn shown(value: &Value) -> String {
 pub(crate) fn message(error: &ValidationError<'_>, base: &str) -> String {
     let pointer = format!("{base}{}", error.instance_path());
     let last = pointer.rsplit('/').next().unwrap_or_default();
-    // What it is called: an item of a list is an element.
+    // The noun in messages: an item of a list is an element.
     let what = if !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()) {
         "element"
     } else {

@@ -25,7 +25,7 @@ const READINGS: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// What the answer is to: the digest of question, prompt without elements, agent and step.
+    /// The digest of the question, the prompt without elements, the agent and the step.
     pub address: Digest,
     pub answer: Value,
     /// The digest of the schema that it was valid by.
@@ -301,7 +301,7 @@ fn address_of(text: &str) -> Option<Digest> {
     rest.get(..rest.find('"')?)?.parse().ok()
 }
 
-/// What is read of an answer to find its call.
+/// The part of an answer that identifies its call.
 #[derive(Deserialize)]
 struct AnswerCall {
     call: (String, u64),
@@ -379,7 +379,7 @@ mod tests {
         assert!(!place.0.path().join("b").exists());
         assert_eq!(other.get(one.address).unwrap(), Some(one.clone()));
         assert_eq!(other.get(two.address).unwrap(), None);
-        // What it used is its own, whatever becomes of the project's.
+        // A workspace keeps copies of the answers that it used.
         std::fs::remove_dir_all(layout::answers(place.0.path())).unwrap();
         let later = place.answers("b", "01C");
         assert_eq!(later.get(one.address).unwrap(), Some(one));

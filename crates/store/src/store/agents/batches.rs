@@ -205,7 +205,7 @@ fn read(layout: &Layout) -> std::io::Result<BTreeMap<CallId, SubmittedBatch>> {
                         batch.is_over = true;
                     }
                 }
-                // What a later version writes is no batch of this one.
+                // A later version may have written this line.
                 Err(_) => {}
             }
         }
@@ -286,7 +286,8 @@ mod tests {
         CallId { run, number }
     }
 
-    /// What is left of the one agent, as (batches with the runs and numbers of their calls, answered calls, never submitted ones).
+    /// Returns the provider batches of the agent `one`: batches with their runs and calls, answered calls, and calls that were
+    /// never submitted.
     #[expect(clippy::type_complexity)]
     fn left_of(layout: &Layout) -> (Vec<(Vec<String>, Vec<CallId>)>, Vec<CallId>, Vec<CallId>) {
         let (all, never) = left(layout, "09").unwrap();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Digits of a seal.
 pub(super) const SEAL: usize = 64;
 
-/// What a power failure leaves in place of bytes that were not flushed.
+/// Bytes that a power failure leaves in place of unflushed ones.
 const ZEROS: [u8; 8] = [0; 8];
 
 /// A file of sealed lines that one run appends to. It is made with its first line.
@@ -97,7 +97,7 @@ impl ChecksummedLog {
     }
 }
 
-/// What stands on a line behind its seal; none when the seal is not that of the text.
+/// Returns the text of a line; `None` if its checksum does not match.
 pub(crate) fn open_line(line: &[u8]) -> Option<&str> {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let (seal, text) = line.split_at_checked(SEAL)?;

@@ -107,11 +107,7 @@ pub enum LeaseError {
     Disk(#[from] DiskError),
     /// The file of a lease is damaged.
     #[error("the lease `{path}` is damaged ({why}): remove its folder; its batch is then free")]
-    Damaged {
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
+    Damaged { path: PathBuf, why: String },
 }
 
 impl Leases {

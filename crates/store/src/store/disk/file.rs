@@ -74,7 +74,7 @@ impl DiskFile {
     pub(crate) fn fill(&mut self, fill: impl Fill) -> Result<(), DiskError> {
         let mut out = BufWriter::with_capacity(BUFFER, &mut *self);
         let filled = fill(&mut out).and_then(|()| out.flush());
-        // What is left of a failure is not written.
+        // After a failure, drop the buffer: `BufWriter` would write it when dropped.
         let _ = out.into_parts();
         filled.map_err(|cause| error(&self.path, "write", cause))
     }

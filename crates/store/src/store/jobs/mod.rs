@@ -1,4 +1,4 @@
-//! What runs hand to the jobs of a scheduler, and what they get back: `.milepost/jobs/SUBMISSION`.
+//! The files that runs and the jobs of a scheduler exchange: `.milepost/jobs/SUBMISSION`.
 //!
 //! `job.json` describes a submission, `tasks/N.json` lists the batches of its job N, and `id` holds the scheduler's id once it is
 //! known. Each process of a job appends to a log of its own, `logs/N.PROCESS.jsonl`, and writes in a folder of its own,

@@ -26,7 +26,6 @@ pub enum JournalError {
     Read {
         /// The segment.
         path: PathBuf,
-        /// What the system said.
         source: std::io::Error,
     },
     /// A line before the last is not a record, or does not follow the line before it.
@@ -38,7 +37,6 @@ pub enum JournalError {
     Broken {
         /// Where.
         place: JournalPlace,
-        /// What is wrong.
         problem: String,
     },
     /// A segment between others is missing.

@@ -167,7 +167,7 @@ fn is_seal(line: &[u8]) -> bool {
 /// Returns the place of the last seal; `None` if there is no journal.
 ///
 /// # Errors
-/// As [`read_since_seal`].
+/// If a segment cannot be read, or the one before is missing.
 pub fn sealed_at(layout: &Layout) -> Result<Option<Position>, JournalError> {
     let last = segments(layout)?.pop();
     let found = last.map(|segment| last_seal(layout, segment)).transpose()?;

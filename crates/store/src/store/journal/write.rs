@@ -42,14 +42,14 @@ pub struct Journal {
     head: Head,
 }
 
-/// What the next flush does with the head of the journal.
+/// The action of the next flush on the head of the journal.
 #[derive(PartialEq, Eq)]
 enum Head {
-    /// Nothing, ever: the journal does not lead to the head that is there. It stays, for `verify` to report.
+    /// Never writes: the head that exists belongs to another journal. It stays, for `verify` to report.
     Foreign,
-    /// Nothing: a run is under way.
+    /// Writes nothing: a run is in progress.
     Current,
-    /// It writes the head: the last record ends a run.
+    /// Writes the head: the last record ends a run.
     Due,
 }
 
@@ -68,7 +68,7 @@ pub struct OpenedJournal {
 pub struct TornTail {
     /// The position of the line.
     pub place: JournalPlace,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub bytes: u64,
 }
 

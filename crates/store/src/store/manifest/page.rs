@@ -13,14 +13,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What is never on two pages: a batch, or 1,000 outputs of a batch that has more.
+/// The smallest unit of a page: a batch, or 1,000 outputs of a batch that has more.
 struct ManifestPiece<'a> {
     key: &'a str,
     part: usize,
     batch: &'a BatchState,
 }
 
-/// What a piece is known by.
+/// The identity of a piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PieceId {
     pub(crate) key: String,
@@ -360,7 +360,7 @@ fn add(known: &mut BatchState, later: BatchState) {
     }
 }
 
-/// What outputs that are being read belong to.
+/// The batch or piece whose outputs are being read.
 enum Owner {
     Whole(Box<BatchRecord<NamedOutput>>),
     /// A piece of the batch with this key.

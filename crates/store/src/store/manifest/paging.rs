@@ -10,7 +10,7 @@ pub(super) struct PlannedPage {
     pub(crate) number: u64,
     /// The number of the page that it is the continuation of.
     pub(crate) was: Option<u64>,
-    /// What stands on it.
+    /// The range of pieces on this page.
     pub(crate) pieces: Range<usize>,
 }
 

@@ -32,7 +32,6 @@ pub enum ManifestError {
     Read {
         /// The page.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
     /// A page is not as it was written.
@@ -45,7 +44,6 @@ pub enum ManifestError {
         path: PathBuf,
         /// The line, from 1 on.
         line: usize,
-        /// What is wrong.
         problem: String,
     },
     /// A page has a later form.

@@ -16,7 +16,7 @@ use std::path::Path;
 /// A manifest as it was written.
 pub struct WrittenManifest {
     pub digest: Digest,
-    /// Its pages with the totals of their batches; an empty manifest has one.
+    /// The pages with the totals of their batches; an empty manifest has one.
     pub pages: Vec<ManifestPage>,
     /// True if no page can be read alone: the outputs of a batch are on several, or a batch is on another page than its place.
     pub is_split: bool,

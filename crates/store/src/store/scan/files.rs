@@ -68,7 +68,7 @@ pub enum FileError {
     )]
     NoFile {
         file: FilePath,
-        /// What is there.
+        /// The kind of file that was found: a folder, a named pipe, and so on.
         found: &'static str,
     },
     /// A name is not UTF-8, or contains control characters or backslashes.
@@ -81,11 +81,7 @@ pub enum FileError {
     },
     /// The system refused to read it.
     #[error("cannot read `{file}`: {source}")]
-    Read {
-        file: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    Read { file: String, source: io::Error },
 }
 
 impl Files {
@@ -149,7 +145,7 @@ impl Files {
             return Ok(path);
         }
         let mut at = Some(path.as_path());
-        // What is not there cannot lead out; what is above it can.
+        // A missing file has no link to follow, but the folders above it may.
         while let Some(above) = at.filter(|above| *above != root) {
             match above.canonicalize() {
                 Ok(real) if real.starts_with(root) => {

@@ -7,7 +7,7 @@ use milepost_core::base::path::{FilePath, Root};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// So many folders are held open at most; a system allows a program a thousand open files or so.
+/// Maximum number of open folders. Systems usually allow a process about a thousand open files.
 const OPEN: usize = 64;
 
 /// The open folders of one scan. It must not outlive the scan, because it does not notice when a folder is replaced.

@@ -23,13 +23,13 @@ use crate::store::disk::{Disk, DiskError};
 /// A cache with more entries is searched in its file, as long as few files are asked for.
 const SEARCHED: u64 = 4096;
 
-/// So many files are few.
+/// Up to this many lookups search the file instead of reading all of it.
 const FEW: usize = 256;
 
-/// What nobody asked for is kept this long. In nanoseconds: 30 days.
+/// Unused entries are removed after 30 days. In nanoseconds.
 const KEPT_UNUSED: i64 = 30 * 24 * 3600 * 1_000_000_000;
 
-/// So many new entries are held apart from those of the file, and more of a large cache: a sixteenth of it.
+/// Above this number of new entries, or a sixteenth of a large cache, new entries are merged with those of the file.
 const APART: usize = if cfg!(debug_assertions) { 16 } else { 1 << 16 };
 
 /// Bytes read at once.
@@ -227,7 +227,7 @@ impl StatCache {
     fn hash_from(&self, file: File, before: FileStamp) -> io::Result<HashedFile> {
         let recorded = self.now();
         let seen = seen(file, before, recorded)?;
-        // What is not settled would never be believed, and what was known of the file before may be asked for once more.
+        // An unsettled digest is never trusted, and would replace an entry that may still be valid.
         if seen.settled {
             let entry = CacheEntry {
                 stamp: before,

@@ -18,7 +18,7 @@ const SMALL: usize = 1 << 10;
 /// A file that a sink was opened for.
 pub(super) struct Sunk {
     pub(super) file: RelPath,
-    /// What it holds, once the sink has finished.
+    /// The content and stamp; `None` until the sink has finished.
     pub(super) written: Option<FinishedFile>,
     /// Whether it has left for its place.
     pub(super) published: bool,
@@ -28,7 +28,7 @@ pub(super) struct Sunk {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileContent {
     pub digest: Digest,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: u64,
 }
 

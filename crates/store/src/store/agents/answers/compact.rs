@@ -34,7 +34,7 @@ pub struct RemovableAnswers<'a> {
 pub struct Compaction {
     folder: PathBuf,
     files: Vec<PathBuf>,
-    /// What stays, in order: file, place, bytes.
+    /// The lines to keep, in order: file, offset, bytes.
     stays: Vec<(usize, u64, usize)>,
     /// The number of bytes that it frees.
     pub freed: u64,
@@ -68,7 +68,7 @@ pub fn look(folder: &Path, unneeded: &RemovableAnswers<'_>) -> io::Result<Option
             }
             let spot = (file, at, line.len());
             at += line.len() as u64;
-            // What was torn or damaged is nothing.
+            // Torn and damaged lines are dropped.
             let Some(text) = open_line(&line) else {
                 continue;
             };
@@ -113,7 +113,7 @@ impl RemovableAnswers<'_> {
         text: &str,
         runs: &mut HashMap<String, usize>,
     ) -> AnswerLine {
-        // What cannot be understood is not ours to throw away.
+        // A later version may have written a line without a readable call: keep it.
         let Some((run, number)) = call_of(text) else {
             return AnswerLine {
                 spot,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a power failure leaves at a path.
+/// A file or folder that survives a power failure.
 pub(super) enum Survivor {
     Folder,
     File(Vec<u8>),

@@ -1,9 +1,10 @@
-//! A power failure, for crash tests: a shadow of what was flushed, of which one state that a disk may show after is chosen by a seed.
+//! A simulated power failure for crash tests. A shadow of the disk records what was flushed; a seed selects one of the states that
+//! the disk may have afterwards.
 //!
-//! What POSIX promises is that flushed bytes and flushed entries of folders stay. All else is open, and chosen by the seed: bytes
-//! that were not flushed are there, missing, cut or zeros; entries that were not flushed are there or not. With an even seed they
-//! come in the order in which they were made, and a flush of a folder takes what came before it along, as the journals of ext4, XFS
-//! and APFS have it; with an odd seed each entry is there or not by itself, so that a renamed file may be at both places or at none.
+//! POSIX guarantees only flushed bytes and flushed entries of folders. The seed decides everything else: unflushed bytes are
+//! complete, missing, cut or zeros; unflushed entries exist or not. With an even seed, entries survive in the order in which they
+//! were made, and flushing a folder includes everything before it, as the journals of ext4, XFS and APFS do. With an odd seed, each
+//! entry survives or not by itself, so that a renamed file may be at both places or at neither.
 
 #![allow(clippy::disallowed_methods, reason = "the one writer of the disk")]
 
@@ -28,11 +29,11 @@ pub(super) struct Power {
 /// A file or a folder, by whatever names.
 enum ShadowNode {
     File {
-        /// Its bytes at the last flush.
+        /// The bytes at the last flush.
         flushed: Option<Vec<u8>>,
         /// How many of these were never cut off since.
         kept: usize,
-        /// Its bytes when its last name was taken away.
+        /// The bytes when its last name was removed.
         last: Vec<u8>,
     },
     Folder {
@@ -145,7 +146,7 @@ impl Power {
         }
     }
 
-    /// What lies at a path is about to lose its name, and what is in it: the bytes are kept, for they may come back.
+    /// Saves the bytes at and below a path that is about to be removed or replaced: unflushed, the removal may not survive.
     pub(super) fn going(&mut self, path: &Path) {
         let Some(node) = self.find(path) else { return };
         match &mut self.nodes[node] {
@@ -299,7 +300,7 @@ impl Power {
         after::put(&self.root, &kept);
     }
 
-    /// What is left of a folder.
+    /// Adds the surviving entries of a folder to `kept`.
     fn keep(
         &mut self,
         folder: usize,

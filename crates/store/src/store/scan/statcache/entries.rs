@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write};
 use std::os::unix::fs::FileExt as _;
 
-/// What the cache's file begins with: whatever begins otherwise is no cache of ours.
+/// The first bytes of the file. A file with others is ignored.
 pub(super) const FORM: &[u8; 16] = b"milepost-stat-3\n";
 
 /// Bytes of an entry in the file: device, inode, size, mtime, ctime, time of recording, digest, and the first bytes of the digest of
@@ -16,7 +16,7 @@ pub(super) const ENTRY: usize = CHECKED + 8;
 
 const CHECKED: usize = 6 * 8 + 32;
 
-/// What was recorded of a file, and when, in nanoseconds since 1970.
+/// The recorded digest of a file; `recorded` is in nanoseconds since 1970.
 #[derive(Clone, Copy)]
 pub(super) struct CacheEntry {
     pub(crate) stamp: FileStamp,

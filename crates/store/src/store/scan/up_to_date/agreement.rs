@@ -104,7 +104,7 @@ fn holds(
     answers: SeenFiles<'_>,
 ) -> bool {
     match block {
-        // What the run wrote may be in the list.
+        // Lists are compared only if the run added and removed no files: its own may be in them.
         NotesBlock::List {
             root,
             pattern,

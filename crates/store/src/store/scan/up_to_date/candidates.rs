@@ -86,7 +86,7 @@ impl Candidates {
     }
 }
 
-/// What the notes say of candidates.
+/// The candidate files and the patterns in the notes.
 #[derive(Debug, Default)]
 pub(super) struct FoundCandidates {
     /// The files, with what is known of them.

@@ -20,7 +20,7 @@ pub(super) fn path(notes: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// What the changes of notes say, and of what.
+/// The changes to notes, with indexes of the files, lists, folders and names that they replace.
 #[derive(Default)]
 pub(super) struct NotesChanges {
     pub(crate) blocks: Vec<NotesBlock>,

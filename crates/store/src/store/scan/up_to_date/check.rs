@@ -24,10 +24,10 @@ use std::sync::{Mutex, PoisonError};
 /// Threads that ask at once, at most.
 const THREADS: usize = 4;
 
-/// So many files may be otherwise; where more are, everything is looked at.
+/// Above this number of changed files, checks everything.
 const DIFFERING: usize = 10_000;
 
-/// So many files are read without a look whether the cache knows them.
+/// Below this number of touched files, each is read without asking the cache.
 const FEW: usize = 64;
 
 /// The result of an up-to-date check.
@@ -41,7 +41,6 @@ pub struct Recheck {
     pub touched: Vec<FilePath>,
     /// The stamps that tell their content, where they do.
     stamps: Vec<Patch>,
-    /// What the notes say of the candidates.
     found: FoundCandidates,
 }
 

@@ -21,7 +21,7 @@ use std::io::{self, BufReader, Read, Seek};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-/// What the file begins with.
+/// The first bytes of the file.
 pub(super) const FORM: &[u8; 16] = b"milepost-glance4";
 
 /// Where the file says which notes it changes.
@@ -60,7 +60,7 @@ pub(super) enum NotesBlock {
     End,
 }
 
-/// What is known of a file.
+/// The recorded state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KnownFile {
     /// It was not there.

@@ -16,14 +16,14 @@ use std::collections::binary_heap::PeekMut;
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// So many bytes of events are held in memory, if there is a file for more. Few in debug builds, so that tests write runs.
+/// Maximum bytes of events in memory, if there is a file for more. Small in debug builds, so that tests write runs.
 const IN_MEMORY: usize = if cfg!(debug_assertions) {
     4 << 10
 } else {
     4 << 20
 };
 
-/// What happened to a file.
+/// An event of a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FileEvent {
     /// The run looked at it; `None`: it was not there.
@@ -282,7 +282,7 @@ impl FileState {
         place_of(&self.key)
     }
 
-    /// What [`place_of`] reads.
+    /// Returns the key, which [`place_of`] splits.
     pub(super) fn into_key(self) -> String {
         self.key
     }

@@ -22,7 +22,7 @@ pub struct Observations(Mutex<Option<Questions>>);
 /// Questions with their answers.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
-    /// What happened to files.
+    /// The events of files.
     pub(crate) log: FileLog,
     /// Patterns, with the digest of the matching names.
     pub(crate) lists: BTreeMap<(Root, String), ListedNames>,
@@ -55,7 +55,7 @@ pub struct NotedManifest {
     pub pages: Vec<ManifestPage>,
 }
 
-/// What a pattern stood for.
+/// The names that matched a pattern, as a digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ListedNames {
     pub(crate) digest: Digest,
