@@ -229,7 +229,7 @@ pub(super) fn kind_of(status: Option<u16>, types: &[String], message: &str) -> F
     if status == Some(429) || is(&RATE_LIMITED) {
         return FaultKind::RateLimited;
     }
-    // What the body calls a wrong request does not become right, whatever passing trouble the status tells.
+    // An invalid request stays invalid, so a retry cannot help, even if the status looks temporary.
     if status.is_some_and(|it| it >= 500) && is(&["invalid_request_error"]) {
         return FaultKind::BadRequest;
     }

@@ -120,7 +120,7 @@ impl Prices {
         for row in table.model {
             match row.name.strip_suffix('*') {
                 Some(beginning) => {
-                    // What the table knows exactly is yielded to a rule of one's own for more.
+                    // A pattern replaces the rows before it whose exact names it covers, such as those of the built-in table.
                     let covered: Vec<String> = self
                         .models
                         .keys()

@@ -78,7 +78,7 @@ impl Candidates {
             let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
             let value = values.next();
             let end = values.byte_offset();
-            // What was read is read again strictly.
+            // serde_json accepts duplicate keys and rounds integers, so parse the text again strictly.
             match value.map(|value| value.and_then(|_| json::parse(&rest[..end]))) {
                 Some(Ok(value)) => {
                     self.values.push(value);
@@ -129,7 +129,7 @@ fn end_of(text: &str) -> usize {
     text.len()
 }
 
-/// What stands in Markdown fences; the last one may be open. Fences of other languages than JSON are left out.
+/// Returns the texts in Markdown fences that have no language or one for JSON. The last fence may be open.
 fn fences(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut open: Option<usize> = None;

@@ -82,7 +82,7 @@ fn read(block: &[&str], defaults: &Map<String, Value>) -> Result<Map<String, Val
             let what = format!("`{line}` is no `key: value`");
             return Err(TapYamlError::Line { line: at, what });
         };
-        // What is indented, and empty lines in it, go on with the value; so do items of a list, indented or not.
+        // Indented and empty lines continue the value; so do items of a list, indented or not.
         let rest = without_comment(rest.trim());
         let goes_on = |line: &str| {
             indent(line) > 0

@@ -17,7 +17,7 @@ pub(super) fn events(bytes: &[u8]) -> Vec<StreamEvent> {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let mut events = Vec::new();
     let (mut kind, mut data) = (String::new(), Vec::new());
-    // What follows the last line end is no line.
+    // Text after the last line end is an incomplete line.
     let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
     for line in whole.lines() {
         if line.is_empty() {

@@ -8,7 +8,7 @@ pub(super) fn of_claude(model: &str) -> Option<(u32, u32)> {
         .strip_prefix("claude-")?
         .split(['-', '.'])
         .skip_while(|part| part.parse::<u32>().is_err());
-    // What has more digits is a date.
+    // A number with more than three digits is a date.
     let number = |part: &str| part.parse().ok().filter(|number| *number < 1_000);
     let major = number(numbers.next()?)?;
     Some((major, numbers.next().and_then(number).unwrap_or(0)))

@@ -136,7 +136,7 @@ impl Wire {
         if (200..300).contains(&answer.status) {
             return Ok(answer);
         }
-        // What stopped an error's body from being read whole says less than the error.
+        // Report the status even if the body of the error is incomplete.
         let retry_after = answer.retry_after();
         let id = answer.request_id();
         let moved = answer

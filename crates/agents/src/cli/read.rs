@@ -27,7 +27,7 @@ impl Tool {
             Envelope::Json | Envelope::Ndjson => of_values(output, self.preset.is_some()),
         };
         if let Some((kind, message)) = stopped {
-            // What it says that it used by then is used.
+            // A stopped call still costs the tokens that it reported.
             let (usage, reported_cost) = match read {
                 Ok(reply) => (reply.usage, reply.reported_cost),
                 Err(fault) => (fault.usage, fault.reported_cost),
@@ -83,7 +83,7 @@ fn of_values(output: CommandOutput<'_>, is_known: bool) -> Result<Reply, CallFau
     if is(gemini::is_event) {
         return gemini::read(&values, output);
     }
-    // What a known tool prints in another form than its own is none of its answers.
+    // JSON that a known tool prints in another form than its own is not its answer.
     let Some(value) = values.last().filter(|_| !is_known) else {
         // Gemini tells errors on standard error, as JSON among other lines.
         if let Some(error) = error_in(output.stderr) {

@@ -127,8 +127,8 @@ impl Materials {
         })
     }
 
-    /// What a material's name tells: the entry with the longest word that is found in it, the upper of two alike; a general entry
-    /// only if no other is found.
+    /// Returns the entry with the longest word in the name; among equal lengths, the one that is declared first. A general entry
+    /// counts only if no other matches.
     pub(super) fn known(&self, name: &str) -> Option<KnownMaterial> {
         self.known_by(name, &tokens(name))
     }

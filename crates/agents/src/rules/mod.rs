@@ -47,7 +47,7 @@ pub enum RulesError {
         column: usize,
         /// `rule NAME: ` if the place is inside a rule.
         rule: String,
-        /// What is wrong, and what to do.
+        /// The problem and how to fix it.
         message: String,
     },
     /// A rule or material is not valid.
@@ -58,7 +58,7 @@ pub enum RulesError {
         line: usize,
         /// `rule NAME` or `material CATEGORY`.
         what: String,
-        /// What is wrong, and what to do.
+        /// The problem and how to fix it.
         message: String,
     },
 }
