@@ -61,7 +61,7 @@ pub enum Decision {
     Judge(Vec<Change>),
     /// It runs if one of these conditions holds.
     May(Vec<Condition>),
-    /// Its outputs were modified by hand: they are neither used nor overwritten.
+    /// Outputs were modified by hand: they are neither used nor overwritten.
     Altered(Vec<Alteration>),
 }
 

@@ -27,7 +27,7 @@ pub struct Pending {
 pub(crate) enum Expected {
     /// It stays as it is.
     Same,
-    /// Its outputs may change.
+    /// Outputs may change.
     Perhaps,
     /// It runs, and makes files at its paths.
     Runs,

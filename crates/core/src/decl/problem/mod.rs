@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// A file with its text, to point into.
 #[derive(Debug, Clone)]
 pub(crate) struct SourceFile {
-    /// Its path in the project.
+    /// The path in the project.
     pub(crate) name: Arc<str>,
     /// The content.
     pub(crate) text: Arc<str>,
