@@ -286,7 +286,7 @@ mod tests {
             output: 34,
             ..Usage::default()
         };
-        // What Claude Code itself says of such a call: $0.00411.
+        // Claude Code reports $0.00411 for such a call.
         for model in [
             "claude-sonnet-4-5",
             "claude-sonnet-4-5-20250929",
