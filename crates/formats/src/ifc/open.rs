@@ -40,7 +40,7 @@ pub enum IfcError {
     NotIfc {
         /// The file's name.
         file: String,
-        /// Its first characters.
+        /// The first characters of the file.
         found: String,
         /// The likely kind of file, after a comma, or nothing.
         hint: &'static str,
@@ -286,7 +286,7 @@ fn inflate(file: File, size: u64, name: &str) -> Result<Bytes, IfcError> {
         return Err(too_large());
     }
     let mut bytes = Vec::new();
-    // What the archive says of the size is only a hint: it may be wrong, or too much for this machine.
+    // The size in the archive is only a hint: it may be wrong, or exceed the memory.
     let _ = bytes.try_reserve(usize::try_from(entry.size()).unwrap_or(0));
     entry
         .take(most + 1)

@@ -94,7 +94,7 @@ impl Relations {
                 | Relation::Fills => (fifth, fourth),
                 _ => (fourth, fifth),
             };
-            // What materials and classifications are given to may be of classes that are not kept.
+            // Materials and classifications may refer to records of classes that are not kept.
             let kept = !matches!(relation, Relation::Material | Relation::Classification);
             let pairs = &mut all[relation as usize];
             collect(&mut relating, wholes);

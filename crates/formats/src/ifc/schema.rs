@@ -199,7 +199,7 @@ pub(super) const NO_ATTRIBUTE: u8 = u8::MAX;
 
 /// A class of the file.
 pub(super) struct IfcClass {
-    /// Its name as the schema writes it, `IfcWall`.
+    /// The name as the schema writes it: `IfcWall`.
     pub(super) name: String,
     pub(super) role: Role,
     /// Position of `PredefinedType`, the only one that is read and moves from class to class.

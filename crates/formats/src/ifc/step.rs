@@ -39,7 +39,7 @@ pub(super) fn is_unset(value: &[u8]) -> bool {
 
 /// A string, decoded. `$`, `*` and everything else is none.
 pub(super) fn string(value: &[u8]) -> Option<Cow<'_, str>> {
-    // What is borrowed has no escape.
+    // A borrowed text contains no escapes.
     Some(match decode_step_literal(value)? {
         Cow::Owned(text) if text.contains(WIDE) => Cow::Owned(with_broken_escapes(&text)),
         Cow::Owned(text) if text.contains(|c| ('\u{80}'..='\u{9f}').contains(&c)) => {

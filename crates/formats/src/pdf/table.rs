@@ -213,7 +213,7 @@ fn share(wants: &[f32], least: &[f32], width: f32) -> Vec<f32> {
     if low >= width {
         return least.iter().map(|l| l * width / low).collect();
     }
-    // What a column wants beyond reason must not starve the others.
+    // Clamp excessive demands, so that one column cannot starve the others.
     let over: Vec<f32> = wants
         .iter()
         .zip(least)

@@ -29,9 +29,9 @@ pub(crate) struct Code {
     pub(crate) number: u32,
     /// The number of its glyph.
     pub(crate) glyph: u32,
-    /// Its letter by the encoding.
+    /// The letter by the encoding.
     pub(crate) text: Option<String>,
-    /// Its width, if the number of the glyph is not known.
+    /// The width, if the number of the glyph is not known.
     pub(crate) width: Option<f32>,
 }
 

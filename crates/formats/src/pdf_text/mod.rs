@@ -58,7 +58,7 @@ pub const VERSION: &str = "hayro-syntax 0.9";
 /// # Errors
 /// When the document needs a password, pages or parts of pages are missing, nothing is found in it, or it exceeds a limit.
 pub fn read(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
-    // What comes from outside may be wrong in ways that the parser does not expect.
+    // A malformed file may make the parser panic.
     let done = catch_unwind(AssertUnwindSafe(|| reader::read(bytes)));
     done.unwrap_or_else(|_| Err(PdfTextError::Damaged("the reader broke down".to_owned())))
 }

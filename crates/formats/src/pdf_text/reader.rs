@@ -1,8 +1,8 @@
-//! Reads text, bookmarks, headings and code of a PDF. The parser searches a damaged file for its objects, and reads an object when it
-//! is needed, so a broken one that no page needs does no harm.
+//! Reads text, bookmarks, headings and code of a PDF. The parser searches a damaged file for its objects, and reads an object when
+//! it is needed, so a broken one that no page needs does no harm.
 //!
-//! What would change the text is an error all the same: a page that is missing, and a content that breaks off. What cannot be
-//! bounded from outside are object streams, which the parser inflates as a whole. Run the reader in a process with limits.
+//! Damage that would change the text is an error: a missing page, or content that breaks off. The parser inflates object streams as
+//! a whole, which this reader cannot limit. Run it in a process with limits.
 
 use super::document;
 use super::limits::{ReadError, TEXT, check};

@@ -43,7 +43,7 @@ fn check_rows(stream: &Dict<'_>) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// What the first filter that compresses gets, if that is deflate and there is any.
+/// Returns the data before the first `FlateDecode`, with hex and base-85 removed; `None` for other filters and for no data.
 fn deflated<'a>(filters: &[Filter], raw: &'a [u8]) -> Option<Cow<'a, [u8]>> {
     let plain = match filters {
         [Filter::FlateDecode, ..] => Cow::Borrowed(raw),

@@ -14,9 +14,9 @@ const LONGEST: usize = 40;
 /// The text of a PDF.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PdfText {
-    /// Its pages, in order.
+    /// The pages, in order.
     pub pages: Vec<PdfPage>,
-    /// Its bookmarks.
+    /// The bookmarks, in order.
     pub outline: Vec<Heading>,
     /// Whether the bookmarks or the tree of their destinations link to themselves; each was read once.
     pub has_ring: bool,
@@ -27,18 +27,18 @@ pub struct PdfText {
 /// A page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PdfPage {
-    /// Its number, from 1.
+    /// The number, from 1.
     pub number: u32,
-    /// Its lines, with an empty line between paragraphs.
+    /// The lines, with an empty line between paragraphs.
     pub text: String,
-    /// Its blocks in a monospaced font; `None` if the reader does not see fonts.
+    /// The blocks in a monospaced font; `None` if the reader does not see fonts.
     pub code: Option<Vec<Code>>,
 }
 
 /// A block of a page that is set in a monospaced font.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Code {
-    /// Its lines, with their indents.
+    /// The lines, with their indents.
     pub content: String,
     /// The number of lines.
     pub line_count: u32,
@@ -47,11 +47,11 @@ pub struct Code {
 /// A heading or bookmark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heading {
-    /// Its text.
+    /// The text of the heading.
     pub title: String,
-    /// Its page, from 1.
+    /// The page, from 1.
     pub page: u32,
-    /// Its depth, from 1.
+    /// The depth, from 1.
     pub level: u8,
 }
 

@@ -93,8 +93,8 @@ impl XlsxWriter {
         self.sheet_at(self.done.len(), layout)
     }
 
-    /// As [`XlsxWriter::sheet`], for a sheet at this position among the tabs: a sheet with figures is written after those that it
-    /// reads, and may stand before them.
+    /// Like [`XlsxWriter::sheet`], at this position among the tabs. A sheet with figures is written after the sheets that it reads
+    /// from, but may come before them.
     ///
     /// # Errors
     /// The errors of [`XlsxWriter::sheet`].
@@ -151,7 +151,8 @@ impl SheetWriter<'_> {
         self.row_with(cells, &[])
     }
 
-    /// As [`SheetWriter::row`]; `picked` gives, for a cell, the position of one of the sheet's `sums`, whose formula it shows.
+    /// Like [`SheetWriter::row`]. `picked` has, for each cell, the index of the one of the sheet's `sums` whose formula the cell
+    /// shows.
     ///
     /// # Errors
     /// The errors of [`SheetWriter::row`].

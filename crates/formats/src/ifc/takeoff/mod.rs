@@ -115,7 +115,7 @@ const ALL: f64 = 0.01;
 const OPEN: f64 = 0.1;
 
 impl Claims<'_> {
-    /// What judges a volume: the geometry, else the element's own dimensions.
+    /// Returns the plausible range of a volume: by the geometry, else by the element's own dimensions.
     fn volume_judge(&self, measured: &Measured) -> Option<Judge> {
         let gross = [self.quantities, self.properties]
             .iter()
@@ -261,7 +261,8 @@ impl Claims<'_> {
         Some((kind, (area, from)))
     }
 
-    /// What judges an area: what is seen of the element, else all its faces. `half` is half of all sides of what is upright.
+    /// Returns the plausible range of an area: by the visible area of the element, else by all faces. `half` is half of all sides
+    /// of an upright element.
     fn area_judge(
         &self,
         kind: AreaKind,
@@ -287,7 +288,7 @@ impl Claims<'_> {
         Judge::new(least / FACTOR, most * more, "the geometry says", area, "m²")
     }
 
-    /// The length that the geometry measures, and what judges a length.
+    /// Returns the length by the geometry, and the plausible range of a length.
     fn length(&self, measured: &Measured) -> (Option<f64>, Option<Judge>) {
         let judge = |least: f64, most: f64| {
             Judge::new(
@@ -303,7 +304,7 @@ impl Claims<'_> {
             let judged = measured.plan.and_then(|[most, least]| judge(least, most));
             return (measured.plan.map(|it| it[0]), judged);
         }
-        // What is bent is longer than its box, as most railings are.
+        // A bent element, such as most railings, is longer than its bounding box.
         let straight = Shape::of(self.ifc_type) == Shape::Linear && self.ifc_type != "IfcRailing";
         let length = measured.length.filter(|_| straight);
         let judged =

@@ -127,7 +127,7 @@ fn copy_rows(mut sheet: impl Read, row: u32, copy: &mut impl Write) -> io::Resul
             return Ok(false);
         }
         let (mut from, mut at) = (0, 0);
-        // What remains for the next block: a part of a tag.
+        // The bytes to keep for the next block, which may be a part of a tag.
         let mut rest = text.len().saturating_sub(b"<row".len());
         while let Some(ahead) = tags.find(&text[at..]) {
             let start = at + ahead;
