@@ -1,4 +1,4 @@
-//! What a run expects of its stages before it starts, by the record of earlier runs.
+//! The stages of a run with the counts that earlier runs let it expect.
 
 use crate::run::batch::events::AtOnce;
 use crate::run::batch::workers::at_once;
@@ -10,7 +10,7 @@ use milepost_core::plan::selection::Selection;
 /// A stage of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ExpectedStage {
-    /// Its name.
+    /// The name of the stage.
     pub stage: String,
     /// The number of its batches on record.
     pub batches: u64,

@@ -33,7 +33,7 @@ pub enum Notice {
     WaitingForRun {
         /// The command of the other run.
         command: String,
-        /// Its process id.
+        /// The process id of the other run.
         pid: u32,
     },
     /// The run repaired what an interrupted run left.
@@ -50,14 +50,14 @@ pub enum Notice {
     },
     /// The run begins, after repairs.
     RunStarted {
-        /// Its stages, in order.
+        /// The stages of the run, in order.
         stages: Vec<ExpectedStage>,
     },
     /// A stage starts.
     StageStarted {
-        /// Its name.
+        /// The declared name.
         stage: String,
-        /// Its description.
+        /// The description of the stage.
         description: Option<String>,
         /// The number of batches.
         batches: u64,
@@ -68,14 +68,14 @@ pub enum Notice {
     },
     /// A service starts.
     ServiceStarted {
-        /// Its name.
+        /// The declared name.
         service: String,
         /// Program and arguments, without keys.
         program: Vec<String>,
     },
     /// A service that was started does not answer.
     ServiceFailed {
-        /// Its name.
+        /// The declared name.
         service: String,
         /// The reason.
         why: String,
@@ -149,7 +149,7 @@ pub enum Notice {
         stage: String,
         /// The scheduler.
         executor: ExecutorName,
-        /// Its id of the array of jobs.
+        /// The scheduler's id of the array of jobs.
         id: String,
         /// The number of jobs.
         jobs: u64,
@@ -160,7 +160,7 @@ pub enum Notice {
     JobsRefused {
         /// The stage whose jobs they are.
         stage: String,
-        /// What the command of the scheduler printed.
+        /// The output of the scheduler's command.
         why: String,
         /// The wait before the next try; `None`: no further try helps.
         wait: Option<Duration>,
@@ -169,7 +169,7 @@ pub enum Notice {
     SchedulerSilent {
         /// The stage whose jobs it runs.
         stage: String,
-        /// What its command printed.
+        /// The output of the scheduler's command.
         why: String,
     },
     /// An attempt failed and is retried.

@@ -68,7 +68,7 @@ pub struct StageReport {
     pub verdict: Option<bool>,
     /// The number of output elements.
     pub elements: Option<u64>,
-    /// Its declared outputs under `outputs/`.
+    /// The declared outputs under `outputs/`.
     pub outputs: Vec<String>,
 }
 

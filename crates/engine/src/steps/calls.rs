@@ -160,7 +160,7 @@ pub enum ProviderBatchUpdate {
 
 /// A call that is about to be sent.
 pub(crate) struct NextCall<'a> {
-    /// Its record, with the most input tokens that the request can have.
+    /// The record, with the maximum of input tokens that the request can have.
     pub(crate) sent: &'a mut Sent,
     pub(crate) body: &'a [u8],
     /// The step that asks.

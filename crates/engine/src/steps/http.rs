@@ -350,7 +350,7 @@ fn beginning(body: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// What removes the values from the environment in headers and URL.
+/// Removes values from the environment from messages and replies.
 struct Secrets {
     /// All of them, which must not be shown.
     shown: Redactor,

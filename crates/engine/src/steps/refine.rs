@@ -22,7 +22,7 @@ struct BestIteration {
     files: Vec<(String, Option<Vec<u8>>)>,
 }
 
-/// What a continued loop must know of a finished iteration.
+/// The facts about a finished iteration that a continued loop needs.
 #[derive(Serialize, Deserialize)]
 struct IterationNote {
     number: u32,

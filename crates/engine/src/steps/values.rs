@@ -71,7 +71,7 @@ mod tests {
         }
     }
 
-    /// What is read and written again is the same number: serde_json keeps the last bit only with `float_roundtrip`.
+    /// A number survives reading and writing only with the feature `float_roundtrip` of serde_json, which keeps the last bit.
     #[test]
     fn numbers_of_seventeen_digits_survive_reading_and_writing() {
         for text in [

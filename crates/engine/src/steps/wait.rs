@@ -22,7 +22,7 @@ use std::time::Duration;
 /// The most violations that are shown.
 const SHOWN: usize = 20;
 
-/// What changes when a file is written.
+/// The attributes that change when a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileVersion {
     inode: u64,
@@ -30,7 +30,7 @@ struct FileVersion {
     modified: (i64, i64),
 }
 
-/// What the step still waits for.
+/// The reason why the step still waits.
 #[derive(Debug, Clone)]
 enum WaitBlocker {
     File,
@@ -42,7 +42,7 @@ enum WaitBlocker {
     },
 }
 
-/// What is known of the file so far.
+/// The observations of the file so far.
 #[derive(Default)]
 struct WatchedFile {
     /// The current version, and when it will have been unchanged for long enough.

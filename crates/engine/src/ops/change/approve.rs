@@ -25,7 +25,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What to approve, and why.
+/// The stages to approve, and the reason.
 #[derive(Debug, Clone, Default)]
 pub struct ApproveOptions {
     /// The stages, by name or number; at least one.

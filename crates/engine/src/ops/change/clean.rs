@@ -22,7 +22,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What to remove.
+/// The selection of stages to clean.
 #[derive(Debug, Clone, Default)]
 pub struct CleanOptions {
     /// The stages; empty for all, including those no longer declared.
@@ -48,7 +48,7 @@ pub struct Cleaned {
     pub dry_run: bool,
 }
 
-/// What to remove of one stage.
+/// The files to remove for one stage.
 struct Todo {
     stage: String,
     number: u32,

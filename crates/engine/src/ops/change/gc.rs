@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-/// What to remove.
+/// The age of files to remove, and whether to simulate.
 #[derive(Debug, Clone, Default)]
 pub struct GcOptions {
     /// The age above which quarantine, and unused answers and calls, are removed; `None` keeps them.

@@ -1,6 +1,6 @@
-//! What an external client gets: a leased batch, the reason why there is none, and the outcome of an answer.
+//! Results for external clients: a leased batch, the reason why there is none, and the outcome of an answer.
 //!
-//! The sentences for these are written in `view::external`.
+//! `view::external` writes them as sentences.
 
 use crate::ops::plan::{AwaitedApproval, Blocker};
 use jiff::Timestamp;
@@ -255,7 +255,7 @@ pub enum WhyRefused {
     AnswerMissing {
         /// The file to write it to.
         path: String,
-        /// What is wrong with the file.
+        /// The problem with the file.
         problem: AnswerFile,
     },
     /// An earlier stage blocks the batch.
@@ -275,7 +275,7 @@ pub enum WhyRefused {
     },
 }
 
-/// What is wrong with the file of an answer.
+/// A problem with the file of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerFile {
@@ -307,7 +307,7 @@ pub struct Violation {
     pub expected: Expected,
 }
 
-/// What was expected of an answer that violates it.
+/// The expectation that an answer violates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expected {
     /// One value in the form of the answer.

@@ -42,15 +42,15 @@ pub struct Submission {
 
 /// The outcome of validating an answer, before its batch is built.
 enum Validated {
-    /// Nothing of it is kept.
+    /// No part of the answer is kept.
     Refused(Refusal),
-    /// Its right answers are kept; the refusal says why the batch is not built nevertheless.
+    /// The valid answers are kept; the refusal gives the reason why the batch is not built.
     Kept(SubmissionResult, Option<Refusal>),
 }
 
-/// Submits the answer to a leased batch. Right answers are kept. If all are right, the batch is built, checked and published.
-/// Otherwise the result lists everything that is wrong, and the lease stays. `stop` ends the wait for a batch that another client builds,
-/// and interrupts the build; the answers are kept then.
+/// Submits the answer to a leased batch. Valid answers are kept. If all are valid, the batch is built, checked and published.
+/// Otherwise the result lists every violation, and the lease stays. `stop` ends the wait for a batch that another client builds,
+/// and interrupts the build; the answers are kept in that case.
 ///
 /// # Errors
 /// When there is no project, its declarations are wrong, another process runs in the workspace, or the disk fails.

@@ -31,7 +31,7 @@ const SMALL: u64 = 4 << 20;
 /// The fields that are tried as keys if none is declared.
 const USUAL: [&str; 4] = ["global_id", "id", "key", "name"];
 
-/// What to compare.
+/// The two sides of a comparison.
 #[derive(Debug, Clone)]
 pub struct DiffOptions {
     /// The old side: another workspace, or a file of records. `None` for the earlier revision that the workspace has, or else the state
@@ -363,7 +363,7 @@ fn usual_key(items: &Select, files: &[PathBuf]) -> Option<&'static str> {
     USUAL.into_iter().find(|key| first.get(key).is_some())
 }
 
-/// What all runs recorded of a file.
+/// The last two recorded digests of a file, and the run that recorded the last.
 #[derive(Default)]
 struct History {
     stage: String,

@@ -50,7 +50,7 @@ struct LiveState {
     request: Request,
     inner: Mutex<Inner>,
     calls: CallCache,
-    /// What ran when, once it was requested.
+    /// Read when first requested.
     history: Mutex<Option<FollowedHistory>>,
 }
 
@@ -78,7 +78,7 @@ struct Checked {
     took: Duration,
 }
 
-/// What waits for a review.
+/// The elements that need review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenReview {
     /// The items without a correction.
@@ -104,7 +104,7 @@ pub struct Overview {
     pub graph: Graph,
     /// True if `status` says what a run would do; false while a run is in progress, or until the up-to-date check is done.
     pub is_checked: bool,
-    /// What waits for a review, as the last check found it; `None` if the project declares no review sheet.
+    /// The elements that need review, by the last check; `None` if the project declares no review sheet.
     pub review: Option<OpenReview>,
     /// The batches that the current run builds now: the first 20, by the time of their start.
     pub running: Vec<RunningBatch>,
@@ -128,7 +128,7 @@ pub struct SeenTimeline {
     pub at: String,
 }
 
-/// What changed since a state.
+/// The changes since a state.
 pub struct Changes {
     /// The new records, oldest first; the last ones of many.
     pub records: Vec<Record>,
@@ -269,7 +269,7 @@ impl Live {
         let at = inner.at();
         let is_new = since.is_some_and(|since| since != at);
         let known = &inner.known;
-        // What was before a journal that was replaced is not told: the page shows the new state.
+        // After the journal was replaced, earlier records cannot be counted: the page shows the new state.
         let last = since.and_then(written_at);
         let last = last.filter(|last| is_new && *last <= known.written);
         let last = last.unwrap_or(known.written);

@@ -82,13 +82,13 @@ pub struct WorkspaceReport {
     pub graph: Graph,
     /// The runs, the last one first.
     pub runs: CutList<Run>,
-    /// What ran when in the last runs in which batches ran, the last run first.
+    /// The timelines of the last runs in which batches ran, the last run first.
     pub timelines: Vec<Timeline>,
     /// The failed batches.
     pub failures: CutList<ReportedFailure>,
     /// The cost by day, agent and model.
     pub costs: CutList<CostLine>,
-    /// What persons decided, the last decision first.
+    /// The decisions of people, the last one first.
     pub decisions: CutList<PersonalDecision>,
     /// The checkpoints.
     pub checkpoints: Vec<CheckpointDigest>,
@@ -130,7 +130,7 @@ pub struct CostLine {
     pub spent: Spent,
 }
 
-/// What a person decided.
+/// A decision of a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PersonalDecision {
     /// When, in UTC.
@@ -139,7 +139,7 @@ pub struct PersonalDecision {
     pub kind: String,
     /// The person; `None` if each correction names its own.
     pub who: Option<String>,
-    /// What happened, in one line.
+    /// The event, in one line.
     pub what: String,
     /// The reasons.
     pub why: CutList<String>,
@@ -189,7 +189,7 @@ pub struct JournalFacts {
 pub struct SavedReport {
     /// The path of the file, as it was given.
     pub path: String,
-    /// Its size.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
@@ -281,7 +281,7 @@ pub fn save(request: &Request, report: &str, path: &Path) -> Result<SavedReport,
     })
 }
 
-/// What the journal says, read once.
+/// The facts for the report, collected in one pass over the journal.
 #[derive(Default)]
 struct Seen {
     history: History,

@@ -234,7 +234,7 @@ pub fn status(request: &Request) -> Result<Status, OpsError> {
     Ok(of_workspace(&opened, last_run, runner, stages, spent))
 }
 
-/// What the records of a segment of the journal tell about stages.
+/// The last run and the times of stages, by the records of a segment of the journal.
 #[derive(Debug, Default)]
 pub(crate) struct SeenRecords {
     last_run: Option<LastRun>,

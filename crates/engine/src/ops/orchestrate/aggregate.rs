@@ -36,7 +36,7 @@ const BATCHES: &str = "batch_*_classified.json";
 /// The most elements or files that a result lists.
 const NAMED: usize = 20;
 
-/// What to join, and where to.
+/// The files to join, and the file to write.
 #[derive(Debug, Clone)]
 pub struct AggregateOptions {
     /// The folder, by the client's path.

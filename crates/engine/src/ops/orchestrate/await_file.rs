@@ -119,7 +119,7 @@ pub enum WhyIncomplete {
     Marker,
 }
 
-/// What changes when a process writes a file.
+/// The attributes that change when a process writes a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileStamp {
     inode: u64,
@@ -132,7 +132,7 @@ struct FileStamp {
 struct FileWatch {
     /// The stamp, and since when it is unchanged.
     stamp: Option<(FileStamp, Duration)>,
-    /// What was wrong with the file at this stamp.
+    /// The problem with the file at this stamp.
     invalid: Option<(FileStamp, Incomplete)>,
 }
 
@@ -146,12 +146,12 @@ pub struct FileWait {
     seen: FileWatch,
 }
 
-/// What a look at the file returned.
+/// The result of checking the file once.
 #[derive(Debug)]
 pub enum WaitStep {
     /// The wait is over.
     Over(WaitOutcome),
-    /// The file is not complete. The next look is due after this pause.
+    /// The file is not complete. The next check is due after this pause.
     Pause(Duration),
 }
 

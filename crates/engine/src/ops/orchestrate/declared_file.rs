@@ -18,7 +18,7 @@ use serde_json::Value;
 /// The name of a batch's marker among its targets.
 const MARKER: &str = "marker";
 
-/// What is declared of a file.
+/// The declarations about a file.
 #[derive(Debug, Clone)]
 pub(super) struct Declared<'a> {
     /// The stage that builds the file or waits for it.

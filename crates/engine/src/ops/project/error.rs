@@ -54,7 +54,7 @@ pub enum OpsError {
     /// Stages cannot be approved: one reason a line.
     #[error("nothing was approved:\n  {}", .0.join("\n  "))]
     NotApproved(Vec<String>),
-    /// What a person was shown has changed since.
+    /// The state has changed since it was shown to the person.
     #[error("nothing was {0}: it has changed since it was shown")]
     NotAsShown(&'static str),
     /// Cells of a workbook cannot be imported: one reason a line.

@@ -170,7 +170,7 @@ pub fn state(layout: &Layout) -> Result<State, OpsError> {
 /// Reads the state of a workspace as the next run recovers it, if a run did not put published files in place. Nothing is written.
 ///
 /// # Errors
-/// As [`state`], and when a published file cannot be read.
+/// The errors of [`state`], and when a published file cannot be read.
 pub(crate) fn state_for_reading(layout: &Layout) -> Result<State, OpsError> {
     for_reading(layout, state(layout)?)
 }

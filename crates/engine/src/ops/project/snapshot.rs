@@ -20,7 +20,7 @@ pub(crate) struct Snapshot {
     pub(crate) state: State,
     /// These records.
     pub(crate) records: Vec<Record>,
-    /// What recovery will record about batches whose files are lost, which the state has already.
+    /// Events that recovery will record for batches whose files are lost. `state` already includes them.
     pub(crate) lost: Vec<Event>,
     /// The run in progress.
     pub(crate) runner: Option<Runner>,

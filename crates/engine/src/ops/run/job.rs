@@ -18,7 +18,7 @@ use std::time::Duration;
 /// milliseconds follow.
 pub const JOB_WORKER: &str = "job-worker";
 
-/// What a job reads before its first batch.
+/// The files that a job reads before its first batch.
 struct HandedJob {
     opened: OpenProject,
     submission: Submission,

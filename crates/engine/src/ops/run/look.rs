@@ -49,7 +49,7 @@ impl Grounds {
 /// The result of a look.
 #[derive(Debug)]
 pub enum Look {
-    /// What a run would do, and the folders it reads from.
+    /// The plan of a run, and the folders that it reads from.
     Plan(Box<Plan>, Sources),
     /// Another process runs in the workspace.
     Busy(Box<Runner>),

@@ -41,12 +41,12 @@ pub(crate) fn noted(opened: &OpenProject) -> Option<NotedPages> {
     (journal_end(layout)? == told.journal).then_some(told.pages)
 }
 
-/// Goes on as after an up-to-date check in which only these files differed.
+/// Continues as after an up-to-date check that found only these changed files.
 pub(crate) fn assume(opened: &mut OpenProject, changed: HashSet<FilePath>, noted: NotedPages) {
     opened.observations = Observations::since(changed, noted);
 }
 
-/// What a run tells the next one besides its reports.
+/// The data that a run stores for the next one, besides its reports.
 #[derive(Default, Serialize, Deserialize)]
 struct Told {
     /// The last segment of the journal and its size in bytes.

@@ -43,7 +43,7 @@ use tracer::{BatchRef, Tracer};
 /// The most outputs with the same name that an error lists.
 const NAMED: usize = 10;
 
-/// What to trace.
+/// The key or place to trace.
 #[derive(Debug, Clone, Default)]
 pub struct TraceOptions {
     /// The key of an element, or a file of the workspace.

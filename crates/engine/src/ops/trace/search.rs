@@ -18,14 +18,13 @@ const BLOCK: u64 = 512 << 10;
 /// The bytes that one thread reads as fast as several.
 const ALONE: u64 = 8 << 20;
 
-/// The most threads.
 const THREADS: usize = 8;
 
 /// A file to search.
 pub(super) struct Haystack {
     /// Where it is.
     pub(super) path: PathBuf,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub(super) size: u64,
 }
 
@@ -144,7 +143,7 @@ pub(super) fn search<T>(
                 .iter()
                 .flat_map(|finder| finder.find_iter(&buffer))
                 .map(|place| place as u64)
-                // What begins in the overlap belongs to the next block.
+                // A match that begins in the overlap is found again in the next block.
                 .filter(|place| *place < BLOCK)
                 .map(|place| (block.file, block.offset + place))
                 .collect();

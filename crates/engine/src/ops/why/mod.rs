@@ -37,7 +37,7 @@ pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
     if let Some(why) = opened.no_run() {
         return recorded(&opened, request, what, why);
     }
-    // What cannot be explained from some pages is explained from all of them, as is an error.
+    // This reads only the pages that it needs. Anything else, errors included, is explained from all pages below.
     if let Ok(Some(why)) = settled::file(&opened, &request.folder, what) {
         return Ok(why);
     }

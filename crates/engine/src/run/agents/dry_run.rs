@@ -42,9 +42,8 @@ use std::time::Duration;
 /// A request that would be sent.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedRequest {
-    /// Its record.
     pub(crate) sent: Sent,
-    /// Its exact bytes; for a command line its content as JSON.
+    /// The exact bytes; for a command line, its content as JSON.
     pub(crate) body: Vec<u8>,
 }
 

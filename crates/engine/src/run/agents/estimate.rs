@@ -96,7 +96,7 @@ pub(crate) struct CostEstimator<'a> {
     budget: Budget,
     /// True if the options of the run limit what it may spend, besides the limits of the workspace.
     has_budget: bool,
-    /// What the workspace has spent; read when first needed.
+    /// The spending of the workspace; read when first needed.
     spent: OnceLock<Spent>,
     /// Past calls by stage and provider; read when first needed.
     past: Option<BTreeMap<(String, String), Past>>,
@@ -459,7 +459,7 @@ fn without_body(mut simulated: DryRunResult) -> DryRunResult {
 
 /// An agent that is called: one that costs money, is external, or replays records.
 struct CalledAgent {
-    /// Its description in one line.
+    /// The description in one line.
     who: String,
     /// True if it answers questions that `split` wrote; false if it gets a whole prompt.
     answers_questions: bool,

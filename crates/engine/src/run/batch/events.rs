@@ -1,4 +1,4 @@
-//! What the threads of a stage share, and what they send to the dispatcher.
+//! Shared state of the threads of a stage, and their messages to the dispatcher.
 
 use crate::run::batch::attempt::token;
 use crate::run::batch::live::LiveOutput;
@@ -139,7 +139,7 @@ pub(crate) struct Queue {
     pub(crate) is_abandoned: bool,
 }
 
-/// What the threads that run the batches of a stage share.
+/// The state that the threads of a stage share.
 #[derive(Clone, Copy)]
 pub(crate) struct StageThreads<'a> {
     pub(crate) stage_ctx: &'a StageContext<'a>,
@@ -167,7 +167,7 @@ pub(crate) struct EventSender<'a> {
     sender: &'a Sender<Message>,
     queue: &'a Mutex<Queue>,
     workers: usize,
-    /// What programs print, if it is shown.
+    /// The output of programs, if it is shown.
     live: Option<Mutex<LiveOutput<'a>>>,
 }
 

@@ -1,4 +1,4 @@
-//! What programs print, as whole lines: for the log of an attempt, and for observers that show it as it arrives.
+//! Splits the output of programs into whole lines: for the log of an attempt, and for observers that show it as it arrives.
 
 use milepost_core::base::redact::Redactor;
 use std::sync::atomic::{AtomicUsize, Ordering};

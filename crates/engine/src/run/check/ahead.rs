@@ -38,7 +38,7 @@ pub(super) fn all_new(
     if new.count() <= SLICE || recorded.is_some_and(|batches| batches.len() != still_there) {
         return None;
     }
-    // What a slice finds when its turn comes is what its batches are built from.
+    // Do not record observations here: each batch is scanned again when its slice runs.
     let off = Observations::off();
     let unobserved = Context {
         asked: &off,

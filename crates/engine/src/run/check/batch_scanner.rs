@@ -55,7 +55,7 @@ pub(super) fn base_scope(ctx: &Context<'_>) -> Map<String, Value> {
     scope
 }
 
-/// What the facts of all batches of a stage have in common.
+/// The values and facts that all batches of a stage share.
 pub(super) struct CommonFacts {
     pub(super) settings: Settings,
     /// The accepted modifications by hand, if the stage mentions them.

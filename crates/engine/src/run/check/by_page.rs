@@ -96,7 +96,7 @@ fn read_changed(
         let found = manifest::naming(ctx.layout, &stage.name, &known.pages, &sought)?;
         places.extend(found);
     }
-    // What is special about a batch concerns the stage.
+    // A batch that is not settled concerns the whole stage, so read its page.
     let pages = known.pages.iter().enumerate();
     let special = pages.filter(|(_, page)| !page.is_read && !page.totals.settled);
     places.extend(special.map(|(place, _)| place));

@@ -40,7 +40,7 @@ use std::time::Duration;
 
 /// A finished batch that waits to be committed.
 pub(crate) struct Finished {
-    /// Its position in the scan.
+    /// The position in the scan.
     pub(crate) index: usize,
     pub(crate) produced: Produced,
     /// The scratch folder with its files.

@@ -35,7 +35,7 @@ pub(crate) fn status(recorder: &Recorder<'_>, stage: &Stage, survey: &StageScan)
         let batch = known.and_then(|known| known.batches.get(&found.batch.key));
         let failed = batch.is_some_and(|batch| matches!(batch.phase, Phase::Failed { .. }));
         match batch.and_then(|batch| batch.record.as_ref()) {
-            // Its input is gone: the next run rebuilds it.
+            // An input changed while the batch ran: the next run rebuilds it.
             Some(record) if !failed && record.stale.is_some() => return None,
             Some(record) if !failed => partial |= record.failure().is_some(),
             _ if failed => partial = true,

@@ -291,7 +291,7 @@ pub(crate) fn stages(recorder: &mut Recorder<'_>) -> Result<Vec<String>, RunErro
         }
     }
     if !forgotten.is_empty() {
-        // Its manifest is removed too.
+        // Sealing also removes the manifest of the stage.
         recorder.seal()?;
     }
     Ok(forgotten)

@@ -25,7 +25,7 @@ pub(crate) struct OpenArray {
     pub(crate) record: SubmissionRecord,
     /// The scheduler's id.
     pub(crate) id: String,
-    /// What each job got.
+    /// The resources of each job.
     pub(crate) needs: Resources,
     pub(crate) jobs: Vec<OpenJob>,
     /// True if a later run may need records of it.
@@ -80,7 +80,7 @@ pub(crate) struct JobNews {
     pub(crate) job: usize,
     pub(crate) process: String,
     pub(crate) batch: String,
-    /// Its record; `None` if it begins.
+    /// The record of the finished batch; `None` if the batch begins.
     pub(crate) done: Option<(Box<BatchResult>, JobOfBatch)>,
 }
 

@@ -7,7 +7,7 @@ use milepost_core::model::outcome::Outcome;
 use milepost_core::plan::scan::StageScan;
 use std::collections::BTreeMap;
 
-/// What follows for a batch whose job ended without a record of it.
+/// The decision on a batch whose job ended without a record of it.
 pub(crate) enum Decided {
     Again { alone: bool },
     Retry(Outcome),
@@ -31,7 +31,7 @@ impl Remote<'_> {
         };
         let printed = array.printed(number);
         let end = match end {
-            // What the scheduler knows precisely is not overruled by what was printed before.
+            // The output decides only if the scheduler reports no precise reason.
             None | Some(JobEnd::Failed | JobEnd::Cancelled) => {
                 self.executor.end_by_output(&printed).or(end)
             }

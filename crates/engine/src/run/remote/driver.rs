@@ -167,7 +167,7 @@ impl Driver<'_> {
                     self.unread = None;
                     self.settle();
                 }
-                // What a job finished is not known: its end decides nothing.
+                // The logs cannot be read, so the end of a job decides nothing yet.
                 Err(error) => {
                     let since = self.unread.get_or_insert_with(Stopwatch::start);
                     if since.elapsed() >= self.remote.settings.visible {

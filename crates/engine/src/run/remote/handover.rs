@@ -1,4 +1,4 @@
-//! What a submission hands to its jobs: the description of the stage's context, and the batches of each job.
+//! The files of a submission for its jobs: the context of the stage, and the batches of each job.
 
 use crate::run::batch::stage_context::StageContext;
 use crate::run::error::RunError;

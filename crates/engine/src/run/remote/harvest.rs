@@ -63,10 +63,10 @@ impl Driver<'_> {
         }
     }
 
-    /// Checks that a record names the folder that its process had for the batch, and files in it that the batch makes.
+    /// Checks that a record names the folder that its process had for the batch, and only outputs of the batch in it.
     ///
     /// # Errors
-    /// What does not fit.
+    /// The first mismatch.
     fn check_paths(&self, finished: &Finished) -> Result<(), String> {
         let (array, number) = finished.place;
         let array = &self.arrays[array];

@@ -116,7 +116,7 @@ pub(crate) struct Remote<'a> {
 /// The states of jobs, by array and index.
 pub(crate) type JobStates = BTreeMap<(String, u64), JobState>;
 
-/// What a scheduler is asked for: jobs that run one script, each with its index, from 0 on.
+/// An array of jobs to submit: they run one script, each with its index, from 0.
 #[derive(Debug, Clone)]
 pub(crate) struct JobArray {
     /// The name, which no other submission has.
@@ -129,7 +129,7 @@ pub(crate) struct JobArray {
     pub(crate) jobs: u64,
     /// The most that run at once.
     pub(crate) at_once: u64,
-    /// What each needs.
+    /// The resources of each job.
     pub(crate) resources: Resources,
     /// Nodes that lacked something, which the scheduler avoids if it can.
     pub(crate) avoided: Vec<String>,
@@ -157,11 +157,11 @@ pub(crate) enum JobState {
 /// How a job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JobEnd {
-    /// Its script ended with exit code 0.
+    /// The script ended with exit code 0.
     Done,
-    /// Its script failed, or the scheduler does not know more.
+    /// The script failed, or the scheduler reports no reason.
     Failed,
-    /// It ran into its time limit.
+    /// It exceeded its time limit.
     TimedOut,
     /// It ran out of memory.
     OutOfMemory,
@@ -181,7 +181,7 @@ pub(crate) enum CancelledJobs {
     Queued,
 }
 
-/// A scheduler did not do what it was asked.
+/// A scheduler refused, failed or did not answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum ExecutorError {
     /// A command cannot be started or rendered.
@@ -197,7 +197,7 @@ pub(crate) enum ExecutorError {
     Failed {
         /// The program.
         command: String,
-        /// What it printed, in one line.
+        /// The output in one line.
         printed: String,
     },
     /// A command failed, and will fail again: only another declaration helps.
@@ -205,9 +205,9 @@ pub(crate) enum ExecutorError {
     Refused {
         /// The program.
         command: String,
-        /// What it printed, in one line.
+        /// The output in one line.
         printed: String,
-        /// What to do.
+        /// The fix.
         help: &'static str,
     },
     /// A command did not end by itself: what it did is not known.
@@ -223,9 +223,8 @@ pub(crate) enum ExecutorError {
     Printed {
         /// The program.
         command: String,
-        /// What it printed, in one line.
+        /// The output in one line.
         printed: String,
-        /// What was expected.
         expected: &'static str,
     },
     /// The run is stopped.
@@ -246,7 +245,7 @@ pub(crate) enum RemoteError {
     Unsure {
         /// The name of the array.
         name: String,
-        /// What its submission met.
+        /// The error of its submission.
         error: ExecutorError,
     },
     /// The disk failed.

@@ -1,4 +1,4 @@
-//! What the end of a job means for the batches of which it has no record.
+//! Derives the outcome of batches without a record from the end of their job.
 
 use crate::run::remote::JobEnd;
 use crate::run::remote::pack::LimitFailures;
@@ -19,13 +19,13 @@ pub(crate) struct Unrecorded {
     pub(crate) was_first: bool,
     /// True if a process of the job wrote its log at all.
     pub(crate) had_process: bool,
-    /// Its failures at limits before.
+    /// Earlier failures at limits.
     pub(crate) failures: LimitFailures,
     /// How often its node was lost before.
     pub(crate) losses: u32,
 }
 
-/// What follows for the batch.
+/// The consequence for the batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Consequence {
     /// It was not at fault: it gets another job.

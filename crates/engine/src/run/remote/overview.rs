@@ -1,4 +1,4 @@
-//! What `status` shows of submissions: their jobs as the scheduler saw them last.
+//! The submitted jobs in `status`, as the scheduler last reported them.
 
 use crate::run::remote::JobState;
 use crate::run::remote::arrays::OpenArray;

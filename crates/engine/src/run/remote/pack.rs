@@ -14,7 +14,7 @@ pub(crate) struct LimitFailures {
 /// A batch that waits for a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WaitingBatch {
-    /// Its position in the scan.
+    /// The position in the scan.
     pub(crate) index: usize,
     pub(crate) failures: LimitFailures,
     /// True if it gets a job of its own, because a job that it shared ended in the middle of it.

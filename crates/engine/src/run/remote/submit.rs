@@ -49,7 +49,7 @@ impl Driver<'_> {
         let Some(refused) = &self.refused else {
             return;
         };
-        // What ends the stage at once is its error.
+        // If the refusal ends the stage at once, the error of the stage reports it.
         if refused.tries == 1 || is_final && tries == 0 && self.has_jobs() {
             let redactor = self.shared.stage_ctx.ctx.redactor;
             let why = redactor.text(&refused.error.to_string()).into_owned();
@@ -58,7 +58,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Returns how long to wait after so many refusals in a row.
+    /// Returns how long to wait after this many refusals in a row.
     fn pause(&self, tries: u32) -> Duration {
         self.remote.settings.poll / 5 * (1 << tries.min(5))
     }
@@ -174,7 +174,7 @@ impl Driver<'_> {
         if is_refused {
             array.submission.remove()?;
         } else if !executor.can_find() {
-            // Its jobs are left to the next run, like those of a run that was killed here.
+            // The next run takes the jobs over, as after a run that was killed here.
             return Err(RemoteError::Unsure { name, error });
         } else if let Ok(Some(id)) = executor.find(&name) {
             return self.follow(array, id);
@@ -198,7 +198,7 @@ impl Driver<'_> {
                 array.submission.remove()?;
                 Ok(())
             }
-            // Its jobs have ended, and the scheduler has forgotten them.
+            // The jobs have ended, and the scheduler has forgotten them.
             Ok(None) => {
                 let name = job_name(&array.submission);
                 self.follow(array, name)

@@ -56,7 +56,7 @@ pub(crate) fn discard(
     let id = submission.read(&["id"]).ok().flatten();
     if let (Some(scheduler), Some(id)) = (scheduler, id) {
         let id = String::from_utf8_lossy(&id);
-        // Its jobs end in any case once their folder is gone.
+        // Jobs end by themselves once their folder is gone.
         let _ = scheduler.executor().cancel(id.trim(), CancelledJobs::All);
     }
     Ok(submission.remove()?)

@@ -80,7 +80,7 @@ impl StopSignal for JobStop<'_> {
     }
 }
 
-/// What a process of a job needs besides the context of a run.
+/// The context of a process of a job, besides that of the run.
 pub(crate) struct JobContext<'a> {
     pub(crate) ctx: Context<'a>,
     pub(crate) submission: &'a Submission,

@@ -43,7 +43,7 @@ pub(crate) struct Caller<'a> {
     pub(crate) attempts: u32,
     /// How many calls it made so far.
     pub(crate) count: u32,
-    /// What the names of its files end in, if other requests of the batch are sent at the same time.
+    /// A suffix for the names of its files, if other requests of the batch are sent at the same time.
     pub(crate) place: String,
 }
 

@@ -1,4 +1,4 @@
-//! What the calls of a step need from its batch. The threads of several calls share it.
+//! The part of a batch's context that calls need. Threads of several calls share it.
 
 use crate::steps::batch_context::{AttemptLimits, AttemptObserver, BatchContext, OutputDir};
 use crate::steps::calls::Calls;

@@ -118,7 +118,7 @@ impl CallCosts {
         }
         let measured = self.of_call(&sent.model, sent.batched, usage, *cost);
         match (measured, estimated) {
-            // What is known of a call that broke off is the least that it cost.
+            // An interrupted call costs at least what it reported.
             (measured, Some(why)) => (measured.max(most), Some(why)),
             (None, None) => (most, most.map(|_| Estimated::NoPrice)),
             (Some(measured), None) => (Some(measured), None),

@@ -25,12 +25,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// What agents are prepared for.
+/// The purpose for which agents are prepared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// To answer.
     Run,
-    /// To find out what they would be asked: they need no keys and have no limits.
+    /// To simulate requests: agents need no keys and have no limits.
     Plan,
 }
 
@@ -105,13 +105,13 @@ impl Connection {
 /// The reason why an agent is unavailable.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AgentError {
-    /// Its table of rules is invalid.
+    /// The table of rules is invalid.
     #[error(transparent)]
     Rules(#[from] RulesError),
     /// The prices of the project are invalid.
     #[error(transparent)]
     Prices(#[from] PriceError),
-    /// Its registry does not list it.
+    /// The registry does not list the agent.
     #[error(transparent)]
     Registry(#[from] RegistryError),
     /// The HTTP client cannot be created.
@@ -127,10 +127,10 @@ pub(crate) enum AgentError {
         /// The variable; redacted if a key was written in its place.
         variable: String,
     },
-    /// Its program has not the mode of one.
+    /// The program is not executable.
     #[error("agent `{agent}`: `{file}` is not executable: chmod +x {file}")]
     NotExecutable { agent: String, file: String },
-    /// Its recorded answers cannot be read.
+    /// The recorded answers cannot be read.
     #[error("{folder}: {why}")]
     Replay { folder: String, why: String },
 }

@@ -6,7 +6,7 @@ use milepost_core::base::texts::Texts;
 use milepost_core::expr::jq::{EvaluationInput, JqError};
 use std::io;
 
-/// What joins elements with the answers to their questions.
+/// Joins elements with the answers to their questions.
 pub(super) struct Join<'a> {
     /// The answer to each question as JSON.
     pub(super) answers: Vec<Option<String>>,

@@ -91,7 +91,7 @@ impl MatchedReply {
 /// An answer in a reply.
 struct ReplyEntry<'a> {
     id: Option<String>,
-    /// Its JSON pointer.
+    /// The JSON pointer in the reply.
     pointer: String,
     value: &'a Value,
 }

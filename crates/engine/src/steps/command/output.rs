@@ -10,7 +10,7 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 use super::processes::kernel_id;
 use super::stop::Deadline;
 
-/// What happened within the given time.
+/// The event within the given time.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum OutputEvent {
     /// Nothing.

@@ -53,7 +53,7 @@ pub(super) fn strayed() {
     STRAYED.store(true, Ordering::Relaxed);
 }
 
-/// What a leader runs.
+/// The kind of process that a leader runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LeaderKind {
     /// A command, whose processes may leave its group.
@@ -104,7 +104,7 @@ impl Leader {
     /// Reaps it if it has ended, and returns its status.
     pub(super) fn reap(&mut self) -> Option<ExitStatus> {
         if self.status.is_none() {
-            // Its id is free after reaping, so it leaves the register under the same lock.
+            // The system may reuse the id after reaping, so the entry is removed under the same lock.
             let mut register = register();
             if let Ok(Some(status)) = self.child.try_wait() {
                 register.remove(&self.child.id());

@@ -43,7 +43,7 @@ pub struct RecordChange {
     pub differs: Vec<String>,
 }
 
-/// What records are compared by.
+/// The program and the tolerance of a comparison.
 pub(crate) struct Comparer<'a> {
     /// For the records that are read in turn.
     in_turn: RecordProgram<'a>,
@@ -54,7 +54,7 @@ pub(crate) struct Comparer<'a> {
 }
 
 impl<'a> Comparer<'a> {
-    /// Binds the program of a step to the values of the scope. Programs run on so many threads.
+    /// Binds the program of a step to the values of the scope. Programs run on this many threads.
     ///
     /// # Errors
     /// When a value cannot be expressed in jq.

@@ -1,14 +1,14 @@
-//! What `compare` returns of a record, and when two values are equal.
+//! The values that `compare` returns for a record, and the rule for equal values.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// What is compared of a record.
+/// The compared parts of a record.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Compared {
     key: Value,
-    /// What the totals are grouped by.
+    /// The group in the totals.
     pub(super) group: String,
     /// The values that are compared.
     pub(super) fields: Map<String, Value>,

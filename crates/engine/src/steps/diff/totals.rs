@@ -80,7 +80,7 @@ pub(super) enum RevisionSide {
     New,
 }
 
-/// What a record that may be an assembly carries: the set of its quantities, and its own assembly.
+/// A record that may be an assembly: the set of its quantities, and its own assembly.
 #[derive(Default)]
 struct Carrier {
     quantities: u64,

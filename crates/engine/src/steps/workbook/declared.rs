@@ -32,7 +32,7 @@ pub enum WorkbookError {
         file: String,
         /// The name of the sheet.
         sheet: String,
-        /// What is wrong and how to correct it.
+        /// The problem and how to fix it.
         reason: String,
     },
     /// A cell whose program fails.
@@ -46,7 +46,7 @@ pub enum WorkbookError {
         column: String,
         /// Number of the record, from 1.
         row: u64,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
     /// A program that does not compile or fails; the message names sheet and column.
@@ -133,7 +133,6 @@ pub(crate) struct Sheet {
 /// A column: header, jq of the row, options.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Column {
-    /// What stands above it.
     pub(crate) header: String,
     /// A jq program over the row.
     pub(crate) cell: String,

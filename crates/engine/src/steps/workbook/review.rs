@@ -134,7 +134,7 @@ pub(crate) struct ReviewSheet<'a> {
     /// The workbook file.
     pub(crate) file: &'a str,
     pub(crate) name: String,
-    /// Its columns.
+    /// The columns to fill in.
     pub(crate) review: Review,
     pub(crate) workbook: Workbook,
 }

@@ -36,7 +36,7 @@ pub fn file_feed<'a, R: Read + 'a>(
 /// A sheet that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenSheet {
-    /// Its name.
+    /// The name of the sheet.
     pub sheet: String,
     /// Rows over all tabs, without headers.
     pub rows: u64,

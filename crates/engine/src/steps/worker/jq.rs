@@ -44,10 +44,10 @@ impl JqWorkers {
         self.named(found.map_err(parse_failure))
     }
 
-    /// Returns a result, or the outcome of the program that a limit ended meanwhile.
+    /// Returns a result, or the outcome of a program that a limit ended meanwhile.
     ///
     /// # Errors
-    /// That of the result, or the outcome of the program.
+    /// The error of `result`, or the outcome of the program.
     pub(crate) fn named<T>(&self, result: Result<T, Outcome>) -> Result<T, Outcome> {
         self.ended().take().map_or(result, Err)
     }

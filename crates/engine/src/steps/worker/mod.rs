@@ -79,10 +79,10 @@ pub(crate) fn run<T: DeserializeOwned>(
     perform(work, ctx.stage.policy.memory, ctx.cancel, out, sink)
 }
 
-/// As [`run`], without a stage.
+/// Like [`run`], without a stage.
 ///
 /// # Errors
-/// As there.
+/// The errors of [`run`].
 pub(crate) fn perform<T: DeserializeOwned>(
     work: Work,
     memory: Option<u64>,

@@ -45,7 +45,7 @@ pub fn serve(input: File, output: File, errors: &File) -> io::Result<()> {
     })?;
     let thread = thread::Builder::new().stack_size(STACK);
     thread.spawn(move || {
-        // Whatever ended it, there is nobody to tell.
+        // The runner may be gone, so an error cannot be reported.
         let _ = answer_all(input, output);
         let _ = ended.send(());
     })?;

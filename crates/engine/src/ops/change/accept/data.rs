@@ -5,7 +5,7 @@ use milepost_core::base::digest::Digest;
 use milepost_core::model::fingerprint::Change;
 use serde::Serialize;
 
-/// What to accept, and why.
+/// The outputs or changes to accept, and the reason.
 #[derive(Debug, Clone, Default)]
 pub struct AcceptOptions {
     /// `STAGE` or `STAGE/BATCH`; at least one.

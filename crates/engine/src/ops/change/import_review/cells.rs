@@ -5,7 +5,7 @@ use crate::run::ReviewSheet;
 use milepost_formats::xlsx::{CellValue, SheetColumns};
 use std::collections::BTreeMap;
 
-/// What rows take that do not say it.
+/// Values for rows that leave these cells empty.
 pub(super) struct Defaults<'a> {
     pub(super) who: &'a str,
     pub(super) why: Option<&'a str>,

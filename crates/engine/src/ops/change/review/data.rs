@@ -17,7 +17,7 @@ pub struct ReviewOptions {
     pub item: Option<ItemName>,
 }
 
-/// What an item of a review sheet is about.
+/// The subject of an item of a review sheet.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemName {
@@ -68,9 +68,9 @@ pub struct ReviewItem {
 /// A column of an item.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReviewColumn {
-    /// Its header.
+    /// The header of the column.
     pub header: String,
-    /// Its text.
+    /// The text of the cell.
     pub text: String,
 }
 
@@ -96,7 +96,7 @@ pub struct ReviewField {
 pub struct LabelledValue {
     /// The value.
     pub value: String,
-    /// Its label; the value if it has none.
+    /// The label; the value if it has none.
     pub label: String,
 }
 

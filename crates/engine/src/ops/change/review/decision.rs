@@ -36,7 +36,7 @@ pub enum FieldDecision {
     Keep,
 }
 
-/// What was saved.
+/// The corrections that were saved.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Corrected {
     /// The table of corrections.

@@ -43,7 +43,7 @@ pub(super) struct FoundRows {
     pub(super) rows: Vec<ReviewRow>,
     /// The labels that a column offers as choices, by header.
     pub(super) offered: BTreeMap<String, Vec<String>>,
-    /// What the stage was built from.
+    /// The recorded facts of the stage's batches.
     facts: Vec<Arc<Facts>>,
 }
 

@@ -57,7 +57,7 @@ pub struct CallPage {
     pub days: BTreeMap<String, Spent>,
     /// The stages, agents, outcomes and days of all calls.
     pub choices: CallChoices,
-    /// What the workspace spent, and what is left of its limits; `None` if no agent was called and no limit is declared.
+    /// The spending of the workspace and the rest of its limits; `None` if no agent was called and no limit is declared.
     pub spending: Option<Spending>,
 }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 /// How much of a text is shown, and the largest JSON document that is shown as a tree, in bytes.
 const SHOWN: u64 = 1 << 20;
 
-/// What a file is, by its name and its first bytes.
+/// The kind of a file, by its name and its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileKind {
@@ -42,10 +42,10 @@ pub enum FileKind {
     Binary,
 }
 
-/// What is shown of a file.
+/// The part of a file that is shown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FileContent {
-    /// What it is.
+    /// The kind of file.
     pub kind: FileKind,
     /// The whole JSON document.
     pub value: Option<Value>,

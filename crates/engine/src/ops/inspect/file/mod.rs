@@ -54,7 +54,7 @@ pub struct FileView {
 pub struct RawFile {
     /// The name of the file, without folders.
     pub name: String,
-    /// What it is, by its name.
+    /// The kind of file, by its name.
     pub kind: FileKind,
     /// The bytes.
     pub bytes: Vec<u8>,

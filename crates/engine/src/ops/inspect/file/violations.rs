@@ -33,7 +33,7 @@ pub struct FileCheck {
 pub struct FileViolation {
     /// The JSON pointer of the value; empty for the document.
     pub pointer: String,
-    /// What was expected and what was found.
+    /// The expectation and the value found.
     pub message: String,
 }
 

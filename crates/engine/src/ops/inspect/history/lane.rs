@@ -29,7 +29,7 @@ pub enum BarResult {
     Failed,
 }
 
-/// What a part of a bar is.
+/// The kind of a part of a bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartKind {
@@ -41,7 +41,7 @@ pub enum PartKind {
     Call,
 }
 
-/// What a mark is.
+/// The kind of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MarkKind {

@@ -1,4 +1,4 @@
-//! What ran when, as the journal records it: runs, a lane for each stage of a run, and bars in it.
+//! The history of a workspace by its journal: runs, a lane for each stage of a run, and bars in it.
 //!
 //! [`History::add`] takes one record after another, so a page can follow the journal. A million batches take about 40 MB.
 
@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 pub use lane::{BarResult, MarkKind, PartKind};
 
-/// What ran when in a workspace.
+/// The history of a workspace.
 #[derive(Debug, Default)]
 pub struct History {
     runs: Vec<Run>,
@@ -29,7 +29,7 @@ pub struct History {
 /// A run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Run {
-    /// Its id.
+    /// The id of the run.
     pub run: String,
     /// The command line; empty if the journal does not have it.
     pub command: String,

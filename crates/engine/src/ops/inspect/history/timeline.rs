@@ -68,7 +68,7 @@ pub struct TimelineLane {
     pub marks: Vec<TimelineMark>,
 }
 
-/// What a bar is.
+/// The kind of a bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BarKind {
@@ -82,7 +82,7 @@ pub enum BarKind {
 /// A bar: one batch, iteration, step or call, or several that are too small to be seen alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TimelineBar {
-    /// What it is.
+    /// The kind.
     pub kind: BarKind,
     /// The row, from 0.
     pub row: u32,
@@ -105,13 +105,13 @@ pub struct TimelineBar {
 /// A moment, or several of one kind that are too close.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TimelineMark {
-    /// What it is.
+    /// The kind.
     pub kind: MarkKind,
     /// When the first was, in milliseconds since 1970.
     pub at: i64,
     /// How many it stands for.
     pub count: u64,
-    /// What happened; empty if the history does not keep it.
+    /// The description of the event; empty if the history does not keep it.
     pub text: String,
 }
 

@@ -3,10 +3,10 @@
 use milepost_store::store::clock::Stopwatch;
 use std::time::Duration;
 
-/// The part of the time of a run that following it may take: one in so many.
+/// Following a run may take one part in this many of its time.
 const SHARE: u32 = 100;
 
-/// What may be used at once after a pause.
+/// The time that may be spent at once after a pause.
 const BURST: Duration = Duration::from_millis(50);
 
 /// A budget of time that is refilled while time passes.

@@ -1,4 +1,4 @@
-//! What ran when in a watched workspace, and the journal after it.
+//! The history of a watched workspace, and the follower that continues it.
 
 use super::allowance::Allowance;
 use crate::ops::inspect::follow::{Follower, Position};
@@ -7,7 +7,7 @@ use crate::ops::project::error::OpsError;
 use crate::ops::project::request::Request;
 use milepost_store::store::clock::Stopwatch;
 
-/// What ran when, and the journal after it.
+/// A history, and the follower that continues it.
 pub(super) struct FollowedHistory {
     pub(super) history: History,
     follower: Follower,

@@ -1,4 +1,4 @@
-//! What the manifests and the journal of a watched workspace say, and the records that are appended.
+//! The state of a watched workspace by its manifests and its journal, updated with each new record.
 
 use super::allowance::Allowance;
 use super::running::Running;
@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 /// The latest records that are kept, and the most that one answer to [`super::Live::changes`] has.
 const LATEST: usize = 40;
 
-/// What the manifests and the journal say.
+/// The state by the manifests and the journal.
 pub(super) struct Known {
     pub(super) state: State,
     pub(super) seen: SeenRecords,
@@ -35,7 +35,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Reads what the manifests and the journal say. Records that are written later have numbers after `written`.
+    /// Reads the manifests and the journal. Records that are written later have numbers after `written`.
     pub(super) fn read(
         request: &Request,
         opened: &OpenProject,

@@ -20,7 +20,7 @@ use milepost_store::store::journal::{self, HeadFile, JournalHead, Tail};
 use milepost_store::store::{layout, manifest};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the whole journal says.
+/// The state and the problems found by reading the whole journal.
 #[derive(Default)]
 pub(super) struct Journaled {
     pub(super) state: State,

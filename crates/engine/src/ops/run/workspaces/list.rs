@@ -28,11 +28,11 @@ pub struct WorkspaceList {
 pub struct WorkspaceEntry {
     /// The name of the workspace in the list.
     pub workspace: String,
-    /// Its parameters in the list.
+    /// The parameters in the list.
     pub(crate) params: Map<String, Value>,
     /// The path of the workspace.
     pub folder: PathBuf,
-    /// Its parameters as `--set` takes them.
+    /// The parameters in the form of `--set`.
     pub(super) set: Vec<String>,
 }
 

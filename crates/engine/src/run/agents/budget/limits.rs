@@ -49,7 +49,7 @@ impl<'a> PricedCall<'a> {
     }
 }
 
-/// What a run has spent, and what its calls in flight reserve.
+/// The spending of a run, and the reservations of its calls in flight.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Standing {
     run: Spent,

@@ -1,4 +1,4 @@
-//! What calls with one prompt of one agent used, and what the next one reserves.
+//! The measured use of calls with one prompt of one agent, from which the next call's reservation follows.
 
 use crate::steps::agent::costs::CallCosts;
 use milepost_core::model::call::{Estimated, Heard, Sent};
@@ -7,7 +7,7 @@ use milepost_core::model::money::NanoUsd;
 /// How many times the highest measured ratio is reserved.
 const MARGIN: f64 = 1.5;
 
-/// What answered calls with one prompt of one agent used.
+/// The highest use of answered calls with one prompt of one agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct MeasuredUsage {
     /// The highest ratio of the input tokens to the most that the request could have; `None` if no call reported its tokens. It is above

@@ -55,7 +55,7 @@ impl StopSignal for NeverStops {
     }
 }
 
-/// What a command prints to its standard error.
+/// The standard error of a command.
 struct Warnings {
     text: Arc<Mutex<Vec<u8>>>,
     closed: Receiver<()>,

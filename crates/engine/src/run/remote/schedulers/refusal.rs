@@ -1,4 +1,4 @@
-//! What `sbatch` says when it refuses jobs for good. Anything else may pass, such as a limit of submitted jobs or a timeout.
+//! Messages of `sbatch` that mean a permanent refusal. Any other failure may pass, such as a limit of submitted jobs or a timeout.
 
 const PARTITION: &str = "check `partition` under [executor.slurm]; `sinfo` lists them";
 const ACCOUNT: &str = "check `account` and `options` under [executor.slurm]; `sacctmgr show associations user=$USER` lists yours";

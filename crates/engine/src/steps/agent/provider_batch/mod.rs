@@ -25,7 +25,7 @@ use std::time::Duration;
 /// How often a waiting attempt checks whether it may continue to wait.
 const WAKE: Duration = Duration::from_millis(500);
 
-/// What an attempt needs to use provider batches.
+/// The context of an attempt for provider batches.
 pub(crate) struct BatchClient<'a> {
     pub(crate) agent: &'a Agent,
     pub(crate) costs: &'a CallCosts,
@@ -36,7 +36,7 @@ pub(crate) struct BatchClient<'a> {
     pub(crate) records: &'a dyn ProviderBatches,
     /// Returns true if waiting must end.
     pub(crate) stopped: Cancelled<'a>,
-    /// Returns how many attempts run or are about to start. If so many wait, no further request will come.
+    /// Returns how many attempts run or are about to start. If all of them wait, no further request will come.
     pub(crate) running: &'a dyn Fn() -> usize,
     /// Receives each change in the state of a batch.
     pub(crate) updated: &'a dyn Fn(ProviderBatchUpdate),
@@ -96,7 +96,7 @@ struct QueueState {
 }
 
 struct QueuedRequest {
-    /// Its id in the provider batch.
+    /// The id in the provider batch.
     id: String,
     number: u64,
     sent: Sent,

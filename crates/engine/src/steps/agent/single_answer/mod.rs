@@ -33,7 +33,7 @@ const VERSION: u32 = 1;
 /// The most requests of a batch that are sent at once.
 const AT_ONCE: usize = 256;
 
-/// What a prompt is about: the name and value of an item; `None` if the prompt is about the batch.
+/// The subject of a prompt: the name and value of an item; `None` if the prompt is about the batch.
 pub(crate) type Subject<'a> = Option<(&'a str, &'a Value)>;
 
 /// Returns the result of `work` in the scope of a subject.
