@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 static LAST: Mutex<Option<PanicReport>> = Mutex::new(None);
 
-/// What the last panic is reported as.
+/// The report of the last panic.
 enum PanicReport {
     /// The machine lacks something.
     Machine(String),

@@ -118,7 +118,7 @@ impl Folders {
         match self.listener.watch(folder, mode) {
             Ok(()) => {
                 self.watched.insert(folder.to_owned(), id);
-                // What happened in it before was not reported.
+                // Changes before the watch began were not reported.
                 self.reported.add(&[folder.to_owned()]);
                 Ok(())
             }

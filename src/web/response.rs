@@ -12,18 +12,18 @@ use hyper::{Response, StatusCode};
 use milepost_engine::ops::project::OpsError;
 use std::convert::Infallible;
 
-/// What a page may load and do: its own style, script, images and requests, and nothing else.
+/// The policy of a page: its own style, script, images and requests, and nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// What the page of a PDF may do: also show the PDF in a frame.
+/// The policy of a page that shows a PDF in a frame.
 const FRAMES_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; \
                              frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// What a PDF may do: be shown in a frame of a page.
+/// The policy of a PDF: a page may show it in a frame.
 const PDF_POLICY: &str = "default-src 'none'; frame-ancestors 'self'";
 
-/// What a file of the workspace may do if it is opened by itself: a picture may style itself, and nothing runs.
+/// The policy of a file that is opened by itself: a picture may have styles, and no script runs.
 const FILE_POLICY: &str =
     "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; sandbox";
 

@@ -18,7 +18,7 @@ const SHORTEST: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StageBar {
     pub(crate) name: String,
-    /// Its description.
+    /// The description of the stage.
     pub(crate) about: String,
     /// Batches that were up to date before the run.
     pub(crate) up_to_date: u64,

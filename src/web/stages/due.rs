@@ -21,7 +21,7 @@ pub(super) struct DueBatches {
 #[derive(Debug, PartialEq, Serialize)]
 struct DueBatch {
     batch: String,
-    /// What a run would do with it, then a line for each reason.
+    /// The decision of a run, then a line for each reason.
     decision: String,
 }
 
