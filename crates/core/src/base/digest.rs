@@ -10,7 +10,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
-/// A text is no digest.
+/// A text that is not a digest.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not a digest: expected `sha256:` and 64 hexadecimal digits")]
 pub struct NotADigest(String);

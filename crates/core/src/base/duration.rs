@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A text is no duration.
+/// A text that is not a duration.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 #[error(
     "`{0}` is not a duration: write a number and a unit, such as \"60s\", \"10m\", \"1h30m\" or \"250ms\""
@@ -42,13 +42,13 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     Ok(total)
 }
 
-/// A text is no time that a flag can give.
+/// A text that is not a time for a flag.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 pub enum PauseError {
-    /// It is no number with a unit.
+    /// It is not a number with a unit.
     #[error(transparent)]
     Unit(#[from] DurationError),
-    /// It is no number of seconds.
+    /// It is not a number of seconds.
     #[error(transparent)]
     Seconds(#[from] std::time::TryFromFloatSecsError),
     /// It is 0.
@@ -56,7 +56,7 @@ pub enum PauseError {
     Zero,
 }
 
-/// Reads a time greater than 0 that a flag gives: in seconds, or with its unit.
+/// Reads a time greater than 0, as the value of a flag: in seconds, or with its unit.
 ///
 /// # Errors
 /// If it is neither, or 0.

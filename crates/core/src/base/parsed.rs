@@ -9,7 +9,7 @@ use std::str::FromStr;
 /// Reads a text and parses it.
 ///
 /// # Errors
-/// If it is no text, or no such value.
+/// If it is not a string, or no such value.
 pub(crate) fn parsed<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: FromStr,

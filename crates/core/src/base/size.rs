@@ -1,6 +1,6 @@
 //! Sizes as people write them in declarations: `512 MiB`, `2 GiB`, `1 GB`.
 
-/// A text is no size.
+/// A text that is not a size.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 #[error(
     "`{0}` is not a size: write an integer of at least 1 and a unit, such as \"512 MiB\" or \"2 GiB\""

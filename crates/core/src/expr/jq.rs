@@ -294,7 +294,7 @@ impl Bound<'_> {
     /// Sets a variable to a JSON text. What the program does not look at is skipped.
     ///
     /// # Errors
-    /// If the text is no JSON.
+    /// If the text is not JSON.
     pub fn set_text(&mut self, name: &str, text: &str) -> Result<(), JqError> {
         self.set(name, text, false)
     }
@@ -313,7 +313,7 @@ impl Bound<'_> {
     /// Returns all outputs while `inputs` reads the JSON texts of records.
     ///
     /// # Errors
-    /// The errors of [`Jq::stream`], and if a text is no JSON.
+    /// The errors of [`Jq::stream`], and if a text is not JSON.
     pub fn stream_texts(
         &self,
         input: Value,
@@ -374,7 +374,7 @@ impl Bound<'_> {
     /// Returns the only output for a JSON text. What the program does not look at is skipped.
     ///
     /// # Errors
-    /// The errors of [`Jq::one`], and if the text is no JSON.
+    /// The errors of [`Jq::one`], and if the text is not JSON.
     pub fn one_of_text(&self, text: &str) -> Result<Value, JqError> {
         let mut value = Value::Null;
         self.each_of_text(text, &self.jq.demands.input, true, &mut |val| {
@@ -387,7 +387,7 @@ impl Bound<'_> {
     /// Returns the outputs for an input, while the variables `set` have its values: the only one, or all.
     ///
     /// # Errors
-    /// The errors of [`Jq::one`] or [`Jq::all`], and if a text is no JSON.
+    /// The errors of [`Jq::one`] or [`Jq::all`], and if a text is not JSON.
     pub fn values_of_text(
         &mut self,
         set: &[&str],

@@ -1,6 +1,6 @@
-//! JSON text read through a small buffer: values are passed over without being built, and one at a time is held.
+//! JSON text read through a small buffer: values are skipped without being built, and one at a time is kept.
 //!
-//! It is as strict as `serde_json`, whose words its messages have, and several times faster than that reads from a reader.
+//! It is as strict as `serde_json`, uses the same messages, and is several times faster than `serde_json` from a reader.
 
 mod checked;
 mod value;
@@ -15,7 +15,7 @@ use std::io::{self, Read};
 
 /// Bytes that are read at once.
 const CHUNK: usize = 1 << 16;
-/// No value is being held.
+/// No value is kept.
 const NONE: usize = usize::MAX;
 
 /// Why a text is not JSON.
@@ -41,7 +41,7 @@ pub struct Json<R> {
     buffer: Vec<u8>,
     /// The next byte.
     at: usize,
-    /// Where the value begins that is held; `NONE` without one.
+    /// The start of the kept value; `NONE` without one.
     held: usize,
     /// Bytes, line feeds and bytes of the last line before the buffer.
     before: u64,
@@ -66,7 +66,7 @@ impl<R: Read> Json<R> {
         }
     }
 
-    /// Reads on. What is not held is forgotten.
+    /// Reads more bytes. Bytes before the kept value are dropped.
     #[cold]
     fn fill(&mut self) -> Result<bool, Fault> {
         let keep = self.held.min(self.at);
@@ -109,7 +109,7 @@ impl<R: Read> Json<R> {
         Ok(Some(self.buffer[self.at]))
     }
 
-    /// Returns the next byte that is no white space, without consuming it.
+    /// Returns the next byte that is not white space, without consuming it.
     ///
     /// # Errors
     /// If the text cannot be read.
@@ -145,7 +145,7 @@ impl<R: Read> Json<R> {
         }
     }
 
-    /// Returns the error of `serde_json` for the held value, with its place in the whole text.
+    /// Returns the error of `serde_json` for the kept value, with its place in the whole text.
     fn of_held(&self, error: &serde_json::Error) -> Fault {
         let (lines, column) = place(&self.buffer[..self.held], (self.lines, self.column));
         let message = error.to_string();
@@ -302,7 +302,7 @@ impl<R: Read> Json<R> {
     /// Skips the next value.
     ///
     /// # Errors
-    /// If the text is no JSON or cannot be read.
+    /// If the text is not JSON or cannot be read.
     pub fn skip(&mut self) -> Result<(), Fault> {
         let depth = self.open.len();
         loop {

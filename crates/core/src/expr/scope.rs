@@ -237,7 +237,7 @@ impl Scope {
         }
     }
 
-    /// Returns the only file of a name; `None` if it is no single file.
+    /// Returns the only file of a name; `None` if it is not a single file.
     pub fn source(&self, name: &str) -> Option<Arc<dyn Source>> {
         match self.entry(name)? {
             ScopeEntry::File(file) => Some(Arc::clone(&file.source)),
@@ -259,7 +259,7 @@ impl Scope {
         Some((file.source.name(), lines))
     }
 
-    /// Returns the columns of a table as its rows have them: as declared, else as in its header. None if the name is no single
+    /// Returns the columns of a table as its rows have them: as declared, else as in its header. None if the name is not a single
     /// table.
     ///
     /// # Errors

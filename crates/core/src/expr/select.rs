@@ -86,7 +86,7 @@ impl Select {
     /// Passes every selected value of a JSON document to `each`, in order, and returns their number.
     ///
     /// # Errors
-    /// If the document does not fit or is no JSON, and errors of `each`.
+    /// If the document does not fit or is not JSON, and errors of `each`.
     pub fn read<E>(
         &self,
         reader: impl Read,

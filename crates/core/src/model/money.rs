@@ -19,7 +19,7 @@ const DOLLAR: u64 = 1_000_000_000;
 /// The decimals with which an amount is shown.
 const DECIMALS: u32 = 4;
 
-/// A text is no amount of money.
+/// A text that is not an amount of money.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("`{0}` is not an amount: write dollars, such as \"5\", \"0.25\" or \"$12.50\"")]
 pub struct NotAnAmount(pub String);

@@ -40,7 +40,7 @@ const FREE: &[KeySpec] = &[
     ),
 ];
 
-/// Agents that are no API, and the settings of all.
+/// Agents that are not APIs, and the settings of all.
 const OTHER: &[KeySpec] = &[
     key(
         "cli",

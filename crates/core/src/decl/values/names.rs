@@ -48,7 +48,7 @@ pub(crate) struct ProjectNames {
 }
 
 impl ProjectNames {
-    /// Returns true if all of these dotted names are values of parameters that are no files.
+    /// Returns true if all of these dotted names are values of parameters that are not files.
     pub(crate) fn are_values(&self, names: &BTreeSet<String>) -> bool {
         let is_value = |name: &str| !self.files.iter().any(|file| file == name);
         names.iter().all(|dotted| {
@@ -69,7 +69,7 @@ pub(crate) struct StageNames<'a> {
     pub(crate) inputs: Vec<String>,
     /// Of outputs.
     pub(crate) outputs: Vec<String>,
-    /// The `out` names of steps that are no outputs.
+    /// The `out` names of steps that are not outputs.
     pub(crate) outs: Vec<String>,
     /// True if the steps are repeated.
     pub(crate) is_refined: bool,

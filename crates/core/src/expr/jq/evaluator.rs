@@ -146,7 +146,7 @@ impl<'a> Limited<'a> {
     /// Returns all outputs for each JSON text. Asking for many at once is faster.
     ///
     /// # Errors
-    /// The errors of [`Limited::all`], for the first text that has one, and if a text is no JSON.
+    /// The errors of [`Limited::all`], for the first text that has one, and if a text is not JSON.
     pub fn all_of_each(
         &mut self,
         inputs: &[EvaluationInput<'_>],
@@ -159,10 +159,11 @@ impl<'a> Limited<'a> {
         Ok(all)
     }
 
-    /// Returns the only output for each input, while the variables `set` have the values of each. Asking for many at once is faster.
+    /// Returns the only output for each input, while the variables `set` have the values of each. Asking for many at once is
+    /// faster.
     ///
     /// # Errors
-    /// The errors of [`Limited::one`], for the first input that has one, and if a text is no JSON.
+    /// The errors of [`Limited::one`], for the first input that has one, and if a text is not JSON.
     pub fn one_of_each(
         &mut self,
         set: &[&str],

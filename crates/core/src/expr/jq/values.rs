@@ -55,7 +55,7 @@ pub(crate) fn part(value: &Value, demand: &Demand) -> Val {
 /// Returns what is needed of the value of a JSON text; the rest is skipped.
 ///
 /// # Errors
-/// If the text is no JSON.
+/// If the text is not JSON.
 pub(crate) fn read(text: &str, demand: &Demand) -> Result<Val, serde_json::Error> {
     read_with(text, demand, false)
 }
@@ -197,7 +197,7 @@ fn to_num(number: &Number) -> Num {
 /// A jaq value as JSON.
 ///
 /// # Errors
-/// Values that JSON cannot hold: NaN, infinity, bytes that are no text, keys that are no strings.
+/// Values that JSON cannot hold: NaN, infinity, bytes that are not text, keys that are not strings.
 pub(crate) fn to_value(val: Val) -> Result<Value, String> {
     Ok(match val {
         Val::Null => Value::Null,

@@ -22,7 +22,7 @@ const QUOTED: usize = 60;
 /// Returns the value of a JSON text.
 ///
 /// # Errors
-/// If the text is no JSON, an object has a key twice, an integer needs more than 64 bits, or the value needs too much memory.
+/// If the text is not JSON, an object has a key twice, an integer needs more than 64 bits, or the value needs too much memory.
 pub fn parse(text: &str) -> Result<Value, Error> {
     parse_within(text, LARGEST)
 }
@@ -100,8 +100,7 @@ pub fn parse_bytes(bytes: &[u8]) -> Result<Value, Error> {
     }
 }
 
-/// Returns what is wrong with the first of some JSON texts that names a key twice in an object or is too large. Reading ends where
-/// they are no JSON.
+/// Returns what is wrong with the first of some JSON texts that names a key twice in an object or is too large. Reading ends where they are not JSON.
 pub(crate) fn repeated_key(texts: &str) -> Option<Error> {
     let mut deserializer = serde_json::Deserializer::from_str(texts);
     let (rounded, left) = (Cell::new(false), Cell::new(LARGEST));

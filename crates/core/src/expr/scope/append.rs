@@ -11,7 +11,7 @@ use crate::base::foreign_text::{MARK, without_mark};
 /// and the order of its columns. A column that it lacks is added if a row has a value for it. An empty table gets all columns.
 ///
 /// # Errors
-/// When the text is no table.
+/// When the text is not a table.
 pub fn append_rows(
     text: &str,
     columns: &[&str],

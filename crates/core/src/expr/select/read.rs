@@ -159,8 +159,7 @@ fn below<E>(mut error: ReadError<E>, key: &str) -> ReadError<E> {
     error
 }
 
-/// Returns an object of those of these fields that the object in a document has, read in one pass; none where it is no object,
-/// or cannot be read.
+/// Returns an object of those of these fields that the object in a document has, read in one pass; none where it is not an object, or cannot be read.
 pub fn fields(keys: &std::collections::BTreeSet<&str>, reader: impl Read) -> Option<Value> {
     let mut text = Json::new(reader);
     let mut found = serde_json::Map::new();

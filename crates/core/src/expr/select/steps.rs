@@ -25,7 +25,7 @@ pub enum SelectError {
         /// The help.
         hint: String,
     },
-    /// The value is no object or list.
+    /// The value is not an object or list.
     #[error("{} is {found}, expected {expected}", shown(.pointer))]
     Shape {
         /// JSON pointer into the document.

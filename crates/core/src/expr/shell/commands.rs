@@ -4,13 +4,13 @@ use super::pieces::{Piece, pieces};
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Words in front of a command that are no program, or start the program behind them.
+/// Words before a command that are not programs themselves, or that start the program behind them.
 const PREFIXES: [&str; 14] = [
     "!", "{", "command", "do", "elif", "else", "env", "exec", "if", "nohup", "then", "time",
     "until", "while",
 ];
 
-/// Programs whose first argument that is no flag is the script that they run.
+/// Programs whose first argument that is not a flag is the script that they run.
 const INTERPRETERS: [&str; 19] = [
     "Rscript", "awk", "bash", "bun", "dash", "deno", "gawk", "julia", "lua", "node", "perl", "php",
     "pwsh", "python", "python2", "python3", "ruby", "sh", "zsh",

@@ -96,7 +96,7 @@ impl Expression {
     ) {
         let mut open = vec![Self::default()];
         let mut at = begin;
-        // The word of a statement is no value.
+        // The word of a statement is not a value.
         let mut is_first = is_statement;
         let (mut is_field, mut is_test) = (false, false);
         while let Some(c) = text[at..].chars().next() {

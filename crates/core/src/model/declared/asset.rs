@@ -40,8 +40,7 @@ impl Asset {
         }
     }
 
-    /// Returns the digest of the data in a TOML file: comments and layout change nothing. Of a file that is no TOML, that of
-    /// its bytes.
+    /// Returns the digest of the data in a TOML file: comments and layout change nothing. Of a file that is not TOML, that of its bytes.
     pub(crate) fn meaning(&self) -> Digest {
         *self.meaning.get_or_init(|| {
             let data = toml::from_str::<serde_json::Value>(&self.text);

@@ -122,7 +122,7 @@ pub struct PathTemplate {
     pub text: String,
     /// The compiled form.
     pub template: Arc<Template>,
-    /// True if it is the value of a parameter that is no file, which may be a pattern.
+    /// True if it is the value of a parameter that is not a file, which may be a pattern.
     pub(crate) is_param: bool,
 }
 
@@ -206,10 +206,10 @@ pub enum ExpressionError {
     /// The template cannot be rendered.
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// The rendered text is no duration.
+    /// The rendered text is not a duration.
     #[error(transparent)]
     Duration(#[from] DurationError),
-    /// The rendered value is no whole number of at least 1.
+    /// The rendered value is not a whole number of at least 1.
     #[error("`{name}` returned {value}, expected a whole number of at least 1")]
     Count {
         /// The file and key of the template.
@@ -217,7 +217,7 @@ pub enum ExpressionError {
         /// The rendered value.
         value: Value,
     },
-    /// The rendered value is no word of [`Geometry`](super::step::Geometry).
+    /// The rendered value is not a word of [`Geometry`](super::step::Geometry).
     #[error("`{name}` returned {value}, expected \"off\", \"missing\" or \"all\"")]
     Geometry {
         /// The file and key of the template.
@@ -225,7 +225,7 @@ pub enum ExpressionError {
         /// The rendered value.
         value: Value,
     },
-    /// The rendered text is no path, or a path outside of its folder.
+    /// The rendered text is not a path, or a path outside of its folder.
     #[error("`{declared}`: {error}")]
     Path { declared: String, error: PathError },
     /// The project has no such template.
@@ -238,7 +238,7 @@ pub enum ExpressionError {
         /// The templates that match the declared path.
         known: Vec<RelPath>,
     },
-    /// The file is no template for the stage; the text says why.
+    /// The file is not a template for the stage; the text says why.
     #[error("{0}")]
     NoTemplate(String),
 }
@@ -352,7 +352,7 @@ impl TemplateChoice {
     /// Returns the template of a batch. `scope` has the names that are known before the batch runs.
     ///
     /// # Errors
-    /// If the path cannot be rendered, the file does not exist, or it is no template for this stage.
+    /// If the path cannot be rendered, the file does not exist, or it is not a template for this stage.
     pub fn of(&self, scope: &Value) -> Result<&TemplateFile, ExpressionError> {
         match self {
             Self::One(file) => Ok(file),
@@ -366,7 +366,7 @@ impl TemplateChoice {
 pub struct Picked {
     /// The path of the file.
     pub(crate) path: PathTemplate,
-    /// The files that match the path; the text says why one is no template for this stage.
+    /// The files that match the path; the text says why one is not a template for this stage.
     pub(crate) files: BTreeMap<RelPath, Result<TemplateFile, String>>,
 }
 

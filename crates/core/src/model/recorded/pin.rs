@@ -80,7 +80,7 @@ impl Pin {
                 return earlier.cloned();
             }
             let from = earlier.map_or(recorded, |earlier| earlier.from);
-            // Restored to what Milepost wrote, it is no modification.
+            // Restored to what Milepost wrote, it is not a modification.
             (from != made.digest).then(|| ModifiedFile {
                 path: made.path.clone(),
                 from,

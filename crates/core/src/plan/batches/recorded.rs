@@ -56,7 +56,7 @@ impl<'a> Recorded<'a> {
     /// Those that match a pattern, in no particular order.
     ///
     /// # Errors
-    /// If it is no pattern, or the state lacks records.
+    /// If it is not a pattern, or the state lacks records.
     pub(crate) fn matching(&self, pattern: &str) -> Result<Vec<FilePath>, String> {
         if self
             .state

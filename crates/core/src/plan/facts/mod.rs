@@ -114,7 +114,7 @@ pub enum FactsError {
     /// A file cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// The name of a file is no path.
+    /// The name of a file is not a path.
     #[error("`{name}`: {error}")]
     Path {
         /// The name as rendered.

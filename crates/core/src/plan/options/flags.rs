@@ -44,7 +44,7 @@ pub struct Flag<T: 'static> {
     pub read: fn(&mut T, &str) -> Result<(), FlagError>,
 }
 
-/// A text is no value of a flag.
+/// A text that is not a value of a flag.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct FlagError(pub String);
@@ -101,7 +101,7 @@ trait FlagValue {
     /// Adds a value.
     ///
     /// # Errors
-    /// If the text is no value of this type.
+    /// If the text is not a value of this type.
     fn read(&mut self, text: &str) -> Result<(), FlagError>;
 }
 

@@ -242,7 +242,7 @@ impl Building {
                 let start = self.boxed(start, names)?;
                 let slot = self.slot();
                 let inner = names.with(Binding::Var((*name).to_owned(), slot));
-                // One that gives several states, or none, goes on from each of them: jaq does that without a deep stack.
+                // One that gives several states, or none, continues from each of them: jaq does that without a deep stack.
                 let update = self.boxed(update, &inner).filter(|update| update.one)?;
                 ExprKind::Reduce(over, slot, start, update)
             }

@@ -328,7 +328,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Returns where a part of a path leads. An index that is no literal may be a range, which has items of its own.
+    /// Returns where a part of a path leads. An index that is not a literal may be a range, which has items of its own.
     fn inside(&mut self, part: &PathPart, places: Vec<Place>, input: &[Place]) -> Vec<Place> {
         let step = match part {
             PathPart::Each => Some(Step::Items),

@@ -30,7 +30,7 @@ pub struct KindInfo {
     pub outputs: Outputs,
     /// The extension that its output must have; `json` stands for any JSON file.
     pub(crate) ending: Option<&'static str>,
-    /// The format of an `out` that is no output.
+    /// The format of an `out` that is not an output.
     pub(crate) format: Format,
     /// True if it reads nothing but its inputs and kept answers, so that a dry run can simulate it.
     pub computes: bool,
@@ -91,7 +91,7 @@ pub(crate) trait Describe {
     /// Takes the step apart. Destructure it without `..`, so that a new field does not compile until it has its part.
     fn parts(&self) -> Vec<(&'static str, Part<'_>)>;
 
-    /// Returns how an `out` that is no output is read back.
+    /// Returns how an `out` that is not an output is read back.
     fn out_format(&self) -> Format {
         Self::INFO.format
     }

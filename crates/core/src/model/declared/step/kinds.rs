@@ -67,7 +67,7 @@ macro_rules! step_kinds {
                 }
             }
 
-            /// Returns how an `out` that is no output is read back.
+            /// Returns how an `out` that is not an output is read back.
             pub fn out_format(&self) -> Format {
                 match self {
                     $(Self::$kind(step) => step.out_format(),)*
