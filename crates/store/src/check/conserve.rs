@@ -15,7 +15,7 @@ use milepost_core::expr::place::excerpt;
 /// How many keys of each kind are named.
 const NAMED: usize = 20;
 
-/// A source of keys, which may be read twice: it gives each key to the function that it gets.
+/// A source of keys: calls the function with each key. It may be called twice.
 pub(crate) type Keys<'a, E> =
     dyn Fn(&mut dyn FnMut(&Value) -> Result<(), E>) -> Result<(), E> + Sync + 'a;
 

@@ -95,7 +95,7 @@ pub fn judge(
     refuse(details)
 }
 
-/// Whether a violation is one of a table's columns, whatever its rows hold.
+/// Returns true if a violation concerns the columns of a table, not its rows.
 fn is_of_columns(violation: &Violation) -> bool {
     match violation.keyword.as_str() {
         "required" | "additionalProperties" | "unevaluatedProperties" => {

@@ -98,8 +98,8 @@ impl Disk {
         }
     }
 
-    /// Takes a private folder away from everyone but its owner, if it exists. Returns false if others may still read it: another user
-    /// owns it, or the file system keeps no permissions.
+    /// Restricts a private folder to its owner, if it exists. Returns false if others may still read it: another user owns it, or
+    /// the file system keeps no permissions.
     pub(crate) fn close_folder(&self, folder: &Path) -> bool {
         let is_shared = || {
             let found = fs::symlink_metadata(folder);
@@ -229,7 +229,7 @@ impl Disk {
         let step = self.faults.step_away("rename", to, false);
         let renamed = uninterrupted(|| fs::rename(from, to)).map(|()| step.renamed(from, to));
         renamed.map_err(|cause| {
-            // The source being gone is said of the source, everything else of the target.
+            // Report a missing source about the source, and anything else about the target.
             let about = match fs::symlink_metadata(from) {
                 Err(_) => from,
                 Ok(_) => to,

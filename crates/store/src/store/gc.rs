@@ -237,7 +237,7 @@ pub fn accepted(
     Ok(garbage.collect())
 }
 
-/// The names in a folder that can be written in a record; none when there is no folder, or a link: what it leads to is not ours.
+/// Returns the names in a folder that can be recorded; none if there is no folder, or a link, whose target belongs to others.
 fn names(folder: &Path) -> Result<Vec<String>, DiskError> {
     let fail = |cause| DiskError::new("read", folder, cause);
     if folder.is_symlink() {

@@ -45,7 +45,7 @@ pub fn new_id(now: Timestamp) -> io::Result<String> {
     Ok(Ulid::from_parts(millis, u128::from_le_bytes(bytes)).to_string())
 }
 
-/// Returns the time at which an id was made; `None` for a text that is no id.
+/// Returns the time at which an id was made; `None` for a text that is not an id.
 pub fn made_at(id: &str) -> Option<Timestamp> {
     let id = Ulid::from_string(id).ok()?;
     let millis = i64::try_from(id.timestamp_ms()).ok()?;

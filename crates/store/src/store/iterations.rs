@@ -30,9 +30,9 @@ pub struct SavedIteration {
     format: u32,
     /// From 1 on.
     pub(crate) number: u32,
-    /// Everything that the round may depend on.
+    /// The digest of everything that the iteration may depend on.
     fingerprint: Digest,
-    /// The record of the round before.
+    /// The record of the iteration before.
     before: Option<Digest>,
     files: Vec<KeptFile>,
     /// Folders of programs, those with nothing in them too.
@@ -75,7 +75,7 @@ pub enum IterationError {
     /// A file of the attempt cannot be read.
     #[error("an iteration cannot be saved: {0}")]
     Scratch(#[from] ScratchError),
-    /// The record is no JSON.
+    /// The record is not JSON.
     #[error("an iteration cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// A saved file cannot be read.
@@ -368,7 +368,7 @@ pub fn remove_stages_except<'a>(
     Ok(())
 }
 
-/// The names in a folder; none where there is no folder.
+/// Returns the names in a folder; none if there is no folder.
 fn names(folder: &Path) -> Result<Vec<String>, DiskError> {
     let fail = |cause| DiskError::new("read", folder, cause);
     let entries = match std::fs::read_dir(folder) {

@@ -7,7 +7,7 @@ use milepost_core::base::safe_name;
 use milepost_core::plan::expand::batch_name;
 use std::path::{Path, PathBuf};
 
-/// The folder of finished rounds, below Milepost's own.
+/// The folder of finished iterations, below Milepost's own.
 pub(crate) const ROUNDS: &str = "rounds";
 
 const LOGS: &str = "logs";
@@ -177,7 +177,7 @@ pub(crate) fn accepted() -> RelPath {
     RelPath::of_parts([OWN, "accepted"])
 }
 
-/// `.milepost/rounds/STAGE`, in the workspace: finished rounds of batches that are not.
+/// `.milepost/rounds/STAGE`, in the workspace: finished iterations of unfinished batches.
 pub(crate) fn rounds(stage: &str) -> RelPath {
     RelPath::of_parts([OWN, ROUNDS, stage])
 }

@@ -181,7 +181,7 @@ fn release(file: &DiskFile) {
 }
 
 impl SharedLock {
-    /// Takes it together with others; waits for an exclusive holder.
+    /// Takes the lock together with other readers; waits for an exclusive holder.
     ///
     /// # Errors
     /// Fails if the disk fails.
@@ -189,7 +189,7 @@ impl SharedLock {
         Self::wait(disk, path, File::lock_shared)
     }
 
-    /// Takes it exclusively; waits for all others.
+    /// Takes the lock exclusively; waits for all other holders.
     ///
     /// # Errors
     /// Fails if the disk fails.

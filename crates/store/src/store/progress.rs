@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn every_change_is_shown_within_250_ms_whenever_it_comes() {
-        // Changes at every possible distance, each followed by whatever the decision says.
+        // Changes at every possible distance, each followed by the next decision.
         for distance in 1..400 {
             let mut watched = Watched::new();
             watched.write(0, &[]);

@@ -80,7 +80,8 @@ pub struct StuckScratch {
     pub problem: String,
 }
 
-/// Removes the scratch of all runs. What cannot be removed moves to quarantine. A link is left: it leads to files of others.
+/// Removes the scratch of all runs. Files that cannot be removed move to quarantine. A link is left, because its target belongs to
+/// others.
 pub fn clear(disk: &Disk, layout: &Layout, run: &str) -> Option<StuckScratch> {
     let scratch = layout.scratch();
     if scratch
@@ -186,7 +187,7 @@ impl Scratch {
         self.is_folder
     }
 
-    /// The ending of a file's name where there is no folder; of one that nothing was written to, one that nothing has.
+    /// Returns the ending of a file's name; for a file that was never written and has no folder, one that no file has.
     fn ending(&self, file: &RelPath) -> String {
         let sunk = self.sunk();
         let at = sunk.iter().position(|sunk| sunk.file == *file);

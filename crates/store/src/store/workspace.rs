@@ -240,8 +240,8 @@ impl Workspace {
         Ok(disk.create_dir_all(&own)?)
     }
 
-    /// Takes the folders of answers, calls, prompts and leases away from everyone but their owner: an earlier version left them to the
-    /// umask. Returns those that others may still read.
+    /// Restricts the folders of answers, calls, prompts and leases to their owner: an earlier version left them to the umask.
+    /// Returns those that other users may still read.
     pub fn close_folders(&self, disk: &Disk, project: &Path) -> Vec<PathBuf> {
         let (layout, disk) = (&self.layout, disk.private());
         let folders = [

@@ -103,7 +103,7 @@ impl Resources {
         resolve: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, SchemaError> {
         let mut documents = BTreeMap::new();
-        // Addresses that documents give themselves, so that they can be referred to by them.
+        // The `$id`s of the documents, by which they can refer to each other.
         let mut ids = BTreeMap::new();
         let mut open = vec![(name.to_owned(), text.to_owned())];
         let mut foreign = Vec::new();

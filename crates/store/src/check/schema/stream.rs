@@ -186,7 +186,7 @@ impl Streamed {
         Some(self.with_rest(found, &rest?, limit))
     }
 
-    /// Returns for each item nothing, or the item if it is invalid; `None` if one is no JSON.
+    /// Returns a result for each item, with the item if it is invalid; `None` if one is not JSON.
     fn judge(&self, items: &Texts) -> Option<Vec<Result<(), Value>>> {
         let judged = items.iter().map(|text| {
             let item = json::parse(text).ok()?;
@@ -322,7 +322,7 @@ fn mentions(schema: &Value, name: &str) -> bool {
 
 /// Reads a whole document.
 pub(crate) fn whole(mut reader: impl Read) -> Result<Value, Violation> {
-    // Most files are no longer, and are read at once.
+    // Most files are not longer, so one read suffices.
     let mut bytes = Vec::with_capacity(1 << 13);
     reader
         .read_to_end(&mut bytes)

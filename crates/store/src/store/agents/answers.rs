@@ -62,8 +62,8 @@ pub enum AnswerError {
 pub struct Answers {
     own: AnswerLog,
     shared: AnswerLog,
-    /// Held from the first look into what is shared on, so that nobody goes through it meanwhile; none: it is not there yet, or
-    /// this user may only read it.
+    /// The lock on the shared answers, taken at first use, so that no compaction runs meanwhile; `None` if they do not exist or
+    /// this user may only read them.
     lock: OnceLock<Option<SharedLock>>,
 }
 
@@ -206,7 +206,7 @@ impl AnswerLog {
                 writer,
                 written: None,
             };
-            // Who goes through the answers may take a file away between its name and its content; what it held is in another.
+            // A compaction may remove a file between listing and reading; its answers are then in another file.
             for reading in 1.. {
                 match known.read(&self.folder) {
                     Ok(()) => break,
@@ -276,7 +276,7 @@ impl KnownAnswers {
         Ok(())
     }
 
-    /// Notes where answers stand in the file of the writer.
+    /// Records the places of answers in the file of the writer.
     fn note(&mut self, answers: &[Answer], places: &[(u64, u64)]) -> io::Result<()> {
         let file = match self.written {
             Some(file) => file,

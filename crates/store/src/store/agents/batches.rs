@@ -22,7 +22,7 @@ enum BatchLine {
     Submitting(u64, Timestamp, Box<Submitting>),
     /// The provider's id, or those of which it is one.
     Submitted(CallId, Vec<String>),
-    /// All was heard of it, or it was not made, or cannot be found: nothing more will be heard.
+    /// All results were received, or the batch was not created or cannot be found: no more results will come.
     Over(CallId),
 }
 
@@ -213,7 +213,7 @@ fn read(layout: &Layout) -> std::io::Result<BTreeMap<CallId, SubmittedBatch>> {
     Ok(batches)
 }
 
-/// The call that a call goes on as, over all runs that took it over.
+/// Returns the call that a call continues as, across all runs that took it over.
 fn last(calls: &BTreeMap<CallId, CallRecord>, first: CallId) -> Option<&CallRecord> {
     let mut call = calls.get(&first)?;
     // No more runs than calls: lines that lead in a circle end all the same.
@@ -307,7 +307,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let layout = Layout::new(folder.path());
         let (disk, now) = (Disk::real(), Timestamp::from_second(1).unwrap());
-        // Four calls, three of them in a batch, of which one is heard before the run is killed.
+        // Four calls, three of them in a batch; one result arrives before the run is killed.
         let mut calls = CallLog::new(&disk, &layout, "01");
         let mut batches = BatchLog::new(&disk, &layout, "01");
         for prompt in ["a", "b", "c", "d"] {
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(left_of(&layout), expected);
         assert_eq!(spent(&layout, "").unwrap().cost, NanoUsd(330));
 
-        // The next run takes one over, hears of another for which nobody asks, and is killed.
+        // The next run takes one over, receives an unrequested result, and is killed.
         let mut calls = CallLog::new(&disk, &layout, "02");
         let late = |calls: &mut CallLog, number, heard: &Heard| {
             calls

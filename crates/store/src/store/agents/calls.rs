@@ -21,9 +21,9 @@ use std::time::SystemTime;
 enum CallLine {
     Sent(u64, Timestamp, Box<Sent>),
     Heard(u64, Timestamp, Box<Heard>),
-    /// As `Sent`, of a call that an earlier run sent in a batch, and that goes on as one of this run.
+    /// Like `Sent`, for a call that an earlier run sent in a provider batch and that continues as one of this run.
     TakenOver(u64, Timestamp, Box<Sent>, CallId),
-    /// As `Heard`, of a call that an earlier run sent in a batch.
+    /// Like `Heard`, for a call that an earlier run sent in a provider batch.
     HeardLate(CallId, Timestamp, Box<Heard>),
     /// The answer was judged, and kept if it was valid.
     Used(u64),
@@ -44,7 +44,7 @@ pub struct CallRecord {
     pub heard: Option<Heard>,
     /// Whether the answer was judged, of a call in a batch.
     pub(crate) used: bool,
-    /// The later run's call that it goes on as.
+    /// The call of a later run that this one continues as.
     pub(crate) taken_over: Option<CallId>,
 }
 
@@ -61,7 +61,7 @@ pub struct CallLog {
 pub enum CallLogError {
     #[error("a call of an agent cannot be recorded: {0}")]
     Disk(#[from] DiskError),
-    /// It is no JSON.
+    /// It is not JSON.
     #[error("a call of an agent cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
@@ -214,7 +214,7 @@ impl std::fmt::Display for UnreadableCall {
     }
 }
 
-/// Returns the selected calls, also those that continued as others, and the records that cannot be read.
+/// Returns the selected calls, including calls that continue as others, and the records that cannot be read.
 ///
 /// # Errors
 /// Fails if a file cannot be read.
@@ -253,7 +253,8 @@ pub fn read_without_text(folder: &Path) -> std::io::Result<(Vec<CallRecord>, Vec
     Ok((calls, unreadable))
 }
 
-/// Returns the selected calls in files, also those that continued as others, and the records that cannot be read. `load` reads a file.
+/// Returns the selected calls in files, including calls that continue as others, and the records that cannot be read. `load` reads
+/// a file.
 pub(super) fn read_files(
     paths: Vec<PathBuf>,
     load: &dyn Fn(&Path) -> std::io::Result<Vec<u8>>,
@@ -268,7 +269,7 @@ pub(super) fn read_files(
     };
     let mut calls: BTreeMap<CallId, CallRecord> = BTreeMap::new();
     let mut unreadable = Vec::new();
-    // A later run's name may stand before an earlier one's, if the clock was set: what runs say of others comes last.
+    // If the clock was set back, the name of a later run may sort before an earlier one, so apply references between runs last.
     let (mut taken, mut late) = (Vec::new(), Vec::new());
     for path in paths {
         let run = path.file_stem().unwrap_or_default();

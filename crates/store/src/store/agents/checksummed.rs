@@ -133,7 +133,7 @@ fn is_torn(line: &[u8]) -> bool {
     is_cut || line.windows(ZEROS.len()).any(|part| part == ZEROS)
 }
 
-/// The files of a folder whose names end in `.jsonl`, by name; none where there is no folder.
+/// Returns the files of a folder whose names end in `.jsonl`, by name; none if there is no folder.
 ///
 /// # Errors
 /// When the folder cannot be read.
@@ -196,7 +196,7 @@ mod tests {
             let read: Vec<&str> = whole_lines(&damaged).collect();
             assert!(read == ["two"] || (at == 68 && read.is_empty()), "{at}");
         }
-        // The next run writes a file of its own, and goes on in one that it finds.
+        // The next run writes a file of its own, and appends to one that it finds.
         std::fs::write(&path, &bytes[..100]).unwrap();
         let mut again = ChecksummedLog::new(&Disk::real(), path.clone());
         again.append("three").unwrap();

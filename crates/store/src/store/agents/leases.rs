@@ -21,7 +21,7 @@ const LEASE: &str = "lease.json";
 /// The bytes of the request, in its folder.
 const REQUEST: &str = "request";
 
-/// How long a lease that is over can still be told from one that never was.
+/// How long an expired lease is remembered, so that it differs from one that never existed.
 const REMEMBERED: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
 
 /// A lease of a batch.

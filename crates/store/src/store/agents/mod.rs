@@ -1,4 +1,4 @@
-//! Records of what agents were asked: answers, calls, provider batches, and leases for external agents.
+//! Records of requests to agents: answers, calls, provider batches, and leases for external agents.
 
 pub mod answers;
 pub mod batches;

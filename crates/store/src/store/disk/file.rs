@@ -51,7 +51,7 @@ impl DiskFile {
         is_there.then(|| own.nlink())
     }
 
-    /// Lets those read who may write, and no others, because a reader can hold a lock on the file. Only its owner can do so.
+    /// Removes the read permission of users without write permission, because a reader can lock the file. Only the owner can do so.
     pub(crate) fn close_to_readers(&self) {
         let Ok(found) = self.file.metadata() else {
             return;
@@ -114,7 +114,7 @@ impl Write for DiskFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let step = self.faults.step_write(&self.path);
         if step.is_half() {
-            // The process ends whatever becomes of this write.
+            // The process ends after this write, so its result does not matter.
             let _ = self.file.write_all(&bytes[..bytes.len() / 2]);
             step.end();
         }

@@ -77,7 +77,7 @@ pub fn open_stream(path: impl AsRef<Path>) -> io::Result<File> {
 pub(crate) fn checked(path: &Path, opened: io::Result<File>) -> io::Result<File> {
     let found = match &opened {
         Ok(file) => file.metadata()?.file_type(),
-        // The system opens no socket, and no pipe for writing that nobody reads.
+        // The system refuses to open a socket, and a pipe for writing without a reader.
         Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
             path.metadata()?.file_type()
         }

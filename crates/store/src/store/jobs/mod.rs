@@ -166,7 +166,7 @@ pub fn flush(disk: &Disk, layout: &Layout, files: &[RelPath]) -> Result<(), Disk
     folders.iter().try_for_each(|folder| disk.sync_dir(folder))
 }
 
-/// The names in a folder, in order; none where there is no folder.
+/// Returns the names in a folder, in order; none if there is no folder.
 fn names(folder: &std::path::Path) -> io::Result<Vec<String>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,

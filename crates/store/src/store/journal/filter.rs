@@ -15,11 +15,11 @@ use std::os::unix::fs::FileExt as _;
 /// Bytes that are searched at once.
 const PART: u64 = 4 << 20;
 
-/// Bytes that are read at once of a line that goes on after its part. Few in tests, so that a line needs several.
+/// Bytes read at once of a line that continues after its part. Small in tests, so that a line needs several reads.
 const REST: u64 = if cfg!(test) { 3 } else { 16 << 10 };
 
 /// Passes every record whose line contains one of the texts to the caller, in order. The chain of digests is not checked, and a
-/// line that is no record is skipped: [`super::read_all`] reports both.
+/// line that is not a record is skipped: [`super::read_all`] reports both.
 ///
 /// # Errors
 /// Fails if a segment cannot be read.

@@ -295,9 +295,9 @@ fn scan(
     tail(segment, &place, 0, last, prev)
 }
 
-/// Whether what stands after zeros may never have been flushed: a power failure keeps of such lines some, in any order, and
-/// leaves zeros for the others. What one run wrote since its last flush has one barrier at most; anything else was flushed, and
-/// zeros before it are damage. Everything before a seal was.
+/// Returns true if the lines after zeros may never have been flushed. A power failure keeps some unflushed lines, in any order, and
+/// leaves zeros for the rest. The lines that a run wrote since its last flush contain one barrier at most; all other lines were
+/// flushed, so zeros before them are damage. Everything before a seal was flushed.
 fn may_be_unflushed(after: &[u8]) -> bool {
     let lines = after.split(|byte| *byte == b'\n');
     let whole: Vec<Record> = lines.filter_map(|line| record(line).ok()).collect();

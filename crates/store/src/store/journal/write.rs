@@ -292,7 +292,7 @@ impl Journal {
     }
 }
 
-/// Appends a record as a line, and gives the digest of the line without its end.
+/// Appends a record as a line, and returns the digest of the line without its end.
 fn add_line(lines: &mut Vec<u8>, record: &Record) -> Result<Digest, JournalError> {
     let start = lines.len();
     if let Err(error) = serde_json::to_writer(&mut *lines, record) {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Returns the places of the pages, among those that were not read, that name one of these files, and perhaps of others.
+/// Returns the places of unread pages that name one of these files. May include pages that do not.
 ///
 /// # Errors
 /// Fails if a page cannot be read.

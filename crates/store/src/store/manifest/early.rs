@@ -1,4 +1,4 @@
-//! Writes the pages of a manifest while its stage still runs, so that their records need not be held until its end.
+//! Writes the pages of a manifest while its stage still runs, so that records do not stay in memory until its end.
 
 use super::page::Pieces;
 use super::paging::cut;

@@ -77,7 +77,7 @@ impl<'a> Pieces<'a> {
         self.0[piece].key
     }
 
-    /// Whether the outputs of a batch of these pieces stand in several.
+    /// Returns true if the outputs of one batch span several of these pieces.
     pub(super) fn are_split(&self, pieces: Range<usize>) -> bool {
         self.0[pieces].iter().any(|piece| piece.part > 0)
     }
@@ -210,7 +210,7 @@ pub(super) struct ManifestReader {
     state: StageState,
     /// As they come: a map that is made of all of them has full nodes.
     batches: Vec<(String, BatchState)>,
-    /// Batches whose outputs stand in several pieces, with the page and the line that each record stands on.
+    /// Batches whose outputs span several pieces, with the page and the line of each record.
     records: BTreeMap<String, (BatchRecord<NamedOutput>, usize, PathBuf, usize)>,
     /// Their outputs by key and part. A crash between two pages may leave a piece on both: one stands for both.
     outputs: BTreeMap<(String, usize), Vec<Made>>,
@@ -348,7 +348,7 @@ impl ManifestReader {
     }
 }
 
-/// Adds what a later page says of a batch.
+/// Merges the part of a batch on a later page.
 fn add(known: &mut BatchState, later: BatchState) {
     let is_failed = |batch: &BatchState| matches!(batch.phase, Phase::Failed { .. });
     if is_failed(&later) || later.phase == Phase::Complete && !is_failed(known) {

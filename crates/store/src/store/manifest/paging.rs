@@ -1,4 +1,4 @@
-//! Which batches stand on which page, so that one change rewrites one page.
+//! Assigns batches to pages, so that one change rewrites one page.
 
 use super::page::PieceId;
 use super::text::PAGE_LINES;
@@ -14,9 +14,9 @@ pub(super) struct PlannedPage {
     pub(crate) pieces: Range<usize>,
 }
 
-/// Lays pieces of these sizes, in lines, on pages. Existing pages keep their bounds, given by their first pieces; an empty
-/// one is dropped; one that is too long is split, the last one by filling, another in equal parts, and pages after it get
-/// later numbers where there is no gap. There is always one page.
+/// Lays out pieces of these sizes, in lines, on pages. Existing pages keep their bounds, given by their first pieces. An empty page
+/// is dropped. A page that is too long is split: the last one by filling, another one in equal parts. Pages after it get higher
+/// numbers unless there is a gap. There is always at least one page.
 pub(super) fn plan(
     sizes: &[usize],
     existing: &[(u64, Option<&PieceId>)],

@@ -71,7 +71,7 @@ pub enum ManifestError {
 pub(super) enum PageLine {
     Header(Header),
     Facts(String, Facts),
-    /// A record, whose outputs have no paths and digests yet, and how many pieces they stand in.
+    /// A record, whose outputs have no paths and digests yet, and the number of pieces with its outputs.
     Batch(BatchRecord<NamedOutput>, usize),
     More(More),
     Failed(Failed),
@@ -88,7 +88,7 @@ pub(super) struct NamedOutput {
     pub(crate) size: u64,
 }
 
-/// How many pieces the outputs of a record stand in, said where there are several.
+/// The number of pieces with the outputs of a record; written if there are several.
 #[derive(Deserialize)]
 struct PartCount {
     parts: usize,

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Files that are held open at once.
+/// Maximum number of files that are open at once.
 const HELD: usize = 64;
 
 /// The two folders that stages read from.
@@ -234,10 +234,10 @@ impl Files {
         self.start(file.root).is_plain(file.path.as_str())
     }
 
-    /// A folder, held open, for questions about what lies in it; none when it is not there. An empty path is the root.
+    /// Opens a folder for lookups of names in it; `None` if it does not exist. An empty path is the root.
     ///
     /// # Errors
-    /// When a link stands on the way, or it is no folder.
+    /// If a link is on the way, or it is not a folder.
     pub(crate) fn open_folder(&self, root: Root, folder: &str) -> io::Result<Option<Folder>> {
         self.start(root).open(folder)
     }
@@ -331,18 +331,18 @@ fn root_word(file: &FilePath) -> &'static str {
     }
 }
 
-/// How many files are held open between the look at them and their reading.
+/// The number of files that are open between their lookup and their reading.
 #[derive(Debug, Clone, Default)]
 struct Holding(Arc<AtomicUsize>);
 
-/// A file that is held open.
+/// An open file that counts towards [`HELD`].
 struct Held {
     open: Option<File>,
     count: Arc<AtomicUsize>,
 }
 
 impl Holding {
-    /// Holds a file while few are held: a list of inputs may be longer than the system lets a process open.
+    /// Keeps a file open if few are open: a list of inputs may exceed the system's limit of open files.
     fn hold(&self, open: File) -> Option<Held> {
         let count = Arc::clone(&self.0);
         let before = count.fetch_add(1, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// A folder that paths start from. It is opened when it is first asked for.
+/// A folder that paths start from, opened at first use.
 #[derive(Debug, Clone)]
 pub(in crate::store) struct Start {
     path: Arc<Path>,
@@ -44,7 +44,7 @@ impl Start {
         &self.path
     }
 
-    /// Whether a path, as far as it is there, leads over no link. It may lead out otherwise only by `..`, which no path has.
+    /// Returns true if the existing part of a path contains no link. Without links, only `..` leads out, which no path contains.
     pub(in crate::store) fn is_plain(&self, path: &str) -> bool {
         // The kernel goes from part to part: what is missing was reached over no link.
         matches!(
@@ -94,10 +94,10 @@ impl Start {
 }
 
 impl Folder {
-    /// The stamp of a file in it; none when nothing of that name is there.
+    /// Returns the stamp of a file in the folder; `None` if the name does not exist.
     ///
     /// # Errors
-    /// When it is no regular file, or the system refuses.
+    /// If it is not a regular file, or the system refuses.
     pub(crate) fn stamp(&self, name: &str) -> io::Result<Option<FileStamp>> {
         match retry_on_intr(|| statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)) {
             Ok(found) if FileType::from_raw_mode(found.st_mode).is_file() => {
@@ -118,10 +118,10 @@ impl Folder {
         Ok(retry_on_intr(|| openat(&self.0, name, flags, Mode::empty()))?.into())
     }
 
-    /// The stamp of the folder itself: another one when a name in it was added, taken away or changed.
+    /// Returns the stamp of the folder itself, which changes when a name is added, removed or replaced.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the system refuses.
     pub(crate) fn own_stamp(&self) -> io::Result<FileStamp> {
         Ok(stamp(&statat(&self.0, "", AtFlags::EMPTY_PATH)?))
     }

@@ -33,8 +33,8 @@ impl Files {
         Ok(found)
     }
 
-    /// Lists the files that match, without Milepost's own files. A match is refused if a link leads out of the root or to nothing, if
-    /// it is no regular file, or if its name cannot be recorded.
+    /// Lists the files that match, without Milepost's own files. A match is refused if a link leads out of the root or to nothing,
+    /// if it is not a regular file, or if its name cannot be recorded.
     ///
     /// # Errors
     /// If a folder cannot be read.
@@ -97,7 +97,7 @@ impl Files {
         Ok(found)
     }
 
-    /// Returns the path of an entry that is no folder, if it matches.
+    /// Returns the path of an entry that is not a folder, if it matches.
     ///
     /// # Errors
     /// If it matches and cannot be used.
@@ -125,7 +125,7 @@ impl Files {
     }
 }
 
-/// Returns an error if a link to nothing matches. Editors leave such links, and they are nobody's inputs unless they match.
+/// Returns an error if a dangling link matches. Editors leave such links; they matter only if they match.
 fn dead_link(
     glob: &Glob,
     base: &Path,

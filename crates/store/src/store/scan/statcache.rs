@@ -20,7 +20,7 @@ use milepost_core::base::digest::{Digest, Hasher};
 use super::stamp::FileStamp;
 use crate::store::disk::{Disk, DiskError};
 
-/// A cache with more entries is searched in its file, as long as few files are asked for.
+/// A cache with more entries is searched in its file while there are few lookups.
 const SEARCHED: u64 = 4096;
 
 /// Up to this many lookups search the file instead of reading all of it.
@@ -39,7 +39,7 @@ const BUFFER: u64 = 1 << 20;
 pub struct StatCache {
     path: PathBuf,
     clock: Box<dyn Clock>,
-    /// Read when it is first asked.
+    /// Read at the first lookup.
     state: OnceLock<Mutex<CacheState>>,
 }
 
@@ -54,7 +54,7 @@ pub struct HashedFile {
 
 #[derive(Default)]
 struct CacheState {
-    /// The entries of the file, if it was read, and many others, in order.
+    /// The entries of the file, if it was read, and merged new ones, in order.
     kept: Vec<CacheEntry>,
     /// The entries that are newer, and those that were found in the file.
     added: HashMap<(u64, u64), CacheEntry>,
@@ -101,7 +101,7 @@ impl CacheState {
         }
     }
 
-    /// Moves the new entries to the others, where they take less memory.
+    /// Moves new entries to `kept`, where they take less memory.
     fn join(&mut self) {
         let mut added: Vec<CacheEntry> = self.added.drain().map(|(_, entry)| entry).collect();
         added.sort_unstable_by_key(CacheEntry::place);
@@ -302,7 +302,7 @@ impl StatCache {
     }
 }
 
-/// A file as it is, at a time in nanoseconds since 1970; `before` is what the file system said of it before.
+/// Hashes a file at a time in nanoseconds since 1970; `before` is its stamp from before.
 fn seen(mut file: File, before: FileStamp, now: i64) -> io::Result<HashedFile> {
     let (digest, size) = hash(&mut file, before.size)?;
     let unchanged = before == FileStamp::of(&file.metadata()?) && size == before.size;

@@ -114,7 +114,7 @@ impl Faults {
         self.take(action, path, false)
     }
 
-    /// Counts an operation that takes a name away, or gives it to another file.
+    /// Counts an operation that removes a name, or moves it to another file.
     pub(super) fn step_away(&self, action: &str, path: &Path, can_be_half: bool) -> Operation<'_> {
         let mut step = self.take(action, path, can_be_half);
         if let Some(power) = &mut step.power {

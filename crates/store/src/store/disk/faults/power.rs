@@ -26,7 +26,7 @@ pub(super) struct Power {
     pending: Vec<EntryChange>,
 }
 
-/// A file or a folder, by whatever names.
+/// A file or a folder, under any number of names.
 enum ShadowNode {
     File {
         /// The bytes at the last flush.

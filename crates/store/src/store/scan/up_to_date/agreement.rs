@@ -96,7 +96,7 @@ fn unexplained(questions: &mut Questions) -> io::Result<Vec<FileState>> {
     Ok(files)
 }
 
-/// Returns true if a block of the notes says the same as the answers. `replaced`: the names of files that later notes replace.
+/// Returns true if a block of the notes agrees with the answers. `replaced`: the names of files that later notes replace.
 fn holds(
     block: &NotesBlock,
     replaced: Option<&HashSet<String>>,

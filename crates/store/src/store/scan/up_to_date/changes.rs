@@ -33,7 +33,7 @@ pub(super) struct NotesChanges {
 }
 
 impl NotesChanges {
-    /// The changes of notes with this checksum; none when there are none, or of others.
+    /// Reads the changes to the notes with this checksum; empty if there are none, or if they belong to other notes.
     pub(super) fn read(notes: &Path, key: Digest, base: Digest) -> Self {
         let Some((blocks, told)) = form::read(&path(notes), key, Some(base)) else {
             return Self::default();

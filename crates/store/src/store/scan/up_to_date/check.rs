@@ -83,7 +83,7 @@ impl Recheck {
     }
 }
 
-/// Patches a file of notes, and which notes it changes. What cannot be read is no cache any more.
+/// Patches a file of notes, and the notes that it changes. A file that cannot be read is removed.
 fn patch(
     disk: &Disk,
     path: &Path,
@@ -117,9 +117,9 @@ fn patch(
 }
 
 /// Repeats the observations stored in this file under this key. Returns `None` if there are none, or if anything but the noted
-/// files changed, such as a list of names, or a file of Milepost's own. Observations from the future are ignored, because a
-/// clock that was set back repeats its times. `candidates`: the only files of the workspace that may have changed since the notes held;
-/// also returns `None` if they show that others may have changed.
+/// files changed, such as a list of names, or a file of Milepost's own. Observations from the future are ignored, because a clock
+/// that was set back repeats its times. `candidates`: the only files of the workspace that may have changed since the notes were
+/// written; also returns `None` if they show that others may have changed.
 pub fn again(
     path: &Path,
     key: Digest,
@@ -197,7 +197,7 @@ pub fn again(
                 _ => break false,
             }
         };
-        // The threads end when there is nobody left to hear from.
+        // The threads end when no sender is left.
         drop(sender);
         is_whole
     });
@@ -313,26 +313,26 @@ fn holds(
     is_so.then_some(())
 }
 
-/// Whether so few files were read that to read the cache would take longer.
+/// Returns true if few files were read, so that reading the cache would take longer.
 fn were_few(all: &Mutex<Recheck>) -> bool {
     let all = all.lock().unwrap_or_else(PoisonError::into_inner);
     all.touched.len() < FEW
 }
 
-/// A look at files of one folder.
+/// A check of the files of one folder.
 struct FolderCheck<'a> {
-    /// The only files to look at, but for Milepost's own.
+    /// The only files to check, besides Milepost's own.
     candidates: Option<&'a Candidates>,
-    /// The names that the changes of the notes say something of.
+    /// The names that the changes of the notes replace.
     newer: Option<&'a HashSet<String>>,
     /// Whether it is one of the changes.
     is_newer: bool,
     root: Root,
     folder: &'a str,
-    /// None when the folder is not there.
+    /// `None` if the folder does not exist.
     open: Option<&'a Folder>,
     device: u64,
-    /// Where the entries stand in the file of the notes.
+    /// The offset of the entries in the file of the notes.
     at: u64,
 }
 
@@ -408,7 +408,7 @@ impl FolderCheck<'_> {
         Some(())
     }
 
-    /// Notes a file that is otherwise; none when it is Milepost's own, or one too many.
+    /// Records a changed file; `None` for Milepost's own files, and for more than [`DIFFERING`].
     fn differs(&self, name: &str, all: &Mutex<Recheck>) -> Option<()> {
         if self.root == Root::Workspace && is_own(self.folder, name) {
             return None;

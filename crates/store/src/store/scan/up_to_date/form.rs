@@ -51,7 +51,7 @@ pub(super) enum NotesBlock {
         root: Root,
         folder: String,
         device: u64,
-        /// Where the entries stand in the file.
+        /// The offset of the entries in the file.
         at: u64,
         /// True if the block changes earlier notes.
         is_newer: bool,
@@ -105,7 +105,7 @@ pub(super) fn read(
     Some((blocks.ok()?, told))
 }
 
-/// A reader of the file that was written under this key and changes these notes, with what was told; none when it is another.
+/// Opens the file that was written under this key and changes these notes, with the stored data; `None` for another file.
 pub(super) fn open(
     path: &Path,
     key: Digest,
@@ -132,7 +132,7 @@ pub(super) fn base(path: &Path) -> Option<Digest> {
     Some(Digest::from_bytes(base))
 }
 
-/// Reads a file of a glance from its beginning, hashing as it goes.
+/// Reads a file of notes from its beginning, hashing as it goes.
 pub(super) struct NotesReader<'a, R> {
     from: R,
     /// Bytes read.
@@ -146,8 +146,8 @@ pub(super) struct NotesReader<'a, R> {
 }
 
 impl<'a, R: Read + Seek> NotesReader<'a, R> {
-    /// A reader of the file that was written under this key and changes these notes, with what was told; none when it is another or no
-    /// file of ours.
+    /// Opens the file that was written under this key and changes these notes, with the stored data; `None` for another file, or
+    /// one in another format.
     pub(super) fn begin(
         from: R,
         key: Digest,

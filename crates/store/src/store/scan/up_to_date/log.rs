@@ -26,7 +26,7 @@ const IN_MEMORY: usize = if cfg!(debug_assertions) {
 /// An event of a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FileEvent {
-    /// The run looked at it; `None`: it was not there.
+    /// The run checked it; `None`: it did not exist.
     Seen(Option<HashedFile>),
     /// The run wrote it with this digest, or removed it.
     Replaced(Option<Digest>),
@@ -64,7 +64,7 @@ pub(super) struct FileState {
 
 #[derive(Debug, Default)]
 pub(super) struct FileLog {
-    /// Where events go that are not held in memory.
+    /// The file for events that are not in memory.
     spill: Option<(Disk, PathBuf)>,
     /// The keys and events in memory.
     bytes: Vec<u8>,
@@ -81,7 +81,7 @@ struct LogEntry {
 }
 
 impl FileLog {
-    /// A log that holds few events in memory. The others go to a file that has this path for a moment.
+    /// Creates a log that keeps few events in memory. The others go to a temporary file at this path.
     pub(super) fn spilling(disk: &Disk, path: &Path) -> Self {
         Self {
             spill: Some((disk.clone(), path.to_owned())),

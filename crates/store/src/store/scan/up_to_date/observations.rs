@@ -30,11 +30,11 @@ pub(super) struct Questions {
     pub(crate) folders: BTreeMap<(Root, String), bool>,
     /// Milepost's own folders, with the digest of all names in them.
     pub(crate) names: BTreeMap<String, Digest>,
-    /// Files of the workspace that were written or removed, in a run that goes on from earlier notes.
+    /// Files of the workspace that were written or removed, in a run that continues from earlier notes.
     pub(crate) replaced: HashSet<FilePath>,
-    /// Whether files of the workspace appeared or disappeared by what was written.
+    /// Whether the run added or removed files of the workspace.
     pub(crate) renamed: bool,
-    /// The files that are otherwise than in the notes of an earlier run, which these go on from.
+    /// The files that differ from the notes of an earlier run, which these continue.
     pub(crate) differing: Option<HashSet<FilePath>>,
     /// The pages of the manifests, where they are known.
     pub(crate) pages: NotedPages,
@@ -139,7 +139,7 @@ impl Observations {
         *self.questions() = None;
     }
 
-    /// Holds few observations of files in memory. The others go to a file that has this path for a moment.
+    /// Keeps few observations of files in memory. The others go to a temporary file at this path.
     #[must_use]
     pub fn spilling(self, disk: &Disk, path: &Path) -> Self {
         self.note(|questions| {
@@ -212,7 +212,7 @@ impl Observations {
         noted.unwrap_or_default()
     }
 
-    /// Returns true if the recording goes on from the notes of an earlier run.
+    /// Returns true if the recording continues from the notes of an earlier run.
     pub fn goes_on(&self) -> bool {
         let questions = self.questions();
         questions
@@ -220,7 +220,7 @@ impl Observations {
             .is_some_and(|questions| questions.differing.is_some())
     }
 
-    /// Notes which of Milepost's own files are as the earlier run noted them. The others must be observed again.
+    /// Records which of Milepost's own files are as the earlier run noted them. The others must be observed again.
     pub fn keep_own(&self, kept: HashSet<String>) {
         self.note(|questions| {
             questions.kept = Some(kept);
@@ -309,7 +309,7 @@ impl ChangedFiles {
         self.files.iter().map(|name| &**name)
     }
 
-    /// Returns true if files appeared or disappeared by what the current run wrote, so that patterns may match others.
+    /// Returns true if the current run added or removed files, so that patterns may match other files.
     pub fn renamed(&self) -> bool {
         self.renamed
     }

@@ -15,8 +15,8 @@ const BLOCK: usize = 32 << 10;
 /// The error of observations that make no notes: a file had several contents, a name is too long, or earlier notes are damaged.
 pub(super) const NO_NOTES: ErrorKind = ErrorKind::InvalidData;
 
-/// Writes notes. Of what earlier notes say, under the same key, all stays that is not asked again and does not hold any more. `base` is
-/// the checksum of the notes that these ones change.
+/// Writes notes. Entries of earlier notes under the same key stay, unless they were checked again or do not hold any more. `base`
+/// is the checksum of the notes that these ones change.
 ///
 /// # Errors
 /// When writing fails, or with [`NO_NOTES`].
@@ -99,7 +99,7 @@ fn is_among(keys: &[String], place: PathParts<'_>) -> bool {
     found.is_ok()
 }
 
-/// Writes a block of an earlier file again, without what is asked again and what does not hold any more.
+/// Copies a block of an earlier file, without entries that were checked again or do not hold any more.
 fn carry(
     out: &mut impl Write,
     block: NotesBlock,
