@@ -197,7 +197,7 @@ const TOO_LONG_WORDS: [&str; 4] = [
     "exceeds the available context size",
 ];
 
-/// Codes and types that mean too much at once; the last is of a batch, while others hold its place.
+/// Codes and types that mean too many requests; the last one is for a batch that must wait for others.
 const RATE_LIMITED: [&str; 4] = [
     "rate_limit_error",
     "rate_limit_exceeded",

@@ -235,8 +235,7 @@ impl Http {
             .enable_time()
             .build()
             .map_err(|error| HttpError::Client(error.to_string()))?;
-        // On a machine without trusted authorities a server of one's own can still be asked without TLS; with TLS the
-        // connection fails, and says why.
+        // Without trusted authorities, servers without TLS still work; a TLS connection fails with the reason.
         let client = build(true).or_else(|_| build(false));
         let client = client.map_err(|error| HttpError::Client(causes(&error)))?;
         Ok(Self {
@@ -245,12 +244,12 @@ impl Http {
         })
     }
 
-    /// Sends a GET request, or a POST request if there is a body, and reads the whole response, whatever its status. If the body breaks
+    /// Sends a GET request, or a POST request if there is a body, and reads the whole response, with any status. If the body breaks
     /// off, [`HttpResponse::cut`] has the reason.
     ///
     /// # Errors
-    /// Fails with `Connect`, `Timeout`, `Cut` or `Cancelled` if there is no response, and with `BadRequest` if the URL or a header is
-    /// malformed.
+    /// Fails with `Connect`, `Timeout`, `Cut` or `Cancelled` if there is no response, and with `BadRequest` if the URL or a header
+    /// is malformed.
     pub fn send(
         &self,
         send: HttpRequest<'_>,

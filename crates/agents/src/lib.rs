@@ -1,7 +1,7 @@
 //! Agents: clients of model APIs and of command-line tools, and the rules file that answers without a model.
 //!
-//! A provider is one file or folder in `api/providers`. [`fault`] says how a call failed, [`policy`] what to do about it, and
-//! [`limits`] when the next call may be sent.
+//! A provider is one file or folder in `api/providers`. [`fault`] classifies failed calls, [`policy`] decides what to do about
+//! them, and [`limits`] when the next call may be sent.
 
 #![warn(unreachable_pub)]
 #![cfg_attr(

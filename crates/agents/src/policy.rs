@@ -1,5 +1,5 @@
-//! The policy for a failed call of an agent: retry, stop, split or give up. `model::http_status` says which HTTP statuses are
-//! retried, and `model::retry` how long to wait.
+//! The policy for a failed call of an agent: retry, stop, split or give up. `model::http_status` lists the HTTP statuses that are
+//! retried, and `model::retry` computes the wait.
 
 use super::cli::NOT_FOUND;
 use super::fault::{CallFault, FaultKind};

@@ -187,7 +187,7 @@ impl Prices {
     }
 }
 
-/// Prices of one request, each said.
+/// The prices of one request, with defaults filled in.
 struct Rates {
     input: u64,
     cache_read: u64,
@@ -260,7 +260,7 @@ pub fn prices_schema() -> serde_json::Value {
     use schemars::transform::{RecursiveTransform, Transform as _};
 
     let mut schema = schemars::schema_for!(PriceFile);
-    // `uint64` is no format of JSON Schema.
+    // `uint64` is not a format of JSON Schema.
     let mut without = RecursiveTransform(|schema: &mut schemars::Schema| {
         schema.remove("format");
     });

@@ -83,7 +83,7 @@ impl RateLimiter {
         }
     }
 
-    /// Permits no call for this time, because the server asked for it.
+    /// Permits no call for this time; the server requested it.
     pub fn hold(&self, wait: Duration) {
         let until = self.now().saturating_add(wait);
         self.lock().ledger.hold(until);

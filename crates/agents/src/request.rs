@@ -36,7 +36,7 @@ pub struct AgentRequest {
 /// The most tokens that providers add to a request: roles, and instructions about the schema.
 const ADDED: u64 = 500;
 
-/// The most tokens of an image, whatever its size: providers scale images down.
+/// Maximum tokens of an image of any size: providers scale images down.
 const IMAGE: u64 = 50_000;
 
 /// The most tokens of a page of a PDF, which providers read as text and as an image.

@@ -70,7 +70,7 @@ pub fn extract_json(text: &str) -> ExtractedJson {
 }
 
 impl Candidates {
-    /// Reads every object and list that stands in the text, one after another.
+    /// Reads every object and list in the text, one after another.
     fn read(&mut self, text: &str) {
         let mut at = 0;
         while let Some(start) = text[at..].find(['{', '[']).map(|found| at + found) {
@@ -99,7 +99,7 @@ impl Candidates {
     }
 }
 
-/// Whether what begins with a bracket goes on as JSON does.
+/// Returns true if a text that begins with a bracket continues as JSON.
 fn begins_json(text: &str) -> bool {
     let mut chars = text.chars().filter(|c| !c.is_whitespace());
     match (chars.next(), chars.next()) {
@@ -108,7 +108,7 @@ fn begins_json(text: &str) -> bool {
     }
 }
 
-/// Where what begins with a bracket ends, by counting brackets outside of strings; all of it, if it does not.
+/// Returns the length up to the matching bracket, ignoring brackets in strings; the whole length if there is none.
 fn end_of(text: &str) -> usize {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     for (at, c) in text.char_indices() {

@@ -2,7 +2,7 @@
 
 use crate::answer::json::{ExtractedJson, extract_json};
 
-/// The tags of reasoning: those of DeepSeek, Qwen, Kimi and others, and what prompts ask models for.
+/// The tags of reasoning that DeepSeek, Qwen, Kimi and other models write, and that prompts ask for.
 const TAGS: [&str; 3] = ["think", "thinking", "reasoning"];
 
 /// Returns the answer of a text without the reasoning before it. Tags inside an answer are text: an opening tag counts at the beginning,

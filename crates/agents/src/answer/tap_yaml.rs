@@ -246,7 +246,7 @@ mod tests {
         let answer = "```yaml\n---\npassed: False\nactual: |\n  line 1\n    line 2\n\n  line 3\nexpected: >-\n  one\n  two\n\n  three\nscore: 0.5\n...\n```";
         let expected = json!({"passed": false, "actual": "line 1\n  line 2\n\nline 3", "expected": "one two\nthree", "score": 0.5});
         assert_eq!(read(answer), (expected, Vec::new()));
-        // As a diagnostic of TAP, indented; text that looks like a number where a text is wanted; more keys than asked for.
+        // An indented TAP diagnostic, with text that looks like a number where a string is expected, and with extra keys.
         let answer = "not ok 1\n  ---\n  passed: false\n  actual: 42\n  expected: 'it''s\n    more'\n  notes:\n  - one\n  - 2\n  range: [1, 2]\n  score: 10\n  ---\n";
         let expected = json!({"passed": false, "actual": "42", "expected": "it's more", "notes": ["one", 2], "range": [1, 2], "score": 10});
         assert_eq!(read(answer), (expected, Vec::new()));

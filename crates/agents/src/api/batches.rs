@@ -124,7 +124,7 @@ const LONGEST_ID: usize = 64;
 /// How large results may be, in bytes.
 pub(super) const LARGEST: usize = 1 << 30;
 
-/// Refuses what a provider would refuse after all was sent.
+/// Refuses requests that a provider would refuse only after the whole batch was sent.
 pub(super) fn checked(requests: &[(String, Vec<u8>)], limit: BatchLimit) -> Result<(), CallFault> {
     let refused = |message: String| Err(CallFault::new(FaultKind::BadRequest, message));
     let is_good = |id: &str| {

@@ -45,8 +45,8 @@ const FORMATS: [&str; 8] = [
     "uuid",
 ];
 
-/// The schema as the provider takes it; what it would refuse is said in words in the description instead. None if the shape
-/// itself cannot be said: then the schema has to be told in the prompt.
+/// Returns the schema in the provider's dialect; unsupported keywords become text in the description. `None` if the shape itself
+/// cannot be expressed: then the prompt must contain the schema.
 pub(crate) fn fit(schema: &Value, rules: SchemaDialect) -> Option<Value> {
     let map = schema.as_object()?;
     // Both take an object at the top only.

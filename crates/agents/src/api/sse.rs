@@ -9,8 +9,8 @@ pub(super) struct StreamEvent {
     pub(super) data: String,
 }
 
-/// The events of a stream, as <https://html.spec.whatwg.org/multipage/server-sent-events.html> says. One that no empty line
-/// ends is not whole, and left out.
+/// Returns the events of a stream (<https://html.spec.whatwg.org/multipage/server-sent-events.html>). An event without a closing
+/// empty line is incomplete and left out.
 pub(super) fn events(bytes: &[u8]) -> Vec<StreamEvent> {
     let text = String::from_utf8_lossy(bytes);
     let text = without_mark(&text);
@@ -40,7 +40,7 @@ pub(super) fn events(bytes: &[u8]) -> Vec<StreamEvent> {
         match field {
             "event" => value.clone_into(&mut kind),
             "data" => data.push(value.to_owned()),
-            // Comments, and `id` and `retry`, which serve reconnecting: a call that costs money is not made again.
+            // Comments, and `id` and `retry`, which serve reconnecting: a paid call is not repeated.
             _ => {}
         }
     }

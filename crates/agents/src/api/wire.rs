@@ -92,7 +92,7 @@ impl Wire {
         }
     }
 
-    /// Takes how long to send nothing further, as answers since the last time said.
+    /// Returns and clears the pause that answers since the last call requested.
     pub(super) fn cooldown(&self) -> Option<Duration> {
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
         rest.take()
@@ -152,11 +152,11 @@ impl Wire {
         Err(fault)
     }
 
-    /// Asks for the list of models, which costs nothing: a key that is refused is refused there. A server without such a list
-    /// (404, 405) refuses nobody.
+    /// Requests the list of models, which costs nothing, to check the key. A server without such a list (404, 405) passes the
+    /// check.
     ///
     /// # Errors
-    /// `Auth` if the key is refused; otherwise the reason why that is not known.
+    /// `Auth` if the key is refused; another kind if the check itself failed.
     pub(super) fn check(
         &self,
         within: Duration,

@@ -86,7 +86,7 @@ fn id(result: &Value) -> Option<String> {
     text(&result["request_id"]).or_else(|| text(&result["session_id"]))
 }
 
-/// Tokens by model hold those of helpers too; the main count is taken where there are none. `None` if a count is no count.
+/// Tokens by model include those of helper models; without them, the main count is used. `None` if a count is not a number.
 fn usage(result: &Value) -> Option<Usage> {
     let models = result["modelUsage"].as_object().into_iter().flatten();
     let of_model = |model: &Value| {

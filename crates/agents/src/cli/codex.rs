@@ -54,7 +54,7 @@ pub(super) fn read(values: &[Value], output: CommandOutput<'_>) -> Result<Reply,
     }
 }
 
-/// Input includes what a cache held, as OpenAI counts. `None` if a count is no count.
+/// Input includes cached tokens, as OpenAI counts. `None` if a count is not a number.
 fn usage_of(usage: &Value) -> Option<Usage> {
     Some(Usage {
         reasoning: tokens(&usage["reasoning_output_tokens"])?,

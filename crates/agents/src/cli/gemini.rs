@@ -16,7 +16,7 @@ pub(super) fn is_event(value: &Value) -> bool {
         || (value["type"] == "init" && value["session_id"].is_string())
 }
 
-/// Reads the response. An error with its status stands in `error`; most often it comes on standard error instead.
+/// Reads the response. An error with its status is in `error`; most often it comes on standard error instead.
 pub(super) fn read(values: &[Value], output: CommandOutput<'_>) -> Result<Reply, CallFault> {
     let request_id = values.iter().find_map(|value| text(&value["session_id"]));
     let stats = values
@@ -68,8 +68,8 @@ pub(super) fn read(values: &[Value], output: CommandOutput<'_>) -> Result<Reply,
     })
 }
 
-/// Tokens of all models. The prompt includes what a cache held; what was thought and what tools were shown stand beside.
-/// `None` if a count is no count.
+/// Sums the tokens of all models. The prompt includes cached tokens; thoughts and tool output are counted separately. `None` if a
+/// count is not a number.
 fn usage_of(stats: &Value) -> Option<Usage> {
     let models = stats["models"].as_object().into_iter().flatten();
     let of_model = |tokens: &Value| {

@@ -60,7 +60,7 @@ impl Preset {
         }
     }
 
-    /// The preset whose program this is, whatever its folder.
+    /// Returns the preset of a program, in any folder.
     fn of_program(program: &str) -> Option<Self> {
         match program.rsplit('/').next().unwrap_or(program) {
             "agent" | "cursor-agent" => Some(Self::Cursor),
@@ -112,7 +112,7 @@ enum PromptPosition {
     Input,
     /// A last argument.
     Last,
-    /// Where `{{ prompt }}` stands in the arguments.
+    /// At `{{ prompt }}` in the arguments.
     Within,
 }
 

@@ -13,7 +13,7 @@ pub(super) fn is_event(value: &Value) -> bool {
     value["sessionID"].is_string() && value["type"].is_string()
 }
 
-/// Reads the text after the last use of a tool. Money and tokens are told per step: they are summed up.
+/// Reads the text after the last use of a tool. Cost and tokens are reported per step and summed here.
 pub(super) fn read(values: &[Value], output: CommandOutput<'_>) -> Result<Reply, CallFault> {
     let of = |kind: &'static str| values.iter().filter(move |value| value["type"] == kind);
     let steps = || of("step_finish").map(|step| &step["part"]);
@@ -86,8 +86,8 @@ fn is_whole(values: &[Value]) -> bool {
         .is_some_and(|last| last["type"] == "step_finish" && last["part"]["reason"] != "tool-calls")
 }
 
-/// Returns the usage. Input is what no cache held. Where the total shows it, output does not contain the reasoning. `None` if a count is
-/// no count.
+/// Returns the usage. Input excludes cached tokens. Where the total shows it, output does not contain the reasoning. `None` if a
+/// count is not a number.
 fn usage_of(tokens: &Value) -> Option<Usage> {
     let (input, output, reasoning) = (
         tokens_of(&tokens["input"])?,

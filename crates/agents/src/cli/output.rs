@@ -63,7 +63,7 @@ const NOT_LOGGED_IN: [&str; 5] = [
     "unauthorized",
 ];
 
-/// The fault that a tool told, or that its exit code and complaints tell where it said nothing.
+/// Returns the fault that a tool reported; without a report, the fault by its exit code and standard error.
 pub(super) fn failed(
     output: CommandOutput<'_>,
     told: &ErrorBody,

@@ -137,7 +137,7 @@ fn values(printed: &[u8]) -> Vec<Value> {
     }
 }
 
-/// The last object with an `error` that stands in a text, from the beginning of a line on.
+/// Returns the last object with an `error` that starts at the beginning of a line.
 fn error_in(stderr: &[u8]) -> Option<Value> {
     let text = String::from_utf8_lossy(stderr);
     let starts = text

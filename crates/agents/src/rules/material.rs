@@ -271,7 +271,8 @@ impl Materials {
         chosen
     }
 
-    /// Chooses among parts: the first that leads by its name and is no filling, else the one with more than half of the volume, else as among names.
+    /// Chooses among parts: the first that leads by its name and is not filling, else the one with more than half of the volume,
+    /// else as among names.
     pub(super) fn of_parts(&self, parts: &[ElementPart], prefer: &[Word]) -> Chosen {
         let leads = |part: &ElementPart| {
             let mut leads = false;
@@ -319,7 +320,7 @@ impl Materials {
             .collect();
         categories.sort_unstable();
         categories.dedup();
-        // A name that tells nothing may be what the element is made of, so the others do not lead by themselves.
+        // An unknown name may be the main material, so the other names do not lead by themselves.
         let all_known = known.iter().all(|(_, k)| k.is_some());
         let lead = match categories.as_slice() {
             [only] if all_known => Some(*only),

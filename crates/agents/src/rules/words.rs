@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-/// A word of a text: folded, and where it stands in the text.
+/// A word of a text, folded, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) text: String,
@@ -217,7 +217,7 @@ pub(crate) fn tokens(text: &str) -> Vec<Token> {
     cut(text, false)
 }
 
-/// `pattern`: `#` belongs to a word, and a capital inside a word is no border.
+/// In a `pattern`, `#` belongs to a word, and a capital inside a word does not start a new one.
 fn cut(text: &str, pattern: bool) -> Vec<Token> {
     let mut out = Vec::new();
     let mut open: Option<Token> = None;

@@ -54,7 +54,7 @@ impl BatchApi for Anthropic {
         Ok(BatchProgress::Running { done, of })
     }
 
-    /// The address of the results is made here: one that came in an answer is not sent the key.
+    /// Builds the address of the results: an address from an answer must not receive the key.
     fn results(
         &self,
         id: &str,

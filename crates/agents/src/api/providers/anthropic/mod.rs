@@ -182,7 +182,8 @@ impl ModelApi for Anthropic {
         {
             body.insert("temperature".to_owned(), json!(temperature));
         }
-        // Structured output came with 4.5; servers that merely speak this API are told in words.
+        // Claude 4.5 and later support structured output. For other models and servers that only speak this API, the prompt
+        // contains the schema.
         let by_format = of_claude(&self.model).is_some_and(|version| version >= (4, 5));
         let fitted = request.schema.as_ref().filter(|_| by_format);
         let fitted = fitted.and_then(|schema| fit(schema, SchemaDialect::Anthropic));
@@ -261,7 +262,7 @@ fn merge(usage: &mut Map<String, Value>, told: &Value) {
     }
 }
 
-/// Anthropic counts as input only what no cache held. `None` if a count is no count.
+/// Anthropic counts as input only tokens that no cache contained. `None` if a count is not a number.
 pub(crate) fn usage_of(usage: &Value) -> Option<Usage> {
     Some(Usage {
         input: tokens(&usage["input_tokens"])?,

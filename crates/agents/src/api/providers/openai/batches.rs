@@ -61,7 +61,7 @@ impl BatchApi for OpenAi {
                 let words = error.message.clone();
                 let words = words.unwrap_or_else(|| batch["errors"].to_string());
                 let fault = error.fault(Some(400), format!("the batch was refused: {words}"));
-                // It is a request that is wrong, though no status said so.
+                // A request is wrong, although no status says so.
                 let fault = CallFault {
                     status: None,
                     ..fault

@@ -207,7 +207,7 @@ fn content_of(content: &Value) -> String {
     }
 }
 
-/// OpenAI counts what a cache held as input too, and tells it apart in the details. `None` if a count is no count.
+/// OpenAI includes cached tokens in the input and lists them in the details. `None` if a count is not a number.
 fn usage_of(usage: &Value) -> Option<Usage> {
     let details = &usage["prompt_tokens_details"];
     Some(Usage {
