@@ -40,7 +40,7 @@ impl Bytes {
         self.advise(Advice::Normal);
     }
 
-    /// Advice only makes reading faster, so that a kernel which refuses it is no error.
+    /// Advice only makes reading faster, so that a kernel which refuses it is not an error.
     fn advise(&self, advice: Advice) {
         if let Self::Mapped(map) = self {
             let _ = map.advise(advice);

@@ -99,7 +99,7 @@ pub enum DrawingError {
     /// A colour is not written as `#rrggbb`.
     #[error("a colour is written as `#rrggbb`: {0:?}")]
     Color(String),
-    /// A path is no list of rings.
+    /// A path is not a list of rings.
     #[error("a path is `M x y x y … Z` for each ring, in metres: {0:?}")]
     Path(String),
     /// There are more points than a drawing may have.

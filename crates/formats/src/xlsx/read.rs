@@ -108,7 +108,8 @@ pub enum XlsxReadError {
 /// breaks and repeated blanks do not matter.
 ///
 /// # Errors
-/// When the file is no workbook, or the sheet is missing, damaged or too large, lacks a column, or has merged cells in the columns.
+/// When the file is not a workbook, or the sheet is missing, damaged or too large, lacks a column, or has merged cells in the
+/// columns.
 pub fn read_columns<R: Read + Seek>(
     mut file: R,
     sheet: &str,

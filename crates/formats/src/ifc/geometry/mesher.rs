@@ -301,7 +301,7 @@ fn shared_shapes(entity: &DecodedEntity, decoder: &mut EntityDecoder) -> Vec<u32
     shapes
 }
 
-/// Returns a mesh with coordinates of full precision; `None` if one of them is no number.
+/// Returns a mesh with coordinates of full precision; `None` if one of them is not a number.
 fn triangles(mesh: Mesh, offset: (f64, f64, f64)) -> Option<Triangles> {
     let offset = [offset.0, offset.1, offset.2];
     let origin = [0, 1, 2].map(|axis| mesh.origin[axis] + offset[axis]);

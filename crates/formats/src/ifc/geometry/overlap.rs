@@ -71,7 +71,7 @@ pub(super) fn overlaps(mesh: &Triangles, is_inward: bool) -> bool {
     for ray in &mut hits {
         ray.sort_by(|one, other| one.0.total_cmp(&other.0));
         let mut depth = 0;
-        // A ray that meets an edge is no evidence.
+        // A ray that meets an edge is not evidence.
         if ray.iter().map(|hit| hit.1).sum::<i32>() != 0 {
             continue;
         }

@@ -120,7 +120,7 @@ impl Units {
     }
 }
 
-/// Returns the factor of unit `id` to SI units. Derived, monetary and other units that are no measure of ours count as 1.
+/// Returns the factor of unit `id` to SI units. Derived, monetary and other units that measure nothing read here count as 1.
 fn scale(model: &Model, id: u32, deepest: usize) -> f64 {
     match model.find(id) {
         Some((Role::SiUnit, text)) => {

@@ -22,7 +22,7 @@ pub struct SheetRow {
 /// Reads a row, by its number in the sheet from 1. Rows after it are not read.
 ///
 /// # Errors
-/// When the file is no workbook, or the sheet is missing, damaged or too large.
+/// When the file is not a workbook, or the sheet is missing, damaged or too large.
 pub fn read_row<R: Read + Seek>(
     mut file: R,
     sheet: &str,
@@ -84,8 +84,7 @@ fn read_row_of<R: Read + Seek>(file: R, sheet: &str, row: u32) -> Result<SheetRo
     Ok(read)
 }
 
-/// Splits a name such as `Elements!G12` or `'Element types'!A1` into sheet, letters of the column and number of the row; `None` if it
-/// is no name of a cell.
+/// Splits a name such as `Elements!G12` or `'Element types'!A1` into sheet, letters of the column and number of the row; `None` if it is not a name of a cell.
 pub fn parse_cell(text: &str) -> Option<(String, String, u32)> {
     let (sheet, cell) = text.rsplit_once('!')?;
     let sheet = match sheet
