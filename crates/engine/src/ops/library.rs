@@ -53,7 +53,7 @@ impl Project {
         plan(&self.request, options)
     }
 
-    /// Runs every selected stage that is out of date. The report lists failed batches; they are no error.
+    /// Runs every selected stage that is out of date. Failed batches are listed in the report and are not an error.
     ///
     /// # Errors
     /// When the declarations are wrong, another process runs in the workspace, or the disk fails.

@@ -42,10 +42,10 @@ pub(crate) trait OutputDir: Sync {
     /// When the file system fails.
     fn program_path(&self, out: &str) -> io::Result<PathBuf>;
 
-    /// Writes a helper file for a program and returns its absolute path. The file is no output.
+    /// Writes a helper file for a program and returns its absolute path. The file is not an output.
     ///
     /// # Errors
-    /// When the file system fails, or `name` is no plain file name.
+    /// When the file system fails, or `name` is not a plain file name.
     fn write_helper(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf>;
 
     /// Sets the iteration whose files outputs with `{{ iteration }}` stand for.

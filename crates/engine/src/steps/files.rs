@@ -85,7 +85,7 @@ pub(crate) fn render(ctx: &mut BatchContext<'_>, out: &str, file: &TemplateFile)
 /// Reads a building model.
 ///
 /// # Errors
-/// When the file is no building model, or `geometry` is no known word.
+/// When the file is not a building model, or `geometry` is not a known word.
 pub(crate) fn model(ctx: &mut BatchContext<'_>, out: &str, step: &IfcStep) -> StepResult {
     let geometry = step.geometry.as_ref();
     let geometry = geometry.map(|word| word.geometry(&ctx.base)).transpose();

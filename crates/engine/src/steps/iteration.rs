@@ -334,7 +334,7 @@ pub(crate) fn add_to_scope(ctx: &mut BatchContext<'_>, name: &str) -> Result<(),
     Ok(())
 }
 
-/// Returns the format of an `out` that is no output, as the kind of its step declares it; JSON if no step makes it.
+/// Returns the format of an `out` that is not an output, as the kind of its step declares it; JSON if no step makes it.
 fn intermediate(ctx: &BatchContext<'_>, name: &str) -> Format {
     let step = ctx.stage.steps.iter().find(|step| step.out == name);
     step.map_or(Format::Json, |step| step.kind.out_format())

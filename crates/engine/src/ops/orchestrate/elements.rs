@@ -47,7 +47,7 @@ fn select(first: u8) -> Select {
     Select::of(field.into_iter().chain([PathStep::Each]))
 }
 
-/// Returns the first byte that is no blank, without consuming it.
+/// Returns the first byte that is not a blank, without consuming it.
 pub(super) fn first(reader: &mut BufReader<impl Read>) -> Option<u8> {
     loop {
         let seen = reader.fill_buf().ok()?;

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Checks the parameters with another value than the default that declarations use as a count, a duration or a word.
 ///
 /// # Errors
-/// When a value is no count, duration or known word.
+/// When a value is not a count, duration or known word.
 pub(crate) fn check(opened: &OpenProject) -> Result<(), OpsError> {
     let scope = opened.settings.scope(&opened.pipeline);
     for stage in &opened.pipeline.stages {

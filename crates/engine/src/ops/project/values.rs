@@ -58,7 +58,7 @@ pub(crate) fn name_and_value(setting: &str) -> Result<(&str, &str), OpsError> {
     setting.split_once('=').ok_or_else(wrong)
 }
 
-/// Returns the value of a parameter that is no file, from its text in a setting.
+/// Returns the value of a parameter that is not a file, from its text in a setting.
 pub(crate) fn value_of(param: &Param, setting: &str, text: &str) -> Result<Value, OpsError> {
     let parsed = param.parse(text);
     parsed.map_err(|expected| OpsError::Usage(format!("--set {setting}: {expected}")))

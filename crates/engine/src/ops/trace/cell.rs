@@ -25,7 +25,7 @@ pub(super) struct ReadCell {
 /// Reads a cell such as `Elements!G12`. `maker` is the batch that wrote the workbook.
 ///
 /// # Errors
-/// When the name is no cell, or the workbook cannot be read.
+/// When the name is not a cell, or the workbook cannot be read.
 pub(super) fn read_cell(
     opened: &OpenProject,
     file: &FilePath,

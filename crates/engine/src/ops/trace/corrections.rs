@@ -70,7 +70,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Reads the table of corrections; `None` if it is no file of the workspace that can be read.
+    /// Reads the table of corrections; `None` if it is not a file of the workspace that can be read.
     fn table_of(&self, stage: &'a Stage, merge: &'a MergeStep) -> Option<Table<'a>> {
         let input = stage.input(merge.corrections.as_deref()?)?;
         let InputSource::Path(path) = &input.source else {

@@ -18,7 +18,7 @@ use std::io;
 /// The most bytes that are shown of a line of an input.
 const LINE: u64 = 4000;
 
-/// The length of the shortest key that is no part of other text: a shorter one, such as `3`, is not searched in text.
+/// The length of the shortest key that is not a part of other text: a shorter one, such as `3`, is not searched in text.
 const SURE: usize = 4;
 
 /// The element that is followed.

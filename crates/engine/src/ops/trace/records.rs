@@ -257,7 +257,7 @@ fn pointer_of(steps: &[PathStep], index: u64) -> Option<String> {
 /// Returns the value at a JSON pointer with its offset, without reading what comes after it; `None` if there is none.
 ///
 /// # Errors
-/// When the file cannot be read, or is no JSON up to there.
+/// When the file cannot be read, or is not JSON up to there.
 pub(super) fn value_at(
     haystack: &Haystack,
     tokens: &[String],

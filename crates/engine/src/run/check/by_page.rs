@@ -1,10 +1,9 @@
 //! Reads from the manifests what the scan of a stage needs: the pages that name changed files, or all.
 //!
-//! If only files changed, a run and a plan begin without records, and read of each stage the pages that name a changed file.
-//! The batches of other pages are up to date; their totals are enough for checkpoint, progress file and reports. That is
-//! possible if the changed files decide which batches they concern: each batch is for one file of a pattern, its paths are no
-//! patterns over files that stages write, and its outputs are no patterns. A stage that reads all outputs of another needs all
-//! records.
+//! If only files changed, a run and a plan begin without records, and read of each stage the pages that name a changed file. The
+//! batches of other pages are up to date; their totals are enough for checkpoint, progress file and reports. That is possible if
+//! the changed files decide which batches they concern: each batch is for one file of a pattern, its paths are not patterns over
+//! files that stages write, and its outputs are not patterns. A stage that reads all outputs of another needs all records.
 
 use crate::run::check::batch_scanner::base_scope;
 use crate::run::context::Context;

@@ -107,7 +107,7 @@ pub(crate) fn insert(scope: &mut Scope, name: &str, many: bool, files: Vec<Reada
 /// Returns a file that another process writes; `None` if it does not exist.
 ///
 /// # Errors
-/// When the path leaves its folder or is no file.
+/// When the path leaves its folder or is not a file.
 pub(crate) fn awaited(
     ctx: &Context<'_>,
     file: &FilePath,

@@ -143,7 +143,7 @@ impl HandedBatch {
     /// Returns the batch as the scan of the runner found it.
     ///
     /// # Errors
-    /// The text that is no path.
+    /// The text that is not a path.
     pub(crate) fn scan(&self) -> Result<BatchScan, UnreadablePath> {
         let file = |text: &str| -> Result<FilePath, UnreadablePath> {
             text.parse().map_err(|_| UnreadablePath(text.to_owned()))
@@ -190,7 +190,7 @@ impl HandedBatch {
     }
 }
 
-/// A text in the batches of a job that is no path.
+/// A text in the batches of a job that is not a path.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not a valid path of project or workspace")]
 pub(crate) struct UnreadablePath(String);

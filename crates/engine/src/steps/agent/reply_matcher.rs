@@ -28,7 +28,7 @@ pub(crate) struct ReplyError {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ReplyErrorKind {
-    /// It is no JSON, or more than one value.
+    /// It is not JSON, or more than one value.
     Json,
     /// It is neither a list of answers nor an object of them.
     Shape,

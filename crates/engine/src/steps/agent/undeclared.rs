@@ -44,7 +44,7 @@ impl<'a> Undeclared<'a> {
     /// Counts the keys of an answer that its record, as JSON, lacks.
     ///
     /// # Errors
-    /// When the record is no JSON.
+    /// When the record is not JSON.
     pub(crate) fn see(&mut self, answer: &Value, record: &str) -> Result<(), String> {
         let (Some(declared), Some(answer)) = (&self.declared, answer.as_object()) else {
             return Ok(());

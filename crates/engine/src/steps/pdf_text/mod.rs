@@ -79,7 +79,7 @@ pub(crate) fn pdf_text(
 /// Reads the text in a worker, with the version of the parser. A worker that its limits end is kept in `ended`.
 ///
 /// # Errors
-/// The outer error if the file is no PDF, or the run is stopped.
+/// The outer error if the file is not a PDF, or the run is stopped.
 fn by_parser(
     ctx: &BatchContext<'_>,
     source: &dyn Source,

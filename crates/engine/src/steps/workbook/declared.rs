@@ -169,7 +169,7 @@ pub(crate) struct ColumnOptions {
     pub(crate) choices: Option<Choices>,
 }
 
-/// `double` is no format of JSON Schema.
+/// `double` is not a format of JSON Schema.
 #[cfg(debug_assertions)]
 fn number(schema: &mut Schema) {
     schema.remove("format");

@@ -103,7 +103,7 @@ impl JqValues {
     /// Returns a program with the JSON texts of its variables.
     ///
     /// # Errors
-    /// When a text is no JSON.
+    /// When a text is not JSON.
     pub(crate) fn new(jq: &Jq, vars: &[String]) -> serde_json::Result<Self> {
         let vars = vars.iter().map(|text| RawValue::from_string(text.clone()));
         Ok(Self {

@@ -29,7 +29,7 @@ impl<'a> Destination<'a> {
     /// Finds the input and the labels. `scope` contains the values of the project.
     ///
     /// # Errors
-    /// When the input is no CSV file or an output, or labels cannot be read.
+    /// When the input is not a CSV file or an output, or labels cannot be read.
     pub(crate) fn of(
         opened: &OpenProject,
         sheet: &'a ReviewSheet<'a>,

@@ -275,7 +275,7 @@ impl Table {
     /// Returns the content of the file with more rows at its end.
     ///
     /// # Errors
-    /// When the file is no CSV file.
+    /// When the file is not a CSV file.
     pub(crate) fn with_rows(&self, added: &[Correction]) -> Result<String, OpsError> {
         let columns: Vec<&str> = self.columns.iter().map(String::as_str).collect();
         let rows = added.iter().map(|correction| {

@@ -162,7 +162,7 @@ fn json(place: &Path, size: u64, stream: Option<&Select>, page: u64) -> io::Resu
     }
 }
 
-/// Reads the beginning of a text. A file that is no text is binary.
+/// Reads the beginning of a text. A file that is not a text is binary.
 fn text(place: &Path, size: u64, kind: FileKind) -> io::Result<FileContent> {
     let mut bytes = Vec::new();
     read::open(place)?.take(SHOWN).read_to_end(&mut bytes)?;

@@ -168,7 +168,7 @@ fn read_items(place: &Path, select: &Select, page: u64) -> io::Result<(Vec<Item>
 /// Returns a page of a CSV file.
 ///
 /// # Errors
-/// When it cannot be read, or is no table.
+/// When it cannot be read, or is not a table.
 pub(super) fn csv_rows(place: &Path, page: u64) -> csv::Result<FileTable> {
     let mut open = read::open(place)?;
     let is_large = open.metadata()?.len() > READ;

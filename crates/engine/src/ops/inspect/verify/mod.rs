@@ -41,7 +41,7 @@ pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
     )?;
     let present = match present {
         Ok(present) => present,
-        // A break of the journal is a finding. Without the journal's end, the manifests are no state.
+        // A broken journal is a finding. Without the end of the journal, the manifests alone are not the state.
         Err(OpsError::Journal(_)) if !audit.findings.is_empty() => {
             return Ok(audit.finish(deep));
         }

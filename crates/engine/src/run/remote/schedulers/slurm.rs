@@ -19,7 +19,7 @@ const LAUNCH_FAILED: &str = "launch failed requeued held";
 struct Slurm<'a> {
     commands: SchedulerCommands<'a>,
     settings: &'a JobSettings,
-    /// True once `sacct` has said that there is no accounting.
+    /// True once `sacct` has reported that there is no accounting.
     has_no_accounting: AtomicBool,
 }
 
@@ -46,8 +46,7 @@ impl Slurm<'_> {
         self.commands.run(&words)
     }
 
-    /// Cancels the jobs of these arrays that Slurm could not start and holds until somebody releases them: their batches get other
-    /// jobs.
+    /// Cancels the jobs of these arrays that Slurm could not start and holds until they are released: their batches get other jobs.
     fn cancel_held(&self, printed: &str, is_ours: &dyn Fn(&str) -> bool) {
         let held = printed.lines().filter(|line| line.contains(LAUNCH_FAILED));
         let held = held.filter_map(queued);
@@ -78,8 +77,8 @@ impl Slurm<'_> {
         }
     }
 
-    /// Returns what `sacct` prints with these options; nothing where there is no accounting, or while it does not answer: the logs of
-    /// the jobs suffice.
+    /// Returns the output of `sacct` with these options; empty if there is no accounting or `sacct` does not answer, because the
+    /// logs of the jobs suffice.
     fn account(&self, options: &[&str]) -> String {
         if self.has_no_accounting.load(Ordering::Relaxed) {
             return String::new();
@@ -269,7 +268,7 @@ fn named(printed: &str) -> Option<String> {
     is_id.then(|| id.to_owned())
 }
 
-/// Reads a line of `squeue`; `None` for jobs that are no array's.
+/// Reads a line of `squeue`; `None` for jobs that belong to no array.
 fn queued(line: &str) -> Option<((String, u64), JobState)> {
     let mut columns = line.trim().split('|');
     let (array, index) = (columns.next()?, columns.next()?);
