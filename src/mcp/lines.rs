@@ -1,4 +1,4 @@
-//! Messages on standard input and output. A line that is no message, or too long, gets an answer and does no harm.
+//! Messages on standard input and output. A line that is not a message, or too long, gets an answer and does no harm.
 
 use super::limits::{DRAIN, LINE, UNREAD};
 use super::server::Server;
@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Stdin, Stdo
 use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-/// The codes of JSON-RPC for a text that is not JSON, and for JSON that is no message.
+/// The codes of JSON-RPC for a text that is not JSON, and for JSON that is not a message.
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 
@@ -35,7 +35,7 @@ struct Input {
     /// True while the rest of a line that is too long is skipped.
     skips: bool,
     is_over: bool,
-    /// Answers to lines that are no messages, on their way.
+    /// Answers to lines that are not messages, on their way.
     refusals: JoinSet<()>,
 }
 
@@ -51,7 +51,7 @@ enum Line {
     TooLong,
 }
 
-/// The answer to a line that is no message.
+/// The answer to a line that is not a message.
 #[derive(Debug, PartialEq)]
 struct Malformed {
     code: i32,
@@ -80,7 +80,7 @@ impl Lines {
         }
     }
 
-    /// Answers a line that is no message, on a task of its own: reading may be cancelled at any moment.
+    /// Answers a line that is not a message, on a task of its own: reading may be cancelled at any moment.
     fn refuse(&self, input: &mut Input, malformed: Malformed, room: OwnedSemaphorePermit) {
         let Malformed { code, id, message } = malformed;
         let error = json!({"code": code, "message": message});

@@ -79,7 +79,7 @@ impl Templates {
     /// Parses the templates.
     ///
     /// # Errors
-    /// If one is no template.
+    /// If one is not a template.
     pub(crate) fn new() -> Result<Self, RenderError> {
         let mut environment = Environment::new();
         // Tests find a name that no data has. The pages of a person are shown without what it tests.

@@ -80,7 +80,7 @@ impl PageRequest {
     /// Returns a parameter that is a number, unless it is empty.
     ///
     /// # Errors
-    /// If it is no number.
+    /// If it is not a number.
     pub(super) fn number(&self, name: &str) -> Result<Option<u64>, WebError> {
         let Some(text) = self.query(name) else {
             return Ok(None);

@@ -152,7 +152,7 @@ pub(super) fn protect(answer: &mut HttpAnswer, policy: &'static str) {
     }
 }
 
-/// The policy of a stream of events, which is no document.
+/// The policy of a stream of events, which is not a document.
 pub(super) const NO_DOCUMENT: &str = "default-src 'none'";
 
 /// Why a page cannot be shown.

@@ -15,7 +15,7 @@ use std::path::Path;
 /// Runs or plans all entries of a workspace list, and returns the exit code of the entry that ended worst.
 ///
 /// # Errors
-/// If the list cannot be read or the summary fails. A failed entry is no error: the table lists it.
+/// If the list cannot be read or the summary fails. A failed entry is not an error: the table lists it.
 pub(crate) fn run(
     printer: &Printer,
     request: &Request,

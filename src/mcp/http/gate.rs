@@ -136,7 +136,7 @@ impl Gate {
         };
         let (parts, body) = request.into_parts();
         let body = read_body(body).await?;
-        // A text that is no JSON is refused by the protocol.
+        // A text that is not JSON is refused by the protocol.
         if let Err(error) = json::parse_bytes(&body)
             && serde_json::from_slice::<IgnoredAny>(&body).is_ok()
         {
