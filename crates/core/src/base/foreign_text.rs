@@ -9,7 +9,7 @@ pub enum EncodingError {
     /// They begin with the mark of UTF-16.
     #[error("it is UTF-16 text: save it as UTF-8")]
     Utf16,
-    /// There is no UTF-8 at this byte.
+    /// Invalid UTF-8 at this byte.
     #[error("it is not UTF-8 text (byte {0})")]
     At(usize),
 }

@@ -291,7 +291,7 @@ pub struct Bound<'a> {
 }
 
 impl Bound<'_> {
-    /// Sets a variable to a JSON text. What the program does not look at is skipped.
+    /// Sets a variable to a JSON text. Parts that the program does not use are skipped.
     ///
     /// # Errors
     /// If the text is not JSON.
@@ -371,7 +371,7 @@ impl Bound<'_> {
         Ok(value)
     }
 
-    /// Returns the only output for a JSON text. What the program does not look at is skipped.
+    /// Returns the only output for a JSON text. Parts that the program does not use are skipped.
     ///
     /// # Errors
     /// The errors of [`Jq::one`], and if the text is not JSON.

@@ -64,8 +64,8 @@ impl ScopeFile {
         }
     }
 
-    /// An object of these fields of a JSON document, read as a stream: the rest may be larger than memory. None where that
-    /// cannot be told without reading the whole.
+    /// Returns an object of these fields of a JSON document, read as a stream: the rest may be larger than memory. `None` if that
+    /// needs the whole document.
     fn fields(&self, keys: &BTreeSet<&str>) -> Option<Value> {
         if self.parsed.get().is_some() || self.reading.format != Format::Json || keys.is_empty() {
             return None;

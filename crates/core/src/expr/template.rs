@@ -402,7 +402,7 @@ fn single(env: &Environment<'static>, source: &str) -> Option<String> {
     let inner = source.strip_prefix("{{")?.strip_suffix("}}")?;
     let inner = inner.strip_prefix(['-', '+']).unwrap_or(inner);
     let inner = inner.strip_suffix(['-', '+']).unwrap_or(inner);
-    // `{{ a }}{{ b }}` begins and ends alike, but what is between is not an expression.
+    // `{{ a }}{{ b }}` also begins and ends like one tag, but the text between is not an expression.
     env.compile_expression(inner)
         .is_ok()
         .then(|| CheckedTemplate::expression(inner).text)

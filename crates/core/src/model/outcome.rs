@@ -108,7 +108,7 @@ impl OutcomeKind {
         }
     }
 
-    /// Returns true if another try of the same step could end otherwise, as far as the kind alone tells.
+    /// Returns true if another attempt of the same step could succeed, judging by the kind alone.
     fn is_worth_another_try(self) -> bool {
         !matches!(
             self,

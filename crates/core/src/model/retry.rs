@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The longest wait that a service may ask for. If it asks for more, the request fails, and another run sends it.
 const LONGEST_WAIT: Duration = Duration::from_mins(10);
 
-/// The longest wait that no service asked for.
+/// The longest wait without a request of the service.
 const LONGEST: Duration = Duration::from_mins(1);
 
 /// Returns how long to wait after the given failed try (from 1 on).
@@ -28,7 +28,7 @@ pub fn wait(first: Duration, failed: u32, asked: Option<Duration>, jitter: f64) 
     }
 }
 
-/// Returns true if a service asks for a wait of more than 10 minutes: the request is then not sent again.
+/// Returns true if a service requests a wait of more than 10 minutes: the request is then not sent again.
 pub fn is_too_long(asked: Option<Duration>) -> bool {
     asked.is_some_and(|wait| wait > LONGEST_WAIT)
 }

@@ -17,7 +17,7 @@ const NAMED: [&str; 6] = [
     "dependencies",
 ];
 
-/// Keys whose schemas, or lists of schemas, look at the same value as the schema that they stand in.
+/// Keys whose schemas, or lists of schemas, apply to the same value as the schema around them.
 const IN_PLACE: [&str; 7] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"];
 
 /// The target of a reference.

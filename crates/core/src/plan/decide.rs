@@ -142,7 +142,7 @@ pub fn decide(found: &Found<'_>) -> Decision {
     let (judged, made): (Vec<_>, Vec<_>) = differing
         .into_iter()
         .partition(|change| change.fact.kind.is_judged());
-    // Which files a list will hold, and which items a file, is not known while a stage may still make others.
+    // The files of a list and the items of a file are not known while an earlier stage may still make others.
     let waits: Vec<Glob> = found
         .pending
         .iter()
@@ -175,9 +175,8 @@ pub fn decide(found: &Found<'_>) -> Decision {
             Decision::Judge(judged)
         };
     }
-    // A person's word holds until the batch would have to be made again: then it is their turn. If they deleted what they had
-    // accepted, nothing of theirs is in the way. To accept an output takes `--force` back, so of a batch that is still forced
-    // they accepted it before.
+    // An accepted edit blocks the rebuild: the person must decide. If they deleted the outputs that they accepted, nothing blocks
+    // it. Accepting an output also cancels `--force`, so in a batch that is still forced they accepted it before.
     let pinned = pinned(record, found);
     if !pinned.is_empty() && found.policy == RebuildPolicy::Needed && found.forced.is_none() {
         return Decision::Altered(pinned);
@@ -195,7 +194,7 @@ fn alterations(found: &Found<'_>, record: Option<&BatchRecord>) -> Vec<Alteratio
         if recorded == Some(*digest) || ours == Some(*digest) {
             continue;
         }
-        // A path that the batch is not going to write is nobody's business here.
+        // Ignores untracked files that the batch does not write.
         if recorded.is_none() && !found.paths.contains(path) {
             continue;
         }

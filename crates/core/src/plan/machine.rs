@@ -478,7 +478,7 @@ fn legal<'a>(
     Ok(found.batches.entry(batch.to_owned()).or_default())
 }
 
-/// Refuses what is said of a batch before its stage began. The batch itself need not be known, and stays as it is.
+/// Refuses events of a batch before its stage began. The batch itself need not be known, and stays as it is.
 fn begun(
     state: &State,
     event: &'static str,

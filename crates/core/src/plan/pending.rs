@@ -18,7 +18,7 @@ pub struct Pending {
     files: BTreeMap<RelPath, String>,
     /// Stages that may make other files than those known of.
     open: BTreeSet<String>,
-    /// Files that go to quarantine because nobody makes them any more.
+    /// Files that go to quarantine because no batch makes them any more.
     going: BTreeSet<RelPath>,
 }
 
@@ -65,7 +65,7 @@ impl Pending {
         self.going.contains(path)
     }
 
-    /// Takes in that a stage is no longer declared.
+    /// Records that a stage is no longer declared.
     pub(crate) fn forget(&mut self, state: &mut Cow<'_, State>, stage: &str) {
         if let Some(known) = state.to_mut().stages.remove(stage) {
             self.going.extend(known.files().cloned());
@@ -85,8 +85,8 @@ impl Pending {
         known.or_else(|| self.may_make(pipeline, before, pattern))
     }
 
-    /// Takes in what is expected of a stage, and puts into the state what can be told of its files. `certain` says whether its
-    /// batches are known; `gone` are those that there are no more.
+    /// Records the expected changes of a stage, and puts the expected records of its files into the state. `certain` is true if its
+    /// batches are known; `gone` are the batches that it no longer has.
     pub(crate) fn expect<'a>(
         &mut self,
         state: &mut Cow<'_, State>,
@@ -183,7 +183,7 @@ fn unmade(key: &str) -> BatchRecord {
     }
 }
 
-/// A file that will be made: its digest is not known yet, and nobody asks for it, since the file may change.
+/// Returns the record of a file that will be made. The digest is not known yet, and is not read, since the file may change.
 fn unread(name: &str, path: &RelPath) -> Made {
     Made {
         name: name.to_owned(),

@@ -22,7 +22,8 @@ pub fn of_gone<'a>(known: &'a StageState, gone: &'a [String]) -> Vec<(&'a str, &
 }
 
 /// Returns the files that a batch made and will not make when it runs: an output that is no longer declared, has another path, or
-/// whose steps are all skipped by what is known before they run. What a step or a `*` makes is not known.
+/// whose steps are all skipped by conditions that are known before they run. Outputs of steps that run, and files of a `*`, are not
+/// known.
 pub(crate) fn of_batch<'a>(
     stage: &Stage,
     batch: &'a BatchState,

@@ -65,7 +65,7 @@ pub struct SharedPath<'a> {
 pub type Owned<'a, 'b> = &'b dyn Fn(&mut dyn FnMut(&'a str, &'a str));
 
 /// Checks that every path has one owner, and that none is a folder of another. Returns the pairs of different paths that some file
-/// systems take for one. Of all paths only a number is held.
+/// systems take for one. Keeps only a number of each path in memory.
 ///
 /// # Errors
 /// The first path that has two owners, or another path in it.
@@ -135,7 +135,7 @@ pub fn is_folded(name: &str) -> bool {
         .all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase())
 }
 
-/// Returns a number that is the same for names that collide. Rarely, others have the same too.
+/// Returns a number that is equal for names that collide. Other names may share it.
 pub fn collision_hash(name: &str) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(folded(name))
 }

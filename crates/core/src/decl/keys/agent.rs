@@ -167,7 +167,7 @@ const WITH_BATCHES: [&str; count_of_batches()] = {
     names
 };
 
-/// Agents that may fail to answer and cost something when asked again.
+/// Agents that may fail to answer, and whose repeated requests cost something.
 const API_OR_CLI: [&str; API.len() + 1] = {
     let mut names = ["cli"; API.len() + 1];
     let mut at = 0;

@@ -38,7 +38,7 @@ pub(crate) struct Project {
     pub(crate) limits: Limits,
     /// Services.
     pub(crate) services: BTreeMap<String, Service>,
-    /// True if the umask decides who can read what agents are asked and answer.
+    /// True if the umask decides who can read prompts and answers.
     pub(crate) is_shared: bool,
     /// Names for outcomes.
     pub(crate) errors: BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! Reads `each` of a step: the items that an agent is asked about, one request each.
+//! Reads `each` of a step: the items for which an agent gets one request each.
 
 use crate::decl::step::reader::StepReader;
 use crate::decl::tables::located_text::LocatedText;

@@ -239,7 +239,7 @@ impl StepReader<'_, '_> {
             } else {
                 Sees::All
             };
-            // An answer is kept by its prompt: one that says the time would be asked for again each time.
+            // Answers are cached by their prompt: a prompt with the time would be sent again on every run.
             let names = StageNames {
                 hides_run: true,
                 ..names.clone()

@@ -120,8 +120,8 @@ impl TomlTable {
     }
 }
 
-/// Reads a file's text. Mistakes of syntax are reported, and then there is no tree: what a parser saves of a broken
-/// file would only give more mistakes that are none.
+/// Reads a file's text. Mistakes of syntax are reported, and there is no tree: a parser's guess at a broken file would only cause
+/// false errors.
 pub(crate) fn parse(file: &SourceFile, report: &mut Report) -> Option<TomlTable> {
     let (tree, errors) = DeTable::parse_recoverable(&file.text);
     if errors.is_empty() {

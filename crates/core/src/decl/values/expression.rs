@@ -208,7 +208,7 @@ impl ValueReader<'_> {
         let Some(at) = shell::script_of(sources).filter(|_| !shell) else {
             return;
         };
-        // A script that a single value gives is run as it is.
+        // A script that is a single value runs as it is.
         if let (Some(argument), Some(item)) = (arguments.get(at), items.get(at))
             && !argument.template.is_single()
         {

@@ -290,7 +290,7 @@ impl<'a> ValueReader<'a> {
             return None;
         }
         let shift = spot.text.len() - text.len();
-        // what a template gives is one safe part of a path; only what stands around it can be wrong here
+        // a template renders to one safe part of a path; only the text around it can be wrong here
         let around = without_templates(text);
         if !around.trim().is_empty() && around != "x" {
             if let Err(error) = RelPath::parse(&around) {

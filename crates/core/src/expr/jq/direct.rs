@@ -364,7 +364,7 @@ impl Expr {
                 )?;
                 only
             }
-            // None of the others is known to give one value.
+            // The other kinds may have any number of outputs.
             ExprKind::Empty
             | ExprKind::Inputs
             | ExprKind::Comma(..)
@@ -402,7 +402,7 @@ fn is_own(val: &Val) -> bool {
     }
 }
 
-/// Returns the items of a list in the order of all that the step gives of each.
+/// Returns the items of a list, sorted by all outputs of the step for each.
 fn sorted(by: &Expr, space: Frame<'_>, input: &Val) -> One {
     let Val::Arr(items) = input else {
         return Err(Error::typ(input.clone(), "array").into());
@@ -498,7 +498,7 @@ fn tried(of: &Expr, space: Frame<'_>, input: &Val, give: &mut Give<'_>) -> Given
     }
 }
 
-/// Gives what a filter of jaq gives, for each combination of its arguments.
+/// Calls a filter of jaq for each combination of its arguments, and passes on its outputs.
 fn called(
     filter: &JaqFilter,
     arguments: &[Expr],

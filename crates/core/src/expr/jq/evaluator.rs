@@ -143,7 +143,7 @@ impl<'a> Limited<'a> {
         found.map_err(|why| self.bound.jq.fault(&why))
     }
 
-    /// Returns all outputs for each JSON text. Asking for many at once is faster.
+    /// Returns all outputs for each JSON text. One call for many texts is faster.
     ///
     /// # Errors
     /// The errors of [`Limited::all`], for the first text that has one, and if a text is not JSON.
@@ -159,7 +159,7 @@ impl<'a> Limited<'a> {
         Ok(all)
     }
 
-    /// Returns the only output for each input, while the variables `set` have the values of each. Asking for many at once is
+    /// Returns the only output for each input, while the variables `set` have the values of each. One call for many inputs is
     /// faster.
     ///
     /// # Errors
@@ -235,11 +235,11 @@ impl<'a> Limited<'a> {
         Ok(())
     }
 
-    /// Returns the bytes of inputs that are best asked for at once; 0 if the program runs here.
+    /// Returns the best number of bytes of inputs for one call; 0 if the program runs here.
     pub fn at_once(&self) -> usize {
         match self.room {
             Some(_) => 0,
-            // The variables are sent each time.
+            // The variables travel with each call.
             None => self
                 .texts()
                 .iter()

@@ -315,7 +315,7 @@ impl ProgramText<'_> {
             .filter(|open| open.starts_with(delimiter))
     }
 
-    /// Returns the hint for somebody who writes a template inside a program.
+    /// Returns the hint for a template inside a program.
     fn braces(&self) -> Option<String> {
         let at = self.source.find("{{").or_else(|| self.source.find("{%"))?;
         let inner = self.source[at + 2..]

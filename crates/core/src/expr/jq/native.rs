@@ -20,7 +20,7 @@ pub(crate) fn replaces(def: &Def<&str>) -> bool {
     def.args.is_empty() && (value_of(def.name).is_some() || choice_of(def.name).is_some())
 }
 
-/// Returns true if a filter that gives a value looks at the type and truth of its input only.
+/// Returns true if a filter with a value as output only checks the type and truth of its input.
 pub(crate) fn is_shallow(name: &str) -> bool {
     name == "not" || name == "type" || name.starts_with("is")
 }
@@ -28,7 +28,7 @@ pub(crate) fn is_shallow(name: &str) -> bool {
 /// Defines the table of the filters, as functions and as jaq has them.
 macro_rules! filters {
     ([$($value:literal => $make:expr,)*] [$($choice:literal => $is:expr,)*]) => {
-        /// Returns the filter of this name that gives a value.
+        /// Returns the filter of this name whose output is a value.
         pub(crate) fn value_of(name: &str) -> Option<Value> {
             Some(match name {
                 $($value => $make,)*

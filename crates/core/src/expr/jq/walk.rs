@@ -1,5 +1,4 @@
-//! Static analysis of a program: the names that it mentions, whether it takes its whole input, and the regular
-//! expressions that stand in it.
+//! Static analysis of a program: the names that it mentions, whether it takes its whole input, and its regular expressions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -173,7 +172,7 @@ impl<'s> Found<'s> {
         self.regexes.truncate(regexes);
         let whole = std::mem::replace(&mut self.whole, whole);
         let fields = std::mem::replace(&mut self.roots, roots);
-        // One of the same name in another definition is not told apart: both count.
+        // Definitions of the same name and arity are not distinguished: all of them count.
         let uses = self.uses.entry((def.name, def.args.len())).or_default();
         uses.whole |= whole;
         uses.fields.extend(&fields);

@@ -76,7 +76,7 @@ pub(crate) fn text(source: &dyn Source) -> Result<String, ScopeError> {
 }
 
 pub(super) fn text_within(source: &dyn Source, most: usize) -> Result<String, ScopeError> {
-    // Most files are no longer, and are read at once.
+    // Most files are not longer, so one read suffices.
     let mut bytes = Vec::with_capacity(1 << 13);
     open(source)?
         .take(most as u64 + 1)

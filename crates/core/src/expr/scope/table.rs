@@ -102,7 +102,7 @@ impl<'s, R: BufRead> TableReader<'s, R> {
         wrong_at(self.source, line_of(self.source, self.begin()), message)
     }
 
-    /// Where each of these columns stands in the header.
+    /// Returns the position of each of these columns in the header.
     fn places(&self, columns: &Columns) -> Result<Vec<Option<usize>>, ScopeError> {
         let places = columns.places(&self.header);
         places.map_err(|why| {

@@ -11,7 +11,7 @@ use crate::expr::pointer;
 /// Gives the text and the place (bytes from the beginning) of each value that is selected.
 pub(crate) type Take<'a, E> = dyn FnMut(&str, u64) -> Result<(), TakeError<E>> + 'a;
 
-/// Reads a document; gives how many values there were.
+/// Reads a document; returns the number of selected values.
 pub(crate) fn read<E>(
     steps: &[PathStep],
     reader: impl Read,
@@ -159,7 +159,8 @@ fn below<E>(mut error: ReadError<E>, key: &str) -> ReadError<E> {
     error
 }
 
-/// Returns an object of those of these fields that the object in a document has, read in one pass; none where it is not an object, or cannot be read.
+/// Returns an object of those of `keys` that the object in a document has, read in one pass; `None` if it is not an object, or
+/// cannot be read.
 pub fn fields(keys: &std::collections::BTreeSet<&str>, reader: impl Read) -> Option<Value> {
     let mut text = Json::new(reader);
     let mut found = serde_json::Map::new();

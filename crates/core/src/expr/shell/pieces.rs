@@ -56,7 +56,7 @@ fn next_tag(source: &str, from: usize) -> Option<usize> {
     found.min().map(|at| from + at)
 }
 
-/// Returns the length of what stands in a tag: up to its end that is not in a quoted text.
+/// Returns the length of the content of a tag: up to its end outside of quoted text.
 fn tag_length(inner: &str, mark: u8) -> usize {
     let end = match mark {
         b'{' => "}}",

@@ -69,7 +69,7 @@ impl Inside {
 #[derive(Default)]
 pub(super) struct ScriptReader {
     stack: Vec<Inside>,
-    /// The character before, and whether a word goes on.
+    /// The character before, which tells whether a word continues.
     before: Option<char>,
     /// True if the character before is escaped, or a value: it begins no comment and closes nothing.
     is_plain: bool,
@@ -146,7 +146,7 @@ impl ScriptReader {
         }
     }
 
-    /// Reads what stands at the beginning, and gives how much it was; none when more is needed to tell.
+    /// Reads from the beginning of `rest` and returns the number of characters read; `None` if it needs more text to decide.
     fn step(&mut self, rest: &[char]) -> Option<usize> {
         let c = rest[0];
         if self.lines.is_some() {

@@ -132,7 +132,7 @@ fn names_instead(missing: &str, scope: &Value) -> Option<String> {
                     format!("{path}.{name}")
                 };
             }
-            // A name that the template gives itself, as in a loop: the scope does not know what it has.
+            // A name that the template itself defines, as in a loop: the scope does not have its fields.
             None if path.is_empty() && missing.contains('.') => return None,
             None => {
                 let owner = if path.is_empty() {

@@ -41,7 +41,7 @@ impl Pieces {
         Some(Self(pieces))
     }
 
-    /// Returns the text that the only piece names; none when there are others, or it is not a string.
+    /// Returns the text that the only piece names; `None` if there are several pieces, or it is not a string.
     pub(super) fn only<'a>(&self, scope: &'a Value) -> Option<&'a str> {
         match self.0.as_slice() {
             [Piece::Text(before), Piece::Name(name), Piece::Text(after)]

@@ -103,7 +103,7 @@ pub struct AgentLimits {
     pub requests_per_minute: Option<u64>,
     /// The most tokens a minute.
     pub tokens_per_minute: Option<u64>,
-    /// The most times that an unanswered request is sent; `None` for the default.
+    /// Maximum number of tries of an unanswered request; `None` for the default.
     pub tries: Option<u32>,
     /// The most that a call costs, if no price is known.
     pub max_usd_per_call: Option<NanoUsd>,

@@ -77,7 +77,7 @@ pub enum ValueKind {
     Many(&'static TableSpec),
 }
 
-/// When a key must or may stand in its table.
+/// The condition under which a key must or may be in its table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
     /// It may be left out.

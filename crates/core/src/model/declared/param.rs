@@ -167,7 +167,7 @@ impl Allowed {
 }
 
 impl Param {
-    /// Returns the value that a text stands for, as `--set` gives it.
+    /// Returns the value of a text, such as one of `--set`.
     ///
     /// # Errors
     /// If the parameter does not accept the value.

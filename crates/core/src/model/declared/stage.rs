@@ -156,7 +156,7 @@ impl Stage {
         !self.declares(RUN) && names.any(|name| name.split('.').next() == Some(RUN))
     }
 
-    /// Returns why its batches run on the machine of the runner, whatever the executor; `None` if they can run elsewhere.
+    /// Returns why its batches run on the machine of the runner under every executor; `None` if they can run elsewhere.
     pub fn stays_local(&self) -> Option<&'static str> {
         let asks = |step: &Step| step.kind.agent().is_some();
         if self.steps.iter().any(asks) {
@@ -326,7 +326,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// Returns how one of its files is read. A file with columns is a table, whatever its name is.
+    /// Returns how one of its files is read. A file with columns is a table, even if its name has another ending.
     pub fn reading(&self, file: &FilePath) -> Reading {
         let by_name = || match &self.columns {
             Some(_) => Format::Csv,

@@ -1,4 +1,4 @@
-//! A call of an agent: what is recorded before it is sent, and what was heard.
+//! The records of a call of an agent: the request, written before it is sent, and the response.
 
 use super::usage::Usage;
 use crate::base::digest::Digest;
@@ -222,7 +222,7 @@ impl Spent {
             calls: 1,
             usage,
             cost: cost.unwrap_or_default(),
-            // A batch is waited for together with others, and for as long as the provider likes.
+            // Calls of a provider batch share one wait, which the provider decides.
             took_ms: heard
                 .filter(|_| !sent.batched)
                 .map_or(0, |heard| heard.took_ms),

@@ -1,4 +1,4 @@
-//! Batches that `--force` selected and that no run has rebuilt yet: the intent outlives the run that was asked for it.
+//! Batches that `--force` selected and that no run has rebuilt yet: the intent outlives the run with the flag.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -80,7 +80,7 @@ impl Pin {
                 return earlier.cloned();
             }
             let from = earlier.map_or(recorded, |earlier| earlier.from);
-            // Restored to what Milepost wrote, it is not a modification.
+            // An output with the content that Milepost wrote is not modified.
             (from != made.digest).then(|| ModifiedFile {
                 path: made.path.clone(),
                 from,

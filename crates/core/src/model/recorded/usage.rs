@@ -1,4 +1,4 @@
-//! Tokens that a call used, counted in one way whatever a provider counts.
+//! The tokens that a call used, counted in the same way for all providers.
 
 use serde::{Deserialize, Serialize};
 use std::iter::Sum;

@@ -109,7 +109,7 @@ pub fn named_by(stage: &Stage, pattern: Option<&(Root, Glob)>, file: &FilePath) 
     }
 }
 
-/// Returns the value of a name that a path has in one place, and nothing else in others; `None` if the path does not tell it.
+/// Returns the value of a name in a rendered path that contains no other template; `None` if the path does not determine it.
 fn key_of(path: &str, name: &str, rendered: &str) -> Option<String> {
     let (before, rest) = path.split_once("{{")?;
     let (inside, after) = rest.split_once("}}")?;

@@ -78,11 +78,11 @@ pub struct Resolved {
     pub name: String,
     /// The files; empty if the input is optional and missing.
     pub files: Vec<FilePath>,
-    /// True if it is a list, whatever the number of files.
+    /// True if it is a list, even of one file.
     pub many: bool,
 }
 
-/// Returns true if a program goes through a list: `[]` stands in it, outside of texts and comments.
+/// Returns true if a program iterates over a list: it contains `[]`, outside of texts and comments.
 fn goes_through_list(source: &str) -> bool {
     let mut rest = source;
     while let Some(at) = rest.find(['"', '#', '[']) {

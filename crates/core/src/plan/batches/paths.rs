@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The files that a rendered path names. Only a declaration, or the value of a parameter, is a pattern.
 #[derive(Debug)]
 pub enum Named {
-    /// One file, whatever characters its path has.
+    /// One file; characters of its path are never wildcards.
     File(FilePath),
     /// The files that match a pattern.
     Pattern(FilePath),

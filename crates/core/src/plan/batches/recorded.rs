@@ -53,7 +53,7 @@ impl<'a> Recorded<'a> {
         })
     }
 
-    /// Those that match a pattern, in no particular order.
+    /// Returns the files that match a pattern, in no particular order.
     ///
     /// # Errors
     /// If it is not a pattern, or the state lacks records.

@@ -303,7 +303,7 @@ pub fn add_picked(
     for step in &stage.steps {
         let is_read = reads_prompt(step, pipeline, settings);
         for (key, part) in step.kind.parts() {
-            // Which one it is must be right whoever is asked.
+            // The choice must be valid even if the agent does not read the prompt.
             if let Part::Template(template @ TemplateChoice::Picked(_)) = part {
                 let file = template.of(scope).map_err(|error| FactsError::Of {
                     of: format!("`{key}`"),
@@ -432,7 +432,7 @@ fn add_step(facts: &mut Facts, step: &Step, pipeline: &Pipeline, settings: &Sett
     }
 }
 
-/// Returns true if the template of a step is read: a table of rules and a jq program are asked the questions alone.
+/// Returns true if the step uses its prompt: a table of rules and a jq program get only the questions.
 fn reads_prompt(step: &Step, pipeline: &Pipeline, settings: &Settings) -> bool {
     let asked = step.kind.agent();
     let asked = asked.and_then(|asked| settings.agent(pipeline, &asked.agent));

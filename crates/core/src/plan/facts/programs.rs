@@ -19,8 +19,8 @@ pub struct NamedProgram {
     pub path: Option<String>,
 }
 
-/// Returns the programs that the commands of a stage start, and the absolute paths of scripts that they give to interpreters. Names that
-/// depend on the batch are left out, and so are those of the project, which are inputs.
+/// Returns the programs that the commands of a stage start, and the absolute paths of scripts that are arguments of interpreters.
+/// Names that depend on the batch are left out, and so are those of the project, which are inputs.
 pub fn programs(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Vec<NamedProgram> {
     let mut found = Vec::new();
     for step in &stage.steps {

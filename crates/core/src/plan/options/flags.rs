@@ -64,7 +64,7 @@ pub trait Flags: Sized + 'static {
         }
     }
 
-    /// Returns the words that give these flags on a command line.
+    /// Returns the words of these flags on a command line.
     fn words(&self) -> Vec<String> {
         let given = Self::FLAGS.iter().flat_map(|flag| flag.words(self));
         given.collect()
@@ -83,7 +83,7 @@ impl<T> Flag<T> {
         !(self.values)(options).is_empty()
     }
 
-    /// Returns the words that give the flag on a command line.
+    /// Returns the words of the flag on a command line.
     pub(crate) fn words(&self, options: &T) -> Vec<String> {
         let word = |value: String| {
             let value = self.value.map(|_| value);

@@ -60,7 +60,7 @@ impl Invocation {
         self.run_with(&|flag| flag.stays, &self.options.targets)
     }
 
-    /// Returns the command line of a run that selects by these words, and otherwise runs as this one.
+    /// Returns the command line of a run that selects by these words, with the other options of this one.
     pub fn run(&self, words: &[&str]) -> String {
         let words: Vec<String> = words.iter().map(ToString::to_string).collect();
         self.run_with(&|flag| flag.stays && !flag.selects, &words)

@@ -50,8 +50,8 @@ impl Schedule<'_> {
     }
 }
 
-/// Returns true if a batch of a stage with `[approve]` must be approved before it runs: nobody approved it with its present facts,
-/// and it was not built with them either.
+/// Returns true if a batch of a stage with `[approve]` must be approved before it runs: it has no approval with its present facts,
+/// and was not built with them either.
 pub fn needs_approval(stage: &Stage, state: &State, found: &StageScan, batch: &BatchScan) -> bool {
     let key = &batch.batch.key;
     let known = state.stages.get(&stage.name);

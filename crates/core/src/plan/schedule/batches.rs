@@ -64,8 +64,8 @@ pub struct BatchSchedule {
     pub conditions: BTreeMap<usize, Condition>,
     /// True if later stages begin only if such a condition holds. Only in a plan.
     pub is_conditional: bool,
-    /// Outputs that were modified by hand and accepted, of batches that would have to run: the run stops here, and there are no
-    /// actions.
+    /// Outputs that were modified by hand and accepted, of batches that would have to run: the run stops here, and `actions` is
+    /// empty.
     pub modified: Vec<(String, Alteration)>,
 }
 

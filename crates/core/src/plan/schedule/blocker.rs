@@ -72,8 +72,8 @@ impl Blocker {
     }
 }
 
-/// Returns the stage that blocks this one, directly or through others. `ended` says how the stages that this run has passed ended,
-/// or are expected to end; of all others, the records and the disk tell.
+/// Returns the stage that blocks this one, directly or through others. `ended` has the known or expected outcomes of the stages
+/// that this run has passed; for all other stages, the records and the disk decide.
 pub(super) fn of(
     pipeline: &Pipeline,
     state: &State,

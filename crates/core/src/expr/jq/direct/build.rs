@@ -174,7 +174,7 @@ fn is_one(part: &PathPart) -> bool {
     }
 }
 
-/// Filters of jaq that give one value or an error.
+/// Filters of jaq with exactly one output or an error.
 const SINGLE: &[&str] = &[
     "tojson",
     "round",
@@ -242,7 +242,7 @@ impl Building {
                 let start = self.boxed(start, names)?;
                 let slot = self.slot();
                 let inner = names.with(Binding::Var((*name).to_owned(), slot));
-                // One that gives several states, or none, continues from each of them: jaq does that without a deep stack.
+                // jaq continues from each of several states without a deep stack, so such updates run there.
                 let update = self.boxed(update, &inner).filter(|update| update.one)?;
                 ExprKind::Reduce(over, slot, start, update)
             }
@@ -487,7 +487,7 @@ impl Building {
         built
     }
 
-    /// Returns the body of a definition, where `$x` of its arguments are variables and the others stand for what was given.
+    /// Returns the body of a definition. Arguments named `$x` become variables; the others are replaced by their expressions.
     fn inlined<'t>(
         &mut self,
         def: &'t Def<&'t str>,

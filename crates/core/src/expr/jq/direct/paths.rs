@@ -51,7 +51,7 @@ fn last(parts: &[(PathPart, bool)], space: Frame<'_>, input: &Val, at: &Val) -> 
     Ok(end)
 }
 
-/// Changes what lies at a path; what becomes of it is asked once.
+/// Replaces the value at a path; the change is called once.
 pub(crate) fn update(
     parts: &[(At, bool)],
     val: Val,

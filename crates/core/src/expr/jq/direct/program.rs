@@ -67,9 +67,9 @@ pub(crate) enum ExprKind {
 /// The change of the value at a path.
 #[derive(Debug)]
 pub(crate) enum Change {
-    /// `|=`: the first value that the step gives of it.
+    /// `|=`: the first output of the step for the value at the path.
     By(Box<Expr>),
-    /// `=`: what the step gives of the whole.
+    /// `=`: the output of the step for the whole input.
     To(Box<Expr>),
     /// `+=` and its like.
     Math(Math, Box<Expr>),

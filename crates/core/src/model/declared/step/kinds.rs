@@ -215,7 +215,7 @@ impl Describe for CopyStep {
     }
 }
 
-/// Packs records into batches by what must be asked of them.
+/// Groups records by question, and packs them into batches.
 #[derive(Debug, Clone)]
 pub struct SplitStep {
     pub records: Select,

@@ -29,7 +29,7 @@ pub struct Step {
     pub kind: StepKind,
     /// The name of the result: an output, or a name that only later steps see.
     pub out: String,
-    /// Only when this gives true.
+    /// Runs the step only if this returns true.
     pub when: Option<Program>,
     /// `agent_name` in the journal; by default the stage's name.
     pub role: Option<String>,
@@ -54,7 +54,7 @@ impl Step {
     }
 }
 
-/// The output that `split` writes beside its batches: which questions stand in which batch.
+/// The output that `split` writes beside its batches: the batch of each question.
 pub const ASSIGNMENT: &str = "assignment";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The kinds of steps that depend on others than their inputs: programs, agents, services, files of other processes.
+//! The kinds of steps that depend on more than their inputs: programs, agents, services, files of other processes.
 
 use super::info::{Describe, KindInfo, Outputs, PROGRAM_TIMEOUT, WAIT_TIMEOUT};
 use super::part::Part;
