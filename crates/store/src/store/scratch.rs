@@ -187,7 +187,8 @@ impl Scratch {
         self.is_folder
     }
 
-    /// Returns the ending of a file's name; for a file that was never written and has no folder, one that no file has.
+    /// Returns the ending of a file's name in an attempt without a folder: its number among the written files. A file that was
+    /// never written gets an unused number.
     fn ending(&self, file: &RelPath) -> String {
         let sunk = self.sunk();
         let at = sunk.iter().position(|sunk| sunk.file == *file);

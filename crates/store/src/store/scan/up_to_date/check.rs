@@ -83,7 +83,7 @@ impl Recheck {
     }
 }
 
-/// Patches a file of notes, and the notes that it changes. A file that cannot be read is removed.
+/// Patches stamps into a file of notes, and the checksum of the notes that it changes. A file that cannot be read stays as it is.
 fn patch(
     disk: &Disk,
     path: &Path,
@@ -197,7 +197,7 @@ pub fn again(
                 _ => break false,
             }
         };
-        // The threads end when no sender is left.
+        // The threads end once the channel is closed.
         drop(sender);
         is_whole
     });
