@@ -21,7 +21,7 @@ struct Weights<'m, 'a> {
 }
 
 impl Weights<'_, '_> {
-    /// The values that a definition gives to an element, itself counted.
+    /// Returns the number of values that a definition adds to an element, including itself.
     fn of(&mut self, id: u32, deepest: usize) -> u64 {
         let Some(entry) = self.model.index.get(id) else {
             return 1;
@@ -89,7 +89,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Names the relation that gives most values to elements, or to the element `one`.
+/// Names the relation that adds most values to elements, or to the element `one`.
 fn heaviest(weights: &mut Weights, relations: &[RecordEntry], one: Option<u32>) -> String {
     let model = weights.model;
     let mut heaviest: Option<(u64, u64, u64, RecordEntry)> = None;

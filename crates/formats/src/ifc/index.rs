@@ -107,7 +107,7 @@ pub(super) struct Model<'a> {
     pub(super) openings: Vec<RecordEntry>,
     /// By name.
     pub(super) projects: Vec<RecordEntry>,
-    /// Records of figures that do not have the attributes of their class, by name: where a value stands in them is unknown.
+    /// Records of figures that do not have the attributes of their class, by name: the position of a value in them is unknown.
     pub(super) misfits: HashSet<u32>,
     /// The longest record, beyond which none is read even if its parentheses never close.
     longest: usize,

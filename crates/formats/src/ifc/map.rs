@@ -23,9 +23,9 @@ impl Bytes {
     /// Milepost does: the bus error is an outcome there.
     #[allow(unsafe_code)]
     pub(super) fn map(file: &File) -> io::Result<Self> {
-        // SAFETY: the map is read-only and private, and no reference into it outlives the value that is returned. That
-        // nobody writes to the file meanwhile cannot be guaranteed on Unix; every reader of the bytes takes arbitrary
-        // input, so that a change leads to wrong values or an error, never to undefined indices.
+        // SAFETY: the map is read-only and private, and no reference into it outlives the returned value. Unix cannot prevent
+        // another process from writing to the file meanwhile; every reader of the bytes takes arbitrary input, so that a change
+        // leads to wrong values or an error, never to undefined indices.
         let map = unsafe { Mmap::map(file)? };
         Ok(Self::Mapped(map))
     }
@@ -40,7 +40,7 @@ impl Bytes {
         self.advise(Advice::Normal);
     }
 
-    /// Advice only makes reading faster, so that a kernel which refuses it is not an error.
+    /// Advice only makes reading faster, so a refusal is ignored.
     fn advise(&self, advice: Advice) {
         if let Self::Mapped(map) = self {
             let _ = map.advise(advice);

@@ -151,7 +151,7 @@ pub(super) struct OpenedModel {
     pub(super) encoding: Option<String>,
 }
 
-/// Opens a model: plain text, or an archive with one in it, told by its first bytes and not by its name.
+/// Opens a model: plain text, or an archive with one in it, recognized by its first bytes and not by its name.
 pub(super) fn open(model: &Path, name: &str) -> Result<OpenedModel, IfcError> {
     let bytes = bytes(model, name)?;
     let file = || name.to_owned();

@@ -157,7 +157,7 @@ impl Relations {
         })
     }
 
-    /// All that gives values to the element `id`: its definitions, its type, its materials or those of its type, and its
+    /// Returns all sources of values of the element `id`: its definitions, its type, its materials or those of its type, and its
     /// classifications.
     pub(super) fn definitions(&self, id: u32) -> impl Iterator<Item = u32> {
         let kind = self.types.first(id);

@@ -15,7 +15,7 @@ use super::values::units::Units;
 /// The most classes that one warning names.
 const NAMED: usize = 10;
 
-/// Elements and openings whose GlobalIds others have too, in file order, each once.
+/// Returns elements and openings with a GlobalId that is not unique, in file order, each once.
 pub(super) fn duplicate_global_ids(
     model: &Model,
     interrupt: &Interrupt,

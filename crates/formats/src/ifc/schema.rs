@@ -27,7 +27,7 @@ pub(super) struct Schema {
 }
 
 impl Schema {
-    /// The first of the declared identifiers that is known; none if there is no such.
+    /// Returns the first known of the declared identifiers; `None` if none is known.
     pub(super) fn of(declared: &[String]) -> Option<Self> {
         let (name, version) = declared
             .iter()

@@ -115,7 +115,7 @@ pub(super) fn number(value: &[u8]) -> Option<f64> {
     parse_step_real(value).or_else(|| parse_step_real(typed(value)?.1))
 }
 
-/// An integer or a real, told apart as the file tells them apart.
+/// An integer or a real, as the file writes it.
 pub(super) enum Number {
     Integer(i64),
     Real(f64),

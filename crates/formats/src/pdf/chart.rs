@@ -10,13 +10,13 @@ use super::info::ChartError;
 use super::page::Color;
 use super::tags::Tag;
 
-/// More bars than this are summed up in one, "others".
+/// Bars beyond this number are summed in one, "others".
 const BARS: usize = 14;
 const STEP: f32 = 15.0;
 const BAR: f32 = 9.0;
 const SIZE: f32 = 8.5;
 const HEAD: f32 = 20.0;
-/// Colour of the bar that sums up others.
+/// Colour of the bar "others".
 const PALER: Color = [0xa9, 0xbd, 0xd0];
 
 #[derive(Deserialize)]

@@ -17,11 +17,11 @@ pub(crate) enum FaceId {
     Mono = 4,
 }
 
-/// Letters of the mono face are larger than others of the same size: it is set smaller.
+/// The mono face has larger letters than the other faces at the same size, so it is set smaller.
 const MONO: f32 = 0.9;
 
 impl FaceId {
-    /// The share of the asked size that this face is set in.
+    /// The factor on the requested size that this face is set in.
     pub(crate) fn scale(self) -> f32 {
         if self == Self::Mono { MONO } else { 1.0 }
     }
@@ -198,7 +198,7 @@ impl Fonts {
         glyphs
     }
 
-    /// Marks a glyph as used and gives its number in the embedded subset.
+    /// Marks a glyph as used and returns its number in the embedded subset.
     pub(crate) fn embed(&mut self, glyph: Glyph) -> u16 {
         let face = &mut self.faces[glyph.face as usize];
         let id = face.used.remap(glyph.id);

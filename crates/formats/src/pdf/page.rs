@@ -173,7 +173,7 @@ fn label(face: usize) -> String {
     format!("F{face}")
 }
 
-/// Draws a page; gives its content and the structure of its marked contents.
+/// Draws a page; returns its content and the structure of its marked contents.
 fn draw(
     page: &DrawnPage,
     number: usize,

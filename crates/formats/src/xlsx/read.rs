@@ -24,7 +24,7 @@ const CELLS: usize = 1_000_000;
 /// The longest text of a cell, in UTF-16 units, as in Excel.
 const LONGEST: usize = 32_767;
 
-/// The rows of a sheet, of its columns only those that were asked for.
+/// The rows of a sheet, with only the requested columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SheetColumns {
     /// The letters of each column, such as `AB`.

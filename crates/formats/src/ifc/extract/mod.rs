@@ -129,7 +129,7 @@ pub fn extract_lines(
     })
 }
 
-/// Turns a panic of the parser into an error: a file that somebody sends must not end the process.
+/// Turns a panic of the parser into an error: an untrusted file must not end the process.
 fn guarded<T>(name: &str, work: impl FnOnce() -> Result<T, IfcError>) -> Result<T, IfcError> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         Err(IfcError::Parser {

@@ -61,7 +61,7 @@ pub(crate) fn of<'a>(
     }
 }
 
-/// The codes of `references`, each once; a reference without a code gives its title.
+/// Returns the codes of `references`, each once; the title for a reference without a code.
 pub(crate) fn codes(references: &[Reference]) -> Vec<String> {
     let mut codes = OrderedMap::default();
     for code in references.iter().filter_map(Reference::key) {
