@@ -109,7 +109,7 @@ fn read(folder: &Path, file: &str) -> Result<Value, OpsError> {
     value.map_err(|error| OpsError::Usage(format!("`--input {file}`: {error}")))
 }
 
-/// Returns the values that the project itself gives: declared parameters or `--set`, the environment, and the time.
+/// Returns the values of the project itself: declared parameters or `--set`, the environment, and the time.
 fn project_scope(request: &Request, filter: &Filter) -> Result<Map<String, Value>, OpsError> {
     let now = request.now();
     let today = now.to_zoned(TimeZone::UTC).date();

@@ -3,7 +3,7 @@
 use super::project::OpsError;
 use super::run::{Report, StageReport, StageStatus};
 
-/// The run is complete, or the command did what it was asked to do.
+/// The run is complete, or the command succeeded.
 pub const OK: u8 = 0;
 /// A batch failed, a verdict is negative, or Milepost could not continue.
 pub const FAILED: u8 = 1;

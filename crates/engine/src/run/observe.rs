@@ -19,7 +19,7 @@ use milepost_store::store::layout;
 pub(crate) struct Observations<'a> {
     /// The workspace.
     pub(crate) ctx: Context<'a>,
-    /// Finds batches that wait for an external agent; `None`: no agent is asked.
+    /// Finds batches that wait for an external agent; `None`: requests are not simulated.
     pub(crate) estimator: Option<&'a CostEstimator<'a>>,
     /// The batches whose details are kept.
     pub(crate) keep: Keep<'a>,

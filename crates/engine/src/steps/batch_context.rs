@@ -162,7 +162,7 @@ pub(crate) struct BatchContext<'a> {
     pub(crate) jq: Rc<JqWorkers>,
     /// Returns the time that the stage has left; `None` if it has no limit.
     pub(crate) left: &'a (dyn Fn() -> Option<Duration> + Sync),
-    /// Told while it goes on.
+    /// Receives events during the attempt.
     pub(crate) observer: &'a dyn AttemptObserver,
     pub(crate) schemas: &'a Schemas,
     pub(crate) agents: &'a StageAgents,
@@ -187,7 +187,7 @@ pub(crate) struct BatchContext<'a> {
     pub(crate) limits: AttemptLimits,
     /// How many threads its work may use.
     pub(crate) threads: usize,
-    /// True in a dry run, which finds out what agents would be asked: steps must not reach outside.
+    /// True in a dry run, which simulates requests to agents: steps must not reach outside.
     pub(crate) is_dry_run: bool,
 }
 

@@ -68,7 +68,7 @@ pub(crate) trait Calls: Sync {
     fn about_to_ask(&self, _parts: &dyn Fn() -> RequestParts) {}
 
     /// Records a call that is about to be sent, and returns its number. If the budget does not allow it beside calls in flight, it
-    /// waits for them. What it reserves is in its record.
+    /// waits for them. The record contains the reservation.
     ///
     /// # Errors
     /// When the budget does not allow the call, it cannot be recorded, or waiting is stopped. It must not be sent then.

@@ -17,7 +17,7 @@ use serde_json::Value;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-/// Bytes that are read first: most files are no longer, and memory is cleared before it is read into.
+/// Bytes of the first read: most files are not longer, and the buffer is cleared before each read.
 const SMALL: usize = 1 << 13;
 
 /// Returns the one file of an input or `out`.

@@ -123,7 +123,7 @@ pub(crate) fn call(
         .and_then(|answer| accepted(&who, answer, timeout))
         .map_err(|outcome| if is_once { once(outcome) } else { outcome });
     let done = answer.and_then(|answer| {
-        // The service has carried out the request: it is not sent again, and its reply is set aside.
+        // The service has carried out the request: it is not repeated, and the reply is saved aside.
         take(ctx, out, call.schema.as_ref(), &who, &answer).map_err(|mut outcome| {
             if let Err(lost) = files::put(ctx, out, &answer.body) {
                 outcome.details.push(lost.message);

@@ -217,7 +217,7 @@ pub(crate) fn run_limited(ctx: &mut BatchContext<'_>, step: &Step) -> Result<Ste
     };
     let left = (ctx.left)();
     let least = time.map_or(left, |time| Some(left.map_or(time, |left| left.min(time))));
-    // `run_command` ends a program and gives it time to shut down. `wait` reports itself what it waited for.
+    // `run_command` ends a program and gives it time to shut down. `wait` reports the missing file itself.
     ctx.cancel.set_time(if ends_itself { left } else { least });
     let done = run_step(ctx, step, least.unwrap_or(COMMAND_TIMEOUT));
     let done = ctx.jq.named(done);

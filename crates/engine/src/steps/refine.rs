@@ -74,7 +74,7 @@ pub(crate) fn refine(ctx: &mut BatchContext<'_>, refine: &Refine) -> Result<Step
         let report = run_steps(ctx, number)?;
         if is_right(ctx, &refine.until)? {
             log_result(ctx, number, "right");
-            // It is the result whatever its score.
+            // A right iteration is the result, independent of its score.
             let score = score(ctx, refine.score.as_ref()).unwrap_or_default();
             report_iteration(ctx, number, true, score);
             let note = IterationNote {

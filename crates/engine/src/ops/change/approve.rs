@@ -34,7 +34,7 @@ pub struct ApproveOptions {
     pub why: String,
     /// The person; by default the user of this process.
     pub who: Option<String>,
-    /// The batches that the person was shown, by [`shown`]. If a stage has others by now, nothing is approved.
+    /// The batches that the person was shown, by [`shown`]. If they have changed since, nothing is approved.
     pub expected: Option<Digest>,
 }
 

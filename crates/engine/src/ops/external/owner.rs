@@ -6,7 +6,7 @@ use milepost_store::store::leases::{Lease, LeaseOwner};
 use milepost_store::store::lock::Holder;
 use std::collections::BTreeSet;
 
-/// A client as its server knows it, not by the name that it gives itself.
+/// A client by the id of its server, not by the name that it chooses itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseClient {
     /// The client.

@@ -10,7 +10,7 @@ use crate::ops::project::request::Request;
 use crate::ops::run::StopFlag;
 use milepost_store::store::leases::LeaseState;
 
-/// Releases a lease, so that another client can lease the batch. Right answers are kept. The lease must belong to `owner`, and to a
+/// Releases a lease, so that another client can lease the batch. Valid answers are kept. The lease must belong to `owner`, and to a
 /// client of the name `client`, if there is one. While the batch of another client is built, it waits until `stop` is set.
 ///
 /// # Errors

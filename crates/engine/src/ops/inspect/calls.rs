@@ -197,7 +197,7 @@ pub(crate) fn calls(
     calls::read_some(&folder, &is_wanted).map_err(OpsError::unreadable(&folder.display()))
 }
 
-/// Returns the answers and calls of a batch; `None` if it asked no agent.
+/// Returns the answers and calls of a batch; `None` if it called no agent.
 pub(crate) fn batch_calls(
     opened: &OpenProject,
     stage: &str,

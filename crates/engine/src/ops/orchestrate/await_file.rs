@@ -31,7 +31,7 @@ pub struct AwaitOptions {
     pub(crate) timeout: Duration,
     /// How often progress is reported.
     pub(crate) poll: Duration,
-    /// How often the file system is asked.
+    /// The time between two checks of the file.
     pub(crate) look: Duration,
     /// How long the file must be unchanged.
     pub(crate) stable: Duration,

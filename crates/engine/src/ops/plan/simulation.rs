@@ -31,7 +31,7 @@ pub(crate) struct Simulation<'a> {
     planned: PlannedState<'a>,
     /// Finds the batches that wait for external agents; `None`: no batch waits.
     estimator: Option<CostEstimator<'a>>,
-    /// True if the plan estimates what agents would be asked.
+    /// True if the plan estimates the requests to agents.
     estimates: bool,
     /// The details that the plan shows.
     details: PlanDetails,
@@ -67,13 +67,13 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Plans all stages, without an estimate of what agents would be asked.
+    /// Plans all stages, without an estimate of requests to agents.
     pub(crate) fn plan(mut self) -> Vec<StagePlan> {
         let stages = self.opened.pipeline.stages.iter();
         stages.map(|stage| self.pass(stage)).collect()
     }
 
-    /// Plans all stages, and estimates what agents would be asked.
+    /// Plans all stages, and estimates the requests to agents.
     pub(crate) fn plan_with_estimates(mut self, details: PlanDetails) -> Vec<StagePlan> {
         self.estimates = true;
         self.details = details;

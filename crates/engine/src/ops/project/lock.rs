@@ -32,7 +32,7 @@ pub(crate) struct WorkspaceLock {
     pub(crate) run_id: String,
     /// Private folders that other users may still read.
     pub(crate) open_folders: Vec<PathBuf>,
-    /// The process that held the lock before and died with it.
+    /// The dead process that held the lock before.
     dead: Option<Holder>,
 }
 

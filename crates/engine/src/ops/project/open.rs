@@ -174,8 +174,8 @@ fn open_declared(request: &Request, is_recorded: bool) -> Result<OpenProject, Op
     Ok(opened)
 }
 
-/// Returns the variables that every program of a step gets, besides the declared ones. The locale is the same everywhere: with another
-/// one, programs sort and count otherwise.
+/// Returns the variables that every program of a step gets, besides the declared ones. The locale is fixed, because it changes how
+/// programs sort and count.
 fn program_environment(all: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let names = ["PATH", "HOME"].map(str::to_owned).into_iter();
     let passed = names.filter_map(|name| all.get(&name).cloned().map(|value| (name, value)));

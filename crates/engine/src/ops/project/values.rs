@@ -268,7 +268,7 @@ pub(crate) fn compute_values(opened: &mut OpenProject, request: &Request) -> Res
     numeric_params::check(opened)
 }
 
-/// Returns the agents that answer for others: options count more than stored choices.
+/// Returns the agents that replace others: options override stored choices.
 pub(crate) fn answering(opened: &OpenProject) -> BTreeMap<String, String> {
     let stored = opened.workspace.identity.agents.iter();
     let stored = stored.map(|(name, chosen)| (name.clone(), Some(chosen.agent.clone())));

@@ -31,7 +31,7 @@ struct ReportedState {
     paths: Option<HashSet<RelPath>>,
     /// The paths that were checked since the notes were written, and may differ from them.
     checked: HashSet<RelPath>,
-    /// The notes that held for all other files when everything was checked last; `None`: everything must be checked.
+    /// The notes that were valid for all other files at the last full check; `None`: everything must be checked.
     notes: Option<NotesId>,
     /// Runs since that check.
     since: Option<Stopwatch>,

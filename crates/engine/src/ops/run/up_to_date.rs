@@ -68,7 +68,7 @@ fn since(glanced: Recheck) -> Observations {
     Observations::since(glanced.differing.into_iter().collect(), told.pages)
 }
 
-/// Returns the reports of the stages and the rest of what the run told, each a line of JSON.
+/// Returns the reports of the stages and the other data of the run, each a line of JSON.
 fn told(glanced: &Recheck) -> Option<(&[u8], &[u8])> {
     let end = glanced.told.iter().position(|byte| *byte == b'\n')?;
     Some((&glanced.told[..end], &glanced.told[end + 1..]))

@@ -15,13 +15,13 @@ use serde_json::Value;
 /// The most answers of a batch that are shown.
 const SHOWN: usize = 20;
 
-/// The element that an agent was asked about.
+/// An element in a request to an agent.
 #[derive(Clone, Copy)]
 pub(super) struct AskedElement<'e> {
     pub(super) key: &'e str,
-    /// The question that it shares with others.
+    /// The question; elements with the same question share it.
     pub(super) question: Option<&'e Value>,
-    /// The record that was made of the answer, or that the agent was asked about.
+    /// The record that was built from the answer, or the record in the request.
     pub(super) record: &'e Value,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Tracer<'a> {
         Ok(())
     }
 
-    /// Adds the calls of a batch that asked about an element without a valid answer.
+    /// Adds the calls of a batch about an element that had no valid answer.
     ///
     /// # Errors
     /// When the records of calls cannot be read.

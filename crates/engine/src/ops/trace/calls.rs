@@ -1,4 +1,4 @@
-//! The recorded calls that a way needs. Those of a workspace may have answers of gigabytes, so no others are read.
+//! The recorded calls that a trace needs. The calls of a workspace may have gigabytes of answers, so no others are read.
 
 use crate::ops::inspect::calls::{Refused, refused};
 use crate::ops::project::error::OpsError;

@@ -274,7 +274,7 @@ impl<'a> Tracer<'a> {
         self.add(to, Some(file), about)
     }
 
-    /// Returns the question about an element that a batch was asked; `None` if it was not asked questions.
+    /// Returns the question of a batch about an element; `None` if the batch has no questions.
     pub(super) fn question_of(&self, batch: BatchRef<'a>, held: &Held<'a>) -> Option<Value> {
         let mut steps = self.declared(batch)?.steps.iter();
         steps.find(|step| step.kind.agent().is_some_and(|agent| agent.questions))?;

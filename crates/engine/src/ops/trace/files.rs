@@ -46,7 +46,7 @@ impl<'a> Tracer<'a> {
         self.walk(queue)
     }
 
-    /// Adds the files of a queue and whatever they were built from, in the order of their distance.
+    /// Adds the files of a queue and the files that they were built from, in the order of their distance.
     fn walk(&mut self, mut queue: VecDeque<QueuedFile<'a>>) -> Result<(), OpsError> {
         let mut seen: BTreeSet<String> = BTreeSet::new();
         while let Some((file, reader, to)) = queue.pop_front() {

@@ -1,4 +1,4 @@
-//! The budget of a run, enforced before each call is sent; kept answers and the record of every call.
+//! The budget of a run, enforced before each call; cached answers and the record of every call.
 
 mod batches;
 mod limits;

@@ -34,7 +34,7 @@ use std::time::Duration;
 const GROUP_AGE: Duration = Duration::from_millis(200);
 const GROUP_SIZE: usize = 1000;
 
-/// The most threads, whatever is requested.
+/// Maximum number of threads, even if more are requested.
 const THREADS: usize = 512;
 
 /// The most threads if an agent uses provider batches: each only waits for a request.

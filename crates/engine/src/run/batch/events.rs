@@ -113,11 +113,11 @@ pub(crate) struct Order<'a> {
     pub(crate) indices: Vec<usize>,
     /// How many batches run at once.
     pub(crate) at_once: AtOnce,
-    /// True if one batch runs at a time because nobody asked for more, and no agent limits its calls.
+    /// True if one batch runs at a time because no concurrency is declared or requested, and no agent limits its calls.
     pub(crate) may_run_more: bool,
     /// How many batches of the stage failed before these.
     pub(crate) failed_before: u64,
-    /// Continue after a failed batch, whatever the stage declares.
+    /// Continues after a failed batch, even if the stage declares otherwise.
     pub(crate) keep_going: bool,
     /// True if the user forces the batches: what jobs of earlier runs made does not count.
     pub(crate) is_forced: bool,

@@ -22,7 +22,7 @@ pub(crate) struct PlannedDisk<'a, 'c> {
     inner: &'a Context<'c>,
     stage: &'a Stage,
     pending: &'a Pending,
-    /// Lists of files that batches asked for, because many ask for the same.
+    /// Cached lists of files: many batches need the same.
     lists: Mutex<Lists>,
     folders: Folders<'a>,
     /// Whether contents matter, or only which files there are.
@@ -51,7 +51,7 @@ impl<'a, 'c> PlannedDisk<'a, 'c> {
         }
     }
 
-    /// Takes over the lists of files that another one was asked for.
+    /// Takes over the cached lists of files of another one.
     pub(crate) fn take_lists(&self, other: Self) {
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         lists.extend(

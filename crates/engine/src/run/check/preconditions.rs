@@ -47,7 +47,7 @@ pub(crate) fn refused(
     })
 }
 
-/// Returns the error of a program of the project that nobody may execute, if a command of the stage starts one.
+/// Returns the error for a program of the project without execute permission, if a command of the stage starts one.
 fn not_executable(ctx: &Context<'_>, stage: &Stage) -> Option<String> {
     let commands = stage.steps.iter().filter_map(|step| match &step.kind {
         StepKind::Command(command) if !command.shell => command.arguments.first(),

@@ -44,7 +44,7 @@ impl Ending<'_> {
     ) -> Result<(), RunError> {
         let (stage, found) = (self.stage, self.found);
         if !self.invalid.is_empty() {
-            // Invalid outputs that could not be rebuilt are not outputs.
+            // Invalid outputs that could not be rebuilt do not count as outputs.
             self.retire_failed(recorder, &|index| self.invalid.contains(&index))?;
         }
         let status = finish::status(recorder, stage, found);

@@ -114,7 +114,7 @@ impl OpenArray {
         self.jobs.iter().any(|job| !job.is_over)
     }
 
-    /// Returns what the scheduler is asked for.
+    /// Returns the array and the jobs to poll.
     pub(crate) fn polled(&self) -> PolledArray {
         let jobs = (0..).zip(&self.jobs).filter(|(_, job)| !job.is_over);
         PolledArray {

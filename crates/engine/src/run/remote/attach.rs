@@ -57,7 +57,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Ends the jobs that the scheduler cannot be asked for. What they finished is taken over.
+    /// Ends the jobs whose state the scheduler cannot report. Their finished batches are taken over.
     fn give_up_unknown(&mut self) {
         for at in 0..self.arrays.len() {
             if !self.arrays[at].is_unknown {

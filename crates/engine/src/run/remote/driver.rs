@@ -19,7 +19,7 @@ use std::sync::PoisonError;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-/// After how many unanswered questions the user is told that the scheduler does not answer.
+/// After this many unanswered polls, the user learns that the scheduler does not answer.
 const SILENCE: u32 = 3;
 
 /// A result whose files may not be visible yet.
@@ -202,7 +202,7 @@ impl Driver<'_> {
     /// Reads the logs of all processes.
     ///
     /// # Errors
-    /// When a log cannot be read. What the others say is heard.
+    /// When a log cannot be read. The other logs are still read.
     pub(crate) fn read_logs(&mut self) -> Result<(), RemoteError> {
         let mut read = Ok(());
         for at in 0..self.arrays.len() {

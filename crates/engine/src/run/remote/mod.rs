@@ -238,7 +238,7 @@ pub(crate) enum RemoteError {
     /// The scheduler refused.
     #[error(transparent)]
     Executor(#[from] ExecutorError),
-    /// The scheduler may have an array, and cannot be asked for it.
+    /// The scheduler may have the array, but cannot look it up by name.
     #[error(
         "{error}; the jobs `{name}` may be submitted: cancel them, then run again (with `find` under [executor.command] Milepost asks for them)"
     )]

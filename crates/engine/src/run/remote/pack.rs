@@ -50,9 +50,10 @@ pub(crate) fn wanted(waiting: &[WaitingBatch], per_job: u64) -> u64 {
     jobs(alike as u64, if first.is_alone { 1 } else { per_job })
 }
 
-/// Returns the most jobs of the next array; `None` if it has to wait. `at_once` jobs may run at once, and `open` wait or run. The first
-/// array holds all that fit: the scheduler starts them one after another. Those that follow while others run hold only as many as may
-/// run at once with them, and unless that is all, not few: many small arrays cost the scheduler more than few large ones.
+/// Returns the maximum number of jobs of the next array; `None` if it has to wait. `at_once` jobs may run at once, and `open` jobs
+/// wait or run. The first array takes all that fit: the scheduler starts them one after another. Later arrays take only as many as
+/// may run at once with the others, and never few unless these are the last: many small arrays cost the scheduler more than few
+/// large ones.
 pub(crate) fn room(wanted: u64, open: u64, (at_once, size): (u64, u64)) -> Option<u64> {
     if open == 0 {
         return Some(size);

@@ -166,7 +166,7 @@ impl Driver<'_> {
         let executor = self.remote.executor;
         let is_refused = match &error {
             ExecutorError::Command { .. } | ExecutorError::Refused { .. } => true,
-            // A scheduler that can be asked is not taken at its word: its answer may have come too late.
+            // If the scheduler can look up names, do not trust the failure: it may have accepted the array and answered too late.
             ExecutorError::Failed { .. } => !executor.can_find(),
             _ => false,
         };

@@ -181,7 +181,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         }
         let result = result?;
         if matches!(&result.result, Err(outcome) if outcome.kind == OutcomeKind::Exit) {
-            // A scheduler that ends a job ends its programs at the same time: that is not a failure of the batch.
+            // A scheduler that ends a job ends its programs at the same time; the batch did not fail by itself.
             stop.wait(SIGNAL);
             if stop.stopping() {
                 break;

@@ -47,7 +47,7 @@ pub(crate) struct CallContext<'a> {
 }
 
 impl<'a> CallContext<'a> {
-    /// Returns the context of so many requests that are sent at once.
+    /// Returns the context of this many concurrent requests.
     pub(crate) fn of(ctx: &'a mut BatchContext<'_>, requests: usize) -> Self {
         Self {
             stage: &ctx.stage.name,

@@ -140,7 +140,7 @@ pub(crate) enum Backend {
     /// A table of rules.
     Rules(Box<Rules>),
     Jq(Program),
-    /// Recorded replies, by the digest of what was asked.
+    /// Recorded replies, by the digest of the request.
     Replay(BTreeMap<String, Heard>),
     Api(Box<dyn ModelApi>),
     /// A command line.
@@ -203,7 +203,7 @@ impl Agents {
     /// Returns the words of a command line, with the absolute paths of files of the project.
     ///
     /// # Errors
-    /// If the first one is such a file and nobody may execute it.
+    /// If the first one is such a file without execute permission.
     fn absolute(&self, agent: &Agent, words: &[String]) -> Result<Vec<String>, AgentError> {
         let mut found = Vec::new();
         for (at, word) in words.iter().enumerate() {

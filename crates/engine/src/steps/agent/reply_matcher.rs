@@ -73,7 +73,7 @@ impl ReplyError {
 }
 
 impl MatchedReply {
-    /// Returns the ids of answers to questions that were not asked.
+    /// Returns the ids of answers without a question.
     pub(crate) fn invented(&self) -> impl Iterator<Item = &str> {
         let wrong = self
             .wrong

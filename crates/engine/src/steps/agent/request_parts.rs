@@ -1,4 +1,4 @@
-//! A request in parts: what an external agent is asked, and what a plan shows.
+//! A request in parts, for external agents and for plans.
 
 use milepost_agents::request::{AgentRequest, Attachment};
 use milepost_core::base::digest::Digest;

@@ -49,7 +49,7 @@ fn word(chars: &mut Peekable<Chars<'_>>) -> String {
                         name.extend(std::iter::repeat_n('\\', backslashes - 1));
                         name.extend(chars.next());
                     }
-                    // A line that goes on.
+                    // A continued line.
                     Some('\n' | '\r') => {
                         name.extend(std::iter::repeat_n('\\', backslashes - 1));
                         chars.next_if_eq(&'\r');

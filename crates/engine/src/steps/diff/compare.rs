@@ -43,7 +43,7 @@ pub struct RecordChange {
     pub differs: Vec<String>,
 }
 
-/// The program and the tolerance of a comparison.
+/// The program and the tolerance that compare records.
 pub(crate) struct Comparer<'a> {
     /// For the records that are read in turn.
     in_turn: RecordProgram<'a>,

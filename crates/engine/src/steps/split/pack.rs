@@ -1,8 +1,8 @@
 //! Packs questions into batches, and keeps questions in their batches.
 //!
-//! A question that was in a batch stays there. New questions go into the one batch with the most room, then into new batches.
-//! A group of new questions starts in one leading batch, which holds at least one element of each; elements beyond the limit
-//! follow in batches that ask nothing else. So N new questions first stand in at most ⌈N / size⌉ + 1 batches.
+//! A question that was in a batch stays there. New questions go into the one batch with the most room, then into new batches. A
+//! group of new questions starts in one leading batch, which contains at least one element of each; elements beyond the limit
+//! follow in batches without other questions. So N new questions first span at most ⌈N / size⌉ + 1 batches.
 
 use std::collections::BTreeMap;
 

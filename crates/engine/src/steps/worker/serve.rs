@@ -39,7 +39,7 @@ pub fn serve(input: File, output: File, errors: &File) -> io::Result<()> {
     let closed = ended.clone();
     // It starts first: a request limits the memory for stacks too.
     thread::Builder::new().spawn(move || {
-        // The program that asked may end while a file is read.
+        // The parent process may end while a file is read.
         while let Ok(false) = wait_for(&watched, PollFlags::HUP, IDLE) {}
         let _ = closed.send(());
     })?;

@@ -17,7 +17,8 @@ pub struct AcceptOptions {
     /// Kinds of facts (`file`, `param`, …) or single facts (`file templates/report.md`) whose changes are adopted. Empty to accept outputs
     /// that were modified by hand.
     pub changes: Vec<String>,
-    /// The outputs of one batch that the person was shown, by [`shown`](super::shown). If they are others by now, nothing is accepted.
+    /// The outputs of one batch that the person was shown, by [`shown`](super::shown). If they have changed since, nothing is
+    /// accepted.
     pub expected: Option<Digest>,
 }
 

@@ -25,7 +25,7 @@ pub struct ImportOptions {
     pub file: PathBuf,
     /// The person of rows that name none; by default the user of this process.
     pub who: Option<String>,
-    /// The reason of rows that give none.
+    /// The reason for rows without one.
     pub why: Option<String>,
 }
 

@@ -24,7 +24,7 @@ pub struct CallQuery {
     pub stage: Option<String>,
     /// The batch.
     pub batch: Option<String>,
-    /// The agent that was asked.
+    /// The agent that was called.
     pub agent: Option<String>,
     /// The outcome, such as `answered` or `invalid`.
     pub outcome: Option<String>,

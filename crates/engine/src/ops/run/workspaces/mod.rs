@@ -79,7 +79,7 @@ impl WorkspaceList {
             }
             Ok(())
         });
-        // A dry run that stops where it was told to stop is not a failure.
+        // A dry run that stops at `until_paid` has not failed.
         if options.until_paid && ended.status == StageStatus::Held.word() {
             ended.exit_code = exit_code::OK;
         }

@@ -22,7 +22,7 @@ pub(crate) struct Budget {
     pub(crate) tokens: Option<u64>,
     /// The total duration of the calls of the workspace.
     pub(crate) time: Option<Duration>,
-    /// Only free agents may be asked.
+    /// Allows calls of free agents only.
     pub(crate) only_free: bool,
 }
 

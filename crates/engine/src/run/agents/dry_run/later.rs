@@ -31,7 +31,7 @@ impl DryRun<'_> {
                 continue;
             };
             let prompts = match will_run(batch_ctx, step) {
-                // The batch waits here, whatever follows.
+                // The batch waits here, so later steps do not matter.
                 Some(true) if agent.is_external() => break,
                 Some(false) => continue,
                 Some(true) => prompts(batch_ctx, step),

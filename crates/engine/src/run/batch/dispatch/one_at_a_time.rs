@@ -1,4 +1,4 @@
-//! Notices that slow calls of agents run one at a time because nobody asked for more.
+//! Detects slow calls of agents that run one at a time because no concurrency is declared.
 
 use std::time::Duration;
 

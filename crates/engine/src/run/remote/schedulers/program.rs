@@ -99,8 +99,8 @@ impl SchedulerCommands<'_> {
         self.declared.contains_key(name) || !self.keys.contains(&name)
     }
 
-    /// Runs a program with arguments, and returns its standard output: warnings in its standard error are not answers. A scheduler
-    /// may pass its environment on to the jobs.
+    /// Runs a program with arguments, and returns its standard output, without the warnings in its standard error. A scheduler may
+    /// pass its environment on to the jobs.
     ///
     /// # Errors
     /// When it cannot be started, fails, or does not end.

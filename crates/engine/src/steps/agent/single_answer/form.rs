@@ -55,8 +55,8 @@ pub(super) fn block(
     Ok((Value::Object(block.values), warnings))
 }
 
-/// Reads an answer in its declared form, with warnings. `text` is what the agent wrote, `structured` the value that it returned
-/// separately. `has_schema` tells that the answer will be validated.
+/// Reads an answer in its declared form, with warnings. `text` is the text of the agent, `structured` the value that it returned
+/// separately. `has_schema` is true if the answer will be validated.
 ///
 /// # Errors
 /// If there is no answer in this form.
