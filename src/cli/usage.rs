@@ -57,7 +57,7 @@ pub(crate) fn with_suggestion(mut error: clap::Error, environment: &Environment)
     error
 }
 
-/// Prints an error, or the help or version that was asked for, and returns the exit code.
+/// Prints an error, or the requested help or version, and returns the exit code.
 pub(crate) fn report(error: clap::Error) -> u8 {
     let plain = error.render().to_string();
     let printed = match visible_lines(&plain) {

@@ -22,7 +22,7 @@ pub(super) struct Call {
     pub(super) tool: &'static str,
     /// The name that the client gave itself.
     pub(super) client: String,
-    /// The client as the owner of leases, not by the name that it gives itself.
+    /// The client as the owner of leases, not by the name that it chooses itself.
     pub(super) lease_client: LeaseClient,
     /// The published schema of the arguments.
     pub(super) schema: Arc<Map<String, Value>>,
@@ -74,7 +74,7 @@ pub(super) fn done(data: &impl Serialize, whole: &str) -> Result<Value, ToolErro
     answer(true, data, whole)
 }
 
-/// Returns a result, shortened; `success` says whether the call did what the client asked for.
+/// Returns a result, shortened; `success` is true if the call succeeded.
 ///
 /// # Errors
 /// If the data cannot be written as JSON.

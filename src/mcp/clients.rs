@@ -119,7 +119,7 @@ impl Drop for Client {
     }
 }
 
-/// Returns the owner of leases that a client without a session is: nothing but its name tells it from others.
+/// Returns the owner of leases for a client without a session, which only its name distinguishes from others.
 pub(super) fn lease_client_by_name(name: &str) -> LeaseClient {
     LeaseClient {
         id: Digest::of(format!("client {name}")),

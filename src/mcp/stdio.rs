@@ -22,7 +22,7 @@ pub(super) async fn serve(server: Server, stopped: Receiver<()>) -> Result<(), S
                 }
                 // A client may leave before its first message.
                 Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-                // A message that may not come first is no reason to end: the client may begin again.
+                // A client may still initialize after a message that may not come first.
                 Err(
                     ServerInitializeError::ExpectedInitializeRequest(_)
                     | ServerInitializeError::InitializeFailed(_),

@@ -23,7 +23,7 @@ const REPORT_STYLE: &str = include_str!("assets/report.css");
 /// The most characters of a message or a reason.
 const MESSAGE: usize = 2000;
 
-/// The most bytes of the entries of a list, so that the report stays small whatever they contain.
+/// Maximum bytes of the entries of a list, so that the report stays small with entries of any length.
 const ENTRIES: usize = 150_000;
 
 /// The bytes of a character that is escaped, at most.
@@ -185,7 +185,7 @@ fn input_list(data: &WorkspaceReport, listed: &Value) -> String {
     lines(&inputs.cloned().collect::<Vec<_>>())
 }
 
-/// Returns digests as `sha256sum` reads them, each on its own line whatever its path is.
+/// Returns digests in the format of `sha256sum`, each on its own line; control characters in paths are made visible.
 fn lines(files: &[FileDigest]) -> String {
     let line = |file: &FileDigest| {
         let digest = file.digest.strip_prefix("sha256:").unwrap_or(&file.digest);

@@ -295,7 +295,7 @@ fn of_record(title: &str, record: &TracedRecord, field: Option<&str>, shown: &mu
     shown.blocks.push((RECORD.to_owned(), text));
 }
 
-/// Adds what a record has otherwise than the one that it was made from.
+/// Adds the differences between a record and the one that it was built from.
 fn changes(changes: &[FieldChange], shown: &mut ShownStation) {
     let name = |change: &FieldChange| change.field.trim_start_matches('/').replace('/', ".");
     let (kept, left_out): (Vec<&FieldChange>, Vec<&FieldChange>) =

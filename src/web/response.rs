@@ -127,7 +127,7 @@ impl PageResponse {
     }
 }
 
-/// Adds the headers that keep a page from being framed, sniffed, cached or told to others.
+/// Adds headers against framing, sniffing, caching and referrers.
 pub(super) fn protect(answer: &mut HttpAnswer, policy: &'static str) {
     let all = [
         (CONTENT_SECURITY_POLICY, policy),

@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for RunArguments {
     }
 }
 
-/// Returns the report of a run that is complete, or that waits as the client asked; otherwise the error.
+/// Returns the report of a run that is complete, or that waits as the client requested; otherwise the error.
 fn result(report: &Report, invocation: &Invocation) -> Result<Value, ToolError> {
     let status = overall(report);
     let whole = whole(invocation);

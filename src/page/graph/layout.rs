@@ -196,7 +196,7 @@ fn place(layers: &[Vec<usize>], points: &mut [Point]) {
             let wish = |point: &usize| {
                 let point = &points[*point];
                 let near = if is_down { &point.above } else { &point.below };
-                // Boxes keep in line with boxes, and bends with bends. Bends give way, so boxes that followed them would go far.
+                // Boxes align with boxes, and bends with bends. Bends yield, so boxes that followed them would move far.
                 let is_same = |near: &&usize| (points[**near].width == 0) == (point.width == 0);
                 let same: Vec<usize> = near.iter().filter(is_same).copied().collect();
                 let near = match same.is_empty() {
@@ -223,7 +223,7 @@ fn place(layers: &[Vec<usize>], points: &mut [Point]) {
     }
 }
 
-/// Returns places near the wishes with the distances that `apart` asks for. Bends give way to boxes.
+/// Returns places near the wishes, at least the distances of `apart` from each other. Bends yield to boxes.
 fn spread(
     wishes: &[i32],
     apart: &dyn Fn(usize, usize) -> i32,

@@ -85,7 +85,7 @@ pub(crate) fn command(style: Style, stage: &str, batch: &str, program: &[String]
 /// The most lines of a prompt that are shown.
 const PROMPT: usize = 3;
 
-/// An agent is asked: the beginning of its prompt.
+/// Describes a request to an agent by the beginning of its prompt.
 pub(crate) fn asks(style: Style, stage: &str, batch: &str, agent: &str, prompt: &str) -> String {
     let place = place(stage, batch);
     let mut lines = vec![format!("{} asks {}:", style.strong(&place), visible(agent))];

@@ -1,4 +1,4 @@
-//! The stream of events of a page (server-sent events): what the journal gets, and that something has changed.
+//! The stream of events of a page (server-sent events): new records of the journal, and notices of other changes.
 
 use crate::mcp::{HttpAnswer, STALL_TIME};
 use crate::web::request::PageRequest;

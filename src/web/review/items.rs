@@ -23,7 +23,7 @@ struct Shown {
     sheet: Option<String>,
     /// The place among the open items.
     place: u64,
-    /// The item that is shown whatever its place.
+    /// The item to show, in any place of the list.
     item: Option<ItemName>,
 }
 
