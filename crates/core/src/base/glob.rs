@@ -70,7 +70,7 @@ impl Glob {
         self.matches_hidden(path) && self.writes_hidden(path.as_str())
     }
 
-    /// Returns true if the path matches, and wildcards stand for hidden names too: a step has only its own files in its folder.
+    /// Returns true if the path matches. Wildcards also match hidden names: a step has only its own files in its folder.
     pub fn matches_hidden(&self, path: &RelPath) -> bool {
         self.matcher.is_match(path.as_str())
     }
@@ -208,7 +208,7 @@ fn meet<T>(
     after[0]
 }
 
-/// A part with brackets, braces and `?` taken as `*`. A character alone in brackets stands for itself.
+/// Returns a part with brackets, braces and `?` replaced by `*`. A single character in brackets is itself.
 fn starred(part: &str) -> Vec<char> {
     let all: Vec<char> = part.chars().collect();
     let mut chars = Vec::new();

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 /// Compares two texts: runs of digits by value, everything else by character. Plain order decides between texts that differ
 /// only in leading zeros.
 pub fn natural(a: &str, b: &str) -> Ordering {
-    // Names of one folder begin alike, and what begins alike stands alike.
+    // Skips the common beginning: names of one folder share a long one.
     let begin = differ_at(a, b);
     let (mut x, mut y) = (&a[begin..], &b[begin..]);
     loop {
@@ -31,7 +31,7 @@ pub fn natural(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// Where two texts first differ; of a run of digits or a character that they differ in, its begin.
+/// Returns the first difference, moved back to the start of its digit run or character.
 fn differ_at(a: &str, b: &str) -> usize {
     let (a_bytes, b_bytes) = (a.as_bytes(), b.as_bytes());
     let mut pairs = a_bytes.iter().zip(b_bytes);

@@ -51,7 +51,7 @@ pub(crate) struct Read {
 }
 
 impl Draft {
-    /// A stage of which nothing is known but its file.
+    /// Creates a draft of a stage of which only the file, number and name are known.
     pub(crate) fn new(file: SourceFile, number: u32, name: &str) -> Self {
         Self {
             file,

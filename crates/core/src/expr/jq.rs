@@ -402,8 +402,8 @@ impl Bound<'_> {
         Ok(values)
     }
 
-    /// Passes each output for an input to `each`. Of its texts only what the program looks at is read, unless it fails: its message
-    /// may show the rest.
+    /// Passes each output for an input to `each`. Reads only the parts of its texts that the program uses, unless it fails: its
+    /// message may show the rest.
     fn of_text(
         &mut self,
         set: &[&str],

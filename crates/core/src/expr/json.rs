@@ -503,7 +503,7 @@ fn name(open: u8) -> &'static str {
     if open == b'[' { "a list" } else { "an object" }
 }
 
-/// Line feeds, and bytes after the last, up to the end of these bytes, which stand after so many.
+/// Returns the number of line feeds and of bytes after the last one, up to the end of `bytes`, starting from the given counts.
 fn place(bytes: &[u8], (lines, column): (usize, usize)) -> (usize, usize) {
     let is_feed = |byte: &u8| *byte == b'\n';
     match bytes.iter().rposition(is_feed) {

@@ -210,7 +210,7 @@ impl Scope {
     /// The errors of [`Scope::vars_of`].
     pub fn context_of(&self, template: &Template) -> Result<Value, ScopeError> {
         let mut context = self.object(template.mentions(), true)?;
-        // The names that are not needed stand for themselves: an error about a wrong name lists them.
+        // Names that are not needed become null: an error about a wrong name lists them.
         if let Value::Object(map) = &mut context {
             for name in self.names() {
                 if !map.contains_key(name) {
@@ -226,7 +226,7 @@ impl Scope {
         self.names().contains(&name)
     }
 
-    /// Returns the files behind a name, or behind a member such as `batch.data`; `None` if it stands for no file.
+    /// Returns the files of a name, or of a member such as `batch.data`; `None` if it is not a name of files.
     pub fn sources(&self, name: &str) -> Option<Vec<Arc<dyn Source>>> {
         match self.entry(name)? {
             ScopeEntry::File(file) => Some(vec![Arc::clone(&file.source)]),

@@ -52,7 +52,7 @@ impl NanoUsd {
             .unwrap_or_else(|| amounts.map(|it| it.with_decimals(9)))
     }
 
-    /// Returns dollars with so many decimals; an amount that would be read as nothing has as many as it needs.
+    /// Returns dollars with this many decimals. An amount that would round to zero gets as many as it needs.
     fn with_decimals(self, decimals: u32) -> String {
         let unit = 10_u64.pow(9 - decimals);
         if self.0 != 0 && self.0 < unit / 2 {

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 /// The characters with which a spreadsheet begins a formula.
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
-/// Returns a text that no spreadsheet takes for a formula: unless it is a number, an apostrophe comes before the sign that would
-/// begin one, and before an apostrophe that stands there already. [`unguarded`] removes it.
+/// Returns a text that no spreadsheet takes for a formula: an apostrophe precedes a sign that would begin one, unless the text is a
+/// number, and precedes an apostrophe that is there already. [`unguarded`] removes it.
 pub fn guarded(text: &str) -> Cow<'_, str> {
     let is_formula = text.trim_start_matches('\'').starts_with(FORMULA);
     if is_formula && text.parse::<f64>().is_err() {

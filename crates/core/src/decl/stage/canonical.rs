@@ -8,7 +8,7 @@ use crate::model::step::StepKind;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Keys of a step that change how it is run, not what it makes.
+/// Keys of a step that do not affect its outputs, only how it runs.
 const NOT_MADE: [&str; 6] = [
     "timeout",
     "attempts",

@@ -246,7 +246,7 @@ impl StepReader<'_, '_> {
             };
             self.reader.template_choice(&spot, &names, sees)
         });
-        // A request that answers many questions says of none what it used.
+        // A request with many questions reports no usage for each of them.
         let beside: &[&str] = if questions {
             &["element", "question"]
         } else {

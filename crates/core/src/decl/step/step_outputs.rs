@@ -68,7 +68,7 @@ impl StepReader<'_, '_> {
         match self.names.outputs.as_slice() {
             [] => None,
             [only] => Some((only.clone(), span)),
-            // a program may write several: its step stands for the first that no other step makes
+            // a program may write several outputs: its step counts as the first one that no other step makes
             [first, ..] if self.fields.what == Some("command") && steps == 1 => {
                 Some((first.clone(), span))
             }

@@ -14,7 +14,7 @@ pub(crate) struct Fields<'a> {
     file: &'a SourceFile,
     /// The place in the file.
     pub(crate) span: Range<usize>,
-    /// The key that says what it is.
+    /// The key that defines its kind.
     pub(crate) what: Option<&'static str>,
     entries: Vec<(&'static KeySpec, &'a tree::TomlKey, &'a TomlNode)>,
 }

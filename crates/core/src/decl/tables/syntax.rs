@@ -280,7 +280,7 @@ impl<'a> Scan<'a> {
         self.text[..at].matches('\n').count() + 1
     }
 
-    /// Returns true if a header or a key stands here, at the beginning of a line after `end`: inside a list there is none.
+    /// Returns true if a header or a key starts here, at the beginning of a line after `end`: a list cannot contain one.
     fn begins_something_else(&self, end: usize) -> bool {
         if !self.text[end..self.at].contains('\n') {
             return false;

@@ -51,7 +51,7 @@ impl WrongType {
     }
 }
 
-/// Returns true if a value can stand behind a key of this kind.
+/// Returns true if a value has the type of a key of this kind.
 fn fits(kind: ValueKind, value: &Val) -> bool {
     match (kind, value) {
         (ValueKind::Any, _)

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl ValueReader<'_> {
-    /// A jq program, inline or in a file; `.` is what its key says.
+    /// Reads a jq program, inline or in a file; the key defines its `.`.
     pub(crate) fn jq(
         &mut self,
         spot: &LocatedText<'_>,

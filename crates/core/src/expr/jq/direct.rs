@@ -407,7 +407,7 @@ fn sorted(by: &Expr, space: Frame<'_>, input: &Val) -> One {
     let Val::Arr(items) = input else {
         return Err(Error::typ(input.clone(), "array").into());
     };
-    // jaq does not look at the key of an only item.
+    // jaq does not evaluate the key of an only item.
     if items.len() < 2 {
         return Ok(input.clone());
     }

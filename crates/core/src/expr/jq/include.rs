@@ -18,7 +18,7 @@ pub(crate) struct Include {
     pub(crate) statement: Range<usize>,
 }
 
-/// Returns what a program includes, in order. Only comments may stand before an `include`.
+/// Returns the includes of a program, in order. Only comments may precede an `include`.
 pub(crate) fn includes(source: &str) -> Vec<Include> {
     let mut found = Vec::new();
     let mut end = 0;

@@ -16,7 +16,7 @@ type T<'s> = Term<&'s str>;
 pub(super) struct Found<'s> {
     /// Every identifier that is mentioned as a field or a variable.
     pub(crate) names: BTreeSet<String>,
-    /// The dotted ones, wherever they stand.
+    /// The dotted names, anywhere in the program.
     pub(crate) mentions: Mentions,
     /// The dotted ones that are fields of the program's own input, or variables.
     pub(crate) roots: Mentions,
@@ -27,7 +27,7 @@ pub(super) struct Found<'s> {
     /// Literal regular expressions: the filter that they are given to, the expression, its flags.
     pub(crate) regexes: Vec<(&'s str, String, String)>,
     locals: BTreeSet<&'s str>,
-    /// Of each definition, what it uses of the input that it is called on.
+    /// The parts of its input that each definition uses.
     uses: BTreeMap<(&'s str, usize), Uses>,
 }
 
@@ -38,7 +38,7 @@ struct Uses {
     whole: bool,
 }
 
-/// Filters that do not look at their input, or only through their arguments.
+/// Filters that do not use their input, or only through their arguments.
 const BLIND: &[&str] = &[
     "empty", "error", "input", "inputs", "true", "false", "null", "range", "limit", "first",
     "last", "nth", "skip", "isempty", "any", "all", "add", "nan", "infinite",

@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 const SHORT: usize = 64 << 20;
 
 impl Scope {
-    /// Returns all outputs of a program whose `.` is the scope. Of files only what it can use is read, and all of them if it
-    /// fails: its message may show the rest.
+    /// Returns all outputs of a program whose `.` is the scope. Reads only the parts of files that it can use, and all of them if
+    /// it fails: its message may show the rest.
     ///
     /// # Errors
     /// If a file that it mentions cannot be read or is binary; errors of the program are `Ok(Err(_))`.

@@ -220,7 +220,7 @@ pub fn misfits(
     Ok(found)
 }
 
-/// Where a row begins that the reader of tables places before the ends of lines that stand before it.
+/// Returns the start of a row, given the position of the reader of tables, which may be before the line ends that precede the row.
 fn begins(bytes: &[u8], at: usize) -> usize {
     let at = at.min(bytes.len());
     let blank = bytes[at..]

@@ -21,7 +21,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<PathStep>, SelectError> {
         return wrong(text, "a plain path begins with a dot", &hint);
     };
     let mut steps = Vec::new();
-    // After a dot a name may stand without one; after a step it needs one.
+    // After a dot, a name needs no further dot; after a step it needs one.
     let mut after_dot = true;
     while !rest.is_empty() {
         if let Some(inner) = rest.strip_prefix("[]") {

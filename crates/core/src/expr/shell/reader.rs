@@ -1,4 +1,4 @@
-//! How a shell reads a script, as far as it matters for where a value stands.
+//! Reads a script as a shell does, as far as needed to classify the places of values.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ impl Misplaced {
     }
 }
 
-/// Where a value stands.
+/// The place of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValuePlace {
     /// It is a word by itself.
@@ -61,7 +61,7 @@ impl Inside {
     }
 }
 
-/// Reads a script as the shell does, as far as it matters for where a value stands.
+/// A reader of a script that follows the shell's rules, as far as needed to classify the places of values.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an independent observation about the text so far"
@@ -317,7 +317,7 @@ impl ScriptReader {
         Some(2)
     }
 
-    /// `$`, and what it begins.
+    /// Reads `$` and the expansion that it begins.
     fn dollar(&mut self, rest: &[char]) -> Option<usize> {
         match (rest.get(1)?, rest.get(2)) {
             ('(', None) => None,
@@ -400,7 +400,7 @@ impl ScriptReader {
     }
 }
 
-/// Returns true if a character ends a word, or stands between words.
+/// Returns true if a character ends a word or separates words.
 fn ends_word(c: char) -> bool {
     c.is_ascii_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')' | '<' | '>')
 }

@@ -170,7 +170,7 @@ fn tojson(value: &Value, indent: Option<usize>, named: Kwargs) -> Result<String,
     json(value, indent)
 }
 
-/// A number with so many decimals, without separators of thousands.
+/// A number with this many decimals, without separators of thousands.
 fn fixed(value: f64, decimals: usize) -> String {
     format!("{value:.*}", decimals.min(17))
 }

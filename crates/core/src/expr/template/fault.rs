@@ -12,7 +12,7 @@ use crate::expr::place::{Place, excerpt, listed, nearest};
 /// Why a template could not be read, or not be rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateError {
-    /// The template: its file, or the key that it stands at. An included template is named itself.
+    /// The template: its file, or the key that declares it. An included template is named itself.
     pub(crate) template: String,
     /// Where in that template.
     pub(crate) place: Option<Place>,
@@ -118,7 +118,7 @@ impl TemplateError {
     }
 }
 
-/// Returns the names that stand where `missing` was looked for.
+/// Returns the names that exist in the place of `missing`.
 fn names_instead(missing: &str, scope: &Value) -> Option<String> {
     let mut at = scope;
     let mut path = String::new();

@@ -198,7 +198,7 @@ impl Resources {
         }
     }
 
-    /// Returns what a job gets after so many failures by lack of memory and by timeouts.
+    /// Returns the resources of a job after this many failures by lack of memory and by timeouts.
     #[must_use]
     pub fn after(&self, lacked_memory: u32, timed_out: u32) -> Self {
         let Some(more) = self.retry else {

@@ -86,9 +86,9 @@ pub(crate) enum Need {
     Required,
     /// Exactly one of the keys with this mark is there: it says what the thing is.
     What,
-    /// It may stand beside these keys only.
+    /// Allowed beside these keys only.
     Beside(&'static [&'static str]),
-    /// It must stand beside this key, and beside no other.
+    /// Required beside this key, and not allowed beside others.
     RequiredBeside(&'static str),
 }
 
@@ -121,7 +121,7 @@ impl TableSpec {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// Returns the keys of which exactly one must be there.
+    /// Returns the keys that define the kind of the table; it must have exactly one of them.
     pub(crate) fn whats(&self) -> impl Iterator<Item = &'static str> {
         self.keys
             .iter()

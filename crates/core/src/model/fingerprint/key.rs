@@ -58,7 +58,7 @@ const KINDS: [(FactKind, &str); 15] = [
     (FactKind::Detail, "detail"),
 ];
 
-/// Stands in the name of a detail between the fact that it belongs to and what it is called itself.
+/// Separates the fact and the part in the name of a detail.
 const OF: &str = " | ";
 
 impl FactKind {

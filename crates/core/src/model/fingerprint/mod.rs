@@ -32,10 +32,11 @@ pub struct Change {
     pub of: Option<FactKey>,
 }
 
-/// The differences between two fingerprints: of each, facts that many batches share and those of one, with no key twice.
+/// Returns the differences between two fingerprints. Each consists of facts that many batches share and facts of one batch; no key
+/// occurs twice.
 ///
-/// Where both have details of a fact, these decide: a table of rules of which only a comment changed is the same. Where one of them
-/// has none, since an earlier version recorded it, the fact itself does.
+/// If both have details of a fact, the details decide: a table of rules of which only a comment changed is the same. If one of them
+/// has none, since an earlier version recorded it, the fact itself decides.
 pub fn changes(old: [&Facts; 2], new: [&Facts; 2]) -> Vec<Change> {
     if old == new {
         return Vec::new();

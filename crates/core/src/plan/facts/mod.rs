@@ -230,7 +230,7 @@ fn add_argument(
     let pattern = format!("{}/**", escaped(file.path.as_str()));
     let found = world.matches(file.root, &pattern);
     for path in found.map_err(FactsError::Unreadable)?.files {
-        // Python writes it beside what it imports.
+        // Python writes `__pycache__` beside the modules that it imports.
         if !path.as_str().split('/').any(|part| part == "__pycache__") {
             let root = file.root;
             add_file(facts, &FilePath { root, path }, false, world)?;

@@ -57,7 +57,7 @@ pub fn needs_approval(stage: &Stage, state: &State, found: &StageScan, batch: &B
     let known = state.stages.get(&stage.name);
     let known = known.and_then(|known| known.batches.get(key));
     let has_record = known.is_some_and(|known| known.record.is_some());
-    // A batch that is rebuilt as it was: nothing that a person would look at has changed.
+    // A batch that is rebuilt unchanged: a person would see no difference.
     let is_same = |reason: &Reason| match reason {
         Reason::Deleted { .. }
         | Reason::Renamed { .. }

@@ -141,7 +141,7 @@ impl Schedule<'_> {
         batches.conditions.retain(|&index, condition| {
             let runs = matches!(actions[index], Action::Run | Action::Revalidate);
             batches.is_conditional |= is_plan && runs;
-            // A batch whose program decides what it asks of an external agent runs, and may wait then.
+            // A batch whose program decides the questions to an external agent runs, and may wait then.
             let is_open = !settled || !matches!(condition, Condition::Answered { .. });
             if is_plan && runs && is_open {
                 actions[index] = Action::May;

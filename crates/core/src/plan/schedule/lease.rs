@@ -50,9 +50,10 @@ pub struct NotLeased {
     pub failed: Vec<(String, String)>,
 }
 
-/// Decides which batch is leased next: the first that asks an external agent and is not leased; then a batch that failed although
-/// it was answered, as if nothing had been. `lease_of` returns the lease of a batch as it stands; `ask` returns what a batch asks,
-/// with `true` as if nothing had been answered; `waits` returns true for a batch that waits for approval. Returns also why the batches before it are not leased.
+/// Decides which batch is leased next: the first that needs an external agent and is not leased; then a batch that failed although
+/// it was answered, with all of its questions. `lease_of` returns the present lease of a batch; `ask` returns the questions of a
+/// batch, with `true` including the answered ones; `waits` returns true for a batch that waits for approval. Also returns the
+/// batches that cannot be leased, with the reasons.
 ///
 /// # Errors
 /// If `ask` fails.

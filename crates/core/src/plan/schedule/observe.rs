@@ -37,7 +37,7 @@ pub type PolicyOf<'a> = dyn Fn(&str) -> RebuildPolicy + Sync + 'a;
 
 /// Observes the disk and the agents for the schedule.
 pub trait Observe {
-    /// Checks which batches of a stage are up to date. `pending` is what earlier stages may still change.
+    /// Checks which batches of a stage are up to date. `pending` has the changes that earlier stages may still make.
     ///
     /// # Errors
     /// If the batches cannot be listed, or a path leaves its folder.
@@ -74,7 +74,7 @@ pub trait Observe {
     /// If an agent cannot be made ready.
     fn unpaid(&self, stage: &Stage) -> Result<Option<String>, ObserveError>;
 
-    /// Returns for each batch what it waits for; `None` if it does not wait. `settled` is true if no earlier stage changes its inputs.
+    /// Returns the reason why each batch waits; `None` if it does not. `settled` is true if no earlier stage changes its inputs.
     ///
     /// # Errors
     /// If an agent cannot be made ready.

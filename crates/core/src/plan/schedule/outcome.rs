@@ -1,4 +1,4 @@
-//! How a stage ends, or is expected to end, and what it waits for.
+//! The outcome of a stage, known or expected, and the reasons why it waits.
 
 use crate::model::call::Sent;
 use crate::model::checkpoint::Status;

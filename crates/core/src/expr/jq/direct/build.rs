@@ -18,7 +18,7 @@ use crate::expr::jq::{library, native};
 const MOST: usize = 20_000;
 const DEEPEST: usize = 100;
 
-/// Returns the program with what it needs, if it can be run directly.
+/// Returns the program with the parts of its values that it needs; `None` if it cannot be run directly.
 pub(crate) fn build(term: &Term<&str>, vars: &[&str]) -> Option<(Direct, Demands)> {
     let mut building = Building {
         literals: Vec::new(),
@@ -98,7 +98,7 @@ impl<'t> Bindings<'t> {
 
 fn step(node: ExprKind) -> Expr {
     let one = match &node {
-        // Of an update, path and what it is changed to are single, or it is not made.
+        // An update is only built if its path and its new value have one output each.
         ExprKind::Input
         | ExprKind::Var(_)
         | ExprKind::Literal(_)

@@ -250,7 +250,7 @@ impl Finder<'_> {
                 self.slots[*slot] = self.places(over, input);
                 self.names[*slot] = None;
                 let state = self.places(start, input);
-                // A later state is what is taken here, so nothing more can be needed of it.
+                // Later states are needed completely, so nothing more can be needed of them.
                 self.take(&state);
                 self.whole(update, &state);
                 Vec::new()

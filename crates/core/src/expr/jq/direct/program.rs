@@ -42,7 +42,7 @@ pub(crate) enum ExprKind {
     Alternative(Box<Expr>, Box<Expr>),
     Math(Box<Expr>, Math, Box<Expr>),
     Compare(Box<Expr>, Cmp, Box<Expr>),
-    /// The flag is what ends it: true of `or`.
+    /// The flag is the value that ends the evaluation: true for `or`.
     Logic(Box<Expr>, bool, Box<Expr>),
     If(Box<Expr>, Box<Expr>, Box<Expr>),
     Negative(Box<Expr>),
@@ -51,7 +51,7 @@ pub(crate) enum ExprKind {
     Reduce(Box<Expr>, usize, Box<Expr>, Box<Expr>),
     First(Box<Expr>),
     Choose(fn(&Val) -> bool),
-    /// The flag: it looks at the type and truth of its input only.
+    /// The flag is true if the filter only checks the type and truth of its input.
     Call(fn(&Val) -> Result<Val, Error<Val>>, bool),
     Test(Box<Expr>, Option<Box<Expr>>),
     Parts(Box<Expr>, Box<Expr>),
@@ -185,7 +185,7 @@ impl Frame<'_> {
         self.spend(length(val) / 64)
     }
 
-    /// Charges each byte of a text with so many units.
+    /// Charges this many units for each byte of a text.
     ///
     /// # Errors
     /// If fewer are left.

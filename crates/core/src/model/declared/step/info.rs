@@ -20,7 +20,7 @@ pub const WAIT_TIMEOUT: Duration = Duration::from_mins(2);
 pub struct KindInfo {
     /// The key that declares it.
     pub name: &'static str,
-    /// That key, and those that may stand beside it. `schema` of agent and http is a key of all steps.
+    /// The key that defines the kind, and those allowed beside it. `schema` of agent and http is a key of all steps.
     pub keys: &'static [KeySpec],
     /// The time limit of one attempt, if the step declares none.
     pub(crate) timeout: Option<Duration>,

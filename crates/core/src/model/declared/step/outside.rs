@@ -419,7 +419,7 @@ impl Describe for WaitStep {
         ]
     }
 
-    /// A file that was waited for is what its name says.
+    /// The format of an awaited file follows from its name.
     fn out_format(&self) -> Format {
         Format::of_path(&self.path.text)
     }
