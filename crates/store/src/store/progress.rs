@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Time between two versions of a progress file. A batch is counted within 250 ms: this leaves 50 ms to write the version.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(200);
 
-/// It may take one part of so many of a run's time.
+/// Writing may take one part in this many of a run's time.
 const COSTS: u32 = 20;
 
 /// Numbers of batches up to which each is listed.

@@ -216,7 +216,7 @@ fn look(layout: &Layout, file: &Publish) -> Result<RecoveredFile, PublishError> 
     })
 }
 
-/// Removes a marker before the files that it stands for are replaced. A marker that a person modified goes to quarantine.
+/// Removes a marker before the files that it vouches for are replaced. A marker that a person modified goes to quarantine.
 fn take_away(
     disk: &Disk,
     layout: &Layout,

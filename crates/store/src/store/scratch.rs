@@ -284,7 +284,8 @@ impl Scratch {
         found.and_then(|sunk| sunk.written)
     }
 
-    /// Returns the content of a file, whoever wrote it; `None` if it does not exist. A link or a special file is an error.
+    /// Returns the content of a file, written by Milepost or by a program; `None` if it does not exist. A link or a special file is
+    /// an error.
     pub fn content(&self, file: &RelPath) -> Result<Option<FileContent>, ScratchError> {
         if !self.is_folder {
             // Nobody else writes here.

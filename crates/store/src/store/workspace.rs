@@ -457,7 +457,7 @@ mod tests {
         identity.apply(&stored);
         assert_eq!(identity.params_set["size"].by, "ann");
         assert_eq!(identity.agents["reader"].agent, "claude");
-        // The same value over another default is set anew: whoever does so has seen that default.
+        // The same value over another default is set anew: the user has seen that default.
         let later: Timestamp = "2027-01-01T00:00:00Z".parse().unwrap();
         let mut again = stored.clone();
         again.at = later;

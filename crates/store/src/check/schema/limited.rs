@@ -17,7 +17,7 @@ use super::wording::{message, shown};
 /// The most violations of a value, with those of alternatives.
 const VIOLATIONS: u64 = 20_000;
 
-/// The most looks at a value: so many, and so many more for each value in it.
+/// Maximum number of lookups in a value: a constant, and some for each value in it.
 const LOOKS: u64 = 1_000_000;
 const LOOKS_EACH: u64 = 256;
 

@@ -147,7 +147,7 @@ impl Streamed {
         }
     }
 
-    /// Validates a file on so many threads; `None` if it cannot be read.
+    /// Validates a file on this many threads; `None` if it cannot be read.
     pub(crate) fn validate_on(
         &self,
         threads: usize,

@@ -78,7 +78,7 @@ struct AnswerLog {
 
 struct KnownAnswers {
     files: Vec<File>,
-    /// Where the last answer of an address stands: file, place, bytes.
+    /// The place of the last answer of an address: file, offset, bytes.
     spots: HashMap<Digest, (u32, u64, u32)>,
     writer: ChecksummedLog,
     /// Which of the files is the writer's.

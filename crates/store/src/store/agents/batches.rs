@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 enum BatchLine {
     /// About to be submitted.
     Submitting(u64, Timestamp, Box<Submitting>),
-    /// The provider's id, or those of which it is one.
+    /// The provider's id, or the candidates for it.
     Submitted(CallId, Vec<String>),
     /// All results were received, or the batch was not created or cannot be found: no more results will come.
     Over(CallId),

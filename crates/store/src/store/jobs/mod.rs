@@ -98,7 +98,7 @@ impl Submission {
         Ok(processes.collect())
     }
 
-    /// Makes network file systems list the logs anew: whoever changes a folder reads it from the server.
+    /// Makes network file systems list the logs anew: a client that changes a folder reads it from the server.
     pub fn refresh(&self) {
         let mark = self.at(&[LOGS, ".seen"]);
         // Where that is impossible, the names appear when the cache is too old.

@@ -313,7 +313,7 @@ fn may_be_unflushed(after: &[u8]) -> bool {
     same_run && !is_sealed && barriers.count() <= 1
 }
 
-/// The end of a segment, where the next line would stand. A later segment is made whole with its first record.
+/// Returns the end of a segment, the place of the next line. A later segment is complete once it has its first record.
 fn tail(
     segment: u64,
     place: &JournalPlace,
@@ -336,7 +336,7 @@ fn tail(
     })
 }
 
-/// Why a record cannot stand where it does.
+/// Returns the reason why a record does not fit into its place; `None` if it does.
 pub(super) fn misfit(
     record: &Record,
     segment: u64,

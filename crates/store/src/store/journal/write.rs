@@ -257,7 +257,7 @@ impl Journal {
         let mut line = Vec::new();
         let digest = add_line(&mut line, &record)?;
         let path = self.layout.segment(self.segment + 1);
-        // Should the segment be there and this fail after, a record in the old segment would stand before a seal.
+        // If the new segment exists and a later step fails, a record in the old segment would precede a seal.
         self.stopped = true;
         self.disk.write_atomic(&path, &line)?;
         self.file = self.disk.open_append(&path)?;

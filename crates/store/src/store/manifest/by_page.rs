@@ -23,7 +23,7 @@ pub fn naming(
     names: &BTreeSet<&str>,
 ) -> Result<Vec<usize>, ManifestError> {
     let folder = layout.at(&layout::manifest(stage));
-    // An output stands on a line as it is, an input in JSON.
+    // A line contains the path of an output as it is, and that of an input in JSON.
     let quoted = names.iter().map(|name| {
         let text = Value::from(*name).to_string();
         text.trim_matches('"').to_owned()
@@ -61,7 +61,7 @@ pub fn naming(
     Ok(found)
 }
 
-/// Reads those pages of all stages on which one of these texts stands; `None` if one of them has outputs of a batch that begins on
+/// Reads the pages of all stages that contain one of these texts; `None` if one of them has outputs of a batch that begins on
 /// another.
 ///
 /// # Errors

@@ -4,10 +4,11 @@ use super::{ManifestError, bytes, list, path, text};
 use crate::store::layout::{self, Layout};
 use serde::Deserialize;
 
-/// Calls `each` with the keys of the batches in a stage's manifest, until it returns false. A key may come twice.
+/// Calls `each` with the keys of the batches in a stage's manifest, until it returns false. A key may come twice. Lines without a
+/// key are skipped; [`super::read`] refuses them.
 ///
 /// # Errors
-/// If a page cannot be read. Lines without a key are skipped: whoever needs a whole manifest reads it with [`super::read`].
+/// If a page cannot be read.
 pub fn keys(
     layout: &Layout,
     stage: &str,

@@ -225,7 +225,7 @@ fn list(folder: &Path) -> Result<Vec<Listed>, ManifestError> {
     Ok(pages)
 }
 
-/// Returns on how many threads so many pages are read or written.
+/// Returns the number of threads that read or write this many pages.
 fn threads(pages: usize) -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     processors.min(pages)

@@ -96,7 +96,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Whether a piece stands before another one.
+    /// Returns true if a piece comes before another one.
     pub(super) fn is_before(&self, piece: usize, other: &PieceId) -> bool {
         let piece = &self.0[piece];
         let order = natural(piece.key, &other.key);
@@ -212,7 +212,7 @@ pub(super) struct ManifestReader {
     batches: Vec<(String, BatchState)>,
     /// Batches whose outputs span several pieces, with the page and the line of each record.
     records: BTreeMap<String, (BatchRecord<NamedOutput>, usize, PathBuf, usize)>,
-    /// Their outputs by key and part. A crash between two pages may leave a piece on both: one stands for both.
+    /// Their outputs by key and part. A crash between two pages may leave a piece on both; it is stored once.
     outputs: BTreeMap<(String, usize), Vec<Made>>,
 }
 

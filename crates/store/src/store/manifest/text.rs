@@ -81,7 +81,7 @@ pub(super) enum PageLine {
     End,
 }
 
-/// An output in a record: its path and its digest stand on a line of their own.
+/// An output in a record: its path and its digest are on a line of their own.
 #[derive(Serialize, Deserialize)]
 pub(super) struct NamedOutput {
     pub(crate) name: String,

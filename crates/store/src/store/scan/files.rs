@@ -296,7 +296,7 @@ pub fn digest_of(path: &Path) -> io::Result<Option<(Digest, u64)>> {
     digest_from(&mut file, size).map(Some)
 }
 
-/// The digest and size of what is read of a file, of which `size` bytes are expected.
+/// Returns the digest and size of the bytes read from a file; `size` bytes are expected.
 pub(crate) fn digest_from(file: &mut File, size: u64) -> io::Result<(Digest, u64)> {
     let mut hasher = Hasher::new();
     // One byte more than there should be: then the end is seen by the second read.

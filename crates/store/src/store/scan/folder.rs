@@ -53,7 +53,7 @@ impl Start {
         )
     }
 
-    /// Opens what lies at a path to be read, in one step with the check that no link stands on the way.
+    /// Opens the entry at a path for reading, in one step with the check that no link is on the way.
     pub(in crate::store) fn open_file(&self, path: &str) -> OpenedEntry {
         match self.open_plain(path, OFlags::RDONLY | AT_ONCE) {
             Ok(open) => OpenedEntry::There(open.into()),

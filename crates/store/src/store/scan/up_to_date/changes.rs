@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Smaller notes are written anew.
 pub(super) const LARGE: u64 = 64 << 10;
 
-/// Changes may have one part of so many of the notes, before the notes are written anew.
+/// Changes that exceed one part in this many of the notes are merged into them.
 pub(super) const SHARE: u64 = 8;
 
 /// The file of the changes of these notes.

@@ -64,7 +64,7 @@ pub(super) struct ListedNames {
 }
 
 impl Questions {
-    /// The files of which the notes of an earlier run do not hold any more, in order.
+    /// Returns the files whose earlier notes are no longer valid, in order.
     pub(super) fn gone(&self) -> Vec<PathParts<'_>> {
         let differing = self.differing.iter().flatten();
         let mut gone: Vec<PathParts<'_>> = differing.chain(&self.replaced).map(place).collect();

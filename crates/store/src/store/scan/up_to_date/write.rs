@@ -9,7 +9,7 @@ use milepost_core::base::digest::{Digest, Hasher};
 use milepost_core::base::path::Root;
 use std::io::{self, ErrorKind, Write};
 
-/// A block of files holds at most so many bytes of entries, so that several threads share the work.
+/// Maximum bytes of entries in a block of files, so that several threads share the work.
 const BLOCK: usize = 32 << 10;
 
 /// The error of observations that make no notes: a file had several contents, a name is too long, or earlier notes are damaged.
@@ -75,7 +75,7 @@ pub(super) fn write(
     out.out.write_all(seal.bytes())
 }
 
-/// Hashes what it writes.
+/// A writer that hashes its output.
 struct SealingWriter<'a> {
     out: &'a mut dyn Write,
     hasher: Hasher,
