@@ -161,7 +161,7 @@ impl ErrorBody {
     }
 }
 
-/// Codes and types that mean that there is no money, whatever the status. Sources: the providers' pages of errors.
+/// Codes and types that mean that there is no money, with any status. Sources: the providers' pages of errors.
 const NO_MONEY: [&str; 9] = [
     "enforced_spend_limit_reached",
     "credit_balance_exhausted",

@@ -10,7 +10,7 @@ pub enum ExtractedJson {
     /// One value.
     One {
         value: Value,
-        /// True if it stands inside other text, without a Markdown fence.
+        /// True if it is inside other text, without a Markdown fence.
         in_prose: bool,
     },
     /// Several values.

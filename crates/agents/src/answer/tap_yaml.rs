@@ -117,7 +117,7 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// A value from what stands after its key, and the lines that go on.
+/// Parses a value from the text after its key and from the lines that continue it.
 fn value(rest: &str, more: &[&str], as_text: bool) -> Value {
     if rest.starts_with(['|', '>']) && rest.len() <= 3 {
         return Value::String(blocked(rest, more));
@@ -194,7 +194,7 @@ fn blocked(header: &str, more: &[&str]) -> String {
     text.trim_end().to_owned()
 }
 
-/// A scalar: quoted, a number, `true`, `false`, `null`, JSON in brackets, else the text as it stands.
+/// Parses a scalar: quoted, a number, `true`, `false`, `null`, JSON in brackets, else the text unchanged.
 fn scalar(text: &str, as_text: bool) -> Value {
     if text.starts_with('"')
         && let Ok(value @ Value::String(_)) = serde_json::from_str(text)

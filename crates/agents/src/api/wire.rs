@@ -67,7 +67,7 @@ impl<'a> WireRequest<'a> {
         Self::post(path, "application/json", body, within)
     }
 
-    /// Allows an answer of so many bytes.
+    /// Allows an answer of at most this many bytes.
     pub(super) fn largest(self, largest: usize) -> Self {
         Self { largest, ..self }
     }

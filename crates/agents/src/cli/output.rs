@@ -69,7 +69,7 @@ pub(super) fn failed(
     told: &ErrorBody,
     status: Option<u16>,
 ) -> CallFault {
-    // Some give the API's whole error as the message.
+    // Some tools print the API's whole error as the message.
     let inner = told
         .message
         .as_deref()

@@ -380,7 +380,7 @@ impl Matcher {
         if said.chosen.primary.is_none() && !prefer.is_empty() {
             said = stated(q, materials, prefer);
         }
-        // Named materials of which none leads: a name would only guess among them.
+        // Several materials, no primary: a name could only guess among them.
         let several = said.chosen.primary.is_none() && !said.chosen.secondary.is_empty();
         if said.chosen.category.is_none()
             && !several

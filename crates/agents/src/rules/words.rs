@@ -88,7 +88,7 @@ pub(crate) struct WordIndex {
     from_front: Vec<Vec<usize>>,
     /// Patterns whose first word has only a fixed end, by its last byte.
     from_back: Vec<Vec<usize>>,
-    /// Patterns whose first word may stand anywhere in a word, by its first byte.
+    /// Patterns whose first word may occur anywhere in a word, by its first byte.
     inside: Vec<Vec<usize>>,
 }
 

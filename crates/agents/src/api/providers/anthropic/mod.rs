@@ -49,7 +49,7 @@ impl Anthropic {
 
     /// Reads an answer of a good status, whole or streamed.
     fn of_answer(&self, answer: HttpResponse) -> Result<Reply, CallFault> {
-        // A server that does not say what it sends begins with an event or with a message.
+        // Without a content type, the first character tells a stream of events from a message.
         let streamed = answer.header("content-type").map_or_else(
             || !answer.body.trim_ascii_start().starts_with(b"{"),
             |kind| kind.starts_with("text/event-stream"),
