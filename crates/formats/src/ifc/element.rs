@@ -291,7 +291,7 @@ impl<'m, 'a> ElementReader<'m, 'a> {
     }
 }
 
-/// The value of a figure, and where it stands.
+/// Returns the value of a figure, and its source.
 fn pair(figure: Option<Figure>) -> (Option<f64>, Option<String>) {
     figure.map(|figure| (figure.value, figure.from)).unzip()
 }

@@ -88,7 +88,7 @@ impl Index {
     }
 }
 
-/// Most files write their records by name already, so that this costs one look at each.
+/// Most files write their records by name already, so this costs one comparison for each.
 fn sort(entries: &mut [RecordEntry]) {
     let key = |entry: &RecordEntry| (entry.id, entry.offset());
     if !entries.is_sorted_by_key(key) {

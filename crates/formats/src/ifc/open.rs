@@ -324,7 +324,7 @@ const START: &[u8] = b"ISO-10303-21";
 /// How it ends.
 const END: &[u8] = b"END-ISO-10303-21";
 
-/// Whether `ISO-10303-21` stands first, after nothing but spaces and comments.
+/// Returns true if `ISO-10303-21` comes first, after nothing but spaces and comments.
 fn starts_as_step(text: &[u8]) -> bool {
     let mut rest = text;
     loop {
@@ -351,7 +351,7 @@ fn ends_as_step(bytes: &[u8]) -> bool {
         .any(|window| window.eq_ignore_ascii_case(END))
 }
 
-/// The first characters of a file, fit for a message, and what they tell.
+/// Returns the first characters of a file, fit for a message, and a hint at its kind.
 fn beginning(text: &[u8]) -> (String, &'static str) {
     let hint = match text {
         [b'<', ..] => ", which looks like XML",

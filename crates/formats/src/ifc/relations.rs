@@ -58,7 +58,7 @@ pub(super) struct Relations {
 #[derive(Debug, Default)]
 pub(super) struct Broken {
     pub(super) count: usize,
-    /// The first record that refers, and what it refers to.
+    /// The first such record, and the missing record that it refers to.
     pub(super) first: Option<(RecordEntry, u32)>,
 }
 
@@ -70,7 +70,7 @@ impl Broken {
 }
 
 impl Relations {
-    /// Reads the relations `entries`, which are sorted by name, and counts what they refer to and is not there.
+    /// Reads the relations `entries`, which are sorted by name, and counts references to missing records.
     pub(super) fn read(
         model: &Model,
         entries: &[RecordEntry],

@@ -225,7 +225,7 @@ pub(super) struct Classes<'a> {
 
 impl<'a> Classes<'a> {
     pub(super) fn new(schema: &Schema) -> Self {
-        // The first stands for all classes beyond those that can be numbered: no schema has as many.
+        // The first entry represents all classes beyond those that can be numbered: no schema has as many.
         let others = IfcClass {
             name: "others".to_owned(),
             role: Role::Unneeded,

@@ -161,7 +161,7 @@ pub(super) fn references(value: &[u8]) -> impl Iterator<Item = u32> {
         .chain(list.into_iter().flat_map(items).filter_map(parse_ref))
 }
 
-/// Every schema that the header declares, wherever in it `FILE_SCHEMA` stands.
+/// Returns every schema that the header declares, wherever `FILE_SCHEMA` is in it.
 pub(super) fn declared_schemas(bytes: &[u8]) -> Vec<String> {
     header::declared_schemas(bytes)
 }

@@ -225,7 +225,7 @@ impl Flow<'_> {
         self.plan(drawing, width, rows).2 + around(rows)
     }
 
-    /// Scale, points of a metre, and height in points of what is drawn, beside a legend of so many rows.
+    /// Returns scale, points per metre, and the height of the drawing in points, beside a legend with `rows` rows.
     fn plan(&self, drawing: &Drawing, width: f32, rows: usize) -> (f64, f64, f32) {
         let room = (self.whole() - around(rows)).max(36.0);
         let (scale, metre) = drawing.fitted(width, room);
@@ -325,7 +325,7 @@ impl Flow<'_> {
         self.y += rows as f32 * LEGEND_ROW;
     }
 
-    /// Draws the scale as a ratio and as a bar of two parts: how many metres it stands for, and its length in points.
+    /// Draws the scale as a ratio and as a bar of two parts, given its metres and its length in points.
     fn scale_bar(
         &mut self,
         scale: f64,

@@ -7,7 +7,7 @@ use serde_json::Value;
 pub struct PdfInfo {
     /// The title in the file's properties and below each page; if empty, the first heading.
     pub title: String,
-    /// The creation date in the file's properties. The clock is never read: the same text and properties give the same bytes.
+    /// The creation date in the file's properties. The clock is never read: the same text and properties produce the same bytes.
     pub date: Option<jiff::civil::Date>,
     /// Language of the text as a BCP 47 tag, such as `en` or `de-CH`.
     pub language: String,

@@ -16,7 +16,7 @@ pub(crate) struct WrappedLine {
     pub(crate) width: f32,
 }
 
-/// A word (`space` is what stood before it), or a forced end of line.
+/// A word (`space` is the space before it), or a forced end of line.
 enum Fragment {
     Word {
         space: Option<Glyph>,
@@ -112,7 +112,7 @@ pub(crate) fn wrap(fonts: &mut Fonts, spans: &[Span], size: f32, width: f32) -> 
         .collect()
 }
 
-/// How many glyphs of a word go on a line of `room` ems: all, or up to a good place to cut.
+/// Returns how many glyphs of a word fit on a line of `room` ems: all, or up to a good place to cut.
 fn fitting(word: &[Glyph], room: f32) -> usize {
     let mut sum = 0.0;
     let mut most = 0;

@@ -174,7 +174,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Says that some signs could not be shown: a reader must not take what stands for them for the text.
+    /// Notes that some signs could not be shown: a reader must not mistake their replacements for the text.
     fn missing(&mut self) {
         let text = match self.fonts.missing() {
             0 => return,
@@ -228,7 +228,7 @@ impl Flow<'_> {
             if item.is_empty() {
                 self.y += BODY * LEADING;
             }
-            // Items of one line each stand close together.
+            // Items of one line each are set close together.
             if let [MarkdownBlock::Paragraph(spans)] = item.as_slice() {
                 let p = self.tags.add(body, StructRole::P);
                 self.paragraph(spans, left + indent, width - indent, p);
@@ -318,7 +318,7 @@ impl Flow<'_> {
     }
 }
 
-/// How far the text of a list stands from its left edge: as far as its widest mark asks for.
+/// Returns the distance of the text of a list from its left edge: the room of its widest mark.
 fn indent(start: Option<u64>, items: usize) -> f32 {
     let last = start.map(|first| first.saturating_add(items as u64));
     last.map_or(13.0, |n| 10.0 + 5.5 * n.to_string().len() as f32)

@@ -36,7 +36,7 @@ pub(crate) struct MarkdownTable {
     pub(crate) rows: Vec<Vec<Vec<Span>>>,
 }
 
-/// Where the text of a column stands.
+/// The alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Align {
     #[default]
@@ -232,7 +232,7 @@ impl Builder {
         }
     }
 
-    /// A page cannot be clicked on paper: the address of a link stands behind its text.
+    /// Writes the address of a link behind its text, because paper cannot be clicked.
     fn end_link(&mut self, image: bool) {
         let Some((address, shown)) = self.links.pop() else {
             return;
@@ -266,7 +266,7 @@ impl Builder {
 
     fn open(&mut self, container: Container) {
         self.flush();
-        // An item and its list stand for one step of depth.
+        // An item and its list count as one step of depth.
         if self.beyond > 0 || self.stack.len() > DEEPEST * 2 {
             self.beyond += 1;
         } else {

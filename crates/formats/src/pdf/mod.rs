@@ -33,15 +33,16 @@ pub use info::{ChartError, DrawingError, PdfError, PdfInfo};
 /// A fenced block named `chart` is drawn as a bar chart: a JSON object with `kind` (`"bar"`), `title`, `rows` (objects), and the
 /// names of the fields with `label` and `value`. A fenced block named `drawing` is drawn to scale: a JSON object with `title`,
 /// `scale`, `extent`, `bar`, `layers` and `legend`. HTML is shown as text, other fenced blocks as code. The same text and
-/// properties give the same bytes. Text of any size and nesting is safe: nesting beyond 8 levels is shown at level 8.
+/// properties produce the same bytes. Text of any size and nesting is safe: nesting beyond 8 levels is shown at level 8.
 ///
 /// # Errors
-/// When a chart block does not hold a chart, or a drawing block no drawing. The other errors mean that the program itself is damaged.
+/// When a chart block does not hold a chart, or a drawing block no drawing. The other errors mean that the program itself is
+/// damaged.
 pub fn markdown_to_pdf(markdown: &str, info: &PdfInfo) -> Result<Vec<u8>, PdfError> {
     set_markdown(markdown, info).map(|document| document.bytes)
 }
 
-/// A PDF, and what it does not show.
+/// A PDF, and the content that it does not show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PdfDocument {
     /// The file.

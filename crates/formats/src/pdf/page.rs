@@ -52,7 +52,7 @@ pub(crate) struct DrawnPage {
     pub(crate) items: Vec<DrawnItem>,
 }
 
-/// A heading for the outline: its text, and where it stands.
+/// A heading for the outline: its text and its place.
 #[derive(Debug, Clone)]
 pub(crate) struct OutlineEntry {
     pub(crate) level: u8,
@@ -78,7 +78,7 @@ impl Numbers {
     }
 }
 
-/// Writes the file. The same document and information give the same bytes.
+/// Writes the file. The same document and information produce the same bytes.
 pub(crate) fn write(
     mut document: Document,
     fonts: &mut Fonts,

@@ -1,4 +1,4 @@
-//! Tables of the PDF reports: widths from content, and rows that go on below a repeated header.
+//! Tables of the PDF reports: widths from content, and rows that continue below a repeated header.
 
 use pdf_writer::types::StructRole;
 
@@ -16,7 +16,7 @@ const GUTTER: f32 = 12.0;
 const WORD: f32 = 132.0;
 /// More columns than this cannot be read on a page; a note says how many are left out.
 const COLUMNS: usize = 24;
-/// A table of at most so many rows stands on one page, if it fits one.
+/// A table of at most this many rows is kept on one page, if it fits.
 const SHORT: usize = 14;
 /// Cells of later rows carry no structure of their own: it would outweigh the text.
 const TAGGED_ROWS: usize = 2_000;
@@ -141,7 +141,7 @@ impl Flow<'_> {
         if head.iter().flatten().all(|line| line.glyphs.is_empty()) {
             return;
         }
-        // A header that fills the page leaves no room for rows: its first lines stand for it.
+        // A header that fills the page would leave no room for rows: only its first lines are shown.
         let most = ((self.whole() / 3.0 / LINE) as usize).max(1);
         let part: Vec<&[WrappedLine]> = head.iter().map(|c| &c[..c.len().min(most)]).collect();
         let lines = part.iter().map(|c| c.len()).max().unwrap_or(1);

@@ -64,7 +64,7 @@ fn page(number: u32, lines: &[TextLine]) -> PdfPage {
     }
 }
 
-/// Lines that are larger than the text, or heavy and apart: with how deep they stand, by their sizes.
+/// Returns lines that are larger than the text, or heavy and apart, with their depth by size.
 fn headings(pages: &[(u32, Vec<TextLine>)]) -> Vec<Heading> {
     let half = |line: &TextLine| (line.size * 2.0).round() as u32;
     let all = || pages.iter().flat_map(|(_, lines)| lines);

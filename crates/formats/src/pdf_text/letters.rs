@@ -1,4 +1,4 @@
-//! The letters that codes of one byte stand for (ISO 32000-1, annex D; Adobe Glyph List).
+//! The letters of one-byte codes (ISO 32000-1, annex D; Adobe Glyph List).
 
 use pdfboss_encoding::{glyph_to_text, mac_roman, standard, type1_builtin_encoding, win_ansi};
 

@@ -3,7 +3,7 @@
 use super::limits::CHARACTERS;
 use super::metrics::Metrics;
 
-/// Letters that stand on one line with no gap between them, in one font.
+/// Letters on one line with no gap between them, in one font.
 #[derive(Debug, Clone)]
 pub(crate) struct TextPiece {
     /// The letters.
@@ -103,7 +103,7 @@ impl Pen {
         self.text = self.line;
     }
 
-    /// Goes back by so many thousandths of the size.
+    /// Moves back by this many thousandths of the size.
     pub(crate) fn adjust<F>(&mut self, back: f32, state: &TextState<F>) {
         self.advance(-back / 1000.0 * state.size * state.stretch);
     }
@@ -130,7 +130,7 @@ impl Pen {
         self.take(text, start, end, font, state);
     }
 
-    /// Where the next letter stands: the matrix from its space to the page.
+    /// Returns the matrix from the space of the next letter to the page.
     fn place<F>(&self, state: &TextState<F>) -> Matrix {
         let raised = times(&[1.0, 0.0, 0.0, 1.0, 0.0, state.rise], &self.text);
         times(&raised, &state.page)

@@ -98,8 +98,8 @@ impl Sum {
         })
     }
 
-    /// Returns the formula for a row; none if a condition has a value that Excel would read as a pattern, a comparison or another
-    /// type, so that the formula could give another figure.
+    /// Returns the formula for a row; `None` if a condition has a value that Excel would read as a pattern, a comparison or another
+    /// type, so that the formula could return another figure.
     pub(crate) fn in_row(&self, row: u32, cells: &[Value]) -> Option<String> {
         let mut criteria = Vec::with_capacity(self.criteria.len());
         for criterion in &self.criteria {

@@ -1,6 +1,6 @@
 //! How sheets, columns and charts look.
 
-/// A sheet: its name, columns, and what stands beside its rows.
+/// A sheet: its name, its columns, and the content beside its rows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SheetLayout {
     /// The name on the tab: 1 to 31 UTF-16 units, without `[ ] : * ? / \`.

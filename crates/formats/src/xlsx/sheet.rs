@@ -85,7 +85,7 @@ pub(crate) struct Tab {
     /// Tabs that are full, with their rows.
     done: Vec<Worksheet>,
     names: Vec<(String, u32)>,
-    /// For each column, the figure of another sheet that it shows, and what it offers as choices.
+    /// For each column, the figure of another sheet that it shows, and the choices that it offers.
     sums: Vec<Option<Sum>>,
     /// The figures that a row picks for a cell.
     picked: Vec<Sum>,

@@ -91,7 +91,7 @@ impl Figures {
         }
     }
 
-    /// Measures a mesh. `problem` is what is known to be wrong with it.
+    /// Measures a mesh. `problem` is a known problem of it.
     pub(super) fn of(mesh: &Triangles, problem: Option<&'static str>) -> Self {
         let mut faces = faces_of(mesh);
         let extents = Extents::of(mesh, &faces);

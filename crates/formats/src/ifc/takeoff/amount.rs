@@ -126,7 +126,7 @@ impl Amount {
         mut self,
         implausible: &mut Vec<Implausible>,
     ) -> Option<(f64, FigureSource)> {
-        // Tools write zero for what they did not measure.
+        // Tools write zero for amounts that they did not measure.
         let other = self.property.as_ref().map(|it| it.0).or(self.geometry);
         self.stated = self.stated.filter(|it| *it != 0.0 || other.is_none());
         let other = self.stated.or(self.geometry);

@@ -111,7 +111,7 @@ const HOLLOW: f64 = 0.01;
 /// An area that is this close to that of all faces is theirs.
 const ALL: f64 = 0.01;
 
-/// How much of a wall openings may take away.
+/// The share of a wall that openings may remove.
 const OPEN: f64 = 0.1;
 
 impl Claims<'_> {
@@ -189,7 +189,7 @@ impl Claims<'_> {
         )
     }
 
-    /// The area to count, and what it is of.
+    /// Returns the area to count, and its kind.
     fn area(
         &self,
         measured: &Measured,

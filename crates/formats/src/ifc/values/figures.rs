@@ -82,7 +82,7 @@ pub(crate) struct Figure {
     pub(crate) from: String,
 }
 
-/// Amounts that a set states and that cannot be read: what they measure, and where they stand.
+/// Amounts of a set that cannot be read: their measure, and their source.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Unread(Vec<(&'static str, String)>);
 

@@ -122,7 +122,7 @@ fn measure_of(name: FigureName) -> Option<Measure> {
     }
 }
 
-/// The number of a measure with what it measures, or of a plain number.
+/// Returns the number of a measure with its kind, or a plain number.
 fn amount(nominal: &[u8]) -> Option<(Option<Measure>, f64)> {
     let (measure, inner) = step::typed(nominal)?;
     let is = |name: &str| measure.eq_ignore_ascii_case(name.as_bytes());
