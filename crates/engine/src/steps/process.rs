@@ -145,7 +145,7 @@ fn read_files(ctx: &mut BatchContext<'_>, step: &CommandStep) -> Result<Vec<Path
 /// Returns program and arguments as the step would start them, with the files of lists where `OutputDir` has them.
 ///
 /// # Errors
-/// When a name is missing, or a value stands where it cannot be quoted.
+/// When a name is missing, or a value is in a place where it cannot be quoted.
 pub(crate) fn planned(
     ctx: &mut BatchContext<'_>,
     step: &CommandStep,
@@ -180,11 +180,11 @@ fn without_folder(lines: Vec<String>, folder: &Path) -> Vec<String> {
 /// Writes a file for a program, and returns its path.
 pub(crate) type WriteFile<'a> = dyn FnMut(&str, &[u8]) -> std::io::Result<PathBuf> + 'a;
 
-/// Renders a program and its arguments. `project:PATH` becomes the absolute path of a project file. In a shell script each
-/// value becomes a quoted word. `write` writes the files of `as_file`.
+/// Renders a program and its arguments. `project:PATH` becomes the absolute path of a project file. In a shell script each value
+/// becomes a quoted word. `write` writes the files of `as_file`.
 ///
 /// # Errors
-/// When a name is missing, a path leaves the project, or a value stands where it cannot be quoted.
+/// When a name is missing, a path leaves the project, or a value is in a place where it cannot be quoted.
 pub(crate) fn program(
     arguments: &[Text],
     shell: bool,

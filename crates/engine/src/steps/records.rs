@@ -68,7 +68,7 @@ impl Records {
     }
 
     /// Passes what `result` returns of the only output of a program for every record to `each`, in the order of the records.
-    /// Without a program its output is the record. Programs and `result` run on so many threads.
+    /// Without a program its output is the record. Programs and `result` run on this many threads.
     ///
     /// # Errors
     /// When a file cannot be read or is not JSON, and when the program, `result` or `each` fails.

@@ -235,7 +235,7 @@ impl<'a> Simulation<'a> {
         Some(batches)
     }
 
-    /// Returns the jobs for so many batches of a stage.
+    /// Returns the jobs for this many batches of a stage.
     fn jobs(&self, stage: &Stage, batches: u64) -> Option<PlannedJobs> {
         let executor = self.selection.options.executor_of(stage);
         let settings = self.opened.pipeline.executors.settings(executor)?;

@@ -224,7 +224,7 @@ pub(crate) struct Dispatcher<'a, 'k> {
     /// Writes the progress file.
     pub(crate) changes: u64,
     pub(crate) done: Dispatched,
-    /// True if the run was stopped and its jobs go on.
+    /// True if the run was stopped and its jobs continue.
     pub(crate) leaves_jobs: bool,
     /// Watches calls, if more batches might run at a time.
     pub(crate) one_at_a_time: Option<OneAtATime>,

@@ -107,7 +107,7 @@ fn content(
     content::judge(schema, source, reading)
 }
 
-/// Validates the files of an output on so many threads, as [`output()`] does each. Returns the number of items.
+/// Validates the files of an output on this many threads, as [`output()`] does each. Returns the number of items.
 ///
 /// # Errors
 /// The violations of the first file that has any.

@@ -37,7 +37,7 @@ impl Driver<'_> {
         let open = self.arrays.iter().flat_map(|array| &array.jobs);
         let jobs = open.filter(|job| !job.is_over).count() as u64;
         let is_left = jobs == 0 || self.are_left(jobs);
-        // The jobs go on while the user thinks.
+        // The jobs continue while the user thinks.
         self.take_finished();
         if is_left {
             self.leave();
@@ -84,7 +84,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Asks the user whether so many jobs are left where they are.
+    /// Asks the user whether this many jobs are left where they are.
     fn are_left(&self, jobs: u64) -> bool {
         let (reply, answer) = channel();
         let executor = self.remote.name;

@@ -36,7 +36,7 @@ pub(crate) struct PackedArray {
     pub(crate) jobs: Vec<Vec<usize>>,
 }
 
-/// Returns how many jobs so many batches need.
+/// Returns how many jobs this many batches need.
 pub(crate) fn jobs(batches: u64, per_job: u64) -> u64 {
     batches.div_ceil(per_job.max(1))
 }

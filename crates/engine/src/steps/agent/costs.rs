@@ -65,7 +65,7 @@ impl CallCosts {
         }
     }
 
-    /// Returns the most that a call with at most so many tokens of input and output can cost; `None` if unknown.
+    /// Returns the most that a call with at most these many tokens of input and output can cost; `None` if unknown.
     pub(crate) fn most(&self, input: u64, output: u64) -> Option<NanoUsd> {
         match &self.charged {
             Charged::Free => Some(NanoUsd::ZERO),

@@ -61,7 +61,7 @@ pub enum WorkbookError {
 }
 
 impl WorkbookError {
-    /// Returns the error with the number of its row, if so many rows come before those that it numbers.
+    /// Returns the error with the number of its row, if this many rows come before those that it numbers.
     pub(super) fn after(mut self, rows: u64) -> Self {
         if let Self::Cell { row, .. } = &mut self {
             *row += rows;

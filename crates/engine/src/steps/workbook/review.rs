@@ -194,7 +194,7 @@ pub(crate) fn review_sheets(pipeline: &Pipeline) -> Result<Vec<ReviewSheet<'_>>,
     Ok(found)
 }
 
-/// Reads a row of a workbook in a worker. `name` is what people know the file by.
+/// Reads a row of a workbook in a worker. `name` is the name of the file in messages.
 ///
 /// # Errors
 /// The errors of [`read_review`].
@@ -240,7 +240,7 @@ pub(crate) fn declared_columns(stage: &Stage, sheet: &str) -> Vec<DeclaredColumn
     columns.collect()
 }
 
-/// Reads the columns of a sheet from a workbook that a person edited, in a worker. `name` is what people know the file by.
+/// Reads the columns of a sheet from a workbook that a person edited, in a worker. `name` is the name of the file in messages.
 ///
 /// # Errors
 /// When the file cannot be read, or a limit ends the worker. The inner error says what is wrong with the workbook.

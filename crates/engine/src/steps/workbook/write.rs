@@ -42,10 +42,10 @@ pub struct WrittenSheet {
     pub rows: u64,
 }
 
-/// Writes a workbook over `scope` to `out`. Streamed sheets take their records from `feed`, one at a time; their rows stay on
-/// disk until the workbook is complete, so that memory does not depend on their number.
+/// Writes a workbook over `scope` to `out`. Streamed sheets take their records from `feed`, one at a time; their rows stay on disk
+/// until the workbook is complete, so that memory does not depend on their number.
 ///
-/// The same workbook, scope, records and `info` give the same bytes, on however many threads cells are computed.
+/// The same workbook, scope, records and `info` produce the same bytes, on however many threads cells are computed.
 ///
 /// # Errors
 /// When a program fails, records cannot be read, or the workbook cannot be written.

@@ -26,7 +26,7 @@ pub(crate) const PDF_MEMORY: u64 = 1 << 30;
 /// The memory that reading a workbook may take, in bytes.
 const XLSX_MEMORY: u64 = 1 << 30;
 
-/// The work. `path` is absolute, `name` is what people know the file by.
+/// The work. `path` is absolute, `name` is the name of the file in messages.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum Work {
     /// Checks beginning and end of a PDF: `Result<(), PdfTextError>`.

@@ -95,7 +95,7 @@ impl Live {
         })
     }
 
-    /// Validates a file by the schema that is declared for it, unless it is larger than so many bytes. `None` without a schema.
+    /// Validates a file by the schema that is declared for it, unless it is larger than this many bytes. `None` without a schema.
     ///
     /// # Errors
     /// The errors of [`Live::file`].

@@ -225,7 +225,7 @@ impl History {
         self.lanes.len() - 1
     }
 
-    /// Returns when something of a run began that ended at a time and lasted so many milliseconds: not before the run.
+    /// Returns when something of a run began that ended at a time and lasted this many milliseconds: not before the run.
     fn start(&self, run: usize, end: i64, lasted: u64) -> i64 {
         let lasted = i64::try_from(lasted).unwrap_or(i64::MAX);
         end.saturating_sub(lasted).max(self.runs[run].from).min(end)
