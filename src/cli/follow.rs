@@ -13,7 +13,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The time between two looks at the journal.
+/// The time between two reads of the journal.
 const EVERY: Duration = Duration::from_millis(200);
 
 /// Prints the latest records, then new ones, until Ctrl-C or until the reader of standard output is gone.

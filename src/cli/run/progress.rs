@@ -67,7 +67,7 @@ impl RunProgress {
         }
     }
 
-    /// Also shows the commands of batches, and what they print.
+    /// Also shows the commands of batches, and their output.
     pub(crate) fn verbose(mut self, verbose: bool) -> Self {
         self.verbose = verbose;
         self
@@ -84,7 +84,7 @@ impl RunProgress {
         self.noted
     }
 
-    /// Removes the bars: the summary repeats what they showed.
+    /// Removes the bars: the summary repeats their content.
     pub(crate) fn end(&mut self) {
         self.stage = None;
         self.total = None;

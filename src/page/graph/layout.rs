@@ -187,7 +187,7 @@ fn order(layers: &mut [Vec<usize>], points: &[Point]) {
     }
 }
 
-/// Moves each point near the mean of what it is connected to, as far as its neighbours leave room.
+/// Moves each point near the mean of its connected points, as far as its neighbours leave room.
 fn place(layers: &[Vec<usize>], points: &mut [Point]) {
     for sweep in 0..=SWEEPS {
         for at in 0..layers.len() {

@@ -238,7 +238,7 @@ impl Line {
     }
 }
 
-/// Returns the text, cut to at most so many columns.
+/// Returns the text, cut to at most this many columns.
 fn cut(text: &str, most: usize) -> String {
     if columns(text) <= most {
         return text.to_owned();
