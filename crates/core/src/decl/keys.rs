@@ -50,7 +50,7 @@ pub(crate) const OUTCOMES: &[&str] = &[
     "timeout",
 ];
 
-/// All tables of a stage file, with those of names and lists.
+/// Returns all tables of a stage file, with those of names and lists.
 pub(crate) fn stage_tables() -> [&'static TableSpec; 14] {
     [
         &STAGE,

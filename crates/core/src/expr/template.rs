@@ -408,7 +408,7 @@ fn single(env: &Environment<'static>, source: &str) -> Option<String> {
         .then(|| CheckedTemplate::expression(inner).text)
 }
 
-/// The names after `include`, `import`, `from` and `extends` in the tags of a template.
+/// Returns the names after `include`, `import`, `from` and `extends` in the tags of a template.
 fn includes(source: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for tag in source.split("{%").skip(1) {

@@ -9,7 +9,7 @@ pub(super) enum Piece {
 }
 
 impl Piece {
-    /// The text that the shell sees.
+    /// Returns the text that the shell sees.
     pub(super) fn text(&self) -> &str {
         match self {
             Self::Text(text) => text,

@@ -480,7 +480,7 @@ fn scope_programs(stage: &Stage) -> impl Iterator<Item = &Program> {
     refine.chain(stage.steps.iter().filter_map(|step| step.when.as_ref()))
 }
 
-/// Every name, dotted, that the stage's own templates and programs mention.
+/// Returns every name, dotted, that the stage's own templates and programs mention.
 fn mentions(stage: &Stage) -> BTreeSet<String> {
     let mut names: BTreeSet<String> = expressions(stage).flat_map(Program::names).collect();
     names.extend(scope_programs(stage).flat_map(Program::scope_names));
