@@ -277,7 +277,7 @@ fn put(
     Ok(disk.rename_from_program(&scratch, &path)?)
 }
 
-/// The digest of what lies at a path. A link there is nothing of ours: it is looked at as the file that it leads to.
+/// Returns the digest of what lies at a path. A link there is nothing of ours: it is looked at as the file that it leads to.
 fn digest_at(path: &Path) -> Result<Option<Digest>, PublishError> {
     let found = digest_of(path).map_err(|source| read(path, source))?;
     Ok(found.map(|(digest, _)| digest))

@@ -178,12 +178,12 @@ impl Resources {
         self.documents.get(path)
     }
 
-    /// The address of a part of the schema itself.
+    /// Returns the address of a part of the schema itself.
     pub(crate) fn root_reference(&self, pointer: &str) -> (String, String) {
         (self.name.clone(), pointer.to_owned())
     }
 
-    /// The document and pointer that a reference in the document at `path` leads to, as far as it is by path and pointer.
+    /// Returns the document and pointer that a reference in the document at `path` leads to, as far as it is by path and pointer.
     pub(crate) fn follow(&self, path: &str, reference: &str) -> Option<(String, String)> {
         let (file, pointer) = reference.split_once('#').unwrap_or((reference, ""));
         let target = match file.strip_prefix(SCHEME) {
@@ -315,7 +315,7 @@ fn replace(value: &mut Value, from: &str, to: &str) {
     }
 }
 
-/// The address of a file.
+/// Returns the address of a file.
 fn uri(path: &str) -> String {
     format!("{SCHEME}{}", encoded(path))
 }

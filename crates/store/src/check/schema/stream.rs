@@ -276,7 +276,7 @@ fn chain(resources: &Resources, start: (String, String)) -> Vec<(String, String)
     chain
 }
 
-/// The part of the schema that describes a key.
+/// Returns the part of the schema that describes a key.
 fn inner(
     resources: &Resources,
     at: (String, String),
@@ -309,7 +309,7 @@ fn inner(
     found.ok_or_else(|| format!("the schema has no `properties` with `{key}`"))
 }
 
-/// Whether a part of a schema has the name as a key somewhere, or refers to what may have it.
+/// Returns true if a part of a schema has the name as a key somewhere, or refers to what may have it.
 fn mentions(schema: &Value, name: &str) -> bool {
     match schema {
         Value::Object(map) => map

@@ -159,8 +159,8 @@ pub(crate) fn message(error: &ValidationError<'_>, base: &str) -> String {
     }
 }
 
-/// The keys that `not: {required: […]}` forbids, or `not: {anyOf: [{required: […]}, …]}`: of those the ones that are
-/// there. None if it says something else.
+/// Returns the keys that `not: {required: […]}` forbids, or `not: {anyOf: [{required: […]}, …]}`: of those the ones that are there.
+/// None if it says something else.
 fn forbidden<'a>(schema: &'a Value, instance: &Value) -> Vec<&'a str> {
     let required = |schema: &'a Value| -> Option<Vec<&'a str>> {
         let only = schema

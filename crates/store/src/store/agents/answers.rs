@@ -295,7 +295,7 @@ impl KnownAnswers {
     }
 }
 
-/// The address on a line: only it is read, as there may be a million.
+/// Returns the address on a line: only it is read, as there may be a million.
 fn address_of(text: &str) -> Option<Digest> {
     let rest = text.strip_prefix("{\"address\":\"")?;
     rest.get(..rest.find('"')?)?.parse().ok()
@@ -330,7 +330,7 @@ pub fn answers_of_calls(folder: &Path) -> io::Result<HashMap<(String, u64), u64>
 
 #[cfg(test)]
 impl Answers {
-    /// The answer at one address.
+    /// Returns the answer at one address.
     fn get(&self, address: Digest) -> Result<Option<Answer>, AnswerError> {
         Ok(self.get_all(&[address])?.pop().flatten())
     }

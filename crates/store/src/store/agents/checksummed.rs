@@ -48,10 +48,7 @@ impl ChecksummedLog {
         Ok(places.first().copied().unwrap_or_default())
     }
 
-    /// The same with several lines, by one write and one flush.
-    ///
-    /// # Errors
-    /// Fails if the disk fails.
+    /// Appends several lines by one write and one flush, and returns their places.
     pub(crate) fn append_all(
         &mut self,
         texts: &[impl AsRef<str>],

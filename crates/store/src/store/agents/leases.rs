@@ -213,7 +213,7 @@ impl Leases {
     }
 }
 
-/// The ids of the leases in a folder, the oldest first.
+/// Returns the ids of the leases in a folder, the oldest first.
 fn names(folder: &Path) -> Result<BTreeSet<String>, LeaseError> {
     let failed = |error: io::Error| DiskError::new("read the folder", folder, error);
     let mut names = BTreeSet::new();

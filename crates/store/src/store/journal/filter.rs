@@ -64,8 +64,8 @@ pub fn read_with(
     Ok(())
 }
 
-/// The lines that begin in a part of a segment, and contain one of the texts; without texts all lines. The part is given by its begin
-/// and length; the segment has this size. `bytes` is the room that the part before took.
+/// Returns the lines that begin in a part of a segment, and contain one of the texts; without texts all lines. The part is given by
+/// its begin and length; the segment has this size. `bytes` is the room that the part before took.
 fn lines<'a>(
     file: &File,
     (from, length, size): (u64, u64, u64),

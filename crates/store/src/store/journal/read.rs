@@ -376,7 +376,7 @@ pub(super) fn record(text: &[u8]) -> Result<Record, Unread> {
     })
 }
 
-/// The kind of a line that is whole JSON with a kind that no event has.
+/// Returns the kind of a line that is whole JSON with a kind that no event has.
 fn unknown_kind(text: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct RecordKind {
@@ -388,7 +388,7 @@ fn unknown_kind(text: &[u8]) -> Option<String> {
     unknown.then_some(kind)
 }
 
-/// The digest of the last line of a whole segment, read from its end.
+/// Returns the digest of the last line of a whole segment, read from its end.
 fn last_line(path: &Path) -> std::io::Result<Option<Digest>> {
     let size = read::open(path)?.metadata()?.len();
     let line = line_before(path, size)?;

@@ -188,7 +188,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, ManifestError> {
     })
 }
 
-/// The pages in a folder, in order.
+/// Returns the pages in a folder, in order.
 fn list(folder: &Path) -> Result<Vec<Listed>, ManifestError> {
     let fail = |source| ManifestError::Read {
         path: folder.to_owned(),

@@ -53,7 +53,7 @@ impl<'a> Pieces<'a> {
             .collect()
     }
 
-    /// The number of pieces.
+    /// Returns the number of pieces.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -64,7 +64,7 @@ impl<'a> Pieces<'a> {
         pieces.map(|piece| piece.outputs().len().max(1)).sum()
     }
 
-    /// The pieces of the batches after this key.
+    /// Returns the pieces of the batches after this key.
     pub(super) fn after(&self, key: Option<&str>) -> Range<usize> {
         let is_before = |piece: &ManifestPiece<'_>| {
             key.is_some_and(|key| natural(piece.key, key) != Ordering::Greater)
@@ -72,7 +72,7 @@ impl<'a> Pieces<'a> {
         self.0.partition_point(is_before)..self.0.len()
     }
 
-    /// The key of the batch of a piece.
+    /// Returns the key of the batch of a piece.
     pub(super) fn key(&self, piece: usize) -> &'a str {
         self.0[piece].key
     }
@@ -82,7 +82,7 @@ impl<'a> Pieces<'a> {
         self.0[pieces].iter().any(|piece| piece.part > 0)
     }
 
-    /// The totals of the batches that begin in these pieces.
+    /// Returns the totals of the batches that begin in these pieces.
     pub(super) fn totals(&self, pieces: Range<usize>) -> BatchTotals {
         let begin = || {
             self.0[pieces.clone()]
@@ -103,7 +103,7 @@ impl<'a> Pieces<'a> {
         order.then(piece.part.cmp(&other.part)) == Ordering::Less
     }
 
-    /// The page that these pieces make.
+    /// Returns the page that these pieces make.
     pub(super) fn text(
         &self,
         stage: &str,
@@ -164,7 +164,7 @@ impl<'a> ManifestPiece<'a> {
     }
 }
 
-/// The first piece on a page.
+/// Returns the first piece on a page.
 pub(super) fn first_piece(path: &Path, bytes: &[u8]) -> Result<Option<PieceId>, ManifestError> {
     for line in text::lines(path, bytes)? {
         let (key, part) = match text::line(path, line)? {

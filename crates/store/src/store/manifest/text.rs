@@ -218,7 +218,7 @@ fn files(page: &mut String, outputs: &[Made]) {
     }
 }
 
-/// The lines of a page with their numbers, from 1 on.
+/// Returns the lines of a page with their numbers, from 1 on.
 pub(super) fn lines<'a>(
     path: &Path,
     bytes: &'a [u8],

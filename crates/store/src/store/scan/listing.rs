@@ -161,7 +161,7 @@ fn escaped(base: &Path, path: &Path) -> String {
     text
 }
 
-/// The path of an entry in its root, if it matches.
+/// Returns the path of an entry in its root, if it matches.
 fn matching(glob: &Glob, base: &Path, entry: &Path) -> Result<Option<RelPath>, FileError> {
     let inside = entry.strip_prefix(base).unwrap_or(entry);
     if let Some(path) = inside.to_str().and_then(|text| RelPath::parse(text).ok()) {

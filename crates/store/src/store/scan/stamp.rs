@@ -81,8 +81,8 @@ impl FileStamp {
         self.has_fine_times() && content(self) == content(written) && self.ctime > self.mtime
     }
 
-    /// Whether its times come from this machine's clock in the kernel's steps: the file system is on a device of its own, not on
-    /// another machine, and the last change has a time of parts of a millisecond. Only the kernel sets the `ctime`.
+    /// Returns true if its times come from this machine's clock in the kernel's steps: the file system is on a device of its own,
+    /// not on another machine, and the last change has a time of parts of a millisecond. Only the kernel sets the `ctime`.
     fn has_fine_times(&self) -> bool {
         rustix::fs::major(self.device) != 0 && self.ctime % COARSE != 0
     }

@@ -62,7 +62,7 @@ impl Power {
         power
     }
 
-    /// The node at a path, made if only the disk knows it: a program of a step has written it.
+    /// Returns the node at a path. Creates it if only the disk knows it, because a program of a step has written it.
     fn find(&mut self, path: &Path) -> Option<usize> {
         let inside = path.strip_prefix(&self.root).ok()?.to_owned();
         let (mut at, mut real) = (0, self.root.clone());
@@ -189,7 +189,7 @@ impl Power {
         }
     }
 
-    /// The folder and the name that a path is an entry of.
+    /// Returns the folder and the name that a path is an entry of.
     fn entry(&mut self, path: &Path) -> Option<(usize, OsString)> {
         Some((self.find(path.parent()?)?, path.file_name()?.to_owned()))
     }
@@ -333,7 +333,7 @@ impl Power {
         }
     }
 
-    /// The bytes that are left of a file.
+    /// Returns the surviving bytes of a file.
     fn torn(&mut self, flushed: Option<Vec<u8>>, kept: usize, live: Vec<u8>) -> Vec<u8> {
         if flushed.as_ref() == Some(&live) {
             return live;

@@ -13,7 +13,7 @@ pub(super) const LARGE: u64 = 64 << 10;
 /// Changes that exceed one part in this many of the notes are merged into them.
 pub(super) const SHARE: u64 = 8;
 
-/// The file of the changes of these notes.
+/// Returns the file of the changes of these notes.
 pub(super) fn path(notes: &Path) -> PathBuf {
     let mut name = notes.as_os_str().to_owned();
     name.push("-changes");
@@ -72,7 +72,7 @@ impl NotesChanges {
         changes
     }
 
-    /// Whether the changes say something else than this block of the notes; of a block of files: than the whole of it.
+    /// Returns true if the changes say something else than this block of the notes; of a block of files: than the whole of it.
     pub(super) fn replace(&self, block: &NotesBlock) -> bool {
         match block {
             NotesBlock::Names { folder, .. } => self.names.contains(folder),
@@ -92,7 +92,7 @@ impl NotesChanges {
         }
     }
 
-    /// The names of the files of a folder that the changes say something of.
+    /// Returns the names of the files of a folder that the changes say something of.
     pub(super) fn names(&self, root: Root, folder: &str) -> Option<&HashSet<String>> {
         self.files.get(&(root, folder.to_owned()))
     }

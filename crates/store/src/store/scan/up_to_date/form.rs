@@ -94,7 +94,7 @@ pub(super) const BY_CONTENT: u8 = 2;
 /// The byte of an entry of a file that does not count any more.
 pub(super) const FORGOTTEN: u8 = 3;
 
-/// The blocks of the file that was written under this key and changes these notes; none when it is another, or damaged.
+/// Returns the blocks of the file that was written under this key and changes these notes; none when it is another, or damaged.
 pub(super) fn read(
     path: &Path,
     key: Digest,
@@ -115,7 +115,7 @@ pub(super) fn open(
     NotesReader::begin(file, key, base).ok()?
 }
 
-/// The checksum at the end of a file, and its size.
+/// Returns the checksum at the end of a file, and its size.
 pub(super) fn seal(path: &Path) -> Option<(Digest, u64)> {
     let file = read::open(path).ok()?;
     let size = file.metadata().ok()?.len();
@@ -124,7 +124,7 @@ pub(super) fn seal(path: &Path) -> Option<(Digest, u64)> {
     Some((Digest::from_bytes(seal), size))
 }
 
-/// The checksum of the notes that the notes in a file change.
+/// Returns the checksum of the notes that the notes in a file change.
 pub(super) fn base(path: &Path) -> Option<Digest> {
     let file = read::open(path).ok()?;
     let mut base = [0; 32];
@@ -177,7 +177,7 @@ impl<'a, R: Read + Seek> NotesReader<'a, R> {
         self.skips = Some(Box::new(skips));
     }
 
-    /// The next block. After the last one, its seal is checked.
+    /// Returns the next block. After the last one, its seal is checked.
     pub(super) fn block(&mut self) -> io::Result<NotesBlock> {
         loop {
             if let Some(block) = self.block_or_skip()? {
@@ -186,7 +186,7 @@ impl<'a, R: Read + Seek> NotesReader<'a, R> {
         }
     }
 
-    /// All blocks. After the last one, the seal is checked.
+    /// Returns all blocks. After the last one, the seal is checked.
     pub(super) fn blocks(mut self) -> impl Iterator<Item = io::Result<NotesBlock>> {
         std::iter::from_fn(move || match self.block() {
             Ok(NotesBlock::End) => None,

@@ -153,7 +153,7 @@ impl FileLog {
         Ok(())
     }
 
-    /// The files of the log by place, each with its events.
+    /// Returns the files of the log by place, each with its events.
     ///
     /// # Errors
     /// When the disk fails; so do the items.
@@ -313,7 +313,7 @@ impl FileState {
     }
 }
 
-/// The place of the file with this key.
+/// Returns the place of the file with this key.
 pub(super) fn place_of(key: &str) -> PathParts<'_> {
     let root = if key.starts_with('0') {
         Root::Workspace

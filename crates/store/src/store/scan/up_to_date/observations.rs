@@ -320,7 +320,7 @@ impl ChangedFiles {
     }
 }
 
-/// The digest of a list of names.
+/// Returns the digest of a list of names.
 pub(super) fn names_digest<'a>(names: impl Iterator<Item = &'a str>) -> Digest {
     let mut hasher = milepost_core::base::digest::Hasher::new();
     for name in names {

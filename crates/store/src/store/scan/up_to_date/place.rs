@@ -17,7 +17,7 @@ pub(super) fn parts(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// The file of this name in a folder (empty: the root).
+/// Returns the file of this name in a folder (empty: the root).
 pub(super) fn file_at((root, folder, name): PathParts<'_>) -> Option<FilePath> {
     let path = match folder {
         "" => RelPath::parse(name),
@@ -26,7 +26,7 @@ pub(super) fn file_at((root, folder, name): PathParts<'_>) -> Option<FilePath> {
     path.ok().map(|path| FilePath { root, path })
 }
 
-/// Whether a file of the workspace is Milepost's own.
+/// Returns true if a file of the workspace is Milepost's own.
 pub(super) fn is_own(folder: &str, name: &str) -> bool {
     let first = folder.split('/').next().unwrap_or_default();
     let first = if first.is_empty() { name } else { first };

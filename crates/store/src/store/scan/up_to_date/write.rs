@@ -93,7 +93,7 @@ impl Write for SealingWriter<'_> {
     }
 }
 
-/// Whether a place is one of these keys, which are in order.
+/// Returns true if a place is one of these keys, which are in order.
 fn is_among(keys: &[String], place: PathParts<'_>) -> bool {
     let found = keys.binary_search_by(|key| place_of(key).cmp(&place));
     found.is_ok()
@@ -260,7 +260,7 @@ fn text(out: &mut impl Write, text: &str) -> io::Result<()> {
     out.write_all(text.as_bytes())
 }
 
-/// The length of bytes, in a number of the format.
+/// Returns the length of bytes, in a number of the format.
 fn length<N: TryFrom<usize>>(bytes: &[u8]) -> io::Result<N> {
     N::try_from(bytes.len()).map_err(|_| NO_NOTES.into())
 }
