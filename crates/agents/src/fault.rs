@@ -148,7 +148,7 @@ impl ErrorBody {
         }
     }
 
-    /// The fault that follows, with the status if there was one.
+    /// Returns the fault that follows, with the status if there was one.
     pub(super) fn fault(self, status: Option<u16>, message: String) -> CallFault {
         let said = self.message.as_deref().unwrap_or_default();
         CallFault {
@@ -205,7 +205,7 @@ const RATE_LIMITED: [&str; 4] = [
     "token_limit_exceeded",
 ];
 
-/// The kind of failure that a status, codes and a message tell.
+/// Returns the kind of failure, by status, codes and message.
 pub(super) fn kind_of(status: Option<u16>, types: &[String], message: &str) -> FaultKind {
     let is = |names: &[&str]| types.iter().any(|told| names.contains(&told.as_str()));
     let says = |words: &[&str]| {
@@ -253,7 +253,7 @@ fn one_line(text: &str) -> String {
     words.join(" ")
 }
 
-/// The beginning of what arrived, as one line.
+/// Returns the beginning of a body, as one line.
 pub(super) fn beginning(raw: &[u8]) -> String {
     const MOST: usize = 300;
     let text = String::from_utf8_lossy(&raw[..raw.len().min(4 * MOST)]).into_owned();

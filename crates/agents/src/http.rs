@@ -420,7 +420,7 @@ pub fn shown(url: &str) -> String {
     format!("{scheme}://{rest}")
 }
 
-/// The error with its address as it may be shown.
+/// Returns the error with its address as it may be shown.
 fn bare(mut error: reqwest::Error) -> reqwest::Error {
     if let Some(url) = error.url_mut() {
         url.set_query(None);

@@ -172,7 +172,7 @@ impl Prices {
         Some(row.total(&[(input, dearest), (max_tokens, rates.output)], mode))
     }
 
-    /// The row of a model, also under a dated name (`-20251001`, `-2025-08-07`, `-latest`) and with a tool's `[1m]`.
+    /// Returns the row of a model, also under a dated name (`-20251001`, `-2025-08-07`, `-latest`) and with a tool's `[1m]`.
     fn row(&self, model: &str) -> Option<&ModelPrice> {
         let name = model.split('[').next().unwrap_or(model);
         let exact = self
@@ -214,7 +214,7 @@ impl ModelPrice {
         }
     }
 
-    /// The sum, rounded up: a budget is not crossed by a fraction.
+    /// Returns the sum, rounded up: a budget is not crossed by a fraction.
     fn total(&self, parts: &[(u64, u64)], mode: Billing) -> NanoUsd {
         let sum: u128 = parts
             .iter()
@@ -254,7 +254,7 @@ fn undated(name: &str) -> &str {
     name
 }
 
-/// The JSON Schema of a file of prices.
+/// Returns the JSON Schema of a file of prices.
 #[cfg(debug_assertions)]
 pub fn prices_schema() -> serde_json::Value {
     use schemars::transform::{RecursiveTransform, Transform as _};

@@ -154,7 +154,7 @@ pub(super) fn checked(requests: &[(String, Vec<u8>)], limit: BatchLimit) -> Resu
     Ok(())
 }
 
-/// The lines of results, each with its own bytes.
+/// Returns the lines of results, each with its own bytes.
 pub(super) fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     body.split(|byte| *byte == b'\n')
         .filter(|line| !line.trim_ascii().is_empty())

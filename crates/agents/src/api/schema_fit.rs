@@ -136,7 +136,7 @@ fn names_object(kind: Option<&Value>) -> bool {
     }
 }
 
-/// Whether a definition refers to itself, or a reference leaves the definitions.
+/// Returns true if a definition refers to itself, or a reference leaves the definitions.
 fn is_recursive(schema: &Value) -> bool {
     fn reaches(root: &Value, value: &Value, open: &mut Vec<String>) -> bool {
         match value {

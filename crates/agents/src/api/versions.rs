@@ -1,6 +1,6 @@
 //! The settings that a model accepts, by its name.
 
-/// The version in a name such as `claude-opus-4-7`, `claude-sonnet-4-20250514` or `claude-3-5-haiku-latest`: major and
+/// Returns the version in a name such as `claude-opus-4-7`, `claude-sonnet-4-20250514` or `claude-3-5-haiku-latest`: major and
 /// minor. None for names that are not of this form.
 pub(super) fn of_claude(model: &str) -> Option<(u32, u32)> {
     let name = bare(model);
@@ -14,8 +14,8 @@ pub(super) fn of_claude(model: &str) -> Option<(u32, u32)> {
     Some((major, numbers.next().and_then(number).unwrap_or(0)))
 }
 
-/// Whether a model takes a temperature. Claude models refuse it from 4.7 on, OpenAI's reasoning models always did.
-/// Sources: the providers' migration guides, and `"temperature" is deprecated for this model` in their errors.
+/// Returns true if a model takes a temperature. Claude models refuse it from 4.7 on, OpenAI's reasoning models always did. Sources:
+/// the providers' migration guides, and `"temperature" is deprecated for this model` in their errors.
 pub(super) fn takes_temperature(model: &str) -> bool {
     let name = bare(model);
     if name.starts_with("claude-") {
@@ -30,7 +30,7 @@ pub(super) fn takes_temperature(model: &str) -> bool {
     !(chars.next() == Some('o') && chars.next().is_some_and(|c| c.is_ascii_digit()))
 }
 
-/// The name without a gateway's prefix (`anthropic/…`) and without what follows a bracket (`…[1m]`).
+/// Returns the name without a gateway's prefix (`anthropic/…`) and without what follows a bracket (`…[1m]`).
 fn bare(model: &str) -> &str {
     let name = model.rsplit('/').next().unwrap_or(model);
     name.split('[').next().unwrap_or(name)

@@ -9,12 +9,12 @@ use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
 use serde_json::Value;
 
-/// Whether a value is the result. The order of its keys differs from version to version, and so do most of them.
+/// Returns true if a value is the result. The order of its keys differs from version to version, and so do most of them.
 pub(super) fn is_result(value: &Value) -> bool {
     value["type"] == "result" && value["is_error"].is_boolean()
 }
 
-/// Whether a value is an event of a stream that ends with the result.
+/// Returns true if a value is an event of a stream that ends with the result.
 pub(super) fn is_event(value: &Value) -> bool {
     let kind = value["type"].as_str().unwrap_or_default();
     let is_part = matches!(kind, "system" | "assistant" | "user" | "stream_event");
@@ -108,7 +108,7 @@ fn usage(result: &Value) -> Option<Usage> {
     }
 }
 
-/// The model that wrote most.
+/// Returns the model that wrote most.
 fn served(result: &Value) -> Option<String> {
     let models = result["modelUsage"].as_object()?.iter();
     let most = models.max_by_key(|(_, model)| count(&model["outputTokens"]))?;

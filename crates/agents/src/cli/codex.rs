@@ -7,7 +7,7 @@ use crate::request::Reply;
 use milepost_core::model::usage::Usage;
 use serde_json::Value;
 
-/// Whether a value is an event of Codex.
+/// Returns true if a value is an event of Codex.
 pub(super) fn is_event(value: &Value) -> bool {
     let kind = value["type"].as_str().unwrap_or_default();
     ["thread.", "turn.", "item."]

@@ -7,7 +7,7 @@ use crate::request::Reply;
 use milepost_core::model::usage::Usage;
 use serde_json::Value;
 
-/// Whether a value is of Gemini: the one object, or the first or last event of a stream.
+/// Returns true if a value is of Gemini: the one object, or the first or last event of a stream.
 pub(super) fn is_event(value: &Value) -> bool {
     let whole = value["session_id"].is_string()
         && (value["stats"].is_object() || value["error"].is_object());
@@ -82,7 +82,7 @@ fn usage_of(stats: &Value) -> Option<Usage> {
     models.map(|(_, model)| of_model(&model["tokens"])).sum()
 }
 
-/// The model that wrote most.
+/// Returns the model that wrote most.
 fn served(stats: &Value) -> Option<String> {
     let models = stats["models"].as_object()?.iter();
     let most = models.max_by_key(|(_, model)| count(&model["tokens"]["candidates"]))?;

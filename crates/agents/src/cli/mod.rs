@@ -287,7 +287,7 @@ fn no_option(argument: String) -> String {
     }
 }
 
-/// The whole prompt: what is constant, the question, and the files.
+/// Returns the whole prompt: the constant part, the question, and the files.
 fn prompt(request: &AgentRequest, files: &mut Vec<(String, Vec<u8>)>) -> String {
     let mut text = String::new();
     if let Some(system) = &request.system {

@@ -8,7 +8,7 @@ use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
 use serde_json::Value;
 
-/// Whether a value is an event of OpenCode.
+/// Returns true if a value is an event of OpenCode.
 pub(super) fn is_event(value: &Value) -> bool {
     value["sessionID"].is_string() && value["type"].is_string()
 }
@@ -76,7 +76,7 @@ pub(super) fn read(values: &[Value], output: CommandOutput<'_>) -> Result<Reply,
     })
 }
 
-/// Whether the last step has ended, and did not end to use a tool: then another one would follow.
+/// Returns true if the last step has ended, and did not end to use a tool: then another one would follow.
 fn is_whole(values: &[Value]) -> bool {
     let mut steps = values
         .iter()

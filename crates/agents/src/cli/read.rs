@@ -66,7 +66,7 @@ fn of_text(output: CommandOutput<'_>) -> Result<Reply, CallFault> {
     }
 }
 
-/// The answer in JSON values, in the form of whichever tool they are of: the keys of the known ones do not overlap. Only an
+/// Returns the answer in JSON values, in the form of whichever tool they are of: the keys of the known ones do not overlap. Only an
 /// unknown tool may print yet another form.
 fn of_values(output: CommandOutput<'_>, is_known: bool) -> Result<Reply, CallFault> {
     let values = values(output.stdout);
@@ -122,7 +122,7 @@ fn of_values(output: CommandOutput<'_>, is_known: bool) -> Result<Reply, CallFau
     })
 }
 
-/// The JSON values that were printed: one, the members of a list, or one a line, with other lines left out.
+/// Returns the JSON values that were printed: one, the members of a list, or one a line, with other lines left out.
 fn values(printed: &[u8]) -> Vec<Value> {
     match json::parse_bytes(printed) {
         Ok(Value::Array(list)) if list.iter().any(|value| value["type"].is_string()) => list,

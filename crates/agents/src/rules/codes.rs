@@ -30,12 +30,12 @@ impl<'a> ClassReference<'a> {
         })
     }
 
-    /// Whether one of the patterns fits.
+    /// Returns true if one of the patterns fits.
     pub(super) fn fits_any(&self, patterns: &[String]) -> bool {
         patterns.iter().any(|pattern| self.fits(pattern))
     }
 
-    /// Whether a pattern fits: `Ss_25*` any code that begins so, `DIN 276: 33*` only codes of a system with that name.
+    /// Returns true if a pattern fits: `Ss_25*` any code that begins so, `DIN 276: 33*` only codes of a system with that name.
     fn fits(&self, pattern: &str) -> bool {
         let (system, code) = match pattern.split_once(": ") {
             Some((system, code)) => (Some(system), code),
@@ -51,7 +51,7 @@ impl<'a> ClassReference<'a> {
         of_system && glob(code, self.code)
     }
 
-    /// Whether it is a code of NL/SfB in Revit's property *Assembly Code*, which is read as Uniformat: Dutch offices write
+    /// Returns true if it is a code of NL/SfB in Revit's property *Assembly Code*, which is read as Uniformat: Dutch offices write
     /// `31.20` there, and codes of Uniformat begin with a letter.
     fn is_nl_sfb_in_assembly_code(&self, system: &str) -> bool {
         let mut code = self.code.chars();
@@ -61,7 +61,7 @@ impl<'a> ClassReference<'a> {
     }
 }
 
-/// The letters and digits of a name, in lower case: `NL/SfB (4 cijfers)` is `nlsfb4cijfers`.
+/// Returns the letters and digits of a name, in lower case: `NL/SfB (4 cijfers)` is `nlsfb4cijfers`.
 fn letters(name: &str) -> String {
     let letters = name.chars().filter(|letter| letter.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()

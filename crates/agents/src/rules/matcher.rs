@@ -216,7 +216,7 @@ impl Matcher {
         found
     }
 
-    /// The evidence that contradicts the answer `element_type`.
+    /// Returns the evidence that contradicts the answer `element_type`.
     fn contradicted(
         &self,
         element_type: &str,
@@ -263,7 +263,7 @@ impl Matcher {
             .find_map(|compiled| self.holds(compiled, q, found, material))
     }
 
-    /// The evidence that a rule holds on, or nothing.
+    /// Returns the evidence for which a rule holds; `None` if it does not.
     fn holds<'m>(
         &'m self,
         compiled: &'m Compiled,
@@ -480,7 +480,7 @@ impl MaterialFinding {
     }
 }
 
-/// The material that the model itself states: layers, materials, else a property.
+/// Returns the material that the model itself states: layers, materials, else a property.
 fn stated(q: &ElementQuestion, materials: &Materials, prefer: &[Word]) -> MaterialFinding {
     let layered = q.layers.iter().any(|(name, t)| name.is_some() && *t > 0.0);
     let (chosen, from) = if layered {

@@ -138,7 +138,7 @@ impl Materials {
         Some(self.told_by(hits.first()?, &hits, name))
     }
 
-    /// The words found in a name, the one that tells most first. Words of an entry that another word forbids are left out.
+    /// Returns the words found in a name, the one that tells most first. Words of an entry that another word forbids are left out.
     fn hits(&self, words: &[Token]) -> Vec<Hit> {
         let mut hits = Vec::new();
         self.index.find(words, |hit| hits.push(hit));
@@ -177,7 +177,7 @@ impl Materials {
         }
     }
 
-    /// Whether a material's name tells only a general category, such as `Metall`.
+    /// Returns true if a material's name identifies only a general category, such as `Metall`.
     pub(super) fn is_general(&self, name: &str) -> bool {
         self.known(name).is_some_and(|known| known.general)
     }
@@ -349,7 +349,7 @@ impl Materials {
         names.iter().map(|n| (*n, self.known(n))).collect()
     }
 
-    /// The materials with the one at `first` as the primary one.
+    /// Returns the materials with the one at `first` as the primary one.
     fn led_by(&self, known: &[(&str, Option<KnownMaterial>)], first: Option<usize>) -> Chosen {
         let mut chosen = Chosen::default();
         for (at, (name, one)) in known.iter().enumerate() {

@@ -80,13 +80,13 @@ impl<'a> ElementQuestion<'a> {
         }
     }
 
-    /// The thickness of all layers together in metres, if the model states any.
+    /// Returns the thickness of all layers together in metres, if the model states any.
     pub(super) fn thickness(&self) -> Option<f64> {
         let total: f64 = self.layers.iter().map(|(_, thickness)| thickness).sum();
         (total > 0.0).then_some(total)
     }
 
-    /// The names of all its materials.
+    /// Returns the names of all its materials.
     pub(super) fn material_names(&self) -> impl Iterator<Item = &'a str> {
         let layers = self.layers.iter().filter_map(|(name, _)| *name);
         let parts = self.parts.iter().map(|part| part.material);

@@ -69,7 +69,7 @@ impl PatternWord {
     }
 }
 
-/// Whether `text` begins with `literal`, where `#` in the literal is any digit.
+/// Returns true if `text` begins with `literal`, where `#` in the literal is any digit.
 fn same(literal: &[u8], text: &[u8]) -> bool {
     literal
         .iter()
@@ -212,7 +212,7 @@ fn parts(pattern: &str) -> Result<Vec<PatternWord>, WordError> {
     Ok(parts)
 }
 
-/// The words of a text.
+/// Returns the words of a text.
 pub(crate) fn tokens(text: &str) -> Vec<Token> {
     cut(text, false)
 }

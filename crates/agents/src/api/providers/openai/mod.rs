@@ -40,7 +40,7 @@ impl OpenAi {
         }
     }
 
-    /// The response format for a schema, and the words that tell it where no format can.
+    /// Returns the response format for a schema, and the words that tell it where no format can.
     fn format(&self, schema: Option<&Value>) -> (Option<Value>, Option<String>) {
         let Some(schema) = schema else {
             return (None, None);
@@ -196,7 +196,7 @@ impl ModelApi for OpenAi {
     }
 }
 
-/// The text of a message: one string, or parts.
+/// Returns the text of a message: one string, or parts.
 fn content_of(content: &Value) -> String {
     match content {
         Value::Array(parts) => parts
