@@ -246,7 +246,7 @@ impl<'m, 'a> ElementReader<'m, 'a> {
         }
     }
 
-    /// The sets of the type object `kind`.
+    /// Returns the sets of the type object `kind`.
     fn shared(&mut self, kind: u32) -> Rc<Vec<Shared<'a>>> {
         if let Some(known) = self.types.get(&kind) {
             return Rc::clone(known);
@@ -296,7 +296,7 @@ fn pair(figure: Option<Figure>) -> (Option<f64>, Option<String>) {
     figure.map(|figure| (figure.value, figure.from)).unzip()
 }
 
-/// The thickness of all layers together, where each has one.
+/// Returns the thickness of all layers together, where each has one.
 fn thickness(layers: &[Layer]) -> Option<f64> {
     let all: Option<f64> = layers.iter().map(|layer| layer.thickness_m).sum();
     all.filter(|all| *all > 0.0)

@@ -82,7 +82,7 @@ impl Index {
             .map(|at| entries[at])
     }
 
-    /// All records, by name.
+    /// Returns all records, by name.
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = RecordEntry> {
         self.entries.iter().copied()
     }
@@ -225,7 +225,7 @@ impl<'a> Model<'a> {
         self.classes.iter()
     }
 
-    /// The text that begins with the record.
+    /// Returns the text that begins with the record.
     pub(super) fn text(&self, entry: RecordEntry) -> &'a [u8] {
         let begin = entry.offset();
         &self.bytes[begin..self.bytes.len().min(begin + self.longest)]
@@ -237,7 +237,7 @@ impl<'a> Model<'a> {
         Some((self.class(entry).role, self.text(entry)))
     }
 
-    /// The number that a value of the record `id` states.
+    /// Returns the number that a value of the record `id` states.
     pub(super) fn number(&self, id: u32, value: &[u8]) -> Option<f64> {
         let is_fit = !self.misfits.contains(&id);
         is_fit.then(|| step::number(value)).flatten()

@@ -230,7 +230,7 @@ fn bytes(model: &Path, name: &str) -> Result<Bytes, IfcError> {
     Bytes::map(&file).map_err(read)
 }
 
-/// The one model in an archive. What macOS and other packers add beside it does not count.
+/// Unpacks the one model of an archive. Files that macOS and other packers add do not count.
 fn inflate(file: File, size: u64, name: &str) -> Result<Bytes, IfcError> {
     let broken = |reason: String| IfcError::Archive {
         file: name.to_owned(),
@@ -303,7 +303,7 @@ fn inflate(file: File, size: u64, name: &str) -> Result<Bytes, IfcError> {
     Ok(Bytes::Copied(bytes))
 }
 
-/// The first few of `names`.
+/// Returns the first few of `names`.
 fn listed(names: &[String]) -> String {
     let shown = names
         .iter()
@@ -370,7 +370,7 @@ fn beginning(text: &[u8]) -> (String, &'static str) {
     (shown, hint)
 }
 
-/// The line, from 1, of a byte: lines end by LF, CR or both.
+/// Returns the line, from 1, of a byte: lines end by LF, CR or both.
 pub(super) fn line(bytes: &[u8], byte: usize) -> usize {
     let before = &bytes[..byte.min(bytes.len())];
     let feeds = before.split(|&byte| byte == b'\n').count() - 1;

@@ -150,7 +150,7 @@ fn up(model: &Model, relations: &Relations, id: u32) -> Option<u32> {
     .find_map(|pairs| pairs.first(id).filter(|&up| model.index.get(up).is_some()))
 }
 
-/// The GlobalId of the element that `id` is aggregated or nested into. A spatial structure is not an assembly.
+/// Returns the GlobalId of the element that `id` is aggregated or nested into. A spatial structure is not an assembly.
 pub(super) fn part_of<'a>(
     model: &Model<'a>,
     relations: &Relations,

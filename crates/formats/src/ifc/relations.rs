@@ -29,7 +29,7 @@ impl Pairs {
             .map(|pair| pair.1)
     }
 
-    /// The first that `id` is related to.
+    /// Returns the first that `id` is related to.
     pub(super) fn first(&self, id: u32) -> Option<u32> {
         self.of(id).next()
     }

@@ -322,7 +322,7 @@ fn without_unit(model: &Model, measure: Measure) -> usize {
     model.index.iter().filter(is_one).count()
 }
 
-/// Whether an element has a GlobalId of 22 characters of its alphabet.
+/// Returns true if an element has a GlobalId of 22 characters of its alphabet.
 fn identified(model: &Model, entry: RecordEntry) -> bool {
     let text = step::attribute(model.text(entry), 0);
     let inner = text

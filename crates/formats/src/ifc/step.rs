@@ -9,7 +9,7 @@ use ifc_lite_core::{StepListItems, StepNumber, parse_step_real, read_step_number
 
 pub(super) use ifc_lite_core::{EntityScanner, IfcType, SchemaVersion};
 
-/// The first `N` attributes of the record that starts `text`, as written; those that it does not have are empty.
+/// Returns the first `N` attributes of the record that starts `text`, as written; those that it does not have are empty.
 pub(super) fn attributes<const N: usize>(text: &[u8]) -> [&[u8]; N] {
     let mut values = [&text[..0]; N];
     if let Some(record) = StepRecord::parse(text) {
@@ -139,7 +139,7 @@ pub(super) fn typed(value: &[u8]) -> Option<(&[u8], &[u8])> {
     items.next().is_none().then_some(typed)
 }
 
-/// The items of a list; none for everything else.
+/// Returns the items of a list; none for everything else.
 pub(super) fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     StepListItems::of_list(value).into_iter().flatten()
 }
@@ -176,7 +176,7 @@ pub(super) fn data_start(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether the section that `bytes` begin in is closed by `ENDSEC;` outside strings and comments.
+/// Returns true if the section that `bytes` begin in is closed by `ENDSEC;` outside strings and comments.
 pub(super) fn section_ends(bytes: &[u8]) -> bool {
     header::find_keyword_then(bytes, b"ENDSEC", Then::Semicolon).is_some()
 }

@@ -177,7 +177,7 @@ impl Flow<'_> {
     }
 }
 
-/// The values as text: whole numbers as such, else all with two decimals.
+/// Returns the values as text: whole numbers as such, else all with two decimals.
 fn shown(bars: &[(String, f64)]) -> Vec<String> {
     let whole = bars.iter().all(|(_, v)| v.fract() == 0.0);
     bars.iter()

@@ -420,7 +420,7 @@ mod tests {
         })
     }
 
-    /// The operators of the areas on the first page, and the texts of all pages.
+    /// Returns the operators of the areas on the first page, and the texts of all pages.
     fn drawn(block: &Value) -> (String, Vec<String>) {
         let mut fonts = Fonts::load().unwrap();
         let blocks = markdown::blocks(&format!("```drawing\n{block}\n```\n"));

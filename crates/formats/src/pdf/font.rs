@@ -21,7 +21,7 @@ pub(crate) enum FaceId {
 const MONO: f32 = 0.9;
 
 impl FaceId {
-    /// The factor on the requested size that this face is set in.
+    /// Returns the factor on the requested size that this face is set in.
     pub(crate) fn scale(self) -> f32 {
         if self == Self::Mono { MONO } else { 1.0 }
     }
@@ -122,8 +122,8 @@ impl Fonts {
         })
     }
 
-    /// The glyph for a sign: of the style's own face, else of the mono face, else the replacement
-    /// sign. `None` for signs that have no shape (controls, joiners, marks of direction).
+    /// Returns the glyph for a sign: of the style's own face, else of the mono face, else the replacement sign. `None` for signs
+    /// that have no shape (controls, joiners, marks of direction).
     pub(crate) fn glyph(&mut self, sign: char, style: Style) -> Option<Glyph> {
         let face = style.face();
         if let Some(known) = self.cache.get(&(face, sign)) {

@@ -78,7 +78,7 @@ struct Builder {
     in_head: bool,
 }
 
-/// The blocks of a Markdown text (`CommonMark` with GFM tables). HTML is kept as text.
+/// Returns the blocks of a Markdown text (`CommonMark` with GFM tables). HTML is kept as text.
 pub(crate) fn blocks(markdown: &str) -> Vec<MarkdownBlock> {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;

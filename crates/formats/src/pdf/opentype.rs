@@ -88,7 +88,7 @@ impl OpenType {
     }
 }
 
-/// The glyphs by UTF-16 unit, from the Windows Unicode subtable (platform 3, encoding 1, format 4).
+/// Returns the glyphs by UTF-16 unit, from the Windows Unicode subtable (platform 3, encoding 1, format 4).
 fn glyphs(cmap: &[u8]) -> Option<BTreeMap<u16, u16>> {
     let tables = 0..usize::from(unsigned(cmap, 2)?);
     let entry = tables
@@ -126,7 +126,7 @@ fn glyphs(cmap: &[u8]) -> Option<BTreeMap<u16, u16>> {
     Some(glyphs)
 }
 
-/// The bytes from the start of a table; `None`, if the face has none of that name.
+/// Returns the bytes from the start of a table; `None`, if the face has none of that name.
 fn table<'a>(data: &'a [u8], tag: &str) -> Option<&'a [u8]> {
     (0..usize::from(unsigned(data, 4)?)).find_map(|i| {
         let entry = data.get(12 + 16 * i..28 + 16 * i)?;

@@ -98,7 +98,7 @@ impl Flow<'_> {
         }
     }
 
-    /// The height of a table that is not divided over pages; none of one that is.
+    /// Returns the height of a table that is not divided over pages; none of one that is.
     pub(crate) fn kept_together(&mut self, table: &MarkdownTable, width: f32) -> Option<f32> {
         if table.rows.len() > SHORT || table.head.is_empty() {
             return None;

@@ -58,7 +58,7 @@ impl Tags {
         self.nodes[tag.0].alt = Some(words);
     }
 
-    /// The name of the node's role, as marked content names it.
+    /// Returns the name of the node's role, as marked content names it.
     pub(crate) fn role(&self, tag: Tag) -> StructRole {
         self.nodes[tag.0].role
     }

@@ -36,7 +36,7 @@ pub(crate) struct Code {
 }
 
 impl Codes {
-    /// The codes of a font of many letters. `content` reads a stream.
+    /// Returns the codes of a font of many letters. `content` reads a stream.
     pub(crate) fn of(
         font: &Dict<'_>,
         mut content: impl FnMut(&Stream<'_>) -> Result<Option<Vec<u8>>, ReadError>,

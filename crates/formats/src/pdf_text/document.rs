@@ -116,7 +116,7 @@ fn headings(pages: &[(u32, Vec<TextLine>)]) -> Vec<Heading> {
     found
 }
 
-/// Whether points lead from words to a number, as in a table of contents.
+/// Returns true if points lead from words to a number, as in a table of contents.
 fn has_leader(text: &str) -> bool {
     let marks: Vec<char> = text.chars().filter(|c| !c.is_whitespace()).collect();
     let mut four = marks.windows(4);

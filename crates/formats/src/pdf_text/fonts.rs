@@ -150,7 +150,7 @@ impl FontReader {
         Ok((first..).zip(widths).collect())
     }
 
-    /// The widths of a font of many letters: `c [w …]` and `first last w` (9.7.4.3).
+    /// Returns the widths of a font of many letters: `c [w …]` and `first last w` (9.7.4.3).
     fn wide(&mut self, font: &Dict<'_>) -> Result<HashMap<u32, f32>, ReadError> {
         let mut widths = HashMap::new();
         let Some(list) = font.get::<Array<'_>>(W) else {

@@ -36,7 +36,7 @@ pub(crate) struct TextLine {
     pub(crate) blank: u8,
 }
 
-/// The lines of a page, those first that lead where most do.
+/// Returns the lines of a page: first those in the direction of most letters, then the rest, each in the order of the page.
 pub(crate) fn lines(pieces: Vec<TextPiece>) -> Vec<TextLine> {
     let mut lines: Vec<TextLine> = Vec::new();
     let mut before: Option<TextPiece> = None;
@@ -129,7 +129,7 @@ impl TextLine {
         self.to = self.to.max(piece.to);
     }
 
-    /// The width of a letter, where all are as wide.
+    /// Returns the width of a letter, where all are as wide.
     fn letter(&self) -> f32 {
         ((self.to - self.from) / self.count.max(1) as f32).max(0.3 * self.size)
     }

@@ -19,7 +19,7 @@ struct Visited {
 }
 
 impl Visited {
-    /// The dictionary, unless it was there before.
+    /// Returns the dictionary, unless it was returned before.
     fn once<'a>(&mut self, found: Option<Dict<'a>>) -> Option<Dict<'a>> {
         let place = found.as_ref()?.data();
         let is_new = self.seen.insert((place.as_ptr() as usize, place.len()));
@@ -69,7 +69,7 @@ pub(crate) fn read<'a>(
     Ok((headings, visited.is_ring))
 }
 
-/// The dictionary behind a link. `Dict::get` would remember all dictionaries on the way, and compare each with them.
+/// Returns the dictionary behind a link. `Dict::get` would remember all dictionaries on the way, and compare each with them.
 fn resolved<'a>(link: MaybeRef<Dict<'a>>, xref: &'a XRef) -> Option<Dict<'a>> {
     match link {
         MaybeRef::Ref(id) => xref.get(id.into()),
@@ -77,7 +77,7 @@ fn resolved<'a>(link: MaybeRef<Dict<'a>>, xref: &'a XRef) -> Option<Dict<'a>> {
     }
 }
 
-/// The page that an entry leads to, by its destination or its action.
+/// Returns the page that an entry leads to, by its destination or its action.
 fn target(
     entry: &Dict<'_>,
     names: &HashMap<Vec<u8>, ObjectIdentifier>,
@@ -97,12 +97,12 @@ fn target(
     }
 }
 
-/// The page of an explicit destination.
+/// Returns the page of an explicit destination.
 fn page_of(destination: &Array<'_>) -> Option<ObjectIdentifier> {
     Some(destination.raw_iter().next()?.as_obj_ref()?.into())
 }
 
-/// The pages of the named destinations.
+/// Returns the pages of the named destinations.
 fn named_destinations<'a>(
     catalog: &Dict<'a>,
     xref: &'a XRef,

@@ -18,7 +18,7 @@ const MARK: &str = " … (cut)";
 /// Whole numbers beyond this are not exact in a cell; they are written as text.
 const EXACT: u64 = 1 << 53;
 
-/// The content of a cell, and the number format if the value is `{"value", "format"}`.
+/// Returns the content of a cell, and the number format if the value is `{"value", "format"}`.
 pub(super) fn content(value: &Value) -> (CellContent, Option<&str>) {
     if let Value::Object(fields) = value
         && fields.len() == 2

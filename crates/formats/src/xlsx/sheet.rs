@@ -394,7 +394,7 @@ fn worksheet(file: &mut Workbook, is_streamed: bool, name: &str) -> Result<Works
     Ok(tab)
 }
 
-/// The name of the nth tab of a sheet, within the 31 characters that Excel allows.
+/// Returns the name of the nth tab of a sheet, within the 31 characters that Excel allows.
 fn continued(name: &str, number: usize) -> String {
     let tail = format!(" {number}");
     let mut room = 31 - tail.len();

@@ -121,7 +121,7 @@ pub(super) const AREA_UNITS: &[(&str, f64)] = &[("mm²", 1e6), ("cm²", 1e4), ("
 pub(super) const LENGTH_UNITS: &[(&str, f64)] = &[("mm", 1e3), ("cm", 1e2), ("ft", 3.28084)];
 
 impl Amount {
-    /// The figure to count. Figures that do not agree are added to `implausible`.
+    /// Returns the figure to count. Figures that do not agree are added to `implausible`.
     pub(super) fn settle(
         mut self,
         implausible: &mut Vec<Implausible>,
@@ -189,7 +189,7 @@ impl Amount {
     }
 }
 
-/// Whether two figures of one amount cannot both be right.
+/// Returns true if two figures of one amount cannot both be right.
 fn apart(one: f64, other: f64) -> bool {
     let (least, most) = (one.min(other), one.max(other));
     most > SMALL && least * FACTOR < most

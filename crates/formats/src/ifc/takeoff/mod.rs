@@ -135,7 +135,7 @@ impl Claims<'_> {
         }
     }
 
-    /// The volume that the element's own dimensions allow.
+    /// Returns the volume that the element's own dimensions allow.
     fn dimensions(&self) -> Option<Judge> {
         let stated = self.quantities;
         let plane = matches!(Shape::of(self.ifc_type), Shape::Upright | Shape::Flat)
@@ -334,18 +334,18 @@ impl Claims<'_> {
     }
 }
 
-/// Whether one of the other stated figures is that of the geometry, and the best is more: no net figure is more than the gross one.
+/// Returns true if one of the other stated figures is that of the geometry, and the best is more: no net figure is more than the gross one.
 fn confirms(best: Option<&Figure>, others: &[f64], measured: f64) -> bool {
     let best = best.map_or(0.0, |it| it.value);
     others.iter().any(|it| *it < best && same(*it, measured))
 }
 
-/// Whether two figures are of the same amount.
+/// Returns true if two figures are of the same amount.
 fn same(one: f64, other: f64) -> bool {
     (one - other).abs() <= SAME * other
 }
 
-/// The figures to count of an element.
+/// Returns the figures to count of an element.
 pub(super) fn of(claims: &Claims, measured: Option<&Measured>) -> Takeoff {
     let measured = measured.copied().unwrap_or_default();
     let property = |figure: &Option<Figure>| figure.as_ref().map(|it| (it.value, it.from.clone()));

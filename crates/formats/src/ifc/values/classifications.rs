@@ -21,7 +21,7 @@ pub(crate) struct Reference<'a> {
 }
 
 impl Reference<'_> {
-    /// The code; if there is none, the title.
+    /// Returns the code; if there is none, the title.
     fn key(&self) -> Option<&str> {
         self.code.as_deref().or(self.title.as_deref())
     }
@@ -47,7 +47,7 @@ const PROPERTIES: &[(&str, &str, &str)] = &[
     ("OmniClass-Nummer", "OmniClass-Titel", "OmniClass"),
 ];
 
-/// The classes of the element `id`; if it has none, those of its type object.
+/// Returns the classes of the element `id`; if it has none, those of its type object.
 pub(crate) fn of<'a>(
     model: &Model<'a>,
     relations: &Relations,
@@ -112,7 +112,7 @@ fn given<'a>(model: &Model<'a>, relations: &Relations, id: u32) -> Vec<Reference
     references
 }
 
-/// The name of the system that `source`, as written, belongs to: from IFC4 on, there may be classes between.
+/// Returns the name of the system that `source`, as written, belongs to: from IFC4 on, there may be classes between.
 fn system<'a>(model: &Model<'a>, source: &[u8]) -> Option<Cow<'a, str>> {
     let mut next = step::reference(source);
     for _ in 0..NESTED {

@@ -105,7 +105,7 @@ impl Unread {
         self.0.extend(other.0.iter().take(left).cloned());
     }
 
-    /// The places of an amount.
+    /// Returns the places of an amount.
     pub(crate) fn of(&self, amount: &str) -> impl Iterator<Item = &str> {
         let all = self.0.iter().filter(move |(of, _)| *of == amount);
         all.map(|(_, place)| place.as_str())

@@ -151,7 +151,7 @@ impl Materials {
     }
 }
 
-/// The name of the material that `value` refers to.
+/// Returns the name of the material that `value` refers to.
 fn name(model: &Model, value: &[u8]) -> Option<String> {
     match step::reference(value).and_then(|id| model.find(id)) {
         Some((Role::Material, text)) => step::string(step::attribute(text, 0)).map(String::from),

@@ -53,7 +53,7 @@ const SETS: &[&str] = &[
     "basequantities",
 ];
 
-/// Whether a set is one of [`SETS`], without case, spaces and underscores.
+/// Returns true if a set is one of [`SETS`], without case, spaces and underscores.
 fn has_plain_amounts(set: &str) -> bool {
     let letters = || {
         set.bytes()
@@ -101,7 +101,7 @@ pub(crate) fn read<'a>(
     (values, figures)
 }
 
-/// The measure that a single value (as written) is typed as, if it has no unit of its own.
+/// Returns the measure that a single value (as written) is typed as, if it has no unit of its own.
 pub(crate) fn measured(text: &[u8]) -> Option<Measure> {
     let [_, _, nominal, unit] = step::attributes(text);
     let (measure, _) = amount(nominal).filter(|_| step::reference(unit).is_none())?;

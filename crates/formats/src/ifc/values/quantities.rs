@@ -34,7 +34,7 @@ pub(crate) const AREAS: &[&str] = &[
 /// Lengths, the best first.
 pub(crate) const LENGTHS: &[&str] = &["Length", "NetLength", "GrossLength"];
 
-/// The first of `names` that any set has; of several sets, the first.
+/// Returns the first of `names` that any set has; of several sets, the first.
 pub(crate) fn pick(quantities: &Quantities, names: &[&str]) -> Option<f64> {
     names
         .iter()
@@ -42,7 +42,7 @@ pub(crate) fn pick(quantities: &Quantities, names: &[&str]) -> Option<f64> {
         .copied()
 }
 
-/// The quantities that `members` (as written) refers to, and those that cannot be read.
+/// Returns the quantities that `members` (as written) refers to, and those that cannot be read.
 pub(crate) fn read<'a>(
     model: &Model<'a>,
     units: &mut Units,

@@ -56,17 +56,17 @@ impl Units {
         }
     }
 
-    /// Whether the project says what its lengths are in.
+    /// Returns true if the project says what its lengths are in.
     pub(crate) fn has_length(&self) -> bool {
         self.project.contains_key("LENGTHUNIT")
     }
 
-    /// The project's length unit in metres.
+    /// Returns the project's length unit in metres.
     pub(crate) fn length(&self) -> f64 {
         self.of(Measure::Length)
     }
 
-    /// The project's unit for `measure`, in SI. Where it sets none, areas and volumes follow its length unit, and others are in SI.
+    /// Returns the project's unit for `measure`, in SI. Where it sets none, areas and volumes follow its length unit, and others are in SI.
     pub(crate) fn of(&self, measure: Measure) -> f64 {
         self.set(measure).unwrap_or_else(|| match measure {
             Measure::Area => self.length().powi(2),
@@ -75,7 +75,7 @@ impl Units {
         })
     }
 
-    /// The name of the unit that follows from the length unit, if the project sets none for `measure` and it is not the SI unit.
+    /// Returns the name of the unit that follows from the length unit, if the project sets none for `measure` and it is not the SI unit.
     pub(crate) fn derived(&self, measure: Measure) -> Option<String> {
         let length = self.length();
         let is = |metres: f64| (metres - length).abs() < 1e-9;
@@ -91,7 +91,7 @@ impl Units {
         }
     }
 
-    /// The unit that the project sets for `measure`, in SI.
+    /// Returns the unit that the project sets for `measure`, in SI.
     fn set(&self, measure: Measure) -> Option<f64> {
         let kind = match measure {
             Measure::Length => "LENGTHUNIT",
@@ -104,7 +104,7 @@ impl Units {
         self.project.get(kind).copied()
     }
 
-    /// The unit that a value names itself (`unit`, as written), else the project's for `measure`.
+    /// Returns the unit that a value names itself (`unit`, as written), else the project's for `measure`.
     pub(crate) fn own_or(&mut self, model: &Model, unit: &[u8], measure: Measure) -> f64 {
         let Some(id) = step::reference(unit).filter(|&id| model.index.get(id).is_some()) else {
             return self.of(measure);
