@@ -1,4 +1,4 @@
-//! Runs: asks the schedule what is due, dispatches batches, and commits what they made.
+//! Runs: follows the schedule, dispatches batches, and commits their outputs.
 
 pub(crate) mod agents;
 pub(crate) mod batch;

@@ -216,7 +216,7 @@ fn confined(opened: &OpenProject, text: &str) -> Result<PathBuf, OpsError> {
 /// Checks that the values of all variables that the project uses can be read.
 ///
 /// # Errors
-/// If one is not UTF-8: its default would stand for it.
+/// If one is not UTF-8: the default would silently replace it.
 fn check_utf8(opened: &OpenProject, request: &Request) -> Result<(), OpsError> {
     let agents = opened.pipeline.agents.values();
     let keys = agents.filter_map(|agent| agent.key_variable());

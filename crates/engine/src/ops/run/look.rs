@@ -1,4 +1,4 @@
-//! A look at a project between runs, for `watch`: what a run would do, or why that cannot be known.
+//! Plans a project between runs, for `watch`, unless another run is in progress.
 
 use crate::ops::plan::{Plan, PlanDetails, plan_of};
 use crate::ops::project::error::OpsError;

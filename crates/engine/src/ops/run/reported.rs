@@ -82,7 +82,7 @@ impl ReportedChanges {
         }
     }
 
-    /// Begins a check. Returns the only files that it must look at, if they are known and the notes are still those that were checked.
+    /// Begins a check. Returns the only files to check, if they are known and the notes are still those that were checked.
     pub(crate) fn begin(&self, notes: Option<&NotesId>) -> Option<Candidates> {
         let mut state = self.state();
         let paths = state.paths.replace(HashSet::new());

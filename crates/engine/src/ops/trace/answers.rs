@@ -152,7 +152,7 @@ fn names_it(answer: &TracedAnswer) -> bool {
     )
 }
 
-/// Returns the answer of a call, with what it says of an element.
+/// Returns the answer of a call, with its part about an element.
 fn of_call(exchange: Exchange, element: Option<AskedElement<'_>>) -> TracedAnswer {
     let prompt = exchange.prompt.as_deref().unwrap_or_default();
     let spellings = element.map(AskedElement::spellings).unwrap_or_default();

@@ -11,7 +11,7 @@ use milepost_core::expr::select::{PathStep, Select};
 use milepost_formats::xlsx::{CellValue, parse_cell};
 use serde_json::Value;
 
-/// A cell, and what it is about.
+/// A cell, with the element and the field that it shows.
 pub(super) struct ReadCell {
     pub(super) cell: TracedCell,
     /// The number of the row, from 1.

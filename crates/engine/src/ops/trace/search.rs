@@ -242,7 +242,7 @@ fn read_block(file: &Haystack, block: Block, buffer: &mut Vec<u8>) -> io::Result
     open.read_exact_at(buffer, block.offset)
 }
 
-/// Returns the number of threads for so many bytes.
+/// Returns the number of threads for a search in this many bytes.
 fn threads(size: u64) -> usize {
     if size <= ALONE {
         return 1;

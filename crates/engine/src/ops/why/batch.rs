@@ -167,7 +167,7 @@ pub(crate) fn journalled(
     Ok((when, kept))
 }
 
-/// Returns the texts of which the line of each record about a batch has one.
+/// Returns the texts one of which occurs in the line of each record about a batch.
 pub(crate) fn naming(stage: &str, batch: &str) -> [String; 1] {
     // The only batch of a stage has no name.
     let name = if batch.is_empty() { stage } else { batch };

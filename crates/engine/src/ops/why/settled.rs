@@ -32,8 +32,8 @@ pub(super) fn batch(opened: &OpenProject, what: &str) -> Result<Option<Why>, Ops
     batch_why(opened, what)
 }
 
-/// Returns the state by the pages that name one of these outputs, or on which this text stands; `None` if the outputs of a batch
-/// are on several pages, because its record is on the first one only.
+/// Returns the state by the pages that name one of these outputs or contain this text; `None` if the outputs of a batch are on
+/// several pages, because its record is on the first one only.
 fn pages(
     opened: &OpenProject,
     outputs: &BTreeSet<String>,

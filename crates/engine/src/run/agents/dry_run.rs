@@ -65,7 +65,7 @@ pub(crate) struct DryRunResult {
     pub(crate) program: Option<Vec<String>>,
     /// The request in parts, if requested.
     pub(crate) parts: Option<RequestParts>,
-    /// Why it is unknown what it would ask.
+    /// The reason why its requests are unknown.
     pub(crate) unknown: Option<String>,
     /// True if it only waits for another batch that asks the same.
     pub(crate) waits: bool,

@@ -94,7 +94,7 @@ pub(crate) struct CostEstimator<'a> {
     answers: Answers,
     fresh: bool,
     budget: Budget,
-    /// True if the options of the run limit what it may spend, besides the limits of the workspace.
+    /// True if the options of the run limit its spending, besides the limits of the workspace.
     has_budget: bool,
     /// The spending of the workspace; read when first needed.
     spent: OnceLock<Spent>,
@@ -449,7 +449,7 @@ fn simulate_apart(dry_run: &DryRun<'_>, batches: &[&BatchScan]) -> Vec<DryRunRes
     all
 }
 
-/// The bytes of many requests would fill the memory.
+/// Removes the body: the bytes of many requests would fill the memory.
 fn without_body(mut simulated: DryRunResult) -> DryRunResult {
     if let Some(request) = &mut simulated.request {
         request.body = Vec::new();

@@ -172,8 +172,7 @@ pub(crate) fn run_in(
     }
 }
 
-/// Names a full disk as the cause: a program or a library that did not look at its errors leaves half a file, which is then not
-/// valid.
+/// Reports a full disk as the cause: a program or library that ignores write errors leaves an incomplete, and so invalid, file.
 fn full_disk(stage_ctx: &StageContext<'_>, mut outcome: Outcome) -> Outcome {
     let folder = stage_ctx.ctx.layout.root();
     let is_named = outcome.message.contains(NO_SPACE);

@@ -30,7 +30,7 @@ use std::time::Duration;
 pub(crate) enum AtOnce {
     /// Batches.
     Batches(usize),
-    /// All batches of so many values of one `each` name.
+    /// All batches of this many values of one `each` name.
     Values(String, usize),
 }
 

@@ -46,7 +46,7 @@ impl<'a> MemoryOutputDir<'a> {
             .is_some_and(|output| output.per_round)
     }
 
-    /// Returns the text that stands for the `*` or the iteration of an output.
+    /// Returns the text that replaces the `*` or the iteration of an output.
     fn star(&self, out: &str, star: Option<&str>) -> String {
         match star {
             Some(star) => star.to_owned(),

@@ -1,4 +1,4 @@
-//! Which role acts in a batch, and what it hands over when another role takes over.
+//! The role that acts in a batch, and the handover when another role takes over.
 
 use crate::run::record::words::all_in_words;
 use milepost_core::model::event::Event;

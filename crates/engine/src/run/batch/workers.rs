@@ -107,7 +107,7 @@ fn has_failed(tried: &AttemptResult) -> bool {
     }
 }
 
-/// Returns true if further batches start after so many failed.
+/// Returns true if further batches start after this many failures.
 fn goes_on(order: &Order<'_>, stage: &Stage, scan: &StageScan, failed: u64) -> bool {
     let too_many = match stage.policy.max_failures {
         Some(MaxFailures::Count(most)) => failed >= most,
@@ -167,7 +167,7 @@ fn value_of(scan: &StageScan, index: usize, name: &str) -> String {
     }
 }
 
-/// The most threads of a batch: one that reads and writes has enough for so many.
+/// Maximum default number of threads of a stage: more do not speed up a batch that mostly reads and writes.
 const THREADS: usize = 8;
 
 /// Returns how many threads the batches of a stage may use together, by `--jobs` and the processors.

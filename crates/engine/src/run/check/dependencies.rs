@@ -63,7 +63,7 @@ pub(crate) fn changed_since(files: &Files, read: &[FilePath], begun: Timestamp) 
         .map(|file| file.text().to_string())
 }
 
-/// Returns the facts of files that a batch read besides its inputs. The next up-to-date check looks at them.
+/// Returns the facts of files that a batch read besides its inputs. The next up-to-date check checks them.
 ///
 /// # Errors
 /// If one cannot be read.

@@ -56,7 +56,7 @@ impl<'a> Claims<'a> {
         claims
     }
 
-    /// Makes a batch the owner of what it made.
+    /// Makes a batch the owner of its outputs.
     ///
     /// # Errors
     /// If another batch owns one of the files, or may own it by another name.

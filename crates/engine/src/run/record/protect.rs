@@ -29,7 +29,7 @@ pub(crate) fn content_at(
     }))
 }
 
-/// Writes a note about files that a person wrote beside them in quarantine: what they are, and why they were moved.
+/// Writes a note beside files that were modified by hand and moved to quarantine: it lists them and gives the reason.
 ///
 /// # Errors
 /// When the disk fails.

@@ -98,7 +98,7 @@ impl Content {
         self != Self::AsMade
     }
 
-    /// Returns what it is, for people.
+    /// Returns the description for people.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::AsMade => "as Milepost wrote it",

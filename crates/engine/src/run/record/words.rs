@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// The most entries of a list in the words.
 const LISTED_NAMES: usize = 5;
 
-/// Returns summaries in words, each after `; ` and what it is of; nothing of one without words.
+/// Returns summaries in words, each after `; ` and its name; leaves out those without words.
 pub(crate) fn all_in_words(summaries: &BTreeMap<String, Value>) -> String {
     let words = summaries
         .iter()

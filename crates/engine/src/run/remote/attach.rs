@@ -12,7 +12,7 @@ use milepost_core::plan::scan::StageScan;
 use milepost_store::store::jobs::Submission;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The name of the jobs of a submission, by which the scheduler finds them.
+/// Returns the name of the jobs of a submission, by which the scheduler finds them.
 pub(crate) fn job_name(submission: &Submission) -> String {
     format!("milepost-{}", submission.name())
 }

@@ -200,7 +200,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
     note(&mut log, &WorkerEvent::Ended)
 }
 
-/// The reason why a process ends before its batches.
+/// Returns the reason why a process ends before its batches.
 fn not_needed(submission: &Submission) -> RunError {
     RunError::World(format!(
         "{} is gone: no run needs this job",

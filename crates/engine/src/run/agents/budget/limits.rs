@@ -71,7 +71,7 @@ impl Standing {
         self.run.calls = self.run.calls.saturating_add(calls as u64);
     }
 
-    /// Replaces what a call reserved by what it cost.
+    /// Replaces the reservation of a call by its cost.
     pub(super) fn settle(&mut self, sent: &Sent, heard: &Heard) {
         self.reserved = self.reserved.less(sent.reserved.unwrap_or_default());
         self.reserved_tokens = self.reserved_tokens.saturating_sub(sent.most_tokens());

@@ -26,8 +26,8 @@ impl OneAtATime {
         }
     }
 
-    /// Adds a call, made while so many batches were finished. Returns how many batches wait and the mean duration of calls, once, if
-    /// calls are slow and more than one batch waits.
+    /// Adds a call, made after this many batches were finished. Returns how many batches wait and the mean duration of calls, once,
+    /// if calls are slow and more than one batch waits.
     pub(crate) fn called(&mut self, took_ms: u64, finished: u64) -> Option<(u64, Duration)> {
         self.calls += 1;
         self.took_ms = self.took_ms.saturating_add(took_ms);
