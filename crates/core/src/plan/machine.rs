@@ -395,7 +395,8 @@ fn force(
     state.forced.retain(|forced| !forced.is_empty());
 }
 
-/// Keeps the approval of a batch whose record is removed because it failed or was lost; forgets that of a batch that the stage no longer has.
+/// Keeps the approval of a batch whose record is removed because it failed or was lost; forgets that of a batch that the stage no
+/// longer has.
 fn carry_approval(state: &mut State, stage: &str, batch: &str, gone: bool) {
     let Some(approved) = state.approvals.get_mut(stage) else {
         return;

@@ -9,7 +9,8 @@ use crate::expr::shell::{run_by, script_of};
 use std::ops::Range;
 
 impl ValueReader<'_> {
-    /// Reports the files of the project that the words of a command name by a relative path. One that the command would run is a mistake, since it cannot be there; any other may be a word that is not a path: a warning.
+    /// Reports the files of the project that the words of a command name by a relative path. One that the command would run is a
+    /// mistake, since it cannot be there; any other may be a word that is not a path: a warning.
     pub(crate) fn relative_files(&mut self, file: &SourceFile, items: &[TomlNode], shell: bool) {
         if shell {
             if let [item] = items {

@@ -100,7 +100,8 @@ pub fn parse_bytes(bytes: &[u8]) -> Result<Value, Error> {
     }
 }
 
-/// Returns what is wrong with the first of some JSON texts that names a key twice in an object or is too large. Reading ends where they are not JSON.
+/// Returns what is wrong with the first of some JSON texts that names a key twice in an object or is too large. Reading ends where
+/// they are not JSON.
 pub(crate) fn repeated_key(texts: &str) -> Option<Error> {
     let mut deserializer = serde_json::Deserializer::from_str(texts);
     let (rounded, left) = (Cell::new(false), Cell::new(LARGEST));

@@ -20,7 +20,6 @@ impl Misplaced {
     }
 }
 
-/// The place of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValuePlace {
     /// It is a word by itself.

@@ -402,7 +402,8 @@ impl fmt::Debug for Picked {
 /// The prefix of paths of files of the project.
 const PROJECT: &str = "project:";
 
-/// Splits an argument at `project:`, such as `-Iproject:include` into `-I` and the path `include`, which ends with the argument. `None` if the argument names no file of the project.
+/// Splits an argument at `project:`, such as `-Iproject:include` into `-I` and the path `include`, which ends with the argument.
+/// `None` if the argument names no file of the project.
 pub fn project_path(argument: &str) -> Option<(&str, &str)> {
     let (before, path) = argument.split_once(PROJECT)?;
     let is_plain = !before.contains(|c: char| c == '{' || c.is_whitespace());

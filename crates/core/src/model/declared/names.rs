@@ -17,7 +17,8 @@ pub const FIXED_NAMES: [&str; 7] = [
     "milepost",
 ];
 
-/// The name of the time at which an attempt began: `date`, `time` and `timestamp`. It differs in each run, so it is not a fact, and a program that takes the whole scope does not see it. A stage can declare the same name for itself.
+/// The name of the time at which an attempt began: `date`, `time` and `timestamp`. It differs in each run, so it is not a fact, and
+/// a program that takes the whole scope does not see it. A stage can declare the same name for itself.
 pub const RUN: &str = "run";
 
 /// The names that a stage with `[refine]` has in its scope.
