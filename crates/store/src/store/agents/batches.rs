@@ -1,7 +1,7 @@
 //! The log of provider batches: a batch is recorded before it is submitted, and its id before anything else is done with it.
 //!
-//! `.milepost/batches/RUN.jsonl` has a line (see [`super::checksummed`]) for a batch before it is submitted, one with the provider's id, and one
-//! when it is closed. The results of its requests are in the log of calls ([`super::calls`]).
+//! `.milepost/batches/RUN.jsonl` has a line (see [`super::checksummed`]) for a batch before it is submitted, one with the
+//! provider's id, and one when it is closed. The results of its requests are in the log of calls ([`super::calls`]).
 
 use super::calls::{CallLogError, CallRecord, read_all};
 use super::checksummed::{ChecksummedLog, files, whole_lines};

@@ -1,7 +1,7 @@
 //! Leases of batches to external agents. Each lease has a folder with the request.
 //!
-//! `.milepost/leases/ID/` contains `lease.json`, which is written last, the files that the client reads, and the file that it writes. One lock
-//! protects all leases; a request of a client holds it until it is answered.
+//! `.milepost/leases/ID/` contains `lease.json`, which is written last, the files that the client reads, and the file that it
+//! writes. One lock protects all leases; a request of a client holds it until it is answered.
 
 use crate::store::disk::{Disk, DiskError};
 use crate::store::layout::Layout;

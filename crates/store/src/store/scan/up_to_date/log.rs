@@ -23,7 +23,6 @@ const IN_MEMORY: usize = if cfg!(debug_assertions) {
     4 << 20
 };
 
-/// An event of a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FileEvent {
     /// The run checked it; `None`: it did not exist.
