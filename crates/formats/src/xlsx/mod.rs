@@ -21,10 +21,10 @@
 //! ```
 //!
 //! A cell is a JSON value: numbers and booleans are typed cells, `null` and `""` an empty cell, an array of scalars its items
-//! joined by `, ` (`null` as `–`), any other array or object its JSON text. `{"value": …, "format": "0.0%"}` is a value with a number format of
-//! its own. No value is written as a formula: formulas come from layouts only ([`SumLayout`]), beside the number that they give.
-//! Text longer than 32,767 UTF-16 units is cut and marked; control characters become U+FFFD; integers beyond 2⁵³ are written as
-//! text, since a cell would round them.
+//! joined by `, ` (`null` as `–`), any other array or object its JSON text. `{"value": …, "format": "0.0%"}` is a value with a
+//! number format of its own. No value is written as a formula: formulas come from layouts only ([`SumLayout`]), beside the number
+//! that they give. Text longer than 32,767 UTF-16 units is cut and marked; control characters become U+FFFD; integers beyond 2⁵³
+//! are written as text, since a cell would round them.
 
 mod cell;
 mod chart;

@@ -16,7 +16,8 @@ use super::sheet::{Formats, ROWS, Tab};
 pub struct XlsxInfo<'a> {
     /// The title in the file's properties.
     pub title: String,
-    /// The creation date in the file's properties; `None` writes 1980-01-01, the first date of ZIP. The same rows and properties produce the same bytes.
+    /// The creation date in the file's properties; `None` writes 1980-01-01, the first date of ZIP. The same rows and properties
+    /// produce the same bytes.
     pub date: Option<jiff::civil::Date>,
     /// Folder for the rows of streamed sheets while the workbook grows; `None` uses the system's temporary folder.
     pub scratch: Option<&'a Path>,

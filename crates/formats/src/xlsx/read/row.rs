@@ -84,7 +84,8 @@ fn read_row_of<R: Read + Seek>(file: R, sheet: &str, row: u32) -> Result<SheetRo
     Ok(read)
 }
 
-/// Splits a name such as `Elements!G12` or `'Element types'!A1` into sheet, letters of the column and number of the row; `None` if it is not a name of a cell.
+/// Splits a name such as `Elements!G12` or `'Element types'!A1` into sheet, letters of the column and number of the row; `None` if
+/// it is not a name of a cell.
 pub fn parse_cell(text: &str) -> Option<(String, String, u32)> {
     let (sheet, cell) = text.rsplit_once('!')?;
     let sheet = match sheet
