@@ -1,4 +1,5 @@
-//! Checks that an input that a value names is not an output of the stage itself or of a later one. Declared paths are checked when declarations are read.
+//! Checks that an input that a value names is not an output of the stage itself or of a later one. Declared paths are checked when
+//! declarations are read.
 
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::Root;

@@ -187,7 +187,8 @@ fn set_by_elements(result: Option<&Program>) -> &'static [&'static str] {
     }
 }
 
-/// Returns the most calls of an agent step for one batch with this many questions. Each attempt sends one request; a request that is too long is halved, at worst until each part holds one question.
+/// Returns the most calls of an agent step for one batch with this many questions. Each attempt sends one request; a request that
+/// is too long is halved, at worst until each part holds one question.
 pub(crate) fn most_calls(agent: &Agent, attempts: u32, questions: Option<u64>) -> u64 {
     let requests = questions.map_or(1, |count| count.saturating_mul(2).saturating_sub(1));
     let tries = call::most_tries(agent.limits.tries, attempts);

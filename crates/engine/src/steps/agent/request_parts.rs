@@ -29,7 +29,8 @@ impl RequestParts {
         &self.request.attachments
     }
 
-    /// Returns the JSON Schema of the whole answer; for questions, of a list with an answer for each. `None` if the schema refers to other files or the answer is not JSON.
+    /// Returns the JSON Schema of the whole answer; for questions, of a list with an answer for each. `None` if the schema refers
+    /// to other files or the answer is not JSON.
     pub(crate) fn schema(&self) -> Option<Value> {
         let schema = self.request.schema.clone()?;
         if self.questions.is_empty() {

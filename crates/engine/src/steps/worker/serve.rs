@@ -25,8 +25,8 @@ const HELD: u64 = 256 << 20;
 /// The most open files.
 const FILES: u64 = 64;
 
-/// Serves requests until `input` ends or no request arrives for a while. `errors` is the standard error. The caller then ends the process at once, although a
-/// thread may still read a file.
+/// Serves requests until `input` ends or no request arrives for a while. `errors` is the standard error. The caller then ends the
+/// process at once, although a thread may still read a file.
 ///
 /// # Errors
 /// When a thread cannot be started.

@@ -51,8 +51,8 @@ impl Live {
         })?
     }
 
-    /// Returns the results of the workspace, at most `most`, those of the last stage first. Results are the files under `outputs/`. If there
-    /// are none, they are the outputs of stages from which no stage reads.
+    /// Returns the results of the workspace, at most `most`, those of the last stage first. Results are the files under `outputs/`.
+    /// If there are none, they are the outputs of stages from which no stage reads.
     ///
     /// # Errors
     /// When the declarations are wrong, or the workspace cannot be read.

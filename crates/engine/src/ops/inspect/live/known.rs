@@ -72,8 +72,8 @@ impl Known {
         })
     }
 
-    /// Applies the records that were written since, as many as `allowance` has time for. Returns false if one does not follow, or the journal
-    /// was replaced: this is of no use any more.
+    /// Applies the records that were written since, as many as `allowance` has time for. Returns false if one does not follow, or
+    /// the journal was replaced: this is of no use any more.
     pub(super) fn follow(&mut self, allowance: Option<&mut Allowance>) -> bool {
         self.is_broken = self.is_broken || self.follow_journal(allowance).is_err();
         !self.is_broken
