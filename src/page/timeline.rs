@@ -221,7 +221,8 @@ impl Canvas<'_> {
         svg
     }
 
-    /// Returns the kinds of parts that a lane has, in the order in which they are drawn, with their heights: what is wide enough has a text.
+    /// Returns the kinds of parts that a lane has, in the order in which they are drawn, with their heights: what is wide enough
+    /// has a text.
     fn parts(&self, lane: &TimelineLane) -> Vec<(PartKind, i32)> {
         let of_kind = |kind: PartKind| {
             let bars = lane.bars.iter();
