@@ -19,7 +19,6 @@ const FILTER: &str = "FILTER";
 /// A filter with the declarations of `milepost.toml` that it can use.
 #[derive(Debug)]
 pub struct Filter {
-    /// The parameters.
     pub params: Vec<Param>,
     /// Environment variables and their defaults.
     pub env: BTreeMap<String, String>,

@@ -26,7 +26,6 @@ pub enum Fault {
         line: usize,
         /// The column, in bytes.
         column: usize,
-        /// The problem.
         message: String,
         /// True if the text ends too early.
         ended: bool,

@@ -17,7 +17,6 @@ use crate::expr::name::is_name;
 pub use read::fields;
 pub use steps::{PathStep, ReadError, SelectError};
 
-/// A plain path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Select(Vec<PathStep>);
 

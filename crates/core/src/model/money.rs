@@ -25,7 +25,6 @@ const DECIMALS: u32 = 4;
 pub struct NotAnAmount(pub String);
 
 impl NanoUsd {
-    /// Nothing.
     pub const ZERO: Self = Self(0);
 
     /// Converts dollars, rounded to the nearest billionth; `None` if the number is negative, not finite, or too large.

@@ -45,7 +45,6 @@ pub enum RebuildPolicy {
     Needed,
     /// Those that are out of date, and those with modified outputs.
     NeededAndAltered,
-    /// All.
     Forced,
 }
 

@@ -14,7 +14,6 @@ use std::sync::Arc;
 pub(crate) struct SourceFile {
     /// The path in the project.
     pub(crate) name: Arc<str>,
-    /// The content.
     pub(crate) text: Arc<str>,
 }
 
@@ -53,7 +52,6 @@ impl SourceFile {
     }
 }
 
-/// A mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The file, in the project.

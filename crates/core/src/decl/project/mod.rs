@@ -32,11 +32,9 @@ pub(crate) struct Project {
     pub(crate) params: Vec<Param>,
     /// Environment variables and their defaults.
     pub(crate) env: BTreeMap<String, String>,
-    /// Agents.
     pub(crate) agents: BTreeMap<String, Agent>,
     /// The limits of a workspace.
     pub(crate) limits: Limits,
-    /// Services.
     pub(crate) services: BTreeMap<String, Service>,
     /// True if the umask decides who can read prompts and answers.
     pub(crate) is_shared: bool,

@@ -15,7 +15,6 @@ use std::time::Duration;
 
 /// The output of an earlier step.
 pub(crate) struct StepOutput {
-    /// The name.
     pub(crate) out: String,
     /// The place of the declaration.
     pub(crate) span: Range<usize>,

@@ -10,7 +10,6 @@ pub(crate) struct LocatedText<'a> {
     pub(crate) file: &'a SourceFile,
     /// The key, for messages.
     pub(crate) key: &'a str,
-    /// The string.
     pub(crate) text: &'a str,
     /// The place in the file.
     pub(crate) span: Range<usize>,

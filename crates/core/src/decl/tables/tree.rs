@@ -18,7 +18,6 @@ pub(crate) struct TomlNode {
 #[derive(Debug, Clone)]
 pub(crate) enum Val {
     Text(String),
-    /// A whole number.
     Int(i64),
     /// A number with a point.
     Float(f64),

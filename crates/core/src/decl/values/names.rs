@@ -12,7 +12,6 @@ use std::ops::Range;
 /// The names that an expression can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sees {
-    /// Nothing.
     Nothing,
     /// The names that are known before batches: `params`, `env`, `workspace`, `agents`, `milepost`.
     Start,
@@ -22,7 +21,6 @@ pub(crate) enum Sees {
     Place,
     /// The names of `Batch`, and the content of the inputs.
     Inputs,
-    /// All names.
     All,
     /// All names, and these.
     AllAnd(&'static [&'static str]),

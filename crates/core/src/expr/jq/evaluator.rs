@@ -35,7 +35,6 @@ pub trait Evaluator: Sync {
 
 /// A program with its inputs. All values are JSON texts.
 pub struct Evaluation<'a> {
-    /// The program.
     pub jq: &'a Jq,
     /// The values of its variables.
     pub vars: &'a [String],

@@ -16,9 +16,7 @@ pub struct JqError {
     pub(crate) program: String,
     /// The place in the program; `None` for errors at run time.
     pub(crate) place: Option<Place>,
-    /// The problem.
     pub message: String,
-    /// The help.
     pub(crate) hint: Option<String>,
     /// The limit that ended it.
     pub limit: Option<Limit>,

@@ -20,9 +20,7 @@ pub enum SelectError {
         select: String,
         /// Where in it.
         place: Place,
-        /// The problem.
         message: String,
-        /// The help.
         hint: String,
     },
     /// The value is not an object or list.

@@ -7,7 +7,6 @@ use std::ops::Range;
 pub struct Misplaced {
     /// The place in the template; empty if it was found while rendering.
     pub range: Range<usize>,
-    /// The problem.
     pub message: String,
 }
 

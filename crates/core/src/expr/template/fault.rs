@@ -16,9 +16,7 @@ pub struct TemplateError {
     pub(crate) template: String,
     /// Where in that template.
     pub(crate) place: Option<Place>,
-    /// The problem.
     pub(crate) message: String,
-    /// The help.
     pub(crate) hint: Option<String>,
 }
 

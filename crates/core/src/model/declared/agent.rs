@@ -26,20 +26,15 @@ pub enum Provider {
     Jq(Program),
     /// Answers that an earlier run recorded, in a folder of the project.
     Replay(RelPath),
-    /// A model API.
     Api(Api),
-    /// A command line.
     Cli(Cli),
     /// An external agent, which submits answers batch by batch.
     External,
 }
 
-/// A model API.
 #[derive(Debug, Clone)]
 pub struct Api {
-    /// The provider.
     pub kind: ApiKind,
-    /// The model.
     pub model: String,
     /// The declared address, if it is not the provider's own.
     pub address: Option<Text>,
@@ -49,7 +44,6 @@ pub struct Api {
     pub key_env: String,
     /// The most tokens of an answer.
     pub max_tokens: u64,
-    /// The sampling temperature.
     pub temperature: f64,
     /// True if requests go into provider batches, which are answered within a day at a lower price.
     pub batch: bool,
@@ -68,7 +62,6 @@ pub const KNOWN_TOOLS: [&str; 6] = [
 /// A command line that answers requests.
 #[derive(Debug, Clone)]
 pub struct Cli {
-    /// The program.
     pub command: CliCommand,
     /// The form of its output: `text`, `json` or `ndjson`.
     pub envelope: String,

@@ -9,7 +9,6 @@ use std::sync::{Arc, OnceLock};
 pub struct Asset {
     /// Where it lies in the project.
     pub path: RelPath,
-    /// The content.
     pub text: Arc<str>,
     /// The digest of the content.
     pub digest: Digest,

@@ -165,7 +165,6 @@ pub struct CommandExecutor {
 /// The resources that a job requests from its scheduler.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Resources {
-    /// Processors.
     pub cpus: Option<u64>,
     /// Memory, in bytes.
     pub memory: Option<u64>,

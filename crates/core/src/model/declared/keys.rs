@@ -9,7 +9,6 @@ pub enum ValueKind {
     Plain,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// A declared name.
     Name,
     /// A path, which may hold `{{ }}` and `*`, or begin with `project:`.
     Path,
@@ -41,7 +40,6 @@ pub enum ValueKind {
     CountOrShare,
     /// True or false.
     Bool,
-    /// True.
     True,
     /// A count, or a table of one name and a count.
     Concurrency,
@@ -51,7 +49,6 @@ pub enum ValueKind {
     Names,
     /// A list of anything.
     Values,
-    /// Anything.
     Any,
     /// A number, which may be below 0.
     AnyNumber,

@@ -38,7 +38,6 @@ pub struct ParamFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParamType {
     String,
-    /// A whole number.
     Integer,
     Number,
     /// True or false.
@@ -47,7 +46,6 @@ pub(crate) enum ParamType {
     Date,
     /// A list of anything.
     List,
-    /// A JSON object.
     Object,
 }
 

@@ -13,7 +13,6 @@ use std::time::Duration;
 /// The declarations in `milepost.toml` and in `stages/`.
 #[derive(Debug, Clone)]
 pub struct Pipeline {
-    /// The project's name.
     pub name: String,
     /// Parameters, in the order of the file.
     pub params: Vec<Param>,
@@ -55,7 +54,6 @@ pub struct Limits {
     pub usd: Option<NanoUsd>,
     /// Tokens, input and output.
     pub tokens: Option<u64>,
-    /// Calls.
     pub calls: Option<u64>,
     /// The sum of the durations of calls.
     pub time: Option<Duration>,

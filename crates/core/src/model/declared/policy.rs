@@ -46,7 +46,6 @@ impl Policy {
 /// The limit of what runs at once.
 #[derive(Debug, Clone)]
 pub enum Concurrency {
-    /// Batches.
     Batches(Templated<u64>),
     /// Values of one `each` name.
     Values(String, Templated<u64>),

@@ -42,13 +42,11 @@ pub struct Stage {
     pub verdict: Option<Program>,
     /// The items that get a batch each; empty: the stage has one batch.
     pub each: Vec<Each>,
-    /// Named inputs.
     pub inputs: Vec<Input>,
     /// Files that programs read besides inputs and arguments. They have no name in the scope.
     pub reads: Vec<PathTemplate>,
     /// The steps, in order.
     pub steps: Vec<Step>,
-    /// Named outputs.
     pub outputs: Vec<Output>,
     /// The loop over the steps.
     pub refine: Option<Refine>,
@@ -307,7 +305,6 @@ pub enum EachSource {
     Count(Templated<u64>),
 }
 
-/// One input.
 #[derive(Debug, Clone)]
 pub struct Input {
     /// The name in the scope.
@@ -356,7 +353,6 @@ pub enum InputSource {
     },
 }
 
-/// One output.
 #[derive(Debug, Clone)]
 pub struct Output {
     /// The name in the scope.

@@ -33,11 +33,9 @@ pub enum Phase {
         /// The failed attempt.
         attempt: u32,
     },
-    /// Finished.
     Complete,
     /// Failed in the last run.
     Failed {
-        /// The failure.
         outcome: Box<Outcome>,
     },
 }

@@ -61,7 +61,6 @@ pub fn needs_few(pipeline: &Pipeline, stage: &Stage, renamed: bool) -> bool {
 /// The batches of a stage whose records can name a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NamedBy {
-    /// None.
     Nothing,
     /// Only the one with this key, if there is one.
     Batch(String),

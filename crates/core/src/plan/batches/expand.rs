@@ -80,7 +80,6 @@ pub enum ExpandError {
     )]
     SharedOutput {
         stage: String,
-        /// The file.
         path: String,
         /// The keys.
         batches: [String; 2],
@@ -93,7 +92,6 @@ pub enum ExpandError {
     )]
     NestedOutput {
         stage: String,
-        /// The file.
         path: String,
         /// The keys.
         batches: [String; 2],

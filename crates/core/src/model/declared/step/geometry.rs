@@ -10,7 +10,6 @@ pub enum Geometry {
     Off,
     /// Those for which the model states no volume, or figures that contradict each other.
     Missing,
-    /// All.
     All,
 }
 

@@ -45,7 +45,6 @@ pub struct KindInfo {
 /// The files that a step makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outputs {
-    /// One file.
     One,
     /// A file for each batch of a path with `*`.
     Many,

@@ -380,7 +380,6 @@ pub fn carries_key(header: &str) -> bool {
 /// Waits for a file that another process writes, and copies it.
 #[derive(Debug, Clone)]
 pub struct WaitStep {
-    /// The file.
     pub path: PathTemplate,
     /// A file that says that all is written.
     pub marker: Option<PathTemplate>,
