@@ -21,7 +21,6 @@ pub(crate) struct AcceptedCopy {
 /// Content that could not be copied into the store.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptedError {
-    /// The disk refused.
     #[error(transparent)]
     Disk(#[from] DiskError),
     /// The file has other bytes than those that were validated.

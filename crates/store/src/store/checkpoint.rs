@@ -14,7 +14,6 @@ use std::path::PathBuf;
 /// A checkpoint that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
-    /// The disk refused.
     #[error(transparent)]
     Disk(#[from] DiskError),
     /// It cannot be read.

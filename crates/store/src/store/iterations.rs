@@ -66,7 +66,6 @@ pub struct SavedIterations {
 /// An iteration that cannot be saved or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum IterationError {
-    /// The disk refused.
     #[error("an iteration cannot be saved: {0}")]
     Disk(#[from] DiskError),
     /// A file cannot be made durable.

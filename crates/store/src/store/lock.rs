@@ -16,7 +16,6 @@ const TRIES: usize = 5;
 /// The holder of a lock, as the lock's file names it in one JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// The process id.
     pub pid: u32,
     /// When the process was started, in clock ticks since boot; 0 where the system does not say.
     pub(crate) start_time: u64,

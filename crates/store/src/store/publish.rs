@@ -18,7 +18,6 @@ const FEW: usize = 4;
 /// A file that cannot be published.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
-    /// The disk refused.
     #[error(transparent)]
     Disk(#[from] DiskError),
     /// A file cannot be read.

@@ -55,7 +55,6 @@ pub struct AttemptName<'a> {
 /// A file that cannot be taken from scratch.
 #[derive(Debug, thiserror::Error)]
 pub enum ScratchError {
-    /// The disk refused.
     #[error(transparent)]
     Disk(#[from] DiskError),
     /// A file cannot be read.

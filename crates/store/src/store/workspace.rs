@@ -131,7 +131,6 @@ pub struct Workspace {
 /// A workspace that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
-    /// The disk refused.
     #[error(transparent)]
     Disk(#[from] DiskError),
     /// The folder or the identity cannot be read.
@@ -162,20 +161,12 @@ pub enum WorkspaceError {
     #[error(
         "{path} is written by a newer Milepost (format {format}; this one reads up to {FORMAT}): update milepost"
     )]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        format: u64,
-    },
+    Newer { path: PathBuf, format: u64 },
     /// The identity is damaged.
     #[error(
         "{path} is damaged: {problem}. Restore it from a copy; or remove it, and the next run creates it again, with the day of that run and without the values of `--set`"
     )]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        problem: String,
-    },
+    Damaged { path: PathBuf, problem: String },
 }
 
 impl Identity {

@@ -107,7 +107,6 @@ impl Json for LimitedJson {
     }
 }
 
-/// A value.
 #[derive(Clone, Copy)]
 pub(super) struct SeenNode<'a>(&'a Value);
 

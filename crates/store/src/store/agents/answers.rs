@@ -44,7 +44,6 @@ pub enum AnswerError {
     #[error("{folder}: {source}", folder = .folder.display())]
     Read {
         folder: PathBuf,
-        /// The system's error.
         source: Arc<io::Error>,
     },
     /// The shared answers cannot be locked, or their folder cannot be created.

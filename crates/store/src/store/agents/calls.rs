@@ -29,7 +29,6 @@ enum CallLine {
     Used(u64),
 }
 
-/// A recorded call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallRecord {
     /// The run that sent it.
@@ -38,7 +37,6 @@ pub struct CallRecord {
     pub number: u64,
     /// The time at which it was sent, in UTC.
     pub when: Timestamp,
-    /// The request.
     pub sent: Sent,
     /// The response; `None` if the run ended before it.
     pub heard: Option<Heard>,
@@ -354,7 +352,6 @@ pub enum SpentError {
     Read {
         /// The folder of calls.
         folder: PathBuf,
-        /// The system's error.
         source: std::io::Error,
     },
     /// A record cannot be read, so the calls may have cost more than the other records say.

@@ -45,7 +45,6 @@ pub struct Lease {
     pub out: String,
     /// The fingerprint of the batch when it was leased.
     pub fingerprint: Digest,
-    /// The request.
     pub sent: Sent,
     /// The id of each question and the address of its answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

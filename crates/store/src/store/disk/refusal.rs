@@ -12,7 +12,6 @@ pub struct DiskError {
     pub(crate) path: PathBuf,
     /// The operation, such as `write`, `rename`, `flush`.
     pub(crate) action: &'static str,
-    /// The system's error.
     pub(crate) source: io::Error,
 }
 

@@ -13,7 +13,6 @@ pub(crate) trait SelfChecked: Serialize + DeserializeOwned + Clone {
 /// Whether a file is as Milepost wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SelfCheck {
-    /// It is.
     Whole,
     /// An earlier version wrote it without a checksum.
     Unchecked,

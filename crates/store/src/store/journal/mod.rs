@@ -18,7 +18,6 @@ use std::path::PathBuf;
 /// A journal that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The disk refused.
     #[error(transparent)]
     Disk(#[from] DiskError),
     /// A segment cannot be read.

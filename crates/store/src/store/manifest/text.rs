@@ -24,7 +24,6 @@ pub(super) const END: &str = "# end\n";
 /// A manifest that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// The disk refused.
     #[error(transparent)]
     Disk(#[from] DiskError),
     /// A page or its folder cannot be read.

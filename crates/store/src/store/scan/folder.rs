@@ -17,7 +17,6 @@ pub(in crate::store) struct Start {
     open: Arc<OnceLock<OwnedFd>>,
 }
 
-/// An open folder.
 #[derive(Debug)]
 pub(crate) struct Folder(OwnedFd);
 

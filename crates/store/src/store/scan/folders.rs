@@ -22,7 +22,6 @@ pub struct Folders<'a> {
 pub enum FoundFile {
     /// A regular file with this stamp.
     File(FileStamp),
-    /// Nothing.
     Nothing,
     /// A part of the path is a link, it is not a regular file, or the system cannot tell.
     Unclear,

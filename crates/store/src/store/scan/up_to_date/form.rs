@@ -30,7 +30,6 @@ pub(super) const BASE: std::ops::Range<usize> = 48..80;
 /// Bytes read at once if most blocks are skipped.
 pub(super) const SKIP_BUFFER: usize = 1 << 10;
 
-/// One block.
 #[derive(Debug, Clone)]
 pub(super) enum NotesBlock {
     Names {
