@@ -39,7 +39,6 @@ pub enum FaultKind {
     ToolFailed,
 }
 
-/// A failed call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct CallFault {

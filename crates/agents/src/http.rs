@@ -39,7 +39,6 @@ pub enum HttpError {
     Proxy {
         /// The URL as declared.
         proxy: String,
-        /// The problem.
         why: String,
     },
     /// The system refused a thread, or its certificate authorities could not be read.

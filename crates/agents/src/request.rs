@@ -13,7 +13,6 @@ pub struct Attachment {
     pub name: String,
     /// The media type, such as `image/png`, `application/pdf` or `text/csv`.
     pub media_type: String,
-    /// The content.
     pub bytes: Vec<u8>,
 }
 
@@ -116,7 +115,6 @@ pub struct Reply {
     pub structured: Option<Value>,
     /// The reason why the answer ended.
     pub stop: StopReason,
-    /// The tokens used.
     pub usage: Usage,
     /// The cost that the tool itself reports.
     pub reported_cost: Option<NanoUsd>,

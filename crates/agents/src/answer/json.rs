@@ -7,7 +7,6 @@ use serde_json::Value;
 /// The JSON found in an answer's text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExtractedJson {
-    /// One value.
     One {
         value: Value,
         /// True if it is inside other text, without a Markdown fence.

@@ -29,7 +29,6 @@ pub enum TapYamlError {
     Line {
         /// The line of the block, counted from 1.
         line: usize,
-        /// The reason.
         what: String,
     },
 }

@@ -41,16 +41,11 @@ pub enum RegistryError {
     #[error(
         "{file}: write `{{\"NAME\": {{\"command\": \"…\", \"args\": […], \"outputFormat\": \"json\" or \"ndjson\"}}}}`: {why}"
     )]
-    Form {
-        file: String,
-        /// The reason.
-        why: String,
-    },
+    Form { file: String, why: String },
     /// There is no such agent.
     #[error("{file}: there is no agent `{name}`; it has {}", known.join(", "))]
     Unknown {
         file: String,
-        /// The requested name.
         name: String,
         /// The names in the file.
         known: Vec<String>,

@@ -39,7 +39,6 @@ pub enum RulesError {
     /// The text is not TOML, or has an unknown key or value.
     #[error("{file}:{line}:{column}: {rule}{message}")]
     Form {
-        /// The rules file.
         file: String,
         /// From 1 on.
         line: usize,
