@@ -28,7 +28,6 @@ use std::time::Duration;
 /// How many batches run at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AtOnce {
-    /// Batches.
     Batches(usize),
     /// All batches of this many values of one `each` name.
     Values(String, usize),
@@ -38,7 +37,6 @@ pub(crate) enum AtOnce {
 pub(crate) enum Message {
     /// A batch starts.
     Begun { index: usize },
-    /// A program started.
     ProcessStarted {
         index: usize,
         child: StartedProcess,

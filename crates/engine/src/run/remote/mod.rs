@@ -175,7 +175,6 @@ pub(crate) enum JobEnd {
 /// The jobs of an array to cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CancelledJobs {
-    /// All.
     All,
     /// Those that have not started, if the scheduler can tell them apart.
     Queued,
@@ -186,16 +185,10 @@ pub(crate) enum CancelledJobs {
 pub(crate) enum ExecutorError {
     /// A command cannot be started or rendered.
     #[error("`{command}`: {why}")]
-    Command {
-        /// The program.
-        command: String,
-        /// The reason.
-        why: String,
-    },
+    Command { command: String, why: String },
     /// A command failed.
     #[error("`{command}` failed: {printed}")]
     Failed {
-        /// The program.
         command: String,
         /// The output in one line.
         printed: String,
@@ -203,17 +196,14 @@ pub(crate) enum ExecutorError {
     /// A command failed, and will fail again: only another declaration helps.
     #[error("`{command}` failed: {printed}: {help}")]
     Refused {
-        /// The program.
         command: String,
         /// The output in one line.
         printed: String,
-        /// The fix.
         help: &'static str,
     },
     /// A command did not end by itself: what it did is not known.
     #[error("`{command}` did not answer: {why}")]
     Unanswered {
-        /// The program.
         command: String,
         /// How it ended.
         why: String,
@@ -221,7 +211,6 @@ pub(crate) enum ExecutorError {
     /// A command printed something else than expected.
     #[error("`{command}` printed {printed:?}, expected {expected}")]
     Printed {
-        /// The program.
         command: String,
         /// The output in one line.
         printed: String,
@@ -248,7 +237,6 @@ pub(crate) enum RemoteError {
         /// The error of its submission.
         error: ExecutorError,
     },
-    /// The disk failed.
     #[error(transparent)]
     Disk(#[from] milepost_store::store::disk::DiskError),
     /// A file of a submission cannot be read.

@@ -35,7 +35,6 @@ pub(crate) enum Consequence {
     },
     /// It failed, and is tried again in a job of its own.
     Retry(OutcomeKind),
-    /// It failed.
     Fail(OutcomeKind),
 }
 

@@ -16,7 +16,6 @@ use serde_json::Value;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum WorkerEvent {
-    /// The process started.
     Started {
         /// The name of its node.
         node: String,
@@ -60,7 +59,6 @@ pub(crate) struct BatchResult {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StepNote {
-    /// It began.
     Began(usize),
     /// It ended, with the result of its `summary`.
     Ended(usize, Option<Value>),

@@ -16,7 +16,6 @@ use std::time::Duration;
 pub(crate) enum CallError {
     /// It is too long; it can be sent in parts.
     TooLong(Outcome),
-    /// The batch fails.
     Failed(Outcome),
 }
 

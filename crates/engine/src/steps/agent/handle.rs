@@ -143,7 +143,6 @@ pub(crate) enum Backend {
     /// Recorded replies, by the digest of the request.
     Replay(BTreeMap<String, Heard>),
     Api(Box<dyn ModelApi>),
-    /// A command line.
     Tool(Tool),
     /// An external agent, which submits its answers.
     External,

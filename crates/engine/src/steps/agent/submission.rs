@@ -22,7 +22,6 @@ pub(crate) struct SubmissionRules<'a> {
     pub(crate) defaults: &'a Map<String, Value>,
 }
 
-/// A checked answer.
 #[derive(Debug, Default)]
 pub(crate) struct CheckedSubmission {
     /// Valid answers as they are kept, with the positions of their questions.

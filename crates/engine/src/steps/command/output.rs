@@ -13,7 +13,6 @@ use super::stop::Deadline;
 /// The event within the given time.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum OutputEvent {
-    /// Nothing.
     Quiet,
     /// Output, which was written to the log.
     Output,

@@ -96,7 +96,6 @@ impl<'a> Comparer<'a> {
 /// Identifies a record: the digest of its key, and a number that tells records with equal keys apart.
 type Id = (u64, u32);
 
-/// An earlier record.
 struct OldRecord {
     place: RecordPosition,
     digest: u64,

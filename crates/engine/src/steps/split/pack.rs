@@ -9,9 +9,7 @@ use std::collections::BTreeMap;
 /// Limits of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BatchLimits {
-    /// Questions.
     pub(crate) questions: u64,
-    /// Elements.
     pub(crate) elements: u64,
 }
 

@@ -59,7 +59,6 @@ pub enum MarkKind {
     Accepted,
 }
 
-/// A batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bar {
     pub(super) from: i64,
@@ -83,7 +82,6 @@ pub(super) struct LanePart {
     pub(super) result: BarResult,
 }
 
-/// A moment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark {
     pub(super) at: i64,
