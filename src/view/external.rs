@@ -13,7 +13,6 @@ const NAMED: usize = 20;
 /// A message and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advice {
-    /// The problem.
     pub message: String,
     /// The remedy.
     pub hint: String,

@@ -73,7 +73,6 @@ pub(crate) enum Remedy {
     Person,
 }
 
-/// All pending work.
 pub(crate) type PendingWork = BTreeMap<PendingKey, PendingItem>;
 
 /// The result of a scan.
@@ -128,7 +127,6 @@ struct EndedRun {
     failed: BTreeMap<PendingKey, String>,
 }
 
-/// The state machine.
 #[derive(Debug, Clone)]
 pub(crate) struct Machine {
     pace: Pace,
