@@ -13,8 +13,8 @@ use crate::base::foreign_text::is_utf16;
 use crate::base::source::Source;
 use crate::expr::place::excerpt;
 
-/// How much longer than a table its records may be by the names of its columns, which each record repeats: so many bytes, and so
-/// many for each byte of the table.
+/// How much longer than a table its records may be, because each repeats the names of its columns: a constant number of bytes, and
+/// a number for each byte of the table.
 const NAMES: u64 = 64 << 20;
 const NAMES_A_BYTE: u64 = 64;
 
