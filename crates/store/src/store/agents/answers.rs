@@ -31,9 +31,9 @@ pub struct Answer {
     /// The digest of the schema that it was valid by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Digest>,
-    /// The agent that was asked, in one line.
+    /// The agent that answered, in one line.
     pub agent: String,
-    /// The run that asked, and which of its calls it was.
+    /// The run, and the number of its call.
     pub call: (String, u64),
 }
 

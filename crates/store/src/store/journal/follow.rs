@@ -23,7 +23,7 @@ pub struct Position {
     pub offset: u64,
 }
 
-/// A text that is no [`Position`].
+/// A text that is not a [`Position`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no place in a journal: expected the number of a segment and an offset in bytes, such as `3:1200`"
