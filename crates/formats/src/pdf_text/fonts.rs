@@ -113,7 +113,7 @@ impl FontReader {
         Ok(map.map_or(Unicode::Unsaid, |map| Unicode::Map(Box::new(map))))
     }
 
-    /// Returns the content of a map or program; `None` if it is damaged: the other tables of the font still apply.
+    /// Returns the content of a map or program; `None` if it is damaged: the rest of the font still applies.
     fn content(&mut self, stream: &Stream<'_>) -> Result<Option<Vec<u8>>, ReadError> {
         match inflated(stream, MAP) {
             Ok(content) => {
