@@ -48,7 +48,7 @@ pub(crate) trait OutputDir: Sync {
     /// When the file system fails, or `name` is not a plain file name.
     fn write_helper(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf>;
 
-    /// Sets the iteration whose files outputs with `{{ iteration }}` stand for.
+    /// Sets the iteration whose files the outputs with `{{ iteration }}` name.
     fn set_iteration(&self, number: u32);
 
     /// Removes the files of an output or `out`, so that a retry starts without them.

@@ -122,7 +122,7 @@ pub struct ReportedFailure {
 pub struct CostLine {
     /// The day, in UTC.
     pub day: String,
-    /// The agent that was asked.
+    /// The agent that was called.
     pub agent: String,
     /// The model that answered, or the requested one; `None` if neither is known.
     pub model: Option<String>,

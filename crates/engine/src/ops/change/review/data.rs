@@ -13,7 +13,7 @@ pub struct ReviewOptions {
     pub limit: u64,
     /// Counts and returns only the items without a correction.
     pub open_only: bool,
-    /// Returns this item, whatever its place.
+    /// Returns this item, on any page.
     pub item: Option<ItemName>,
 }
 

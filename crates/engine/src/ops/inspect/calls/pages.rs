@@ -49,7 +49,7 @@ pub struct CallPage {
     pub spent: Spent,
     /// The number of selected calls without an answer.
     pub unanswered: u64,
-    /// The number of selected calls with an invalid answer, or one of which a part is invalid.
+    /// The number of selected calls with an answer that is invalid as a whole or in part.
     pub invalid: u64,
     /// The selected calls by agent.
     pub agents: BTreeMap<String, Spent>,
