@@ -2,12 +2,12 @@
 
 use super::disk::{Disk, DiskError, parent};
 use super::layout::{self, Layout};
+use super::read;
 use super::scan::files::digest_of;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
 
 /// A copy in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,14 +108,9 @@ pub(crate) fn unused(
 
 /// Returns the paths in a folder; none if there is no folder.
 fn entries(folder: &std::path::Path) -> Result<Vec<std::path::PathBuf>, DiskError> {
-    let fail = |cause| DiskError::new("read", folder, cause);
-    match std::fs::read_dir(folder) {
-        Ok(entries) => entries
-            .map(|entry| Ok(entry.map_err(fail)?.path()))
-            .collect(),
-        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Ok(Vec::new())
-        }
-        Err(cause) => Err(fail(cause)),
+    if !folder.is_dir() {
+        return Ok(Vec::new());
     }
+    let names = read::names(folder).map_err(|cause| DiskError::new("read", folder, cause))?;
+    Ok(names.iter().map(|name| folder.join(name)).collect())
 }

@@ -108,16 +108,9 @@ pub fn numbers(layout: &Layout) -> Result<Vec<u32>, CheckpointError> {
         path: layout.root().to_owned(),
         source,
     };
-    let entries = match std::fs::read_dir(layout.root()) {
-        Ok(entries) => entries,
-        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(cause) => return Err(fail(cause)),
-    };
-    let mut numbers = Vec::new();
-    for entry in entries {
-        let name = entry.map_err(fail)?.file_name();
-        numbers.extend(name.to_str().and_then(checkpoint_number));
-    }
+    let names = read::names(layout.root()).map_err(fail)?;
+    let numbers = names.iter().filter_map(|name| checkpoint_number(name));
+    let mut numbers: Vec<u32> = numbers.collect();
     numbers.sort_unstable();
     Ok(numbers)
 }

@@ -5,12 +5,12 @@ use super::disk::{Disk, DiskError};
 use super::id::made_at;
 use super::layout::{self, Layout, safe_name};
 use super::quarantine::{self, weigh};
+use super::read;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use milepost_core::base::reserved::checkpoint_number;
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
 use std::path::Path;
 
 /// A file or folder that can be removed.
@@ -239,21 +239,8 @@ pub fn accepted(
 
 /// Returns the names in a folder that can be recorded; none if there is no folder, or a link, whose target belongs to others.
 fn names(folder: &Path) -> Result<Vec<String>, DiskError> {
-    let fail = |cause| DiskError::new("read", folder, cause);
-    if folder.is_symlink() {
+    if folder.is_symlink() || !folder.is_dir() {
         return Ok(Vec::new());
     }
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(Vec::new());
-        }
-        Err(cause) => return Err(fail(cause)),
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        names.extend(entry.map_err(fail)?.file_name().into_string());
-    }
-    names.sort();
-    Ok(names)
+    read::names(folder).map_err(|cause| DiskError::new("read", folder, cause))
 }

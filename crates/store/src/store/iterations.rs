@@ -369,18 +369,7 @@ pub fn remove_stages_except<'a>(
 
 /// Returns the names in a folder; none if there is no folder.
 fn names(folder: &Path) -> Result<Vec<String>, DiskError> {
-    let fail = |cause| DiskError::new("read", folder, cause);
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(cause) => return Err(fail(cause)),
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        names.extend(entry.map_err(fail)?.file_name().into_string());
-    }
-    names.sort();
-    Ok(names)
+    read::names(folder).map_err(|cause| DiskError::new("read", folder, cause))
 }
 
 #[cfg(test)]

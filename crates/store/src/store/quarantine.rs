@@ -3,6 +3,7 @@
 use super::disk::{Disk, DiskError, parent};
 use super::id::made_at;
 use super::layout::{self, Layout, safe_name};
+use super::read;
 use jiff::Timestamp;
 use milepost_core::base::path::RelPath;
 use std::io::ErrorKind;
@@ -33,10 +34,9 @@ pub fn folder(run: &str, sequence: u64, reason: &str) -> RelPath {
 /// Returns the first sequence number that no folder of this run has. A resumed run continues there.
 pub fn next_sequence(layout: &Layout, run: &str) -> u64 {
     let prefix = format!("{}-", safe_name(run));
-    let entries = std::fs::read_dir(layout.quarantine());
-    let taken = entries.into_iter().flatten().flatten().filter_map(|entry| {
-        let name = entry.file_name();
-        let digits = name.to_str()?.strip_prefix(&prefix)?.split('-').next()?;
+    let names = read::names(layout.quarantine()).unwrap_or_default();
+    let taken = names.iter().filter_map(|name| {
+        let digits = name.strip_prefix(&prefix)?.split('-').next()?;
         digits.parse::<u64>().ok()
     });
     taken.max().map_or(1, |last| last + 1)
@@ -103,27 +103,17 @@ pub fn write_reason(
 pub fn list(layout: &Layout) -> Result<Vec<QuarantineEntry>, DiskError> {
     let root = layout.quarantine();
     let fail = |cause| DiskError::new("read", &root, cause);
-    let entries = match std::fs::read_dir(&root) {
-        Ok(entries) => entries,
-        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(cause) => return Err(fail(cause)),
-    };
-    let mut found = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(fail)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let (files, size) = weigh(&entry.path());
-        let folder = layout::quarantine().with(&RelPath::of_parts([name.as_str()]));
-        let run = name.split('-').next().unwrap_or_default();
-        found.push(QuarantineEntry {
-            folder,
-            since: made_at(run),
+    let names = read::names(&root).map_err(fail)?;
+    let entries = names.iter().map(|name| {
+        let (files, size) = weigh(&root.join(name));
+        QuarantineEntry {
+            folder: layout::quarantine().with(&RelPath::of_parts([name.as_str()])),
+            since: made_at(name.split('-').next().unwrap_or_default()),
             files,
             size,
-        });
-    }
-    found.sort_by(|a, b| a.folder.cmp(&b.folder));
-    Ok(found)
+        }
+    });
+    Ok(entries.collect())
 }
 
 /// Files below a folder, or the file itself, and their bytes. What cannot be read counts as nothing.

@@ -276,15 +276,8 @@ fn printed(
         let Some(folder) = layout::log(run, stage, batch, 0).parent() else {
             continue;
         };
-        let entries = std::fs::read_dir(layout.at(&folder));
-        let names = entries
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .filter(|file| prefixes.iter().any(|prefix| is_log_of(file, prefix)));
-        let mut names: Vec<String> = names.collect();
-        names.sort();
+        let mut names = read::names(layout.at(&folder)).unwrap_or_default();
+        names.retain(|file| prefixes.iter().any(|prefix| is_log_of(file, prefix)));
         paths.extend(names.iter().filter_map(|name| folder.join(name).ok()));
         let of_run = folders
             .iter()

@@ -63,14 +63,8 @@ impl ProjectFiles for OnDisk {
     }
 
     fn list(&self, folder: &str) -> Vec<String> {
-        let entries = std::fs::read_dir(self.root.join(folder));
-        let names = entries
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|entry| entry.file_name().into_string().ok());
-        let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
-        names.sort();
+        let mut names = read::names(self.root.join(folder)).unwrap_or_default();
+        names.retain(|name| !name.starts_with('.'));
         self.read()
             .update(format!("list {folder} {}\n", json!(names)));
         names

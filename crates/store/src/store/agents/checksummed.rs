@@ -3,6 +3,7 @@
 //! Each run appends to a file of its own. A crash or power failure may leave a part of a line that was not flushed; it is skipped.
 
 use crate::store::disk::{Disk, DiskError, DiskFile, parent};
+use crate::store::read;
 use milepost_core::base::digest::Digest;
 use std::path::{Path, PathBuf};
 
@@ -135,20 +136,9 @@ fn is_torn(line: &[u8]) -> bool {
 /// # Errors
 /// When the folder cannot be read.
 pub fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        if path.extension().is_some_and(|ending| ending == "jsonl") {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
+    let mut names = read::names(folder)?;
+    names.retain(|name| name.ends_with(".jsonl"));
+    Ok(names.iter().map(|name| folder.join(name)).collect())
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::call::Sent;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -213,20 +212,10 @@ impl Leases {
 }
 
 /// Returns the ids of the leases in a folder, the oldest first.
-fn names(folder: &Path) -> Result<BTreeSet<String>, LeaseError> {
-    let failed = |error: io::Error| DiskError::new("read the folder", folder, error);
-    let mut names = BTreeSet::new();
-    let entries = match std::fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(names),
-        entries => entries.map_err(failed)?,
-    };
-    for entry in entries {
-        let name = entry.map_err(failed)?.file_name();
-        let name = name.to_str().unwrap_or_default();
-        if ulid::Ulid::from_string(name).is_ok() {
-            names.insert(name.to_owned());
-        }
-    }
+fn names(folder: &Path) -> Result<Vec<String>, LeaseError> {
+    let names = read::names(folder);
+    let mut names = names.map_err(|error| DiskError::new("read the folder", folder, error))?;
+    names.retain(|name| ulid::Ulid::from_string(name).is_ok());
     Ok(names)
 }
 

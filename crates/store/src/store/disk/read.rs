@@ -64,6 +64,24 @@ pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
     Ok(text)
 }
 
+/// Returns the names in a folder that are UTF-8, in order; none where there is no folder.
+///
+/// # Errors
+/// Fails if the folder cannot be read.
+pub fn names(folder: impl AsRef<Path>) -> io::Result<Vec<String>> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let names = entries.map(|entry| Ok(entry?.file_name().into_string().ok()));
+    let mut names: Vec<String> = names
+        .filter_map(io::Result::transpose)
+        .collect::<io::Result<_>>()?;
+    names.sort();
+    Ok(names)
+}
+
 /// Opens a path that a person named on the command line, which may be a pipe or a terminal (`/dev/stdin`, `<(…)`). It waits for
 /// the writer.
 ///

@@ -168,17 +168,8 @@ pub fn flush(disk: &Disk, layout: &Layout, files: &[RelPath]) -> Result<(), Disk
 
 /// Returns the names in a folder, in order; none if there is no folder.
 fn names(folder: &std::path::Path) -> io::Result<Vec<String>> {
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        names.extend(entry?.file_name().into_string().ok());
-    }
+    let mut names = read::names(folder)?;
     names.retain(|name| !name.starts_with('.'));
-    names.sort();
     Ok(names)
 }
 

@@ -84,21 +84,13 @@ pub fn segments(layout: &Layout) -> Result<Vec<u64>, JournalError> {
         path: folder.clone(),
         source,
     };
-    let entries = match std::fs::read_dir(&folder) {
-        Ok(entries) => entries,
-        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(cause) => return Err(fail(cause)),
-    };
-    let mut numbers = Vec::new();
-    for entry in entries {
-        let name = entry.map_err(fail)?.file_name();
-        let number = name
-            .to_str()
-            .and_then(|name| name.strip_suffix(".jsonl"))
-            .filter(|digits| digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_digit()))
-            .and_then(|digits| digits.parse::<u64>().ok());
-        numbers.extend(number);
-    }
+    let names = read::names(&folder).map_err(fail)?;
+    let numbers = names.iter().filter_map(|name| {
+        let digits = name.strip_suffix(".jsonl")?;
+        let plain = digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_digit());
+        digits.parse().ok().filter(|_| plain)
+    });
+    let mut numbers: Vec<u64> = numbers.collect();
     numbers.sort_unstable();
     Ok(numbers)
 }

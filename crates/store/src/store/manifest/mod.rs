@@ -78,15 +78,10 @@ fn read_stages(
         source,
     };
     let mut stages = BTreeMap::new();
-    let entries = match std::fs::read_dir(&root) {
-        Ok(entries) => entries,
-        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(stages),
-        Err(cause) => return Err(fail(cause)),
-    };
-    for entry in entries {
-        let entry = entry.map_err(fail)?;
-        if entry.file_type().map_err(fail)?.is_dir() {
-            stages.extend(read_folder(&entry.path(), is_wanted)?);
+    for name in read::names(&root).map_err(fail)? {
+        let folder = root.join(name);
+        if folder.is_dir() && !folder.is_symlink() {
+            stages.extend(read_folder(&folder, is_wanted)?);
         }
     }
     Ok(stages)
@@ -136,15 +131,13 @@ pub fn remove(disk: &Disk, layout: &Layout, stage: &str) -> Result<(), ManifestE
         return Ok(());
     }
     let pages = list(&folder)?;
-    let read = |source| ManifestError::Read {
+    let failed = |source| ManifestError::Read {
         path: folder.clone(),
         source,
     };
-    let entries = std::fs::read_dir(&folder).map_err(read)?;
-    let others = entries.flatten().filter(|entry| {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let is_page = pages.iter().any(|page| *page_name(page.number) == *name);
+    let names = read::names(&folder).map_err(failed)?;
+    let others = names.iter().filter(|name| {
+        let is_page = pages.iter().any(|page| page_name(page.number) == **name);
         let is_unfinished = name.starts_with(".page_") && name.ends_with(".tmp");
         !is_page && !is_unfinished
     });
@@ -195,21 +188,15 @@ fn list(folder: &Path) -> Result<Vec<Listed>, ManifestError> {
         source,
     };
     let mut pages = Vec::new();
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(pages),
-        Err(cause) => return Err(fail(cause)),
-    };
-    for entry in entries {
-        let entry = entry.map_err(fail)?;
-        let name = entry.file_name();
-        let number = name.to_str().and_then(|name| {
-            let digits = name.strip_prefix("page_")?.strip_suffix(".sha256")?;
+    for name in read::names(folder).map_err(fail)? {
+        let digits = name.strip_prefix("page_");
+        let digits = digits.and_then(|rest| rest.strip_suffix(".sha256"));
+        let number = digits.and_then(|digits| {
             let plain = digits.len() >= 4 && digits.bytes().all(|b| b.is_ascii_digit());
             digits.parse::<u64>().ok().filter(|_| plain)
         });
         let Some(number) = number else { continue };
-        match entry.metadata() {
+        match folder.join(&name).symlink_metadata() {
             Ok(found) => pages.push(Listed {
                 number,
                 inode: found.ino(),

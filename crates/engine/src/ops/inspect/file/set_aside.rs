@@ -12,7 +12,6 @@ use milepost_store::store::read;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{DirEntry, FileType};
 use std::io::Read as _;
 use std::path::Path;
 
@@ -128,13 +127,13 @@ fn newest_versions<'a, 'b>(
 
 /// Returns the folders of quarantine, the newest first.
 fn newest_folders(layout: &Layout, quarantine: &RelPath) -> Vec<RelPath> {
-    let entries = std::fs::read_dir(layout.at(quarantine));
-    let is_folder = |entry: &DirEntry| entry.file_type().is_ok_and(|kind: FileType| kind.is_dir());
-    let names = entries.into_iter().flatten().flatten();
-    let names = names.filter(is_folder).map(|entry| entry.file_name());
-    let mut names: Vec<String> = names.filter_map(|name| name.into_string().ok()).collect();
-    names.sort_unstable_by(|a, b| b.cmp(a));
-    let folders = names.iter().take(FOLDERS);
+    let root = layout.at(quarantine);
+    let names = read::names(&root).unwrap_or_default();
+    let is_folder = |name: &&String| {
+        let found = root.join(name).symlink_metadata();
+        found.is_ok_and(|found| found.is_dir())
+    };
+    let folders = names.iter().rev().filter(is_folder).take(FOLDERS);
     folders
         .map(|name| quarantine.with(&RelPath::of_parts([name.as_str()])))
         .collect()
