@@ -23,6 +23,7 @@ mod single;
 mod stopping;
 mod tools;
 mod tries;
+mod waiting;
 
 use milepost_agents::api::{ClientSettings, ModelApi, connect};
 use milepost_agents::http::Http;

@@ -57,17 +57,37 @@ impl Server {
     /// A server that plays these answers, one after another, and then says 500.
     pub fn new(script: Vec<Play>) -> Self {
         let mut script = VecDeque::from(script);
-        Self::start(move || script.pop_front())
+        Self::start(bound(), move || script.pop_front())
     }
 
     /// A server that answers each request by a function.
     pub fn answering(answer: impl Fn(&Seen) -> Play + Send + Sync + 'static) -> Self {
-        let answer: Arc<dyn Fn(&Seen) -> Play + Send + Sync> = Arc::new(answer);
-        Self::start(move || Some(Play::By(Arc::clone(&answer))))
+        Self::on(bound(), answer)
     }
 
-    fn start(mut next: impl FnMut() -> Option<Play> + Send + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    /// The same at an address of the test's choice.
+    pub fn on(
+        listener: TcpListener,
+        answer: impl Fn(&Seen) -> Play + Send + Sync + 'static,
+    ) -> Self {
+        let answer: Arc<dyn Fn(&Seen) -> Play + Send + Sync> = Arc::new(answer);
+        Self::start(listener, move || Some(Play::By(Arc::clone(&answer))))
+    }
+
+    /// Answers the check of a key and one question, and closes the next connection.
+    pub fn serve_until(listener: &TcpListener, answer: fn(&Seen) -> Play) {
+        let seen = Mutex::default();
+        for _ in 0..2 {
+            let (stream, _) = listener.accept().unwrap();
+            serve(stream, Play::By(Arc::new(answer)), &seen);
+        }
+        drop(listener.accept());
+    }
+
+    fn start(
+        listener: TcpListener,
+        mut next: impl FnMut() -> Option<Play> + Send + 'static,
+    ) -> Self {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let seen = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&seen);
@@ -91,6 +111,10 @@ impl Server {
     pub fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
+}
+
+fn bound() -> TcpListener {
+    TcpListener::bind("127.0.0.1:0").unwrap()
 }
 
 fn serve(mut stream: TcpStream, play: Play, seen: &Mutex<Vec<Seen>>) -> Option<()> {

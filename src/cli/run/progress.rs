@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use milepost_core::base::duration::show_duration;
 use milepost_core::model::choice::StoredNote;
 use milepost_core::model::executor::ExecutorName;
+use milepost_core::model::outcome::OutcomeKind;
 use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::run::{ExpectedStage, Notice, Observer, Repair, Stopwatch};
 use std::fmt::Write;
@@ -19,12 +20,17 @@ use std::time::Duration;
 /// The shortest time between two progress lines of a stage.
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
+/// The shortest time between two lines of the same server that cannot be reached.
+const BETWEEN_REFUSALS: Duration = Duration::from_mins(1);
+
 /// Prints the progress of a run.
 pub(crate) struct RunProgress {
     printer: Printer,
     invocation: Invocation,
     noted: Vec<StoredNote>,
     has_suggested_jobs: bool,
+    /// The last failure that was printed before another attempt.
+    refused: Option<(String, Stopwatch)>,
     /// True if commands and their output are shown.
     verbose: bool,
     run: Drawn<RunBar>,
@@ -58,6 +64,7 @@ impl RunProgress {
             invocation: invocation.clone(),
             noted: Vec::new(),
             has_suggested_jobs: false,
+            refused: None,
             verbose: false,
             run: Drawn::default(),
             since: Stopwatch::start(),
@@ -342,11 +349,7 @@ impl Observer for RunProgress {
                 self.printer
                     .warning(&format!("{stage}: jobs cannot be submitted{again}: {why}"));
             }
-            Notice::SchedulerSilent { stage, why } => {
-                self.printer.warning(&format!(
-                    "{stage}: the scheduler does not answer, its jobs may run: {why}"
-                ));
-            }
+            Notice::Waiting { stage, why } => self.printer.warning(&format!("{stage}: {why}")),
             Notice::TryingAgain {
                 stage,
                 batch,
@@ -354,9 +357,17 @@ impl Observer for RunProgress {
                 outcome,
                 wait,
             } => {
-                self.printer.say(&notice::trying_again(
-                    err, &stage, &batch, attempt, &outcome, wait,
-                ));
+                // Calls of a server that cannot be reached have one line a minute.
+                let is_new = outcome.kind != OutcomeKind::Connect
+                    || (self.refused.as_ref()).is_none_or(|(message, since)| {
+                        *message != outcome.message || since.elapsed() >= BETWEEN_REFUSALS
+                    });
+                if is_new {
+                    self.printer.say(&notice::trying_again(
+                        err, &stage, &batch, attempt, &outcome, wait,
+                    ));
+                    self.refused = Some((outcome.message, Stopwatch::start()));
+                }
             }
             Notice::BatchDone {
                 stage,

@@ -225,6 +225,7 @@ fn what(stage: &StageReport) -> String {
     if let Some(why) = &stage.held {
         parts.push(format!("waiting for budget: {why}"));
     }
+    parts.extend(stage.unreachable.clone());
     if let Some(awaited) = &stage.approval {
         parts.push(approval(awaited));
     }
@@ -318,7 +319,10 @@ fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {
     if report.interrupted {
         run(invocation.next_run(), "continue");
     } else if failures().next().is_some() {
-        if rest {
+        let mut failed = failures().flat_map(|stage| &stage.failed);
+        if failed.all(|(_, outcome)| outcome.accepted.is_some()) {
+            run(invocation.run(&["--failed"]), "send the requests again");
+        } else if rest {
             run(
                 invocation.next_run(),
                 "rerun the failed batches, then continue",

@@ -65,6 +65,8 @@ pub enum OutcomeKind {
     Cancelled,
     /// An external agent must answer first.
     Awaited,
+    /// No connection to an agent was made in any attempt.
+    Unreachable,
 }
 
 impl OutcomeKind {
@@ -105,7 +107,16 @@ impl OutcomeKind {
             Self::Timeout => "timeout",
             Self::Cancelled => "cancelled",
             Self::Awaited => "awaited",
+            Self::Unreachable => "unreachable",
         }
+    }
+
+    /// Returns true if a batch with this outcome waits for something and has not failed.
+    pub fn waits(self) -> bool {
+        matches!(
+            self,
+            Self::Cancelled | Self::Budget | Self::Awaited | Self::Unreachable
+        )
     }
 
     /// Returns true if another attempt of the same step could succeed, judging by the kind alone.
@@ -146,6 +157,10 @@ pub struct Outcome {
     /// Whether another attempt may succeed, if the HTTP status decides that and not the kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passing: Option<bool>,
+    /// The digest of the facts of a batch whose request a service accepted, although its reply cannot be used. With these facts no
+    /// later run sends it, unless a person wants that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<String>,
     /// The wait that the service asks for.
     #[serde(skip)]
     pub wait: Option<Duration>,
@@ -160,6 +175,7 @@ impl Outcome {
             message: message.into(),
             details: Vec::new(),
             passing: None,
+            accepted: None,
             wait: None,
         }
     }

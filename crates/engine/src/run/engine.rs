@@ -488,6 +488,7 @@ impl Engine<'_, '_> {
         }
         report.left += done.left;
         report.held = report.held.take().or(done.held);
+        report.unreachable = done.unreachable;
         if done.awaits > 0 {
             let who = agents.external();
             report.awaits.get_or_insert_with(|| Awaits::by(who)).batches += done.awaits;

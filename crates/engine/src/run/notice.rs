@@ -165,11 +165,11 @@ pub enum Notice {
         /// The wait before the next try; `None`: no further try helps.
         wait: Option<Duration>,
     },
-    /// A scheduler does not answer. Its jobs may run.
-    SchedulerSilent {
-        /// The stage whose jobs it runs.
+    /// A stage waits for something outside the run.
+    Waiting {
+        /// The stage.
         stage: String,
-        /// The output of the scheduler's command.
+        /// What it waits for.
         why: String,
     },
     /// An attempt failed and is retried.

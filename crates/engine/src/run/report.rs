@@ -45,6 +45,9 @@ pub struct StageReport {
     /// Why batches wait for budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
+    /// Why batches wait for an agent that cannot be reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreachable: Option<String>,
     /// The approval that batches wait for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<AwaitedApproval>,
@@ -138,7 +141,10 @@ impl Report {
 impl StageReport {
     /// Returns the state at the end of the run.
     pub fn word(&self) -> StageWord {
-        let waits = self.held.is_some() || self.approval.is_some() || self.awaits.is_some();
+        let waits = self.held.is_some()
+            || self.unreachable.is_some()
+            || self.approval.is_some()
+            || self.awaits.is_some();
         match self.status {
             StageStatus::Complete => StageWord::UpToDate,
             StageStatus::Partial => StageWord::Partial,
@@ -165,6 +171,7 @@ impl StageReport {
             left: 0,
             spent: Spent::default(),
             held: None,
+            unreachable: None,
             approval: None,
             awaits: None,
             retired: 0,

@@ -131,6 +131,8 @@ pub(crate) trait AttemptObserver: Sync {
     }
     /// A step failed and is retried after the wait.
     fn trying_again(&self, failed: u32, outcome: &Outcome, wait: Duration);
+    /// The attempt waits.
+    fn waiting(&self, _why: &str) {}
     /// A provider batch changed its state.
     fn provider_batch(&self, _update: ProviderBatchUpdate) {}
     /// Returns how many attempts run or are about to start: the most that can wait for one provider batch.

@@ -41,14 +41,26 @@ pub(crate) trait Calls: Sync {
     /// Returns the id of the run.
     fn run(&self) -> &str;
 
-    /// Claims a question; returns false if another batch of the run is asking it.
-    fn claim(&self, address: Digest) -> bool;
+    /// Claims questions, and returns those that no other batch or run is asking. Of the others, some may have been answered just now.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn claim(&self, addresses: &[Digest]) -> Result<Vec<Digest>, Outcome>;
 
     /// Releases claimed questions.
     fn release(&self, addresses: &[Digest]);
 
-    /// Waits until no batch claims a question, or `stopped` returns true.
-    fn wait(&self, address: Digest, stopped: &dyn Fn() -> bool);
+    /// Waits until no batch or run claims a question, or `stopped` returns true. Calls `waits` if it waits for another run, the first
+    /// time.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn wait(
+        &self,
+        address: Digest,
+        stopped: &dyn Fn() -> bool,
+        waits: &dyn Fn(),
+    ) -> Result<(), Outcome>;
 
     /// Keeps a valid answer durably.
     ///

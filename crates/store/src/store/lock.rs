@@ -163,7 +163,7 @@ impl Drop for Lock {
     }
 }
 
-/// A lock that is shared or exclusive, held until it is dropped. Its file is empty and stays.
+/// A lock that is shared or exclusive, held until it is dropped. Its file stays, and is empty if nothing writes into it.
 pub struct SharedLock {
     file: DiskFile,
 }
@@ -202,6 +202,14 @@ impl SharedLock {
     /// Fails if the disk fails.
     pub fn take_alone(disk: &Disk, path: &Path) -> Result<Option<Self>, DiskError> {
         Ok(locked(disk, path, File::try_lock)?.map(|file| Self { file }))
+    }
+
+    /// Writes into its empty file.
+    ///
+    /// # Errors
+    /// Fails if the disk fails.
+    pub(crate) fn write(&mut self, text: &str) -> Result<(), DiskError> {
+        self.file.write_bytes(text.as_bytes())
     }
 
     fn wait(

@@ -16,13 +16,14 @@ use milepost_core::base::redact::Redactor;
 use milepost_core::model::call::{Heard, Sent, Spent};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::record::AnswersOf;
-use milepost_store::store::answers::{Answer, AnswerError, Answers, Sharing};
+use milepost_store::store::answers::{Answer, AnswerError, Answers, QuestionClaim, Sharing};
 use milepost_store::store::batches::BatchLog;
 use milepost_store::store::calls::{self, CallLog};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How often a batch that waits for another checks whether the run is stopped.
@@ -36,7 +37,9 @@ pub(crate) struct RunCalls<'a> {
     budget: Budget,
     ledger: Mutex<Ledger>,
     /// Questions that a batch is asking.
-    claimed: Mutex<HashSet<Digest>>,
+    claimed: Mutex<HashMap<Digest, Arc<QuestionClaim>>>,
+    /// True if a batch has waited for another run.
+    has_waited: AtomicBool,
     /// Notified when questions are released.
     released: Condvar,
     /// Notified when the cost of a call is known, or will not be known.
@@ -73,12 +76,13 @@ impl<'a> RunCalls<'a> {
                 measured: BTreeMap::new(),
             }),
             claimed: Mutex::default(),
+            has_waited: AtomicBool::new(false),
             released: Condvar::new(),
             settled: Condvar::new(),
         }
     }
 
-    fn claimed(&self) -> MutexGuard<'_, HashSet<Digest>> {
+    fn claimed(&self) -> MutexGuard<'_, HashMap<Digest, Arc<QuestionClaim>>> {
         self.claimed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -152,8 +156,15 @@ impl Calls for RunCalls<'_> {
         &self.run
     }
 
-    fn claim(&self, address: Digest) -> bool {
-        self.claimed().insert(address)
+    fn claim(&self, addresses: &[Digest]) -> Result<Vec<Digest>, Outcome> {
+        let mut claimed = self.claimed();
+        let free = addresses.iter().copied();
+        let free: BTreeSet<Digest> = free.filter(|it| !claimed.contains_key(it)).collect();
+        let free: Vec<Digest> = free.into_iter().collect();
+        let claim = Arc::new(self.answers.claim(&free).map_err(kept)?);
+        let ours = claim.addresses.iter();
+        claimed.extend(ours.map(|&address| (address, Arc::clone(&claim))));
+        Ok(claim.addresses.clone())
     }
 
     fn release(&self, addresses: &[Digest]) {
@@ -164,12 +175,26 @@ impl Calls for RunCalls<'_> {
         self.released.notify_all();
     }
 
-    fn wait(&self, address: Digest, stopped: &dyn Fn() -> bool) {
+    fn wait(
+        &self,
+        address: Digest,
+        stopped: &dyn Fn() -> bool,
+        waits: &dyn Fn(),
+    ) -> Result<(), Outcome> {
         let mut claimed = self.claimed();
-        while claimed.contains(&address) && !stopped() {
+        while !stopped() {
+            if !claimed.contains_key(&address) {
+                if !self.answers.is_asked(address).map_err(kept)? {
+                    break;
+                }
+                if !self.has_waited.swap(true, Ordering::Relaxed) {
+                    waits();
+                }
+            }
             let waited = self.released.wait_timeout(claimed, LOOK);
             claimed = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+        Ok(())
     }
 
     fn keep(&self, answer: ValidAnswer) -> Result<(), Outcome> {

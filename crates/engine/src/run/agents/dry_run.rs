@@ -371,19 +371,19 @@ impl Calls for NoCalls<'_> {
         ""
     }
 
-    fn claim(&self, address: Digest) -> bool {
+    fn claim(&self, addresses: &[Digest]) -> Result<Vec<Digest>, Outcome> {
         let mut observed = self.observed();
-        let is_free = !self.taken.contains(&address) && !observed.asked.contains(&address);
-        if is_free {
-            observed.asked.push(address);
-        }
-        is_free
+        let mut free = addresses.to_vec();
+        free.retain(|it| !self.taken.contains(it) && !observed.asked.contains(it));
+        observed.asked.extend(&free);
+        Ok(free)
     }
 
     fn release(&self, _: &[Digest]) {}
 
-    fn wait(&self, _: Digest, _: &dyn Fn() -> bool) {
+    fn wait(&self, _: Digest, _: &dyn Fn() -> bool, _: &dyn Fn()) -> Result<(), Outcome> {
         self.observed().waits = true;
+        Ok(())
     }
 
     fn keep(&self, _answer: ValidAnswer) -> Result<(), Outcome> {

@@ -154,12 +154,7 @@ pub(crate) fn run_in(
     let result = result.map_err(|outcome| outcome.for_record(stage_ctx.ctx.redactor));
     let result = match result {
         // A batch that waits has not failed.
-        Err(outcome)
-            if !matches!(
-                outcome.kind,
-                OutcomeKind::Cancelled | OutcomeKind::Budget | OutcomeKind::Awaited
-            ) =>
-        {
+        Err(outcome) if !outcome.kind.waits() => {
             let outcome = stage_ctx.stage.named(outcome);
             placeholder(stage_ctx, found, &scratch, outcome, observer.spent())
         }

@@ -1,11 +1,12 @@
 //! Runs the batches of a stage on threads, records their events, and commits them in groups.
 
+mod finished;
 mod one_at_a_time;
 
 use crate::run::batch::events::{AtOnce, Message, Order, Queue, StageThreads};
 use crate::run::batch::live::WaitingOutput;
-use crate::run::batch::set_aside::{Refused, set_aside};
-use crate::run::batch::stage_context::{AttemptResult, StageContext};
+use crate::run::batch::set_aside::Refused;
+use crate::run::batch::stage_context::StageContext;
 use crate::run::batch::workers::{STACK, work};
 use crate::run::error::RunError;
 use crate::run::notice::{Notice, Observer};
@@ -18,7 +19,7 @@ use crate::steps::command::{StartedProcess, StopSignal};
 use milepost_core::base::in_order::no_thread::no_thread;
 use milepost_core::model::call::Spent;
 use milepost_core::model::event::{Child, Event, EventType};
-use milepost_core::model::outcome::{Outcome, OutcomeKind};
+use milepost_core::model::outcome::Outcome;
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::scan::StageScan;
@@ -57,6 +58,8 @@ pub(crate) struct Dispatched {
     pub(crate) held: Option<String>,
     /// Batches that wait for external agents.
     pub(crate) awaits: u64,
+    /// The agent that cannot be reached, and why.
+    pub(crate) unreachable: Option<String>,
     /// Why a scheduler took no further batch.
     pub(crate) unavailable: Option<String>,
 }
@@ -72,6 +75,7 @@ impl Dispatched {
             spent,
             held,
             awaits,
+            unreachable,
             unavailable,
         } = more;
         self.ran += ran;
@@ -81,6 +85,7 @@ impl Dispatched {
         self.spent += spent;
         self.held = self.held.take().or(held);
         self.awaits += awaits;
+        self.unreachable = self.unreachable.take().or(unreachable);
         self.unavailable = self.unavailable.take().or(unavailable);
     }
 }
@@ -332,9 +337,9 @@ impl Dispatcher<'_, '_> {
                 self.observer.notice(notice);
                 Ok(())
             }
-            Message::SchedulerSilent { why } => {
+            Message::Waiting { why } => {
                 let stage = self.stage.name.clone();
-                self.observer.notice(Notice::SchedulerSilent { stage, why });
+                self.observer.notice(Notice::Waiting { stage, why });
                 Ok(())
             }
             Message::LeaveJobs {
@@ -459,129 +464,6 @@ impl Dispatcher<'_, '_> {
             wait,
         });
         self.begun(index, attempt + 1)
-    }
-
-    #[expect(clippy::too_many_lines)]
-    fn finished(
-        &mut self,
-        index: usize,
-        tried: AttemptResult,
-        took: Duration,
-    ) -> Result<(), RunError> {
-        self.changes += 1;
-        self.running.remove(&index);
-        let batch = self.key(index);
-        let stage = self.stage.name.clone();
-        let attempts = self.tries.get(&index).copied().unwrap_or(1);
-        let refused = self.refused.remove(&index).unwrap_or_default();
-        let acting = self.acting(index);
-        self.roles.remove(&index);
-        let result = tried.result.and_then(|produced| {
-            let claimed = self.claims.claim(&batch, &produced);
-            claimed.map(|()| produced)
-        });
-        match (result, tried.scratch) {
-            (Ok(produced), Some(scratch)) => {
-                let mut produced = produced;
-                produced.placeholder = produced
-                    .placeholder
-                    .map(|outcome| self.stage.named(outcome));
-                for failed in &mut produced.failed {
-                    failed.outcome = self.stage.named(failed.outcome.clone());
-                }
-                let failure = match &produced.placeholder {
-                    Some(outcome) => Some((outcome.clone(), None)),
-                    None => self.elements_failed(&batch, &produced.failed, &refused)?,
-                };
-                self.verdict(&batch, &produced)?;
-                match failure {
-                    Some((outcome, quarantine)) => {
-                        self.done.failed.push((batch.clone(), outcome.clone()));
-                        self.observer.notice(Notice::BatchFailed {
-                            stage,
-                            batch,
-                            outcome,
-                            quarantine,
-                        });
-                    }
-                    None => {
-                        self.done.ran += 1;
-                        self.observer.notice(Notice::BatchDone {
-                            stage,
-                            batch,
-                            took,
-                            warnings: produced.warnings.clone(),
-                        });
-                    }
-                }
-                self.group.push(Finished {
-                    index,
-                    produced,
-                    scratch,
-                    attempts,
-                    spent: self.spent.remove(&index),
-                    took,
-                });
-            }
-            (Ok(_), None) => {}
-            (Err(outcome), scratch)
-                if matches!(
-                    outcome.kind,
-                    OutcomeKind::Cancelled | OutcomeKind::Budget | OutcomeKind::Awaited
-                ) =>
-            {
-                self.done.left += 1;
-                let name = batch_name(&stage, &batch);
-                let summary = match outcome.kind {
-                    OutcomeKind::Budget => {
-                        self.done
-                            .held
-                            .get_or_insert_with(|| outcome.message.clone());
-                        format!("{name} waits: {}", outcome.message)
-                    }
-                    OutcomeKind::Awaited => {
-                        self.done.awaits += 1;
-                        format!("{name} waits: {}", outcome.message)
-                    }
-                    _ if self.leaves_jobs => format!("{name} is left to its job"),
-                    _ => format!("{name} was stopped"),
-                };
-                let event = Event::BatchCancelled { stage, batch };
-                self.recorder.record(
-                    EventType::Error,
-                    self.stage.actor(),
-                    event,
-                    summary,
-                    Vec::new(),
-                )?;
-                if let Some(scratch) = scratch {
-                    scratch.remove();
-                }
-            }
-            (Err(outcome), scratch) => {
-                let outcome = self.stage.named(outcome);
-                let name = batch_name(&stage, &batch);
-                let kept = set_aside(self.recorder, &name, &outcome, scratch, &refused)?;
-                let summary = format!("{} failed: {outcome}", batch_name(&stage, &batch));
-                let event = Event::BatchFailed {
-                    stage: stage.clone(),
-                    batch: batch.clone(),
-                    outcome: outcome.clone(),
-                    quarantine: kept.clone(),
-                };
-                let refs = kept.iter().chain(&tried.log).cloned().collect();
-                self.recorder
-                    .record(EventType::Error, &acting, event, summary, refs)?;
-                self.done.failed.push((batch.clone(), outcome.clone()));
-                self.observer.notice(Notice::BatchFailed {
-                    stage,
-                    batch,
-                    outcome,
-                    quarantine: kept,
-                });
-            }
-        }
-        Ok(())
     }
 
     fn close_group(&mut self) -> Result<(), RunError> {

@@ -87,8 +87,8 @@ pub(crate) enum Message {
     },
     /// Jobs could not be submitted; it is tried again after the wait.
     JobsRefused { why: String, wait: Option<Duration> },
-    /// The scheduler does not answer; its jobs may run.
-    SchedulerSilent { why: String },
+    /// The stage waits for something outside the run.
+    Waiting { why: String },
     /// The run is stopped while jobs wait or run: true as the reply leaves them there.
     LeaveJobs {
         executor: ExecutorName,
@@ -346,6 +346,11 @@ impl AttemptObserver for EventSender<'_> {
             wait,
         };
         let _ = self.sender.send(message);
+    }
+
+    fn waiting(&self, why: &str) {
+        let why = why.to_owned();
+        let _ = self.sender.send(Message::Waiting { why });
     }
 
     fn provider_batch(&self, mut update: ProviderBatchUpdate) {

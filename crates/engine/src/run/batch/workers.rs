@@ -103,7 +103,8 @@ pub(crate) fn report(
 fn has_failed(tried: &AttemptResult) -> bool {
     match &tried.result {
         Ok(produced) => produced.placeholder.is_some() || !produced.failed.is_empty(),
-        Err(outcome) => !matches!(outcome.kind, OutcomeKind::Cancelled | OutcomeKind::Awaited),
+        // Without budget, no further batch starts.
+        Err(outcome) => outcome.kind == OutcomeKind::Budget || !outcome.kind.waits(),
     }
 }
 

@@ -369,7 +369,8 @@ impl Driver<'_> {
     pub(crate) fn warn(&self, error: &ExecutorError) {
         let redactor = self.shared.stage_ctx.ctx.redactor;
         let why = redactor.text(&error.to_string()).into_owned();
-        let _ = self.sender.send(Message::SchedulerSilent { why });
+        let why = format!("the scheduler does not answer, its jobs may run: {why}");
+        let _ = self.sender.send(Message::Waiting { why });
     }
 
     /// Decides the batches without a record of jobs that have ended.

@@ -2,7 +2,7 @@
 
 use super::call_context::{CallContext, CallError};
 use super::call_record::replayed_reply;
-use super::call_record::{TRIES, fault_outcome, recorded_fault, recorded_reply};
+use super::call_record::{TRIES, fault_outcome, recorded};
 use super::command_line;
 use super::handle::{AgentHandle, Backend};
 use super::provider_batch::{BatchClient, BatchedResult, WaitResult};
@@ -120,11 +120,14 @@ impl Caller<'_> {
                 }
                 Next::Shrink => return Err(CallError::TooLong(outcome.for_good())),
                 Next::Retry { .. } | Next::Fail | Next::Stop => {
-                    let outcome = outcome.for_good();
-                    if let Some(probe) = probe.as_mut().filter(|_| is_refused) {
-                        **probe = Some(outcome.clone());
+                    if is_refused {
+                        let why = format!("waiting for {}", outcome.message);
+                        outcome = Outcome::new(OutcomeKind::Unreachable, why);
+                        if let Some(probe) = &mut probe {
+                            **probe = Some(outcome.clone().for_good());
+                        }
                     }
-                    return Err(CallError::Failed(outcome));
+                    return Err(CallError::Failed(outcome.for_good()));
                 }
             }
         }
@@ -230,16 +233,7 @@ impl Caller<'_> {
         let replied = without_keys(replied, ctx.calls.redactor());
         let took_ms = u64::try_from(within.saturating_sub(until.left()).as_millis());
         let took_ms = took_ms.unwrap_or(u64::MAX);
-        let (heard, raw) = match &replied {
-            Ok(reply) => (
-                recorded_reply(&handle.costs, &sent, reply, took_ms),
-                &reply.raw,
-            ),
-            Err(fault) => (
-                recorded_fault(&handle.costs, &sent, fault, took_ms),
-                &fault.raw,
-            ),
-        };
+        let (heard, raw) = recorded(&handle.costs, &sent, &replied, took_ms);
         pass.settle(Spent::of(&sent, Some(&heard)).usage.total());
         drop(pass);
         if let Err(fault) = &replied
@@ -334,16 +328,7 @@ impl Caller<'_> {
             BatchedResult::Broken(outcome) => return Err(CallError::Failed(outcome)),
         };
         let replied = without_keys(replied, ctx.calls.redactor());
-        let (heard, raw) = match &replied {
-            Ok(reply) => (
-                recorded_reply(&handle.costs, sent, reply, took_ms),
-                &reply.raw,
-            ),
-            Err(fault) => (
-                recorded_fault(&handle.costs, sent, fault, took_ms),
-                &fault.raw,
-            ),
-        };
+        let (heard, raw) = recorded(&handle.costs, sent, &replied, took_ms);
         let heard = ctx.calls.heard(number, sent, heard, raw);
         let heard = heard.map_err(CallError::Failed)?;
         ctx.observer.called(number, sent, &heard);

@@ -13,8 +13,21 @@ use milepost_core::model::usage::Usage;
 /// How often a request is sent if the service is busy or out of reach and the agent declares no `tries`.
 pub(crate) const TRIES: u32 = 6;
 
+/// Returns the record of a reply or failure, and its bytes.
+pub(crate) fn recorded<'a>(
+    costs: &CallCosts,
+    sent: &Sent,
+    replied: &'a Result<Reply, CallFault>,
+    took_ms: u64,
+) -> (Heard, &'a [u8]) {
+    match replied {
+        Ok(reply) => (recorded_reply(costs, sent, reply, took_ms), &reply.raw),
+        Err(fault) => (recorded_fault(costs, sent, fault, took_ms), &fault.raw),
+    }
+}
+
 /// Returns the record of a reply.
-pub(crate) fn recorded_reply(costs: &CallCosts, sent: &Sent, reply: &Reply, took_ms: u64) -> Heard {
+fn recorded_reply(costs: &CallCosts, sent: &Sent, reply: &Reply, took_ms: u64) -> Heard {
     let stop = match &reply.stop {
         StopReason::End => "end",
         StopReason::Length => "length",
@@ -54,12 +67,7 @@ fn believed(usage: Usage, estimated: Option<Estimated>) -> Usage {
 }
 
 /// Returns the record of a failure.
-pub(crate) fn recorded_fault(
-    costs: &CallCosts,
-    sent: &Sent,
-    fault: &CallFault,
-    took_ms: u64,
-) -> Heard {
+fn recorded_fault(costs: &CallCosts, sent: &Sent, fault: &CallFault, took_ms: u64) -> Heard {
     // Requests that never arrived or were rejected are free.
     let is_free = matches!(
         fault.kind,

@@ -149,7 +149,7 @@ fn all_of(
         }
     }
     let has = |kind| move |(_, outcome): &&(usize, Outcome)| outcome.kind == kind;
-    let is_final = |(_, outcome): &&(usize, Outcome)| outcome.kind != OutcomeKind::Awaited;
+    let is_final = |(_, outcome): &&(usize, Outcome)| !outcome.kind.waits();
     // A stop and an exhausted budget end the run, so they come before other failures.
     let first = (failed.iter().find(has(OutcomeKind::Cancelled)))
         .or_else(|| failed.iter().find(has(OutcomeKind::Budget)))
@@ -161,7 +161,7 @@ fn all_of(
     let Some((name, item)) = subjects[*at] else {
         return Err(first.clone());
     };
-    if matches!(first.kind, OutcomeKind::Cancelled | OutcomeKind::Awaited) {
+    if first.kind.waits() && first.kind != OutcomeKind::Budget {
         return Err(first.clone());
     }
     let label = |at: usize, item: &Value| {

@@ -18,7 +18,7 @@ use milepost_core::model::record::AnswersOf;
 use milepost_core::model::step::TemplateFile;
 use milepost_store::check::schema::{Schema, Violation};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// The version of this step in the address of an answer.
@@ -111,11 +111,13 @@ pub(crate) fn answers(
         if open.is_empty() {
             return found.unless_none();
         }
-        let claim = Claim::of(ctx.calls, &open, &addresses);
+        let claim = Claim::of(ctx.calls, &open, &addresses)?;
         if claim.mine.is_empty() {
             // The batch holds no claim of its own meanwhile, so two batches cannot wait for each other.
-            ctx.calls
-                .wait(addresses[open[0]], &|| ctx.cancel.reason().is_some());
+            let stopped = || ctx.cancel.reason().is_some();
+            let waits =
+                || (ctx.observer).waiting("waiting for answers that another run is asking for");
+            ctx.calls.wait(addresses[open[0]], &stopped, &waits)?;
             if ctx.is_dry_run || ctx.stop.stopping() || ctx.cancel.reason().is_some() {
                 return Err(cancelled());
             }
@@ -133,7 +135,7 @@ pub(crate) fn answers(
     }
 }
 
-/// Questions that no other batch of the run is asking. Dropping it releases them.
+/// Questions that no other batch or run is asking. Dropping it releases them.
 struct Claim<'a> {
     calls: &'a dyn Calls,
     addresses: Vec<Digest>,
@@ -142,16 +144,18 @@ struct Claim<'a> {
 }
 
 impl<'a> Claim<'a> {
-    fn of(calls: &'a dyn Calls, open: &[usize], addresses: &[Digest]) -> Self {
+    fn of(calls: &'a dyn Calls, open: &[usize], addresses: &[Digest]) -> Result<Self, Outcome> {
+        let wanted: Vec<Digest> = open.iter().map(|&place| addresses[place]).collect();
+        let claimed = calls.claim(&wanted)?;
+        let mut free: BTreeSet<Digest> = claimed.iter().copied().collect();
         let mine = open.iter().copied();
-        let mine: Vec<usize> = mine
-            .filter(|&place| calls.claim(addresses[place]))
-            .collect();
-        Self {
+        Ok(Self {
             calls,
-            addresses: mine.iter().map(|&place| addresses[place]).collect(),
-            mine,
-        }
+            addresses: claimed,
+            mine: mine
+                .filter(|&place| free.remove(&addresses[place]))
+                .collect(),
+        })
     }
 }
 

@@ -5,6 +5,9 @@
 
 pub mod compact;
 
+pub use super::asking::QuestionClaim;
+
+use super::asking::Asking;
 use super::checksummed::{ChecksummedLog, files, open_line};
 use crate::store::disk::{Disk, DiskError};
 use crate::store::layout::{self, Layout};
@@ -13,9 +16,9 @@ use crate::store::read;
 use milepost_core::base::digest::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -64,6 +67,7 @@ pub struct Answers {
     /// The lock on the shared answers, taken at first use, so that no compaction runs meanwhile; `None` if they do not exist or
     /// this user may only read them.
     lock: OnceLock<Option<SharedLock>>,
+    asking: Asking,
 }
 
 /// The answers in the files of one folder.
@@ -76,7 +80,8 @@ struct AnswerLog {
 }
 
 struct KnownAnswers {
-    files: Vec<File>,
+    /// Each with its path, and the bytes that were read.
+    files: Vec<(PathBuf, File, u64)>,
     /// The place of the last answer of an address: file, offset, bytes.
     spots: HashMap<Digest, (u32, u64, u32)>,
     writer: ChecksummedLog,
@@ -97,7 +102,38 @@ impl Answers {
             own: log(layout.answers()),
             shared: log(layout::answers(project)),
             lock: OnceLock::new(),
+            asking: Asking {
+                disk: disk.private(),
+                folder: layout::answers(project).join("asking"),
+                run: run.to_owned(),
+            },
         }
+    }
+
+    /// Claims questions for this run, but none that another run is asking, and none that another run has answered since answers were
+    /// last read: the caller finds those now.
+    ///
+    /// # Errors
+    /// Fails if the disk fails.
+    pub fn claim(&self, addresses: &[Digest]) -> Result<QuestionClaim, AnswerError> {
+        let failed = |error| AnswerError::Lock(Arc::new(error));
+        let _turn = self.asking.turn().map_err(failed)?;
+        self.hold()?;
+        let asked = self.asking.of_others().map_err(failed)?;
+        let answered = self.shared.read_more()?;
+        let is_free = |address: &Digest| !asked.contains(address) && !answered.contains(address);
+        let free = addresses.iter().copied().filter(is_free).collect();
+        self.asking.claim(free).map_err(failed)
+    }
+
+    /// Returns true if another run is asking a question.
+    ///
+    /// # Errors
+    /// Fails if the disk fails.
+    pub fn is_asked(&self, address: Digest) -> Result<bool, AnswerError> {
+        let asked = self.asking.turn().and_then(|_turn| self.asking.of_others());
+        let asked = asked.map_err(|error| AnswerError::Lock(Arc::new(error)))?;
+        Ok(asked.contains(&address))
     }
 
     fn hold(&self) -> Result<(), AnswerError> {
@@ -208,7 +244,7 @@ impl AnswerLog {
             // A compaction may remove a file between listing and reading; its answers are then in another file.
             for reading in 1.. {
                 match known.read(&self.folder) {
-                    Ok(()) => break,
+                    Ok(_) => break,
                     Err(error) if error.kind() == io::ErrorKind::NotFound && reading < READINGS => {
                         known.files.clear();
                         known.spots.clear();
@@ -221,13 +257,20 @@ impl AnswerLog {
         known.as_ref().map_err(Clone::clone)
     }
 
+    /// Reads what other runs have added, and returns the addresses of these answers.
+    fn read_more(&self) -> Result<HashSet<Digest>, AnswerError> {
+        let mut known = self.known()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let more = known.read(&self.folder);
+        more.map_err(|error| self.unreadable(error))
+    }
+
     fn get(&self, address: Digest) -> Result<Option<Answer>, AnswerError> {
         let known = self.known()?.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(&(file, at, length)) = known.spots.get(&address) else {
             return Ok(None);
         };
         let mut line = vec![0; length as usize];
-        let read = known.files[file as usize].read_exact_at(&mut line, at);
+        let read = known.files[file as usize].1.read_exact_at(&mut line, at);
         read.map_err(|error| self.unreadable(error))?;
         let answer = open_line(&line).and_then(|text| serde_json::from_str::<Answer>(text).ok());
         Ok(answer.filter(|answer| answer.address == address))
@@ -254,25 +297,43 @@ impl AnswerLog {
 }
 
 impl KnownAnswers {
-    fn read(&mut self, folder: &Path) -> io::Result<()> {
+    /// Reads what was not read yet, and returns the addresses of these answers.
+    fn read(&mut self, folder: &Path) -> io::Result<HashSet<Digest>> {
+        let mut read = HashSet::new();
         for path in files(folder)? {
-            let file = self.files.len() as u32;
-            let mut lines = BufReader::with_capacity(1 << 18, read::open(&path)?);
-            let (mut line, mut at) = (Vec::new(), 0);
+            let known = self.files.iter().position(|(known, ..)| *known == path);
+            let file = match known {
+                Some(_) if path == self.writer.path() => continue,
+                Some(file) => file,
+                None => {
+                    self.files.push((path.clone(), read::open(&path)?, 0));
+                    self.files.len() - 1
+                }
+            };
+            let (_, source, at) = &mut self.files[file];
+            if source.metadata()?.len() <= *at {
+                continue;
+            }
+            source.seek(SeekFrom::Start(*at))?;
+            let mut lines = BufReader::with_capacity(1 << 18, source);
+            let mut line = Vec::new();
             loop {
                 line.clear();
                 let length = lines.read_until(b'\n', &mut line)?;
-                if length == 0 {
+                let text = open_line(&line);
+                // Another run may be writing the rest of the last line.
+                if text.is_none() && !line.ends_with(b"\n") {
                     break;
                 }
-                if let Some(address) = open_line(&line).and_then(address_of) {
-                    self.spots.insert(address, (file, at, length as u32));
+                if let Some(address) = text.and_then(address_of) {
+                    let spot = (file as u32, *at, length as u32);
+                    self.spots.insert(address, spot);
+                    read.insert(address);
                 }
-                at += length as u64;
+                *at += length as u64;
             }
-            self.files.push(lines.into_inner());
         }
-        Ok(())
+        Ok(read)
     }
 
     /// Records the places of answers in the file of the writer.
@@ -280,7 +341,9 @@ impl KnownAnswers {
         let file = match self.written {
             Some(file) => file,
             None => {
-                self.files.push(read::open(self.writer.path())?);
+                let path = self.writer.path().to_owned();
+                let opened = read::open(&path)?;
+                self.files.push((path, opened, 0));
                 let file = self.files.len() as u32 - 1;
                 self.written = Some(file);
                 file

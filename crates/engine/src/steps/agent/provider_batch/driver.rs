@@ -5,7 +5,7 @@ use super::{
     BatchClient, BatchQueue, BatchedCall, BatchedResult, InFlightBatch, QueueState, QueuedRequest,
     place,
 };
-use crate::steps::agent::call_record::{TRIES, fault_outcome, recorded_fault, recorded_reply};
+use crate::steps::agent::call_record::{TRIES, fault_outcome, recorded};
 use crate::steps::calls::ProviderBatchUpdate;
 use crate::steps::command::Deadline;
 use jiff::SignedDuration;
@@ -365,16 +365,7 @@ impl BatchQueue {
             requests: all,
         });
         for (left, result) in late {
-            let (heard, raw) = match &result {
-                Ok(reply) => (
-                    recorded_reply(client.costs, &left.sent, reply, 0),
-                    &reply.raw,
-                ),
-                Err(fault) => (
-                    recorded_fault(client.costs, &left.sent, fault, 0),
-                    &fault.raw,
-                ),
-            };
+            let (heard, raw) = recorded(client.costs, &left.sent, &result, 0);
             // A result that cannot be recorded is fetched again by the next run.
             if client.records.heard_late(&left, &heard, raw).is_ok() && result.is_ok() {
                 let heard = Some(heard);

@@ -1,0 +1,88 @@
+//! The questions that runs are asking, so that no other run of the project asks them meanwhile.
+//!
+//! A claim is a file with the addresses of questions, which the run has locked: the kernel frees it when the run ends in any way.
+
+use crate::store::disk::{Disk, DiskError};
+use crate::store::lock::SharedLock;
+use crate::store::read;
+use milepost_core::base::digest::Digest;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// The claims of all runs of a project.
+pub(super) struct Asking {
+    pub(super) disk: Disk,
+    pub(super) folder: PathBuf,
+    pub(super) run: String,
+}
+
+/// Questions that only this run asks, until it is dropped.
+pub struct QuestionClaim {
+    /// The addresses of the questions.
+    pub addresses: Vec<Digest>,
+    /// `None` if there is no question.
+    file: Option<(Disk, PathBuf, SharedLock)>,
+}
+
+impl Asking {
+    /// Waits until no other run claims questions: for a moment.
+    ///
+    /// # Errors
+    /// Fails if the disk fails.
+    pub(super) fn turn(&self) -> Result<SharedLock, DiskError> {
+        self.disk.create_dir_all(&self.folder)?;
+        SharedLock::wait_alone(&self.disk, &self.folder.join("lock"))
+    }
+
+    /// Claims questions. The caller has the turn, and no other run asks them.
+    ///
+    /// # Errors
+    /// Fails if the disk fails.
+    pub(super) fn claim(&self, addresses: Vec<Digest>) -> Result<QuestionClaim, DiskError> {
+        let Some(first) = addresses.first() else {
+            let file = None;
+            return Ok(QuestionClaim { addresses, file });
+        };
+        let path = self
+            .folder
+            .join(format!("{}-{}.claim", self.run, first.hex()));
+        let mut lock = SharedLock::wait_alone(&self.disk, &path)?;
+        let lines = addresses.iter().map(|address| format!("{address}\n"));
+        lock.write(&lines.collect::<String>())?;
+        let file = Some((self.disk.clone(), path, lock));
+        Ok(QuestionClaim { addresses, file })
+    }
+
+    /// Returns the questions that other runs are asking, and removes the claims of runs that have died. The caller has the turn.
+    ///
+    /// # Errors
+    /// Fails if the disk fails.
+    pub(super) fn of_others(&self) -> Result<HashSet<Digest>, DiskError> {
+        let failed = |cause| DiskError::new("read", &self.folder, cause);
+        let mut asked = HashSet::new();
+        let mut names = read::names(&self.folder).map_err(failed)?;
+        names.retain(|name| name.ends_with(".claim") && !name.starts_with(&self.run));
+        for path in names.iter().map(|name| self.folder.join(name)) {
+            match SharedLock::take_alone(&self.disk, &path)? {
+                Some(_dead) => self.disk.remove_file(&path)?,
+                None => asked.extend(addresses_in(&path)),
+            }
+        }
+        Ok(asked)
+    }
+}
+
+/// Returns the addresses in a claim; none if it was just released.
+fn addresses_in(path: &Path) -> Vec<Digest> {
+    let text = read::text(path).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+impl Drop for QuestionClaim {
+    fn drop(&mut self) {
+        if let Some((disk, path, _lock)) = &self.file {
+            // The claim of a run that has ended is free, also if its file stays.
+            let _ = disk.remove_file(path);
+        }
+    }
+}
