@@ -33,6 +33,9 @@ fn posting(more: &str) -> String {
 /// The end of a message if a request is not sent again.
 const MAY_BE_DONE: &str = "; the service may have carried out the request, so this run does not send it again: check that, or declare `idempotent = true`";
 
+/// The end of a message if no later run sends a request.
+const ACCEPTED: &str = "; the service has accepted the request, so no run sends it again until a fact of the batch changes: check what it did; `run --failed` sends the request again";
+
 fn says(body: &str) -> Play {
     Play::Says(200, &["content-type: application/json"], body.to_owned())
 }
@@ -154,8 +157,11 @@ fn failure(play: Play, more: &str) -> (Value, usize) {
     let ran = project.run(&[]);
     assert_eq!(ran.code, 1, "{}", ran.output);
     assert_eq!(project.list("outputs"), Vec::<String>::new());
-    let failed = failures(&ran.records).remove(0).to_string();
-    let failed = failed.replace(&server.url, "http://service");
+    let mut failed = failures(&ran.records).remove(0);
+    let accepted = failed.as_object_mut().unwrap().remove("accepted");
+    let message = failed["message"].as_str().unwrap();
+    assert_eq!(accepted.is_some(), message.ends_with(ACCEPTED), "{message}");
+    let failed = failed.to_string().replace(&server.url, "http://service");
     (serde_json::from_str(&failed).unwrap(), server.seen().len())
 }
 
@@ -190,20 +196,20 @@ fn failures_are_told_apart() {
             Play::StallsAfter("{\"half\":".to_owned()),
             "timeout = \"200ms\"",
             json!({"kind": "timeout", "code": "SLOW", "passing": false, "details": ["{\"half\":"],
-                "message": format!("POST http://service/render: no answer within 0.2 s{MAY_BE_DONE}")}),
+                "message": format!("POST http://service/render: no answer within 0.2 s{ACCEPTED}")}),
         ),
         (
             Play::Says(200, &[], "<html>".to_owned()),
             "",
             json!({"kind": "parse", "code": "PARSE", "passing": false,
-                "message": "POST http://service/render: the reply is no JSON: expected value at line 1 column 1",
+                "message": format!("POST http://service/render: the reply is no JSON: expected value at line 1 column 1{ACCEPTED}"),
                 "details": ["<html>"]}),
         ),
         (
             says("{\"size\": 1}"),
             "schema = \"schemas/reply.json\"",
             json!({"kind": "schema", "code": "INVALID_STRUCTURE", "passing": false,
-                "message": "POST http://service/render: the reply does not match schemas/reply.json: Missing ok in object",
+                "message": format!("POST http://service/render: the reply does not match schemas/reply.json: Missing ok in object{ACCEPTED}"),
                 "details": ["Missing ok in object"]}),
         ),
     ];
@@ -298,6 +304,43 @@ fn what_a_service_may_have_done_is_not_asked_twice() {
 }
 
 #[test]
+fn a_request_that_a_service_accepted_is_not_sent_by_a_later_run() {
+    let created = |_: &_| Play::Says(201, &["content-type: application/json"], "OK".to_owned());
+    let server = Server::answering(created);
+    let project = fixture(&server.url, &posting(""));
+    let mut sent = 0;
+    // A fact changes, or a person wants it.
+    for (arguments, is_sent) in [
+        (&[][..], true),
+        (&[], false),
+        (&["call"], false),
+        (&["-k"], false),
+        (&["--failed"], true),
+        (&[], false),
+        (&["--force"], true),
+        (&[], false),
+        (&["--set", "scale=3"], true),
+        (&[], false),
+    ] {
+        let ran = project.run(arguments);
+        sent += usize::from(is_sent);
+        assert_eq!(
+            (ran.code, server.seen().len()),
+            (1, sent),
+            "{arguments:?}: {}",
+            ran.output
+        );
+        ran.says(ACCEPTED).says("--failed  send the requests again");
+    }
+    // It does no harm to send this one again.
+    let project = fixture(&server.url, &posting("idempotent = true"));
+    for more in 1..3 {
+        project.run(&[]).expect(1, &["call"]);
+        assert_eq!(server.seen().len(), sent + more);
+    }
+}
+
+#[test]
 fn files_go_and_come_as_they_are_or_as_base64() {
     let png = "\u{1}\u{2}\u{3}P";
     let server = Server::new(vec![
@@ -387,7 +430,7 @@ fn a_reply_that_does_not_suit_its_output_is_a_failure() {
     let ran = fixture(&server.url, &stage).run(&[]);
     assert_eq!(
         failures(&ran.records)[0]["message"],
-        "`made` is text: expected a string, found {\"image\":1}"
+        format!("`made` is text: expected a string, found {{\"image\":1}}{ACCEPTED}")
     );
 }
 

@@ -185,6 +185,10 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
                 outcome: Box::new(outcome.clone()),
             };
             end_children(state, stage, batch);
+            // The request was sent, as the forced run wanted.
+            if outcome.accepted.is_some() {
+                release(state, stage, [batch]);
+            }
         }
         Event::BatchCancelled { stage, batch } => {
             let entry = legal(state, "batch_cancelled", stage, batch, BatchState::is_tried)?;

@@ -23,6 +23,10 @@ use std::time::Duration;
 /// The most bytes of a reply that a failure shows.
 const SHOWN: usize = 2000;
 
+/// The end of the message of a request that a service accepted, although its reply cannot be used.
+const ACCEPTED: &str = "; the service has accepted the request, so no run sends it again until a fact of the batch changes: check what it did; `run --failed` \
+     sends the request again";
+
 /// Why a service counts as unavailable.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProbeError {
@@ -116,7 +120,8 @@ pub(crate) fn call(
         Ok(answer) => answer.cut.is_some() || answer.status >= 500,
         Err(fault) => matches!(fault.kind, FaultKind::Timeout | FaultKind::Cut),
     };
-    let is_once = may_be_done && !call.idempotent;
+    let is_accepted = !call.idempotent && answer.as_ref().is_ok_and(is_success);
+    let is_once = may_be_done && !call.idempotent && !is_accepted;
     let answer = answer
         .map(|answer| answer.without_keys(&secrets.reply))
         .map_err(|fault| of_fault(&who, &fault, timeout))
@@ -131,7 +136,15 @@ pub(crate) fn call(
             outcome.for_good()
         })
     });
-    done.map_err(|outcome| secrets.hide(outcome))?;
+    done.map_err(|mut outcome| {
+        if is_accepted {
+            outcome.message.push_str(ACCEPTED);
+            // The run adds the facts.
+            outcome.accepted = Some(String::new());
+            outcome = outcome.for_good();
+        }
+        secrets.hide(outcome)
+    })?;
     Ok(StepReport::default())
 }
 
@@ -247,6 +260,10 @@ fn once(mut outcome: Outcome) -> Outcome {
     outcome.for_good()
 }
 
+fn is_success(answer: &HttpResponse) -> bool {
+    (200..300).contains(&answer.status)
+}
+
 /// Returns the reply if it is complete and reports success.
 fn accepted(who: &str, answer: HttpResponse, timeout: Duration) -> Result<HttpResponse, Outcome> {
     if let Some(fault) = &answer.cut {
@@ -254,7 +271,7 @@ fn accepted(who: &str, answer: HttpResponse, timeout: Duration) -> Result<HttpRe
         return Err(of_fault(who, fault, timeout).with_details(details));
     }
     let status = answer.status;
-    if (200..300).contains(&status) {
+    if is_success(&answer) {
         return Ok(answer);
     }
     let hint = match answer.header("location") {

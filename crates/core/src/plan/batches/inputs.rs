@@ -13,7 +13,7 @@ use crate::plan::batches::world::World;
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// Why a batch cannot begin: it lacks an input, or a `[[require]]` does not hold.
+/// Why a batch cannot begin: it lacks an input, a `[[require]]` does not hold, or a service has accepted its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missed {
     /// `Path` where the name of a file leaves its folder, `Check` for a `[[require]]`, else `Input`.
@@ -22,6 +22,19 @@ pub struct Missed {
     pub code: Option<String>,
     /// One line for people.
     pub why: String,
+    /// As of the outcome of the request that a service has accepted.
+    pub accepted: Option<String>,
+}
+
+impl From<Outcome> for Missed {
+    fn from(outcome: Outcome) -> Self {
+        Self {
+            kind: outcome.kind,
+            code: Some(outcome.code),
+            why: outcome.message,
+            accepted: outcome.accepted,
+        }
+    }
 }
 
 impl From<String> for Missed {
@@ -30,6 +43,7 @@ impl From<String> for Missed {
             kind: OutcomeKind::Input,
             code: None,
             why,
+            accepted: None,
         }
     }
 }
@@ -67,6 +81,7 @@ impl Missed {
         if let Some(code) = &self.code {
             outcome.code.clone_from(code);
         }
+        outcome.accepted.clone_from(&self.accepted);
         outcome.for_good()
     }
 }
@@ -226,8 +241,7 @@ fn confined(text: &str, base: &FilePath, whole: bool) -> Result<FilePath, Missed
     });
     file.and_then(paths::unreserved).map_err(|error| Missed {
         kind: OutcomeKind::Path,
-        code: None,
-        why: error.to_string(),
+        ..error.to_string().into()
     })
 }
 

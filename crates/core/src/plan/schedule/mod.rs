@@ -28,6 +28,7 @@ pub use planned::PlannedState;
 
 use crate::model::pipeline::Pipeline;
 use crate::model::policy::OnAltered;
+use crate::model::reason::Reason;
 use crate::model::stage::Stage;
 use crate::model::state::State;
 use crate::plan::decide::{Alteration, Decision, RebuildPolicy};
@@ -133,7 +134,19 @@ impl<'a> Schedule<'a> {
         disk: &dyn Observe,
     ) -> Result<StageScan, ObserveError> {
         let policy = |batch: &str| rebuild_policy(self.selection, stage, batch);
-        disk.scan(stage, state, pending, &policy)
+        let mut found = disk.scan(stage, state, pending, &policy)?;
+        let shared_id = &found.shared_id;
+        let open = found.batches.iter_mut();
+        for batch in open.filter(|_| !self.selection.options.failed) {
+            if let Ok(Decision::Will(reasons)) = &batch.decision
+                && let [Reason::Failed { outcome }] = reasons.as_slice()
+                && let Some(accepted) = &outcome.accepted
+                && *accepted == format!("{shared_id}{}", batch.own.id())
+            {
+                batch.decision = Err(outcome.clone().into());
+            }
+        }
+        Ok(found)
     }
 
     /// Returns the files that were modified by hand, with their batches, and the modified checkpoint under no batch.

@@ -131,8 +131,7 @@ impl BatchScanner<'_, '_> {
         let why = reasons.next()?;
         Some(Missed {
             kind: OutcomeKind::Path,
-            code: None,
-            why,
+            ..why.into()
         })
     }
 
@@ -306,8 +305,7 @@ impl BatchScanner<'_, '_> {
             } else {
                 OutcomeKind::Input
             },
-            code: None,
-            why,
+            ..why.into()
         }
     }
 

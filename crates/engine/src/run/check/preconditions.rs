@@ -40,11 +40,7 @@ pub(crate) fn refused(
     };
     let failed = validate::checks(&known, &scope, &JqWorkers::new(stage, &cancel)).err()?;
     let is_judged = failed.kind == OutcomeKind::Check && failed.details.is_empty();
-    is_judged.then_some(Missed {
-        kind: failed.kind,
-        code: Some(failed.code),
-        why: failed.message,
-    })
+    is_judged.then(|| failed.into())
 }
 
 /// Returns the error for a program of the project without execute permission, if a command of the stage starts one.

@@ -3,7 +3,6 @@
 
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::Root;
-use milepost_core::model::outcome::OutcomeKind;
 use milepost_core::model::pipeline::Pipeline;
 use milepost_core::model::stage::{InputSource, PathTemplate, Stage};
 use milepost_core::plan::inputs::{Missed, Resolved};
@@ -38,14 +37,10 @@ pub(super) fn check_inputs(
                 })
             };
             if let Some(writer) = later.into_iter().find(writes) {
-                return Err(Missed {
-                    kind: OutcomeKind::Input,
-                    code: None,
-                    why: format!(
-                        "input `{}`: `{file}` is an output of stage `{}`, and a stage reads only what earlier stages write: copy the file to `inputs/`, or name another one",
-                        input.name, writer.name
-                    ),
-                });
+                return Err(Missed::from(format!(
+                    "input `{}`: `{file}` is an output of stage `{}`, and a stage reads only what earlier stages write: copy the file to `inputs/`, or name another one",
+                    input.name, writer.name
+                )));
             }
         }
     }
