@@ -330,7 +330,7 @@ fn a_request_that_a_service_accepted_is_not_sent_by_a_later_run() {
             "{arguments:?}: {}",
             ran.output
         );
-        ran.says(ACCEPTED).says("--failed  send the requests again");
+        ran.says(ACCEPTED).says("send the requests again");
     }
     // It does no harm to send this one again.
     let project = fixture(&server.url, &posting("idempotent = true"));
