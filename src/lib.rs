@@ -13,6 +13,7 @@
 pub mod cli;
 pub(crate) mod mcp;
 pub(crate) mod page;
+pub(crate) mod serve;
 pub mod view;
 pub(crate) mod watch;
 pub(crate) mod web;

@@ -136,9 +136,7 @@ Examples:
 
 const MCP_EXAMPLES: &str = "\
 Examples:
-  claude mcp add milepost -- milepost mcp          add the server to Claude Code (in the project folder)
-  milepost -C house mcp --http 8765                serve clients at http://127.0.0.1:8765/
-                                                   (prints the token that they need)";
+  claude mcp add milepost -- milepost mcp          add the server to Claude Code (in the project folder)";
 
 const UI_EXAMPLES: &str = "\
 Examples:
@@ -444,12 +442,6 @@ pub(crate) enum Command {
     /// Serve clients over the Model Context Protocol, on standard input and output
     #[command(after_help = MCP_EXAMPLES)]
     Mcp {
-        /// Serve over streamable HTTP at this local port instead; 0 picks a free one
-        #[arg(long, value_name = "PORT")]
-        http: Option<u16>,
-        /// Accept calls without a token, from every user and program of this machine
-        #[arg(long, requires = "http")]
-        no_token: bool,
         /// Replace an agent, or all agents; an external one leaves the questions to clients
         #[arg(long, value_name = "[NAME=]OTHER")]
         agent: Vec<String>,

@@ -8,10 +8,10 @@ use super::print::Printer;
 use super::run::progress::RunProgress;
 use super::run::{watch, workspaces};
 use super::{complete, follow, help, log_file, settings, signals, usage};
-use crate::mcp::{self, ServeError, ServerNotice, Transport};
+use crate::mcp;
 use crate::page;
 use crate::view;
-use crate::web::{self, UiOptions};
+use crate::web::{self, ServerNotice, UiOptions};
 use milepost_core::plan::options::flags::Flags as _;
 use milepost_engine::ops;
 use milepost_engine::ops::change::accept::AcceptOptions;
@@ -26,11 +26,10 @@ use milepost_engine::ops::inspect::diff::DiffOptions;
 use milepost_engine::ops::inspect::log::LogOptions;
 use milepost_engine::ops::plan::PlanDetails;
 use milepost_engine::ops::project::{OpsError, Request};
-use milepost_engine::ops::run::{RunOptions, StopFlag, Values, adopt_orphans};
+use milepost_engine::ops::run::{RunOptions, Values, adopt_orphans};
 use milepost_engine::ops::trace::TraceOptions;
 use serde::Serialize;
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 
 /// Carries out the command line, and returns the exit code.
 pub(crate) fn carry_out(cli: Cli, environment: &Environment) -> u8 {
@@ -312,24 +311,14 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             let collected = ops::change::gc::gc(&request(Values::default())?, &options)?;
             tell(printer, &collected, view::change::clean::gc)
         }
-        Some(Command::Mcp {
-            http,
-            no_token,
-            agent,
-        }) => {
+        Some(Command::Mcp { agent }) => {
             let values = Values {
                 agents: agent,
                 ..Values::default()
             };
-            let transport = http.map_or(Transport::Stdio, |port| Transport::Http {
-                address: (Ipv4Addr::LOCALHOST, port).into(),
-                no_token,
-                site: None,
-            });
-            let request = request(values)?;
-            Ok(serve(printer, |stop, say| {
-                mcp::serve(request, transport, stop, say)
-            }))
+            // Standard output is reserved for the protocol.
+            mcp::serve(request(values)?, &signals::stop_flag(printer))?;
+            Ok(0)
         }
         Some(Command::Ui {
             port,
@@ -347,9 +336,15 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
                 address: (address, port).into(),
                 opens_browser: !no_open && environment.has_browser(),
             };
-            Ok(serve(printer, |stop, say| {
-                web::serve(request, &options, stop, say)
-            }))
+            let say = |notice: ServerNotice| match notice {
+                ServerNotice::Warning(text) => printer.warning(text),
+                ServerNotice::Address(url) => {
+                    printer
+                        .say_with_key(&format!("open {url} in a browser; Ctrl-C ends the server"));
+                }
+            };
+            web::serve(request, &options, &signals::stop_flag(printer), &say)?;
+            Ok(0)
         }
         Some(Command::Schema { name }) => {
             match name {
@@ -374,30 +369,6 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             let disk = request(Values::default())?.disk;
             let written = write_man_pages(&disk, &environment.folder.join(folder), &pages)?;
             tell(printer, &written, view::init::man_pages)
-        }
-    }
-}
-
-/// Serves until the clients leave, or until Ctrl-C. Standard output is reserved for the protocol.
-fn serve(
-    printer: &Printer,
-    served: impl FnOnce(&Arc<StopFlag>, &(dyn Fn(ServerNotice) + Sync)) -> Result<(), ServeError>,
-) -> u8 {
-    let stop = signals::stop_flag(printer);
-    let say = |notice: ServerNotice| match notice {
-        ServerNotice::Warning(text) => printer.warning(text),
-        ServerNotice::Address(url) => {
-            printer.say_with_key(&format!("open {url} in a browser; Ctrl-C ends the server"));
-        }
-        ServerNotice::Started(text) if !printer.quiet => printer.say_with_key(&text),
-        ServerNotice::Started(_) => {}
-    };
-    match served(&stop, &say) {
-        Ok(()) => 0,
-        Err(ServeError::Project(error)) => failure::print(printer, &error),
-        Err(error) => {
-            printer.error(&error.to_string());
-            FAILED
         }
     }
 }

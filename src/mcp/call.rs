@@ -1,12 +1,11 @@
 //! One call of a tool: its arguments, its progress, and its result.
 
-use super::clients::Slot;
 use super::in_flight::InFlightCall;
 use super::plain_values::convert;
 use super::progress::ProgressSender;
 use super::shorten::shorten_result;
+use super::slots::Slot;
 use super::tool_error::ToolError;
-use milepost_engine::ops::external::LeaseClient;
 use milepost_engine::ops::project::Request;
 use milepost_engine::ops::run::StopFlag;
 use serde::Serialize;
@@ -22,8 +21,6 @@ pub(super) struct Call {
     pub(super) tool: &'static str,
     /// The name that the client gave itself.
     pub(super) client: String,
-    /// The client as the owner of leases, not by the name that it chooses itself.
-    pub(super) lease_client: LeaseClient,
     /// The published schema of the arguments.
     pub(super) schema: Arc<Map<String, Value>>,
     /// The arguments as the client sent them.

@@ -1,29 +1,23 @@
 //! The server as clients see it: its description, its tools, and their calls.
 
 use super::call::Call;
-use super::clients::{Client, Clients, lease_client_by_name};
 use super::in_flight::InFlight;
 use super::progress::progress_channel;
+use super::slots::Slots;
 use super::tool_error::ToolError;
 use super::tools::{self, Looked, ToolCall, ToolEntry};
-use hyper::http::request::Parts;
 use milepost_core::base::visible::visible_lines;
-use milepost_engine::ops::external::LeaseClient;
-use milepost_engine::ops::project::{OpsError, Request};
+use milepost_engine::ops::project::Request;
 use milepost_engine::ops::run::StopFlag;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    InitializeRequestParams, InitializeResult, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig, Tool,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 use std::sync::Arc;
-
-/// The header that names the session of a request.
-pub(super) const SESSION: &str = "mcp-session-id";
 
 /// The description of the server for models.
 const INSTRUCTIONS: &str = "\
@@ -32,75 +26,27 @@ Milepost runs the declared stages of this project over the files of its workspac
 `check_stage_completion` for the stage before it: complete means verified now. Results contain counts and file references; read the \
 files, never rebuild their content from memory. If `success` is false, `error`, `code` and `hint` say what went wrong and what to do.";
 
-/// Why the server stopped serving.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ServeError {
-    #[error("cannot start the server: {0}")]
-    Begin(#[source] std::io::Error),
-    #[error("cannot listen at {address}: {source}; choose another port, or 0 for a free one")]
-    Listen {
-        address: std::net::SocketAddr,
-        source: std::io::Error,
-    },
-    #[error(transparent)]
-    Project(#[from] OpsError),
-    #[error("the pages cannot be made: {0}; this is a bug in Milepost, please report it")]
-    Pages(String),
-    #[error("the client on standard input does not speak the Model Context Protocol: {0}")]
-    Protocol(String),
-}
-
-/// The server, as one client sees it. Clones share its state.
+/// The server. Clones share its state.
 #[derive(Clone)]
 pub(super) struct Server {
     request: Arc<Request>,
     calls: Arc<InFlight>,
-    clients: Arc<Clients>,
-    client: Arc<Client>,
+    slots: Arc<Slots>,
 }
 
 impl Server {
     pub(super) fn new(mut request: Request, calls: Arc<InFlight>) -> Self {
         request.confined = true;
-        let clients = Clients::new();
         Self {
             request: Arc::new(request),
             calls,
-            client: clients.client(),
-            clients,
+            slots: Arc::new(Slots::new()),
         }
-    }
-
-    /// Returns the server for another client.
-    pub(super) fn for_client(&self) -> Self {
-        Self {
-            client: self.clients.client(),
-            ..self.clone()
-        }
-    }
-
-    /// Returns the client.
-    pub(super) fn client(&self) -> Arc<Client> {
-        Arc::clone(&self.client)
     }
 
     /// Cancels all calls.
     pub(super) fn stop(&self) {
         self.calls.stop();
-    }
-
-    /// Returns the client that made a call. By HTTP without a session it is the connection, and owns leases under its name.
-    fn caller(
-        &self,
-        context: &RequestContext<RoleServer>,
-        name: &str,
-    ) -> (Arc<Client>, LeaseClient) {
-        let parts = context.extensions.get::<Parts>();
-        let sessionless = parts.filter(|_| !self.client.has_session());
-        match sessionless.and_then(|parts| parts.extensions.get::<Arc<Client>>()) {
-            Some(connection) => (Arc::clone(connection), lease_client_by_name(name)),
-            None => (self.client(), self.client.lease_client()),
-        }
     }
 }
 
@@ -148,16 +94,6 @@ impl ServerHandler for Server {
         info
     }
 
-    async fn initialize(
-        &self,
-        request: InitializeRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<InitializeResult, ErrorData> {
-        self.client.open_session();
-        context.peer.set_peer_info(request.clone());
-        self.negotiate_initialize(&request)
-    }
-
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
@@ -183,8 +119,7 @@ impl ServerHandler for Server {
         };
         let name = context.client_info();
         let name = name.map_or_else(|| "client".to_owned(), |client| client.name);
-        let (client, lease_client) = self.caller(&context, &name);
-        let slot = match client.begin(tool.kind()) {
+        let slot = match self.slots.begin(matches!(tool.call, ToolCall::Wait(_))) {
             Ok(slot) => slot,
             Err(too_many) => return Ok(too_many.result().into()),
         };
@@ -197,7 +132,6 @@ impl ServerHandler for Server {
             tool: tool.name,
             schema: tools::listed(tool.name).map_or_else(Arc::default, |tool| tool.input_schema),
             client: name,
-            lease_client,
             arguments: request.arguments.unwrap_or_default(),
             progress,
             entry,

@@ -1,7 +1,8 @@
 //! The server on standard input and output: a message a line.
 
 use super::lines::Lines;
-use super::server::{ServeError, Server};
+use super::server::Server;
+use milepost_engine::ops::project::OpsError;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 use tokio::sync::oneshot::Receiver;
@@ -10,7 +11,7 @@ use tokio::sync::oneshot::Receiver;
 ///
 /// # Errors
 /// If standard output cannot be written.
-pub(super) async fn serve(server: Server, stopped: Receiver<()>) -> Result<(), ServeError> {
+pub(super) async fn serve(server: Server, stopped: Receiver<()>) -> Result<(), OpsError> {
     let lines = Lines::new(server.clone());
     let serving = async {
         loop {
@@ -27,7 +28,11 @@ pub(super) async fn serve(server: Server, stopped: Receiver<()>) -> Result<(), S
                     ServerInitializeError::ExpectedInitializeRequest(_)
                     | ServerInitializeError::InitializeFailed(_),
                 ) => {}
-                Err(error) => return Err(ServeError::Protocol(error.to_string())),
+                Err(error) => {
+                    return Err(OpsError::World(format!(
+                        "the client on standard input does not speak the Model Context Protocol: {error}"
+                    )));
+                }
             }
         }
     };

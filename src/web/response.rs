@@ -1,7 +1,7 @@
 //! The response to a request for a page.
 
-use crate::mcp::HttpAnswer;
 use crate::page::RenderError;
+use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
 use hyper::header::{
@@ -26,6 +26,9 @@ const PDF_POLICY: &str = "default-src 'none'; frame-ancestors 'self'";
 /// The policy of a file that is opened by itself: a picture may have styles, and no script runs.
 const FILE_POLICY: &str =
     "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; sandbox";
+
+/// A response as the server sends it.
+pub(super) type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
 
 /// A response with its whole body.
 pub(super) struct PageResponse {

@@ -3,11 +3,10 @@
 use super::http::admission::PREFIX;
 use super::response::{PageResponse, WebError};
 use super::runs::Runs;
-use crate::mcp::ServeError;
 use crate::page::{RenderError, Templates, value};
 use milepost_core::base::digest::Digest;
 use milepost_engine::ops::inspect::live::Live;
-use milepost_engine::ops::project::Request;
+use milepost_engine::ops::project::{OpsError, Request};
 use milepost_engine::ops::token::random_token;
 use minijinja::{Value, context};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -48,7 +47,7 @@ impl Site {
     ///
     /// # Errors
     /// If there is no project, its declarations are wrong, or the system has no random numbers.
-    pub(super) fn new(request: Request) -> Result<Self, ServeError> {
+    pub(super) fn new(request: Request) -> Result<Self, OpsError> {
         let live = Live::open(&request)?;
         let token = random_token()?;
         let templates = Templates::new();
@@ -57,7 +56,11 @@ impl Site {
             token,
             live,
             runs: Runs::default(),
-            templates: templates.map_err(|error| ServeError::Pages(error.to_string()))?,
+            templates: templates.map_err(|error| {
+                OpsError::World(format!(
+                    "the pages cannot be made: {error}; this is a bug in Milepost, please report it"
+                ))
+            })?,
             address: OnceLock::new(),
             ended: watch::Sender::new(false),
             request,
@@ -100,6 +103,16 @@ impl Site {
         query.extend_pairs(parameters);
         let mark = if parameters.is_empty() { "" } else { "?" };
         format!("{}/{path}{mark}{}", self.root(), query.finish())
+    }
+
+    /// Returns the URL of the first page, once the server listens.
+    pub(super) fn first_url(&self) -> String {
+        let address = self.address();
+        let host = match address.ip() {
+            ip if ip.is_unspecified() => SocketAddr::from((Ipv4Addr::LOCALHOST, address.port())),
+            _ => address,
+        };
+        format!("http://{host}{}/", self.root())
     }
 
     /// Renders the file that leads a browser to a URL of the pages.

@@ -384,7 +384,6 @@ fn an_external_agent_answers_item_by_item() {
         let submission = Submission {
             lease: leased.lease,
             client: None,
-            owner: None,
             answer: Some(json!({"said": name.to_uppercase()})),
         };
         let submitted = submit_batch(&site.with_rules(), &submission, &StopFlag::new()).unwrap();

@@ -36,8 +36,9 @@ const LAYERS: &[Layer] = &[
     layer("src/view", true, &[]),
     layer("src/page", true, &["view"]),
     layer("src/watch", false, &["view"]),
-    layer("src/mcp", false, &["view"]),
-    layer("src/web", false, &["view", "page", "mcp"]),
+    layer("src/serve", false, &[]),
+    layer("src/mcp", false, &["view", "serve"]),
+    layer("src/web", false, &["view", "page", "serve"]),
     layer("src/cli", false, &["view", "page", "mcp", "watch", "web"]),
 ];
 

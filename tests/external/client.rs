@@ -133,7 +133,6 @@ impl Site {
         let submission = Submission {
             lease: lease.to_owned(),
             client: None,
-            owner: None,
             answer,
         };
         submit_batch(&self.request(), &submission, &StopFlag::new()).unwrap()

@@ -29,7 +29,6 @@ fn submit(request: &Request, lease: &str, answer: Option<Value>) -> Submitted {
     let submission = Submission {
         lease: lease.to_owned(),
         client: None,
-        owner: None,
         answer,
     };
     submit_batch(request, &submission, &StopFlag::new()).unwrap()

@@ -33,7 +33,6 @@ fn a_lease_expires_is_given_back_and_is_handed_in_once() {
     let submission = Submission {
         lease: first.lease.clone(),
         client: Some("two".to_owned()),
-        owner: None,
         answer: None,
     };
     let told = submit_batch(&site.request(), &submission, &StopFlag::new()).unwrap();
@@ -50,7 +49,6 @@ fn a_lease_expires_is_given_back_and_is_handed_in_once() {
         &site.request(),
         &second.lease,
         Some("one"),
-        None,
         &StopFlag::new(),
     )
     .unwrap();
@@ -59,7 +57,6 @@ fn a_lease_expires_is_given_back_and_is_handed_in_once() {
         &site.request(),
         &second.lease,
         Some("two"),
-        None,
         &StopFlag::new(),
     )
     .unwrap();

@@ -82,7 +82,6 @@ fn a_prompt_is_answered_and_what_is_made_of_it_is_checked() {
         let submission = milepost_engine::ops::external::Submission {
             lease: lease.to_owned(),
             client: None,
-            owner: None,
             answer: Some(answer),
         };
         milepost_engine::ops::external::submit_batch(&request(&site), &submission, &StopFlag::new())
@@ -125,7 +124,6 @@ fn a_prompt_is_answered_and_what_is_made_of_it_is_checked() {
     milepost_engine::ops::external::release_batch(
         &request(&site),
         &leased.lease,
-        None,
         None,
         &StopFlag::new(),
     )

@@ -1,10 +1,9 @@
 //! Leases belong to a client, and what it is asked and answers to the owner of the workspace.
 
 use crate::mcp::client::{Client, well};
-use crate::mcp::http_server::{Server, call};
 use crate::support::Project;
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -27,50 +26,11 @@ fn reviews() -> Project {
     ])
 }
 
-/// The result of a call in a session.
-#[track_caller]
-fn ask(server: &Server, session: &str, tool: &str, arguments: Value) -> Value {
-    let reply = server.post(&[("Mcp-Session-Id", session)], &call(3, tool, arguments));
-    reply.answer()["result"]["structuredContent"].clone()
-}
-
-/// A call without a session, by a client that names itself.
-#[track_caller]
-fn ask_as(server: &Server, name: &str, tool: &str, arguments: Value) -> Value {
-    ask_with(server, name, tool, arguments, &[])
-}
-
-fn ask_with(
-    server: &Server,
-    name: &str,
-    tool: &str,
-    arguments: Value,
-    more: &[(&str, &str)],
-) -> Value {
-    let version = "2026-07-28";
-    let mut message = call(3, tool, arguments);
-    message["params"]["_meta"] = json!({
-        "io.modelcontextprotocol/protocolVersion": version,
-        "io.modelcontextprotocol/clientInfo": {"name": name, "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let mut headers = vec![
-        ("MCP-Protocol-Version", version),
-        ("Mcp-Method", "tools/call"),
-        ("Mcp-Name", tool),
-    ];
-    headers.extend(more);
-    let reply = server.post(&headers, &message);
-    assert_eq!(reply.status, 200, "{}", reply.body);
-    reply.answer()["result"]["structuredContent"].clone()
-}
-
 #[test]
-fn another_session_neither_submits_nor_releases_whatever_it_calls_itself() {
+fn another_server_neither_submits_nor_releases_whatever_it_calls_itself() {
     let project = reviews();
-    let server = Server::start(&project);
-    let (one, two) = (server.session(), server.session());
-    let leased = ask(&server, &one, "next_batch", json!({"client": "one"}))["leased"].clone();
+    let (mut one, mut two) = (Client::of(&project), Client::of(&project));
+    let leased = one.call("next_batch", json!({"client": "one"}))["leased"].clone();
     let lease = &leased["lease"];
     for arguments in [
         json!({"lease": lease}),
@@ -79,80 +39,38 @@ fn another_session_neither_submits_nor_releases_whatever_it_calls_itself() {
     ] {
         let mut with_answer = arguments.clone();
         with_answer["answer"] = json!({"stars": 5});
-        let refused = ask(&server, &two, "submit_batch", with_answer);
+        let refused = two.fault("submit_batch", with_answer);
         assert_eq!(refused["code"], "foreign_lease", "{refused:#}");
-        let refused = ask(&server, &two, "release_batch", arguments);
+        let refused = two.fault("release_batch", arguments);
         assert_eq!(refused["code"], "foreign_lease", "{refused:#}");
     }
-    // Nor does a server of its own, or a client without a session.
-    let mut other = Client::of(&project);
-    let fault = other.fault("release_batch", json!({"lease": lease}));
+    let refused = two.fault("release_batch", json!({"lease": lease}));
     assert_eq!(
-        fault["error"],
+        refused["error"],
         "rate/a is leased to `one` in another session"
     );
-    assert_eq!(other.leave(), well());
-    let refused = ask_as(&server, "one", "release_batch", json!({"lease": lease}));
-    assert_eq!(refused["code"], "foreign_lease", "{refused:#}");
     assert!(!project.at("workspace/intermediate/a.json").exists());
-    // Its own session does, whether or not it repeats its name.
+    // Its own server does, whether or not it repeats its name.
     let answer = json!({"lease": lease, "answer": {"stars": 2}});
-    let taken = ask(&server, &one, "submit_batch", answer);
-    assert_eq!(taken["accepted"], true, "{taken:#}");
-    server.end();
+    assert_eq!(one.call("submit_batch", answer)["accepted"], true);
+    assert_eq!((one.leave(), two.leave()), (well(), well()));
 }
 
 #[test]
-fn a_lease_of_a_session_that_ended_belongs_to_who_knows_it() {
+fn a_lease_of_a_server_that_ended_belongs_to_who_knows_it() {
     let project = reviews();
-    let server = Server::start(&project);
-    let (one, two) = (server.session(), server.session());
-    let first = ask(&server, &one, "next_batch", json!({}))["leased"]["lease"].clone();
-    let reply = server.send("DELETE", &[("Mcp-Session-Id", &one)], "");
-    assert_eq!(crate::mcp::http_server::Reply::read(reply).status, 202);
-    // The session ends a moment after it is deleted.
-    loop {
-        let given = ask(&server, &two, "release_batch", json!({"lease": first}));
-        if given["released"] == true {
-            break;
-        }
-        assert_eq!(given["code"], "foreign_lease", "{given:#}");
-    }
-    let second = ask(&server, &two, "next_batch", json!({}))["leased"]["lease"].clone();
-    server.end();
     let mut client = Client::of(&project);
-    let answer = json!({"lease": second, "answer": {"stars": 3}});
+    let first = client.call("next_batch", json!({}))["leased"]["lease"].clone();
+    assert_eq!(client.leave(), well());
+    let mut client = Client::of(&project);
+    let answer = json!({"lease": first, "answer": {"stars": 3}});
     assert_eq!(client.call("submit_batch", answer)["accepted"], true);
-    let third = client.call("next_batch", json!({}))["leased"]["lease"].clone();
+    let second = client.call("next_batch", json!({}))["leased"]["lease"].clone();
     client.kill(Signal::KILL);
     let mut client = Client::of(&project);
-    let given = client.call("release_batch", json!({"lease": third}));
+    let given = client.call("release_batch", json!({"lease": second}));
     assert_eq!(given["released"], true);
     assert_eq!(client.leave(), well());
-}
-
-#[test]
-fn a_client_without_a_session_owns_leases_under_its_name() {
-    let project = reviews();
-    let server = Server::start(&project);
-    let leased = ask_as(&server, "one", "next_batch", json!({}))["leased"].clone();
-    let lease = json!({"lease": leased["lease"]});
-    let refused = ask_as(&server, "two", "release_batch", lease.clone());
-    assert_eq!(refused["code"], "foreign_lease", "{refused:#}");
-    let session = server.session();
-    let refused = ask(&server, &session, "release_batch", lease.clone());
-    assert_eq!(refused["code"], "foreign_lease", "{refused:#}");
-    // A session that it invents, or that is another's, makes no other client of it.
-    for id in ["invented", &session] {
-        let header = [("Mcp-Session-Id", id)];
-        let refused = ask_with(&server, "two", "release_batch", lease.clone(), &header);
-        assert_eq!(refused["code"], "foreign_lease", "{refused:#}");
-    }
-    assert_eq!(
-        ask_as(&server, "one", "release_batch", lease)["released"],
-        true
-    );
-    server.end();
 }
 
 /// An attack of our own: ids that are nearly the lease's, and paths.

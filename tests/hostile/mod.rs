@@ -1,6 +1,7 @@
 //! Attacks: hostile files, answers, servers, clients and users of the machine.
 
 mod answers;
+mod browsers;
 mod bytes;
 mod clients;
 mod copies;

@@ -4,8 +4,6 @@ mod aggregate;
 pub mod client;
 mod confined;
 mod ending;
-mod http;
-pub mod http_server;
 mod outside;
 mod protocol;
 mod running;

@@ -23,7 +23,6 @@ fn only_the_page_itself_can_ask() {
     assert_eq!(status("GET", "/ui/0000000000000000/", &[]), 401);
     assert_eq!(status("GET", &page[..page.len() - 1], &[]), 401);
     assert_eq!(status("GET", &format!("/ui/../{page}"), &[]), 401);
-    // Everything else is the MCP server, which has a token of its own.
     assert_eq!(status("POST", "/", &[]), 401);
     assert_eq!(status("GET", "/style.css", &[]), 401);
     for host in [

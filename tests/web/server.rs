@@ -3,7 +3,7 @@
 use crate::support::Project;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// A server of pages at a port of its own; killed when it is dropped.
@@ -31,7 +31,11 @@ impl Ui {
     /// A server that was started with more arguments.
     pub fn with(project: &Project, arguments: &[&str]) -> Ui {
         let arguments = [&["ui", "--no-open"], arguments].concat();
-        let mut command = project.command(&arguments);
+        Ui::of(&mut project.command(&arguments))
+    }
+
+    /// The server that a command starts.
+    pub fn of(command: &mut Command) -> Ui {
         let mut child = command
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -124,6 +128,10 @@ impl Ui {
             std::thread::yield_now();
         }
         panic!("`{page}` never contained `{text}`: {}", self.get(page).body);
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Ends the server as Ctrl-C does, and returns its exit code.

@@ -2,7 +2,6 @@
 
 use super::orchestration::SubagentWait;
 use crate::mcp::call::Call;
-use crate::mcp::clients::CallKind;
 use crate::mcp::tool_error::ToolError;
 use rmcp::model::{Tool, ToolAnnotations};
 #[cfg(debug_assertions)]
@@ -34,15 +33,6 @@ pub(in crate::mcp) enum ToolCall {
 }
 
 impl ToolEntry {
-    /// Returns what a call of the tool does while it is in progress.
-    pub(in crate::mcp) fn kind(&self) -> CallKind {
-        match self.call {
-            ToolCall::Wait(_) => CallKind::Waits,
-            ToolCall::Once(_) if self.reads => CallKind::Reads,
-            ToolCall::Once(_) => CallKind::Changes,
-        }
-    }
-
     /// Returns the tool as clients list it.
     pub(super) fn tool(&self) -> Tool {
         let (arguments, result) = (self.schemas)(self.name);

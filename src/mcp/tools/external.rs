@@ -32,7 +32,7 @@ pub(super) const NEXT_BATCH: ToolEntry = ToolEntry {
         let options = LeaseOptions {
             stage: arguments.stage,
             client: arguments.client.unwrap_or_else(|| call.client.clone()),
-            owner: Some(call.lease_client.clone()),
+            is_server: true,
             seconds: arguments.seconds,
             with_prompt: arguments.with_prompt,
         };
@@ -199,7 +199,6 @@ fn submit(call: &Call) -> Result<Value, ToolError> {
     let submission = Submission {
         lease: arguments.lease,
         client: arguments.client,
-        owner: Some(call.lease_client.clone()),
         answer: arguments.answer,
     };
     let submitted = submit_batch(&call.request, &submission, call.stop())?;
@@ -233,7 +232,6 @@ pub(super) const RELEASE_BATCH: ToolEntry = ToolEntry {
             &call.request,
             &lease.lease,
             lease.client.as_deref(),
-            Some(&call.lease_client),
             call.stop(),
         )?;
         match &given.refused {

@@ -1,8 +1,8 @@
 //! The stream of events of a page (server-sent events): new records of the journal, and notices of other changes.
 
-use crate::mcp::{HttpAnswer, STALL_TIME};
+use super::limits::STALL_TIME;
 use crate::web::request::PageRequest;
-use crate::web::response::{NO_DOCUMENT, protect};
+use crate::web::response::{HttpAnswer, NO_DOCUMENT, protect};
 use crate::web::site::Site;
 use http_body_util::BodyExt as _;
 use hyper::Response;

@@ -1,5 +1,9 @@
-//! The pages over HTTP: which requests are admitted, their answers, and streams of events.
+//! The pages over HTTP: connections, which requests are admitted, their answers, and streams of events.
 
 pub(super) mod admission;
+mod connections;
 mod events;
-pub(super) mod server;
+mod limits;
+pub(super) mod listener;
+pub(super) mod pages;
+mod stall;

@@ -106,11 +106,6 @@ impl Layout {
         self.own().join("leases")
     }
 
-    /// Returns `.milepost/mcp-token`, the token that clients of the MCP server by HTTP must bear.
-    pub fn token(&self) -> PathBuf {
-        self.own().join("mcp-token")
-    }
-
     /// Returns `.milepost/ui.html`, which leads a browser to the pages of a server.
     pub fn browser_file(&self) -> PathBuf {
         self.own().join("ui.html")

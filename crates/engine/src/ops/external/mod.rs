@@ -2,7 +2,6 @@
 
 mod busy;
 mod next_batch;
-mod owner;
 mod refusals;
 mod release_batch;
 mod results;
@@ -10,7 +9,6 @@ mod submit_batch;
 mod workspace;
 
 pub use next_batch::{LeaseOptions, next_batch};
-pub use owner::LeaseClient;
 pub use release_batch::release_batch;
 pub use results::{
     AnswerFile, Expected, Leased, Left, NextBatch, Nothing, Refusal, Released, Submitted,

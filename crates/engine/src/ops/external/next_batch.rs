@@ -1,7 +1,6 @@
 //! Leases the next batch that an external client can answer.
 
 use super::busy;
-use super::owner::LeaseClient;
 use super::results::{Leased, Left, NextBatch, Nothing, WhyNothing};
 use super::workspace::{external_agents, with_workspace};
 use crate::ops::project::error::OpsError;
@@ -28,6 +27,7 @@ use milepost_core::plan::schedule::{
 };
 use milepost_core::plan::selection::Selection;
 use milepost_store::store::leases::{Lease, LeaseState, Leases};
+use milepost_store::store::lock::Holder;
 use serde_json::{Value, json};
 
 /// The default duration of a lease, in seconds.
@@ -46,8 +46,8 @@ pub struct LeaseOptions {
     pub stage: Option<String>,
     /// The name of the client, under which its answers are kept.
     pub client: String,
-    /// The client that will own the lease; `None`: every client that knows the id of the lease.
-    pub owner: Option<LeaseClient>,
+    /// True if the lease belongs to this process while it lives; false: to every client that knows the id of the lease.
+    pub is_server: bool,
     /// How long the lease lasts, in seconds; 600 by default.
     pub seconds: Option<u64>,
     /// Returns the text of the prompt, besides the file that holds it.
@@ -280,13 +280,13 @@ impl Search<'_> {
         let seconds = SignedDuration::from_secs(i64::try_from(self.seconds).unwrap_or(i64::MAX));
         let expires = self.now.checked_add(seconds).unwrap_or(Timestamp::MAX);
         let questions = parts.questions.iter();
-        let owner = self.options.owner.as_ref();
+        let this = || Holder::this(&id, self.now, "milepost mcp");
         let lease = Lease {
             id: id.clone(),
             stage: stage.name.clone(),
             batch: batch.batch.key.clone(),
             client: self.options.client.clone(),
-            owner: owner.map(|owner| owner.owner(&id, self.now)),
+            server: self.options.is_server.then(this),
             since: self.now,
             expires,
             state: LeaseState::Leased,

@@ -1,11 +1,11 @@
 //! Refusals of leases, and violations of answers, as data.
 
-use super::owner::{LeaseClient, may_use};
 use super::results::{Expected, Refusal, Violation, WhyRefused};
 use crate::run::agents::external::{ReplyError, ReplyErrorKind};
 use milepost_core::model::outcome::Outcome;
 use milepost_core::plan::expand::batch_name;
 use milepost_store::store::leases::{Lease, LeaseState};
+use milepost_store::store::lock::Holder;
 
 /// Returns the batch of a lease as `STAGE/BATCH`.
 pub(super) fn place(lease: &Lease) -> String {
@@ -24,14 +24,11 @@ pub(super) fn unknown(id: &str) -> Refusal {
     }
 }
 
-/// Returns a refusal if another client holds the lease.
-pub(super) fn foreign(
-    lease: &Lease,
-    client: Option<&str>,
-    owner: Option<&LeaseClient>,
-) -> Option<Refusal> {
+/// Returns a refusal if another client holds the lease: one of another name, or one of another server that lives.
+pub(super) fn foreign(lease: &Lease, client: Option<&str>) -> Option<Refusal> {
     let other = client.filter(|client| *client != lease.client);
-    if other.is_none() && may_use(lease, owner) {
+    let is_other = |server: &Holder| server.pid != std::process::id() && server.is_alive();
+    if other.is_none() && !lease.server.as_ref().is_some_and(is_other) {
         return None;
     }
     let why = WhyRefused::ForeignLease {

@@ -1,7 +1,6 @@
 //! Releases a lease.
 
 use super::busy;
-use super::owner::LeaseClient;
 use super::refusals;
 use super::results::Released;
 use crate::ops::project::error::OpsError;
@@ -10,8 +9,9 @@ use crate::ops::project::request::Request;
 use crate::ops::run::StopFlag;
 use milepost_store::store::leases::LeaseState;
 
-/// Releases a lease, so that another client can lease the batch. Valid answers are kept. The lease must belong to `owner`, and to a
-/// client of the name `client`, if there is one. While the batch of another client is built, it waits until `stop` is set.
+/// Releases a lease, so that another client can lease the batch. Valid answers are kept. The lease must belong to this process or to
+/// none that lives, and to a client of the name `client`, if there is one. While the batch of another client is built, it waits until
+/// `stop` is set.
 ///
 /// # Errors
 /// When there is no project, or the disk fails. [`OpsError::LeasesBusy`] if a batch is being built when `stop` is set.
@@ -19,7 +19,6 @@ pub fn release_batch(
     request: &Request,
     lease: &str,
     client: Option<&str>,
-    owner: Option<&LeaseClient>,
     stop: &StopFlag,
 ) -> Result<Released, OpsError> {
     let opened = open(request)?;
@@ -38,7 +37,7 @@ pub fn release_batch(
     };
     released.stage = Some(found.stage.clone());
     released.batch = Some(found.batch.clone());
-    if let Some(refusal) = refusals::foreign(&found, client, owner) {
+    if let Some(refusal) = refusals::foreign(&found, client) {
         released.refused = Some(refusal);
         return Ok(released);
     }

@@ -1,7 +1,6 @@
 //! Accepts the answer of an external client: validates and keeps it, and builds its batch by an ordinary run.
 
 use super::busy;
-use super::owner::LeaseClient;
 use super::refusals;
 use super::results::{AnswerFile, Left, Refusal, Submitted, WhyRefused};
 use super::workspace::{is_made, with_workspace};
@@ -34,8 +33,6 @@ pub struct Submission {
     pub lease: String,
     /// The name of the client, under which the lease must have been taken; `None`: not checked.
     pub client: Option<String>,
-    /// The client that submits, which must own the lease.
-    pub owner: Option<LeaseClient>,
     /// The answer; a string if its form is not JSON. `None`: the file at the output path of the lease.
     pub answer: Option<Value>,
 }
@@ -88,11 +85,7 @@ pub fn submit_batch(
     };
     submitted.stage = Some(lease.stage.clone());
     submitted.batch = Some(lease.batch.clone());
-    if let Some(refusal) = refusals::foreign(
-        &lease,
-        submission.client.as_deref(),
-        submission.owner.as_ref(),
-    ) {
+    if let Some(refusal) = refusals::foreign(&lease, submission.client.as_deref()) {
         return Ok(refused(refusal, submitted));
     }
     if lease.state != LeaseState::Leased {

@@ -32,9 +32,9 @@ pub struct Lease {
     pub batch: String,
     /// The name of the client.
     pub client: String,
-    /// The client that took it, if its server knew it by more than its name.
+    /// The server that took it, which alone may submit it while it lives; `None`: every client that knows the id may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owner: Option<LeaseOwner>,
+    pub server: Option<Holder>,
     /// The time at which the lease was granted.
     pub since: Timestamp,
     /// The time at which it expires.
@@ -55,16 +55,6 @@ pub struct Lease {
     pub keeps_id: bool,
     /// The name of the file for the answer.
     pub answer: String,
-}
-
-/// The client that took a lease, as its server knows it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LeaseOwner {
-    /// The client: its session, or its name if it has none.
-    pub client: Digest,
-    /// The process of the session; `None` without a session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server: Option<Holder>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

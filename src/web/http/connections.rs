@@ -1,6 +1,6 @@
 //! The open connections. If there are too many, one that has no request in progress is closed for a new one.
 
-use crate::mcp::limits::CONNECTIONS;
+use super::limits::CONNECTIONS;
 use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -41,7 +41,7 @@ struct Open {
 pub(super) struct InProgress(Connection);
 
 impl Connections {
-    /// Calls need files too, so connections take at most half of those that the process may open.
+    /// Pages need files too, so connections take at most half of those that the process may open.
     pub(super) fn new() -> Arc<Self> {
         let files = getrlimit(Resource::Nofile).current;
         let files = files.map_or(usize::MAX, |files| files as usize);
