@@ -26,6 +26,21 @@ fn toml_that_is_nested_too_deeply_is_an_error() {
 }
 
 #[test]
+fn a_long_list_in_a_program_is_not_nested() {
+    let items = vec!["1 + 1, \"a\", {a: (1, 2)}"; 5000].join(", ");
+    let stage = format!(
+        "[step]\njq = '[{items}] | length'\n[outputs]\nmade = {{ path = \"outputs/made.json\", schema = false }}\n"
+    );
+    let project = Project::new(&[
+        ("milepost.toml", "name = \"long\"\n"),
+        ("stages/1_make.toml", &stage),
+    ]);
+    let (code, said) = project.milepost(&["run"]);
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(project.read("workspace/outputs/made.json").trim(), "20000");
+}
+
+#[test]
 fn a_program_that_is_nested_too_deeply_is_an_error() {
     for (open, close) in [
         ("(", ")"),
@@ -34,8 +49,12 @@ fn a_program_that_is_nested_too_deeply_is_an_error() {
         ("-", ""),
         ("1 + ", ""),
         ("def f: ", "; 1"),
+        ("1, def f: 1; ", ""),
+        ("", "[]"),
+        ("", "[0]"),
+        ("", ".a"),
     ] {
-        let jq = format!("{}1{}", open.repeat(40_000), close.repeat(40_000));
+        let jq = format!("{}.{}", open.repeat(40_000), close.repeat(40_000));
         let (code, said) = planned("name = \"deep\"\n", &jq);
         assert_eq!(code, 4, "{said}");
         assert!(

@@ -4,6 +4,7 @@
 //! differences to `jaq`: `del` keeps the order of keys, and `@csv`, `@tsv`, `IN`, `INDEX`, `toarray`, `trimstr` and
 //! `leaf_paths` exist, as in `jq`.
 
+mod balanced;
 mod data;
 mod depth;
 mod direct;
@@ -94,8 +95,9 @@ impl Jq {
                 |(expected, found)| program.parse(expected, *found),
             )
         })?;
+        let term = balanced::balanced(term);
         let found = walk::walk(&term);
-        let filter = JaqFilter::compile(&program)?;
+        let filter = JaqFilter::compile(&program, term.clone())?;
         for (at, regex, flags) in &found.regexes {
             check_regex(&program, at, regex, flags)?;
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jaq_core::load::parse::{Def, Term};
 use jaq_core::load::{Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Filter, Vars};
 use jaq_json::Val;
@@ -25,19 +26,25 @@ impl std::fmt::Debug for JaqFilter {
 }
 
 impl JaqFilter {
-    /// Compiles a program.
+    /// Compiles the term that a program is.
     ///
     /// # Errors
-    /// Syntax errors and unknown names.
-    pub(crate) fn compile(program: &ProgramText<'_>) -> Result<Self, JqError> {
+    /// Unknown names.
+    pub(crate) fn compile(program: &ProgramText<'_>, term: Term<&str>) -> Result<Self, JqError> {
         let (source, vars) = (program.source, program.vars);
         let globals: Vec<String> = vars.iter().map(|var| format!("${var}")).collect();
-        let arena = Arena::default();
+        // jaq compiles no term of others, except as a definition.
+        let main = Def {
+            name: "milepost_program",
+            args: Vec::new(),
+            body: term,
+        };
         let file = File {
-            code: source,
+            code: main.name,
             path: (),
         };
-        let modules = Loader::new(library::defs())
+        let arena = Arena::default();
+        let modules = Loader::new(library::defs().into_iter().chain([main]))
             .load(&arena, file)
             .map_err(|_| program.fault(source, "the program cannot be read", None))?;
         Compiler::default()

@@ -455,21 +455,15 @@ impl Building {
         if !plain(name, arguments.len()) {
             return None;
         }
-        let vars: Vec<String> = (0..arguments.len()).map(|at| format!("a{at}")).collect();
-        let source = match vars.len() {
-            0 => name.to_owned(),
-            _ => {
-                let given: Vec<String> = vars.iter().map(|var| format!("${var}")).collect();
-                format!("{name}({})", given.join("; "))
-            }
-        };
-        let vars: Vec<&str> = vars.iter().map(String::as_str).collect();
+        let vars: Vec<String> = (0..arguments.len()).map(|at| format!("$a{at}")).collect();
+        let call = Term::Call(name, vars.iter().map(|var| Term::Var(&**var)).collect());
+        let vars: Vec<&str> = vars.iter().map(|var| &var[1..]).collect();
         let text = ProgramText {
             program: name,
-            source: &source,
+            source: name,
             vars: &vars,
         };
-        let filter = JaqFilter::compile(&text).ok()?;
+        let filter = JaqFilter::compile(&text, call).ok()?;
         let arguments: Option<Vec<Expr>> = arguments
             .iter()
             .map(|term| self.step(term, names))
