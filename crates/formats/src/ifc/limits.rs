@@ -46,12 +46,9 @@ pub(super) const ELEMENT_TRIANGLES: usize = 1_000_000;
 /// Openings of one element that is measured: the time of cutting them grows faster than their number, and is not always checked.
 pub(super) const ELEMENT_OPENINGS: usize = 1_000;
 
-/// Points of one polygon of an element that is measured: the time of dividing it into triangles may grow with their square, and is not
-/// checked.
+/// Points of one polygon of an element that is measured, with those of its parts and holes: the time of dividing it into triangles may grow
+/// with their square, and is not checked.
 pub(super) const POLYGON_POINTS: usize = 20_000;
-
-/// Records of the shape of an element that are searched for a longer polygon.
-pub(super) const SHAPE_RECORDS: usize = 100_000;
 
 /// The longest side of an element that is measured, in metres.
 pub(super) const ELEMENT_SIZE: f64 = 1e5;

@@ -8,7 +8,7 @@ use super::source::MeshSource;
 use super::surface::Triangles;
 use crate::ifc::index::RecordEntry;
 use crate::ifc::limits::{
-    ELEMENT_OPENINGS, ELEMENT_OVERTIME, ELEMENT_TIME, ELEMENT_TRIANGLES, OVERTIME, SHAPE_RECORDS,
+    ELEMENT_OPENINGS, ELEMENT_OVERTIME, ELEMENT_TIME, ELEMENT_TRIANGLES, OVERTIME, POLYGON_POINTS,
     STEPS_UP,
 };
 use ifc_lite_core::{AttributeValue, DecodedEntity, EntityDecoder};
@@ -63,6 +63,8 @@ pub(in crate::ifc) struct Mesher<'m, 'a> {
     storeys: FxHashMap<u32, Option<f64>>,
     /// Shared shapes with items that could not be meshed.
     incomplete: FxHashSet<u32>,
+    /// Records of shapes that have no polygon with too many points.
+    short: FxHashSet<u32>,
 }
 
 impl<'m, 'a> Mesher<'m, 'a> {
@@ -78,6 +80,7 @@ impl<'m, 'a> Mesher<'m, 'a> {
             overtime: OVERTIME,
             storeys: FxHashMap::default(),
             incomplete: FxHashSet::default(),
+            short: FxHashSet::default(),
         }
     }
 
@@ -115,6 +118,10 @@ impl<'m, 'a> Mesher<'m, 'a> {
             self.triangles = 0;
         }
         self.served += 1;
+        self.forget_records();
+    }
+
+    fn forget_records(&mut self) {
         if self.decoder.cache_size() > RECORDS {
             self.decoder.clear_entity_cache();
             self.decoder.clear_point_cache();
@@ -160,9 +167,6 @@ impl<'m, 'a> Mesher<'m, 'a> {
 
     /// Returns true if the shape of an element, or of an opening in it, has a polygon with too many points.
     fn has_long_polygon(&mut self, element: &DecodedEntity, openings: &[u32]) -> bool {
-        if self.source.long.is_empty() {
-            return false;
-        }
         let mut next: Vec<u32> = element.get_ref(6).into_iter().collect();
         for opening in openings {
             let opening = self.decoder.decode_by_id(*opening);
@@ -170,24 +174,45 @@ impl<'m, 'a> Mesher<'m, 'a> {
         }
         let mut seen = FxHashSet::default();
         while let Some(id) = next.pop() {
-            if self.source.long.contains(&id) {
-                return true;
-            }
-            if seen.len() == SHAPE_RECORDS || !seen.insert(id) {
+            if self.short.contains(&id) || !seen.insert(id) {
                 continue;
             }
-            if let Ok(record) = self.decoder.decode_by_id(id) {
-                let mut values: Vec<&AttributeValue> = record.attributes.iter().collect();
-                while let Some(value) = values.pop() {
-                    match value {
-                        AttributeValue::EntityRef(id) => next.push(*id),
-                        AttributeValue::List(list) => values.extend(list),
-                        _ => {}
-                    }
-                }
+            let Some(record) = self.shape_record(id) else {
+                continue;
+            };
+            if !is_polygon(record.ifc_type.name()) {
+                parts(&record, &mut next);
+            } else if self.is_long(record) {
+                return true;
             }
         }
+        self.short.extend(seen);
         false
+    }
+
+    /// Returns true if a polygon has too many points, together with the lines that it consists of and its holes.
+    fn is_long(&mut self, polygon: DecodedEntity) -> bool {
+        let mut points = 0;
+        let (mut open, mut next) = (vec![polygon], Vec::new());
+        while let Some(record) = open.pop() {
+            points += parts(&record, &mut next);
+            if points > POLYGON_POINTS {
+                return true;
+            }
+            let name = record.ifc_type.name();
+            if name.ends_with("Polyline") || name.ends_with("PolyLoop") || name.ends_with("Surface")
+            {
+                next.clear();
+            }
+            open.extend(next.drain(..).filter_map(|id| self.shape_record(id)));
+        }
+        false
+    }
+
+    fn shape_record(&mut self, id: u32) -> Option<DecodedEntity> {
+        check_time();
+        self.forget_records();
+        self.decoder.decode_by_id(id).ok()
     }
 
     /// Meshes an element with its openings cut out.
@@ -272,6 +297,36 @@ impl<'m, 'a> Mesher<'m, 'a> {
         self.storeys.insert(storey, height);
         height
     }
+}
+
+/// Returns true if the points of a record and of all its parts are divided into triangles together.
+fn is_polygon(class: &str) -> bool {
+    let is_face = class.contains("Face")
+        && !["FaceSet", "FaceBased", "Faceted"]
+            .iter()
+            .any(|set| class.contains(set));
+    is_face
+        || ["Profile", "Polyline", "Loop"]
+            .iter()
+            .any(|part| class.contains(part))
+        || class.contains("Curve") && !class.contains("CurveSet")
+}
+
+/// Adds the records that a record names, and returns the number of points or indices in its lists.
+fn parts(record: &DecodedEntity, into: &mut Vec<u32>) -> usize {
+    let mut points = 0;
+    let mut values: Vec<&AttributeValue> = record.attributes.iter().collect();
+    while let Some(value) = values.pop() {
+        points += 1;
+        match value {
+            AttributeValue::EntityRef(id) => into.push(*id),
+            AttributeValue::List(list) => values.extend(list),
+            AttributeValue::Typed { value, .. } => values.push(value),
+            AttributeValue::Integer(_) => {}
+            _ => points -= 1,
+        }
+    }
+    points
 }
 
 fn router(source: &MeshSource) -> GeometryRouter {

@@ -1,11 +1,9 @@
 //! The source of all meshes of a model: its records, its units, its openings.
 
 use crate::ifc::index::Model;
-use crate::ifc::limits::POLYGON_POINTS;
 use crate::ifc::relations::Relations;
 use ifc_lite_core::{ColumnarEntityIndex, DenseEntityIndex, EntityDecoder};
 use ifc_lite_geometry::GeometryRouter;
-use rustc_hash::FxHashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -54,8 +52,6 @@ enum Lookup {
 pub(in crate::ifc) struct MeshSource<'m, 'a> {
     pub(super) model: &'m Model<'a>,
     pub(super) relations: &'m Relations,
-    /// The polygons, and lists of their points, with more points than are measured.
-    pub(super) long: FxHashSet<u32>,
     lookup: Lookup,
     pub(super) metre: f64,
     radian: f64,
@@ -80,7 +76,6 @@ impl<'m, 'a> MeshSource<'m, 'a> {
             lengths,
             ..
         } = positions;
-        let long = long_polygons(model.bytes, &ids, &starts, &lengths);
         let lookup = match DenseEntityIndex::try_from_columns(&ids, &starts, &lengths) {
             Some(index) => Lookup::Dense(Arc::new(index)),
             None => {
@@ -91,7 +86,6 @@ impl<'m, 'a> MeshSource<'m, 'a> {
         let mut source = Self {
             model,
             relations,
-            long,
             lookup,
             metre: 1.0,
             radian: 1.0,
@@ -127,36 +121,4 @@ impl<'m, 'a> MeshSource<'m, 'a> {
         }
         decoder
     }
-}
-
-/// Returns the records that are a polygon, or a list of points in a plane, with more than [`POLYGON_POINTS`] points.
-fn long_polygons(bytes: &[u8], ids: &[u32], starts: &[u32], lengths: &[u32]) -> FxHashSet<u32> {
-    let records = ids.iter().zip(starts.iter().zip(lengths));
-    let long = records.filter(|(_, (start, length))| {
-        // A point has three bytes at least: `#1,`.
-        if (**length as usize) < 3 * POLYGON_POINTS {
-            return false;
-        }
-        let begin = **start as usize;
-        let record = &bytes[begin..bytes.len().min(begin + **length as usize)];
-        let class = record.splitn(2, |byte| *byte == b'=').nth(1);
-        let class = class.unwrap_or_default().trim_ascii_start();
-        let is = |name: &str| {
-            let head = class.get(..name.len());
-            head.is_some_and(|head| head.eq_ignore_ascii_case(name.as_bytes()))
-        };
-        let sign = if is("IFCPOLYLINE(") || is("IFCPOLYLOOP(") {
-            b'#'
-        } else if is("IFCCARTESIANPOINTLIST2D(") {
-            b'('
-        } else {
-            return false;
-        };
-        class
-            .iter()
-            .filter(|byte| **byte == sign)
-            .nth(POLYGON_POINTS)
-            .is_some()
-    });
-    long.map(|(id, _)| *id).collect()
 }
