@@ -14,6 +14,10 @@ use hayro_syntax::object::{Array, Dict, Name, Object, Stream};
 use std::collections::HashMap;
 use std::rc::Rc;
 
+/// The number of codes: they have two bytes at most.
+const CODES: usize = 1 << 16;
+
+/// A font.
 pub(crate) struct Font {
     codes: Codes,
     unicode: Unicode,
@@ -44,7 +48,7 @@ impl Default for FontReader {
         let lost = Font {
             codes: Codes::Single(Vec::new()),
             unicode: Unicode::Unsaid,
-            metrics: Metrics::new("", 0, false, HashMap::new(), None),
+            metrics: Metrics::new("", 0, false, Vec::new(), None),
         };
         Self {
             fonts: HashMap::new(),
@@ -90,7 +94,7 @@ impl FontReader {
         if subtype.as_deref() == Some(TYPE3) {
             let matrix = font.get::<[f64; 6]>(FONT_MATRIX);
             let unit = matrix.map_or(1.0, |matrix| matrix[0].abs() as f32 * 1000.0);
-            for width in widths.values_mut() {
+            for width in &mut widths {
                 *width *= unit;
             }
         }
@@ -113,7 +117,7 @@ impl FontReader {
         Ok(map.map_or(Unicode::Unsaid, |map| Unicode::Map(Box::new(map))))
     }
 
-    /// Returns the content of a map or program; `None` if it is damaged: the rest of the font still applies.
+    /// The content of a map or program; `None` if it is damaged, which leaves what else is said of the letters.
     fn content(&mut self, stream: &Stream<'_>) -> Result<Option<Vec<u8>>, ReadError> {
         match inflated(stream, MAP) {
             Ok(content) => {
@@ -140,38 +144,54 @@ impl FontReader {
         Ok(numbers)
     }
 
-    fn simple(&mut self, font: &Dict<'_>) -> Result<HashMap<u32, f32>, ReadError> {
+    fn simple(&mut self, font: &Dict<'_>) -> Result<Vec<f32>, ReadError> {
         let first = font.get::<i32>(FIRST_CHAR).unwrap_or(0);
-        let first = u32::try_from(first).unwrap_or(0);
-        let widths = match font.get::<Array<'_>>(WIDTH_LIST) {
-            Some(list) => self.numbers(&list)?,
-            None => Vec::new(),
-        };
-        Ok((first..).zip(widths).collect())
+        let mut widths = Vec::new();
+        if let Some(list) = font.get::<Array<'_>>(WIDTH_LIST) {
+            set(
+                &mut widths,
+                usize::try_from(first).unwrap_or(0),
+                self.numbers(&list)?,
+            );
+        }
+        Ok(widths)
     }
 
-    /// Returns the widths of a font of many letters: `c [w …]` and `first last w` (9.7.4.3).
-    fn wide(&mut self, font: &Dict<'_>) -> Result<HashMap<u32, f32>, ReadError> {
-        let mut widths = HashMap::new();
+    /// The widths of a font of many letters: `c [w …]` and `first last w` (9.7.4.3).
+    fn wide(&mut self, font: &Dict<'_>) -> Result<Vec<f32>, ReadError> {
+        let mut widths = Vec::new();
         let Some(list) = font.get::<Array<'_>>(W) else {
             return Ok(widths);
         };
         let mut items = list.iter::<Object<'_>>();
         while let (Some(first), Some(second)) = (items.next(), items.next()) {
             let Some(first) = first.into_f32() else { break };
-            let first = first as u32;
+            let first = first as usize;
             match second {
-                Object::Array(each) => widths.extend((first..).zip(self.numbers(&each)?)),
+                Object::Array(each) => set(&mut widths, first, self.numbers(&each)?),
                 Object::Number(last) => {
-                    let last = (last.as_f32() as u32).min(first.saturating_add(1 << 16));
+                    let last = (last.as_f32() as usize).min(CODES);
                     let width = items.next().and_then(Object::into_f32).unwrap_or(0.0);
-                    self.count_widths(last.saturating_sub(first) as usize + 1)?;
-                    widths.extend((first..=last).map(|code| (code, width)));
+                    let count = (last + 1).saturating_sub(first);
+                    self.count_widths(count)?;
+                    set(&mut widths, first, vec![width; count]);
                 }
                 _ => break,
             }
         }
         Ok(widths)
+    }
+}
+
+/// Sets the widths of codes from the first one on, as far as codes reach.
+fn set(widths: &mut Vec<f32>, first: usize, mut given: Vec<f32>) {
+    given.truncate(CODES.saturating_sub(first));
+    let end = first + given.len();
+    if widths.len() < end && !given.is_empty() {
+        widths.resize(end, f32::NAN);
+    }
+    if let Some(there) = widths.get_mut(first..end) {
+        there.copy_from_slice(&given);
     }
 }
 
