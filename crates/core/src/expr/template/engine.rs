@@ -9,7 +9,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{ArgType, Kwargs, StringInput, Value};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
 
-use super::limits::{self, BoundedText};
+use super::limits::{self, Bounded};
 use super::parts::{FILE_MESSAGE, as_file, is_file, json, plain};
 
 /// The widest indentation.
@@ -146,7 +146,7 @@ fn join(
         let message = format!("cannot join value of type {}", items.kind());
         Error::new(ErrorKind::InvalidOperation, message).with_source(error)
     })?;
-    let mut joined = BoundedText::default();
+    let mut joined = Bounded::value();
     for (number, item) in iter.enumerate() {
         if number > 0 {
             joined.push(joiner.as_ref().map_or("", StringInput::as_str))?;

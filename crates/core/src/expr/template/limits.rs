@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::fmt::{self, Write as _};
-use std::io;
+use std::io::{self, Write as _};
 
 use minijinja::value::{Rest, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
@@ -245,34 +244,7 @@ fn check_format(values: &[Value]) -> Result<(), Error> {
     Ok(())
 }
 
-/// A text that refuses to grow beyond the limit of one text.
-#[derive(Default)]
-pub(super) struct BoundedText(String);
-
-impl BoundedText {
-    /// Adds a text.
-    pub(super) fn push(&mut self, more: &str) -> Result<(), Error> {
-        self.write_str(more).map_err(|_| too_long())
-    }
-
-    /// Counts the text and returns it.
-    pub(super) fn take(self) -> Result<String, Error> {
-        take(self.0.len())?;
-        Ok(self.0)
-    }
-}
-
-impl fmt::Write for BoundedText {
-    fn write_str(&mut self, more: &str) -> fmt::Result {
-        if self.0.len() + more.len() > TEXT {
-            return Err(fmt::Error);
-        }
-        self.0.push_str(more);
-        Ok(())
-    }
-}
-
-/// Bytes that refuse to grow beyond a limit.
+/// A text that refuses to grow beyond a limit.
 pub(super) struct Bounded {
     pub(super) bytes: Vec<u8>,
     most: usize,
@@ -293,6 +265,18 @@ impl Bounded {
             bytes: Vec::new(),
             most: ALL,
         }
+    }
+
+    /// Adds a text.
+    pub(super) fn push(&mut self, more: &str) -> Result<(), Error> {
+        self.write_all(more.as_bytes()).map_err(|_| too_long())
+    }
+
+    /// Counts the text and returns it.
+    pub(super) fn take(self) -> Result<String, Error> {
+        take(self.bytes.len())?;
+        String::from_utf8(self.bytes)
+            .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
     }
 }
 

@@ -95,9 +95,7 @@ pub(super) fn json(value: &Item, indent: Option<usize>) -> Result<String, Error>
         }
         Error::new(ErrorKind::BadSerialization, error.to_string())
     })?;
-    limits::take(text.bytes.len())?;
-    String::from_utf8(text.bytes)
-        .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
+    text.take()
 }
 
 /// Text as it is, numbers and booleans as in JSON. `None` for everything else.
