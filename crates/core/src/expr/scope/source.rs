@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use crate::base::foreign_text::without_mark;
+use crate::base::foreign_text::{EncodingError, is_utf16, without_mark};
 use crate::base::source::Source;
 use crate::expr::json;
 use crate::expr::place::listed;
@@ -84,6 +84,9 @@ pub(super) fn text_within(source: &dyn Source, most: usize) -> Result<String, Sc
         .map_err(|error| read_error(source, &error))?;
     if bytes.len() > most {
         return Err(wrong(source, json::too_large()));
+    }
+    if is_utf16(&bytes) {
+        return Err(wrong(source, EncodingError::Utf16.to_string()));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let before = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::columns::Columns;
 use super::separator::{SAMPLE, separator};
 use super::source::{ScopeError, open, read_error, text, wrong};
-use crate::base::foreign_text::is_utf16;
+use crate::base::foreign_text::{EncodingError, is_utf16};
 use crate::base::source::Source;
 use crate::expr::place::excerpt;
 
@@ -18,7 +18,7 @@ use crate::expr::place::excerpt;
 const NAMES: u64 = 64 << 20;
 const NAMES_A_BYTE: u64 = 64;
 
-const SAVE_AS_UTF8: &str = "save it as UTF-8 (in a spreadsheet: `CSV UTF-8`)";
+const IN_A_SPREADSHEET: &str = "(in a spreadsheet: `CSV UTF-8`)";
 
 /// A table that is read row by row.
 struct TableReader<'s, R> {
@@ -39,7 +39,8 @@ impl<'s, R: BufRead> TableReader<'s, R> {
         let failed = |error: std::io::Error| read_error(source, &error);
         let start = reader.fill_buf().map_err(failed)?;
         if is_utf16(start) {
-            return Err(wrong(source, format!("it is UTF-16 text: {SAVE_AS_UTF8}")));
+            let message = format!("{} {IN_A_SPREADSHEET}", EncodingError::Utf16);
+            return Err(wrong(source, message));
         }
         if start.starts_with("\u{feff}".as_bytes()) {
             reader.consume(3);
@@ -275,7 +276,9 @@ fn csv_fault(source: &dyn Source, error: &csv::Error) -> ScopeError {
         } => {
             format!("expected {expected_len} cells as in the header, found {len}")
         }
-        ErrorKind::Utf8 { .. } => format!("it is not UTF-8 text: {SAVE_AS_UTF8}"),
+        ErrorKind::Utf8 { .. } => {
+            format!("it is not UTF-8 text: save it as UTF-8 {IN_A_SPREADSHEET}")
+        }
         ErrorKind::Io(error) => error.to_string(),
         _ => error.to_string(),
     };

@@ -124,6 +124,12 @@ fn says_where_a_file_is_wrong() {
         fails("a.txt", b"a\n\xff"),
         "a.txt: line 2 is not UTF-8 text; a binary file is used by `paths`"
     );
+    for name in ["a.txt", "a.json", "a.yaml"] {
+        assert_eq!(
+            fails(name, b"\xff\xfea\0"),
+            format!("{name}: it is UTF-16 text: save it as UTF-8")
+        );
+    }
     assert_eq!(
         fails("a.png", b""),
         "`x` (a.png) is a binary file without a value; use `paths.x`"
