@@ -20,30 +20,40 @@ use milepost_core::plan::world::World;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::clock::Stopwatch;
 use milepost_store::store::scratch::{Scratch, ScratchPool};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The result of a successful attempt.
-#[derive(Debug)]
+/// The result of a successful attempt, as the log of a worker records it too.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Produced {
     /// The files, with their paths in the workspace until they are published. The marker is last.
     pub(crate) files: Vec<(Made, RelPath)>,
     /// The number of output elements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) elements: Option<u64>,
     /// The summary and verdict of the stage.
+    #[serde(default)]
     pub(crate) opinion: Opinion,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) warnings: Vec<String>,
     /// The failure, if these are the files of a placeholder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) placeholder: Option<Outcome>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) failed: Vec<FailedKeys>,
     /// The calls whose answers were used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) answers: Vec<AnswersOf>,
     /// An input that changed during the attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stale: Option<String>,
     /// The files that its programs named in depfiles.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) read: Vec<FilePath>,
     /// The job of a scheduler that ran it.
+    #[serde(skip)]
     pub(crate) job: Option<JobOfBatch>,
 }
 

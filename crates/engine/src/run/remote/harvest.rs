@@ -5,7 +5,7 @@ use crate::run::batch::events;
 use crate::run::batch::stage_context::{AttemptResult, Produced};
 use crate::run::remote::driver::{Driver, Finished};
 use crate::run::remote::outcomes::{LOSSES, memory_grows};
-use crate::run::remote::worker_log::{BatchResult, Lacked, MadeBatch};
+use crate::run::remote::worker_log::{BatchResult, Lacked};
 use milepost_core::base::duration::show_duration;
 use milepost_core::base::glob::{Glob, is_starred};
 use milepost_core::base::path::RelPath;
@@ -83,7 +83,7 @@ impl Driver<'_> {
             return Ok(());
         };
         let targets = &self.shared.scan.batches[finished.index].targets;
-        for (made, at) in made.files() {
+        for (made, at) in &made.files {
             let target = targets.get(&made.name);
             if !target.is_some_and(|target| makes(target, &made.path)) {
                 return Err(format!("`{}` is no output of the batch", made.path));
@@ -104,7 +104,7 @@ impl Driver<'_> {
             let found = std::fs::symlink_metadata(path);
             found.is_ok_and(|found| found.len() >= size)
         };
-        let mut files = made.files();
+        let mut files = made.files.iter();
         let hidden = files.find(|(made, at)| !is_whole(&layout.at(at), made.size));
         hidden.map(|(_, at)| at.to_string())
     }
@@ -117,9 +117,8 @@ impl Driver<'_> {
         let ctx = &self.shared.stage_ctx.ctx;
         let scratch = Scratch::of_job(ctx.disk, ctx.files, ctx.layout, &result.folder);
         let result_of = match result.result {
-            Ok(made) => {
-                check_content(&scratch, &made)?;
-                let mut produced = Produced::from(made);
+            Ok(mut produced) => {
+                check_content(&scratch, &produced)?;
                 produced.job = Some(job.clone());
                 Ok(produced)
             }
@@ -163,8 +162,8 @@ fn is_log(path: &str) -> bool {
 ///
 /// # Errors
 /// How one differs.
-fn check_content(scratch: &Scratch, made: &MadeBatch) -> Result<(), String> {
-    for (made, _) in made.files() {
+fn check_content(scratch: &Scratch, produced: &Produced) -> Result<(), String> {
+    for (made, _) in &produced.files {
         let found = scratch.content(&made.path).map_err(|e| e.to_string())?;
         let is_same =
             found.is_some_and(|found| (found.digest, found.size) == (made.digest, made.size));

@@ -316,7 +316,7 @@ fn run(
         steps: (observer.steps.into_inner()).unwrap_or_else(PoisonError::into_inner),
         log: result.log,
         lacked,
-        result: result.result.map(Into::into),
+        result: result.result,
     })
 }
 

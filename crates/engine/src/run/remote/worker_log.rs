@@ -7,7 +7,6 @@ use milepost_core::base::path::RelPath;
 use milepost_core::model::job::JobOfBatch;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::reason::Reason;
-use milepost_core::model::record::{AnswersOf, FailedKeys, Made, Opinion};
 use milepost_core::plan::decide::Decision;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,6 +15,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum WorkerEvent {
+    /// The process started.
     Started {
         /// The name of its node.
         node: String,
@@ -24,7 +24,7 @@ pub(crate) enum WorkerEvent {
     },
     /// A batch begins.
     Begun {
-        /// The key of the batch.
+        /// Its key.
         batch: String,
     },
     /// A batch is finished: its files are whole in its folder, and flushed.
@@ -36,35 +36,36 @@ pub(crate) enum WorkerEvent {
 /// The record of a finished batch.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct BatchResult {
-    /// The key of the batch.
+    /// Its key.
     pub(crate) batch: String,
     /// How long it took, in milliseconds.
     pub(crate) took_ms: u64,
-    /// The folder of its files, in the workspace.
+    /// Its folder in the workspace.
     pub(crate) folder: RelPath,
-    /// The resource that the node lacked, if that is why the batch failed.
+    /// What its node lacked, if that is why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lacked: Option<Lacked>,
-    /// The steps, if the journal records those of the stage.
+    /// Its steps, if the journal records those of its stage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) steps: Vec<StepNote>,
     /// The path of the log of its programs in the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) log: Option<String>,
-    /// The outputs, or the outcome of the failure.
-    pub(crate) result: Result<MadeBatch, Outcome>,
+    /// What it made, or how it failed.
+    pub(crate) result: Result<Produced, Outcome>,
 }
 
 /// A step, by its position in the stage.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StepNote {
+    /// It began.
     Began(usize),
     /// It ended, with the result of its `summary`.
     Ended(usize, Option<Value>),
 }
 
-/// A resource that a node lacked.
+/// What a node lacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Lacked {
@@ -72,28 +73,6 @@ pub(crate) enum Lacked {
     Memory,
     /// A disk of the node was full.
     Space,
-}
-
-/// The outputs and findings of a batch.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct MadeBatch {
-    files: Vec<(Made, RelPath)>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    elements: Option<u64>,
-    #[serde(default)]
-    opinion: Opinion,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    placeholder: Option<Outcome>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    failed: Vec<FailedKeys>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    answers: Vec<AnswersOf>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    stale: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    read: Vec<String>,
 }
 
 impl BatchResult {
@@ -122,68 +101,5 @@ impl BatchResult {
             (Reason::Failed { outcome }, Ok(made)) => made.placeholder.as_ref() == Some(outcome),
             _ => false,
         })
-    }
-}
-
-impl MadeBatch {
-    /// Returns its files with their paths in the workspace until they are published.
-    pub(crate) fn files(&self) -> impl Iterator<Item = &(Made, RelPath)> {
-        self.files.iter()
-    }
-}
-
-impl From<Produced> for MadeBatch {
-    fn from(produced: Produced) -> Self {
-        let Produced {
-            files,
-            elements,
-            opinion,
-            warnings,
-            placeholder,
-            failed,
-            answers,
-            stale,
-            read,
-            job: _,
-        } = produced;
-        Self {
-            files,
-            elements,
-            opinion,
-            warnings,
-            placeholder,
-            failed,
-            answers,
-            stale,
-            read: read.iter().map(|file| file.text().to_string()).collect(),
-        }
-    }
-}
-
-impl From<MadeBatch> for Produced {
-    fn from(made: MadeBatch) -> Self {
-        let MadeBatch {
-            files,
-            elements,
-            opinion,
-            warnings,
-            placeholder,
-            failed,
-            answers,
-            stale,
-            read,
-        } = made;
-        Self {
-            files,
-            elements,
-            opinion,
-            warnings,
-            placeholder,
-            failed,
-            answers,
-            stale,
-            read: read.iter().filter_map(|name| name.parse().ok()).collect(),
-            job: None,
-        }
     }
 }
