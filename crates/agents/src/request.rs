@@ -14,6 +14,8 @@ pub struct Attachment {
     /// The media type, such as `image/png`, `application/pdf` or `text/csv`.
     pub media_type: String,
     pub bytes: Vec<u8>,
+    /// The number of pages of a PDF, and the bytes of their text, if they are known.
+    pub pages: Option<(u64, u64)>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -38,8 +40,11 @@ const ADDED: u64 = 500;
 /// Maximum tokens of an image of any size: providers scale images down.
 const IMAGE: u64 = 50_000;
 
-/// The most tokens of a page of a PDF, which providers read as text and as an image.
+/// The most tokens of a page of a PDF beyond its text: providers read it as an image too.
 const PAGE: u64 = 5_000;
+
+/// The most tokens of a PDF: the largest context window.
+const DOCUMENT: u64 = 1_000_000;
 
 impl AgentRequest {
     /// Returns an estimate of the input tokens, for rate limits and plans: one for every 3 bytes of text, and 1,600 for an image (a
@@ -56,7 +61,9 @@ impl AgentRequest {
     pub fn most_tokens(&self) -> u64 {
         let attached = self.attachments.iter().map(|file| match file.kind() {
             AttachmentKind::Image => IMAGE,
-            AttachmentKind::Pdf => file.bytes.len() as u64 + PAGE * file.most_pages(),
+            AttachmentKind::Pdf => file
+                .pages
+                .map_or(DOCUMENT, |(pages, text)| DOCUMENT.min(text + PAGE * pages)),
             AttachmentKind::Text => file.bytes.len() as u64,
         });
         self.text() + ADDED + attached.sum::<u64>()
@@ -84,12 +91,6 @@ impl Attachment {
             other if other.starts_with("image/") => AttachmentKind::Image,
             _ => AttachmentKind::Text,
         }
-    }
-
-    /// Returns the most pages that a PDF can have: each page has a stream of its own.
-    fn most_pages(&self) -> u64 {
-        let streams = self.bytes.windows(9).filter(|word| word == b"endstream");
-        (streams.count() as u64).max(1)
     }
 }
 
@@ -165,6 +166,7 @@ mod tests {
             name: "file".to_owned(),
             media_type: media_type.to_owned(),
             bytes,
+            pages: None,
         };
         let request = |attachments| AgentRequest {
             system: Some("x".repeat(300)),
@@ -181,8 +183,16 @@ mod tests {
         assert_eq!(counted(vec![image]), (111 + 1_600, 331 + ADDED + IMAGE));
         let text = attachment("text/csv", vec![b'1'; 300]);
         assert_eq!(counted(vec![text]), (111 + 100, 331 + ADDED + 300));
-        let pdf = attachment("application/pdf", b"stream endstream endstream".to_vec());
-        let pages = 26 + 2 * PAGE;
-        assert_eq!(counted(vec![pdf]), (111 + 9, 331 + ADDED + pages));
+        let pdf = |pages| Attachment {
+            pages,
+            ..attachment("application/pdf", vec![0; 30])
+        };
+        for (pages, most) in [
+            (Some((2, 700)), 700 + 2 * PAGE),
+            (Some((3_000, 700)), DOCUMENT),
+            (None, DOCUMENT),
+        ] {
+            assert_eq!(counted(vec![pdf(pages)]), (111 + 10, 331 + ADDED + most));
+        }
     }
 }

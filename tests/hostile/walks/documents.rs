@@ -167,19 +167,36 @@ fn a_map_to_unicode_cannot_cover_four_billion_codes() {
 
 #[test]
 fn widths_of_fonts_cannot_multiply() {
-    let ranges = "0 65000 500 ".repeat(1000);
-    let descendant = (
-        6,
-        format!("<</Type/Font/Subtype/CIDFontType2/W[{ranges}]>>"),
-    );
-    let bytes = with_font("/Subtype/Type0/DescendantFonts[6 0 R]", &[descendant]);
-    let expected = "page 1: more than 8000000 widths in fonts";
+    let descendant = |widths: &str| format!("<</Type/Font/Subtype/CIDFontType2/W[{widths}]>>");
+    let ranges = descendant(&"0 65000 500 ".repeat(1000));
+    let bytes = with_font("/Subtype/Type0/DescendantFonts[6 0 R]", &[(6, ranges)]);
+    let expected = "page 1: more than 131072 widths in a font";
     assert_eq!(limit(&bytes), expected);
     let list = (6, format!("[{}]", "500 ".repeat(2000)));
-    let lists = "1 6 0 R ".repeat(10_000);
-    let descendant = (7, format!("<</Type/Font/Subtype/CIDFontType2/W[{lists}]>>"));
-    let bytes = with_font("/Subtype/Type0/DescendantFonts[7 0 R]", &[list, descendant]);
+    let lists = (7, descendant(&"1 6 0 R ".repeat(10_000)));
+    let bytes = with_font("/Subtype/Type0/DescendantFonts[7 0 R]", &[list, lists]);
     assert_eq!(limit(&bytes), expected);
+    // Many fonts share one.
+    let numbers = 100..200;
+    let fonts: String = numbers
+        .clone()
+        .map(|at| format!("/G{at} {at} 0 R"))
+        .collect();
+    let mut objects = page("", "");
+    objects[2].1 =
+        format!("<</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<</Font<<{fonts}>>>>>>");
+    let shown: String = numbers
+        .clone()
+        .map(|at| format!("/G{at} 9 Tf (x) Tj "))
+        .collect();
+    objects[3].1 = stream("", &format!("BT {shown} ET"));
+    objects.push((6, descendant(&"0 65000 500 ".repeat(2))));
+    let font = "<</Type/Font/BaseFont/A/Subtype/Type0/DescendantFonts[6 0 R]>>";
+    objects.extend(numbers.map(|at| (at, font.to_owned())));
+    assert_eq!(
+        limit(&pdf(&objects)),
+        "page 1: more than 8000000 widths in fonts"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The fonts of a PDF: what its codes mean, and how wide they are set.
 
 use super::codes::{Codes, single_bytes};
-use super::limits::{MAP, MAPS, ReadError, WIDTHS, check};
+use super::limits::{FONT_WIDTHS, MAP, MAPS, ReadError, WIDTHS, check};
 use super::metrics::Metrics;
 use super::streams::inflated;
 use super::text::UNKNOWN;
@@ -39,6 +39,7 @@ pub(crate) struct FontReader {
     /// How many bytes of maps and programs were inflated.
     maps: usize,
     widths: usize,
+    widths_of_font: usize,
     /// The font that replaces a missing one.
     pub(crate) lost: Rc<Font>,
 }
@@ -54,6 +55,7 @@ impl Default for FontReader {
             fonts: HashMap::new(),
             maps: 0,
             widths: 0,
+            widths_of_font: 0,
             lost: Rc::new(lost),
         }
     }
@@ -72,6 +74,7 @@ impl FontReader {
     }
 
     fn read(&mut self, font: &Dict<'_>) -> Result<Font, ReadError> {
+        self.widths_of_font = 0;
         let subtype = font.get::<Name<'_>>(SUBTYPE);
         let is_wide = subtype.as_deref() == Some(TYPE0);
         let inner = || {
@@ -131,7 +134,9 @@ impl FontReader {
     }
 
     fn count_widths(&mut self, count: usize) -> Result<(), ReadError> {
-        self.widths = self.widths.saturating_add(count);
+        self.widths += count;
+        self.widths_of_font += count;
+        check(self.widths_of_font, FONT_WIDTHS, "widths in a font")?;
         check(self.widths, WIDTHS, "widths in fonts")
     }
 

@@ -42,6 +42,9 @@ pub(crate) const MAP: usize = 16 << 20;
 /// Bytes that the maps of all fonts may inflate to.
 pub(crate) const MAPS: usize = 64 << 20;
 
+/// Widths of one font. It has 65,536 codes at most, and no reason to list one twice.
+pub(crate) const FONT_WIDTHS: usize = 1 << 17;
+
 /// Widths of all fonts.
 pub(crate) const WIDTHS: usize = 8_000_000;
 

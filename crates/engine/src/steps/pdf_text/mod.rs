@@ -105,6 +105,25 @@ fn by_parser(
     }
 }
 
+/// Returns the number of pages, and the bytes of their text. `None` if Milepost cannot read them.
+///
+/// # Errors
+/// If the run is stopped.
+pub(crate) fn pages(
+    ctx: &BatchContext<'_>,
+    source: &dyn Source,
+    out: &str,
+) -> Result<Option<(u64, u64)>, Outcome> {
+    match by_parser(ctx, source, out, &mut None) {
+        Ok(read) => Ok(read.ok().map(|(text, _)| {
+            let bytes = text.pages.iter().map(|page| page.text.len() as u64);
+            (text.pages.len() as u64, bytes.sum())
+        })),
+        Err(outcome) if outcome.kind == OutcomeKind::Engines => Ok(None),
+        Err(outcome) => Err(outcome),
+    }
+}
+
 fn failed(name: &str, fault: &PdfTextError, details: Vec<String>) -> Outcome {
     let message = format!("`{name}` {fault}");
     Outcome::new(OutcomeKind::Engines, message).with_details(details)

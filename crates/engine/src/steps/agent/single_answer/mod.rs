@@ -12,6 +12,7 @@ use super::call_context::CallContext;
 use super::handle::{AgentHandle, Backend};
 use super::task::AgentTask;
 use crate::steps::batch_context::{BatchContext, input_failure, parse_failure};
+use crate::steps::pdf_text;
 use crate::steps::values;
 use exchange::{PreparedRequest, exchange, invalid, reread};
 use form::{block, violations};
@@ -274,10 +275,16 @@ fn attached(ctx: &BatchContext<'_>, name: &str) -> Result<Vec<Attachment>, Outco
             .map_err(|error| input_failure(&source.name(), error))?;
         let path = source.name();
         let file = path.rsplit('/').next().unwrap_or(&path).to_owned();
+        let media_type = media_type(&file);
+        let pages = match media_type {
+            "application/pdf" => pdf_text::pages(ctx, &*source, name)?,
+            _ => None,
+        };
         files.push(Attachment {
-            media_type: media_type(&file).to_owned(),
+            media_type: media_type.to_owned(),
             name: file,
             bytes,
+            pages,
         });
     }
     Ok(files)
