@@ -66,6 +66,7 @@ fn the_body_is_what_the_model_takes() {
 #[test]
 fn files_are_sent_along() {
     let file = |name: &str, kind: &str, bytes: &[u8]| Attachment {
+        pages: None,
         name: name.to_owned(),
         media_type: kind.to_owned(),
         bytes: bytes.to_vec(),

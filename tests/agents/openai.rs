@@ -77,6 +77,7 @@ fn the_body_is_what_the_server_takes() {
 #[test]
 fn files_are_sent_along() {
     let file = |name: &str, kind: &str, bytes: &[u8]| Attachment {
+        pages: None,
         name: name.to_owned(),
         media_type: kind.to_owned(),
         bytes: bytes.to_vec(),

@@ -362,6 +362,7 @@ fn any_command_line() {
 
 fn request() -> AgentRequest {
     let file = Attachment {
+        pages: None,
         name: "in/plan.png".to_owned(),
         media_type: "image/png".to_owned(),
         bytes: vec![1],
