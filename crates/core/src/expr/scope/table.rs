@@ -51,6 +51,10 @@ impl<'s, R: BufRead> TableReader<'s, R> {
         let sample = sample
             .strip_prefix("\u{feff}".as_bytes())
             .unwrap_or(&sample);
+        if sample.starts_with(b"sep=") {
+            let message = "a line that tells Excel the separator is no header: remove it";
+            return Err(wrong_at(source, Some(1), message.to_owned()));
+        }
         let separator = separator(sample, columns)
             .map_err(|error| wrong_at(source, line_of(source, 0), error.to_string()))?;
         let mut csv = ReaderBuilder::new()

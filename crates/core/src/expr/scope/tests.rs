@@ -115,6 +115,10 @@ fn says_where_a_file_is_wrong() {
         fails("a.csv", b"a,a\n1,2\n"),
         "a.csv:1: the header has `a` twice"
     );
+    assert_eq!(
+        fails("a.csv", b"sep=;\na;b\n1;2\n"),
+        "a.csv:1: a line that tells Excel the separator is no header: remove it"
+    );
     assert!(
         fails("a.toml", b"a = 1\nb = ").starts_with("a.toml: line 2, column 5: "),
         "{}",

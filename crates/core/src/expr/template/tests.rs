@@ -1,8 +1,14 @@
 //! Tests of templates.
 
 use super::*;
-use crate::expr::sample::project_files;
+use crate::base::source::Source;
+use crate::expr::sample::{json, project_files};
+use crate::expr::scope::{Format, Scope};
+use proptest::prelude::*;
 use serde_json::json;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
 
 fn scope() -> Value {
     json!({
@@ -484,4 +490,88 @@ fn limited_operators_and_filters_say_the_same() {
         fails("{{ 1 - 1 + ('a' + 1) }}"),
         "t.md, line 1, column 13: invalid operation: tried to use + operator on unsupported types string and number"
     );
+}
+
+/// A JSON file.
+struct Document(String);
+
+impl Source for Document {
+    fn name(&self) -> String {
+        "a.json".to_owned()
+    }
+
+    fn path(&self) -> &Path {
+        Path::new("a.json")
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(io::Cursor::new(self.0.clone())))
+    }
+}
+
+/// Templates that use parts of `x` in ways of their own.
+const PARTS: &[&str] = &[
+    "{{ x }}",
+    "{{ x.a }}|{{ x.a.b }}",
+    "{{ x['a'] }}{{ x.b }}",
+    "{{ x.a[0] }}{{ x.a[-1:] }}",
+    "{{ x | length }}{{ x.a }}",
+    "{{ x | tojson }}{{ x.a }}",
+    "{{ x is mapping }}{{ x.a is defined }}{{ x.b is none }}",
+    "{% for key in x %}{{ key }}{{ x.a }}{% endfor %}",
+    "{% for key, value in x | items %}{{ key }}={{ value }}{% endfor %}{{ x.c }}",
+    "{% for item in x.a %}{{ item.b }}{% endfor %}",
+    "{{ x | map(attribute='a') | list }}{{ x.b }}",
+    "{{ [x] | map(attribute='b') | join }}{{ x.a }}",
+    "{{ [x][0].b }}{{ x.a }}",
+    "{{ {'y': x}.y.b }}{{ x.a }}",
+    "{% set y = x %}{{ y.b }}{{ x.a }}",
+    "{% set y = x.a %}{{ y.b }}",
+    "{% with y = x %}{{ y.b }}{{ x.a }}{% endwith %}",
+    "{% macro m(y) %}{{ y.b }}{% endmacro %}{{ m(x) }}{{ x.a }}",
+    "{% macro m() %}{{ x.b }}{% endmacro %}{{ m() }}{{ x.a }}",
+    "{% filter upper %}{{ x.b }}{% endfilter %}{{ x.a }}",
+    "{% set ns = namespace(y=x) %}{{ ns.y.b }}{{ x.a }}",
+    "{{ (x if true else 1).b }}{{ x.a }}",
+    "{{ (x or 1).b }}{{ x.a }}",
+    "{{ x.items() | list }}{{ x.a }}",
+    "{{ x.keys() | list }}{{ x.a }}",
+    "{{ x.get('b') }}{{ x.a }}",
+    "{{ x | attr('b') }}{{ x.a }}",
+    "{{ x == x }}{{ 'b' in x }}{{ x.a }}",
+    "{{ x.a ~ x.b ~ x.c.a }}",
+    "{{ x['odd key'] }}{{ x[('b')] }}{{ x.a }}",
+    "{% if x.a %}{{ x.b }}{% else %}{{ x.c | default('none') }}{% endif %}",
+    "{% for x in [x.a, x.b] %}{{ x }}{% endfor %}",
+    "{% for y in [x] %}{{ y.b }}{{ x.a }}{% endfor %}",
+    "{{ dict(x).b }}{{ x.a }}",
+];
+
+proptest! {
+    #[test]
+    fn a_template_over_parts_of_a_file_renders_what_it_renders_over_the_whole(
+        value in json(),
+        of_member in any::<bool>(),
+    ) {
+        let mut scope = Scope::new();
+        let document = |value: &Value| Arc::new(Document(value.to_string()));
+        let whole = if of_member {
+            scope.insert_value("x", json!({"a": 1, "c": 2}));
+            scope.insert_file("x.b", document(&value), Format::Json);
+            json!({"a": 1, "c": 2, "b": value})
+        } else {
+            scope.insert_file("x", document(&value), Format::Json);
+            value
+        };
+        static TEMPLATES: LazyLock<Vec<Template>> = LazyLock::new(|| {
+            PARTS.iter().map(|source| Template::compile("t", source).unwrap()).collect()
+        });
+        for template in TEMPLATES.iter() {
+            let of_parts = template.render(&scope.context_of(template).unwrap());
+            limits::begin();
+            let context = engine::of_json(&json!({ "x": &whole }));
+            let of_all = template.env.get_template("t").unwrap().render(context);
+            prop_assert_eq!(of_parts.ok(), of_all.ok(), "{}", template.source());
+        }
+    }
 }
