@@ -252,6 +252,37 @@ fn what_cannot_be_read_is_told_with_what_to_do() {
     assert_eq!(page_texts(&project, "part"), ["Read me", "", "Read me"]);
 }
 
+#[test]
+fn form_fields_and_notes_are_warned_about() {
+    let project = reading("engines = [\"builtin\"]");
+    let notes = "/Annots[<</Type/Annot/Subtype/Link/Contents(x)>> 8 0 R]";
+    for (name, note) in [
+        ("blank", "<</Subtype/Widget/FT/Tx/V()>>"),
+        ("button", "<</Subtype/Widget/FT/Btn/V/Yes>>"),
+        ("comment", "<</Subtype/FreeText/Contents(Look here)>>"),
+        ("field", "<</Subtype/Widget/FT/Tx/V(Anna)>>"),
+        ("inner", "<</Subtype/Widget/Parent 9 0 R>>"),
+    ] {
+        let mut objects = structures::page("", notes);
+        objects.push((8, note.to_owned()));
+        objects.push((9, "<</FT/Tx/V(Anna)>>".to_owned()));
+        project.write(
+            &format!("workspace/inputs/{name}.pdf"),
+            structures::pdf(&objects),
+        );
+    }
+    let ran = project.run(&[]);
+    let warned: Vec<&str> = ran
+        .output
+        .lines()
+        .filter(|line| line.contains("warning"))
+        .collect();
+    let expected = ["comment", "field", "inner"].map(|name| {
+        format!("read/{name} warning: the form fields and notes on page 1 are not read: print the document to a new PDF")
+    });
+    assert_eq!(warned, expected);
+}
+
 /// The same with a wrong place of the table of objects.
 fn without_table(whole: Vec<u8>) -> Vec<u8> {
     let mark = b"startxref";

@@ -10,16 +10,17 @@ const LARGER: f32 = 1.15;
 /// The longest heading, in letters.
 const HEADING: usize = 120;
 
-/// Returns the text of a document with these lines on its pages, and these bookmarks.
+/// Returns the text of a document with these lines on its pages, these bookmarks, and pages with notes.
 pub(crate) fn of(
     mut pages: Vec<(u32, Vec<TextLine>)>,
-    outline: Vec<Heading>,
-    has_ring: bool,
+    (outline, has_ring): (Vec<Heading>, bool),
+    with_notes: Vec<u32>,
 ) -> PdfText {
     set_apart(&mut pages);
     PdfText {
         outline,
         has_ring,
+        with_notes,
         headings: Some(headings(&pages)),
         pages: pages
             .iter()

@@ -48,6 +48,9 @@ pub(crate) const FONT_WIDTHS: usize = 1 << 17;
 /// Widths of all fonts.
 pub(crate) const WIDTHS: usize = 8_000_000;
 
+/// Annotations of a page that are searched for text.
+pub(crate) const NOTES: usize = 10_000;
+
 /// Why a part of a document is not read.
 #[derive(Debug)]
 pub(crate) enum ReadError {

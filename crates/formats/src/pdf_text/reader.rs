@@ -5,13 +5,15 @@
 //! a whole, which this reader cannot limit. Run it in a process with limits.
 
 use super::document;
-use super::limits::{ReadError, TEXT, check};
+use super::limits::{NOTES, ReadError, TEXT, check};
 use super::lines::lines;
 use super::outline;
 use super::pages::PageReader;
 use super::text::{PdfText, PdfTextError};
-use hayro_syntax::object::Dict;
-use hayro_syntax::object::dict::keys::{COUNT, PAGES};
+use hayro_syntax::object::dict::keys::{
+    ANNOTS, CONTENTS as PDF_CONTENTS, COUNT, PAGES, PARENT, SUBTYPE, V, WIDGET,
+};
+use hayro_syntax::object::{Array, Dict, Name, String as PdfString};
 use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 
 /// Reads the text, bookmarks, headings and code of a PDF.
@@ -46,6 +48,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
     }
     let mut reader = PageReader::new();
     let mut pages = Vec::new();
+    let mut with_notes = Vec::new();
     let mut letters = 0;
     for (number, page) in (1..).zip(found.iter()) {
         let failed = |error: ReadError| error.of_page(number);
@@ -53,12 +56,33 @@ pub(crate) fn read(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
         letters += lines.iter().map(|line| line.text.len()).sum::<usize>();
         check(letters, TEXT, "bytes of text").map_err(failed)?;
         pages.push((number, lines));
+        let notes = page.raw().get::<Array<'_>>(ANNOTS);
+        if notes.is_some_and(|notes| notes.iter::<Dict<'_>>().take(NOTES).any(has_text)) {
+            with_notes.push(number);
+        }
     }
-    let (outline, has_ring) = match &catalog {
+    let outline = match &catalog {
         Some(catalog) => {
             outline::read(catalog, found, pdf.xref()).map_err(ReadError::of_document)?
         }
         None => (Vec::new(), false),
     };
-    Ok(document::of(pages, outline, has_ring))
+    Ok(document::of(pages, outline, with_notes))
+}
+
+/// Returns true if an annotation shows text on its page: a note, or a form field that is filled in.
+fn has_text(note: Dict<'_>) -> bool {
+    let is_filled = |field: &Dict<'_>, key| {
+        field
+            .get::<PdfString<'_>>(key)
+            .is_some_and(|text| !text.is_empty())
+    };
+    match note.get::<Name<'_>>(SUBTYPE).as_deref() {
+        Some(b"FreeText") => is_filled(&note, PDF_CONTENTS),
+        Some(WIDGET) => {
+            let field = note.get::<Dict<'_>>(PARENT);
+            is_filled(&note, V) || field.is_some_and(|field| is_filled(&field, V))
+        }
+        _ => false,
+    }
 }

@@ -20,6 +20,8 @@ pub struct PdfText {
     pub outline: Vec<Heading>,
     /// Whether the bookmarks or the tree of their destinations link to themselves; each was read once.
     pub has_ring: bool,
+    /// The numbers of the pages with form fields or notes, whose text is not read.
+    pub with_notes: Vec<u32>,
     /// Lines that look like headings; `None` if the reader does not see fonts.
     pub headings: Option<Vec<Heading>>,
 }
@@ -206,6 +208,7 @@ pub fn from_pdftotext(printed: &str) -> PdfText {
         pages: pages.collect(),
         outline: Vec::new(),
         has_ring: false,
+        with_notes: Vec::new(),
         headings: None,
     }
 }

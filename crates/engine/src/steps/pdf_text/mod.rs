@@ -141,10 +141,19 @@ fn warnings(
         let (other, engine) = (other.name(), engine.name());
         warnings.push(format!("read by {engine}, since by {other} it {fault}"));
     }
+    let listed = |pages: &[u32]| {
+        let pages: Vec<String> = pages.iter().map(u32::to_string).collect();
+        pages.join(", ")
+    };
     if !counted.empty.is_empty() {
-        let pages: Vec<String> = counted.empty.iter().map(u32::to_string).collect();
-        let pages = pages.join(", ");
+        let pages = listed(&counted.empty);
         warnings.push(format!("no text on page {pages}: blank, or a picture"));
+    }
+    if !text.with_notes.is_empty() {
+        let pages = listed(&text.with_notes);
+        warnings.push(format!(
+            "the form fields and notes on page {pages} are not read: print the document to a new PDF"
+        ));
     }
     if counted.unknown > 0 {
         let unknown = counted.unknown as u64;
