@@ -243,6 +243,10 @@ fn round(spelling: &str, count: usize) -> String {
             "{shell}#112=IFCFACE((#113));\n#113=IFCFACEOUTERBOUND(#114,.T.);\n#114=IFCPOLYLOOP(({}));\n",
             names(0, count)
         ),
+        "face of a surface" => format!(
+            "{shell}#112=IFCFACESURFACE((#113),$,.T.);\n#113=IFCFACEOUTERBOUND(#114,.T.);\n#114=IFCPOLYLOOP(({}));\n",
+            names(0, count)
+        ),
         "face with holes" => {
             each(500_000, &|at| {
                 format!("IFCFACEBOUND(#{},.T.)", 600_000 + at)
@@ -275,6 +279,7 @@ fn an_element_with_a_polygon_of_too_many_points_is_not_measured() {
         "segments",
         "holes",
         "face",
+        "face of a surface",
         "face with holes",
         "face of a list",
     ] {

@@ -4,7 +4,7 @@
 //! differences to `jaq`: `del` keeps the order of keys, and `@csv`, `@tsv`, `IN`, `INDEX`, `toarray`, `trimstr` and
 //! `leaf_paths` exist, as in `jq`.
 
-mod balanced;
+mod balance;
 mod data;
 mod depth;
 mod direct;
@@ -89,13 +89,13 @@ impl Jq {
         let tokens = Lexer::new(source)
             .lex()
             .map_err(|errors| program.lex(&errors))?;
-        let term = Parser::new(&tokens).parse(Parser::term).map_err(|errors| {
+        let mut term = Parser::new(&tokens).parse(Parser::term).map_err(|errors| {
             errors.first().map_or_else(
                 || program.fault(source, "the program cannot be read", None),
                 |(expected, found)| program.parse(expected, *found),
             )
         })?;
-        let term = balanced::balanced(term);
+        balance::balance(&mut term);
         let found = walk::walk(&term);
         let filter = JaqFilter::compile(&program, term.clone())?;
         for (at, regex, flags) in &found.regexes {

@@ -17,7 +17,6 @@ use std::rc::Rc;
 /// The number of codes: they have two bytes at most.
 const CODES: usize = 1 << 16;
 
-/// A font.
 pub(crate) struct Font {
     codes: Codes,
     unicode: Unicode,
@@ -120,7 +119,7 @@ impl FontReader {
         Ok(map.map_or(Unicode::Unsaid, |map| Unicode::Map(Box::new(map))))
     }
 
-    /// The content of a map or program; `None` if it is damaged, which leaves what else is said of the letters.
+    /// Returns the content of a map or program; `None` if it is damaged: the rest of the font still applies.
     fn content(&mut self, stream: &Stream<'_>) -> Result<Option<Vec<u8>>, ReadError> {
         match inflated(stream, MAP) {
             Ok(content) => {
@@ -151,18 +150,15 @@ impl FontReader {
 
     fn simple(&mut self, font: &Dict<'_>) -> Result<Vec<f32>, ReadError> {
         let first = font.get::<i32>(FIRST_CHAR).unwrap_or(0);
+        let first = usize::try_from(first).unwrap_or(0);
         let mut widths = Vec::new();
         if let Some(list) = font.get::<Array<'_>>(WIDTH_LIST) {
-            set(
-                &mut widths,
-                usize::try_from(first).unwrap_or(0),
-                self.numbers(&list)?,
-            );
+            set(&mut widths, first, &self.numbers(&list)?);
         }
         Ok(widths)
     }
 
-    /// The widths of a font of many letters: `c [w …]` and `first last w` (9.7.4.3).
+    /// Returns the widths of a font of many letters: `c [w …]` and `first last w` (9.7.4.3).
     fn wide(&mut self, font: &Dict<'_>) -> Result<Vec<f32>, ReadError> {
         let mut widths = Vec::new();
         let Some(list) = font.get::<Array<'_>>(W) else {
@@ -173,13 +169,13 @@ impl FontReader {
             let Some(first) = first.into_f32() else { break };
             let first = first as usize;
             match second {
-                Object::Array(each) => set(&mut widths, first, self.numbers(&each)?),
+                Object::Array(each) => set(&mut widths, first, &self.numbers(&each)?),
                 Object::Number(last) => {
                     let last = (last.as_f32() as usize).min(CODES);
                     let width = items.next().and_then(Object::into_f32).unwrap_or(0.0);
                     let count = (last + 1).saturating_sub(first);
                     self.count_widths(count)?;
-                    set(&mut widths, first, vec![width; count]);
+                    set(&mut widths, first, &vec![width; count]);
                 }
                 _ => break,
             }
@@ -189,15 +185,11 @@ impl FontReader {
 }
 
 /// Sets the widths of codes from the first one on, as far as codes reach.
-fn set(widths: &mut Vec<f32>, first: usize, mut given: Vec<f32>) {
-    given.truncate(CODES.saturating_sub(first));
-    let end = first + given.len();
-    if widths.len() < end && !given.is_empty() {
-        widths.resize(end, f32::NAN);
-    }
-    if let Some(there) = widths.get_mut(first..end) {
-        there.copy_from_slice(&given);
-    }
+fn set(widths: &mut Vec<f32>, first: usize, given: &[f32]) {
+    let first = first.min(CODES);
+    let end = CODES.min(first + given.len());
+    widths.resize(end.max(widths.len()), f32::NAN);
+    widths[first..end].copy_from_slice(&given[..end - first]);
 }
 
 impl Font {

@@ -11,7 +11,7 @@ use super::outline;
 use super::pages::PageReader;
 use super::text::{PdfText, PdfTextError};
 use hayro_syntax::object::dict::keys::{
-    ANNOTS, CONTENTS as PDF_CONTENTS, COUNT, PAGES, PARENT, SUBTYPE, V, WIDGET,
+    ANNOTS, CONTENTS as NOTE, COUNT, PAGES, PARENT, SUBTYPE, V, WIDGET,
 };
 use hayro_syntax::object::{Array, Dict, Name, String as PdfString};
 use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
@@ -72,17 +72,12 @@ pub(crate) fn read(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
 
 /// Returns true if an annotation shows text on its page: a note, or a form field that is filled in.
 fn has_text(note: Dict<'_>) -> bool {
-    let is_filled = |field: &Dict<'_>, key| {
-        field
-            .get::<PdfString<'_>>(key)
-            .is_some_and(|text| !text.is_empty())
+    let key = match note.get::<Name<'_>>(SUBTYPE).as_deref() {
+        Some(b"FreeText") => NOTE,
+        Some(WIDGET) => V,
+        _ => return false,
     };
-    match note.get::<Name<'_>>(SUBTYPE).as_deref() {
-        Some(b"FreeText") => is_filled(&note, PDF_CONTENTS),
-        Some(WIDGET) => {
-            let field = note.get::<Dict<'_>>(PARENT);
-            is_filled(&note, V) || field.is_some_and(|field| is_filled(&field, V))
-        }
-        _ => false,
-    }
+    let of_field = || note.get::<Dict<'_>>(PARENT)?.get::<PdfString<'_>>(key);
+    let text = note.get::<PdfString<'_>>(key).or_else(of_field);
+    text.is_some_and(|text| !text.is_empty())
 }

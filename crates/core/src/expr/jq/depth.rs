@@ -26,7 +26,7 @@ struct Level {
     base: usize,
     /// Of what holds all that follows: `|`, `as`, `elif`, `label`.
     rest: usize,
-    /// Of the operators since the last comma. A comma weighs nothing: `balanced` keeps lists flat.
+    /// Of the operators since the last comma. A comma weighs nothing: `balance` keeps lists flat.
     operators: usize,
     /// Of the path since the last operator.
     path: usize,

@@ -15,7 +15,6 @@ use serde_json::Value;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum WorkerEvent {
-    /// The process started.
     Started {
         /// The name of its node.
         node: String,
@@ -24,7 +23,7 @@ pub(crate) enum WorkerEvent {
     },
     /// A batch begins.
     Begun {
-        /// Its key.
+        /// The key of the batch.
         batch: String,
     },
     /// A batch is finished: its files are whole in its folder, and flushed.
@@ -36,22 +35,22 @@ pub(crate) enum WorkerEvent {
 /// The record of a finished batch.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct BatchResult {
-    /// Its key.
+    /// The key of the batch.
     pub(crate) batch: String,
     /// How long it took, in milliseconds.
     pub(crate) took_ms: u64,
-    /// Its folder in the workspace.
+    /// The folder of its files, in the workspace.
     pub(crate) folder: RelPath,
-    /// What its node lacked, if that is why it failed.
+    /// The resource that the node lacked, if that is why the batch failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lacked: Option<Lacked>,
-    /// Its steps, if the journal records those of its stage.
+    /// The steps, if the journal records those of the stage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) steps: Vec<StepNote>,
     /// The path of the log of its programs in the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) log: Option<String>,
-    /// What it made, or how it failed.
+    /// The outputs, or the outcome of the failure.
     pub(crate) result: Result<Produced, Outcome>,
 }
 
@@ -59,13 +58,12 @@ pub(crate) struct BatchResult {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StepNote {
-    /// It began.
     Began(usize),
     /// It ended, with the result of its `summary`.
     Ended(usize, Option<Value>),
 }
 
-/// What a node lacked.
+/// A resource that a node lacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Lacked {

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 /// Measures of the geometry of an element, in m, m² and m³.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(in crate::ifc) struct Figures {
     pub(in crate::ifc) volume_m3: Option<f64>,
     pub(in crate::ifc) surface_area_m2: Option<f64>,
@@ -63,17 +63,8 @@ impl Figures {
     /// Returns the figures of an element without a mesh.
     pub(super) fn without_mesh(problem: &'static str) -> Self {
         Self {
-            volume_m3: None,
-            surface_area_m2: None,
-            top_area_m2: None,
-            bottom_area_m2: None,
-            side_area_m2: None,
-            main_side_area_m2: None,
-            height_m: None,
-            length_m: None,
-            plan: None,
             problem: Some(problem),
-            outline: None,
+            ..Self::default()
         }
     }
 

@@ -167,52 +167,47 @@ impl<'m, 'a> Mesher<'m, 'a> {
 
     /// Returns true if the shape of an element, or of an opening in it, has a polygon with too many points.
     fn has_long_polygon(&mut self, element: &DecodedEntity, openings: &[u32]) -> bool {
-        let mut next: Vec<u32> = element.get_ref(6).into_iter().collect();
+        let mut shapes: Vec<u32> = element.get_ref(6).into_iter().collect();
         for opening in openings {
             let opening = self.decoder.decode_by_id(*opening);
-            next.extend(opening.ok().and_then(|opening| opening.get_ref(6)));
+            shapes.extend(opening.ok().and_then(|opening| opening.get_ref(6)));
         }
+        // Each with whether it is a part of the polygon that was reached last, whose points are counted.
+        let mut open: Vec<(u32, bool)> = shapes.into_iter().map(|id| (id, false)).collect();
         let mut seen = FxHashSet::default();
-        while let Some(id) = next.pop() {
-            if self.short.contains(&id) || !seen.insert(id) {
-                continue;
+        let mut points = 0;
+        while let Some((id, is_part)) = open.pop() {
+            if !is_part {
+                if self.short.contains(&id) || !seen.insert(id) {
+                    continue;
+                }
+                points = 0;
             }
-            let Some(record) = self.shape_record(id) else {
+            check_time();
+            self.forget_records();
+            let Ok(record) = self.decoder.decode_by_id(id) else {
                 continue;
             };
-            if !is_polygon(record.ifc_type.name()) {
-                parts(&record, &mut next);
-            } else if self.is_long(record) {
+            let name = record.ifc_type.name();
+            let is_part = is_part || is_polygon(name);
+            let has_parts = !matches!(name, "IfcPolyline" | "IfcPolyLoop") && !is_surface(name);
+            let mut values: Vec<&AttributeValue> = record.attributes.iter().collect();
+            while let Some(value) = values.pop() {
+                points += 1;
+                match value {
+                    AttributeValue::EntityRef(id) if has_parts => open.push((*id, is_part)),
+                    AttributeValue::List(list) => values.extend(list),
+                    AttributeValue::Typed { value, .. } => values.push(value),
+                    AttributeValue::EntityRef(_) | AttributeValue::Integer(_) => {}
+                    _ => points -= 1,
+                }
+            }
+            if is_part && points > POLYGON_POINTS {
                 return true;
             }
         }
         self.short.extend(seen);
         false
-    }
-
-    /// Returns true if a polygon has too many points, together with the lines that it consists of and its holes.
-    fn is_long(&mut self, polygon: DecodedEntity) -> bool {
-        let mut points = 0;
-        let (mut open, mut next) = (vec![polygon], Vec::new());
-        while let Some(record) = open.pop() {
-            points += parts(&record, &mut next);
-            if points > POLYGON_POINTS {
-                return true;
-            }
-            let name = record.ifc_type.name();
-            if name.ends_with("Polyline") || name.ends_with("PolyLoop") || name.ends_with("Surface")
-            {
-                next.clear();
-            }
-            open.extend(next.drain(..).filter_map(|id| self.shape_record(id)));
-        }
-        false
-    }
-
-    fn shape_record(&mut self, id: u32) -> Option<DecodedEntity> {
-        check_time();
-        self.forget_records();
-        self.decoder.decode_by_id(id).ok()
     }
 
     /// Meshes an element with its openings cut out.
@@ -301,32 +296,14 @@ impl<'m, 'a> Mesher<'m, 'a> {
 
 /// Returns true if the points of a record and of all its parts are divided into triangles together.
 fn is_polygon(class: &str) -> bool {
-    let is_face = class.contains("Face")
-        && !["FaceSet", "FaceBased", "Faceted"]
-            .iter()
-            .any(|set| class.contains(set));
-    is_face
-        || ["Profile", "Polyline", "Loop"]
-            .iter()
-            .any(|part| class.contains(part))
-        || class.contains("Curve") && !class.contains("CurveSet")
+    let has = |parts: &[&str]| parts.iter().any(|part| class.contains(part));
+    has(&["Profile", "Polyline", "Loop"])
+        || has(&["Face", "Curve"]) && !has(&["FaceSet", "FaceBased", "Faceted", "CurveSet"])
 }
 
-/// Adds the records that a record names, and returns the number of points or indices in its lists.
-fn parts(record: &DecodedEntity, into: &mut Vec<u32>) -> usize {
-    let mut points = 0;
-    let mut values: Vec<&AttributeValue> = record.attributes.iter().collect();
-    while let Some(value) = values.pop() {
-        points += 1;
-        match value {
-            AttributeValue::EntityRef(id) => into.push(*id),
-            AttributeValue::List(list) => values.extend(list),
-            AttributeValue::Typed { value, .. } => values.push(value),
-            AttributeValue::Integer(_) => {}
-            _ => points -= 1,
-        }
-    }
-    points
+/// Returns true if a class is the surface of a face, whose points shape it and do not bound it.
+fn is_surface(class: &str) -> bool {
+    class.ends_with("Surface") && class != "IfcFaceSurface"
 }
 
 fn router(source: &MeshSource) -> GeometryRouter {
