@@ -338,7 +338,10 @@ fn tree(text: &mut String, from: &[Origin], more: u64, depth: usize) {
 /// Shortens a digest; puts other values on one line.
 fn short(value: &str) -> String {
     match value.strip_prefix("sha256:") {
-        Some(hex) if hex.len() > 12 => format!("{}…", &hex[..12]),
+        Some(hex) if hex.len() > 12 => {
+            let path = hex.split_once(' ').map(|(_, path)| format!("  {path}"));
+            format!("{}…{}", &hex[..12], path.unwrap_or_default())
+        }
         _ => value.replace('\n', " "),
     }
 }

@@ -175,6 +175,7 @@ pub fn event((kind, stage, batch, attempt, content): Seed) -> Event {
         21 => Event::Sealed {
             segment: 1,
             checkpoints: BTreeMap::from([(stage.clone(), Digest::of(&content))]),
+            pages: BTreeMap::new(),
             forced: vec![Forced {
                 run: content,
                 ended: attempt > 1,

@@ -134,7 +134,7 @@ fn manifests_that_are_gone_are_rebuilt_from_the_journal() {
         let (code, status) = project.milepost(&["status"]);
         assert!(code == 0 && !status.contains("modified"), "{status}");
         let (code, said) = project.milepost(&["verify"]);
-        let missing = "missing  manifests/second (of second): it is not there: the next run rebuilds it from the journal\n";
+        let missing = "missing  manifests/second (of second): it lacks pages: the next run rebuilds it from the journal\n";
         assert!(code == 5 && said.contains(missing), "{said}");
         assert!(!said.contains("modified "), "{said}");
         let ran = project.run(&[]);
@@ -143,5 +143,77 @@ fn manifests_that_are_gone_are_rebuilt_from_the_journal() {
         assert_eq!(project.read(manifest), whole);
         let (code, said) = project.milepost(&["verify"]);
         assert_eq!(code, 0, "{said}");
+    }
+}
+
+/// A stage whose manifest has two pages.
+fn two_pages() -> Project {
+    let ids: String = (1..=1100).map(|id| format!("{id}\n")).collect();
+    let project = rows("echo $1 > $2", "outputs/{{ r.id }}", &format!("id\n{ids}"));
+    assert_eq!(project.run_unplanned(&[]).code, 0);
+    assert!(project.exists("workspace/manifests/work/page_0002.sha256"));
+    project
+}
+
+#[test]
+fn a_page_that_is_gone_is_rebuilt_from_the_journal() {
+    let project = two_pages();
+    for page in ["page_0001", "page_0002"] {
+        let page = format!("workspace/manifests/work/{page}.sha256");
+        let whole = project.read(&page);
+        project.remove(&page);
+        let (code, status) = project.milepost(&["status"]);
+        assert!(code == 0 && !status.contains("modified"), "{status}");
+        let (code, said) = project.milepost(&["verify"]);
+        let missing = "missing  manifests/work (of work): it lacks pages: the next run rebuilds it from the journal\n";
+        assert!(code == 5 && said.contains(missing), "{said}");
+        assert!(!said.contains("modified "), "{said}");
+        let ran = project.run(&[]);
+        ran.expect(0, &[])
+            .says("recovered: rebuilt manifests/work from the journal");
+        assert_eq!(project.read(&page), whole);
+        let (code, said) = project.milepost(&["verify"]);
+        assert_eq!(code, 0, "{said}");
+    }
+}
+
+#[test]
+fn a_damaged_page_is_an_error_and_accuses_nobody() {
+    let project = two_pages();
+    let page = "workspace/manifests/work/page_0002.sha256";
+    let whole = project.read(page);
+    let lines: Vec<&str> = whole.lines().rev().collect();
+    for damaged in [&whole[..whole.len() / 2], &lines.join("\n")] {
+        project.write(page, damaged);
+        for command in ["status", "plan", "run"] {
+            let (code, said) = project.milepost(&[command]);
+            assert!(
+                code == 1 && said.contains("The manifest was damaged"),
+                "{said}"
+            );
+            assert!(!said.contains("by hand"), "{said}");
+        }
+    }
+    project.write(page, whole);
+    project.run(&[]).expect(0, &[]);
+}
+
+#[test]
+fn a_journal_that_is_gone_accuses_nobody() {
+    for gone in ["workspace/.milepost/journal", "workspace/.milepost"] {
+        let project = two_stages(&["a"], &["b", "c"]);
+        project.run(&[]).expect(0, &["first", "second"]);
+        std::fs::remove_dir_all(project.at(gone)).unwrap();
+        for _ in 0..2 {
+            let (code, said) = project.milepost(&["verify"]);
+            let missing = "missing  manifests/second (of second): the journal does not record it: restore `.milepost` from a copy\n";
+            assert!(code == 5 && said.contains(missing), "{said}");
+            // Nothing is said of outputs and single batches.
+            assert!(
+                !said.contains("(of second/") && !said.contains("outputs/"),
+                "{said}"
+            );
+            project.run_unplanned(&[]).expect(0, &[]);
+        }
     }
 }

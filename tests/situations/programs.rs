@@ -314,6 +314,34 @@ fn a_step_that_changes_its_input_is_named() {
 }
 
 #[test]
+fn a_folder_that_holds_the_workspace_is_refused() {
+    for folder in ["workspace", "."] {
+        let command = r#"["cp", "-r", "project:FOLDER", "{{ paths.upper }}"]"#;
+        let project = fixture(&command.replace("FOLDER", folder));
+        let ran = project.run_unplanned(&[]);
+        assert_ne!(ran.code, 0, "{}", ran.output);
+        let why = match folder {
+            "." => "a path is empty",
+            _ => {
+                "`project:workspace` holds the workspace, so the outputs would be inputs: name a folder without it"
+            }
+        };
+        ran.says(why);
+        assert!(!project.exists("workspace/outputs"));
+    }
+}
+
+#[test]
+fn why_shows_where_a_program_is() {
+    let project = fixture(r#"["tool", "{{ note.path }}", "{{ paths.upper }}"]"#);
+    project.run(&[]).expect(0, &["upper/a"]);
+    let (_, said) = project.milepost(&["why", "upper/a"]);
+    let place = format!("…  {}", project.at("bin/tool").display());
+    let line = said.lines().find(|line| line.contains("program tool"));
+    assert!(line.is_some_and(|line| line.ends_with(&place)), "{said}");
+}
+
+#[test]
 fn a_folder_in_an_argument_stands_for_the_files_below_it() {
     for include in [r#""-I", "project:include""#, r#""-Iproject:include", """#] {
         let project = fixture(&format!(

@@ -114,7 +114,8 @@ pub fn expect(
         output,
         ..Usage::default()
     };
-    (usage, Basis::Assumed(one_answer))
+    let per_answer = output.div_ceil(asked.questions.max(1));
+    (usage, Basis::Assumed(per_answer.min(one_answer)))
 }
 
 /// Scales the use of `of` calls to `part` calls, rounded up.
@@ -210,7 +211,7 @@ mod tests {
         );
         assert_eq!(
             expect(&asked(), &Past::default(), None, ONE_ANSWER),
-            (usage(9000, 0, 12_288), Basis::Assumed(100))
+            (usage(9000, 0, 12_288), Basis::Assumed(95))
         );
         assert_eq!(past().cost_of(3), Some(NanoUsd(210)));
         assert_eq!(Past::default().cost_of(3), None);

@@ -11,6 +11,7 @@ use milepost_core::model::stage::Stage;
 use milepost_core::plan::world::{Matches, World};
 use milepost_store::store::folder::OpenedEntry;
 use serde_json::Value;
+use std::path::Path;
 use std::sync::Arc;
 
 impl World for Context<'_> {
@@ -37,10 +38,24 @@ impl World for Context<'_> {
         found.map_err(|error| error.to_string())
     }
 
-    fn is_folder(&self, file: &FilePath) -> bool {
-        let is_folder = self.files.resolve(file).is_ok_and(|path| path.is_dir());
-        self.asked.folder(file, is_folder);
-        is_folder
+    fn is_folder(&self, file: &FilePath) -> Result<bool, String> {
+        let path = self.files.resolve(file).ok();
+        let folder = path.filter(|path| path.is_dir());
+        self.asked.folder(file, folder.is_some());
+        let real = |path: &Path| path.canonicalize().ok();
+        match &folder {
+            Some(path)
+                if real(self.layout.root())
+                    .is_some_and(|at| real(path).is_some_and(|of| at.starts_with(of))) =>
+            {
+                self.asked.spoil();
+                let path = &file.path;
+                Err(format!(
+                    "`project:{path}` holds the workspace, so the outputs would be inputs: name a folder without it"
+                ))
+            }
+            folder => Ok(folder.is_some()),
+        }
     }
 
     fn digest(&self, file: &FilePath) -> Result<Option<Digest>, String> {

@@ -80,6 +80,9 @@ pub enum Event {
         segment: u64,
         /// The digests of the checkpoints as they were written, by stage.
         checkpoints: BTreeMap<String, Digest>,
+        /// The number of pages of each manifest, by stage.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        pages: BTreeMap<String, u64>,
         /// Batches of runs with `--force` that are not rebuilt yet.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         forced: Vec<Forced>,

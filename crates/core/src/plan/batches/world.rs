@@ -40,7 +40,10 @@ pub trait World {
     fn matches(&self, root: Root, pattern: &str) -> Result<Matches, String>;
 
     /// Returns true if there is a folder at this path.
-    fn is_folder(&self, file: &FilePath) -> bool;
+    ///
+    /// # Errors
+    /// If the workspace is in it: its outputs would be its inputs.
+    fn is_folder(&self, file: &FilePath) -> Result<bool, String>;
 
     /// Returns the digest of a file; `None` if it does not exist.
     ///

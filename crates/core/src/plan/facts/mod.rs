@@ -224,7 +224,7 @@ fn add_argument(
             return Err(FactsError::Path { name, error });
         }
     };
-    if !world.is_folder(&file) {
+    if !world.is_folder(&file).map_err(FactsError::Unreadable)? {
         return add_file(facts, &file, false, world);
     }
     let pattern = format!("{}/**", escaped(file.path.as_str()));

@@ -98,6 +98,8 @@ impl WorkspaceLock {
         layout.redirects().clear();
         let lost = lost_manifests(layout, &journal.records)?;
         for (stage, known) in &lost {
+            // The pages that are left would change how the others are divided.
+            manifest::remove(&opened.disk, layout, stage)?;
             manifest::write(&opened.disk, layout, stage, known)?;
         }
         let state = replay_by_page(opened, &journal.records)?;

@@ -1,4 +1,4 @@
-//! Manifests that are gone, rebuilt from the journal.
+//! Manifests that are gone, or lack pages, rebuilt from the journal.
 
 use crate::ops::project::error::OpsError;
 use crate::run::error::RunError;
@@ -17,12 +17,20 @@ pub(crate) fn lost_manifests(
     layout: &Layout,
     records: &[Record],
 ) -> Result<BTreeMap<String, StageState>, OpsError> {
-    let Some(Event::Sealed { checkpoints, .. }) = records.first().map(|record| &record.event)
+    let first = records.first().map(|record| &record.event);
+    let Some(Event::Sealed {
+        checkpoints, pages, ..
+    }) = first
     else {
         return Ok(BTreeMap::new());
     };
-    let is_gone = |stage: &String| !layout.at(&layout::manifest(stage)).exists();
-    if layout.manifests().exists() && !checkpoints.keys().any(is_gone) {
+    let there = manifest::page_counts(layout)?;
+    let is_gone = |stage: &String| match pages.get(stage) {
+        Some(pages) => there.get(stage).is_none_or(|there| there < pages),
+        None => !layout.at(&layout::manifest(stage)).exists(),
+    };
+    let mut stages = checkpoints.keys().chain(pages.keys());
+    if layout.manifests().exists() && !stages.any(is_gone) {
         return Ok(BTreeMap::new());
     }
     let seal = journal::sealed_at(layout)?;

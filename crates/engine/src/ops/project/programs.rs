@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use milepost_core::model::fingerprint::FactValue;
 use milepost_core::plan::facts::{NamedProgram, programs};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A program of this size in bytes or more is not read: its size and its time stand for its content.
 const LARGE: u64 = 16 << 20;
@@ -26,8 +26,8 @@ pub(super) fn observe(opened: &OpenProject) -> BTreeMap<String, FactValue> {
     found
 }
 
-/// Returns the fact of a program; `None` if it is not found or cannot be examined.
-fn fact(opened: &OpenProject, name: &str, path: Option<String>) -> Option<FactValue> {
+/// Returns the file of a program; `None` if it is not found.
+pub(crate) fn located(opened: &OpenProject, name: &str, path: Option<String>) -> Option<PathBuf> {
     let path = path.or_else(|| opened.environment.get("PATH").cloned());
     let env: Vec<_> = path
         .map(|path| ("PATH".to_owned(), path))
@@ -35,12 +35,16 @@ fn fact(opened: &OpenProject, name: &str, path: Option<String>) -> Option<FactVa
         .collect();
     // A command runs in a new folder, in which a relative folder of `PATH` has no programs.
     let nowhere = Path::new("/nonexistent");
-    let file = match find_program(name, nowhere, &env) {
-        Ok(file) => file,
+    match find_program(name, nowhere, &env) {
+        Ok(file) => Some(file),
         // The script of an interpreter need not be executable.
-        Err(_) if name.starts_with('/') => name.into(),
-        Err(_) => return None,
-    };
+        Err(_) => name.starts_with('/').then(|| name.into()),
+    }
+}
+
+/// Returns the fact of a program; `None` if it is not found or cannot be examined.
+fn fact(opened: &OpenProject, name: &str, path: Option<String>) -> Option<FactValue> {
+    let file = located(opened, name, path)?;
     let data = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
     if data.len() < LARGE
         && let Ok(seen) = opened.cache.look(&file)

@@ -8,6 +8,7 @@ use crate::ops::inspect::calls::batch_calls;
 use crate::ops::plan::ModifiedOutput;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open_project::OpenProject;
+use crate::ops::project::programs::located;
 use jiff::Timestamp;
 use milepost_core::base::path::FilePath;
 use milepost_core::model::event::Event;
@@ -16,6 +17,7 @@ use milepost_core::model::record::BatchRecord;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
 use milepost_core::plan::decide::Decision;
+use milepost_core::plan::facts::programs;
 use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_core::plan::schedule::BatchSchedule;
 use milepost_core::plan::world::World;
@@ -103,6 +105,17 @@ pub(super) fn explain(
             .map(|(key, value)| (key.to_string(), value.to_string()))
             .collect()
     };
+    let mut made_from = of_kind(false);
+    for program in programs(stage, &opened.pipeline, &opened.settings) {
+        let place = located(opened, &program.name, program.path);
+        if let Some((value, place)) = made_from
+            .get_mut(&format!("program {}", program.name))
+            .zip(place)
+            && !value.contains('/')
+        {
+            value.push_str(&format!(" {}", place.display()));
+        }
+    }
     let (when, quarantine) = journalled(opened, &stage.name, key)?;
     let made = record.map(|record| made_by(when, record));
     Ok(Why::Batch(Box::new(BatchWhy {
@@ -115,7 +128,7 @@ pub(super) fn explain(
         asked: batch_calls(opened, &stage.name, key, record)?,
         inputs: inputs(state, record.map(|record| &record.facts), own),
         outputs: outputs(opened, record),
-        made_from: of_kind(false),
+        made_from,
         judged_by: of_kind(true),
     })))
 }

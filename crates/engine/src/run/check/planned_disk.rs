@@ -224,7 +224,7 @@ impl World for BatchDisk<'_, '_, '_> {
         list.clone()
     }
 
-    fn is_folder(&self, file: &FilePath) -> bool {
+    fn is_folder(&self, file: &FilePath) -> Result<bool, String> {
         self.world.inner.is_folder(file)
     }
 

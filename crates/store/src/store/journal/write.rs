@@ -5,6 +5,7 @@ use super::read::{Tail, read_since_seal};
 use super::{JournalError, JournalPlace};
 use crate::store::disk::{Disk, DiskFile};
 use crate::store::layout::Layout;
+use crate::store::manifest;
 use milepost_core::base::clock::Clock;
 use milepost_core::base::digest::Digest;
 use milepost_core::model::approval::ApprovedStage;
@@ -245,6 +246,7 @@ impl Journal {
         let event = Event::Sealed {
             segment: self.segment,
             checkpoints,
+            pages: manifest::page_counts(&self.layout)?,
             forced,
             approvals,
         };

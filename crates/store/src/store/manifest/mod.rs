@@ -20,7 +20,7 @@ pub use keys::{keys, outputs};
 pub use text::{ManifestError, PAGE_LINES};
 pub use write::{WrittenManifest, write};
 
-use super::disk::Disk;
+use super::disk::{Disk, DiskError};
 use super::layout::{self, Layout};
 use crate::store::read;
 use milepost_core::base::digest::{Digest, Hasher};
@@ -54,6 +54,25 @@ pub fn kept(state: &StageState) -> StageState {
         batches,
         ..StageState::default()
     }
+}
+
+/// Returns the number of pages of each manifest, by stage.
+pub fn page_counts(layout: &Layout) -> Result<BTreeMap<String, u64>, DiskError> {
+    let names = |folder: &Path| {
+        let names = read::names(folder);
+        names.map_err(|error| DiskError::new("read", folder, error))
+    };
+    let root = layout.manifests();
+    let mut counts = BTreeMap::new();
+    for stage in names(&root)? {
+        let folder = root.join(&stage);
+        if folder.is_dir() {
+            let names = names(&folder)?;
+            let pages = names.iter().filter(|name| name.starts_with("page_"));
+            counts.insert(stage, pages.count() as u64);
+        }
+    }
+    Ok(counts)
 }
 
 /// Reads the manifest of a stage; the default state if it has none.

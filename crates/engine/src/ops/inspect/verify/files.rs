@@ -1,7 +1,7 @@
 //! Checks files against their records: accepted content, outputs and checkpoints.
 
 use super::audit::Audit;
-use super::findings::Severity;
+use super::findings::{Finding, Severity};
 use crate::ops::project::error::OpsError;
 use crate::run::record::protect;
 use milepost_core::base::digest::Digest;
@@ -117,7 +117,10 @@ impl Audit<'_> {
             wrong.push(differs(*recorded, found.digest));
         }
         let said = &found.checkpoint;
-        let has_manifest = layout.at(&layout::manifest(stage)).exists();
+        let folder = Some(layout::manifest(stage).to_string());
+        let is_missing =
+            |finding: &Finding| finding.severity == Severity::Missing && finding.path == folder;
+        let has_manifest = !self.findings.iter().any(is_missing);
         let records: Vec<_> = known
             .batches
             .values()

@@ -5,6 +5,7 @@ use super::calls::JournaledCall;
 use super::findings::Severity;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::half_published::half_published;
+use crate::ops::project::lost_manifests::lost_manifests;
 use crate::ops::project::snapshot::Snapshot;
 use crate::run::error::RunError;
 use milepost_core::base::digest::Digest;
@@ -212,17 +213,25 @@ impl Audit<'_> {
         if journaled.is_broken {
             return Ok(());
         }
+        let workspace = &self.opened.workspace.layout;
+        let (records, _) = journal::read_since_seal(workspace)?;
+        let lost = lost_manifests(workspace, &records)?;
         for (name, known) in &present.stages {
             let folder = layout::manifest(name);
-            let is_gone = !self.opened.workspace.layout.at(&folder).exists();
-            if is_gone && !journaled.unsealed.contains(name) && known.count() > 0 {
-                let message = "it is not there: the next run rebuilds it from the journal";
+            if lost.contains_key(name) {
+                let message = "it lacks pages: the next run rebuilds it from the journal";
                 let message = message.to_owned();
                 self.add(Severity::Missing, Some(name), None, Some(&folder), message);
                 continue;
             }
             let expected = recorded.stages.get(name).map(manifest::kept);
             let expected = expected.unwrap_or_default();
+            if expected.batches.is_empty() && known.count() > 0 {
+                let message = "the journal does not record it: restore `.milepost` from a copy";
+                let message = message.to_owned();
+                self.add(Severity::Missing, Some(name), None, Some(&folder), message);
+                continue;
+            }
             for (key, batch) in &manifest::kept(known).batches {
                 if expected.batches.get(key) != Some(batch) {
                     let message = format!(
