@@ -3,7 +3,7 @@
 use super::fault::{CallFault, FaultKind, beginning};
 use milepost_core::base::redact::Redactor;
 pub use reqwest::Method;
-use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT_ENCODING, HeaderName, HeaderValue};
 use std::borrow::Cow;
 use std::future::Future;
 use std::pin::pin;
@@ -212,12 +212,15 @@ impl Http {
                 why: causes(&error),
             })?),
         };
+        // A compressed answer is not inflated.
+        let identity = HeaderValue::from_static("identity");
         let build = |trusted: bool| {
             let mut builder = reqwest::Client::builder()
                 .user_agent(concat!("milepost/", env!("CARGO_PKG_VERSION")))
                 // A redirect would take the key elsewhere.
                 .redirect(reqwest::redirect::Policy::none())
                 .no_proxy()
+                .default_headers([(ACCEPT_ENCODING, identity.clone())].into_iter().collect())
                 .connect_timeout(CONNECT);
             if let Some(proxy) = &proxy {
                 builder = builder.proxy(proxy.clone());

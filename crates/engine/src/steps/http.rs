@@ -88,11 +88,6 @@ pub(crate) fn call(
         ));
     }
     let body = body(ctx, call).map_err(Outcome::for_good)?;
-    // A reply that is compressed is not inflated.
-    let is_asked = headers.iter().any(|(name, _)| *name == "accept-encoding");
-    if !is_asked {
-        headers.push(("accept-encoding", "identity".to_owned()));
-    }
     let named = headers.iter().any(|(name, _)| *name == "content-type");
     if let Some((_, kind)) = body.as_ref().filter(|_| !named) {
         headers.push(("content-type", (*kind).to_owned()));
