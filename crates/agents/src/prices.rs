@@ -109,7 +109,7 @@ impl Prices {
             file: file.to_owned(),
             message,
         };
-        let table: PriceFile =
+        let mut table: PriceFile =
             toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
         if table.date.parse::<jiff::civil::Date>().is_err() {
             return Err(wrong(format!(
@@ -117,6 +117,8 @@ impl Prices {
                 table.date
             )));
         }
+        // The order of the rows of a file does not matter: its patterns come first, so that they remove none of its exact rows.
+        table.model.sort_by_key(|row| !row.name.ends_with('*'));
         for row in table.model {
             match row.name.strip_suffix('*') {
                 Some(beginning) => {
@@ -130,10 +132,9 @@ impl Prices {
                     for name in covered {
                         self.models.remove(&name);
                     }
-                    self.beginnings.push(ModelPrice {
-                        name: beginning.to_owned(),
-                        ..row
-                    });
+                    // The same pattern of an earlier file comes after it.
+                    let name = beginning.to_owned();
+                    self.beginnings.insert(0, ModelPrice { name, ..row });
                 }
                 None => drop(self.models.insert(row.name.clone(), row)),
             }
@@ -355,7 +356,8 @@ mod tests {
         let own = "date = \"2026-12-01\"\n\
             [[model]]\nname = \"gpt-5\"\ninput = 7\noutput = 9\n\
             [[model]]\nname = \"llama*\"\ninput = 0\noutput = 0\n\
-            [[model]]\nname = \"claude-opus-*\"\ninput = 1\noutput = 1\n";
+            [[model]]\nname = \"claude-opus-*\"\ninput = 1\noutput = 1\n\
+            [[model]]\nname = \"gpt-5*\"\ninput = 3\noutput = 3\n";
         let prices = Prices::embedded()
             .unwrap()
             .with("prices.toml", own)
@@ -379,6 +381,11 @@ mod tests {
             cost(&prices, "claude-opus-4-8", usage, Billing::Direct),
             Some(30)
         );
+        // The price of a name wins over that of a pattern, in whichever order a file has them.
+        assert_eq!(cost(&prices, "gpt-5-x", usage, Billing::Direct), Some(90));
+        let again = "date = \"2026-12-02\"\n[[model]]\nname = \"gpt-5*\"\ninput = 5\noutput = 5\n";
+        let prices = prices.with("again.toml", again).unwrap();
+        assert_eq!(cost(&prices, "gpt-5-x", usage, Billing::Direct), Some(150));
         let wrong = |text: &str| {
             Prices::embedded()
                 .unwrap()

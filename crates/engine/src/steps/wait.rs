@@ -14,21 +14,13 @@ use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::{ExpressionError, PathTemplate};
 use milepost_core::plan::paths;
 use milepost_store::check::content;
+use milepost_store::store::stamp::FileStamp;
 use std::io::{BufReader, ErrorKind};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
 /// The most violations that are shown.
 const SHOWN: usize = 20;
-
-/// The attributes that change when a file is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct FileVersion {
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-}
 
 /// The reason why the step still waits.
 #[derive(Debug, Clone)]
@@ -46,9 +38,9 @@ enum WaitBlocker {
 #[derive(Default)]
 struct WatchedFile {
     /// The current version, and when it will have been unchanged for long enough.
-    stamp: Option<(FileVersion, Deadline)>,
+    stamp: Option<(FileStamp, Deadline)>,
     /// The version that was invalid, and why.
-    invalid: Option<(FileVersion, WaitBlocker)>,
+    invalid: Option<(FileStamp, WaitBlocker)>,
 }
 
 /// Runs the step.
@@ -149,13 +141,9 @@ fn look(
     Ok(blocker)
 }
 
-fn stamp_of(path: &Path) -> Result<Option<FileVersion>, Outcome> {
+fn stamp_of(path: &Path) -> Result<Option<FileStamp>, Outcome> {
     match std::fs::metadata(path) {
-        Ok(found) => Ok(Some(FileVersion {
-            inode: found.ino(),
-            size: found.size(),
-            modified: (found.mtime(), found.mtime_nsec()),
-        })),
+        Ok(found) => Ok(Some(FileStamp::of(&found))),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(input_failure(&path.display().to_string(), error)),
     }

@@ -16,9 +16,8 @@ use milepost_core::base::source::Source;
 use milepost_core::model::state::StageState;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::files::{FileError, digest_of};
+use milepost_store::store::stamp::FileStamp;
 use serde::Serialize;
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -117,14 +116,6 @@ pub enum WhyIncomplete {
     Invalid,
     /// Its marker does not exist.
     Marker,
-}
-
-/// The attributes that change when a process writes a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct FileStamp {
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
 }
 
 /// The observations of the file so far.
@@ -320,17 +311,9 @@ fn find(
         Err(error) => return Err(OpsError::World(error.to_string())),
     };
     match std::fs::metadata(source.path()) {
-        Ok(found) => Ok(Some((source, stamp(&found)))),
+        Ok(found) => Ok(Some((source, FileStamp::of(&found)))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(OpsError::unreadable(&file)(error)),
-    }
-}
-
-fn stamp(found: &Metadata) -> FileStamp {
-    FileStamp {
-        inode: found.ino(),
-        size: found.size(),
-        modified: (found.mtime(), found.mtime_nsec()),
     }
 }
 

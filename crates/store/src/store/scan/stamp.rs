@@ -27,7 +27,7 @@ pub struct FileStamp {
 }
 
 impl FileStamp {
-    pub(crate) fn of(data: &Metadata) -> Self {
+    pub fn of(data: &Metadata) -> Self {
         Self {
             device: data.dev(),
             inode: data.ino(),
