@@ -97,6 +97,30 @@ fn what_is_not_set_is_no_loss() {
 }
 
 #[test]
+fn texts_that_are_none_are_named() {
+    let records = format!(
+        "#20=IFCWALL('{}',$,5.,$,('x'),$,$,12,$);\n\
+         #21=IFCPROPERTYSET('{}',$,'Dimensions',$,(#30,#31));\n#22=IFCRELDEFINESBYPROPERTIES('{}',$,$,$,(#20),#21);\n\
+         #30=IFCPROPERTYSINGLEVALUE(Volume,$,IFCVOLUMEMEASURE(3.75),$);\n\
+         #31=IFCPROPERTYSINGLEVALUE('Mark',$,IFCLABEL('a'),$);\n\
+         #40=IFCMATERIAL(7,$,$);\n#43=IFCRELASSOCIATESMATERIAL('{}',$,$,$,(#20),#40);\n",
+        id(20),
+        id(21),
+        id(22),
+        id(43),
+    );
+    let (parsed, summary) = Sample::model("IFC4", &records).read();
+    assert_eq!(
+        summary.warnings,
+        [
+            "3 records with values that cannot be read: #20 (IfcWall, line 13), #30 (IfcPropertySingleValue, line 16), #40 (IfcMaterial, line 18); the values were left out"
+        ]
+    );
+    let wall = &parsed["elements"][0];
+    assert_eq!(wall["properties"], json!({"Dimensions": {"Mark": "a"}}));
+}
+
+#[test]
 fn properties_layers_and_storeys_are_held_to_the_same() {
     let records = format!(
         "{}#21=IFCPROPERTYSET('{}',$,'Dimensions',$,(#30,#31,#32));\n#22=IFCRELDEFINESBYPROPERTIES('{}',$,$,$,(#20),#21);\n\

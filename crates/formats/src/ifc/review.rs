@@ -77,30 +77,35 @@ pub(super) fn left_out(model: &mut Model, interrupt: &Interrupt) -> Result<LeftO
     let mut misfits = HashSet::new();
     for entry in model.index.iter() {
         let class = model.class(entry);
-        let place = match class.role {
-            Role::Quantity(_) | Role::Constituent => 3,
-            Role::SingleValue => 2,
-            Role::Layer => 1,
-            Role::MeasureWithUnit => 0,
-            Role::Storey => 9,
+        // The place of its number, and of its texts.
+        let (place, texts): (Option<usize>, &[usize]) = match class.role {
+            Role::Quantity(_) | Role::Constituent => (Some(3), &[0]),
+            Role::SingleValue => (Some(2), &[0]),
+            Role::Layer => (Some(1), &[]),
+            Role::MeasureWithUnit => (Some(0), &[]),
+            Role::Storey => (Some(9), &[2]),
+            Role::Element => (None, &[2, 4, 7]),
+            Role::Type | Role::PropertySet | Role::QuantitySet => (None, &[2]),
+            Role::Material => (None, &[0]),
             _ => continue,
         };
         interrupt.step()?;
         let text = model.text(entry);
-        let value = step::attribute(text, place);
-        // A comma in a number is not the end of a quantity of IFC2X3 in later releases, which add a formula: a text.
-        let is_formula = |value: &[u8]| {
+        let is_text = |at: usize| {
+            let value = step::attribute(text, at);
             value.is_empty() || step::is_unset(value) || step::string(value).is_some()
         };
+        let is_number = |at: usize| match (class.role, step::attribute(text, at)) {
+            (Role::SingleValue, value) => !properties::is_dropped(value),
+            (_, value) => step::is_unset(value) || step::number(value).is_some(),
+        };
+        // A comma in a number is not the end of a quantity of IFC2X3 in later releases, which add a formula: a text.
         let is_fit = class.attributes.contains(&step::count(text))
-            && (!matches!(class.role, Role::Quantity(_)) || is_formula(step::attribute(text, 4)));
-        if !is_fit {
+            && (!matches!(class.role, Role::Quantity(_)) || is_text(4));
+        if place.is_some() && !is_fit {
             misfits.insert(entry.id);
             found.misfits.add(entry);
-        } else if match class.role {
-            Role::SingleValue => properties::is_dropped(value),
-            _ => !step::is_unset(value) && step::number(value).is_none(),
-        } {
+        } else if !place.is_none_or(is_number) || !texts.iter().all(|at| is_text(*at)) {
             found.unread.add(entry);
         }
     }

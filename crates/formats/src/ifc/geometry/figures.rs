@@ -154,6 +154,7 @@ fn faces_of(mesh: &Triangles) -> Vec<Vector> {
 }
 
 /// Areas of the faces of a solid.
+#[derive(Default)]
 struct Areas {
     surface: f64,
     top: f64,
@@ -164,13 +165,7 @@ struct Areas {
 
 impl Areas {
     fn of(faces: &[Vector]) -> Self {
-        let mut areas = Self {
-            surface: 0.0,
-            top: 0.0,
-            bottom: 0.0,
-            side: 0.0,
-            main_side: 0.0,
-        };
+        let mut areas = Self::default();
         let mut sides = Vec::new();
         for face in faces {
             let area = dot(*face, *face).sqrt();
