@@ -60,7 +60,8 @@ impl Level {
 pub(super) fn too_deep(source: &str) -> Option<usize> {
     let bytes = source.as_bytes();
     let mut open = vec![Level::new(Kind::Program, 0)];
-    let mut is_after_def = false;
+    // What ends before a token, if that matters: the `;` of a definition, or `as`.
+    let mut before = "";
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         let begin = at;
@@ -80,14 +81,20 @@ pub(super) fn too_deep(source: &str) -> Option<usize> {
         } else if byte == b'#' {
             at = source[at..].find('\n').map_or(bytes.len(), |end| at + end);
         } else if !byte.is_ascii_whitespace() {
-            let follows_def = std::mem::take(&mut is_after_def);
+            let previous = std::mem::take(&mut before);
             match byte {
                 b'"' => opened = Some(Kind::Text),
                 b'{' => opened = Some(Kind::Object),
                 b'(' => opened = Some(Kind::Bracket),
                 b'[' => {
                     level.path += OPERATOR;
-                    opened = Some(Kind::Bracket);
+                    // The parts of a pattern nest as those of an object.
+                    let is_pattern = previous == "as";
+                    opened = Some(if is_pattern {
+                        Kind::Object
+                    } else {
+                        Kind::Bracket
+                    });
                 }
                 b'.' | b'?' => level.path += OPERATOR,
                 b')' | b']' | b'}' => {
@@ -97,7 +104,7 @@ pub(super) fn too_deep(source: &str) -> Option<usize> {
                 }
                 b';' if level.kind == Kind::Def => {
                     open.pop();
-                    is_after_def = true;
+                    before = ";";
                 }
                 b';' => *level = Level::new(level.kind, level.base),
                 b',' => level.separate(if level.kind == Kind::Object { PART } else { 0 }),
@@ -116,13 +123,16 @@ pub(super) fn too_deep(source: &str) -> Option<usize> {
                         "if" => opened = Some(Kind::If),
                         "def" => {
                             // What follows a definition holds the next one only if it is more than definitions.
-                            level.rest += if follows_def { 0 } else { OPERATOR };
+                            level.rest += if previous == ";" { 0 } else { OPERATOR };
                             opened = Some(Kind::Def);
                         }
                         "end" if level.kind == Kind::If => {
                             open.pop();
                         }
-                        "elif" | "as" | "label" => level.separate(OPERATOR),
+                        word @ ("elif" | "as" | "label") => {
+                            level.separate(OPERATOR);
+                            before = word;
+                        }
                         "try" | "reduce" | "foreach" | "and" | "or" => level.operators += OPERATOR,
                         _ => {}
                     }
@@ -184,7 +194,11 @@ mod tests {
             assert!(too_deep(&program(100_000)).is_some(), "{before}");
         }
         // Parts of objects and texts nest when the program runs.
-        for [before, part, after] in [["{", "a: 1, ", "}"], ["\"", "\\(1) ", "\""]] {
+        for [before, part, after] in [
+            ["{", "a: 1, ", "}"],
+            [". as [", "$x, ", "$x] | 1"],
+            ["\"", "\\(1) ", "\""],
+        ] {
             let program = |count: usize| before.to_owned() + &part.repeat(count) + after;
             assert_eq!(too_deep(&program(900)), None, "{part}");
             assert!(too_deep(&program(1100)).is_some(), "{part}");
