@@ -59,6 +59,7 @@ fn violations(sources: &[Source]) -> Vec<String> {
     sizes::check_folders(sources, &mut found);
     names::check_types(sources, &mut found);
     names::check_errors(sources, &mut found);
+    names::check_suggestions(sources, &mut found);
     circles::check(sources, &mut found);
     found.sort();
     found.dedup();

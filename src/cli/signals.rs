@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The exit code after a signal.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-pub(crate) const STOPPING: &str = "stopping: calls of agents have up to 30 s to finish; run again to continue (press Ctrl-C again to exit at once)";
+pub(crate) const STOPPING: &str = "stopping: calls of agents in flight, if any, have up to 30 s to finish; run again to continue (press Ctrl-C again to exit at once)";
 
 /// Sets the flag and calls `on_stop` at the first signal; ends the program at the second one, after which the next run recovers. A signal
 /// that the parent process ignores, as `nohup` and shells do, stays ignored.

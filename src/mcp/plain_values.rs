@@ -53,7 +53,11 @@ fn converted(value: Value, schema: &Value) -> Value {
         },
         (Some(&"integer"), Value::Number(number)) => whole(&number).into(),
         (Some(&"string"), Value::Number(number)) if takes_numbers(schema) => {
-            number.to_string().into()
+            // Without an exponent, and without decimals that are zero.
+            match number.as_f64().filter(|_| number.is_f64()) {
+                Some(number) => number.to_string().into(),
+                None => number.to_string().into(),
+            }
         }
         (_, value) => value,
     }
@@ -123,6 +127,9 @@ mod tests {
             ("stages", json!([3, "rate"]), json!(["3", "rate"])),
             ("money", json!(2.5), json!("2.5")),
             ("money", json!(2), json!("2")),
+            ("money", json!(1e-7), json!("0.0000001")),
+            ("stages", json!([1.0]), json!(["1"])),
+            ("stages", json!(1.5), json!(["1.5"])),
             ("name", json!(7), json!(7)),
             ("any", json!("7"), json!("7")),
             ("unknown", json!("7"), json!("7")),

@@ -26,7 +26,7 @@ fn stopped_in_a_call(project: &Project, agent: &str) {
     }
     assert_eq!(
         line,
-        "stopping: calls of agents have up to 30 s to finish; run again to continue (press Ctrl-C again to exit at once)\n"
+        "stopping: calls of agents in flight, if any, have up to 30 s to finish; run again to continue (press Ctrl-C again to exit at once)\n"
     );
     std::fs::write(project.at("gate.release"), "on\n").unwrap();
     let mut rest = String::new();

@@ -42,6 +42,31 @@ fn is_indented(source: &Source, token: &Token) -> bool {
     source.lines[token.line - 1].starts_with(' ')
 }
 
+/// The files with command lines of runs that nobody ran: help texts, titles of schemas, and a flag that no run had.
+const EXAMPLES: [&str; 4] = [
+    "crates/engine/src/ops/schema/generate.rs",
+    "crates/store/src/store/lock.rs",
+    "src/cli/args.rs",
+    "src/cli/run/job.rs",
+];
+
+/// Reports command lines of runs that are typed out: they lack the flags of the present run.
+pub fn check_suggestions(sources: &[Source], found: &mut Vec<String>) {
+    let others = sources.iter();
+    for source in others.filter(|source| !EXAMPLES.contains(&source.path.as_str())) {
+        let literals = source.tokens.iter().filter(|token| token.text == "\"\"");
+        for token in literals {
+            let mut lines = source.lines[token.line - 1..token.end].iter();
+            if lines.any(|line| line.contains("milepost run")) {
+                found.push(format!(
+                    "{}:{}: a command line of a run is typed out; call a method of `Invocation`, which adds the flags",
+                    source.path, token.line
+                ));
+            }
+        }
+    }
+}
+
 /// Reports public functions whose error is a `String`.
 pub fn check_errors(sources: &[Source], found: &mut Vec<String>) {
     let strings: Vec<String> = sources.iter().flat_map(string_errors).collect();

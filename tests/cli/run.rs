@@ -87,7 +87,7 @@ join  out of date  stage `copy` is not complete
 failed in …
 next     milepost log copy/person_2  show what happened
          milepost run                rerun the failed batches, then continue
-         milepost run -k             the same, and continue after a failure
+         milepost run --keep-going   the same, and continue after a failure
 ",
         "\
 copy starts: 3 batches  Copy each person
@@ -616,7 +616,7 @@ interrupted in …
 next     milepost run  continue
 ",
             "\
-stopping: calls of agents have up to … to finish; run again to continue (press Ctrl-C again to exit at once)
+stopping: calls of agents in flight, if any, have up to … to finish; run again to continue (press Ctrl-C again to exit at once)
 nap: out of date after …
 "
         )

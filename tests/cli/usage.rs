@@ -62,6 +62,14 @@ fn what_is_typed_wrong_is_named_with_what_can_be_typed() {
             "run -j 0",
             "error: invalid value '0' for '--jobs <N>': expected `auto`, or a number from 1 to 65535\n\nFor more information, try '--help'.\n",
         ),
+        (
+            "run --limit many",
+            "error: invalid value 'many' for '--limit <N>': expected a whole number, such as 10\n\nFor more information, try '--help'.\n",
+        ),
+        (
+            "run --wait nan",
+            "error: invalid value 'nan' for '--wait <DURATION>': `nan` is not a duration: write a number and a unit, such as \"60s\", \"10m\", \"1h30m\" or \"250ms\"\n\nFor more information, try '--help'.\n",
+        ),
     ];
     for (arguments, said) in cases {
         expect(project.output(arguments), 2, "", said);

@@ -81,7 +81,7 @@ fn a_server_that_is_asked_to_end_stops_its_runs() {
             client.kill(signal),
             Ended {
                 code: 0,
-                err: "stopping: calls of agents have up to 30 s to finish; run again to continue (press Ctrl-C again to exit at once)\n"
+                err: "stopping: calls of agents in flight, if any, have up to 30 s to finish; run again to continue (press Ctrl-C again to exit at once)\n"
                     .to_owned(),
             }
         );

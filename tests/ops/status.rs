@@ -62,7 +62,7 @@ fn a_stage_of_which_a_part_was_run_is_held() {
     let (_, text) = shown(&project);
     assert_eq!(
         text,
-        "names in WORKSPACE\nidle; the last run finished 2026-11-21 10:00:00Z: out of date (run RUN)\n\n\
+        "names in WORKSPACE\nidle; the last run finished 2026-11-21 10:00:00Z: unfinished (run RUN)\n\n\
          1  sort   out of date  1 of 3  2 elements  2026-11-21 10:00:00Z\n\
          2  count  out of date  0 of 1\n\n  \
          sort: 2 batches will run (`milepost why sort`)\n\n  \

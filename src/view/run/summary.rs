@@ -122,10 +122,11 @@ pub(crate) fn overall(report: &Report) -> &'static str {
     }
 }
 
-/// Returns the word for people: JSON and the journal keep `held`, `altered` and `the verdict is no`.
+/// Returns the word for people: JSON and the journal keep `held`, `altered` and `the verdict is no`. What a run left may be up to date
+/// by now.
 pub(crate) fn shown(status: &str) -> &str {
     match status {
-        "held" => StageWord::OutOfDate.text(),
+        "held" => "unfinished",
         "altered" => StageWord::Modified.text(),
         "the verdict is no" => "negative verdict",
         status => status,
@@ -331,8 +332,9 @@ fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {
             run(invocation.next_run(), "rerun the failed batches");
         }
         if failures().any(|stage| stage.left > 0) && !invocation.options.keep_going {
-            let command = format!("{} -k", invocation.next_run());
-            run(command, "the same, and continue after a failure");
+            let mut going = invocation.clone();
+            going.options.keep_going = true;
+            run(going.next_run(), "the same, and continue after a failure");
         }
         for setting in &invocation.values.set {
             if let Some((name, _)) = setting.split_once('=') {

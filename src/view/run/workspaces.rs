@@ -63,6 +63,7 @@ fn calls(left: &Estimate) -> String {
 fn shown(status: &str) -> &str {
     match status {
         "reused" => "up to date",
+        "held" => "out of date",
         status => super::summary::shown(status),
     }
 }

@@ -48,9 +48,6 @@ pub enum PauseError {
     /// It is not a number with a unit.
     #[error(transparent)]
     Unit(#[from] DurationError),
-    /// It is not a number of seconds.
-    #[error(transparent)]
-    Seconds(#[from] std::time::TryFromFloatSecsError),
     /// It is 0.
     #[error("expected a time greater than 0")]
     Zero,
@@ -62,7 +59,10 @@ pub enum PauseError {
 /// If it is neither, or 0.
 pub fn parse_pause(text: &str) -> Result<Duration, PauseError> {
     let pause = match text.parse() {
-        Ok(seconds) => Duration::try_from_secs_f64(seconds)?,
+        Ok(seconds) => {
+            let pause = Duration::try_from_secs_f64(seconds);
+            pause.map_err(|_| DurationError(text.to_owned()))?
+        }
         Err(_) => parse_duration(text)?,
     };
     (!pause.is_zero()).then_some(pause).ok_or(PauseError::Zero)

@@ -217,6 +217,7 @@ impl Flags for RunOptions {
         },
         Flag {
             value: Some("DURATION"),
+            stays: true,
             help: "Wait at most this long for another run in the workspace to end, such as 90s or 2h",
             ..flag!(
                 wait,
@@ -243,19 +244,26 @@ impl Flags for RunOptions {
             help: "Cancel the rest of an earlier --force that was interrupted",
             conflict: Some("force"),
             selects: true,
+            stays: true,
             ..flag!(no_force)
         },
         Flag {
             help: "Run only batches that failed",
             page: Some("only batches that failed last time"),
             selects: true,
+            stays: true,
             ..flag!(failed)
         },
         Flag {
             value: Some("N"),
             help: "Run at most this many batches, over all stages",
             selects: true,
-            ..flag!(limit)
+            stays: true,
+            ..flag!(limit, |options| options.limit.values(), |options, text| {
+                let wrong = |_| FlagError("expected a whole number, such as 10".to_owned());
+                options.limit = Some(text.parse().map_err(wrong)?);
+                Ok(())
+            })
         },
         Flag {
             value: Some("STAGE"),

@@ -55,7 +55,7 @@ impl Invocation {
         self.run_with(&|_| true, &self.options.targets)
     }
 
-    /// Returns the command line of a run that continues this one, with its stages and batches.
+    /// Returns the command line of a run that continues this one, with its stages and batches. `--force` and `--fresh` hold until then.
     pub fn next_run(&self) -> String {
         self.run_with(&|flag| flag.stays, &self.options.targets)
     }
@@ -172,7 +172,7 @@ mod tests {
         };
         assert_eq!(
             called.next_run(),
-            "milepost -C house run --jobs 4 --budget-usd 2.5 --until report 'grade/J Smith'"
+            "milepost -C house run --jobs 4 --budget-usd 2.5 --limit 3 --until report 'grade/J Smith'"
         );
         assert_eq!(
             called.run(&["--force", "grade"]),
