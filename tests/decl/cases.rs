@@ -112,6 +112,7 @@ cases!(
     places
     readers
     names
+    nested
     syntax
     outside
     params

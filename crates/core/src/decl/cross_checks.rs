@@ -154,10 +154,19 @@ fn check_twice(report: &mut Report, drafts: &[Draft]) {
         for (other_draft, other) in &all[..at] {
             let other_pattern = other.path.pattern();
             let meet = may_meet(&pattern, &other_pattern);
-            if !meet && !may_meet(&pattern.to_lowercase(), &other_pattern.to_lowercase()) {
+            let is_plain = !is_pattern(&pattern) && !is_pattern(&other_pattern);
+            // The scan of a stage compares the files of its batches.
+            let nest = (is_plain || !std::ptr::eq(*draft, *other_draft))
+                && (holds(&pattern, &other_pattern) || holds(&other_pattern, &pattern));
+            let differ = || !may_meet(&pattern.to_lowercase(), &other_pattern.to_lowercase());
+            if !meet && !nest && differ() {
                 continue;
             }
-            let message = match (meet, pattern == other_pattern && !is_pattern(&pattern)) {
+            let message = match (meet, pattern == other_pattern && is_plain) {
+                _ if nest => format!(
+                    "of `{}` and `{}`, one is a file and the other is in it",
+                    written.path.text, other.path.text
+                ),
                 (true, true) => format!("two outputs are written to `{}`", written.path.text),
                 (true, false) => format!(
                     "`{}` and `{}` can be the same file",
@@ -205,6 +214,13 @@ fn check_twice(report: &mut Report, drafts: &[Draft]) {
     }
 }
 
+/// Returns true if the second path leads through a file at the first one.
+fn holds(file: &str, inside: &str) -> bool {
+    let inside = inside.to_lowercase();
+    let inside = inside.strip_prefix(&file.to_lowercase());
+    inside.is_some_and(|rest| rest.starts_with('/'))
+}
+
 /// Batches of one stage that would all write the same file.
 fn check_batches(report: &mut Report, drafts: &[Draft]) {
     for draft in drafts {
@@ -243,7 +259,17 @@ impl All<'_> {
     fn wrong_read(&self, draft: &Draft, read: &Read) -> Option<Problem> {
         let pattern = self.pattern(&read.path)?;
         let path = RelPath::parse(&pattern).ok();
-        if let Some(owner) = path.and_then(|path| reserved(read.path.root, &path)) {
+        let progress = |path: &RelPath| {
+            let of = |other: &&Draft| other.progress.as_ref().is_some_and(|(at, _)| at == path);
+            let other = self.drafts.iter().find(of);
+            let other = other.filter(|_| read.path.root == Root::Workspace)?;
+            Some(format!("the progress file of the stage `{}`", other.name))
+        };
+        let owner = |path| match reserved(read.path.root, &path) {
+            Some(owner) => Some(owner.to_owned()),
+            None => progress(&path),
+        };
+        if let Some(owner) = path.and_then(owner) {
             let message = format!("a stage cannot read `{}`", read.path.text);
             let problem = draft.file.problem(read.span.clone(), message);
             return Some(problem.label(format!("it is {owner}")));
