@@ -12,13 +12,6 @@ use milepost_engine::ops::plan::{Plan, PlanDetails};
 use milepost_engine::ops::run::RunOptions;
 use minijinja::context;
 
-/// A run does only what was shown if no fact of its batches changed.
-const WITH_FACTS: PlanDetails = PlanDetails {
-    first: 0,
-    facts: true,
-    advice: false,
-};
-
 /// Shows what a run would do and cost, with the button that starts it.
 pub(super) fn plan(site: &Site, request: &PageRequest) -> Result<PageResponse, WebError> {
     let targets = request.query_all("target");
@@ -29,12 +22,14 @@ pub(super) fn plan(site: &Site, request: &PageRequest) -> Result<PageResponse, W
 /// Starts the run that was shown. If it would do something else by now, shows that instead.
 pub(super) fn run(site: &Site, request: &PageRequest) -> Result<PageResponse, WebError> {
     let options = options(request.form_all("target"), |name| request.form(name))?;
-    let plan = ops::plan::plan_with(&site.request, &options, WITH_FACTS)?;
-    if request.form("plan") != Some(plan.digest().to_string().as_str()) {
+    let plan = ops::plan::plan_with(&site.request, &options, PlanDetails::WITH_FACTS)?;
+    let digest = plan.digest();
+    if request.form("plan") != Some(digest.to_string().as_str()) {
         let why = "The plan has changed since it was shown. This is the new one.";
         return shown(site, &options, Some(why));
     }
     let mut request = site.request.clone();
+    request.shown = Some(digest);
     request.invocation.options = options.clone();
     request.command = format!("{} (page)", request.invocation.same_run());
     request.invocation.stored = true;
@@ -58,7 +53,7 @@ fn shown(
     options: &RunOptions,
     notice: Option<&str>,
 ) -> Result<PageResponse, WebError> {
-    let plan = ops::plan::plan_with(&site.request, options, WITH_FACTS)?;
+    let plan = ops::plan::plan_with(&site.request, options, PlanDetails::WITH_FACTS)?;
     let is_idle = plan
         .stages
         .iter()

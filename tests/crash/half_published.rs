@@ -3,11 +3,13 @@
 
 use super::project::operations;
 use super::sweep::{Stop, all_stops, at_each, is_full};
-use crate::support::Project;
+use crate::mcp::client::Client;
+use crate::support::{Files, Project};
+use crate::web::server::Ui;
 use milepost_core::model::event::Event;
 use milepost_engine::ops::run::RunOptions;
 use milepost_engine::ops::run::look::{Look, grounds, look};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 const RUN: &[&str] = &["run"];
@@ -129,16 +131,88 @@ fn commands_that_read_see_replaced_files_recovered() {
     reads(changed);
 }
 
-#[test]
-fn a_watch_recovers_before_it_plans() {
+/// A workspace in which a run was killed after the first move of a file, and the outputs of a whole run.
+fn killed() -> (Project, Files) {
     let whole = changed();
     let operations = operations(&whole, RUN);
-    let expected = whole.outputs();
     let is_move =
         |one: &String| one.starts_with("rename") && one.contains("/workspace/intermediate/out/");
     let at = operations.iter().position(is_move).unwrap() + 1;
     let project = changed();
     project.run_on_disk(RUN, &format!("{at},unflushed"));
+    (project, whole.outputs())
+}
+
+/// Returns the number of files that `status` and the tool `status` show as half published, and checks that report and overview
+/// show it too.
+#[track_caller]
+fn half_published(project: &Project) -> u64 {
+    let status: Value = serde_json::from_str(&project.query(&["status", "--json"])).unwrap();
+    let files = status["half_published"].as_u64().unwrap_or_default();
+    let text = format!("A killed run left {files} files half published: the next run continues.");
+    project.run_on_disk(&["report", "--out", "report.html"], "");
+    let report = project.read("report.html");
+    assert_eq!(report.contains(&text), files > 0, "{report}");
+    let ui = Ui::start(project);
+    let overview = ui.get("").body;
+    assert_eq!(overview.contains(&text), files > 0, "{overview}");
+    let mut client = Client::of(project);
+    let told = client.call("status", json!({}));
+    assert_eq!(told["half_published"], status["half_published"]);
+    files
+}
+
+#[test]
+fn every_view_shows_files_half_published() {
+    let (project, expected) = killed();
+    assert!(half_published(&project) > 1);
+    let unsettled = project.state().unsettled;
+    let files = unsettled.iter().flat_map(|batch| &batch.files);
+    let scratch = |path: &str| project.at("workspace").join(path);
+    let half = files
+        .filter(|file| !file.marker && scratch(file.scratch.as_str()).exists())
+        .last()
+        .unwrap();
+    let ui = Ui::start(&project);
+    let page = ui.get(&format!("file?path={}", half.path)).body;
+    let place = scratch(half.path.as_str());
+    assert!(page.contains(&place.display().to_string()), "{page}");
+    assert!(!page.contains(".milepost/scratch"), "{page}");
+    let bytes = std::fs::read_to_string(scratch(half.scratch.as_str())).unwrap();
+    // Each request looks at the files again.
+    for _ in 0..2 {
+        let raw = ui.get(&format!("raw?path={}", half.path));
+        assert_eq!((raw.status, &*raw.body), (200, &*bytes));
+    }
+    let garbage = project.query(&["gc"]);
+    assert!(!garbage.contains("scratch"), "{garbage}");
+    project.run_on_disk(&["gc", "--yes"], "");
+    assert_eq!(half_published(&project), 0);
+    project.complete(RUN);
+    assert_eq!(project.outputs(), expected);
+}
+
+#[test]
+fn a_run_whose_renames_fail_leaves_files_half_published() {
+    let (project, expected) = killed();
+    let before = half_published(&project);
+    let folder = project.at("workspace/intermediate/out");
+    let aside = project.at("workspace/intermediate/aside");
+    std::fs::rename(&folder, &aside).unwrap();
+    std::fs::write(&folder, "").unwrap();
+    let ended = project.run_on_disk(RUN, "unflushed");
+    assert_eq!(ended.code, 1, "{ended:?}");
+    std::fs::remove_file(&folder).unwrap();
+    std::fs::rename(&aside, &folder).unwrap();
+    assert_eq!(half_published(&project), before);
+    project.complete(RUN);
+    assert_eq!(half_published(&project), 0);
+    assert_eq!(project.outputs(), expected);
+}
+
+#[test]
+fn a_watch_recovers_before_it_plans() {
+    let (project, expected) = killed();
     assert!(!project.state().unsettled.is_empty());
     let request = project.request();
     let looked = look(

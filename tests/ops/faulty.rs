@@ -144,3 +144,35 @@ fn nothing_runs_and_nothing_is_accepted() {
         );
     }
 }
+
+#[test]
+fn a_project_file_that_cannot_be_read_hides_nothing_that_is_recorded() {
+    for text in [&b"name = \"letters\n"[..], b"\xff\xfe", b"nam = 1\n"] {
+        let project = Project::letters();
+        assert_eq!(project.run(&[]).code, 0);
+        project.write("milepost.toml", text);
+        for (command, line) in [
+            ("status", "1  copy  out of date  3 of 3"),
+            ("log join", "join starts"),
+            ("verify", ": everything matches the record\n"),
+            ("why outputs/page.txt", "join"),
+            ("trace outputs/page.txt", "intermediate/person_1.json"),
+            ("graph", "join"),
+            ("gc --yes", "\n0 bytes freed\n"),
+            ("report", "written  report.html\n"),
+        ] {
+            let output = project.output(command);
+            assert_eq!(output.code, 0, "{command}: {}{}", output.err, output.out);
+            assert!(output.out.contains(line), "{command}: {}", output.out);
+            assert!(output.err.contains("milepost.toml"), "{}", output.err);
+        }
+        let report = project.read("report.html");
+        assert!(report.contains("The declarations are wrong"), "{report}");
+        let ui = Ui::start(&project);
+        let shown = ui.get("stage?stage=join");
+        assert_eq!(shown.status, 200, "{}", shown.body);
+        for command in ["run", "plan"] {
+            assert_eq!(project.output(command).code, 4, "{command}");
+        }
+    }
+}

@@ -91,3 +91,34 @@ fn files_that_a_file_names_are_shown() {
 "#
     );
 }
+
+#[test]
+fn an_input_that_a_value_names_is_shown_as_it_is_declared() {
+    let project = Project::new(&[
+        ("milepost.toml", "name = \"named\"\n"),
+        (
+            "stages/1_work.toml",
+            "[each.f]\npath = \"inputs/*.json\"\n\n[inputs]\nd = \"{{ f.path }}\"\n\n[step]\njq = '$d'\n\n[outputs]\no = { path = \"outputs/{{ f.stem }}.json\", schema = false }\n",
+        ),
+        (
+            "stages/2_next.toml",
+            "[each.r]\nvalues = [\"inputs/a.json\"]\n\n[inputs]\nd = \"{{ r }}\"\n\n[step]\njq = '$d'\n\n[outputs]\no = { path = \"next/{{ r }}.json\", schema = false }\n",
+        ),
+    ]);
+    let found = graph(&project.request()).unwrap();
+    assert_eq!(
+        view::graph::graph(&found),
+        "named
+
+1 work  out of date
+  jq
+  ← inputs/*.json
+  → outputs/*.json
+
+2 next  out of date, 1 batch
+  jq
+  ← {{ r }}
+  → next/*.json
+"
+    );
+}

@@ -12,7 +12,7 @@ fn an_output_on_another_file_system() {
     let _disk = require!(Mounted::at(&outputs, &["-t", "tmpfs", "tmpfs"]));
     let ran = project.run(&[]);
     ran.expect(1, &[]).says(
-        "`intermediate/person_1.json` is on another file system than `.milepost`, from where finished files are renamed: put the whole workspace on one file system",
+        "`intermediate/person_1.json`: it is on another file system than `.milepost`, from where finished files are renamed: put the whole workspace on one file system",
     );
 }
 

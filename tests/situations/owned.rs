@@ -166,3 +166,54 @@ fn no_input_is_an_output_of_the_stage_or_a_later_one() {
         ));
     }
 }
+
+#[test]
+fn no_input_is_the_progress_file_of_a_stage() {
+    let stage = "[each.f]\npath = \"*.json\"\n\n[step]\njq = '$f.path'\n\n[outputs]\nmade = { path = \"outputs/{{ f.stem }}.json\", schema = false }\n";
+    let project = Project::new(&[
+        ("milepost.toml", "name = \"progress\"\n"),
+        ("stages/1_work.toml", stage),
+        ("workspace/a.json", "1"),
+    ]);
+    project.run(&[]).expect(0, &["work/a"]);
+    assert!(project.exists("workspace/work_progress.json"));
+    project.run(&[]).expect(0, &[]);
+    // A former stage left its file.
+    project.rename("stages/1_work.toml", "stages/1_later.toml");
+    project.run(&[]).expect(0, &["later/a"]);
+    assert!(project.exists("workspace/work_progress.json"));
+    project.write("workspace/work_progress.json", "{\"mine\": 1}");
+    project.run(&[]).expect(0, &["later/work_progress"]);
+    project.edit(
+        "stages/1_later.toml",
+        "[step]",
+        "[inputs]\nd = \"later_progress.json\"\n\n[step]",
+    );
+    let (code, plan) = project.milepost(&["plan"]);
+    assert!(
+        code == 4 && plan.contains("it is the progress file of the stage `later`"),
+        "{plan}"
+    );
+    let named = "[each.r]\nvalues = [\"later_progress.json\"]\n\n[inputs]\nd = \"{{ r }}\"\n";
+    project.edit(
+        "stages/1_later.toml",
+        "[inputs]\nd = \"later_progress.json\"\n",
+        "",
+    );
+    project.edit(
+        "stages/1_later.toml",
+        "[each.f]\npath = \"*.json\"\n",
+        named,
+    );
+    project.edit("stages/1_later.toml", "$f.path", "$r");
+    project.edit("stages/1_later.toml", "f.stem", "r");
+    project
+        .run(&[])
+        .says("input `d`: `later_progress.json` is the progress file of stage `later`");
+    let reads = "command = \"echo 1 > {{ paths.made }}\"\nreads = [\"{{ r }}\"]";
+    project.edit("stages/1_later.toml", "[inputs]\nd = \"{{ r }}\"\n", "");
+    project.edit("stages/1_later.toml", "jq = '$r'", reads);
+    project
+        .run(&[])
+        .says("`reads`: `later_progress.json` is the progress file of stage `later`");
+}

@@ -123,6 +123,57 @@ fn an_output_that_is_a_folder_of_another_is_an_error_before_anything_runs() {
 }
 
 #[test]
+fn batches_exchange_the_names_of_an_output_with_a_star() {
+    for jobs in ["1", "2"] {
+        let program = "mkdir -p outputs; echo $1 > \"outputs/${3}_$1.txt\"; echo $1 > \"outputs/${3}_all.txt\"";
+        let project = rows(program, "outputs/{{ r.file }}_*.txt", "id,file\n1,x\n2,y\n");
+        project.edit(
+            "stages/1_work.toml",
+            "\"{{ paths.o }}\"]",
+            "\"\", \"{{ r.file }}\"]",
+        );
+        project.run(&["-j", jobs]).expect(0, &["work/1", "work/2"]);
+        project.write("workspace/inputs/rows.csv", "id,file\n1,y\n2,x\n");
+        let files = [
+            ("workspace/outputs/x_all.txt", "2\n"),
+            ("workspace/outputs/y_all.txt", "1\n"),
+            ("workspace/outputs/x_2.txt", "2\n"),
+            ("workspace/outputs/y_1.txt", "1\n"),
+        ];
+        project.run(&["-j", jobs]).expect(0, &["work/1", "work/2"]);
+        runs_without_a_question(&project, &[], &files);
+        for gone in ["x_1", "y_2"] {
+            assert!(!project.exists(&format!("workspace/outputs/{gone}.txt")));
+        }
+    }
+}
+
+#[test]
+fn a_file_where_an_output_needs_a_folder_is_an_error_before_anything_runs() {
+    let project = two_stages(&["a"], &["b"]);
+    project.run(&[]).expect(0, &["first", "second"]);
+    project.edit(
+        "stages/1_first.toml",
+        "outputs/a.txt",
+        "outputs/b.txt/c.txt",
+    );
+    let (code, plan) = project.milepost(&["plan"]);
+    let both = "of `outputs/b.txt` and `outputs/b.txt/c.txt`, one is a file and the other is in it";
+    assert!(code == 4 && plan.contains(both), "{plan}");
+    project.edit("stages/1_first.toml", "b.txt/c.txt", "a.txt/c.txt");
+    let why = "output `a`: `outputs/a.txt/c.txt`: `outputs/a.txt` is a file, and the output is in a folder of this name: remove it, or choose another path";
+    let (_, plan) = project.milepost(&["plan"]);
+    assert!(plan.contains(why), "{plan}");
+    project.run(&[]).expect(1, &[]).says(why);
+    project.remove("workspace/outputs/a.txt");
+    project.run(&[]).expect(0, &["first"]);
+    assert_eq!(
+        project.read("workspace/outputs/a.txt/c.txt"),
+        "c.txt of first\n"
+    );
+}
+
+#[test]
 fn manifests_that_are_gone_are_rebuilt_from_the_journal() {
     let project = two_stages(&["a"], &["b", "c"]);
     project.run(&[]).expect(0, &["first", "second"]);

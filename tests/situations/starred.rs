@@ -135,3 +135,23 @@ fn min_needs_a_star() {
         )
     );
 }
+
+#[test]
+fn two_stars_do_not_enter_hidden_folders() {
+    let project = copies("inputs/**/*.json");
+    for hidden in [".git", ".b"] {
+        let target = project.at("nowhere");
+        std::fs::create_dir_all(project.at(&format!("workspace/inputs/{hidden}"))).unwrap();
+        // A look inside would refuse the dead link.
+        let link = project.at(&format!("workspace/inputs/{hidden}/link"));
+        std::os::unix::fs::symlink(&target, link).unwrap();
+        project.write(&format!("workspace/inputs/{hidden}/c.json"), "{}");
+    }
+    project.run(&[]).expect(0, &["copy/a"]);
+    project.edit(
+        "stages/1_copy.toml",
+        "inputs/**/*.json",
+        "inputs/**/.b/*.json",
+    );
+    project.run(&[]).expect(0, &["copy/c"]);
+}

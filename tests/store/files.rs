@@ -3,6 +3,8 @@
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, Root};
 use milepost_store::store::files::{FileError, Files};
+use milepost_store::store::redirects::{Redirect, Redirects};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -155,4 +157,29 @@ fn reports_names_that_no_record_can_hold() {
     });
     assert_eq!(refused, expected);
     assert_eq!(list(&folders, "inputs/*.txt").len(), 1);
+}
+
+#[test]
+fn a_reader_finds_a_published_file_that_is_moved_meanwhile() {
+    let folders = folders();
+    let (made, scratch) = (file("outputs/a.txt"), file(".milepost/scratch/r/a.txt"));
+    let place = |file: &FilePath| folders.workspace.join(file.path.as_str());
+    fs::create_dir_all(place(&scratch).parent().unwrap()).unwrap();
+    fs::create_dir(folders.workspace.join("outputs")).unwrap();
+    fs::write(place(&scratch), "new").unwrap();
+    let redirects = Redirects::default();
+    let redirect = Redirect::Published(scratch.path.clone());
+    redirects.set(BTreeMap::from([(made.path.clone(), redirect)]), true);
+    let files = folders.files.clone().with_redirects(&redirects);
+    let source = files.source(&made).unwrap();
+    let read = || {
+        let mut text = String::new();
+        source.open().unwrap().read_to_string(&mut text).unwrap();
+        text
+    };
+    // The first reader has the file that the check opened.
+    assert_eq!((read(), read()), ("new".to_owned(), "new".to_owned()));
+    fs::rename(place(&scratch), place(&made)).unwrap();
+    assert_eq!(read(), "new");
+    assert_eq!(source.path(), place(&made));
 }

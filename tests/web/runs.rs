@@ -2,6 +2,9 @@
 
 use super::server::Ui;
 use crate::support::{Project, pipe};
+use milepost_engine::ops::plan::{PlanDetails, plan_with};
+use milepost_engine::ops::project::Request;
+use milepost_engine::ops::run::{Silent, StopFlag, run};
 
 /// The value of a hidden field of a page.
 pub fn hidden<'a>(page: &'a str, name: &str) -> &'a str {
@@ -112,4 +115,26 @@ fn a_run_ends_with_its_server() {
     assert_eq!(ui.end(), Some(0));
     let records = project.records();
     assert_eq!(records.last().unwrap()["data"]["status"], "interrupted");
+}
+
+#[test]
+fn a_change_between_the_button_and_the_lock_is_noticed() {
+    let project = Project::letters();
+    assert_eq!(project.run(&[]).code, 0);
+    let before = project.records().len();
+    let options = project.wanted();
+    let mut request = project.request();
+    let plan = || plan_with(&project.request(), &options, PlanDetails::WITH_FACTS).unwrap();
+    request.shown = Some(plan().digest());
+    let run = |request: &Request| run(request, &options, &mut Silent, &StopFlag::new());
+    project.write("workspace/inputs/person_1.json", r#"{"name": "Eve"}"#);
+    let refused = run(&request).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "nothing was run: it has changed since it was shown"
+    );
+    assert_eq!(project.records().len(), before);
+    request.shown = Some(plan().digest());
+    run(&request).unwrap();
+    assert!(project.read("workspace/outputs/page.txt").contains("Eve"));
 }

@@ -46,7 +46,7 @@ pub fn clean(data: &Cleaned) -> String {
         text.push_str(&line);
         text.push('\n');
     }
-    text
+    text + &left(&data.left)
 }
 
 /// Returns the files that `gc` removed.
@@ -69,14 +69,17 @@ pub fn gc(data: &Collected) -> String {
     } else {
         "freed"
     };
-    let left = data
-        .left
-        .iter()
-        .map(|line| format!("left: {}\n", visible(line)));
     format!(
         "{}{}{} bytes {verb}\n",
         table(&sides, &rows),
-        left.collect::<String>(),
+        left(&data.left),
         grouped(data.bytes)
     )
+}
+
+fn left(lines: &[String]) -> String {
+    let lines = lines.iter();
+    lines
+        .map(|line| format!("left: {}\n", visible(line)))
+        .collect()
 }

@@ -60,8 +60,7 @@ pub enum PauseError {
 pub fn parse_pause(text: &str) -> Result<Duration, PauseError> {
     let pause = match text.parse() {
         Ok(seconds) => {
-            let pause = Duration::try_from_secs_f64(seconds);
-            pause.map_err(|_| DurationError(text.to_owned()))?
+            Duration::try_from_secs_f64(seconds).map_err(|_| DurationError(text.to_owned()))?
         }
         Err(_) => parse_duration(text)?,
     };

@@ -2,6 +2,7 @@
 
 use super::path::{PathError, RelPath};
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::fmt;
 
 /// The most alternatives in braces of a pattern. They can be nested, and each level takes a part of the stack.
@@ -92,6 +93,12 @@ impl Glob {
             |name| !is_hidden(name),
             stands_for,
         )
+    }
+
+    /// Returns true if matches may lie in a folder with this name: no hidden one, if no part of the pattern begins as its name does.
+    pub fn may_enter(&self, name: &OsStr) -> bool {
+        let name = name.to_string_lossy();
+        !is_hidden(&name) || self.text.split('/').any(|part| writes_hidden(part, &name))
     }
 
     /// Returns the folder that contains every match; `None` for the whole workspace.

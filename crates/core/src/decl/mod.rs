@@ -50,7 +50,7 @@ pub struct Declarations {
 /// # Errors
 /// All mistakes, over all files at once.
 pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Problems> {
-    let read = load_readable(files)?;
+    let read = load_readable(files);
     match read.problems {
         Some(problems) => Err(problems),
         None => Ok((read.pipeline, read.warnings)),
@@ -58,16 +58,13 @@ pub fn load(files: &dyn ProjectFiles) -> Result<(Pipeline, Vec<Warning>), Proble
 }
 
 /// Reads as much of the project's declarations as can be read.
-///
-/// # Errors
-/// If `milepost.toml` cannot be read.
-pub fn load_readable(files: &dyn ProjectFiles) -> Result<Declarations, Problems> {
+pub fn load_readable(files: &dyn ProjectFiles) -> Declarations {
     let mut reader = ValueReader::new(files);
     let project_file = open(&mut reader, PROJECT_FILE);
-    let project = match &project_file {
-        Some(file) => project::read(&mut reader, file),
-        None => return Err(reader.report.finish().err().unwrap_or(Problems(Vec::new()))),
-    };
+    let read = project_file.as_ref();
+    let project = read.map_or_else(project::Project::unknown, |file| {
+        project::read(&mut reader, file)
+    });
     let mut names = files.list(STAGES);
     names.sort_by(|a, b| natural(a, b));
     let has_stages = names.iter().any(|name| stage_name(name).is_some());
@@ -143,11 +140,11 @@ pub fn load_readable(files: &dyn ProjectFiles) -> Result<Declarations, Problems>
         errors: project.errors,
         stages: stages.collect(),
     };
-    Ok(Declarations {
+    Declarations {
         pipeline,
         warnings,
         problems,
-    })
+    }
 }
 
 /// Returns the project's own prices of models, if it has any.

@@ -258,6 +258,16 @@ pub enum Repair {
     },
 }
 
+impl Repair {
+    /// Returns what could not be removed, and why.
+    pub(crate) fn left(&self) -> Option<String> {
+        match self {
+            Self::StuckScratch { folder, problem } => Some(format!("{folder}: {problem}")),
+            _ => None,
+        }
+    }
+}
+
 /// Receives the notices of a run.
 pub trait Observer {
     /// A notice of a run.

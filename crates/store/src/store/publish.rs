@@ -4,6 +4,7 @@ use super::disk::{Disk, DiskError, parent};
 use super::layout::Layout;
 use super::quarantine::move_aside;
 use super::scan::files::digest_of;
+use super::workspace::identity;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::event::Publish;
@@ -56,22 +57,39 @@ impl RecoveredFile {
     }
 }
 
-/// Returns why no file can be renamed from scratch to a path, as far as that is known before; `None` if nothing is.
+/// Returns why the folder of an output cannot have files of this workspace only, renamed from scratch; `None` if nothing is known.
 pub fn refusal(layout: &Layout, path: &RelPath) -> Option<String> {
     let (root, own) = (layout.root(), layout.own());
+    let device = |folder: &Path| folder.metadata().ok().map(|found| found.dev());
+    let scratch = device(&own).or_else(|| device(root))?;
+    for (end, _) in path.as_str().match_indices('/') {
+        let folder = &path.as_str()[..end];
+        let place = root.join(folder);
+        if place.is_symlink() {
+            let target = place.canonicalize().ok()?;
+            if target.starts_with(root.canonicalize().ok()?) {
+                return Some(format!(
+                    "`{folder}` is a symbolic link, so another output may be the same file: make a folder of it"
+                ));
+            }
+            let path = RelPath::parse(folder).ok()?;
+            return Some(PublishError::Leaves { path, target }.to_string());
+        }
+        if place.is_file() {
+            return Some(format!(
+                "`{folder}` is a file, and the output is in a folder of this name: remove it, or choose another path"
+            ));
+        }
+        if place.join(identity().as_str()).exists() {
+            return Some(format!(
+                "`{folder}` is another workspace, whose outputs may be the same files: choose another path"
+            ));
+        }
+    }
     let place = root.join(path.as_str());
     let folder = place.ancestors().skip(1).find(|folder| folder.exists())?;
-    let target = folder.canonicalize().ok()?;
-    if !target.starts_with(root.canonicalize().ok()?) {
-        let path = path.clone();
-        return Some(PublishError::Leaves { path, target }.to_string());
-    }
-    let device = |folder: &Path| folder.metadata().ok().map(|found| found.dev());
-    let scratch = device(&own).or_else(|| device(root));
-    (device(folder) != scratch).then(|| {
-        format!(
-            "`{path}` is on another file system than `.milepost`, from where finished files are renamed: put the whole workspace on one file system"
-        )
+    (device(folder)? != scratch).then(|| {
+        "it is on another file system than `.milepost`, from where finished files are renamed: put the whole workspace on one file system".to_owned()
     })
 }
 
@@ -141,7 +159,7 @@ pub fn recovered(layout: &Layout, files: &[Publish]) -> Result<Vec<RecoveredFile
             if file.marker && matches!(became, RecoveredFile::Done | RecoveredFile::Renamed) {
                 *became = RecoveredFile::Lost { old: None };
             } else if *became == RecoveredFile::Renamed {
-                let old = digest_at(&layout.at(&file.path))?;
+                let old = digest_at(&layout.root().join(file.path.as_str()))?;
                 *became = RecoveredFile::Lost { old };
             }
         }
@@ -187,21 +205,23 @@ pub fn settle(
 
 /// Returns the state that recovery leaves a file in; `Renamed` if the caller must rename it.
 fn look(layout: &Layout, file: &Publish) -> Result<RecoveredFile, PublishError> {
+    // Readers may have redirects from an earlier look.
+    let at = |path: &RelPath| layout.root().join(path.as_str());
     // A folder or a special file there is not ours.
-    let there = layout.at(&file.path).metadata();
+    let there = at(&file.path).metadata();
     if there.is_ok_and(|there| !there.is_file()) {
         return Ok(RecoveredFile::Altered);
     }
     // Scratch first: to a reader, the file is in one of both places while another process renames it.
-    let is_in_scratch = digest_at(&layout.at(&file.scratch))? == Some(file.new);
-    let there = digest_at(&layout.at(&file.path))?;
+    let is_in_scratch = digest_at(&at(&file.scratch))? == Some(file.new);
+    let there = digest_at(&at(&file.path))?;
     if there == Some(file.new) {
         return Ok(RecoveredFile::Done);
     }
     let is_old = there.is_none() || there == file.old;
     if is_in_scratch {
         let kept = file.quarantine.as_ref();
-        let can_keep = kept.is_some_and(|kept| layout.at(kept).symlink_metadata().is_err());
+        let can_keep = kept.is_some_and(|kept| at(kept).symlink_metadata().is_err());
         return Ok(if is_old || can_keep {
             RecoveredFile::Renamed
         } else {

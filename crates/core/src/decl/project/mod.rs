@@ -48,13 +48,21 @@ pub(crate) struct Project {
     pub(crate) names: ProjectNames,
 }
 
+impl Project {
+    /// A project of which no name is known.
+    pub(crate) fn unknown() -> Self {
+        let mut project = Self::default();
+        project.names.is_unknown = true;
+        project
+    }
+}
+
 /// Reads the file.
 pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile) -> Project {
-    let mut project = Project::default();
     let Some(mut tree) = tree::parse(file, &mut reader.report) else {
-        project.names.is_unknown = true;
-        return project;
+        return Project::unknown();
     };
+    let mut project = Project::default();
     renamed(
         file,
         &mut reader.report,

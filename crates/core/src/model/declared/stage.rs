@@ -136,6 +136,13 @@ impl Stage {
         self.outputs.iter().find(|output| output.name == name)
     }
 
+    /// Returns true if a path is that of the file of an `each`.
+    pub fn is_item(&self, path: &PathTemplate) -> bool {
+        let names = path.template.names();
+        let mut each = self.each.iter();
+        each.any(|each| names.iter().eq([&format!("{}.path", each.name)]))
+    }
+
     /// Returns true if earlier files of an output stay when a batch is rerun: its path names the run.
     pub fn keeps_former(&self, name: &str) -> bool {
         self.output(name)

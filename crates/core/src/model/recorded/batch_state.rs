@@ -62,15 +62,14 @@ impl BatchState {
         }
     }
 
-    /// Returns true if Milepost wrote this content of a file for the batch.
-    pub fn has_made(&self, path: &RelPath, content: Digest) -> bool {
-        let record = self.record.iter();
-        let mut made = record.flat_map(|record| {
+    /// Returns the files that Milepost wrote for the batch, with their contents.
+    pub fn made(&self) -> impl Iterator<Item = (&RelPath, Digest)> {
+        let made = self.record.iter().flat_map(|record| {
             let by_run = |made: &&Made| !record.is_by_hand(&made.path);
             record.outputs.iter().filter(by_run)
         });
-        made.any(|made| made.path == *path && made.digest == content)
-            || self.remains.get(path) == Some(&content)
+        let made = made.map(|made| (&made.path, made.digest));
+        made.chain(self.remains.iter().map(|(path, digest)| (path, *digest)))
     }
 
     /// Returns true if an attempt is running, or waits for the next one.

@@ -46,15 +46,6 @@ impl State {
             .is_some_and(|known| known == facts)
     }
 
-    /// Returns true if Milepost wrote this content of a file, for any batch of any stage.
-    pub fn has_made(&self, path: &RelPath, content: Digest) -> bool {
-        let mut batches = self
-            .stages
-            .values()
-            .flat_map(|stage| stage.batches.values());
-        batches.any(|batch| batch.has_made(path, content))
-    }
-
     /// Returns the run with `--force` that selected this batch, if it is not rebuilt yet.
     pub fn forced(&self, stage: &str, batch: &str) -> Option<&Forced> {
         self.forced.iter().find(|forced| forced.has(stage, batch))

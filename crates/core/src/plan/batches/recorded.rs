@@ -3,15 +3,36 @@
 use crate::base::digest::Digest;
 use crate::base::glob::Glob;
 use crate::base::path::{FilePath, RelPath};
-use crate::model::state::{BatchState, State};
+use crate::model::state::State;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The contents of files that Milepost wrote, by the state at the first question.
+#[derive(Default)]
+pub struct MadeFiles(OnceLock<HashMap<RelPath, Vec<Digest>>>);
+
+impl MadeFiles {
+    /// Returns true if Milepost wrote this content of a file, for any batch of any stage.
+    pub fn has(&self, state: &State, path: &RelPath, content: Digest) -> bool {
+        let made = self.0.get_or_init(|| {
+            let mut made: HashMap<RelPath, Vec<Digest>> = HashMap::new();
+            let stages = state.stages.values();
+            for batch in stages.flat_map(|stage| stage.batches.values()) {
+                for (path, digest) in batch.made() {
+                    made.entry(path.clone()).or_default().push(digest);
+                }
+            }
+            made
+        });
+        made.get(path).is_some_and(|made| made.contains(&content))
+    }
+}
 
 /// The recorded files of all stages.
 pub struct Recorded<'a> {
     state: &'a State,
     sorted: OnceLock<Vec<&'a RelPath>>,
-    batches: OnceLock<HashMap<&'a RelPath, Vec<&'a BatchState>>>,
+    made: MadeFiles,
     lists: Mutex<BTreeMap<String, Vec<FilePath>>>,
 }
 
@@ -21,25 +42,14 @@ impl<'a> Recorded<'a> {
         Self {
             state,
             sorted: OnceLock::new(),
-            batches: OnceLock::new(),
+            made: MadeFiles::default(),
             lists: Mutex::default(),
         }
     }
 
     /// Returns true if Milepost wrote this content of a file, for any batch of any stage.
     pub fn has_made(&self, path: &RelPath, content: Digest) -> bool {
-        let batches = self.batches.get_or_init(|| {
-            let mut batches: HashMap<_, Vec<_>> = HashMap::new();
-            let stages = self.state.stages.values();
-            for batch in stages.flat_map(|stage| stage.batches.values()) {
-                for path in batch.files() {
-                    batches.entry(path).or_default().push(batch);
-                }
-            }
-            batches
-        });
-        let mut of_path = batches.get(path).into_iter().flatten();
-        of_path.any(|batch| batch.has_made(path, content))
+        self.made.has(self.state, path, content)
     }
 
     fn sorted(&self) -> &[&'a RelPath] {

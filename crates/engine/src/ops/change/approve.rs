@@ -7,9 +7,10 @@ use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
 use crate::run::context::{ATTEMPT_VARIABLE, Context};
 use crate::run::observe::Observations;
-use crate::run::record::recorder::{Recorder, counted};
+use crate::run::record::recorder::Recorder;
 use crate::run::record::recover;
 use milepost_core::base::digest::Digest;
+use milepost_core::base::words;
 use milepost_core::model::approval::Approval;
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::pipeline::Pipeline;
@@ -129,7 +130,7 @@ pub fn approve(request: &Request, options: &ApproveOptions) -> Result<Approved, 
             "{}: {} approved {} as {by}: {}",
             stage.name,
             pin.who,
-            counted(approval.batches, "batch", "batches"),
+            words::count(approval.batches, "batch", "batches"),
             pin.why
         );
         let event = Event::Approved {

@@ -6,6 +6,7 @@ use crate::ops::project::open::open;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
+use crate::run::notice::Repair;
 use crate::run::record::protect;
 use crate::run::record::quarantined::{Content, KeptFile, Removal};
 use crate::run::record::recorder::Recorder;
@@ -15,6 +16,7 @@ use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::base::words::count;
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::state::{StageState, State};
+use milepost_core::plan::recorded::MadeFiles;
 use milepost_core::plan::world::World;
 use milepost_store::store::files::digest_of;
 use milepost_store::store::{iterations, layout, progress};
@@ -44,6 +46,9 @@ pub struct Cleaned {
     /// Where these went; empty in a dry run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quarantined: Vec<KeptFile>,
+    /// What could not be removed, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
     /// True if nothing was removed.
     pub dry_run: bool,
 }
@@ -86,7 +91,8 @@ pub fn clean(request: &Request, options: &CleanOptions) -> Result<Cleaned, OpsEr
         locked.journal,
         &request.command,
     );
-    recover::recover(&mut recorder, Duration::from_secs(5))?;
+    let repairs = recover::recover(&mut recorder, Duration::from_secs(5))?;
+    done.left = repairs.iter().filter_map(Repair::left).collect();
     for todo in todo(&opened, &recorder.state, options)? {
         todo.carry_out(&mut recorder)?;
         todo.tell(&mut done);
@@ -126,9 +132,10 @@ fn todo(
         names
     };
     let mut all = Vec::new();
+    let made = MadeFiles::default();
     for name in names {
         if let Some(known) = state.stages.get(&name) {
-            all.push(of_stage(opened, state, &name, known)?);
+            all.push(of_stage(opened, (state, &made), &name, known)?);
         }
     }
     all.sort_by_key(|todo: &Todo| std::cmp::Reverse(todo.number));
@@ -137,7 +144,7 @@ fn todo(
 
 fn of_stage(
     opened: &OpenProject,
-    state: &State,
+    (state, made): (&State, &MadeFiles),
     name: &str,
     known: &StageState,
 ) -> Result<Todo, OpsError> {
@@ -158,7 +165,7 @@ fn of_stage(
         let Some(there) = ctx.digest(&file).map_err(OpsError::World)? else {
             continue;
         };
-        if Content::of(ctx.layout, state, (name, key), path, there).is_by_hand() {
+        if Content::of(ctx.layout, (state, made), (name, key), path, there).is_by_hand() {
             todo.altered.push((key.to_owned(), path.clone()));
         } else {
             todo.bytes += size(opened, path);

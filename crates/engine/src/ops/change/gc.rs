@@ -229,11 +229,8 @@ pub fn gc(request: &Request, options: &GcOptions) -> Result<Collected, OpsError>
             locked.journal,
             &request.command,
         );
-        for repair in recover::recover(&mut recorder, Duration::from_secs(5))? {
-            if let Repair::StuckScratch { folder, problem } = repair {
-                done.left.push(format!("{folder}: {problem}"));
-            }
-        }
+        let repairs = recover::recover(&mut recorder, Duration::from_secs(5))?;
+        done.left = repairs.iter().filter_map(Repair::left).collect();
         recorder.flush()?;
         (Some(locked.lock), recorder.state)
     };

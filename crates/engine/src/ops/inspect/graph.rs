@@ -127,7 +127,7 @@ pub(crate) fn graph_of(opened: &OpenProject, known: &Status) -> Graph {
             .collect();
         let mut inputs: Vec<String> = lineage::reads(stage)
             .into_iter()
-            .filter(|path| !written(path))
+            .filter(|path| !written(path) && !stage.is_item(path))
             .map(|path| as_set(opened, path))
             .collect();
         inputs.dedup();
@@ -226,9 +226,10 @@ pub(crate) fn as_set(opened: &OpenProject, path: &PathTemplate) -> String {
     }
 }
 
-/// Returns a path to show, with `*` for the parts that differ by batch.
+/// Returns a path to show, with `*` for the parts that differ by batch. Of one that is a value nothing else is known.
 fn plain(path: &PathTemplate) -> String {
     match path.root {
+        _ if path.is_whole() => path.text.clone(),
         Root::Workspace => path.pattern(),
         Root::Project => format!("project:{}", path.pattern()),
     }

@@ -25,6 +25,7 @@ use known::Known;
 use milepost_core::model::event::Record;
 use milepost_core::model::state::State;
 use milepost_store::store::clock::Stopwatch;
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -224,15 +225,9 @@ impl Live {
         let status = match checked {
             Some(checked) if is_checked => Arc::clone(&checked.status),
             _ => {
-                let known = &inner.known;
+                let (state, seen) = (inner.recovered()?, &inner.known.seen);
                 let runner = runner.clone();
-                Arc::new(of_state(
-                    &opened,
-                    &known.state,
-                    &known.seen,
-                    runner,
-                    spending,
-                ))
+                Arc::new(of_state(&opened, &state, seen, runner, spending))
             }
         };
         let running = if runner.is_some() {
@@ -293,15 +288,8 @@ impl Live {
         read: impl FnOnce(&Arc<OpenProject>, &State, bool) -> T,
     ) -> Result<T, OpsError> {
         let inner = self.refreshed()?;
-        let runner = inner.runner();
-        let (layout, state) = (&inner.opened.workspace.layout, &inner.known.state);
-        let events = redirect(layout, state, runner.is_some())?;
-        if events.is_empty() {
-            return Ok(read(&inner.opened, state, runner.is_some()));
-        }
-        let mut state = state.clone();
-        recover_for_reading(layout, &mut state, false)?;
-        Ok(read(&inner.opened, &state, runner.is_some()))
+        let state = inner.recovered()?;
+        Ok(read(&inner.opened, &state, inner.runner().is_some()))
     }
 
     /// Returns the calls that are kept in memory.
@@ -464,6 +452,18 @@ impl Inner {
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+
+    /// Returns the state as the next run recovers it, and redirects reads accordingly.
+    fn recovered(&self) -> Result<Cow<'_, State>, OpsError> {
+        let (layout, state) = (&self.opened.workspace.layout, &self.known.state);
+        let is_running = self.runner().is_some();
+        if redirect(layout, state, is_running)?.is_empty() {
+            return Ok(Cow::Borrowed(state));
+        }
+        let mut state = state.clone();
+        recover_for_reading(layout, &mut state, is_running)?;
+        Ok(Cow::Owned(state))
     }
 
     /// Returns the run in progress.

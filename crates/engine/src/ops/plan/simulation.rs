@@ -48,6 +48,15 @@ pub struct PlanDetails {
     pub advice: bool,
 }
 
+impl PlanDetails {
+    /// The facts: a run does only what was shown if no fact of its batches changed.
+    pub const WITH_FACTS: Self = Self {
+        first: 0,
+        facts: true,
+        advice: false,
+    };
+}
+
 impl<'a> Simulation<'a> {
     /// Starts before the first stage.
     pub(crate) fn new(

@@ -2,9 +2,9 @@
 
 use crate::ops::project::error::OpsError;
 use crate::run::error::RunError;
-use crate::run::record::recorder::counted;
 use crate::run::record::recover::lost;
 use milepost_core::base::path::RelPath;
+use milepost_core::base::words;
 use milepost_core::model::event::Event;
 use milepost_core::model::state::{StageState, State, Unsettled};
 use milepost_core::plan::machine::apply;
@@ -39,12 +39,12 @@ pub(crate) fn redirect(
     state: &State,
     is_running: bool,
 ) -> Result<Vec<Event>, OpsError> {
-    layout.redirects().clear();
-    if state.unsettled.is_empty() && state.retiring.is_empty() {
-        return Ok(Vec::new());
-    }
     let mut redirects = BTreeMap::new();
     let mut events = Vec::new();
+    if state.unsettled.is_empty() && state.retiring.is_empty() {
+        layout.redirects().clear();
+        return Ok(events);
+    }
     for batch in &state.unsettled {
         if is_running {
             redirects.extend(batch.files.iter().map(|file| {
@@ -71,7 +71,7 @@ pub(crate) fn redirect(
 
 /// Returns what is shown of files that a killed run published and did not put in place.
 pub fn half_published(files: u64) -> String {
-    let files = counted(files, "file", "files");
+    let files = words::count(files, "file", "files");
     format!("a killed run left {files} half published: the next run continues")
 }
 

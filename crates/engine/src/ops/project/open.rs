@@ -104,22 +104,27 @@ fn open_declared(request: &Request, is_recorded: bool) -> Result<OpenProject, Op
     let on_disk = OnDisk::new(&project);
     let wrong = |problems| OpsError::Declarations(Box::new(problems));
     let Declarations {
-        pipeline,
+        mut pipeline,
         warnings,
         problems,
-    } = decl::load_readable(&on_disk).map_err(wrong)?;
+    } = decl::load_readable(&on_disk);
     match (&problems, &request.warn) {
         (Some(problems), _) if !is_recorded => return Err(wrong(problems.clone())),
         (Some(problems), Some(warn)) => warn(problems),
         _ => {}
+    }
+    if let (true, Some(folder)) = (pipeline.name.is_empty(), project.file_name()) {
+        pipeline.name = folder.to_string_lossy().into_owned();
     }
     let (advice, warnings): (Vec<Warning>, Vec<Warning>) =
         warnings.into_iter().partition(|warning| warning.is_advice);
     let declared = on_disk.digest();
     let pipeline_is_shared = pipeline.is_shared;
     let workspace = Workspace::open(&workspace_of(request, &project), request.now())?;
-    let files =
-        Files::new(&project, workspace.layout.root()).with_redirects(workspace.layout.redirects());
+    let progress = pipeline.stages.iter().map(|stage| stage.progress.clone());
+    let files = Files::new(&project, workspace.layout.root())
+        .with_redirects(workspace.layout.redirects())
+        .without_progress(progress);
     let cache = StatCache::with_clock(&workspace.layout.stat_cache(), Box::new(request.ahead));
     let mut opened = OpenProject {
         invocation: request.invocation.clone(),
@@ -143,6 +148,7 @@ fn open_declared(request: &Request, is_recorded: bool) -> Result<OpenProject, Op
         cache,
         observations: Observations::off(),
         reported: request.reported.clone(),
+        is_locked: false,
         redactor: Redactor::default(),
         declared,
         imports: BTreeMap::new(),

@@ -66,6 +66,8 @@ pub struct OpenProject {
     pub(crate) cache: StatCache,
     /// Notes for the next up-to-date check.
     pub(crate) observations: Observations,
+    /// True if this process holds the lock of the workspace, and no run is in progress beside it.
+    pub(crate) is_locked: bool,
     /// The changes that the system reported to a watch.
     pub(crate) reported: Option<Arc<ReportedChanges>>,
     /// Removes keys from text that is shown or stored.
@@ -190,7 +192,12 @@ fn for_reading(layout: &Layout, mut state: State) -> Result<State, OpsError> {
 pub(crate) fn state_by_page(opened: &OpenProject) -> Result<State, OpsError> {
     let layout = &opened.workspace.layout;
     let (records, _) = journal::read_since_seal(layout)?;
-    for_reading(layout, replay_by_page(opened, &records)?)
+    let mut state = replay_by_page(opened, &records)?;
+    if opened.is_locked {
+        recover_for_reading(layout, &mut state, false)?;
+        return Ok(state);
+    }
+    for_reading(layout, state)
 }
 
 /// Takes the manifests as the notes know them, or reads them, then applies the journal's records since its last seal.

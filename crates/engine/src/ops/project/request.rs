@@ -3,6 +3,7 @@
 use crate::ops::run::reported::ReportedChanges;
 use jiff::Timestamp;
 use milepost_core::base::clock::Clock;
+use milepost_core::base::digest::Digest;
 use milepost_core::decl::Problems;
 use milepost_core::plan::options::Values;
 use milepost_core::plan::options::invocation::Invocation;
@@ -48,6 +49,8 @@ pub struct Request {
     pub confined: bool,
     /// The changes that the system reported to a watch of the workspace; `None` if no watch is running.
     pub reported: Option<Arc<ReportedChanges>>,
+    /// The digest of the plan that a person was shown: a run begins only if it does exactly that.
+    pub shown: Option<Digest>,
     /// Called with the mistakes in the declarations by operations that show what is recorded all the same.
     pub warn: Option<WarnOfProblems>,
 }
@@ -73,6 +76,7 @@ impl Request {
             program: None,
             confined: false,
             reported: None,
+            shown: None,
             warn: None,
             not_utf8: BTreeSet::new(),
             environment,

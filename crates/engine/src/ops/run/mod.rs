@@ -4,21 +4,23 @@ pub mod job;
 pub mod look;
 pub mod reported;
 pub mod result;
+pub(crate) mod selected;
 pub(crate) mod up_to_date;
 mod wait;
 pub mod workspaces;
 
+use crate::ops::plan::{PlanDetails, plan_of};
 use crate::ops::project::error::OpsError;
 use crate::ops::project::lock::lock;
 use crate::ops::project::open::open;
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::project::stored_values::{check_agents, keep, notes};
+use crate::ops::run::selected::selection;
 use crate::run::agents::project_agents::{Purpose, agents};
 use crate::run::engine;
 use crate::run::error::RunError;
-use milepost_core::model::executor::ExecutorName;
-use milepost_core::plan::selection::{Selection, Target};
+use milepost_core::base::digest::Digest;
 use milepost_store::store::manifest::ManifestError;
 
 pub use crate::ops::run::job::{JOB_WORKER, run_job};
@@ -29,74 +31,6 @@ pub use crate::run::report::{Report, StageReport, StageStatus};
 pub use crate::run::stop::{StopFlag, WORKER, adopt_orphans, ignored_signals, serve, use_workers};
 pub use milepost_core::plan::options::{RunOptions, Timing, Values};
 pub use milepost_store::store::clock::Stopwatch;
-
-/// Finds the selected stages and batches in the pipeline.
-///
-/// # Errors
-/// When the options contradict each other, or name a stage that is not declared.
-pub(crate) fn selection(opened: &OpenProject, options: &RunOptions) -> Result<Selection, OpsError> {
-    if let Some(name) = options.executor
-        && name != ExecutorName::LOCAL
-        && opened.pipeline.executors.settings(name).is_none()
-    {
-        return Err(OpsError::Usage(format!(
-            "the project has no `[executor.{name}]`: declare it in milepost.toml"
-        )));
-    }
-    if let Some((one, other)) = options.conflict() {
-        return Err(OpsError::Usage(format!(
-            "`{one}` and `{other}` contradict each other"
-        )));
-    }
-    let parse = |text: &String| {
-        Target::parse(&opened.pipeline, text).map_err(|error| {
-            let help = file_help(opened, text).unwrap_or_default();
-            OpsError::Usage(format!("{error}{help}"))
-        })
-    };
-    let until = options.until.as_ref().map(parse).transpose()?;
-    Ok(Selection {
-        targets: options
-            .targets
-            .iter()
-            .map(parse)
-            .collect::<Result<_, _>>()?,
-        until: until.map(|target| target.stage),
-        options: options.clone(),
-    })
-}
-
-/// Returns what to type instead, if the text names a file and not a stage.
-fn file_help(opened: &OpenProject, text: &str) -> Option<String> {
-    let inside = opened.workspace.layout.root().join(text);
-    if ![opened.folder.join(text), inside]
-        .iter()
-        .any(|path| path.is_file())
-    {
-        return None;
-    }
-    let params = opened
-        .pipeline
-        .params
-        .iter()
-        .filter(|param| param.file.is_some());
-    let ways: Vec<String> = params
-        .map(|param| {
-            let setting = format!("{}={text}", param.name);
-            format!("`{}`", opened.invocation.run(&["--set", &setting]))
-        })
-        .collect();
-    Some(if ways.is_empty() {
-        format!(
-            "\nhelp: `{text}` is a file, and no parameter of this project takes one: put it under `inputs/` of the workspace, and run without it"
-        )
-    } else {
-        format!(
-            "\nhelp: `{text}` is a file; to read it: {}",
-            ways.join(" or ")
-        )
-    })
-}
 
 /// Runs every selected stage that is out of date.
 ///
@@ -114,6 +48,20 @@ pub fn run(
         }),
         None => run_once(request, options, observer, stop),
     }
+}
+
+/// Checks, under the lock, that the run does what a person was shown.
+fn check_shown(
+    opened: &OpenProject,
+    request: &Request,
+    options: &RunOptions,
+    shown: Digest,
+) -> Result<(), OpsError> {
+    let mut now = open(request)?;
+    now.is_locked = true;
+    let plan = plan_of(&mut now, request, options, PlanDetails::WITH_FACTS)?;
+    let is_as_shown = now.declared == opened.declared && plan.digest() == shown;
+    is_as_shown.then_some(()).ok_or(OpsError::NotAsShown("run"))
 }
 
 fn run_once(
@@ -138,7 +86,12 @@ fn run_once(
     // Locking reads the identity of the workspace again, without the day that was set.
     let today = opened.workspace.identity.today;
     let watch = Stopwatch::start();
+    // A new workspace has no records that another run could change.
+    let was_made = opened.workspace.is_made;
     let mut lock = lock(&mut opened, &request.command)?;
+    if let Some(shown) = request.shown.filter(|_| was_made) {
+        check_shown(&opened, request, options, shown)?;
+    }
     let folders = std::mem::take(&mut lock.open_folders);
     if !folders.is_empty() {
         observer.notice(Notice::OpenFolders { folders });

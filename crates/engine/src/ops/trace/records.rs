@@ -303,6 +303,8 @@ pub(super) fn haystack(files: &Files, file: &FilePath) -> io::Result<Option<Hays
             path,
             size: found.len(),
         })),
+        // The run that published it may have moved it meanwhile.
+        Err(_) if files.resolve(file).is_ok_and(|now| now != path) => haystack(files, file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

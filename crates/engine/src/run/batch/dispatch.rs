@@ -154,7 +154,7 @@ pub(crate) fn dispatch(
         drop(sender);
         let known = recorder.state.stages.get(&stage_ctx.stage.name);
         let mut hearing = Dispatcher {
-            claims: Claims::new(stage_ctx.ctx.files, stage_ctx.stage, scan, known),
+            claims: Claims::new(stage_ctx.ctx.layout, stage_ctx.stage, scan, known),
             recorder,
             stage: stage_ctx.stage,
             scan,

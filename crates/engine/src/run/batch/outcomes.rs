@@ -5,7 +5,7 @@ use crate::run::batch::set_aside::{Refused, set_aside};
 use crate::run::batch::stage_context::Produced;
 use crate::run::error::RunError;
 use crate::run::notice::Notice;
-use crate::run::record::recorder::counted;
+use milepost_core::base::words;
 use milepost_core::model::call::{Estimated, Heard, Sent, Spent};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::executor::ExecutorName;
@@ -95,8 +95,8 @@ impl Dispatcher<'_, '_> {
         let stage = self.stage.name.clone();
         let summary = format!(
             "{stage}: {} in {} of {executor}, {id}",
-            counted(batches, "batch", "batches"),
-            counted(jobs, "job", "jobs")
+            words::count(batches, "batch", "batches"),
+            words::count(jobs, "job", "jobs")
         );
         self.observer.notice(Notice::JobsSubmitted {
             stage: stage.clone(),

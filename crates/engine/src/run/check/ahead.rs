@@ -9,7 +9,7 @@ use milepost_core::base::collision::collision_hash;
 use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::model::reason::Reason;
 use milepost_core::model::stage::Stage;
-use milepost_core::model::state::{BatchState, Phase, State};
+use milepost_core::model::state::{BatchState, State};
 use milepost_core::plan::decide::{Decision, RebuildPolicy};
 use milepost_core::plan::lineage;
 use milepost_core::plan::pending::Pending;
@@ -48,17 +48,12 @@ pub(super) fn all_new(
     let world = PlannedDisk::new(&unobserved, scanner.stage, &pending).without_contents();
     let new = BatchScanner {
         ctx: &unobserved,
-        stage: scanner.stage,
-        state: scanner.state,
         recorded: &Recorded::of(scanner.state),
-        written: scanner.written,
         world: &world,
-        common: scanner.common,
-        leaving: scanner.leaving,
         known: None,
-        policy: scanner.policy,
         keep: Keep::All,
         differing: None,
+        ..*scanner
     };
     let count = files.len() as u64;
     let batches: Vec<BatchAhead> = (1..)
@@ -109,8 +104,7 @@ pub(super) fn all_new(
 
 /// Returns true if a batch has nothing yet. An earlier run may have been killed while it ran.
 fn is_new(known: &BatchState) -> bool {
-    let is_failed = matches!(known.phase, Phase::Failed { .. });
-    known.record.is_none() && known.remains.is_empty() && !is_failed
+    known.record.is_none() && known.remains.is_empty() && known.last_failure().is_none()
 }
 
 /// Scans new batches of a stage whose turn has come. What was decided stays, unless an input is gone. The files of these batches are

@@ -2,7 +2,7 @@
 
 use crate::run::check::planned_disk::{BatchDisk, PlannedDisk};
 use crate::run::check::preconditions;
-use crate::run::check::writers;
+use crate::run::check::writers::Writers;
 use crate::run::context::Context;
 use milepost_core::base::collision::{check_owned, collisions};
 use milepost_core::base::digest::Digest;
@@ -62,6 +62,7 @@ pub(super) struct CommonFacts {
     pub(super) overrides: Option<Arc<Value>>,
     pub(super) shared: Arc<Facts>,
     pub(super) shared_id: String,
+    pub(super) writers: Writers,
 }
 
 impl CommonFacts {
@@ -80,6 +81,7 @@ impl CommonFacts {
             overrides: overrides.map(|list| Arc::new(json!(list))),
             shared_id: shared.id(),
             shared: Arc::new(shared),
+            writers: Writers::of(ctx.pipeline, stage),
         }
     }
 }
@@ -124,9 +126,10 @@ impl BatchScanner<'_, '_> {
         refusals: &mut BTreeMap<Option<RelPath>, Option<String>>,
     ) -> Option<Missed> {
         let layout = self.ctx.layout;
-        let mut reasons = found.targets.values().filter_map(|path| {
+        let mut reasons = found.targets.iter().filter_map(|(name, path)| {
             let refused = refusals.entry(path.parent());
-            refused.or_insert_with(|| refusal(layout, path)).clone()
+            let why = refused.or_insert_with(|| refusal(layout, path)).as_ref()?;
+            Some(format!("output `{name}`: `{path}`: {why}"))
         });
         let why = reasons.next()?;
         Some(Missed {
@@ -203,7 +206,7 @@ impl BatchScanner<'_, '_> {
         };
         let inputs = resolve(self.stage, scope, self.recorded, &asked, &written);
         let own = inputs.and_then(|inputs| {
-            writers::check_inputs(self.ctx.pipeline, self.stage, &inputs)?;
+            self.common.writers.check(&inputs)?;
             let own = facts::own(self.stage, &batch, &inputs, scope, &asked);
             let mut own = own.map_err(|error| self.missed(&inputs, error.to_string()))?;
             if let Some(recorded) = recorded {

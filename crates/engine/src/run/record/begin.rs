@@ -1,9 +1,10 @@
 //! The start of a stage: removes its checkpoint, and records its facts and the outputs that it takes over.
 
 use crate::run::error::RunError;
-use crate::run::record::recorder::{Recorder, counted};
+use crate::run::record::recorder::Recorder;
 use crate::run::record::retire;
 use crate::run::record::words::all_in_words;
+use milepost_core::base::words;
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::Phase;
@@ -36,7 +37,7 @@ pub(crate) fn begin(
         batches,
         will,
     };
-    let of = counted(batches, "batch", "batches");
+    let of = words::count(batches, "batch", "batches");
     let summary = format!("{} starts: {will} of {of}", stage.name);
     recorder.record(EventType::Invoke, stage.actor(), event, summary, Vec::new())
 }
@@ -85,7 +86,7 @@ pub(crate) fn handoff(recorder: &mut Recorder<'_>, stage: &Stage) -> Result<(), 
     let mut text = format!(
         "{} reads {} from {}",
         stage.name,
-        counted(files, "file", "files"),
+        words::count(files, "file", "files"),
         from.join(", ")
     );
     if !failed.is_empty() {

@@ -2,20 +2,20 @@
 //! with a `*`), and of files behind a symbolic link or in another workspace, which other names may lead to.
 
 use crate::run::batch::stage_context::Produced;
-use milepost_core::base::path::{RelPath, Root};
+use milepost_core::base::path::RelPath;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::StageState;
 use milepost_core::plan::decide::Decision;
 use milepost_core::plan::scan::StageScan;
-use milepost_store::store::files::Files;
-use milepost_store::store::workspace::identity;
+use milepost_store::store::layout::Layout;
+use milepost_store::store::publish::refusal;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// The keys of the batches that own files of outputs with a `*`, and the folders that have one name.
+/// The keys of the batches that own files of outputs with a `*`, and the checked folders.
 pub(crate) struct Claims<'a> {
-    files: &'a Files,
-    folders: HashSet<String>,
+    layout: &'a Layout,
+    folders: HashSet<Option<RelPath>>,
     /// The names of these outputs.
     outputs: BTreeSet<String>,
     owners: HashMap<RelPath, String>,
@@ -24,14 +24,14 @@ pub(crate) struct Claims<'a> {
 impl<'a> Claims<'a> {
     /// Collects the files of batches that do not run.
     pub(crate) fn new(
-        files: &'a Files,
+        layout: &'a Layout,
         stage: &Stage,
         scan: &StageScan,
         known: Option<&StageState>,
     ) -> Self {
         let many = stage.outputs.iter().filter(|output| output.is_many());
         let mut claims = Self {
-            files,
+            layout,
             folders: HashSet::new(),
             outputs: many.map(|output| output.name.clone()).collect(),
             owners: HashMap::new(),
@@ -62,10 +62,13 @@ impl<'a> Claims<'a> {
     /// If another batch owns one of the files, or may own it by another name.
     pub(crate) fn claim(&mut self, key: &str, produced: &Produced) -> Result<(), Outcome> {
         for (made, _) in &produced.files {
-            self.check_folders(&made.path).map_err(|reason| {
-                let message = format!("output `{}`: `{}`: {reason}", made.name, made.path);
-                Outcome::new(OutcomeKind::Path, message)
-            })?;
+            // The scan checked the folders that were there.
+            let is_new = self.folders.insert(made.path.parent());
+            if let Some(why) = is_new.then(|| refusal(self.layout, &made.path)).flatten() {
+                self.folders.remove(&made.path.parent());
+                let message = format!("output `{}`: `{}`: {why}", made.name, made.path);
+                return Err(Outcome::new(OutcomeKind::Path, message));
+            }
         }
         let made = || {
             let files = produced.files.iter().map(|(made, _)| made);
@@ -83,30 +86,6 @@ impl<'a> Claims<'a> {
         let paths: Vec<RelPath> = made().map(|made| made.path.clone()).collect();
         self.owners
             .extend(paths.into_iter().map(|path| (path, key.to_owned())));
-        Ok(())
-    }
-
-    /// Checks that the folders above a file are folders of this workspace only, each once.
-    fn check_folders(&mut self, path: &RelPath) -> Result<(), String> {
-        let root = self.files.folder(Root::Workspace);
-        for (end, _) in path.as_str().match_indices('/') {
-            let folder = &path.as_str()[..end];
-            if self.folders.contains(folder) {
-                continue;
-            }
-            let place = root.join(folder);
-            if place.is_symlink() {
-                return Err(format!(
-                    "`{folder}` is a symbolic link, so another output may be the same file: make a folder of it"
-                ));
-            }
-            if place.join(identity().as_str()).exists() {
-                return Err(format!(
-                    "`{folder}` is another workspace, whose outputs may be the same files: choose another path"
-                ));
-            }
-            self.folders.insert(folder.to_owned());
-        }
         Ok(())
     }
 }

@@ -14,12 +14,13 @@ use crate::run::check::dependencies;
 use crate::run::error::RunError;
 use crate::run::record::protect;
 use crate::run::record::quarantined::{Content, KeptFile, Removal};
-use crate::run::record::recorder::{Recorder, counted};
+use crate::run::record::recorder::Recorder;
 use crate::run::record::retire;
 use crate::steps::command::nothing_strayed;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::duration::show_duration;
 use milepost_core::base::path::{FilePath, RelPath};
+use milepost_core::base::words;
 use milepost_core::model::call::Spent;
 use milepost_core::model::event::{Event, EventType, Publish};
 use milepost_core::model::fingerprint::FactKind;
@@ -122,7 +123,7 @@ pub(crate) fn commit(
             .take(100)
             .map(|made| made.path.to_string())
             .collect();
-        let written = counted(record.outputs.len() as u64, "file", "files");
+        let written = words::count(record.outputs.len() as u64, "file", "files");
         let summary = match (&record.placeholder, record.elements) {
             (Some(outcome), _) => format!("{name} has a placeholder: {outcome}"),
             (None, Some(elements)) => {
@@ -130,7 +131,7 @@ pub(crate) fn commit(
                     0 => String::new(),
                     failed => format!(", {failed} failed"),
                 };
-                let elements = counted(elements, "element", "elements");
+                let elements = words::count(elements, "element", "elements");
                 format!("{name} done: {elements}{failed}, {written}")
             }
             (None, None) => format!("{name} done: {written}"),
@@ -247,7 +248,7 @@ fn publishes(
     produced: &Produced,
     folders: &Folders<'_>,
 ) -> Result<Vec<Publish>, RunError> {
-    let (layout, state) = (recorder.ctx.layout, &recorder.state);
+    let (layout, state) = (recorder.ctx.layout, (&recorder.state, &recorder.made));
     let whose = (stage.name.as_str(), found.batch.key.as_str());
     let by_hand = |path: &RelPath, digest: Digest| {
         Content::of(layout, state, whose, path, digest).is_by_hand()
@@ -274,7 +275,7 @@ fn replaced(recorder: &Recorder<'_>, stage: &Stage, key: &str, files: &[Publish]
     let known = known(recorder, stage, key);
     let of = |file: &Publish| {
         let aside = file.quarantine.as_ref()?;
-        let (layout, state) = (recorder.ctx.layout, &recorder.state);
+        let (layout, state) = (recorder.ctx.layout, (&recorder.state, &recorder.made));
         let was = Content::of(layout, state, (&stage.name, key), &file.path, file.old?);
         let paths = (&file.path, aside);
         Some(KeptFile::new(

@@ -3,8 +3,9 @@
 use crate::run::check::by_page::SHOWN;
 use crate::run::error::RunError;
 use crate::run::record::protect;
-use crate::run::record::recorder::{Recorder, counted};
+use crate::run::record::recorder::Recorder;
 use milepost_core::base::digest::Digest;
+use milepost_core::base::words;
 use milepost_core::model::approval::Approval;
 use milepost_core::model::checkpoint::{
     Checkpoint, Checksums, FORMAT, Progress, ProgressStatus, Status,
@@ -144,7 +145,7 @@ pub(crate) fn checkpoint(
         "{} {}: {}",
         stage.name,
         status.word(),
-        counted(written.batches, "batch", "batches")
+        words::count(written.batches, "batch", "batches")
     );
     let event = Event::CheckpointWritten {
         stage: stage.name.clone(),

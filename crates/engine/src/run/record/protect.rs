@@ -23,7 +23,7 @@ pub(crate) fn content_at(
 ) -> Result<Content, RunError> {
     let found = recorder.ctx.digest(&FilePath::workspace(path.clone()));
     let found = found.map_err(RunError::World)?;
-    let (layout, state) = (recorder.ctx.layout, &recorder.state);
+    let (layout, state) = (recorder.ctx.layout, (&recorder.state, &recorder.made));
     Ok(found.map_or(Content::AsMade, |there| {
         Content::of(layout, state, (stage, key), path, there)
     }))

@@ -3,6 +3,7 @@
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::state::{BatchState, State};
+use milepost_core::plan::recorded::MadeFiles;
 use milepost_store::store::accepted;
 use milepost_store::store::layout::Layout;
 use serde::{Deserialize, Serialize};
@@ -59,7 +60,7 @@ impl Content {
     /// Returns what a file with this digest is, by what is recorded of the batch that makes it.
     pub(crate) fn of(
         layout: &Layout,
-        state: &State,
+        (state, made): (&State, &MadeFiles),
         (stage, key): (&str, &str),
         path: &RelPath,
         there: Digest,
@@ -69,7 +70,7 @@ impl Content {
         match known.map_or(Self::Untracked, |known| {
             Self::of_batch(layout, known, path, there)
         }) {
-            Self::Untracked | Self::Modified if state.has_made(path, there) => Self::AsMade,
+            Self::Untracked | Self::Modified if made.has(state, path, there) => Self::AsMade,
             content => content,
         }
     }

@@ -12,6 +12,7 @@ use milepost_core::model::record::BatchRecord;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::{StageState, State};
 use milepost_core::plan::machine::apply;
+use milepost_core::plan::recorded::MadeFiles;
 use milepost_store::store::journal::Journal;
 use milepost_store::store::manifest::{self, ManifestError, WrittenManifest};
 use milepost_store::store::up_to_date::NotedManifest;
@@ -24,6 +25,7 @@ pub struct Recorder<'a> {
     pub(crate) ctx: Context<'a>,
     /// The state of the workspace.
     pub state: State,
+    pub(crate) made: MadeFiles,
     pub(crate) kept: Vec<KeptFile>,
     /// The agents and reasons of unexpected usage that were shown.
     pub(crate) warned: BTreeSet<(String, Option<Estimated>)>,
@@ -44,6 +46,7 @@ impl<'a> Recorder<'a> {
         Self {
             ctx,
             state,
+            made: MadeFiles::default(),
             kept: Vec::new(),
             warned: BTreeSet::new(),
             reported: 0,
@@ -340,9 +343,4 @@ fn stage_of(event: &Event) -> Option<&str> {
         | Event::StageForgotten { stage } => Some(stage),
         _ => None,
     }
-}
-
-/// Returns a number with its noun: `1 file`, `3 files`.
-pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }

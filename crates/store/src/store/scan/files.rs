@@ -2,8 +2,9 @@
 
 use super::folder::{Folder, OpenedEntry, Start};
 use super::stamp::FileStamp;
-use crate::store::read;
 use crate::store::redirects::Redirects;
+use crate::store::self_checked::SelfCheck;
+use crate::store::{progress, read};
 use milepost_core::base::digest::{Digest, Hasher};
 use milepost_core::base::glob::Glob;
 use milepost_core::base::path::{FilePath, RelPath, Root};
@@ -24,6 +25,7 @@ pub struct Files {
     project: Start,
     workspace: Start,
     redirects: Redirects,
+    progress: Arc<[RelPath]>,
     held: Holding,
 }
 
@@ -91,6 +93,7 @@ impl Files {
             project: Start::new(real_path(project)),
             workspace: Start::new(real_path(workspace)),
             redirects: Redirects::default(),
+            progress: Arc::default(),
             held: Holding::default(),
         }
     }
@@ -100,6 +103,21 @@ impl Files {
     pub fn with_redirects(self, redirects: &Redirects) -> Self {
         let redirects = redirects.clone();
         Self { redirects, ..self }
+    }
+
+    /// Returns the same access, whose lists leave out these progress files.
+    #[must_use]
+    pub fn without_progress(self, progress: impl Iterator<Item = RelPath>) -> Self {
+        let progress = progress.collect();
+        Self { progress, ..self }
+    }
+
+    /// Returns true if it is a progress file of a stage, or one that a former stage left in the workspace.
+    pub(super) fn is_progress(&self, path: &RelPath) -> bool {
+        let place = || self.workspace.path().join(path.as_str());
+        let is_named = !path.as_str().contains('/') && path.as_str().ends_with("_progress.json");
+        self.progress.contains(path)
+            || is_named && progress::check(&place()) == Some(SelfCheck::Whole)
     }
 
     /// Returns the path at which a file is read; `None` if that is its own path.
@@ -181,7 +199,7 @@ impl Files {
         let start = self.start(file.root);
         let mut held = None;
         let target = self.redirect(file);
-        match self.open_plain(target.as_ref().unwrap_or(file)) {
+        match self.open_plain(file) {
             OpenedEntry::Absent => return Err(FileError::Missing { file: file.clone() }),
             OpenedEntry::There(open) if open.metadata().is_ok_and(|found| found.is_file()) => {
                 held = self.held.hold(open);
@@ -213,10 +231,11 @@ impl Files {
 
     /// Opens a file for reading if no part of its path is a link.
     pub fn open_plain(&self, file: &FilePath) -> OpenedEntry {
-        if let Some(target) = self.redirect(file) {
-            return self.workspace.open_file(target.path.as_str());
-        }
-        self.start(file.root).open_file(file.path.as_str())
+        let target = self.redirect(file);
+        let moving = target.map(|target| self.workspace.open_file(target.path.as_str()));
+        // The run that published it may have moved it meanwhile.
+        let moving = moving.filter(|found| !matches!(found, OpenedEntry::Absent));
+        moving.unwrap_or_else(|| self.start(file.root).open_file(file.path.as_str()))
     }
 
     /// Returns true if the path exists.
@@ -373,9 +392,10 @@ struct FileSource {
 
 impl FileSource {
     fn place(&self) -> PathBuf {
-        let target = self.target.as_deref();
-        let path = target.unwrap_or(&self.file.path);
-        self.folder.join(path.as_str())
+        let at = |path: &RelPath| self.folder.join(path.as_str());
+        let target = self.target.as_deref().map(at);
+        let target = target.filter(|target| target.symlink_metadata().is_ok());
+        target.unwrap_or_else(|| at(&self.file.path))
     }
 }
 
@@ -396,7 +416,10 @@ impl Source for FileSource {
             .take();
         match held.and_then(|mut held| held.open.take()) {
             Some(open) => Ok(Box::new(open)),
-            None => Ok(Box::new(read::open(self.place())?)),
+            // The run that published it may move it meanwhile.
+            None => Ok(Box::new(
+                read::open(self.place()).or_else(|_| read::open(self.place()))?,
+            )),
         }
     }
 }

@@ -50,14 +50,17 @@ impl Files {
         if !start.is_dir() {
             return Ok(Matches::default());
         }
-        let is_own = |entry: &walkdir::DirEntry| entry.file_name() == OWN;
+        let is_left_out = |entry: &walkdir::DirEntry| {
+            let is_folder = || entry.file_type().is_dir();
+            entry.file_name() == OWN || !glob.may_enter(entry.file_name()) && is_folder()
+        };
         let deepest = depth_of(glob);
         let mut walk = walkdir::WalkDir::new(&start)
             .follow_links(true)
             .min_depth(1)
             .max_depth(deepest)
             .into_iter()
-            .filter_entry(|entry| !is_own(entry));
+            .filter_entry(|entry| entry.depth() == 0 || !is_left_out(entry));
         let mut found = Matches::default();
         while let Some(entry) = walk.next() {
             let (path, matched) = match &entry {
@@ -110,7 +113,8 @@ impl Files {
         let Some(path) = matching(glob, self.folder(root), entry.path())? else {
             return Ok(None);
         };
-        if reserved(root, &path).is_some() {
+        let is_progress = || root == Root::Workspace && self.is_progress(&path);
+        if reserved(root, &path).is_some() || is_progress() {
             return Ok(None);
         }
         let file = FilePath { root, path };

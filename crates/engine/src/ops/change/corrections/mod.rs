@@ -11,10 +11,11 @@ pub(crate) use table::Table;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::lock::lock_and_read;
 use crate::ops::project::open_project::OpenProject;
-use crate::run::record::recorder::{Recorder, counted};
+use crate::run::record::recorder::Recorder;
 use crate::run::record::recover;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::visible::visible;
+use milepost_core::base::words;
 use milepost_core::model::event::{Event, EventType};
 use serde::Serialize;
 use std::fmt;
@@ -129,7 +130,7 @@ pub(crate) fn save(
         let text = table.with_rows(&added)?;
         let (from, sheet) = (origin.name(), &destination.sheet.name);
         let into = table.path.to_string();
-        let count = counted(added.len() as u64, "correction", "corrections");
+        let count = words::count(added.len() as u64, "correction", "corrections");
         let summary = format!("imported {count} from {from}, sheet {sheet}, into {into}");
         let event = Event::CorrectionsImported {
             file: from.to_owned(),

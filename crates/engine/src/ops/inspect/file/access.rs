@@ -50,12 +50,12 @@ pub(super) struct KnownOutput {
 
 impl KnownOutput {
     /// Compares it with the present digest.
-    pub(super) fn with(self, present: Option<Digest>) -> RecordedOutput {
+    pub(super) fn with(&self, present: Option<Digest>) -> RecordedOutput {
         RecordedOutput {
             state: FileState::of(present, &self.made, &self.record),
-            stage: self.stage,
-            batch: self.record.key,
-            output: self.made.name,
+            stage: self.stage.clone(),
+            batch: self.record.key.clone(),
+            output: self.made.name.clone(),
             digest: self.made.digest,
         }
     }

@@ -17,13 +17,17 @@ pub use violations::{FileCheck, FileViolation};
 
 use crate::ops::inspect::live::Live;
 use crate::ops::project::error::OpsError;
-use access::access;
+use crate::ops::project::open_project::OpenProject;
+use access::{KnownFile, access};
 use content::name;
 use milepost_core::base::digest::Digest;
+use milepost_core::base::path::FilePath;
 use milepost_core::plan::world::World as _;
 use milepost_store::store::read;
 use serde::Serialize;
 use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The largest file that is sent whole, in bytes.
 const LARGEST: u64 = 32 << 20;
@@ -66,33 +70,53 @@ impl Live {
     /// # Errors
     /// When the path leaves the workspace, the file is private or not of the pipeline, or it cannot be read.
     pub fn file(&self, path: &str, page: u64) -> Result<FileView, OpsError> {
-        let (opened, known, place) = self.with_state(|opened, state, _| {
-            let known = access(opened, state, path)?;
-            let place = shown_place(opened, state, &known.file)?;
-            Ok::<_, OpsError>((opened.clone(), known, place))
-        })??;
-        let ctx = opened.context();
-        let digest = ctx.digest(&known.file).map_err(OpsError::World)?;
-        let size = place.metadata().ok().filter(std::fs::Metadata::is_file);
-        let size = size.map(|found| found.len());
-        let output = violations::declared(&opened, &known.file);
-        let stream = output.and_then(|output| output.stream.as_ref());
-        let content = content::content(&place, &known.file, size, stream, page)
-            .map_err(OpsError::unreadable(&known.file))?;
-        let check = match (output, size) {
-            (Some(output), Some(size)) => violations::check(output, &place, size),
-            _ => None,
-        };
-        Ok(FileView {
-            path: known.file.to_string(),
-            absolute: place.display().to_string(),
-            size,
-            digest,
-            made: known.made.map(|made| made.with(digest)),
-            is_sent: size.is_some_and(|size| size <= LARGEST),
-            content,
-            check,
+        self.read_at(path, |opened, known, place| {
+            let file = &known.file;
+            let digest = opened.context().digest(file).map_err(OpsError::World)?;
+            let size = place.metadata().ok().filter(std::fs::Metadata::is_file);
+            let size = size.map(|found| found.len());
+            let output = violations::declared(opened, file);
+            let stream = output.and_then(|output| output.stream.as_ref());
+            let content = content::content(place, file, size, stream, page)
+                .map_err(OpsError::unreadable(file))?;
+            let check = match (output, size) {
+                (Some(output), Some(size)) => violations::check(output, place, size),
+                _ => None,
+            };
+            Ok(FileView {
+                path: file.to_string(),
+                absolute: own_place(opened, file, place).display().to_string(),
+                size,
+                digest,
+                made: known.made.as_ref().map(|made| made.with(digest)),
+                is_sent: size.is_some_and(|size| size <= LARGEST),
+                content,
+                check,
+            })
         })
+    }
+
+    /// Calls `read` with a file that may be shown and the place where it is. Reads again if a run moved it into place meanwhile.
+    fn read_at<T>(
+        &self,
+        path: &str,
+        read: impl Fn(&OpenProject, &KnownFile, &Path) -> Result<T, OpsError>,
+    ) -> Result<T, OpsError> {
+        loop {
+            let (opened, known, place) = self.with_state(|opened, state, _| {
+                let known = access(opened, state, path)?;
+                let place = shown_place(opened, state, &known.file)?;
+                Ok::<_, OpsError>((Arc::clone(opened), known, place))
+            })??;
+            let found = read(&opened, &known, &place);
+            let is_moved = || {
+                let now = opened.files.resolve(&known.file);
+                !place.exists() && now.is_ok_and(|now| now != place && now.exists())
+            };
+            if !is_moved() {
+                return found;
+            }
+        }
     }
 
     /// Validates a file by the schema that is declared for it, unless it is larger than this many bytes. `None` without a schema.
@@ -100,19 +124,16 @@ impl Live {
     /// # Errors
     /// The errors of [`Live::file`].
     pub fn file_check(&self, path: &str, largest: u64) -> Result<Option<FileCheck>, OpsError> {
-        let (opened, file, place) = self.with_state(|opened, state, _| {
-            let file = access(opened, state, path)?.file;
-            let place = shown_place(opened, state, &file)?;
-            Ok::<_, OpsError>((opened.clone(), file, place))
-        })??;
-        let size = place.metadata().ok().filter(std::fs::Metadata::is_file);
-        let size = size
-            .map(|found| found.len())
-            .filter(|size| *size <= largest);
-        let output = violations::declared(&opened, &file);
-        Ok(output
-            .zip(size)
-            .and_then(|(output, size)| violations::check(output, &place, size)))
+        self.read_at(path, |opened, known, place| {
+            let size = place.metadata().ok().filter(std::fs::Metadata::is_file);
+            let size = size
+                .map(|found| found.len())
+                .filter(|size| *size <= largest);
+            let output = violations::declared(opened, &known.file);
+            Ok(output
+                .zip(size)
+                .and_then(|(output, size)| violations::check(output, place, size)))
+        })
     }
 
     /// Returns the bytes of a file that [`Live::file`] shows.
@@ -120,25 +141,31 @@ impl Live {
     /// # Errors
     /// The errors of [`Live::file`], and when it is larger than 32 MiB.
     pub fn raw(&self, path: &str) -> Result<RawFile, OpsError> {
-        let (file, place) = self.with_state(|opened, state, _| {
-            let file = access(opened, state, path)?.file;
-            let place = shown_place(opened, state, &file)?;
-            Ok::<_, OpsError>((file, place))
-        })??;
-        let mut bytes = Vec::new();
-        let read =
-            read::open(&place).and_then(|open| open.take(LARGEST + 1).read_to_end(&mut bytes));
-        read.map_err(OpsError::unreadable(&file))?;
-        if bytes.len() as u64 > LARGEST {
-            return Err(OpsError::Usage(format!(
-                "`{file}` is larger than 32 MiB: open {} instead",
-                place.display()
-            )));
-        }
-        Ok(RawFile {
-            name: name(&file).to_owned(),
-            kind: FileKind::of(name(&file)),
-            bytes,
+        self.read_at(path, |opened, known, place| {
+            let file = &known.file;
+            let mut bytes = Vec::new();
+            let read =
+                read::open(place).and_then(|open| open.take(LARGEST + 1).read_to_end(&mut bytes));
+            read.map_err(OpsError::unreadable(file))?;
+            if bytes.len() as u64 > LARGEST {
+                return Err(OpsError::Usage(format!(
+                    "`{file}` is larger than 32 MiB: open {} instead",
+                    own_place(opened, file, place).display()
+                )));
+            }
+            Ok(RawFile {
+                name: name(file).to_owned(),
+                kind: FileKind::of(name(file)),
+                bytes,
+            })
         })
     }
+}
+
+/// Returns the place of a file, once it is put in place.
+fn own_place(opened: &OpenProject, file: &FilePath, place: &Path) -> PathBuf {
+    if opened.files.is_redirected(file) {
+        return opened.files.folder(file.root).join(file.path.as_str());
+    }
+    place.to_owned()
 }
