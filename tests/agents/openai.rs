@@ -205,4 +205,9 @@ fn a_server_that_wants_no_key_is_sent_none() {
     let client = client(ApiKind::OpenAi, settings);
     assert_eq!(client.check(LONG, &never), Ok(()));
     assert_eq!(server.seen()[0].header("authorization"), None);
+    // An answer that is compressed would not be read.
+    let accepted = server.seen()[0]
+        .header("accept-encoding")
+        .map(str::to_owned);
+    assert_eq!(accepted.as_deref(), Some("identity"));
 }

@@ -7,7 +7,6 @@ use crate::view::run::bars::{RunBar, StageBar};
 use crate::view::run::notice;
 use crate::view::text::collisions;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
-use milepost_core::base::duration::show_duration;
 use milepost_core::model::choice::StoredNote;
 use milepost_core::model::executor::ExecutorName;
 use milepost_core::model::outcome::OutcomeKind;
@@ -342,12 +341,6 @@ impl Observer for RunProgress {
                     &id,
                     (jobs, batches),
                 ));
-            }
-            Notice::JobsRefused { stage, why, wait } => {
-                let again = wait.map(|wait| format!(", trying again in {}", show_duration(wait)));
-                let again = again.unwrap_or_default();
-                self.printer
-                    .warning(&format!("{stage}: jobs cannot be submitted{again}: {why}"));
             }
             Notice::Waiting { stage, why } => self.printer.warning(&format!("{stage}: {why}")),
             Notice::TryingAgain {

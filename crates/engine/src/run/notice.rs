@@ -156,15 +156,6 @@ pub enum Notice {
         /// The number of batches.
         batches: u64,
     },
-    /// Jobs could not be submitted.
-    JobsRefused {
-        /// The stage whose jobs they are.
-        stage: String,
-        /// The output of the scheduler's command.
-        why: String,
-        /// The wait before the next try; `None`: no further try helps.
-        wait: Option<Duration>,
-    },
     /// A stage waits for something outside the run.
     Waiting {
         /// The stage.

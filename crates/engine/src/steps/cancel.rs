@@ -60,12 +60,7 @@ impl CancelToken {
     /// Returns this token if its time is limited, and otherwise one for a piece of work with this limit. Both are cancelled when
     /// the run is stopped.
     pub(crate) fn or_within(self: &Arc<Self>, time: Duration) -> Arc<Self> {
-        if self
-            .end
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_some()
-        {
+        if self.left().is_some() {
             return Arc::clone(self);
         }
         let token = Self::new(Arc::clone(&self.stopped));

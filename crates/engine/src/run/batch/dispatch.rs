@@ -67,26 +67,15 @@ pub(crate) struct Dispatched {
 impl Dispatched {
     /// Adds the result of further batches.
     pub(crate) fn add(&mut self, more: Self) {
-        let Self {
-            ran,
-            failed,
-            left,
-            is_closed,
-            spent,
-            held,
-            awaits,
-            unreachable,
-            unavailable,
-        } = more;
-        self.ran += ran;
-        self.failed.extend(failed);
-        self.left += left;
-        self.is_closed |= is_closed;
-        self.spent += spent;
-        self.held = self.held.take().or(held);
-        self.awaits += awaits;
-        self.unreachable = self.unreachable.take().or(unreachable);
-        self.unavailable = self.unavailable.take().or(unavailable);
+        self.ran += more.ran;
+        self.failed.extend(more.failed);
+        self.left += more.left;
+        self.is_closed |= more.is_closed;
+        self.spent += more.spent;
+        self.held = self.held.take().or(more.held);
+        self.awaits += more.awaits;
+        self.unreachable = self.unreachable.take().or(more.unreachable);
+        self.unavailable = self.unavailable.take().or(more.unavailable);
     }
 }
 
@@ -331,12 +320,6 @@ impl Dispatcher<'_, '_> {
                 jobs,
                 batches,
             } => self.submitted(executor, id, jobs, batches),
-            Message::JobsRefused { why, wait } => {
-                let stage = self.stage.name.clone();
-                let notice = Notice::JobsRefused { stage, why, wait };
-                self.observer.notice(notice);
-                Ok(())
-            }
             Message::Waiting { why } => {
                 let stage = self.stage.name.clone();
                 self.observer.notice(Notice::Waiting { stage, why });

@@ -85,8 +85,6 @@ pub(crate) enum Message {
         jobs: u64,
         batches: u64,
     },
-    /// Jobs could not be submitted; it is tried again after the wait.
-    JobsRefused { why: String, wait: Option<Duration> },
     /// The stage waits for something outside the run.
     Waiting { why: String },
     /// The run is stopped while jobs wait or run: true as the reply leaves them there.

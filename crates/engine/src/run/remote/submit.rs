@@ -8,6 +8,7 @@ use crate::run::remote::driver::{Driver, RefusedJobs};
 use crate::run::remote::handover::{HandedBatch, SubmissionRecord, to_json};
 use crate::run::remote::pack::{PackedArray, pack, room, wanted};
 use crate::run::remote::{ExecutorError, JobArray, Remote, RemoteError};
+use milepost_core::base::duration::show_duration;
 use milepost_core::base::path::Root;
 use milepost_core::expr::shell::quoted;
 use milepost_store::store::clock::Stopwatch;
@@ -53,8 +54,12 @@ impl Driver<'_> {
         if refused.tries == 1 || is_final && tries == 0 && self.has_jobs() {
             let redactor = self.shared.stage_ctx.ctx.redactor;
             let why = redactor.text(&refused.error.to_string()).into_owned();
-            let wait = (!is_final).then(|| self.pause(1));
-            let _ = self.sender.send(Message::JobsRefused { why, wait });
+            let again = match is_final {
+                true => String::new(),
+                false => format!(", trying again in {}", show_duration(self.pause(1))),
+            };
+            let why = format!("jobs cannot be submitted{again}: {why}");
+            let _ = self.sender.send(Message::Waiting { why });
         }
     }
 
