@@ -374,7 +374,7 @@ mod tests {
         let mut limit = RunOptions::default();
         let flag = RunOptions::FLAGS.iter().find(|flag| flag.name == "limit");
         let error = (flag.unwrap().read)(&mut limit, "many").unwrap_err();
-        assert_eq!(error.to_string(), "invalid digit found in string");
+        assert_eq!(error.to_string(), "expected a whole number, such as 10");
     }
 
     #[test]
