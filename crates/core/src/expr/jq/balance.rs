@@ -56,23 +56,29 @@ pub(super) fn balance(term: &mut Term<&str>) {
         }
         Term::TryCatch(of, catch) => {
             balance(of);
-            catch.iter_mut().for_each(|catch| balance(catch));
+            if let Some(catch) = catch {
+                balance(catch);
+            }
         }
         Term::IfThenElse(cases, otherwise) => {
             let both = cases.iter_mut().flat_map(|(test, then)| [test, then]);
             both.chain(otherwise.as_deref_mut()).for_each(balance);
         }
         Term::Def(defs, of) => {
-            defs.iter_mut().for_each(|def| balance(&mut def.body));
+            for def in defs {
+                balance(&mut def.body);
+            }
             balance(of);
         }
         Term::Call(_, arguments) => arguments.iter_mut().for_each(balance),
         Term::Path(of, Path(parts)) => {
             balance(of);
-            parts.iter_mut().for_each(|(part, _)| match part {
-                Part::Index(index) => balance(index),
-                Part::Range(from, to) => from.iter_mut().chain(to).for_each(balance),
-            });
+            for (part, _) in parts {
+                match part {
+                    Part::Index(index) => balance(index),
+                    Part::Range(from, to) => from.iter_mut().chain(to).for_each(balance),
+                }
+            }
         }
         _ => {}
     }
