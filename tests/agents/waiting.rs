@@ -211,9 +211,12 @@ fn batches_wait_for_a_server_that_refuses_connections() {
     assert!(sent <= 7, "{sent}: {}", ran.output);
     // The next run continues.
     let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
-    let _server = Server::on(listener, |seen| match is_question(seen) {
-        true => reply(seen),
-        false => Play::Says(200, &[], r#"{"data":[]}"#.to_owned()),
+    let _server = Server::on(listener, |seen| {
+        if is_question(seen) {
+            reply(seen)
+        } else {
+            Play::Says(200, &[], r#"{"data":[]}"#.to_owned())
+        }
     });
     let ran = project.run(&arguments);
     assert_eq!((ran.code, ran.tried().len()), (0, 8), "{}", ran.output);
@@ -228,9 +231,12 @@ fn a_server_that_ends_in_a_run_and_returns_is_asked_again() {
     let serving = Arc::clone(&listener);
     let ended = std::thread::spawn(move || {
         let listener = serving.lock().unwrap().take().unwrap();
-        Server::serve_until(&listener, |seen| match is_question(seen) {
-            true => reply(seen),
-            false => Play::Says(200, &[], r#"{"data":[]}"#.to_owned()),
+        Server::serve_until(&listener, |seen| {
+            if is_question(seen) {
+                reply(seen)
+            } else {
+                Play::Says(200, &[], r#"{"data":[]}"#.to_owned())
+            }
         });
     });
     let project = prompts_to(port, 500);

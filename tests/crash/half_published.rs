@@ -169,10 +169,8 @@ fn every_view_shows_files_half_published() {
     let unsettled = project.state().unsettled;
     let files = unsettled.iter().flat_map(|batch| &batch.files);
     let scratch = |path: &str| project.at("workspace").join(path);
-    let half = files
-        .filter(|file| !file.marker && scratch(file.scratch.as_str()).exists())
-        .last()
-        .unwrap();
+    let mut half = files.filter(|file| !file.marker && scratch(file.scratch.as_str()).exists());
+    let half = half.next_back().unwrap();
     let ui = Ui::start(&project);
     let page = ui.get(&format!("file?path={}", half.path)).body;
     let place = scratch(half.path.as_str());

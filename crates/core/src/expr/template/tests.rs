@@ -547,6 +547,11 @@ const PARTS: &[&str] = &[
     "{{ dict(x).b }}{{ x.a }}",
 ];
 
+static TEMPLATES: LazyLock<Vec<Template>> = LazyLock::new(|| {
+    let compiled = |source: &&str| Template::compile("t", source).unwrap();
+    PARTS.iter().map(compiled).collect()
+});
+
 proptest! {
     #[test]
     fn a_template_over_parts_of_a_file_renders_what_it_renders_over_the_whole(
@@ -563,9 +568,6 @@ proptest! {
             scope.insert_file("x", document(&value), Format::Json);
             value
         };
-        static TEMPLATES: LazyLock<Vec<Template>> = LazyLock::new(|| {
-            PARTS.iter().map(|source| Template::compile("t", source).unwrap()).collect()
-        });
         for template in TEMPLATES.iter() {
             let of_parts = template.render(&scope.context_of(template).unwrap());
             limits::begin();

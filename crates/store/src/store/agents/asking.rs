@@ -61,7 +61,7 @@ impl Asking {
         let failed = |cause| DiskError::new("read", &self.folder, cause);
         let mut asked = HashSet::new();
         let mut names = read::names(&self.folder).map_err(failed)?;
-        names.retain(|name| name.ends_with(".claim") && !name.starts_with(&self.run));
+        names.retain(|name| name.strip_suffix(".claim").is_some() && !name.starts_with(&self.run));
         for path in names.iter().map(|name| self.folder.join(name)) {
             match SharedLock::take_alone(&self.disk, &path)? {
                 Some(_dead) => self.disk.remove_file(&path)?,

@@ -137,7 +137,7 @@ fn is_torn(line: &[u8]) -> bool {
 /// When the folder cannot be read.
 pub fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut names = read::names(folder)?;
-    names.retain(|name| name.ends_with(".jsonl"));
+    names.retain(|name| name.strip_suffix(".jsonl").is_some());
     Ok(names.iter().map(|name| folder.join(name)).collect())
 }
 

@@ -157,7 +157,7 @@ pub fn remove(disk: &Disk, layout: &Layout, stage: &str) -> Result<(), ManifestE
     let names = read::names(&folder).map_err(failed)?;
     let others = names.iter().filter(|name| {
         let is_page = pages.iter().any(|page| page_name(page.number) == **name);
-        let is_unfinished = name.starts_with(".page_") && name.ends_with(".tmp");
+        let is_unfinished = name.starts_with(".page_") && name.strip_suffix(".tmp").is_some();
         !is_page && !is_unfinished
     });
     if others.count() == 0 {
