@@ -94,7 +94,8 @@ mod tests {
             write(&format!("stages/{number}_s{number}.toml"), &text);
         };
         write("milepost.toml", "name = \"p\"\n");
-        let named = "[inputs]\nd = { from = \"inputs/list.json\", select = '.[]' }\n\n";
+        let named =
+            "[inputs]\nd = { from = \"inputs/list.json\", select = '.[]', base = \"inputs\" }\n\n";
         stage(named, 1);
         (2..=6).for_each(|number| stage("", number));
         let found = milepost_core::decl::load(&OnDisk::new(folder.path()));
