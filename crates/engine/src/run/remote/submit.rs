@@ -54,9 +54,10 @@ impl Driver<'_> {
         if refused.tries == 1 || is_final && tries == 0 && self.has_jobs() {
             let redactor = self.shared.stage_ctx.ctx.redactor;
             let why = redactor.text(&refused.error.to_string()).into_owned();
-            let again = match is_final {
-                true => String::new(),
-                false => format!(", trying again in {}", show_duration(self.pause(1))),
+            let again = if is_final {
+                String::new()
+            } else {
+                format!(", trying again in {}", show_duration(self.pause(1)))
             };
             let why = format!("jobs cannot be submitted{again}: {why}");
             let _ = self.sender.send(Message::Waiting { why });
