@@ -132,7 +132,7 @@ pub fn refusal(refusal: &Refusal) -> Advice {
         WhyRefused::ForeignLease { holder, client } => Advice::new(
             match client {
                 Some(client) => format!("{of} is leased to `{holder}`, not to `{client}`"),
-                None => format!("{of} is leased to `{holder}` in another session"),
+                None => format!("{of} is leased to `{holder}` by another running server"),
             },
             "lease a batch of your own with next_batch",
         ),

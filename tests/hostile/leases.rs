@@ -47,7 +47,7 @@ fn another_server_neither_submits_nor_releases_whatever_it_calls_itself() {
     let refused = two.fault("release_batch", json!({"lease": lease}));
     assert_eq!(
         refused["error"],
-        "rate/a is leased to `one` in another session"
+        "rate/a is leased to `one` by another running server"
     );
     assert!(!project.at("workspace/intermediate/a.json").exists());
     // Its own server does, whether or not it repeats its name.

@@ -155,6 +155,12 @@ impl StageReport {
         }
     }
 
+    /// Returns why the stage could not begin, or why batches wait for budget or for an agent that cannot be reached.
+    pub(crate) fn reason(&self) -> Option<&String> {
+        let waits = self.held.as_ref().or(self.unreachable.as_ref());
+        self.why.as_ref().or(waits)
+    }
+
     /// Creates the report of a stage in which nothing ran.
     pub(crate) fn of(stage: &Stage, status: StageStatus) -> Self {
         Self {

@@ -48,7 +48,7 @@ pub(crate) struct StageResult {
     pub(crate) number: u32,
     /// How it ended.
     pub(crate) status: StageStatus,
-    /// Why it could not begin.
+    /// Why it could not begin, or what it waits for.
     pub(crate) why: Option<String>,
     /// The earlier stage that blocks it.
     pub(crate) blocked_by: Option<Blocker>,
@@ -148,7 +148,7 @@ impl StageResult {
             stage: stage.stage.clone(),
             number: stage.number,
             status: stage.status,
-            why: stage.why.clone(),
+            why: stage.reason().cloned(),
             blocked_by: stage.blocked_by.clone(),
             batches: stage.batches,
             ran: stage.ran,

@@ -240,7 +240,7 @@ fn reason(report: &Report) -> Option<String> {
     }
     let of_stage = |stage: &StageReport| {
         let name = &stage.stage;
-        if let Some(why) = stage.held.as_ref().or(stage.unreachable.as_ref()) {
+        if let Some(why) = stage.reason() {
             return Some(format!("{name}: {why}"));
         }
         if let Some(approval) = &stage.approval {
