@@ -153,6 +153,30 @@ fn an_object_stream_that_inflates_without_end_meets_the_limit_of_memory() {
     assert_eq!(run(&project).as_deref(), Some("MEMORY"));
 }
 
+/// A width of the last code of a font takes no more memory than one of the first.
+#[test]
+fn a_font_takes_memory_for_the_widths_that_it_lists() {
+    let numbers = 100..1_000;
+    let fonts: String = numbers
+        .clone()
+        .map(|at| format!("/G{at} {at} 0 R"))
+        .collect();
+    let mut content: String = numbers.clone().map(|at| format!("/G{at} 9 Tf ")).collect();
+    content.push_str("/F1 12 Tf 72 700 Td (All is well in this document.) Tj");
+    let mut objects = structures::page("", "");
+    objects[2].1 = format!(
+        "<</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<</Font<</F1 5 0 R{fonts}>>>>>>"
+    );
+    objects[3].1 = structures::stream("", &format!("BT {content} ET"));
+    let inner = "<</Type/Font/Subtype/CIDFontType2/W[65535[500]]>>";
+    objects.push((6, inner.to_owned()));
+    let font = "<</Type/Font/BaseFont/A/Subtype/Type0/DescendantFonts[6 0 R]>>";
+    objects.extend(numbers.map(|at| (at, font.to_owned())));
+    let limits = "[limits]\nmemory = \"100 MiB\"";
+    let project = with_two_good("pdf_text", limits, &structures::pdf(&objects));
+    assert_eq!(run(&project), None);
+}
+
 /// An attack of our own: a text of a megabyte in the header of a model.
 #[test]
 fn a_long_name_in_a_model_becomes_no_long_message() {

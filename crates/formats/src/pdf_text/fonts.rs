@@ -11,7 +11,7 @@ use hayro_syntax::object::dict::keys::{
     SUBTYPE, TO_UNICODE, TYPE0, TYPE3, W, WIDTHS as WIDTH_LIST,
 };
 use hayro_syntax::object::{Array, Dict, Name, Object, Stream};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 /// The number of codes: they have two bytes at most.
@@ -48,7 +48,7 @@ impl Default for FontReader {
         let lost = Font {
             codes: Codes::Single(Vec::new()),
             unicode: Unicode::Unsaid,
-            metrics: Metrics::new("", 0, false, Vec::new(), None),
+            metrics: Metrics::new("", 0, false, BTreeMap::new(), None),
         };
         Self {
             fonts: HashMap::new(),
@@ -96,7 +96,7 @@ impl FontReader {
         if subtype.as_deref() == Some(TYPE3) {
             let matrix = font.get::<[f64; 6]>(FONT_MATRIX);
             let unit = matrix.map_or(1.0, |matrix| matrix[0].abs() as f32 * 1000.0);
-            for width in &mut widths {
+            for width in widths.values_mut() {
                 *width *= unit;
             }
         }
@@ -148,19 +148,17 @@ impl FontReader {
         Ok(numbers)
     }
 
-    fn simple(&mut self, font: &Dict<'_>) -> Result<Vec<f32>, ReadError> {
+    fn simple(&mut self, font: &Dict<'_>) -> Result<BTreeMap<usize, f32>, ReadError> {
         let first = font.get::<i32>(FIRST_CHAR).unwrap_or(0);
         let first = usize::try_from(first).unwrap_or(0);
-        let mut widths = Vec::new();
-        if let Some(list) = font.get::<Array<'_>>(WIDTH_LIST) {
-            set(&mut widths, first, &self.numbers(&list)?);
-        }
-        Ok(widths)
+        let list = font.get::<Array<'_>>(WIDTH_LIST);
+        let widths = list.map_or_else(|| Ok(Vec::new()), |list| self.numbers(&list))?;
+        Ok((first..CODES).zip(widths).collect())
     }
 
     /// Returns the widths of a font of many letters: `c [w …]` and `first last w` (9.7.4.3).
-    fn wide(&mut self, font: &Dict<'_>) -> Result<Vec<f32>, ReadError> {
-        let mut widths = Vec::new();
+    fn wide(&mut self, font: &Dict<'_>) -> Result<BTreeMap<usize, f32>, ReadError> {
+        let mut widths = BTreeMap::new();
         let Some(list) = font.get::<Array<'_>>(W) else {
             return Ok(widths);
         };
@@ -169,27 +167,18 @@ impl FontReader {
             let Some(first) = first.into_f32() else { break };
             let first = first as usize;
             match second {
-                Object::Array(each) => set(&mut widths, first, &self.numbers(&each)?),
+                Object::Array(each) => widths.extend((first..CODES).zip(self.numbers(&each)?)),
                 Object::Number(last) => {
-                    let last = (last.as_f32() as usize).min(CODES);
+                    let end = (last.as_f32() as usize).min(CODES - 1) + 1;
                     let width = items.next().and_then(Object::into_f32).unwrap_or(0.0);
-                    let count = (last + 1).saturating_sub(first);
-                    self.count_widths(count)?;
-                    set(&mut widths, first, &vec![width; count]);
+                    self.count_widths(end.saturating_sub(first))?;
+                    widths.extend((first..end).map(|code| (code, width)));
                 }
                 _ => break,
             }
         }
         Ok(widths)
     }
-}
-
-/// Sets the widths of codes from the first one on, as far as codes reach.
-fn set(widths: &mut Vec<f32>, first: usize, given: &[f32]) {
-    let first = first.min(CODES);
-    let end = CODES.min(first + given.len());
-    widths.resize(end.max(widths.len()), f32::NAN);
-    widths[first..end].copy_from_slice(&given[..end - first]);
 }
 
 impl Font {

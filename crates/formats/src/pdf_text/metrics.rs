@@ -1,5 +1,7 @@
 //! How wide the letters of a font are set, and whether the font is heavy or has letters of one width.
 
+use std::collections::BTreeMap;
+
 /// Widths of Helvetica from blank to `~`, in thousandths of its size (Adobe's metrics of the fonts that every reader has).
 const HELVETICA: [u16; 95] = [
     278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556,
@@ -11,8 +13,8 @@ const HELVETICA: [u16; 95] = [
 
 /// The widths of a font and its look.
 pub(crate) struct Metrics {
-    /// By code; not a number where none is known.
-    widths: Vec<f32>,
+    /// By code. Few may be listed of many codes.
+    widths: BTreeMap<usize, f32>,
     default: f32,
     /// Only the name of the font is known.
     is_unmeasured: bool,
@@ -29,13 +31,13 @@ impl Metrics {
         name: &str,
         flags: i64,
         is_wide: bool,
-        widths: Vec<f32>,
+        widths: BTreeMap<usize, f32>,
         default: Option<f32>,
     ) -> Self {
         let name = name.to_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
-        let all_equal = widths.iter().filter(|width| !width.is_nan()).count() > 3 && {
-            let mut set = widths.iter().filter(|width| **width > 0.0);
+        let all_equal = widths.len() > 3 && {
+            let mut set = widths.values().filter(|width| **width > 0.0);
             let first = set.next().copied().unwrap_or(0.0);
             first > 0.0 && set.all(|width| (width - first).abs() < 0.5)
         };
@@ -58,7 +60,7 @@ impl Metrics {
 
     /// Returns the width of a letter, in thousandths of the size.
     pub(crate) fn width(&self, code: u32) -> f32 {
-        let known = self.widths.get(code as usize);
+        let known = self.widths.get(&(code as usize));
         if let Some(width) = known.filter(|width| !width.is_nan()) {
             return *width;
         }
