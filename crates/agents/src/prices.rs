@@ -176,15 +176,12 @@ impl Prices {
     /// Returns the row of a model, also under a dated name (`-20251001`, `-2025-08-07`, `-latest`) and with a tool's `[1m]`.
     fn row(&self, model: &str) -> Option<&ModelPrice> {
         let name = model.split('[').next().unwrap_or(model);
-        let exact = self
-            .models
-            .get(name)
-            .or_else(|| self.models.get(undated(name)));
-        exact.or_else(|| {
-            self.beginnings
-                .iter()
-                .find(|row| name.starts_with(&row.name))
-        })
+        let undated = undated(name);
+        let mut patterns = self.beginnings.iter();
+        let pattern = patterns.find(|row| name.starts_with(&row.name));
+        let longer = pattern.filter(|row| row.name.len() > undated.len());
+        let exact = self.models.get(name).or(longer);
+        exact.or_else(|| self.models.get(undated)).or(pattern)
     }
 }
 
@@ -386,6 +383,13 @@ mod tests {
         let again = "date = \"2026-12-02\"\n[[model]]\nname = \"gpt-5*\"\ninput = 5\noutput = 5\n";
         let prices = prices.with("again.toml", again).unwrap();
         assert_eq!(cost(&prices, "gpt-5-x", usage, Billing::Direct), Some(150));
+        // A pattern that matches a part of the date wins over the name without it.
+        let dated = "date = \"2026-12-03\"\n[[model]]\nname = \"o3-2025*\"\ninput = 8\noutput = 8\n\
+            [[model]]\nname = \"o3\"\ninput = 9\noutput = 9\n";
+        let prices = prices.with("dated.toml", dated).unwrap();
+        let of = |model| cost(&prices, model, usage, Billing::Direct);
+        assert_eq!(of("o3-2025-04-16"), Some(240));
+        assert_eq!(of("o3-2024-04-16"), Some(270));
         let wrong = |text: &str| {
             Prices::embedded()
                 .unwrap()
