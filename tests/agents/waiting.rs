@@ -153,6 +153,47 @@ fn a_question_of_a_killed_run_is_asked_by_the_one_that_waits() {
     assert_eq!((again.code, questions(&server)), (0, 1), "{}", again.text());
 }
 
+/// A claim of a dead run, and a file that is none.
+const LEFT: [&str; 2] = [
+    "01HGJ3Z0000000000000000000-0000000000000000000000000000000000000000000000000000000000000000.claim",
+    "01HGJ3Z0000000000000000000-notes.claim",
+];
+
+#[test]
+fn only_claims_of_dead_runs_are_removed() {
+    let (server, release, _begun) = holding();
+    drop(release);
+    let project = two_workspaces(&server);
+    let folder = project.at(".milepost/answers/asking");
+    let other = project.at("elsewhere");
+    for folder in [&folder, &other] {
+        std::fs::create_dir_all(folder).unwrap();
+        for name in LEFT {
+            std::fs::write(folder.join(name), "mine").unwrap();
+        }
+    }
+    let ran = project.output(&[&RUN[..], &["--workspace", "a"]].concat().join(" "));
+    assert_eq!(ran.code, 0, "{}", ran.text());
+    let mut left = files_below(&project);
+    left.sort();
+    assert_eq!(left, [LEFT[1], "lock"]);
+    // Behind a link, nothing is removed or written.
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::os::unix::fs::symlink(&other, &folder).unwrap();
+    let ran = project.output(
+        &[&RUN[..], &["--workspace", "b", "--fresh"]]
+            .concat()
+            .join(" "),
+    );
+    let message = "answers/asking: expected a folder, found a symbolic link: remove it";
+    assert_eq!(ran.code, 1, "{}", ran.text());
+    assert!(ran.text().contains(message), "{}", ran.text());
+    let mut left = files_below(&project);
+    left.sort();
+    assert_eq!(left, LEFT);
+    assert_eq!(questions(&server), 1);
+}
+
 #[test]
 fn a_run_that_waits_for_another_one_can_be_stopped() {
     let (server, release, begun) = holding();

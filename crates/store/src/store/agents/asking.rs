@@ -3,10 +3,12 @@
 //! A claim is a file with the addresses of questions, which the run has locked: the kernel frees it when the run ends in any way.
 
 use crate::store::disk::{Disk, DiskError};
+use crate::store::id::made_at;
 use crate::store::lock::SharedLock;
 use crate::store::read;
 use milepost_core::base::digest::Digest;
 use std::collections::HashSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The claims of all runs of a project.
@@ -31,6 +33,11 @@ impl Asking {
     /// Fails if the disk fails.
     pub(super) fn turn(&self) -> Result<SharedLock, DiskError> {
         self.disk.create_dir_all(&self.folder)?;
+        // Dead claims are removed, and what a link leads to belongs to others.
+        if self.folder.is_symlink() {
+            let cause = io::Error::other("expected a folder, found a symbolic link: remove it");
+            return Err(DiskError::new("use", &self.folder, cause));
+        }
         SharedLock::wait_alone(&self.disk, &self.folder.join("lock"))
     }
 
@@ -61,7 +68,7 @@ impl Asking {
         let failed = |cause| DiskError::new("read", &self.folder, cause);
         let mut asked = HashSet::new();
         let mut names = read::names(&self.folder).map_err(failed)?;
-        names.retain(|name| name.strip_suffix(".claim").is_some() && !name.starts_with(&self.run));
+        names.retain(|name| is_claim(name) && !name.starts_with(&self.run));
         for path in names.iter().map(|name| self.folder.join(name)) {
             match SharedLock::take_alone(&self.disk, &path)? {
                 Some(_dead) => self.disk.remove_file(&path)?,
@@ -70,6 +77,13 @@ impl Asking {
         }
         Ok(asked)
     }
+}
+
+/// Returns true for the name of a claim: `RUN-DIGEST.claim`.
+fn is_claim(name: &str) -> bool {
+    let name = name.strip_suffix(".claim");
+    let parts = name.and_then(|name| name.split_once('-'));
+    parts.is_some_and(|(run, hex)| made_at(run).is_some() && Digest::from_hex(hex).is_ok())
 }
 
 /// Returns the addresses in a claim; none if it was just released.
