@@ -153,6 +153,25 @@ fn a_question_of_a_killed_run_is_asked_by_the_one_that_waits() {
     assert_eq!((again.code, questions(&server)), (0, 1), "{}", again.text());
 }
 
+#[test]
+fn a_run_that_asks_again_does_not_wait_for_another_one() {
+    let (server, release, begun) = holding();
+    let project = two_workspaces(&server);
+    let first = start(&project, "a");
+    begun.recv().unwrap();
+    let mut fresh = project.spawn(&[&RUN[..], &["--workspace", "b", "--fresh"]].concat());
+    let (waits, mut printed) = until_it_waits(&mut fresh);
+    let asked = questions(&server);
+    release.send(()).unwrap();
+    let mut rest = String::new();
+    printed.read_to_string(&mut rest).unwrap();
+    assert!(!waits && fresh.wait().unwrap().success(), "{rest}");
+    assert!(first.wait_with_output().unwrap().status.success());
+    // The server counts a request when it has replied.
+    assert_eq!((asked, questions(&server)), (1, 2));
+    assert_eq!(files_below(&project), ["lock"]);
+}
+
 /// A claim of a dead run, and a file that is none.
 const LEFT: [&str; 2] = [
     "01HGJ3Z0000000000000000000-0000000000000000000000000000000000000000000000000000000000000000.claim",

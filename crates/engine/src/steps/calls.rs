@@ -42,22 +42,24 @@ pub(crate) trait Calls: Sync {
     fn run(&self) -> &str;
 
     /// Claims questions, and returns those that no other batch or run is asking. Of the others, some may have been answered just now.
+    /// With `is_fresh`, other runs do not matter.
     ///
     /// # Errors
     /// When the disk fails.
-    fn claim(&self, addresses: &[Digest]) -> Result<Vec<Digest>, Outcome>;
+    fn claim(&self, addresses: &[Digest], is_fresh: bool) -> Result<Vec<Digest>, Outcome>;
 
     /// Releases claimed questions.
     fn release(&self, addresses: &[Digest]);
 
-    /// Waits until no batch or run claims a question, or `stopped` returns true. Calls `waits` if it waits for another run, the first
-    /// time.
+    /// Waits until no batch claims a question, nor another run unless `is_fresh`, or `stopped` returns true. Calls `waits` if it
+    /// waits for another run, the first time.
     ///
     /// # Errors
     /// When the disk fails.
     fn wait(
         &self,
         address: Digest,
+        is_fresh: bool,
         stopped: &dyn Fn() -> bool,
         waits: &dyn Fn(),
     ) -> Result<(), Outcome>;

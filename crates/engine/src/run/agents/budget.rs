@@ -156,12 +156,12 @@ impl Calls for RunCalls<'_> {
         &self.run
     }
 
-    fn claim(&self, addresses: &[Digest]) -> Result<Vec<Digest>, Outcome> {
+    fn claim(&self, addresses: &[Digest], is_fresh: bool) -> Result<Vec<Digest>, Outcome> {
         let mut claimed = self.claimed();
         let free = addresses.iter().copied();
         let free: BTreeSet<Digest> = free.filter(|it| !claimed.contains_key(it)).collect();
         let free: Vec<Digest> = free.into_iter().collect();
-        let claim = Arc::new(self.answers.claim(&free).map_err(kept)?);
+        let claim = Arc::new(self.answers.claim(&free, is_fresh).map_err(kept)?);
         let ours = claim.addresses.iter();
         claimed.extend(ours.map(|&address| (address, Arc::clone(&claim))));
         Ok(claim.addresses.clone())
@@ -178,13 +178,14 @@ impl Calls for RunCalls<'_> {
     fn wait(
         &self,
         address: Digest,
+        is_fresh: bool,
         stopped: &dyn Fn() -> bool,
         waits: &dyn Fn(),
     ) -> Result<(), Outcome> {
         let mut claimed = self.claimed();
         while !stopped() {
             if !claimed.contains_key(&address) {
-                if !self.answers.is_asked(address).map_err(kept)? {
+                if is_fresh || !self.answers.is_asked(address).map_err(kept)? {
                     break;
                 }
                 if !self.has_waited.swap(true, Ordering::Relaxed) {

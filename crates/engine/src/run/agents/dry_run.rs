@@ -371,7 +371,7 @@ impl Calls for NoCalls<'_> {
         ""
     }
 
-    fn claim(&self, addresses: &[Digest]) -> Result<Vec<Digest>, Outcome> {
+    fn claim(&self, addresses: &[Digest], _: bool) -> Result<Vec<Digest>, Outcome> {
         let mut observed = self.observed();
         let mut free = addresses.to_vec();
         free.retain(|it| !self.taken.contains(it) && !observed.asked.contains(it));
@@ -381,7 +381,7 @@ impl Calls for NoCalls<'_> {
 
     fn release(&self, _: &[Digest]) {}
 
-    fn wait(&self, _: Digest, _: &dyn Fn() -> bool, _: &dyn Fn()) -> Result<(), Outcome> {
+    fn wait(&self, _: Digest, _: bool, _: &dyn Fn() -> bool, _: &dyn Fn()) -> Result<(), Outcome> {
         self.observed().waits = true;
         Ok(())
     }

@@ -111,13 +111,14 @@ pub(crate) fn answers(
         if open.is_empty() {
             return found.unless_none();
         }
-        let claim = Claim::of(ctx.calls, &open, &addresses)?;
+        let claim = Claim::of(ctx, &open, &addresses)?;
         if claim.mine.is_empty() {
             // The batch holds no claim of its own meanwhile, so two batches cannot wait for each other.
             let stopped = || ctx.cancel.reason().is_some();
             let waits =
                 || (ctx.observer).waiting("waiting for answers that another run is asking for");
-            ctx.calls.wait(addresses[open[0]], &stopped, &waits)?;
+            let is_fresh = ctx.asked_since.is_some();
+            (ctx.calls).wait(addresses[open[0]], is_fresh, &stopped, &waits)?;
             if ctx.is_dry_run || ctx.stop.stopping() || ctx.cancel.reason().is_some() {
                 return Err(cancelled());
             }
@@ -144,13 +145,13 @@ struct Claim<'a> {
 }
 
 impl<'a> Claim<'a> {
-    fn of(calls: &'a dyn Calls, open: &[usize], addresses: &[Digest]) -> Result<Self, Outcome> {
+    fn of(ctx: &BatchContext<'a>, open: &[usize], addresses: &[Digest]) -> Result<Self, Outcome> {
         let wanted: Vec<Digest> = open.iter().map(|&place| addresses[place]).collect();
-        let claimed = calls.claim(&wanted)?;
+        let claimed = ctx.calls.claim(&wanted, ctx.asked_since.is_some())?;
         let mut free: BTreeSet<Digest> = claimed.iter().copied().collect();
         let mine = open.iter().copied();
         Ok(Self {
-            calls,
+            calls: ctx.calls,
             addresses: claimed,
             mine: mine
                 .filter(|&place| free.remove(&addresses[place]))

@@ -80,8 +80,10 @@ struct AnswerLog {
 }
 
 struct KnownAnswers {
-    /// Each with its path, and the bytes that were read.
-    files: Vec<(PathBuf, File, u64)>,
+    /// Each with the bytes that were read.
+    files: Vec<(File, u64)>,
+    /// Their positions.
+    places: HashMap<PathBuf, usize>,
     /// The place of the last answer of an address: file, offset, bytes.
     spots: HashMap<Digest, (u32, u64, u32)>,
     writer: ChecksummedLog,
@@ -111,17 +113,22 @@ impl Answers {
     }
 
     /// Claims questions for this run, but none that another run is asking, and none that another run has answered since answers were
-    /// last read: the caller finds those now.
+    /// last read: the caller finds those now. With `is_fresh`, what other runs ask and answer does not count.
     ///
     /// # Errors
     /// Fails if the disk fails.
-    pub fn claim(&self, addresses: &[Digest]) -> Result<QuestionClaim, AnswerError> {
+    pub fn claim(
+        &self,
+        addresses: &[Digest],
+        is_fresh: bool,
+    ) -> Result<QuestionClaim, AnswerError> {
         let failed = |error| AnswerError::Lock(Arc::new(error));
         let _turn = self.asking.turn().map_err(failed)?;
         self.hold()?;
         let asked = self.asking.of_others().map_err(failed)?;
         let answered = self.shared.read_more()?;
-        let is_free = |address: &Digest| !asked.contains(address) && !answered.contains(address);
+        let is_free =
+            |address: &Digest| is_fresh || !asked.contains(address) && !answered.contains(address);
         let free = addresses.iter().copied().filter(is_free).collect();
         self.asking.claim(free).map_err(failed)
     }
@@ -237,6 +244,7 @@ impl AnswerLog {
                 ChecksummedLog::new(&self.disk, self.folder.join(format!("{}.jsonl", self.run)));
             let mut known = KnownAnswers {
                 files: Vec::new(),
+                places: HashMap::new(),
                 spots: HashMap::new(),
                 writer,
                 written: None,
@@ -247,6 +255,7 @@ impl AnswerLog {
                     Ok(_) => break,
                     Err(error) if error.kind() == io::ErrorKind::NotFound && reading < READINGS => {
                         known.files.clear();
+                        known.places.clear();
                         known.spots.clear();
                     }
                     Err(error) => return Err(self.unreadable(error)),
@@ -270,7 +279,7 @@ impl AnswerLog {
             return Ok(None);
         };
         let mut line = vec![0; length as usize];
-        let read = known.files[file as usize].1.read_exact_at(&mut line, at);
+        let read = known.files[file as usize].0.read_exact_at(&mut line, at);
         read.map_err(|error| self.unreadable(error))?;
         let answer = open_line(&line).and_then(|text| serde_json::from_str::<Answer>(text).ok());
         Ok(answer.filter(|answer| answer.address == address))
@@ -301,16 +310,16 @@ impl KnownAnswers {
     fn read(&mut self, folder: &Path) -> io::Result<HashSet<Digest>> {
         let mut read = HashSet::new();
         for path in files(folder)? {
-            let known = self.files.iter().position(|(known, ..)| *known == path);
-            let file = match known {
+            let file = match self.places.get(&path) {
                 Some(_) if path == self.writer.path() => continue,
-                Some(file) => file,
+                Some(&file) => file,
                 None => {
-                    self.files.push((path.clone(), read::open(&path)?, 0));
+                    self.files.push((read::open(&path)?, 0));
+                    self.places.insert(path, self.files.len() - 1);
                     self.files.len() - 1
                 }
             };
-            let (_, source, at) = &mut self.files[file];
+            let (source, at) = &mut self.files[file];
             if source.metadata()?.len() <= *at {
                 continue;
             }
@@ -343,8 +352,9 @@ impl KnownAnswers {
             None => {
                 let path = self.writer.path().to_owned();
                 let opened = read::open(&path)?;
-                self.files.push((path, opened, 0));
+                self.files.push((opened, 0));
                 let file = self.files.len() as u32 - 1;
+                self.places.insert(path, file as usize);
                 self.written = Some(file);
                 file
             }
@@ -448,6 +458,37 @@ mod tests {
         assert_eq!(
             place.answers("a", "01D").get(two.address).unwrap(),
             Some(two)
+        );
+    }
+
+    #[test]
+    fn a_claim_finds_answers_of_files_between_those_that_are_known() {
+        let place = Place(tempfile::tempdir().unwrap());
+        let write = |run: &str, name: &str| {
+            let answers = place.answers("a", run);
+            answers
+                .put_all(&[answer(name, run)], Sharing::Project)
+                .unwrap();
+        };
+        write("01B", "one");
+        write("01D", "two");
+        let first = place.answers("b", "01E");
+        assert_eq!(first.peek(Digest::of("three")).unwrap(), None);
+        for (run, name) in [("01A", "three"), ("01C", "four"), ("01D", "five")] {
+            write(run, name);
+            let address = Digest::of(name);
+            let claimed = first.claim(&[address], false).unwrap();
+            assert_eq!(claimed.addresses, [], "{name}");
+            assert_eq!(first.peek(address).unwrap(), Some(answer(name, run)));
+            // It is known now, and a run that asks again does not need it.
+            for is_fresh in [false, true] {
+                let claimed = first.claim(&[address], is_fresh).unwrap();
+                assert_eq!(claimed.addresses, [address], "{name}");
+            }
+        }
+        assert_eq!(
+            first.peek(Digest::of("one")).unwrap(),
+            Some(answer("one", "01B"))
         );
     }
 
