@@ -2,6 +2,8 @@
 
 use super::pipeline::{answered, calls, made, speller};
 use super::server::{Play, Seen, Server};
+use super::single::tells;
+use crate::mutated::structures::{page, pdf};
 use crate::support::Project;
 use milepost_core::model::call::Spent;
 use milepost_core::model::money::NanoUsd;
@@ -191,6 +193,40 @@ fn a_killed_call_counts_with_its_bound() {
         spent.cost,
         NanoUsd(sent.most_input * 3750 + OUTPUT * 15_000)
     );
+}
+
+/// With a limit, a PDF counts by its pages, unless it shows text that is not read; without one, no PDF is read.
+#[test]
+fn pages_of_a_pdf_are_counted_for_limits() {
+    let note = "/Annots[<</Type/Annot/Subtype/FreeText/Contents(A note)>>]";
+    let of = |annotations: &str, limits: &str| {
+        let server = Server::answering(|_| Play::Says(500, &[], String::new()));
+        let port = server.url.rsplit(':').next().unwrap().parse().unwrap();
+        let project = tells(port, "attach = [\"scan\"]\nattempts = 1");
+        project.edit("stages/1_tell.toml", "[1, 2, 3]", "[1]");
+        let inputs = "[inputs]\nscan = \"inputs/scan.pdf\"";
+        project.edit("stages/1_tell.toml", "[inputs]", inputs);
+        let scan = pdf(&page("", annotations));
+        project.write("workspace/inputs/scan.pdf", &scan);
+        limit(&project, limits);
+        let ran = project.run_unplanned(&[&API[..], &["-j", "1"]].concat());
+        let all = recorded(&project);
+        assert!(!all.is_empty(), "{}", ran.output);
+        let sent = &all[0].sent;
+        (sent.likely_input, sent.most_input, scan.len() as u64)
+    };
+    let text = "Hello world, this is a sentence of a page.".len() as u64;
+    let (likely, most, _) = of("", "usd = 5");
+    let (prompt, added) = (likely - 1_600 - text.div_ceil(3), most - 5_000 - text);
+    assert!(
+        prompt < 20 && (500..600).contains(&added),
+        "{likely} {most}"
+    );
+    for (annotations, limits) in [(note, "usd = 5"), ("", "")] {
+        let (likely, most, bytes) = of(annotations, limits);
+        let expected = (prompt + bytes.div_ceil(3), added + 1_000_000);
+        assert_eq!((likely, most), expected, "{annotations} {limits}");
+    }
 }
 
 /// A plan says what a run will do: nothing, if no call fits the budget, and why.

@@ -14,7 +14,7 @@ pub struct Attachment {
     /// The media type, such as `image/png`, `application/pdf` or `text/csv`.
     pub media_type: String,
     pub bytes: Vec<u8>,
-    /// The number of pages of a PDF, and the bytes of their text, if they are known.
+    /// The number of pages of a PDF, and the bytes of their text, if they are known and a limit needs them.
     pub pages: Option<(u64, u64)>,
 }
 
@@ -37,6 +37,9 @@ pub struct AgentRequest {
 /// The most tokens that providers add to a request: roles, and instructions about the schema.
 const ADDED: u64 = 500;
 
+/// Likely tokens of an image, and of a page of a PDF beyond its text.
+const LIKELY_IMAGE: u64 = 1_600;
+
 /// Maximum tokens of an image of any size: providers scale images down.
 const IMAGE: u64 = 50_000;
 
@@ -48,24 +51,16 @@ const DOCUMENT: u64 = 1_000_000;
 
 impl AgentRequest {
     /// Returns an estimate of the input tokens, for rate limits and plans: one for every 3 bytes of text, and 1,600 for an image (a
-    /// megapixel). Prose has fewer; digits, ids and some scripts have up to three times as many.
+    /// megapixel) or a page. Prose has fewer; digits, ids and some scripts have up to three times as many.
     pub fn likely_tokens(&self) -> u64 {
-        let attached = self.attachments.iter().map(|file| match file.kind() {
-            AttachmentKind::Image => 1_600,
-            AttachmentKind::Pdf | AttachmentKind::Text => (file.bytes.len() as u64).div_ceil(3),
-        });
+        let attached = self.attachments.iter().map(Attachment::tokens);
+        let attached = attached.map(|(likely, most)| likely.min(most));
         self.text().div_ceil(3) + attached.sum::<u64>()
     }
 
     /// Returns the most input tokens that it can have, for budgets: one for every byte of text, as tokens are never shorter.
     pub fn most_tokens(&self) -> u64 {
-        let attached = self.attachments.iter().map(|file| match file.kind() {
-            AttachmentKind::Image => IMAGE,
-            AttachmentKind::Pdf => file
-                .pages
-                .map_or(DOCUMENT, |(pages, text)| DOCUMENT.min(text + PAGE * pages)),
-            AttachmentKind::Text => file.bytes.len() as u64,
-        });
+        let attached = self.attachments.iter().map(|file| file.tokens().1);
         self.text() + ADDED + attached.sum::<u64>()
     }
 
@@ -77,19 +72,22 @@ impl AgentRequest {
     }
 }
 
-/// How the tokens of an attachment are counted.
-enum AttachmentKind {
-    Image,
-    Pdf,
-    Text,
-}
-
 impl Attachment {
-    fn kind(&self) -> AttachmentKind {
-        match self.media_type.as_str() {
-            "application/pdf" => AttachmentKind::Pdf,
-            other if other.starts_with("image/") => AttachmentKind::Image,
-            _ => AttachmentKind::Text,
+    pub fn is_pdf(&self) -> bool {
+        self.media_type == "application/pdf"
+    }
+
+    /// Returns the likely and the most tokens.
+    fn tokens(&self) -> (u64, u64) {
+        let bytes = self.bytes.len() as u64;
+        match self.pages {
+            Some((pages, text)) => (
+                text.div_ceil(3) + LIKELY_IMAGE * pages,
+                DOCUMENT.min(text + PAGE * pages),
+            ),
+            None if self.is_pdf() => (bytes.div_ceil(3), DOCUMENT),
+            None if self.media_type.starts_with("image/") => (LIKELY_IMAGE, IMAGE),
+            None => (bytes.div_ceil(3), bytes),
         }
     }
 }
@@ -187,12 +185,15 @@ mod tests {
             pages,
             ..attachment("application/pdf", vec![0; 30])
         };
-        for (pages, most) in [
-            (Some((2, 700)), 700 + 2 * PAGE),
-            (Some((3_000, 700)), DOCUMENT),
-            (None, DOCUMENT),
+        for (pages, likely, most) in [
+            (Some((2, 700)), 234 + 2 * 1_600, 700 + 2 * PAGE),
+            (Some((3_000, 700)), DOCUMENT, DOCUMENT),
+            (None, 10, DOCUMENT),
         ] {
-            assert_eq!(counted(vec![pdf(pages)]), (111 + 10, 331 + ADDED + most));
+            let expected = (111 + likely, 331 + ADDED + most);
+            assert_eq!(counted(vec![pdf(pages)]), expected);
         }
+        let huge = attachment("application/pdf", vec![0; 6_000_000]);
+        assert_eq!(counted(vec![huge]).0, 111 + DOCUMENT);
     }
 }

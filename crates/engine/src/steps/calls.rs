@@ -41,6 +41,9 @@ pub(crate) trait Calls: Sync {
     /// Returns the id of the run.
     fn run(&self) -> &str;
 
+    /// Returns true if a budget limits calls.
+    fn is_limited(&self) -> bool;
+
     /// Claims questions, and returns those that no other batch or run is asking. Of the others, some may have been answered just now.
     /// With `is_fresh`, other runs do not matter.
     ///

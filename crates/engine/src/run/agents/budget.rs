@@ -156,6 +156,10 @@ impl Calls for RunCalls<'_> {
         &self.run
     }
 
+    fn is_limited(&self) -> bool {
+        self.budget.is_limited()
+    }
+
     fn claim(&self, addresses: &[Digest], is_fresh: bool) -> Result<Vec<Digest>, Outcome> {
         let mut claimed = self.claimed();
         let free = addresses.iter().copied();

@@ -95,16 +95,15 @@ pub(crate) struct DryRun<'a> {
     pub(crate) in_parts: bool,
     /// True if the program that a batch would start first is returned.
     pub(crate) with_program: bool,
+    /// True if a budget limits calls.
+    pub(crate) is_limited: bool,
 }
 
 impl DryRun<'_> {
     /// Runs a batch. `taken` are questions that earlier batches ask.
     pub(crate) fn of(&self, found: &BatchScan, taken: &HashSet<Digest>) -> DryRunResult {
         let calls = NoCalls {
-            ctx: self.ctx,
-            answers: self.answers,
-            anew: self.anew,
-            in_parts: self.in_parts,
+            dry_run: self,
             taken,
             observed: Mutex::default(),
         };
@@ -291,10 +290,7 @@ impl AttemptObserver for ProgramObserver<'_> {
 
 /// Returns kept answers, and sends nothing.
 struct NoCalls<'a> {
-    ctx: Context<'a>,
-    answers: &'a Answers,
-    anew: bool,
-    in_parts: bool,
+    dry_run: &'a DryRun<'a>,
     /// Questions that earlier batches ask.
     taken: &'a HashSet<Digest>,
     observed: Mutex<ObservedCalls>,
@@ -331,7 +327,7 @@ impl NoCalls<'_> {
         let mut all = Vec::with_capacity(addresses.len());
         let mut observed = self.observed();
         for &address in addresses {
-            let found = self.answers.peek(address);
+            let found = self.dry_run.answers.peek(address);
             let found = found
                 .map_err(|error| Outcome::new(OutcomeKind::Input, error.to_string()).for_good())?;
             let found = found.filter(|found| since.is_none_or(|runs| runs.contains(&found.call.0)));
@@ -358,17 +354,21 @@ impl Calls for NoCalls<'_> {
     }
 
     fn kept(&self, addresses: &[Digest]) -> Result<Vec<Option<(Value, AnswersOf)>>, Outcome> {
-        self.at(addresses, self.anew.then_some(&[]))
+        self.at(addresses, self.dry_run.anew.then_some(&[]))
     }
 
     fn about_to_ask(&self, parts: &dyn Fn() -> RequestParts) {
-        if self.in_parts {
+        if self.dry_run.in_parts {
             self.observed().parts.get_or_insert_with(parts);
         }
     }
 
     fn run(&self) -> &'static str {
         ""
+    }
+
+    fn is_limited(&self) -> bool {
+        self.dry_run.is_limited
     }
 
     fn claim(&self, addresses: &[Digest], _: bool) -> Result<Vec<Digest>, Outcome> {
@@ -409,6 +409,6 @@ impl Calls for NoCalls<'_> {
     }
 
     fn redactor(&self) -> &Redactor {
-        self.ctx.redactor
+        self.dry_run.ctx.redactor
     }
 }

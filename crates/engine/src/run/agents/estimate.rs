@@ -284,6 +284,7 @@ impl<'a> CostEstimator<'a> {
             anew: false,
             in_parts: false,
             with_program: false,
+            is_limited: self.budget.is_limited(),
         }
     }
 

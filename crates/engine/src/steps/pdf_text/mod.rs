@@ -5,15 +5,21 @@ mod poppler;
 use super::batch_context::{BatchContext, StepReport, StepResult, parse_failure};
 use super::files;
 use super::worker::{self, Work};
+use milepost_core::base::digest::Digest;
 use milepost_core::base::source::Source;
 use milepost_core::base::words::count;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::step::PdfEngine;
 use milepost_formats::pdf_text::{self as formats, PdfText, PdfTextError, TextCounts};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+/// The pages of PDFs that this process has read, as [`pages`] returns them.
+static KNOWN: Mutex<BTreeMap<Digest, Option<(u64, u64)>>> = Mutex::new(BTreeMap::new());
 
 /// Reads the text of a PDF.
 ///
@@ -105,23 +111,32 @@ fn by_parser(
     }
 }
 
-/// Returns the number of pages, and the bytes of their text. `None` if Milepost cannot read them.
+/// Returns the number of pages, and the bytes of their text. `None` if Milepost cannot read all of it.
 ///
 /// # Errors
 /// If the run is stopped.
 pub(crate) fn pages(
     ctx: &BatchContext<'_>,
     source: &dyn Source,
+    bytes: &[u8],
     out: &str,
 ) -> Result<Option<(u64, u64)>, Outcome> {
-    match by_parser(ctx, source, out, &mut None) {
-        Ok(read) => Ok(read.ok().map(|(text, _)| {
-            let bytes = text.pages.iter().map(|page| page.text.len() as u64);
-            (text.pages.len() as u64, bytes.sum())
-        })),
-        Err(outcome) if outcome.kind == OutcomeKind::Engines => Ok(None),
-        Err(outcome) => Err(outcome),
+    let digest = Digest::of(bytes);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(&pages) = known().get(&digest) {
+        return Ok(pages);
     }
+    let (text, _) = match by_parser(ctx, source, out, &mut None) {
+        Ok(Ok(read)) => read,
+        Ok(Err(_)) => return Ok(None),
+        Err(outcome) if outcome.kind == OutcomeKind::Engines => return Ok(None),
+        Err(outcome) => return Err(outcome),
+    };
+    let is_whole = text.with_notes.is_empty();
+    let bytes = text.pages.iter().map(|page| page.text.len() as u64).sum();
+    let pages = is_whole.then_some((text.pages.len() as u64, bytes));
+    known().insert(digest, pages);
+    Ok(pages)
 }
 
 fn failed(name: &str, fault: &PdfTextError, details: Vec<String>) -> Outcome {

@@ -76,8 +76,14 @@ pub(crate) fn answers(
             Ok(answers.collect())
         }
         Backend::Replay(_) | Backend::Api(_) | Backend::Tool(_) | Backend::External => {
-            let prepared = prepare(ctx, task, handle, subjects)?;
+            let mut prepared = prepare(ctx, task, handle, subjects)?;
             let known = known(ctx, task, handle, schema, &prepared)?;
+            let is_limited =
+                ctx.calls.is_limited() || handle.agent.limits.tokens_per_minute.is_some();
+            let all = prepared.iter_mut().zip(&known);
+            for (one, _) in all.filter(|(_, known)| is_limited && known.is_none()) {
+                count_pages(ctx, task, &mut one.request)?;
+            }
             Ok(ask(ctx, task, handle, schema, &prepared, known))
         }
     }
@@ -275,19 +281,31 @@ fn attached(ctx: &BatchContext<'_>, name: &str) -> Result<Vec<Attachment>, Outco
             .map_err(|error| input_failure(&source.name(), error))?;
         let path = source.name();
         let file = path.rsplit('/').next().unwrap_or(&path).to_owned();
-        let media_type = media_type(&file);
-        let pages = match media_type {
-            "application/pdf" => pdf_text::pages(ctx, &*source, name)?,
-            _ => None,
-        };
         files.push(Attachment {
-            media_type: media_type.to_owned(),
+            media_type: media_type(&file).to_owned(),
             name: file,
             bytes,
-            pages,
+            pages: None,
         });
     }
     Ok(files)
+}
+
+/// Counts the pages of attached PDFs. Each PDF must be read, so this is only done for limits.
+fn count_pages(
+    ctx: &BatchContext<'_>,
+    task: &AgentTask<'_>,
+    request: &mut AgentRequest,
+) -> Result<(), Outcome> {
+    let mut files = request.attachments.iter_mut();
+    for name in task.attach {
+        for source in ctx.scope.sources(name).into_iter().flatten() {
+            if let Some(file) = files.next().filter(|file| file.is_pdf()) {
+                file.pages = pdf_text::pages(ctx, &*source, &file.bytes, name)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Returns the media type of a file extension (IANA registry).
