@@ -168,7 +168,7 @@ impl Caller<'_> {
         }
         let body = match &handle.backend {
             Backend::Api(client) => client.body(request),
-            _ => described(request).into_bytes(),
+            _ => described(request, request.system.as_deref(), &request.prompt).into_bytes(),
         };
         let (likely_input, most_input) = (request.likely_tokens(), request.most_tokens());
         let mut sent = Sent {
@@ -371,7 +371,7 @@ fn is_over_alone(handle: &AgentHandle, kind: FaultKind) -> bool {
 }
 
 /// Returns the content of a request as text, for agents without exact request bytes.
-fn described(request: &AgentRequest) -> String {
+fn described(request: &AgentRequest, system: Option<&str>, prompt: &str) -> String {
     let attachments: Vec<_> = request
         .attachments
         .iter()
@@ -384,8 +384,8 @@ fn described(request: &AgentRequest) -> String {
         })
         .collect();
     let all = json!({
-        "system": request.system,
-        "prompt": request.prompt,
+        "system": system,
+        "prompt": prompt,
         "attachments": attachments,
         "schema": request.schema,
     });
@@ -395,16 +395,9 @@ fn described(request: &AgentRequest) -> String {
 /// Returns the digest of the content of a request. It does not depend on the agent, or on how the text is divided between
 /// system and prompt.
 pub(crate) fn asked(request: &AgentRequest) -> Digest {
-    let whole = AgentRequest {
-        system: None,
-        prompt: format!(
-            "{}{}",
-            request.system.as_deref().unwrap_or_default(),
-            request.prompt
-        ),
-        ..request.clone()
-    };
-    Digest::of(described(&whole))
+    let system = request.system.as_deref().unwrap_or_default();
+    let prompt = format!("{system}{}", request.prompt);
+    Digest::of(described(request, None, &prompt))
 }
 
 fn without_keys(

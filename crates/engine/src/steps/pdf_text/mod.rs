@@ -119,18 +119,16 @@ pub(crate) fn pages(
     ctx: &BatchContext<'_>,
     source: &dyn Source,
     bytes: &[u8],
-    out: &str,
 ) -> Result<Option<(u64, u64)>, Outcome> {
     let digest = Digest::of(bytes);
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(&pages) = known().get(&digest) {
         return Ok(pages);
     }
-    let (text, _) = match by_parser(ctx, source, out, &mut None) {
+    let (text, _) = match by_parser(ctx, source, &source.name(), &mut None) {
         Ok(Ok(read)) => read,
-        Ok(Err(_)) => return Ok(None),
-        Err(outcome) if outcome.kind == OutcomeKind::Engines => return Ok(None),
-        Err(outcome) => return Err(outcome),
+        Err(outcome) if outcome.kind != OutcomeKind::Engines => return Err(outcome),
+        Ok(Err(_)) | Err(_) => return Ok(None),
     };
     let is_whole = text.with_notes.is_empty();
     let bytes = text.pages.iter().map(|page| page.text.len() as u64).sum();

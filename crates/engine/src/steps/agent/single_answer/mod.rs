@@ -297,13 +297,11 @@ fn count_pages(
     task: &AgentTask<'_>,
     request: &mut AgentRequest,
 ) -> Result<(), Outcome> {
-    let mut files = request.attachments.iter_mut();
-    for name in task.attach {
-        for source in ctx.scope.sources(name).into_iter().flatten() {
-            if let Some(file) = files.next().filter(|file| file.is_pdf()) {
-                file.pages = pdf_text::pages(ctx, &*source, &file.bytes, name)?;
-            }
-        }
+    let names = task.attach.iter();
+    let sources = names.filter_map(|name| ctx.scope.sources(name)).flatten();
+    let files = request.attachments.iter_mut().zip(sources);
+    for (file, source) in files.filter(|(file, _)| file.is_pdf()) {
+        file.pages = pdf_text::pages(ctx, &*source, &file.bytes)?;
     }
     Ok(())
 }
