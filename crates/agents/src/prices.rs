@@ -123,15 +123,7 @@ impl Prices {
             match row.name.strip_suffix('*') {
                 Some(beginning) => {
                     // A pattern replaces the rows before it whose exact names it covers, such as those of the built-in table.
-                    let covered: Vec<String> = self
-                        .models
-                        .keys()
-                        .filter(|name| name.starts_with(beginning))
-                        .cloned()
-                        .collect();
-                    for name in covered {
-                        self.models.remove(&name);
-                    }
+                    self.models.retain(|name, _| !name.starts_with(beginning));
                     // The same pattern of an earlier file comes after it.
                     let name = beginning.to_owned();
                     self.beginnings.insert(0, ModelPrice { name, ..row });
@@ -180,8 +172,9 @@ impl Prices {
         let mut patterns = self.beginnings.iter();
         let pattern = patterns.find(|row| name.starts_with(&row.name));
         let longer = pattern.filter(|row| row.name.len() > undated.len());
-        let exact = self.models.get(name).or(longer);
-        exact.or_else(|| self.models.get(undated)).or(pattern)
+        let exact = |name: &str| self.models.get(name);
+        let versioned = exact(model).or_else(|| exact(name)).or(longer);
+        versioned.or_else(|| exact(undated)).or(pattern)
     }
 }
 
@@ -230,26 +223,10 @@ impl ModelPrice {
 /// A model's name without the date of its version.
 fn undated(name: &str) -> &str {
     let name = name.strip_suffix("-latest").unwrap_or(name);
-    for shape in ["-########", "-####-##-##"] {
-        let Some((at, tail)) = name
-            .len()
-            .checked_sub(shape.len())
-            .and_then(|at| Some((at, name.get(at..)?)))
-        else {
-            continue;
-        };
-        let fits = |(c, wanted): (char, char)| {
-            if wanted == '#' {
-                c.is_ascii_digit()
-            } else {
-                c == wanted
-            }
-        };
-        if tail.chars().zip(shape.chars()).all(fits) {
-            return &name[..at];
-        }
-    }
-    name
+    let shape = name.replace(|c: char| c.is_ascii_digit(), "#");
+    let mut dates = ["-########", "-####-##-##"].into_iter();
+    let date = dates.find(|date| shape.ends_with(date));
+    &name[..name.len() - date.map_or(0, str::len)]
 }
 
 /// Returns the JSON Schema of a file of prices.
@@ -385,11 +362,15 @@ mod tests {
         assert_eq!(cost(&prices, "gpt-5-x", usage, Billing::Direct), Some(150));
         // A pattern that matches a part of the date wins over the name without it.
         let dated = "date = \"2026-12-03\"\n[[model]]\nname = \"o3-2025*\"\ninput = 8\noutput = 8\n\
-            [[model]]\nname = \"o3\"\ninput = 9\noutput = 9\n";
+            [[model]]\nname = \"o3\"\ninput = 9\noutput = 9\n\
+            [[model]]\nname = \"o3[1m]\"\ninput = 7\noutput = 7\n";
         let prices = prices.with("dated.toml", dated).unwrap();
         let of = |model| cost(&prices, model, usage, Billing::Direct);
         assert_eq!(of("o3-2025-04-16"), Some(240));
         assert_eq!(of("o3-2024-04-16"), Some(270));
+        assert_eq!((of("o3[1m]"), of("o3[2m]")), (Some(210), Some(270)));
+        assert_eq!(of("o3-20240416"), Some(270));
+        assert_eq!(of("o3-latest"), Some(270));
         let wrong = |text: &str| {
             Prices::embedded()
                 .unwrap()
