@@ -73,6 +73,23 @@ fn a_lease_of_a_server_that_ended_belongs_to_who_knows_it() {
     assert_eq!(client.leave(), well());
 }
 
+#[test]
+fn nothing_behind_a_link_counts_as_an_old_lease() {
+    let project = reviews();
+    project.run_unplanned(&[]);
+    let leases = project.at("workspace/.milepost/leases");
+    let other = project.at("elsewhere/01HGJ3Z0000000000000000000");
+    std::fs::create_dir_all(&other).unwrap();
+    let _ = std::fs::remove_dir_all(&leases);
+    std::os::unix::fs::symlink(project.at("elsewhere"), &leases).unwrap();
+    let mut client = Client::of(&project);
+    let refused = client.fault("next_batch", json!({}))["error"].to_string();
+    let message = ".milepost/leases: expected a folder, found a symbolic link: remove it";
+    assert!(refused.contains(message), "{refused}");
+    assert!(other.is_dir());
+    assert_eq!(client.leave(), well());
+}
+
 /// An attack of our own: ids that are nearly the lease's, and paths.
 #[test]
 fn only_the_whole_id_of_a_lease_is_a_lease() {

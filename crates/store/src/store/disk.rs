@@ -119,6 +119,16 @@ impl Disk {
         Ok(())
     }
 
+    /// Creates a folder from which old files are removed. A symbolic link at its path is an error: it leads to files of others.
+    pub(crate) fn create_own_dir(&self, folder: &Path) -> Result<(), DiskError> {
+        self.create_dir_all(folder)?;
+        if folder.is_symlink() {
+            let cause = "expected a folder, found a symbolic link: remove it";
+            return Err(error(folder, "use", io::Error::other(cause)));
+        }
+        Ok(())
+    }
+
     /// Creates a folder and its parents without flushing. Returns those that are new.
     pub(crate) fn create_dirs(&self, folder: &Path) -> Result<Vec<PathBuf>, DiskError> {
         use std::os::unix::fs::DirBuilderExt as _;

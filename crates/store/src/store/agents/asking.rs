@@ -8,7 +8,6 @@ use crate::store::lock::SharedLock;
 use crate::store::read;
 use milepost_core::base::digest::Digest;
 use std::collections::HashSet;
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// The claims of all runs of a project.
@@ -32,12 +31,7 @@ impl Asking {
     /// # Errors
     /// Fails if the disk fails.
     pub(super) fn turn(&self) -> Result<SharedLock, DiskError> {
-        self.disk.create_dir_all(&self.folder)?;
-        // Dead claims are removed, and what a link leads to belongs to others.
-        if self.folder.is_symlink() {
-            let cause = io::Error::other("expected a folder, found a symbolic link: remove it");
-            return Err(DiskError::new("use", &self.folder, cause));
-        }
+        self.disk.create_own_dir(&self.folder)?;
         SharedLock::wait_alone(&self.disk, &self.folder.join("lock"))
     }
 

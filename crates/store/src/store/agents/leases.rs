@@ -105,7 +105,7 @@ impl Leases {
     /// Fails if the disk fails.
     pub fn try_lock(disk: &Disk, layout: &Layout) -> Result<Option<Self>, LeaseError> {
         let (folder, disk) = (layout.leases(), disk.private());
-        disk.create_dir_all(&folder)?;
+        disk.create_own_dir(&folder)?;
         let lock = SharedLock::take_alone(&disk, &folder.join("lock"))?;
         Ok(lock.map(|lock| Self {
             disk,
