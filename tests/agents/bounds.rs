@@ -222,7 +222,8 @@ fn pages_of_a_pdf_are_counted_for_limits() {
         prompt < 20 && (500..600).contains(&added),
         "{likely} {most}"
     );
-    for (annotations, limits) in [(note, "usd = 5"), ("", "")] {
+    let choices = "/Annots[<</Type/Annot/Subtype/Widget/V[(One)(Two)]>>]";
+    for (annotations, limits) in [(note, "usd = 5"), (choices, "usd = 5"), ("", "")] {
         let (likely, most, bytes) = of(annotations, limits);
         let expected = (prompt + bytes.div_ceil(3), added + 1_000_000);
         assert_eq!((likely, most), expected, "{annotations} {limits}");

@@ -13,7 +13,7 @@ use super::text::{PdfText, PdfTextError};
 use hayro_syntax::object::dict::keys::{
     ANNOTS, CONTENTS as NOTE, COUNT, PAGES, PARENT, SUBTYPE, V, WIDGET,
 };
-use hayro_syntax::object::{Array, Dict, Name, String as PdfString};
+use hayro_syntax::object::{Array, Dict, Name, Object};
 use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 
 /// Reads the text, bookmarks, headings and code of a PDF.
@@ -77,7 +77,11 @@ fn has_text(note: Dict<'_>) -> bool {
         Some(WIDGET) => V,
         _ => return false,
     };
-    let of_field = || note.get::<Dict<'_>>(PARENT)?.get::<PdfString<'_>>(key);
-    let text = note.get::<PdfString<'_>>(key).or_else(of_field);
-    text.is_some_and(|text| !text.is_empty())
+    let of_field = || note.get::<Dict<'_>>(PARENT)?.get::<Object<'_>>(key);
+    match note.get::<Object<'_>>(key).or_else(of_field) {
+        Some(Object::String(text)) => !text.is_empty(),
+        // Several choices, or a long text.
+        Some(Object::Array(_) | Object::Stream(_)) => true,
+        _ => false,
+    }
 }
