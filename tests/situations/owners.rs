@@ -228,6 +228,25 @@ fn a_page_that_is_gone_is_rebuilt_from_the_journal() {
     }
 }
 
+/// The journal that began anew does not know the batches of the page that is left.
+#[test]
+fn a_page_that_the_journal_does_not_know_is_not_replaced() {
+    let project = two_pages();
+    std::fs::remove_dir_all(project.at("workspace/.milepost/journal")).unwrap();
+    project
+        .run_unplanned(&["--force", "work/1100"])
+        .expect(0, &["work/1100"]);
+    let left = project.read("workspace/manifests/work/page_0001.sha256");
+    project.remove("workspace/manifests/work/page_0002.sha256");
+    for command in ["status", "plan", "run"] {
+        let (code, said) = project.milepost(&[command]);
+        let why = "page_0002.sha256, line 1: the page is gone, and the journal does not record its batches";
+        assert!(code == 1 && said.contains(why), "{said}");
+    }
+    let page = project.read("workspace/manifests/work/page_0001.sha256");
+    assert_eq!(page, left);
+}
+
 #[test]
 fn a_damaged_page_is_an_error_and_accuses_nobody() {
     let project = two_pages();

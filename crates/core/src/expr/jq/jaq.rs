@@ -19,6 +19,9 @@ pub(crate) struct JaqFilter {
     filter: Arc<Filter<Data>>,
 }
 
+/// The name under which a program is compiled.
+const MAIN: &str = "milepost_program";
+
 impl std::fmt::Debug for JaqFilter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.name)
@@ -32,10 +35,18 @@ impl JaqFilter {
     /// Unknown names.
     pub(crate) fn compile(program: &ProgramText<'_>, term: Term<&str>) -> Result<Self, JqError> {
         let (source, vars) = (program.source, program.vars);
+        // A program that calls itself would never end.
+        if source.contains(MAIN) {
+            return Err(program.fault(
+                source,
+                "`milepost_program` is a name of Milepost's own",
+                None,
+            ));
+        }
         let globals: Vec<String> = vars.iter().map(|var| format!("${var}")).collect();
         // jaq compiles no term of others, except as a definition.
         let main = Def {
-            name: "milepost_program",
+            name: MAIN,
             args: Vec::new(),
             body: term,
         };

@@ -37,6 +37,14 @@ fn runs_with_variables() {
 }
 
 #[test]
+fn a_program_cannot_call_itself() {
+    assert_eq!(
+        fails("1, milepost_program"),
+        "p.jq, line 1, column 1: `milepost_program` is a name of Milepost's own"
+    );
+}
+
+#[test]
 fn keeps_order_and_numbers() {
     let value = json!({"z": 1, "a": {"y": 18_446_744_073_709_551_615_u64, "b": 0.1}});
     assert_eq!(run(".", value.clone())[0].to_string(), value.to_string());

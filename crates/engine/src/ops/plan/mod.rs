@@ -14,7 +14,7 @@ pub use planned::{
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::open_project::{OpenProject, state_by_page, state_for_reading};
+use crate::ops::project::open_project::{OpenProject, present_state, state_by_page};
 use crate::ops::project::request::Request;
 use crate::ops::project::stored_values::notes;
 use crate::ops::run::selected::selection;
@@ -68,7 +68,6 @@ pub(super) fn plan_of(
         return Ok(unchanged(opened, &stages));
     }
     opened.check_schemas()?;
-    let layout = &opened.workspace.layout;
     let mut known = state_by_page(opened)?;
     let agents = opened.planned_agents(request)?;
     let look = |known: &State| {
@@ -80,7 +79,7 @@ pub(super) fn plan_of(
     let is_by_page = known.stages.values().any(|known| !known.pages.is_empty());
     if is_by_page && stages.iter().any(|stage| stage.problem.is_some()) {
         // A run may have written the pages anew meanwhile.
-        known = state_for_reading(layout)?;
+        known = present_state(opened)?;
         stages = look(&known);
     }
     // Files that a concurrent run writes look modified to a state that was read before.
@@ -88,7 +87,7 @@ pub(super) fn plan_of(
         if stages.iter().all(|stage| stage.altered.is_empty()) {
             break;
         }
-        let later = state_for_reading(layout)?;
+        let later = present_state(opened)?;
         if !stages.iter().any(|stage| was_made(stage, &later)) {
             break;
         }

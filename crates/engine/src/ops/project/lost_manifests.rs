@@ -5,14 +5,15 @@ use crate::run::error::RunError;
 use milepost_core::model::event::{Event, Record};
 use milepost_core::model::state::{StageState, State};
 use milepost_core::plan::machine::apply;
+use milepost_store::store::journal;
 use milepost_store::store::layout::{self, Layout};
-use milepost_store::store::{journal, manifest};
+use milepost_store::store::manifest::{self, ManifestError};
 use std::collections::BTreeMap;
 
 /// Returns the stages whose manifests are gone, as the journal has them at its last seal. `records` are those since then.
 ///
 /// # Errors
-/// When the journal is damaged.
+/// When the journal is damaged, or does not know batches of the pages that are left.
 pub(crate) fn lost_manifests(
     layout: &Layout,
     records: &[Record],
@@ -46,7 +47,23 @@ pub(crate) fn lost_manifests(
     }
     let gone = state.stages.into_iter().filter(|(stage, _)| is_gone(stage));
     let gone = gone.map(|(stage, known)| (stage, manifest::kept(&known)));
-    Ok(gone
-        .filter(|(_, known)| !known.batches.is_empty())
-        .collect())
+    let mut found = BTreeMap::new();
+    for (stage, known) in gone.filter(|(_, known)| !known.batches.is_empty()) {
+        // A journal that began anew does not know what the pages that are left do.
+        let mut knows_all = true;
+        manifest::keys(layout, &stage, &mut |key| {
+            knows_all = known.batches.contains_key(key);
+            knows_all
+        })?;
+        if !knows_all {
+            let mut pages = (1..).map(|number| layout.at(&manifest::page(&stage, number)));
+            return Err(OpsError::from(ManifestError::Damaged {
+                path: pages.find(|page| !page.exists()).unwrap_or_default(),
+                line: 1,
+                problem: "the page is gone, and the journal does not record its batches".to_owned(),
+            }));
+        }
+        found.insert(stage, known);
+    }
+    Ok(found)
 }

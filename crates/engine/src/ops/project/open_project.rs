@@ -174,11 +174,21 @@ pub fn state(layout: &Layout) -> Result<State, OpsError> {
 /// # Errors
 /// The errors of [`state`], and when a published file cannot be read.
 pub(crate) fn state_for_reading(layout: &Layout) -> Result<State, OpsError> {
-    for_reading(layout, state(layout)?)
+    for_reading(layout, state(layout)?, false)
 }
 
-fn for_reading(layout: &Layout, mut state: State) -> Result<State, OpsError> {
-    let holder = Lock::peek(&layout.lock());
+/// Reads the state as [`state_for_reading`] does, also where this process has locked the workspace.
+///
+/// # Errors
+/// The errors of [`state_for_reading`].
+pub(crate) fn present_state(opened: &OpenProject) -> Result<State, OpsError> {
+    let layout = &opened.workspace.layout;
+    for_reading(layout, state(layout)?, opened.is_locked)
+}
+
+/// `is_locked`: the lock is this process's own.
+fn for_reading(layout: &Layout, mut state: State, is_locked: bool) -> Result<State, OpsError> {
+    let holder = Lock::peek(&layout.lock()).filter(|_| !is_locked);
     let is_running = holder.as_ref().is_some_and(Holder::is_alive);
     recover_for_reading(layout, &mut state, is_running)?;
     Ok(state)
@@ -192,12 +202,8 @@ fn for_reading(layout: &Layout, mut state: State) -> Result<State, OpsError> {
 pub(crate) fn state_by_page(opened: &OpenProject) -> Result<State, OpsError> {
     let layout = &opened.workspace.layout;
     let (records, _) = journal::read_since_seal(layout)?;
-    let mut state = replay_by_page(opened, &records)?;
-    if opened.is_locked {
-        recover_for_reading(layout, &mut state, false)?;
-        return Ok(state);
-    }
-    for_reading(layout, state)
+    let state = replay_by_page(opened, &records)?;
+    for_reading(layout, state, opened.is_locked)
 }
 
 /// Takes the manifests as the notes know them, or reads them, then applies the journal's records since its last seal.

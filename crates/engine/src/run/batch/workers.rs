@@ -103,8 +103,11 @@ pub(crate) fn report(
 fn has_failed(tried: &AttemptResult) -> bool {
     match &tried.result {
         Ok(produced) => produced.placeholder.is_some() || !produced.failed.is_empty(),
-        // Without budget, no further batch starts.
-        Err(outcome) => outcome.kind == OutcomeKind::Budget || !outcome.kind.waits(),
+        // Without budget or without its agent, no further batch starts: its earlier steps would run in vain.
+        Err(outcome) => {
+            let stops = matches!(outcome.kind, OutcomeKind::Budget | OutcomeKind::Unreachable);
+            stops || !outcome.kind.waits()
+        }
     }
 }
 

@@ -270,6 +270,10 @@ impl<'a> Recorder<'a> {
     /// # Errors
     /// When a page cannot be read.
     pub(crate) fn read_rest(&mut self) -> Result<(), RunError> {
+        let mut stages = self.state.stages.values();
+        if stages.any(|stage| !stage.pages.is_empty()) {
+            self.made = MadeFiles::default();
+        }
         Ok(by_page::read_rest(self.ctx.layout, &mut self.state)?)
     }
 

@@ -89,7 +89,7 @@ pub(crate) fn answers(
         of_each: vec![None; questions.len()],
         ..QuestionAnswers::default()
     };
-    loop {
+    let look_up = |ctx: &mut BatchContext<'_>, found: &mut QuestionAnswers| {
         for (known_by, is_first) in [(&addresses, true), (&written, false)] {
             let differs = |place: usize| is_first || written[place] != addresses[place];
             let open = (0..questions.len()).filter(|&place| found.is_open(place) && differs(place));
@@ -106,12 +106,16 @@ pub(crate) fn answers(
                 }
             }
         }
+        Ok::<(), Outcome>(())
+    };
+    loop {
+        look_up(ctx, &mut found)?;
         let open = (0..questions.len()).filter(|&place| found.is_open(place));
         let open: Vec<usize> = open.collect();
         if open.is_empty() {
             return found.unless_none();
         }
-        let claim = Claim::of(ctx, &open, &addresses)?;
+        let mut claim = Claim::of(ctx, &open, &addresses)?;
         if claim.mine.is_empty() {
             // The batch holds no claim of its own meanwhile, so two batches cannot wait for each other.
             let stopped = || ctx.cancel.reason().is_some();
@@ -122,6 +126,12 @@ pub(crate) fn answers(
             if ctx.is_dry_run || ctx.stop.stopping() || ctx.cancel.reason().is_some() {
                 return Err(cancelled());
             }
+            continue;
+        }
+        // Another batch may have read an answer between the look-up and the claim.
+        look_up(ctx, &mut found)?;
+        claim.mine.retain(|&place| found.is_open(place));
+        if claim.mine.is_empty() {
             continue;
         }
         ask(
