@@ -41,6 +41,7 @@ mod review;
 mod round_trip;
 mod running;
 mod scratch;
+mod sent_once;
 mod services;
 mod shell;
 mod slices;

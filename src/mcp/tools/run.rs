@@ -98,6 +98,16 @@ pub(super) fn run_error(report: &Report, invocation: &Invocation) -> ToolError {
             |stage| format!("stage `{}`", stage.stage),
         )
     };
+    let mut failed = report.stages.iter().flat_map(|stage| &stage.failed);
+    let is_sent = failed.any(|(_, outcome)| outcome.accepted.is_some());
+    let hint = |again: &str| {
+        let again = if is_sent {
+            "`run` with `failed` sends requests again that a service has accepted: only if it did not carry them out"
+        } else {
+            again
+        };
+        format!("`log` with the target STAGE/BATCH shows why; {again}")
+    };
     let of = |status: StageStatus| report.stages.iter().find(|stage| stage.status == status);
     let mut error = if report.interrupted {
         ToolError::cancelled()
@@ -134,7 +144,7 @@ pub(super) fn run_error(report: &Report, invocation: &Invocation) -> ToolError {
                     "{} is partial: `stages` lists the failed batches",
                     name(of(StageStatus::Partial))
                 ),
-                "`log` with the target STAGE/BATCH shows why; `run` with `failed` reruns the failed batches",
+                hint("`run` with `failed` reruns the failed batches"),
             ),
             "the verdict is no" => ToolError::new(
                 "verdict",
@@ -155,7 +165,7 @@ pub(super) fn run_error(report: &Report, invocation: &Invocation) -> ToolError {
                     "{} failed: `stages` lists the batches with their outcomes",
                     name(report.stages.iter().find(|stage| stage.failure))
                 ),
-                "`log` with the target STAGE/BATCH shows why; `run` reruns the failed batches and continues",
+                hint("`run` reruns the failed batches and continues"),
             ),
         }
     };

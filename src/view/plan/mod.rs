@@ -176,16 +176,18 @@ fn headline(style: Style, stage: &StagePlan) -> String {
         parts.push(style.bad(format!("stops the run: {files}")));
     }
     if !stage.missing.is_empty() {
-        let refused = stage.missing.iter().filter(|it| it.code.is_some()).count() as u64;
-        let missing = stage.missing.len() as u64 - refused;
+        let sent = stage.missing.iter().filter(|it| it.sent).count() as u64;
+        let refused = stage.missing.iter().filter(|it| it.code.is_some()).count() as u64 - sent;
+        let missing = stage.missing.len() as u64 - refused - sent;
         for (some, why) in [
             (missing, "a file is missing or cannot be used"),
             (refused, "a precondition does not hold"),
+            (sent, "a request is not sent again"),
         ] {
             let text = match (some, all) {
                 (0, _) => continue,
                 (_, 1) => format!("fails: {why}"),
-                (some, _) => format!("{} fail: {why}", batches(some)),
+                _ => format!("{}: {why}", count(some, "batch fails", "batches fail")),
             };
             parts.push(style.bad(text));
         }

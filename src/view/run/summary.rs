@@ -279,6 +279,9 @@ fn outputs(style: Style, report: &Report, invocation: &Invocation) -> Vec<String
     lines
 }
 
+/// What `--failed` does if a request of a failed batch may have been carried out.
+const SEND_AGAIN: &str = "send the requests again: only if the service did not carry them out";
+
 /// Returns the next commands, each with what it does.
 fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {
     let is = |status| {
@@ -320,18 +323,19 @@ fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {
     if report.interrupted {
         run(invocation.next_run(), "continue");
     } else if failures().next().is_some() {
-        let mut failed = failures().flat_map(|stage| &stage.failed);
-        if failed.all(|(_, outcome)| outcome.accepted.is_some()) {
-            run(invocation.run(&["--failed"]), "send the requests again");
-        } else if rest {
-            run(
-                invocation.next_run(),
+        let failed = failures().flat_map(|stage| &stage.failed);
+        let mut failed = failed.map(|(_, outcome)| outcome.accepted.is_some());
+        let is_left = failures().any(|stage| stage.left > 0);
+        if failed.clone().any(|is_sent| !is_sent) {
+            let what = [
+                "rerun the failed batches",
                 "rerun the failed batches, then continue",
-            );
-        } else {
-            run(invocation.next_run(), "rerun the failed batches");
+            ];
+            run(invocation.next_run(), what[usize::from(rest)]);
+        } else if is_left {
+            run(invocation.next_run(), "continue with the other batches");
         }
-        if failures().any(|stage| stage.left > 0) && !invocation.options.keep_going {
+        if is_left && !invocation.options.keep_going {
             let mut going = invocation.clone();
             going.options.keep_going = true;
             run(going.next_run(), "the same, and continue after a failure");
@@ -345,6 +349,9 @@ fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {
                 let what = format!("run with the default of {name}");
                 run(without.next_run(), &what);
             }
+        }
+        if failed.any(|is_sent| is_sent) {
+            run(invocation.run(&["--failed"]), SEND_AGAIN);
         }
     } else if is(StageStatus::Failed).is_some() {
         // The line of the stage says what to do.

@@ -157,8 +157,8 @@ pub struct Outcome {
     /// Whether another attempt may succeed, if the HTTP status decides that and not the kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passing: Option<bool>,
-    /// The digest of the facts of a batch whose request a service accepted, although its reply cannot be used. With these facts no
-    /// later run sends it, unless a person wants that.
+    /// The digest of the facts of a batch that failed after a service accepted a request of it, or may have carried it out. With
+    /// these facts no later run sends it, unless a person wants that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<String>,
     /// The wait that the service asks for.

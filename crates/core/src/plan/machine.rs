@@ -213,8 +213,9 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
                 files: files.clone(),
             });
             state.retiring.extend(retired.clone());
-            // A batch that failed in part is not rebuilt: the next run tries it again.
-            if record.failure().is_none() {
+            // A batch that failed in part is not rebuilt: the next run tries it again, unless it sent its request.
+            let failure = record.failure();
+            if failure.is_none_or(|outcome| outcome.accepted.is_some()) {
                 release(state, stage, [&record.key]);
             }
         }

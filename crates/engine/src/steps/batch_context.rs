@@ -20,7 +20,7 @@ use milepost_core::model::step::Step;
 use milepost_store::check::schemas::Schemas;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::cell::LazyCell;
+use std::cell::{Cell, LazyCell};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -173,6 +173,8 @@ pub(crate) struct BatchContext<'a> {
     /// Only answers of these runs are used; `None`: all kept answers are used.
     pub(crate) asked_since: Option<&'a [String]>,
     pub(crate) http: &'a SharedHttp,
+    /// What a service did with a request that must not be sent twice; `None` if the attempt sent none.
+    pub(crate) sent: &'a Cell<Option<&'static str>>,
     /// The environment of every program; a step adds the variables that it declares.
     pub(crate) environment: &'a BTreeMap<String, String>,
     pub(crate) declared_env: &'a BTreeMap<String, String>,

@@ -23,9 +23,13 @@ use std::time::Duration;
 /// The most bytes of a reply that a failure shows.
 const SHOWN: usize = 2000;
 
-/// The end of the message of a request that a service accepted, although its reply cannot be used.
-const ACCEPTED: &str = "; the service has accepted the request, so no run sends it again until a fact of the batch changes: check what it did; `run --failed` \
-     sends the request again";
+/// The end of the message of an attempt that failed after a service accepted its request.
+const ACCEPTED: &str = "a service has accepted the request, so no run sends it again until a fact of the batch changes: check what it did; \
+     `run --failed` sends the request again";
+
+/// The end of the message if no reply says whether the service carried out the request.
+const MAY_BE_DONE: &str = "a service may have carried out the request, so no run sends it again until a fact of the batch changes: check that, \
+     or declare `idempotent = true`; `run --failed` sends the request again";
 
 /// Why a service counts as unavailable.
 #[derive(Debug, thiserror::Error)]
@@ -110,19 +114,31 @@ pub(crate) fn call(
         .get()
         .map_err(|why| Outcome::new(OutcomeKind::Connect, format!("{who}: {why}")).for_good())?;
     let cancel = ctx.cancel;
+    if cancel.reason().is_some() {
+        // The caller replaces this by the reason.
+        return Err(parse_failure(format!("{who}: it was not sent")));
+    }
     let answer = client.call(&method, send, &|| cancel.reason().is_some());
-    let may_be_done = match &answer {
-        Ok(answer) => answer.cut.is_some() || answer.status >= 500,
-        Err(fault) => matches!(fault.kind, FaultKind::Timeout | FaultKind::Cut),
+    let done = match &answer {
+        Ok(answer) if is_success(answer) => Some(ACCEPTED),
+        Ok(answer) if answer.cut.is_some() || answer.status >= 500 => Some(MAY_BE_DONE),
+        Err(CallFault {
+            kind: FaultKind::Timeout | FaultKind::Cut | FaultKind::Cancelled,
+            ..
+        }) => Some(MAY_BE_DONE),
+        _ => None,
     };
-    let is_accepted = !call.idempotent && answer.as_ref().is_ok_and(is_success);
-    let is_once = may_be_done && !call.idempotent && !is_accepted;
+    let done = done.filter(|_| !call.idempotent);
+    ctx.sent.set(done.or(ctx.sent.get()));
     let answer = answer
         .map(|answer| answer.without_keys(&secrets.reply))
         .map_err(|fault| of_fault(&who, &fault, timeout))
         .and_then(|answer| accepted(&who, answer, timeout))
-        .map_err(|outcome| if is_once { once(outcome) } else { outcome });
-    let done = answer.and_then(|answer| {
+        .map_err(|outcome| match done {
+            Some(_) => outcome.for_good(),
+            None => outcome,
+        });
+    let taken = answer.and_then(|answer| {
         // The service has carried out the request: it is not repeated, and the reply is saved aside.
         take(ctx, out, call.schema.as_ref(), &who, &answer).map_err(|mut outcome| {
             if let Err(lost) = files::put(ctx, out, &answer.body) {
@@ -131,15 +147,7 @@ pub(crate) fn call(
             outcome.for_good()
         })
     });
-    done.map_err(|mut outcome| {
-        if is_accepted {
-            outcome.message.push_str(ACCEPTED);
-            // The run adds the facts.
-            outcome.accepted = Some(String::new());
-            outcome = outcome.for_good();
-        }
-        secrets.hide(outcome)
-    })?;
+    taken.map_err(|outcome| secrets.hide(outcome))?;
     Ok(StepReport::default())
 }
 
@@ -245,14 +253,6 @@ fn of_fault(who: &str, fault: &CallFault, timeout: Duration) -> Outcome {
         // An invalid address or header, or a reply that is too large.
         _ => Outcome::new(OutcomeKind::Parse, message).for_good(),
     }
-}
-
-/// Returns the final outcome of a request that must not be sent twice, and that the service may have carried out.
-fn once(mut outcome: Outcome) -> Outcome {
-    outcome.message.push_str(
-        "; the service may have carried out the request, so this run does not send it again: check that, or declare `idempotent = true`",
-    );
-    outcome.for_good()
 }
 
 fn is_success(answer: &HttpResponse) -> bool {

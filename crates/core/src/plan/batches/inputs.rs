@@ -13,7 +13,7 @@ use crate::plan::batches::world::World;
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// Why a batch cannot begin: it lacks an input, a `[[require]]` does not hold, or a service has accepted its request.
+/// Why a batch cannot begin: it lacks an input, a `[[require]]` does not hold, or a service may have carried out its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missed {
     /// `Path` where the name of a file leaves its folder, `Check` for a `[[require]]`, else `Input`.
@@ -22,7 +22,7 @@ pub struct Missed {
     pub code: Option<String>,
     /// One line for people.
     pub why: String,
-    /// As of the outcome of the request that a service has accepted.
+    /// As of the outcome of that request.
     pub accepted: Option<String>,
 }
 

@@ -26,11 +26,13 @@ pub use observe::{Observe, ObserveError, PolicyOf, Waiting};
 pub use outcome::{AwaitedApproval, AwaitedMoney, Awaits, StageStatus, StageTotals};
 pub use planned::PlannedState;
 
+use crate::model::outcome::Outcome;
 use crate::model::pipeline::Pipeline;
 use crate::model::policy::OnAltered;
 use crate::model::reason::Reason;
 use crate::model::stage::Stage;
 use crate::model::state::State;
+use crate::model::step::{Step, StepKind};
 use crate::plan::decide::{Alteration, Decision, RebuildPolicy};
 use crate::plan::options::selection::Selection;
 use crate::plan::pending::Pending;
@@ -135,13 +137,14 @@ impl<'a> Schedule<'a> {
     ) -> Result<StageScan, ObserveError> {
         let policy = |batch: &str| rebuild_policy(self.selection, stage, batch);
         let mut found = disk.scan(stage, state, pending, &policy)?;
-        let shared_id = &found.shared_id;
-        let open = found.batches.iter_mut();
-        for batch in open.filter(|_| !self.selection.options.failed) {
+        let once = |step: &Step| matches!(&step.kind, StepKind::Http(call) if !call.idempotent);
+        if self.selection.options.failed || !stage.steps.iter().any(once) {
+            return Ok(found);
+        }
+        for batch in &mut found.batches {
+            let facts = format!("{}{}", found.shared_id, batch.own.id());
             if let Ok(Decision::Will(reasons)) = &batch.decision
-                && let [Reason::Failed { outcome }] = reasons.as_slice()
-                && let Some(accepted) = &outcome.accepted
-                && *accepted == format!("{shared_id}{}", batch.own.id())
+                && let Some(outcome) = sent_before(reasons, &facts)
             {
                 batch.decision = Err(outcome.clone().into());
             }
@@ -197,6 +200,19 @@ impl<'a> Schedule<'a> {
     pub fn has_changed(&self, stage: &str) -> bool {
         self.changed.contains(stage)
     }
+}
+
+/// Returns the failure of a batch with these facts whose request is not sent again; `None` if there is none, or a person forced it.
+fn sent_before<'a>(reasons: &'a [Reason], facts: &str) -> Option<&'a Outcome> {
+    let is_forced =
+        |reason: &Reason| matches!(reason, Reason::Forced | Reason::ForcedBefore { .. });
+    let failed = reasons.iter().find_map(|reason| match reason {
+        Reason::Failed { outcome } => Some(outcome),
+        _ => None,
+    });
+    failed.filter(|outcome| {
+        outcome.accepted.as_deref() == Some(facts) && !reasons.iter().any(is_forced)
+    })
 }
 
 /// Returns what to rebuild of a batch, by the selection and the stage's declaration.

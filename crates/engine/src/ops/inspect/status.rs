@@ -549,10 +549,16 @@ fn refusals(plan: &StagePlan) -> Option<String> {
     let mut reasons: Vec<&str> = Vec::new();
     let mut more = 0;
     for refused in &plan.missing {
+        // The failure itself is shown too.
+        let why = if refused.sent {
+            "a request is not sent again"
+        } else {
+            &refused.why
+        };
         match reasons.len() {
-            _ if reasons.contains(&refused.why.as_str()) => {}
+            _ if reasons.contains(&why) => {}
             REASONS => more += 1,
-            _ => reasons.push(&refused.why),
+            _ => reasons.push(why),
         }
     }
     let more = (more > 0).then(|| format!("{more} more"));

@@ -80,7 +80,7 @@ pub struct StagePlan {
     pub retires: Vec<RetiredFile>,
     /// Outputs that were modified by hand: the run stops here.
     pub altered: Vec<ModifiedOutput>,
-    /// Batches that fail before they begin: an input is missing, or a `[[require]]` does not hold.
+    /// Batches that fail before they begin: an input is missing, a `[[require]]` does not hold, or a request is not sent again.
     pub missing: Vec<RefusedBatch>,
     /// Names of its files that some file systems take for one.
     #[serde(skip_serializing_if = "Collisions::is_empty")]
@@ -274,11 +274,14 @@ impl ModifiedOutput {
 pub struct RefusedBatch {
     /// The batch's key.
     pub batch: String,
-    /// The error code of the `[[require]]` that does not hold.
+    /// The error code of the `[[require]]` that does not hold, or of that failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// The missing input, or the message of the `[[require]]`.
+    /// The missing input, the message of the `[[require]]`, or the failure after which its request is not sent again.
     pub why: String,
+    /// True if a service has accepted its request, or may have carried it out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sent: bool,
 }
 
 impl Plan {

@@ -316,6 +316,7 @@ impl<'a> Simulation<'a> {
                 batch: key,
                 code: missed.code.clone(),
                 why: missed.why.clone(),
+                sent: missed.accepted.is_some(),
             }),
             (Action::May, Ok(decision)) => line.may.push(PossibleBatch {
                 batch: key,

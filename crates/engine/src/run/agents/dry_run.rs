@@ -31,7 +31,7 @@ use milepost_core::plan::scan::BatchScan;
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::answers::Answers;
 use serde_json::Value;
-use std::cell::LazyCell;
+use std::cell::{Cell, LazyCell};
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::rc::Rc;
@@ -177,6 +177,7 @@ impl DryRun<'_> {
                 found.asked_since.as_deref()
             },
             http: &SharedHttp::default(),
+            sent: &Cell::default(),
             environment: &environment,
             declared_env: &self.ctx.settings.env,
             folder: nowhere,

@@ -27,7 +27,7 @@ use milepost_core::plan::decide::Decision;
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::scan::BatchScan;
 use milepost_store::store::scratch::{self, Scratch};
-use std::cell::LazyCell;
+use std::cell::{Cell, LazyCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -130,6 +130,7 @@ pub(crate) fn run_in(
     let mut log = AttemptLog::new(stage_ctx, &found.batch.key, serial);
     let outputs = ScratchOutputDir::new(&scratch, stage_ctx.stage, &found.targets, &cancel);
     let iterations = AttemptIterations::new(stage_ctx, found, &scratch);
+    let sent = Cell::default();
     let result = within(
         stage_ctx,
         found,
@@ -141,6 +142,7 @@ pub(crate) fn run_in(
         observer,
         previous,
         &cancel,
+        &sent,
     );
     let result = result.or_else(|outcome| iterations.failed().and(Err(outcome)));
     let result = result.map_err(|outcome| match cancel.reason() {
@@ -150,6 +152,10 @@ pub(crate) fn run_in(
             stage_is_over(stage_ctx.stage).with_details(vec![outcome.to_string()])
         }
         _ => full_disk(stage_ctx, outcome),
+    });
+    let result = result.map_err(|outcome| match sent.get() {
+        Some(done) => once(outcome, done),
+        None => outcome,
     });
     let result = result.map_err(|outcome| outcome.for_record(stage_ctx.ctx.redactor));
     let result = match result {
@@ -165,6 +171,20 @@ pub(crate) fn run_in(
         log: log.kept(),
         scratch: Some(scratch),
     }
+}
+
+/// Returns the final failure of an attempt with a request that must not be sent twice. One that was to wait would send it again.
+fn once(outcome: Outcome, done: &str) -> Outcome {
+    let why = outcome.message.replace(", or run again to continue", "");
+    let message = format!("{why}; {done}");
+    let mut outcome = if outcome.kind.waits() {
+        Outcome::new(OutcomeKind::Cut, message)
+    } else {
+        Outcome { message, ..outcome }
+    };
+    // The run adds the facts.
+    outcome.accepted = Some(String::new());
+    outcome.for_good()
 }
 
 /// Reports a full disk as the cause: a program or library that ignores write errors leaves an incomplete, and so invalid, file.
@@ -210,6 +230,7 @@ fn within(
     observer: &dyn AttemptObserver,
     previous: &BTreeMap<String, RelPath>,
     cancel: &Arc<CancelToken>,
+    sent: &Cell<Option<&'static str>>,
 ) -> Result<Produced, Outcome> {
     if let Err(why) = &found.decision {
         return Err(why.outcome());
@@ -261,6 +282,7 @@ fn within(
             found.asked_since.as_deref()
         },
         http: stage_ctx.http,
+        sent,
         environment: stage_ctx.environment,
         declared_env: &stage_ctx.ctx.settings.env,
         folder: scratch.path(),

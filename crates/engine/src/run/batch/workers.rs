@@ -87,8 +87,11 @@ pub(crate) fn report(
     if has_failed(&tried) {
         let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.failed += 1;
-        // Files that cannot be used are all reported, and stop no other batch.
-        queue.closed |= scan.batches[index].batch.refused.is_none()
+        // Files that cannot be used, and requests that were sent before, are all reported, and stop no other batch.
+        let found = &scan.batches[index];
+        let is_sent = matches!(&found.decision, Err(missed) if missed.accepted.is_some());
+        queue.closed |= found.batch.refused.is_none()
+            && !is_sent
             && !goes_on(order, stage_ctx.stage, scan, queue.failed);
     }
     let tried = Box::new(tried);
