@@ -313,7 +313,6 @@ fn within(
         outcome: failed.outcome.for_record(redactor),
         ..failed
     });
-    let failed = failed.collect();
     let mut warnings = report.warnings;
     warnings.extend(unmatched);
     for warning in opinion.warnings() {
@@ -327,7 +326,7 @@ fn within(
         opinion,
         warnings,
         placeholder: None,
-        failed,
+        failed: failed.collect(),
         answers: report.answers,
         stale,
         read,
