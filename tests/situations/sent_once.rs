@@ -186,7 +186,7 @@ fn a_request_without_a_readable_reply_is_not_sent_by_a_later_run() {
         project.run(&[]).expect(1, &["call"]).says(MAY_BE_DONE);
         project.run(&[]).expect(1, &[]).says(MAY_BE_DONE);
         assert_eq!(server.seen().len(), 1);
-        project.write("stages/1_call.toml", &posting("idempotent = true"));
+        project.write("stages/1_call.toml", posting("idempotent = true"));
         project.run(&[]).expect(1, &["call"]);
         assert_eq!(server.seen().len(), 2);
     }

@@ -215,6 +215,22 @@ pub(crate) fn token(run: &str, stage: &str, batch: &str) -> String {
     format!("{run}/{stage}/{batch}")
 }
 
+/// Checks that the batch can be built and that its inputs are valid.
+fn may_begin(
+    stage_ctx: &StageContext<'_>,
+    found: &BatchScan,
+    cancel: &Arc<CancelToken>,
+) -> Result<(), Outcome> {
+    if let Err(why) = &found.decision {
+        return Err(why.outcome());
+    }
+    if let Some(lacks) = &stage_ctx.lacks {
+        return Err(lacks.clone());
+    }
+    let (ctx, schemas) = (&stage_ctx.ctx, stage_ctx.schemas);
+    validate::inputs(ctx, stage_ctx.stage, found, schemas, cancel)
+}
+
 #[expect(
     clippy::too_many_arguments,
     reason = "the parts of one attempt, used once"
@@ -232,19 +248,7 @@ fn within(
     cancel: &Arc<CancelToken>,
     sent: &Cell<Option<&'static str>>,
 ) -> Result<Produced, Outcome> {
-    if let Err(why) = &found.decision {
-        return Err(why.outcome());
-    }
-    if let Some(lacks) = &stage_ctx.lacks {
-        return Err(lacks.clone());
-    }
-    validate::inputs(
-        &stage_ctx.ctx,
-        stage_ctx.stage,
-        found,
-        stage_ctx.schemas,
-        cancel,
-    )?;
+    may_begin(stage_ctx, found, cancel)?;
     let begun = stage_ctx.ctx.clock.now();
     let moment = stage_ctx.ctx.moment();
     let scope = scopes::of_inputs(&stage_ctx.ctx, stage_ctx.stage, found, moment, cancel)?;
