@@ -38,8 +38,9 @@ async function draw(given) {
   try {
     const [html, image] = [path.join(folder, 'page.html'), path.join(folder, 'image.png')];
     fs.writeFileSync(html, page(library, given));
-    const options = ['--headless', '--disable-gpu', '--hide-scrollbars', '--force-device-scale-factor=1', `--user-data-dir=${path.join(folder, 'profile')}`,
-      `--window-size=${given.width},${given.height}`, '--virtual-time-budget=3000', `--screenshot=${image}`, '--dump-dom'];
+    const options = ['--headless', '--disable-gpu', '--disable-dev-shm-usage', '--disable-background-networking', '--no-first-run', '--hide-scrollbars',
+      '--force-device-scale-factor=1', `--user-data-dir=${path.join(folder, 'profile')}`, `--window-size=${given.width},${given.height}`, '--virtual-time-budget=3000',
+      `--screenshot=${image}`, '--dump-dom'];
     // Chromium's sandbox refuses to work for root.
     if (process.getuid?.() === 0) options.push('--no-sandbox');
     const printed = await run(chromium, [...options, String(pathToFileURL(html))]);
@@ -53,14 +54,26 @@ async function draw(given) {
   }
 }
 
-function run(program, options) {
+/** Runs a program and gives what it prints. One that a signal ends, as after a crash, is started once more. */
+async function run(program, options) {
+  const end = Date.now() + LIMIT;
+  try {
+    return await once(program, options, end);
+  } catch (error) {
+    if (!error.isCrash) throw error;
+    return once(program, options, end);
+  }
+}
+
+function once(program, options, end) {
   return new Promise((done, failed) => {
-    const child = spawn(program, options, { stdio: ['ignore', 'pipe', 'ignore'], timeout: LIMIT, killSignal: 'SIGKILL' });
+    const child = spawn(program, options, { stdio: ['ignore', 'pipe', 'ignore'], timeout: Math.max(1, end - Date.now()), killSignal: 'SIGKILL' });
     const parts = [];
     child.stdout.on('data', (part) => parts.push(part));
     child.on('error', (error) => failed(new Refused(`Chromium does not start: ${error.message}`, 'RENDER_FAILED', 500)));
     child.on('close', (code, signal) => {
       if (signal === 'SIGKILL') failed(new Refused(`Chromium drew nothing in ${LIMIT / 1000} seconds`, 'TIMEOUT', 504));
+      else if (signal) failed(Object.assign(new Refused(`Chromium crashed (${signal})`, 'RENDER_FAILED', 500), { isCrash: true }));
       else if (code !== 0) failed(new Refused(`Chromium ended with exit code ${code}`, 'RENDER_FAILED', 500));
       else done(Buffer.concat(parts).toString('utf8'));
     });

@@ -273,37 +273,41 @@ fn every_pattern_can_be_drawn() {
     assert_eq!(drawn, 14);
 }
 
-/// A program in the place of Chromium: prints a page whose title is what `page.js` reports, or fails.
-fn fake_chromium(folder: &Path, fails: bool) -> std::path::PathBuf {
+/// A program in the place of Chromium: runs `begin`, then prints a page whose title is what `page.js` reports.
+fn fake_chromium(folder: &Path, begin: &str) -> std::path::PathBuf {
     use std::os::unix::fs::PermissionsExt as _;
     let program = folder.join("chromium");
     let told = json!({"labels": [], "points": [], "ticks": []}).to_string();
     let title = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, told);
-    let text = if fails {
-        "#!/bin/sh\nexit 7\n".to_owned()
-    } else {
-        format!(
-            "#!/bin/sh\nfor part; do case $part in --screenshot=*) printf picture > \"${{part#*=}}\";; esac; done\n\
-             echo '<title>{title}</title>'\n"
-        )
-    };
+    let text = format!(
+        "#!/bin/sh\n{begin}\n\
+         for part; do case $part in --screenshot=*) printf picture > \"${{part#*=}}\";; esac; done\n\
+         echo '<title>{title}</title>'\n"
+    );
     std::fs::write(&program, text).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     program
 }
 
-/// JSXGraph in Chromium draws wherever both are there; if Chromium fails, the service draws, and says why.
+/// JSXGraph in Chromium draws wherever both are there; if Chromium fails, or crashes twice, the service draws, and says why.
 #[test]
 fn jsxgraph_draws_where_it_is_there() {
     let project = require!(example());
     project.write("service/node_modules/jsxgraph/distrib/jsxgraphcore.js", "");
     let board = json!({"boundingbox": [-1, 1, 1, -1]});
     let body = json!({"diagram": {"board": board, "elements": []}});
-    for (fails, renderer, fallback) in [
-        (false, "jsxgraph", json!(null)),
-        (true, "plain", json!("Chromium ended with exit code 7")),
+    let crashes_once = "mkdir ${0%/*}/crashed 2>/dev/null && kill -SEGV $$";
+    for (begin, renderer, fallback) in [
+        ("", "jsxgraph", json!(null)),
+        (crashes_once, "jsxgraph", json!(null)),
+        ("exit 7", "plain", json!("Chromium ended with exit code 7")),
+        (
+            "kill -SEGV $$",
+            "plain",
+            json!("Chromium crashed (SIGSEGV)"),
+        ),
     ] {
-        let chromium = fake_chromium(&project.at(""), fails);
+        let chromium = fake_chromium(&project.at(""), begin);
         let service = Service::start_in(&project.at("service"), &chromium);
         let (status, answer) = service.ask("POST", "/api/v1/render", &body.to_string());
         assert_eq!(status, 200, "{answer}");
@@ -312,7 +316,7 @@ fn jsxgraph_draws_where_it_is_there() {
             (&metadata["renderer"], &metadata["fallback"]),
             (&json!(renderer), &fallback)
         );
-        if fails {
+        if renderer == "plain" {
             let body = json!({"diagram": body["diagram"], "options": {"renderer": "jsxgraph"}});
             let (status, answer) = service.ask("POST", "/api/v1/render", &body.to_string());
             assert_eq!(
