@@ -178,8 +178,8 @@ fn of_kind(kind: ValueKind) -> Value {
         }
         ValueKind::Outcomes => {
             let names: Map<String, Value> = keys::OUTCOMES
-                .split(' ')
-                .map(|name| (name.to_owned(), json!({ "type": "string" })))
+                .iter()
+                .map(|&name| (name.to_owned(), json!({ "type": "string" })))
                 .collect();
             json!({ "type": "object", "properties": names, "additionalProperties": false })
         }

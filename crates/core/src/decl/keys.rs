@@ -24,8 +24,31 @@ pub(crate) const FORMATS: &[&str] = &[
 ];
 
 /// The outcomes that `[errors]` may name.
-pub(crate) const OUTCOMES: &str = "auth budget check connect conserve crash cut engines exit input job job_cancelled memory node output \
-    parse path preempted refine refused schema status timeout";
+pub(crate) const OUTCOMES: &[&str] = &[
+    "auth",
+    "budget",
+    "check",
+    "connect",
+    "conserve",
+    "crash",
+    "cut",
+    "engines",
+    "exit",
+    "input",
+    "job",
+    "job_cancelled",
+    "memory",
+    "node",
+    "output",
+    "parse",
+    "path",
+    "preempted",
+    "refine",
+    "refused",
+    "schema",
+    "status",
+    "timeout",
+];
 
 /// Returns all tables of a stage file, with those of names and lists.
 pub(crate) fn stage_tables() -> [&'static TableSpec; 14] {

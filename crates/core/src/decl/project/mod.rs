@@ -186,15 +186,15 @@ pub(crate) fn errors(
     };
     for (key, node) in &table.entries {
         let name = key.name.as_str();
-        if !keys::OUTCOMES.split(' ').any(|known| known == name) {
-            let help = match nearest(name, keys::OUTCOMES.split(' ')) {
+        if !keys::OUTCOMES.contains(&name) {
+            let help = match nearest(name, keys::OUTCOMES.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None if keys::STAGE.key(name).is_some() => {
                     format!(
                         "if `{name}` is meant as the key of the stage, move it to the top of the file, above `[errors]`"
                     )
                 }
-                None => format!("outcomes are {}", hints::or(keys::OUTCOMES.split(' '))),
+                None => format!("outcomes are {}", hints::or(keys::OUTCOMES.iter().copied())),
             };
             report.add(
                 file.problem(key.span.clone(), format!("`{name}` is not an outcome"))

@@ -34,8 +34,28 @@ const OTHER_WORDS: &[(&str, &str)] = &[
 ];
 
 /// Keys by which other tools declare what runs first.
-const ORDER_WORDS: &str = "after before dependencies dependency depend depends depends_on deps follows input_from inputs_from \
-    need needs parents prerequisites prereqs require requires runs_after upstream";
+const ORDER_WORDS: &[&str] = &[
+    "after",
+    "before",
+    "dependencies",
+    "dependency",
+    "depend",
+    "depends",
+    "depends_on",
+    "deps",
+    "follows",
+    "input_from",
+    "inputs_from",
+    "need",
+    "needs",
+    "parents",
+    "prerequisites",
+    "prereqs",
+    "require",
+    "requires",
+    "runs_after",
+    "upstream",
+];
 
 /// Returns the key of the table that an unknown name most likely means.
 pub(crate) fn meant(name: &str, spec: &'static TableSpec) -> Option<&'static str> {
@@ -122,7 +142,7 @@ fn order(name: &str, spec: &'static TableSpec, node: &TomlNode) -> Option<String
     let word = name.to_lowercase().replace('-', "_");
     let is_table = |node: &TomlNode| node.table().is_some();
     let names_stages = !node.list().is_some_and(|list| list.iter().any(is_table));
-    (is_of_a_stage && names_stages && ORDER_WORDS.split(' ').any(|known| known == word)).then(|| {
+    (is_of_a_stage && names_stages && ORDER_WORDS.contains(&word.as_str())).then(|| {
         format!(
             "order follows from files and stage numbers: remove `{name}`, and declare the files that the stage reads in `[inputs]`; stages with a smaller number write them"
         )

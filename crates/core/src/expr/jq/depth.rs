@@ -3,7 +3,7 @@
 /// The most that the levels around a place may weigh.
 const HEAVIEST: usize = 1000;
 
-/// What a bracket, `if` or `def`, an operator or a part of a path, and a part of an object or a text weigh, by the stack that they take.
+/// Weights, by the stack that they take: of a bracket, `if` or `def`; of an operator or a part of a path; of a part of an object or a text.
 const OPENED: usize = 4;
 const OPERATOR: usize = 2;
 const PART: usize = 1;

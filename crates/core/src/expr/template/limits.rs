@@ -35,8 +35,21 @@ pub(super) const OPERATORS: usize = 1000;
 const WIDTH: usize = 1000;
 
 /// Filters of the engine that build texts or lists, with no more memory than their value takes.
-const LINEAR: &str =
-    "capitalize e escape format lines list lower replace reverse split title trim upper";
+const LINEAR: [&str; 13] = [
+    "capitalize",
+    "e",
+    "escape",
+    "format",
+    "lines",
+    "list",
+    "lower",
+    "replace",
+    "reverse",
+    "split",
+    "title",
+    "trim",
+    "upper",
+];
 
 thread_local! {
     /// The bytes that the template which this thread renders has built.
@@ -132,7 +145,7 @@ pub(super) fn limit(
     env.add_filter(BUILT, built);
     let mut engine = Environment::new();
     engine.set_undefined_behavior(UndefinedBehavior::Strict);
-    for name in LINEAR.split(' ') {
+    for name in LINEAR {
         let engine = engine.clone();
         env.add_filter(name, move |mut values: Rest<Value>| {
             for value in values.iter_mut().filter(|value| is_python(name, value)) {

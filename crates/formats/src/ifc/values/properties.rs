@@ -39,13 +39,31 @@ impl Serialize for Value<'_> {
 pub(crate) type Properties<'a> = OrderedMap<'a, OrderedMap<'a, Value<'a>>>;
 
 /// Sets whose plain numbers are amounts too. Elsewhere only values typed as volumes, areas or lengths are taken.
-const SETS: &str = "dimension dimensions psetrevitdimensions abmessungen afmetingen allplanattributes cotes cotas \
-    teklaquantity teklaquantities basequantities";
+const SETS: &[&str] = &[
+    "dimension",
+    "dimensions",
+    "psetrevitdimensions",
+    "abmessungen",
+    "afmetingen",
+    "allplanattributes",
+    "cotes",
+    "cotas",
+    "teklaquantity",
+    "teklaquantities",
+    "basequantities",
+];
 
 /// Returns true if a set is one of [`SETS`], without case, spaces and underscores.
 fn has_plain_amounts(set: &str) -> bool {
-    let letters = set.to_ascii_lowercase().replace([' ', '_', '-'], "");
-    SETS.split(' ').any(|known| known == letters)
+    let letters = || {
+        set.bytes()
+            .filter(|byte| !matches!(byte, b' ' | b'_' | b'-'))
+    };
+    SETS.iter().any(|known| {
+        letters()
+            .map(|byte| byte.to_ascii_lowercase())
+            .eq(known.bytes())
+    })
 }
 
 /// The single values among the properties that `members` (as written) refers to, and the amounts that they state.

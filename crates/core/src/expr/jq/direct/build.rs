@@ -127,8 +127,7 @@ fn step(node: ExprKind) -> Expr {
         // A `reduce` is only built if its update has one output.
         ExprKind::Reduce(_, _, start, _) => start.one,
         ExprKind::Jaq(filter, arguments) => {
-            SINGLE.split(' ').any(|known| known == filter.name())
-                && arguments.iter().all(|argument| argument.one)
+            SINGLE.contains(&filter.name()) && arguments.iter().all(|argument| argument.one)
         }
         ExprKind::Empty
         | ExprKind::Inputs
@@ -176,8 +175,20 @@ fn is_one(part: &PathPart) -> bool {
 }
 
 /// Filters of jaq with exactly one output or an error.
-const SINGLE: &str = "tojson round floor ceil length startswith endswith ltrimstr rtrimstr ascii_downcase ascii_upcase \
-    sort";
+const SINGLE: &[&str] = &[
+    "tojson",
+    "round",
+    "floor",
+    "ceil",
+    "length",
+    "startswith",
+    "endswith",
+    "ltrimstr",
+    "rtrimstr",
+    "ascii_downcase",
+    "ascii_upcase",
+    "sort",
+];
 
 impl Building {
     fn slot(&mut self) -> usize {
