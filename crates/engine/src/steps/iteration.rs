@@ -31,7 +31,7 @@ pub(crate) fn run_steps(ctx: &mut BatchContext<'_>, number: u32) -> Result<StepR
             return Err(cancelled());
         }
         if is_over(ctx) {
-            return Err(stage_is_over(stage));
+            return Err(stage_is_over(stage, ctx.sent.get().is_some()));
         }
         ctx.cancel.set_time((ctx.left)());
         if !is_wanted(ctx, step).map_err(|outcome| cause_of(ctx, None, outcome))? {
@@ -171,12 +171,16 @@ fn is_over(ctx: &BatchContext<'_>) -> bool {
     (ctx.left)().is_some_and(|left| left.is_zero())
 }
 
-/// Returns the outcome of a batch whose stage has used up its time.
-pub(crate) fn stage_is_over(stage: &Stage) -> Outcome {
-    let message = format!(
-        "stage `{}` exceeded its time limit: raise `timeout` under [policy], or run again to continue",
-        stage.name
-    );
+/// Returns the outcome of a batch whose stage has used up its time. `is_final`: another run does not continue it.
+pub(crate) fn stage_is_over(stage: &Stage, is_final: bool) -> Outcome {
+    let again = if is_final {
+        ""
+    } else {
+        ", or run again to continue"
+    };
+    let name = &stage.name;
+    let message =
+        format!("stage `{name}` exceeded its time limit: raise `timeout` under [policy]{again}");
     Outcome::new(OutcomeKind::Timeout, message)
 }
 
@@ -199,7 +203,9 @@ fn cause_of(ctx: &BatchContext<'_>, time: Option<(&str, Duration)>, outcome: Out
                 super::process::took_longer(step, time, default),
             )
         }
-        (Some(CancelReason::TimedOut), _) => stage_is_over(ctx.stage).with_details(outcome.details),
+        (Some(CancelReason::TimedOut), _) => {
+            stage_is_over(ctx.stage, ctx.sent.get().is_some()).with_details(outcome.details)
+        }
     }
 }
 

@@ -46,7 +46,7 @@ pub struct Cleaned {
     /// Where these went; empty in a dry run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quarantined: Vec<KeptFile>,
-    /// What could not be removed, and why.
+    /// Files that could not be removed, each with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
     /// True if nothing was removed.

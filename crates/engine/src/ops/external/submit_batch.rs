@@ -240,7 +240,7 @@ struct Recorded {
 }
 
 fn recorded(opened: &OpenProject, lease: &Lease) -> Result<Recorded, OpsError> {
-    let known = state_for_reading(&opened.workspace.layout)?;
+    let known = state_for_reading(opened)?;
     let stage = known.stages.get(&lease.stage);
     let record = stage
         .and_then(|stage| stage.batches.get(&lease.batch))

@@ -54,7 +54,7 @@ pub fn show_request(request: &Request, target: &str) -> Result<FirstRequest, Ops
     let parsed = Target::parse(&opened.pipeline, target)?;
     let key = parsed.batch.as_deref().unwrap_or_default();
     let stage = opened.stage(&parsed.stage)?;
-    let known = state_for_reading(&opened.workspace.layout)?;
+    let known = state_for_reading(&opened)?;
     let everything = Selection::default();
     let mut simulation = Simulation::new(&opened, &known, &everything, None);
     let found = simulation

@@ -14,7 +14,7 @@ pub use planned::{
 
 use crate::ops::project::error::OpsError;
 use crate::ops::project::open::open;
-use crate::ops::project::open_project::{OpenProject, present_state, state_by_page};
+use crate::ops::project::open_project::{OpenProject, state_by_page, state_for_reading};
 use crate::ops::project::request::Request;
 use crate::ops::project::stored_values::notes;
 use crate::ops::run::selected::selection;
@@ -79,7 +79,7 @@ pub(super) fn plan_of(
     let is_by_page = known.stages.values().any(|known| !known.pages.is_empty());
     if is_by_page && stages.iter().any(|stage| stage.problem.is_some()) {
         // A run may have written the pages anew meanwhile.
-        known = present_state(opened)?;
+        known = state_for_reading(opened)?;
         stages = look(&known);
     }
     // Files that a concurrent run writes look modified to a state that was read before.
@@ -87,7 +87,7 @@ pub(super) fn plan_of(
         if stages.iter().all(|stage| stage.altered.is_empty()) {
             break;
         }
-        let later = present_state(opened)?;
+        let later = state_for_reading(opened)?;
         if !stages.iter().any(|stage| was_made(stage, &later)) {
             break;
         }

@@ -173,22 +173,14 @@ pub fn state(layout: &Layout) -> Result<State, OpsError> {
 ///
 /// # Errors
 /// The errors of [`state`], and when a published file cannot be read.
-pub(crate) fn state_for_reading(layout: &Layout) -> Result<State, OpsError> {
-    for_reading(layout, state(layout)?, false)
+pub(crate) fn state_for_reading(opened: &OpenProject) -> Result<State, OpsError> {
+    for_reading(opened, state(&opened.workspace.layout)?)
 }
 
-/// Reads the state as [`state_for_reading`] does, also where this process has locked the workspace.
-///
-/// # Errors
-/// The errors of [`state_for_reading`].
-pub(crate) fn present_state(opened: &OpenProject) -> Result<State, OpsError> {
+fn for_reading(opened: &OpenProject, mut state: State) -> Result<State, OpsError> {
     let layout = &opened.workspace.layout;
-    for_reading(layout, state(layout)?, opened.is_locked)
-}
-
-/// `is_locked`: the lock is this process's own.
-fn for_reading(layout: &Layout, mut state: State, is_locked: bool) -> Result<State, OpsError> {
-    let holder = Lock::peek(&layout.lock()).filter(|_| !is_locked);
+    // The lock may be this process's own.
+    let holder = Lock::peek(&layout.lock()).filter(|_| !opened.is_locked);
     let is_running = holder.as_ref().is_some_and(Holder::is_alive);
     recover_for_reading(layout, &mut state, is_running)?;
     Ok(state)
@@ -203,7 +195,7 @@ pub(crate) fn state_by_page(opened: &OpenProject) -> Result<State, OpsError> {
     let layout = &opened.workspace.layout;
     let (records, _) = journal::read_since_seal(layout)?;
     let state = replay_by_page(opened, &records)?;
-    for_reading(layout, state, opened.is_locked)
+    for_reading(opened, state)
 }
 
 /// Takes the manifests as the notes know them, or reads them, then applies the journal's records since its last seal.

@@ -49,7 +49,7 @@ pub fn find_elements(
     most: usize,
 ) -> Result<FoundElements, OpsError> {
     let opened = open_recorded(request)?;
-    let known = state_for_reading(&opened.workspace.layout)?;
+    let known = state_for_reading(&opened)?;
     let keys = KeyPaths::of(&opened);
     let needle = text.to_lowercase();
     let mut stages: Vec<_> = known.stages.values().collect();

@@ -149,7 +149,8 @@ pub(crate) fn run_in(
         Some(CancelReason::Stopped) => cancelled(),
         // Reading and writing were cancelled and failed with other messages.
         Some(CancelReason::TimedOut) if outcome.kind != OutcomeKind::Timeout => {
-            stage_is_over(stage_ctx.stage).with_details(vec![outcome.to_string()])
+            stage_is_over(stage_ctx.stage, sent.get().is_some())
+                .with_details(vec![outcome.to_string()])
         }
         _ => full_disk(stage_ctx, outcome),
     });
@@ -175,8 +176,7 @@ pub(crate) fn run_in(
 
 /// Returns the final failure of an attempt with a request that must not be sent twice. One that was to wait would send it again.
 fn once(outcome: Outcome, done: &str) -> Outcome {
-    let why = outcome.message.replace(", or run again to continue", "");
-    let message = format!("{why}; {done}");
+    let message = format!("{}; {done}", outcome.message);
     let mut outcome = if outcome.kind.waits() {
         Outcome::new(OutcomeKind::Cut, message)
     } else {

@@ -63,12 +63,15 @@ impl<'a> Claims<'a> {
     pub(crate) fn claim(&mut self, key: &str, produced: &Produced) -> Result<(), Outcome> {
         for (made, _) in &produced.files {
             // The scan checked the folders that were there.
-            let is_new = self.folders.insert(made.path.parent());
-            if let Some(why) = is_new.then(|| refusal(self.layout, &made.path)).flatten() {
-                self.folders.remove(&made.path.parent());
+            let folder = made.path.parent();
+            if self.folders.contains(&folder) {
+                continue;
+            }
+            if let Some(why) = refusal(self.layout, &made.path) {
                 let message = format!("output `{}`: `{}`: {why}", made.name, made.path);
                 return Err(Outcome::new(OutcomeKind::Path, message));
             }
+            self.folders.insert(folder);
         }
         let made = || {
             let files = produced.files.iter().map(|(made, _)| made);

@@ -56,7 +56,7 @@ impl Driver<'_> {
         self.take_rest();
         let open: Vec<usize> = self.open.keys().copied().collect();
         for index in open {
-            self.fail(index, stage_is_over(self.shared.stage_ctx.stage));
+            self.fail(index, stage_is_over(self.shared.stage_ctx.stage, false));
         }
     }
 

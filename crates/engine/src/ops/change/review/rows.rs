@@ -69,7 +69,7 @@ pub(super) fn read(
         return Ok(found);
     }
     let (ctx, stage) = (opened.context(), sheet.stage);
-    let state = state_for_reading(&opened.workspace.layout)?;
+    let state = state_for_reading(opened)?;
     let Some(known) = state.stages.get(&stage.name) else {
         return Ok(found);
     };
