@@ -451,11 +451,12 @@ fn plan(
         plan.stored.clear();
     }
     tell(printer, &plan, |plan| {
-        let mut text = view::plan::text(printer.out, plan, &request.invocation);
-        // The run has suggested what to do next.
-        if let Some(next) = text.find("\nnext ").filter(|_| after_run) {
-            text.truncate(next + 1);
-        }
+        let text = if after_run {
+            view::plan::after_run
+        } else {
+            view::plan::text
+        };
+        let text = text(printer.out, plan, &request.invocation);
         let outside = (verbose > 0).then(|| view::plan::outside(printer.out));
         text + &outside.unwrap_or_default()
     })?;

@@ -29,8 +29,22 @@ const RETIRED: usize = 20;
 /// The most batches that fail before they begin that are listed for a stage.
 const MISSING: usize = 20;
 
-/// Returns the whole plan.
+/// Returns the whole plan, with the next steps.
 pub(crate) fn text(style: Style, plan: &Plan, invocation: &Invocation) -> String {
+    let (mut text, conclusion) = parts(style, plan, invocation);
+    text.push_str(&conclusion);
+    text + "\n"
+}
+
+/// Returns the plan after a run, which has shown the next steps.
+pub(crate) fn after_run(style: Style, plan: &Plan, invocation: &Invocation) -> String {
+    let (mut text, conclusion) = parts(style, plan, invocation);
+    text.push_str(conclusion.lines().next().unwrap_or_default());
+    text + "\n"
+}
+
+/// Returns the plan and its conclusion: a line, and the next steps on lines of their own.
+fn parts(style: Style, plan: &Plan, invocation: &Invocation) -> (String, String) {
     let place = style.dim(format!("in {}", visible(&invocation.near(&plan.workspace))));
     let mut lines = vec![format!("{} {place}", style.strong(visible(&plan.project)))];
     for warning in &plan.warnings {
@@ -52,9 +66,9 @@ pub(crate) fn text(style: Style, plan: &Plan, invocation: &Invocation) -> String
     let stages: Vec<&StagePlan> = plan.stages.iter().filter(|stage| !stage.skipped).collect();
     lines.push(String::new());
     lines.extend(stage_lines(style, plan, &stages, invocation));
-    lines.push(String::new());
-    lines.push(conclusion(style, plan, &stages, invocation));
-    lines.join("\n") + "\n"
+    lines.push("\n".to_owned());
+    let conclusion = conclusion(style, plan, &stages, invocation);
+    (lines.join("\n"), conclusion)
 }
 
 /// Returns the list of what no plan notices.
