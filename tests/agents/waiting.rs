@@ -282,6 +282,32 @@ fn batches_wait_for_a_server_that_refuses_connections() {
     assert_eq!((ran.code, ran.tried().len()), (0, 8), "{}", ran.output);
 }
 
+/// The steps before the call of a batch may cost something, too.
+#[test]
+fn without_its_agent_no_further_batch_of_a_stage_begins() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let project = prompts_to(port, 1);
+    let text = project.read("stages/1_tell.toml");
+    let text = text
+        .replace(
+            "[step]\n",
+            "[[step]]\ncommand = \"echo {{ run }} >> {{ project }}/begun; echo {} > {{ paths.first }}\"\nout = \"first\"\n\n\
+             [[step]]\nout = \"told\"\n",
+        )
+        .replace(
+            "[outputs]\n",
+            "[outputs]\nfirst = { path = \"intermediate/first_{{ run }}.json\", schema = false }\n",
+        )
+        .replace("{{ project }}", &project.path().display().to_string());
+    project.write("stages/1_tell.toml", text);
+    let ran = project.run_unplanned(&["--agent", "speller=api", "-j", "1"]);
+    assert_eq!(ran.code, 3, "{}", ran.output);
+    ran.says("tell  waiting  3 batches left, ");
+    assert_eq!(project.read("begun"), "1\n");
+}
+
 #[test]
 fn a_server_that_ends_in_a_run_and_returns_is_asked_again() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
