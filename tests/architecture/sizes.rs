@@ -15,12 +15,12 @@ const EMPTY_NAMES: &[&str] = &["utils", "util", "helpers", "manager", "errors", 
 /// by more than [`SLACK`], lower its number and that of all packages.
 const CODE: &[(&str, usize)] = &[
     ("agents", 5572),
-    ("core", 29185),
-    ("engine", 44673),
-    ("formats", 10832),
+    ("core", 29346),
+    ("engine", 44679),
+    ("formats", 10850),
     ("store", 12176),
-    ("milepost", 15247),
-    (ALL, 117_685),
+    ("milepost", 15259),
+    (ALL, 117_882),
 ];
 
 /// The name of the sum in [`CODE`].
