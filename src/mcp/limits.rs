@@ -14,5 +14,5 @@ pub(super) const LINE: usize = 16 << 20;
 /// The most requests that wait for their answers to be read.
 pub(super) const UNREAD: usize = CALLS + WAITS + 48;
 
-/// The longest wait at the end for answers that nobody reads.
+/// Maximum wait at the end for answers that the client has not read.
 pub(super) const DRAIN: Duration = Duration::from_secs(2);

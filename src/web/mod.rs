@@ -37,7 +37,7 @@ pub(crate) struct UiOptions {
     pub(crate) opens_browser: bool,
 }
 
-/// What the person who started the server must know.
+/// A message for the person who started the server.
 pub(crate) enum ServerNotice {
     /// The URL of the pages. It contains their token.
     Address(String),

@@ -42,7 +42,7 @@ fn is_indented(source: &Source, token: &Token) -> bool {
     source.lines[token.line - 1].starts_with(' ')
 }
 
-/// The files with command lines of runs that nobody ran: help texts, titles of schemas, and a flag that no run had.
+/// Files with command lines that repeat no flag of a run: help texts, titles of schemas, and a flag that no run had.
 const EXAMPLES: [&str; 4] = [
     "crates/engine/src/ops/schema/generate.rs",
     "crates/store/src/store/lock.rs",

@@ -279,7 +279,7 @@ fn outputs(style: Style, report: &Report, invocation: &Invocation) -> Vec<String
     lines
 }
 
-/// What `--failed` does if a request of a failed batch may have been carried out.
+/// The effect of `--failed` if a service may have carried out the request of a failed batch.
 const SEND_AGAIN: &str = "send the requests again: only if the service did not carry them out";
 
 /// Returns the next commands, each with what it does.

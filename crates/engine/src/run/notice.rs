@@ -160,7 +160,7 @@ pub enum Notice {
     Waiting {
         /// The stage.
         stage: String,
-        /// What it waits for.
+        /// The reason.
         why: String,
     },
     /// An attempt failed and is retried.
@@ -250,7 +250,7 @@ pub enum Repair {
 }
 
 impl Repair {
-    /// Returns what could not be removed, and why.
+    /// Returns the file that could not be removed, with the reason.
     pub(crate) fn left(&self) -> Option<String> {
         match self {
             Self::StuckScratch { folder, problem } => Some(format!("{folder}: {problem}")),

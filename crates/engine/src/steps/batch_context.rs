@@ -173,7 +173,7 @@ pub(crate) struct BatchContext<'a> {
     /// Only answers of these runs are used; `None`: all kept answers are used.
     pub(crate) asked_since: Option<&'a [String]>,
     pub(crate) http: &'a SharedHttp,
-    /// What a service did with a request that must not be sent twice; `None` if the attempt sent none.
+    /// The advice after a request that must not be sent twice; `None` until the attempt has sent one.
     pub(crate) sent: &'a Cell<Option<&'static str>>,
     /// The environment of every program; a step adds the variables that it declares.
     pub(crate) environment: &'a BTreeMap<String, String>,

@@ -101,7 +101,7 @@ mod tests {
         let found = milepost_core::decl::load(&OnDisk::new(folder.path()));
         let (pipeline, _) = found.map_err(|problems| problems.render(false)).unwrap();
         let writers = Writers::of(&pipeline, &pipeline.stages[0]);
-        // Six outputs and six progress files, whatever the number of inputs.
+        // Six outputs and six progress files for any number of inputs.
         assert_eq!(writers.written.len(), 12);
         assert_eq!(Writers::of(&pipeline, &pipeline.stages[1]).written.len(), 0);
         drop(pipeline);
