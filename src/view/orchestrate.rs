@@ -47,7 +47,7 @@ fn lines(lack: &Lack) -> Vec<String> {
         Lack::Waiting(awaits) => words::awaits(awaits),
         Lack::Unpaid(money) => words::needs_money(money),
         Lack::Gone(batches) => format!("{} no longer exist", names(batches)),
-        Lack::NoCheckpoint(name) => format!("`{name}` is not there"),
+        Lack::NoCheckpoint(name) => format!("`{name}` does not exist"),
         Lack::Partial(batches) => format!("the stage is partial: {} failed", names(batches)),
     };
     vec![line]
@@ -70,7 +70,7 @@ fn names(all: &[String]) -> String {
 pub(crate) fn incomplete(incomplete: &Incomplete) -> String {
     let file = &incomplete.output_file;
     let text = match (incomplete.lack, &incomplete.marker) {
-        (WhyIncomplete::Absent, _) => format!("`{file}` is not there"),
+        (WhyIncomplete::Absent, _) => format!("`{file}` does not exist"),
         (WhyIncomplete::Changing, _) => format!("`{file}` is being written, or was a moment ago"),
         (WhyIncomplete::Invalid, _) => {
             let first = incomplete.violations.first();

@@ -276,7 +276,7 @@ letters in workspace
     let verify = project.output("verify");
     assert!(
         verify.out.starts_with(
-            "missing  stage_1_complete.json (of copy): it is not there: the next run writes it\n"
+            "missing  stage_1_complete.json (of copy): it does not exist: the next run writes it\n"
         ),
         "{}",
         verify.out

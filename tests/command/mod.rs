@@ -414,7 +414,7 @@ fn its_working_folder_must_be_there() {
     let folder = folder.display();
     assert_eq!(
         error,
-        format!("program `true` was not started: its working folder {folder} is not there")
+        format!("program `true` was not started: its working folder {folder} does not exist")
     );
 }
 

@@ -298,7 +298,7 @@ fn wrong_requests_are_refused_before_anything_costs_money() {
     project
         .run(&["--set", "request=bad/not_there.json"])
         .says("PDFParsingError")
-        .says("`inputs/nowhere.pdf` is not there");
+        .says("`inputs/nowhere.pdf` does not exist");
 }
 
 #[test]

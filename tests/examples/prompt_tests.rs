@@ -370,7 +370,7 @@ fn wrong_tests_are_refused_by_name() {
     }
     let project = fixture();
     let ran = project.run(&["--set", "test=tests/wrong/missing-import.md"]);
-    ran.says("`project:under-test/no-such-prompt.md` is not there");
+    ran.says("`project:under-test/no-such-prompt.md` does not exist");
 }
 
 /// What leaves the project is not read, whatever an extraction says.

@@ -48,7 +48,7 @@ const ANSWERS: [Answer; 9] = [
         begin: b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 10\r\n\r\n\x1f\x8b\x08\0\0\0\0\0\0\0",
         repeated: b"",
         expected: "PARSE",
-        message: "the reply is no JSON",
+        message: "the response is not JSON",
     },
     Answer {
         begin: b"HTTP/1.1 429 No\r\nRetry-After: 1e300\r\nContent-Length: 0\r\n\r\n",

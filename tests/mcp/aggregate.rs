@@ -135,7 +135,7 @@ fn batches_that_are_not_complete_are_not_joined() {
             "stage": "classify",
             "missing": [
                 "1 of 3 batches must run: classify/batch_10",
-                "`stage_1_complete.json` is not there",
+                "`stage_1_complete.json` does not exist",
             ],
         })
     );

@@ -50,7 +50,7 @@ fn a_call_that_is_cancelled_leaves_the_others_alone() {
         "wait_for_subagent",
         json!({"output_file": "x.json", "timeout": 3600}),
     );
-    client.wait_for("`x.json` is not there");
+    client.wait_for("`x.json` does not exist");
     client.notify("notifications/cancelled", json!({"requestId": wait}));
     open(&project, 2);
     let answer = client.answer(run);

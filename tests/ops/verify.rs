@@ -50,7 +50,7 @@ fn whatever_somebody_alters_is_found() {
             |project| {
                 std::fs::remove_file(project.at("workspace/intermediate/list_2.json")).unwrap();
             },
-            "intermediate/list_2.json (of sort/list_2): it is not there",
+            "intermediate/list_2.json (of sort/list_2): it does not exist",
         ),
         (
             |project| {
@@ -64,7 +64,7 @@ fn whatever_somebody_alters_is_found() {
         ),
         (
             |project| std::fs::remove_file(project.at("workspace/stage_1_complete.json")).unwrap(),
-            "stage_1_complete.json (of sort): it is not there",
+            "stage_1_complete.json (of sort): it does not exist",
         ),
         (
             |project| {
@@ -111,7 +111,7 @@ fn whatever_somebody_alters_is_found() {
     for (deed, message) in cases {
         let (found, text) = after(deed);
         assert_eq!(found.exit_code(), 5, "{text}");
-        let word = if message.contains("it is not there") {
+        let word = if message.contains("it does not exist") {
             "missing "
         } else {
             "modified"

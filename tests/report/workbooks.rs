@@ -247,7 +247,7 @@ fn a_program_that_cannot_be_compiled_is_named_before_anything_is_written() {
         .to_string();
     assert_eq!(
         said,
-        "w.toml: sheet \"Elements\": `in = \"all\"` is no input or output of the stage; it has params"
+        "w.toml: sheet \"Elements\": `in = \"all\"` is neither an input nor an output of the stage; it has params"
     );
 }
 

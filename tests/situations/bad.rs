@@ -61,7 +61,7 @@ fn models_that_are_none() {
         .run(&[])
         .expect(1, &[])
         .says("inputs/sample.ifc")
-        .says("is not there");
+        .says("does not exist");
     project.write(MODEL, sample);
     project.run(&[]).expect(0, &["parse"]);
     assert_eq!(

@@ -202,7 +202,7 @@ fn failures_are_told_apart() {
             Play::Says(200, &[], "<html>".to_owned()),
             "",
             json!({"kind": "parse", "code": "PARSE", "passing": false,
-                "message": format!("POST http://service/render: the reply is no JSON: expected value at line 1 column 1{ACCEPTED}"),
+                "message": format!("POST http://service/render: the response is not JSON: expected value at line 1 column 1{ACCEPTED}"),
                 "details": ["<html>"]}),
         ),
         (

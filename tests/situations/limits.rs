@@ -143,7 +143,7 @@ fn an_input_that_is_not_there_stops_the_stage_as_a_failure_does() {
     project.remove("workspace/inputs/2.json");
     let ran = project.run(&[]);
     ran.expect(1, &["copy/1"])
-        .says("`inputs/2.json` is not there");
+        .says("`inputs/2.json` does not exist");
     assert_eq!(ran.batches("batch_failed"), ["copy/2"]);
     project.write("workspace/inputs/2.json", "\"two\"");
     let ran = project.run(&[]);

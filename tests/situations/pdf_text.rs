@@ -241,7 +241,7 @@ fn what_cannot_be_read_is_told_with_what_to_do() {
         "`inputs/empty.pdf` is empty: put the file there again",
         "`inputs/locked.pdf` needs a password (",
         "save a copy without one, such as by `qpdf --decrypt --password=… in.pdf out.pdf`",
-        "`inputs/other.pdf` is no PDF, it begins with \"PK",
+        "`inputs/other.pdf` is not a PDF, it begins with \"PK",
         "`inputs/scan.pdf` has no text on its pages (2), as scans have none: give it one, such as by `ocrmypdf in.pdf out.pdf`",
         "`inputs/strange.pdf` does not say what 4 of its 5 letters are: export it once more from where it comes",
         "read/part warning: no text on page 2: blank, or a picture",

@@ -248,7 +248,7 @@ page = "outputs/page.txt"
         serde_json::from_str(&self.read(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// Replaces text in a file. Fails if it is not there.
+    /// Replaces text in a file. Fails if it does not exist.
     pub fn edit(&self, path: &str, from: &str, to: &str) {
         let text = self.read(path);
         assert!(text.contains(from), "{path} has no {from:?}:\n{text}");

@@ -113,7 +113,7 @@ impl Prices {
             toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
         if table.date.parse::<jiff::civil::Date>().is_err() {
             return Err(wrong(format!(
-                "`date = \"{}\"` is no day; write it as \"2026-11-20\"",
+                "`date = \"{}\"`: expected a day such as \"2026-11-20\"",
                 table.date
             )));
         }
@@ -378,7 +378,7 @@ mod tests {
                 .unwrap_err()
                 .to_string()
         };
-        assert!(wrong("date = \"soon\"").starts_with("own.toml: `date = \"soon\"` is no day"));
+        assert!(wrong("date = \"soon\"").starts_with("own.toml: `date = \"soon\"`: expected a day"));
         let float =
             wrong("date = \"2026-12-01\"\n[[model]]\nname = \"x\"\ninput = 0.5\noutput = 1\n");
         assert!(

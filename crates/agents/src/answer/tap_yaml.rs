@@ -78,7 +78,7 @@ fn read(block: &[&str], defaults: &Map<String, Value>) -> Result<Map<String, Val
             continue;
         }
         let Some((key, rest)) = line.split_once(':').filter(|(key, _)| is_key(key)) else {
-            let what = format!("`{line}` is no `key: value`");
+            let what = format!("expected `key: value`, found `{line}`");
             return Err(TapYamlError::Line { line: at, what });
         };
         // Indented and empty lines continue the value; so do items of a list, indented or not.
@@ -96,7 +96,7 @@ fn read(block: &[&str], defaults: &Map<String, Value>) -> Result<Map<String, Val
         if values.insert(key.to_owned(), value).is_some() {
             return Err(TapYamlError::Line {
                 line: first + 1,
-                what: format!("`{key}` was there before"),
+                what: format!("`{key}` is a duplicate key"),
             });
         }
     }
@@ -287,11 +287,11 @@ mod tests {
         };
         assert_eq!(
             wrong("---\na: 1\nno key\n---"),
-            line(2, "`no key` is no `key: value`")
+            line(2, "expected `key: value`, found `no key`")
         );
         assert_eq!(
             wrong("---\na: 1\na: 2\n---"),
-            line(2, "`a` was there before")
+            line(2, "`a` is a duplicate key")
         );
     }
 

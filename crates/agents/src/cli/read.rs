@@ -61,7 +61,7 @@ fn of_text(output: CommandOutput<'_>) -> Result<Reply, CallFault> {
         Ok(text) => Ok(plain(text.to_owned())),
         Err(error) => Err(CallFault::new(
             FaultKind::Unreadable,
-            format!("its output is no UTF-8: {error}"),
+            format!("its output is not UTF-8: {error}"),
         )),
     }
 }

@@ -125,7 +125,7 @@ impl Rules {
             }
             if let Some(odd) = rule.ifc_type.iter().find(|t| !t.starts_with("Ifc")) {
                 return refuse(format!(
-                    "`{odd}` is no IFC type: they begin with `Ifc`, as in `IfcWall*`"
+                    "`{odd}` is not an IFC type: expected a name that begins with `Ifc`, as in `IfcWall*`"
                 ));
             }
         }

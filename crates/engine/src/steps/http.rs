@@ -314,7 +314,7 @@ fn take(
     } else {
         match json::parse_bytes(body) {
             Ok(value) => Some(value).filter(|_| must || says_json),
-            Err(error) if must => return Err(wrong(format!("the reply is no JSON: {error}"))),
+            Err(error) if must => return Err(wrong(format!("the response is not JSON: {error}"))),
             Err(_) => None,
         }
     };
@@ -328,7 +328,7 @@ fn take(
         (Format::Binary, None) => files::put(ctx, out, body),
         _ if std::str::from_utf8(body).is_ok() => files::put(ctx, out, body),
         _ => Err(wrong(format!(
-            "`{out}` is text, and the reply is no UTF-8 text"
+            "`{out}` is text, but the response is not UTF-8"
         ))),
     }
 }

@@ -214,7 +214,7 @@ fn bytes(model: &Path, name: &str) -> Result<Bytes, IfcError> {
         return Err(read(io::Error::from(io::ErrorKind::IsADirectory)));
     }
     if !about.is_file() {
-        return Err(read(io::Error::other("it is no regular file")));
+        return Err(read(io::Error::other("it is not a regular file")));
     }
     if about.len() == 0 {
         return Err(IfcError::Empty {

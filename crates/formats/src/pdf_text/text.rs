@@ -69,7 +69,7 @@ pub enum PdfTextError {
     #[error("is empty: put the file there again")]
     Empty,
     /// The file does not begin as a PDF; its first bytes.
-    #[error("is no PDF, it begins with {0:?}: save it as PDF")]
+    #[error("is not a PDF, it begins with {0:?}: save it as PDF")]
     Other(String),
     /// The file is truncated, or pages are missing.
     #[error("breaks off ({0}): copy or download it once more")]

@@ -151,7 +151,7 @@ fn cli(reader: &mut ValueReader<'_>, file: &SourceFile, fields: &Fields<'_>) -> 
                 None => {
                     let problem = file.problem(
                         node.span.clone(),
-                        format!("`{name}` is no known command line"),
+                        format!("`{name}` is not a known command line"),
                     );
                     let known = hints::or(KNOWN_TOOLS.iter().copied());
                     reader.report.add(problem.label("unknown").help(format!(
@@ -177,7 +177,7 @@ fn script(reader: &mut ValueReader<'_>, file: &SourceFile, list: &[TomlNode]) {
         let message =
             "`{{ prompt }}` is part of a script, so the shell would run text from the prompt";
         let problem = file.problem(item.span.clone(), message);
-        reader.report.add(problem.label("the prompt is no script").help(
+        reader.report.add(problem.label("the prompt is not a script").help(
             "leave it out and read the prompt from standard input, or put it behind the script and write \"$1\": \
              cli = [\"sh\", \"-c\", 'ask \"$1\"', \"sh\", \"{{ prompt }}\"]",
         ));

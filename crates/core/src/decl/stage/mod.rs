@@ -315,7 +315,7 @@ impl StageReader<'_, '_, '_> {
                 (Val::Text(text), Some(stands_for)) => {
                     if let Some(help) = hints::slipped(&name.name, text, &format!("[{key}]")) {
                         let message = format!(
-                            "`{}` here would be one of the stage's {key}, and {text:?} is no path",
+                            "`{}` here would be one of the stage's {key}, and {text:?} is not a path",
                             name.name
                         );
                         self.reader.report.add(

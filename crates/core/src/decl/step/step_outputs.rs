@@ -47,7 +47,7 @@ impl StepReader<'_, '_> {
             }
             None => format!("there is {}", listed(known)),
         };
-        let message = format!("`{name}` is no input, nor the `out` of an earlier step");
+        let message = format!("`{name}` is neither an input nor the `out` of an earlier step");
         let problem = spot.problem(message).label("unknown name").help(help);
         self.reader.report.add(problem);
         None

@@ -155,7 +155,7 @@ pub(crate) fn wrong_type(key: &'static KeySpec, node: &TomlNode) -> Option<Wrong
             | ValueKind::Number,
             Val::Int(_),
         ) => wrong.label("this is too small"),
-        (ValueKind::CountOrShare, Val::Float(_)) => wrong.label("this is no share"),
+        (ValueKind::CountOrShare, Val::Float(_)) => wrong.label("this is not a share"),
         (
             ValueKind::Count
             | ValueKind::Integer

@@ -36,7 +36,7 @@ impl ValueReader<'_> {
         while let Some(schema) = open.pop() {
             let document: Value = json::parse(&schema.text).map_err(|error| {
                 let file = SourceFile::new(schema.path.as_str(), schema.text.clone());
-                Box::new(file.whole_problem(format!("`{}` is no JSON: {error}", schema.path)))
+                Box::new(file.whole_problem(format!("`{}` is not JSON: {error}", schema.path)))
             })?;
             for reference in references(&document) {
                 let wrong = |message: String| at(&schema, &reference, message);

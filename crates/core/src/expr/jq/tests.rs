@@ -235,7 +235,7 @@ fn refuses_what_is_not_pure() {
         "strflocaltime(\"%Y\")",
     ] {
         assert!(
-            fails(name).contains("is not there ("),
+            fails(name).contains("is not available ("),
             "{name}: {}",
             fails(name)
         );

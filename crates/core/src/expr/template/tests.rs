@@ -212,19 +212,19 @@ fn makes_paths() {
 fn names_what_is_missing() {
     assert_eq!(
         fails("a\n  {{ params.modle }}"),
-        "t.md, line 2, column 6: `params.modle` is not there (did you mean `model`? `params` has `model`, `size`, `share`, `tags`, `big`)"
+        "t.md, line 2, column 6: `params.modle` is not defined (did you mean `model`? `params` has `model`, `size`, `share`, `tags`, `big`)"
     );
     assert_eq!(
         fails("{{ param.x }}"),
-        "t.md, line 1, column 4: `param` is not there (did you mean `params`? there are `params`, `batch`, `workspace`, `evil`, `empty`)"
+        "t.md, line 1, column 4: `param` is not defined (did you mean `params`? there are `params`, `batch`, `workspace`, `evil`, `empty`)"
     );
     assert_eq!(
         fails("{{ batch.data.x }}"),
-        "t.md, line 1, column 9: `batch.data.x` is not there (`batch.data` is null)"
+        "t.md, line 1, column 9: `batch.data.x` is not defined (`batch.data` is null)"
     );
     assert_eq!(
         fails("{% for t in params.tags %}{{ t.x }}{% endfor %}"),
-        "t.md, line 1, column 30: `t.x` is not there"
+        "t.md, line 1, column 30: `t.x` is not defined"
     );
     let template = Template::compile("t", "{{ nope }}").unwrap();
     assert!(
@@ -232,9 +232,9 @@ fn names_what_is_missing() {
             .render_value(&scope())
             .unwrap_err()
             .to_string()
-            .starts_with("t, line 1, column 4: `nope` is not there")
+            .starts_with("t, line 1, column 4: `nope` is not defined")
     );
-    assert!(fails("{{ nope | upper }}").contains("`nope` is not there"));
+    assert!(fails("{{ nope | upper }}").contains("`nope` is not defined"));
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn includes_by_the_loader_only() {
     let error = template.render(&scope()).unwrap_err().to_string();
     assert_eq!(
         error,
-        "deep.md, line 1, column 4: `batch.nope` is not there (`batch` has `number`, `stem`, `data`)"
+        "deep.md, line 1, column 4: `batch.nope` is not defined (`batch` has `number`, `stem`, `data`)"
     );
     let template = Template::compile_with(
         "p",

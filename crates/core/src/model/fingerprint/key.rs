@@ -118,7 +118,7 @@ impl FromStr for FactKey {
     fn from_str(text: &str) -> Result<Self, String> {
         let (word, name) = text.split_once(' ').unwrap_or((text, ""));
         let kind = FactKind::of_word(word);
-        let kind = kind.ok_or_else(|| format!("`{word}` is no kind of fact"))?;
+        let kind = kind.ok_or_else(|| format!("`{word}` is not a kind of fact"))?;
         Ok(Self {
             kind,
             name: name.into(),

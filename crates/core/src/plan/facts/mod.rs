@@ -109,7 +109,7 @@ fn judging(stage: &Stage) -> impl Iterator<Item = &Program> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FactsError {
     /// A file does not exist.
-    #[error("`{0}` is not there")]
+    #[error("`{0}` does not exist")]
     NoSuchFile(FilePath),
     /// A file cannot be read.
     #[error("{0}")]

@@ -120,7 +120,7 @@ pub(crate) fn content(scratch: &Scratch, file: &RelPath) -> Result<(Digest, u64)
         |why: &dyn std::fmt::Display| Outcome::new(OutcomeKind::Output, format!("`{file}`: {why}"));
     match scratch.content(file) {
         Ok(Some(found)) => Ok((found.digest, found.size)),
-        Ok(None) => Err(failed(&"it is not there")),
+        Ok(None) => Err(failed(&"it does not exist")),
         Err(error) => Err(failed(&error)),
     }
 }

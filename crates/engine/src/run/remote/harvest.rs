@@ -86,7 +86,7 @@ impl Driver<'_> {
         for (made, at) in &made.files {
             let target = targets.get(&made.name);
             if !target.is_some_and(|target| makes(target, &made.path)) {
-                return Err(format!("`{}` is no output of the batch", made.path));
+                return Err(format!("`{}` is not an output of the batch", made.path));
             }
             if *at != folder.with(&made.path) {
                 return Err(format!("`{}` is taken from `{at}`", made.path));

@@ -59,7 +59,7 @@ pub enum SpawnError {
         file: PathBuf,
     },
     /// The working folder does not exist.
-    #[error("program `{program}` was not started: its working folder {} is not there", folder.display())]
+    #[error("program `{program}` was not started: its working folder {} does not exist", folder.display())]
     NoWorkingFolder {
         /// First word of the command.
         program: String,

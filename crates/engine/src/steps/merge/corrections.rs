@@ -204,9 +204,9 @@ impl<'a> Corrections<'a> {
                 let point = text.replace(',', ".");
                 let such = match point.parse::<f64>() {
                     Ok(_) => format!(": write {point}"),
-                    Err(_) => ", such as 12.5".to_owned(),
+                    Err(_) => ": write one such as 12.5".to_owned(),
                 };
-                let why = format!("`{field}` is a number, and `{text}` is none{such}");
+                let why = format!("`{field}`: expected a number, found `{text}`{such}");
                 self.wrong.insert((*line, why));
             }
             let new = place.clone();

@@ -94,7 +94,7 @@ impl Workbook {
                     file: self.file.clone(),
                     sheet: sheet.name.clone(),
                     reason: format!(
-                        "`in = \"{input}\"` is no input or output of the stage; it has {}",
+                        "`in = \"{input}\"` is neither an input nor an output of the stage; it has {}",
                         names.join(", ")
                     ),
                 });

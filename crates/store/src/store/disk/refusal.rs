@@ -66,7 +66,7 @@ fn explain(path: &Path, action: &str, cause: &io::Error) -> String {
         io::ErrorKind::ReadOnlyFilesystem => {
             format!("the file system of {folder} is read-only")
         }
-        io::ErrorKind::NotFound => "it is not there".to_owned(),
+        io::ErrorKind::NotFound => "it does not exist".to_owned(),
         io::ErrorKind::NotADirectory => "a file lies where a folder is needed".to_owned(),
         io::ErrorKind::IsADirectory => "a folder lies where a file is needed".to_owned(),
         io::ErrorKind::CrossesDevices => {

@@ -364,7 +364,7 @@ pub(super) enum Unread {
 pub(super) fn record(text: &[u8]) -> Result<Record, Unread> {
     serde_json::from_slice(text).map_err(|problem| match unknown_kind(text) {
         Some(kind) => Unread::Newer(kind),
-        None => Unread::NoRecord(format!("no record of Milepost: {problem}")),
+        None => Unread::NoRecord(format!("not a record of Milepost: {problem}")),
     })
 }
 

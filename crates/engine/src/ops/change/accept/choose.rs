@@ -126,7 +126,7 @@ fn altered(reason: &Reason) -> Option<&RelPath> {
 pub(super) fn at_present(layout: &Layout, made: &Made) -> Result<Made, String> {
     let found = digest_of(&layout.at(&made.path));
     let found = found.map_err(|error| format!("cannot read `{}`: {error}", made.path))?;
-    let (digest, size) = found.ok_or_else(|| format!("{} is not there", made.path))?;
+    let (digest, size) = found.ok_or_else(|| format!("{} does not exist", made.path))?;
     Ok(Made {
         digest,
         size,

@@ -103,7 +103,7 @@ fn labels_at(
     let input = inputs.iter().find(|input| input.name == select.first());
     let template = input.and_then(|input| Some((input, path_of(input)?)));
     let (input, template) =
-        template.ok_or_else(|| wrong(format!("`{}` is no input of the stage", select.first())))?;
+        template.ok_or_else(|| wrong(format!("`{}` is not an input of the stage", select.first())))?;
     let path = paths::render(template, scope).map_err(|error| wrong(error.to_string()))?;
     let source = opened
         .files

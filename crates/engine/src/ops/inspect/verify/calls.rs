@@ -89,7 +89,7 @@ impl Audit<'_> {
                 let found = digest_of(&layout.at(&path)).map_err(OpsError::unreadable(&path))?;
                 let Some((digest, size)) = found else {
                     if is_used(id) {
-                        let message = format!("the {what} of a call in use is not there");
+                        let message = format!("the {what} of a call in use is missing");
                         let (stage, batch) = (Some(&*call.sent.stage), Some(&*call.sent.batch));
                         self.add(Severity::Missing, stage, batch, Some(&path), message);
                     } else {
@@ -159,7 +159,7 @@ impl Audit<'_> {
             let some = some_numbers(&numbers);
             let message = match severity {
                 Severity::Missing => {
-                    format!("the journal lists {calls} whose records are not there: {some}")
+                    format!("the journal lists {calls} whose records are missing: {some}")
                 }
                 _ => format!("the journal lists {calls} with other digests: {some}"),
             };
@@ -191,7 +191,7 @@ impl Audit<'_> {
             let (lost, calls) = lost.fold((0, 0), |(lost, calls), more| (lost + more, calls + 1));
             if lost > 0 {
                 let message = format!(
-                    "{} not there, of {}: restore the folder from a copy; without it, a rebuild asks again",
+                    "{} missing, of {}: restore the folder from a copy; without it, a rebuild asks again",
                     count(
                         lost,
                         "answer that its outputs contain is",

@@ -64,7 +64,7 @@ impl Audit<'_> {
                 Err(error) => unreadable(&error),
                 Ok(None) => {
                     severity = Severity::Missing;
-                    "it is not there".to_owned()
+                    "it does not exist".to_owned()
                 }
                 Ok(Some((digest, size))) => {
                     self.checked.files += 1;
@@ -101,7 +101,7 @@ impl Audit<'_> {
                 } else {
                     Severity::Missing
                 };
-                let message = "it is not there: the next run writes it".to_owned();
+                let message = "it does not exist: the next run writes it".to_owned();
                 self.add(severity, Some(stage), None, Some(&path), message);
                 return Ok(());
             }

@@ -139,7 +139,7 @@ impl Audit<'_> {
         let path = layout::journal_head();
         match head {
             HeadFile::Missing if tail.last.is_some() => {
-                let message = "it is not there: an earlier version wrote the journal, or no run has ended, so verify cannot tell whether records were cut off";
+                let message = "it does not exist: an earlier version wrote the journal, or no run has ended, so verify cannot tell whether records were cut off";
                 self.add(Severity::Note, None, None, Some(&path), message.to_owned());
             }
             HeadFile::Damaged => {
