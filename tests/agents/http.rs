@@ -64,7 +64,7 @@ fn a_slow_answer_meets_the_deadline() {
     let fault = get(&server.url, short, 100).unwrap_err();
     assert_eq!(
         fault,
-        CallFault::new(FaultKind::Timeout, "no whole answer within 150ms")
+        CallFault::new(FaultKind::Timeout, "no complete response within 150ms")
     );
     // What had come by then is kept.
     let fault = get(&server.url, Duration::from_millis(400), 100).unwrap_err();
@@ -83,7 +83,7 @@ fn a_call_in_flight_is_cancelled() {
     let fault = client.call(b"{}", LONG, &arrived).unwrap_err();
     assert_eq!(
         fault,
-        CallFault::new(FaultKind::Cancelled, "cancelled while it was under way")
+        CallFault::new(FaultKind::Cancelled, "cancelled before the response arrived")
     );
     assert!(begun.elapsed() < Duration::from_secs(10));
     let fault = client.call(b"{}", LONG, &|| true).unwrap_err();
@@ -144,7 +144,7 @@ fn a_key_goes_to_its_own_address_only() {
     assert_eq!(
         fault.message,
         format!(
-            "HTTP 307: nothing; it points to {}/v1/messages: make that the base URL, if it is right",
+            "HTTP 307: nothing; it redirects to {}/v1/messages: if that is right, use it as `base_url`",
             other.url
         )
     );

@@ -119,7 +119,7 @@ fn advice_about_the_declarations_is_for_those_who_look_for_details() {
         "outputs/page.txt",
         "outputs/page.json",
     );
-    let advice = "nothing checks what `";
+    let advice = "is not validated: it has no schema";
     for command in ["plan", "plan --json", "run", "status"] {
         let output = project.output(command);
         assert!(

@@ -92,9 +92,9 @@ fn an_output_takes_the_schema_of_its_name() {
     assert_eq!(
         warnings,
         [
-            "warning: nothing checks what `parsed` holds: it has no schema\n \
+            "warning: output `parsed` is not validated: it has no schema\n \
           --> stages/1_parse.toml:6:1\n  |\n6 | parsed = \"intermediate/parsed.json\"\n  | ^^^^^^\n  |\n  \
-          = help: write schemas/parsed.schema.json, or say schema = false\n"
+          = help: create schemas/parsed.schema.json, or write schema = false\n"
         ]
     );
     let files = files.with("schemas/parsed.schema.json", "{}");

@@ -429,11 +429,11 @@ fn a_file_of_the_project_is_not_named_in_a_script_or_without_being_there() {
         ),
         (
             "'sh project:bin/tool {{ note.path }} {{ paths.upper }}'",
-            "`project:bin/tool` is part of a shell script, which does not know `project:`",
+            "`project:bin/tool` is part of a shell script, in which `project:` is not replaced",
         ),
         (
             r#"["sh", "-c", "cat -Iproject:bin {{ paths.upper }}"]"#,
-            "`-Iproject:bin` is part of a shell script, which does not know `project:`",
+            "`-Iproject:bin` is part of a shell script, in which `project:` is not replaced",
         ),
     ] {
         let (code, said) = fixture(command).milepost(&["plan"]);

@@ -298,7 +298,7 @@ impl Http {
                 Ok(answer)
             }
             (Err(fault), None) => Err(fault),
-            (Ok(()), None) => Err(CallFault::new(FaultKind::Unreadable, "there was no answer")),
+            (Ok(()), None) => Err(CallFault::new(FaultKind::Unreadable, "there was no response")),
         }
     }
 
@@ -316,7 +316,7 @@ impl Http {
             let sensitive = SENSITIVE.contains(name);
             let mut value = HeaderValue::from_str(text).map_err(|_| {
                 let what = if sensitive { "the key" } else { name };
-                let message = format!("{what} holds a character that no header may hold");
+                let message = format!("{what} contains a character that is not allowed in a header");
                 CallFault::new(
                     if sensitive {
                         FaultKind::Auth
@@ -387,7 +387,7 @@ async fn bounded(
             if cancelled() {
                 return Err(CallFault::new(
                     FaultKind::Cancelled,
-                    "cancelled while it was under way",
+                    "cancelled before the response arrived",
                 ));
             }
         }
@@ -395,7 +395,7 @@ async fn bounded(
     tokio::time::timeout(within, watched)
         .await
         .unwrap_or_else(|_| {
-            let message = format!("no whole answer within {within:?}");
+            let message = format!("no complete response within {within:?}");
             Err(CallFault::new(FaultKind::Timeout, message))
         })
 }
@@ -447,9 +447,9 @@ fn fault_of(error: reqwest::Error) -> CallFault {
     };
     let what = match kind {
         FaultKind::Connect => "could not connect",
-        FaultKind::Timeout => "took too long",
+        FaultKind::Timeout => "timed out",
         FaultKind::BadRequest => "cannot be sent",
-        _ => "the connection broke",
+        _ => "the connection was lost",
     };
     CallFault::new(kind, format!("{what}: {}", causes(error)))
 }

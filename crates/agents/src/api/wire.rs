@@ -141,7 +141,7 @@ impl Wire {
         let id = answer.request_id();
         let moved = answer
             .header("location")
-            .map(|to| format!("; it points to {to}: make that the base URL, if it is right"));
+            .map(|to| format!("; it redirects to {to}: if that is right, use it as `base_url`"));
         let fault = CallFault::of_status(answer.status, answer.body);
         let fault = CallFault {
             retry_after,

@@ -15,10 +15,10 @@ impl Tool {
     /// the tool reports.
     pub fn read(&self, model: Option<&str>, output: CommandOutput<'_>) -> Result<Reply, CallFault> {
         let stopped = match output.ended {
-            CommandExit::TimedOut => Some((FaultKind::Timeout, "it took too long and was ended")),
+            CommandExit::TimedOut => Some((FaultKind::Timeout, "it exceeded its time limit and was stopped")),
             CommandExit::Cancelled => Some((
                 FaultKind::Cancelled,
-                "it was ended because the run was stopped",
+                "it was stopped with the run",
             )),
             CommandExit::Code(_) | CommandExit::Signal(_) => None,
         };

@@ -297,7 +297,7 @@ fn a_wrong_table_names_file_line_and_rule() {
     );
     assert_eq!(
         error(&format!("{}{}", rule(""), rule(""))),
-        "rules/x.toml:9: rule a: this name is taken by the rule in line 3"
+        "rules/x.toml:9: rule a: duplicate name: it is the name of the rule in line 3"
     );
     assert_eq!(
         error(&format!(

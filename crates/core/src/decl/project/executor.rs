@@ -192,9 +192,9 @@ fn command(
         if !names.contains(&name.as_str()) {
             let help = match nearest(name, names.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("there is {}", listed(names.iter().copied())),
+                None => format!("available: {}", listed(names.iter().copied())),
             };
-            let problem = spot.problem(format!("`{key}` sees no `{name}`"));
+            let problem = spot.problem(format!("`{name}` is not available in `{key}`"));
             reader.report.add(problem.label("unknown name").help(help));
             return None;
         }

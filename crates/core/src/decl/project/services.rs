@@ -109,7 +109,7 @@ pub(crate) fn needed(
                     "declare it in milepost.toml: [services.{name}] and below it `command` and `ready`"
                 )
             }
-            None => format!("there is {}", listed(known())),
+            None => format!("available: {}", listed(known())),
         };
         let problem = file.problem(
             item.span.clone(),

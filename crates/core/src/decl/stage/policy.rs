@@ -45,7 +45,7 @@ impl StageReader<'_, '_, '_> {
         if let Some(((name, path), node)) = first_output(top).zip(fields.get("placeholder"))
             && path.contains('*')
         {
-            let message = format!("`{name}`, the first output, is any number of files");
+            let message = format!("`placeholder` needs one file, and the first output, `{name}`, has a `*` in its path");
             let problem = self.file.problem(node.span.clone(), message);
             self.reader
                 .report
@@ -130,9 +130,9 @@ impl StageReader<'_, '_, '_> {
                 format!("there is no `[each.{}]` in this stage", key.name),
             );
             let help = if each.is_empty() {
-                "write a number alone: batches at once".to_owned()
+                "write a number, the maximum of concurrent batches".to_owned()
             } else {
-                format!("there is {}", hints::or(each))
+                format!("available: {}", hints::or(each))
             };
             self.reader.report.add(problem.help(help));
             return None;

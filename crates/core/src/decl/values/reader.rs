@@ -72,7 +72,7 @@ impl<'a> ValueReader<'a> {
         }
         if spot.text.contains("{{") {
             let problem = spot.problem(format!("`{}` names one file, not a template", spot.key));
-            self.report.add(problem.label("a file's name is wanted"));
+            self.report.add(problem.label("expected the name of a file"));
             return None;
         }
         let path = match RelPath::parse(spot.text) {

@@ -214,8 +214,8 @@ fn hints_at_templates_and_toml() {
         fails("map(\\\"a\\\")").contains("write the program in single quotes without backslashes")
     );
     assert!(fails("test(\"\\d\")").contains("a backslash is written twice"));
-    assert!(fails(".a && .b").ends_with("(jq writes `and`)"));
-    assert!(fails(".a || .b").ends_with("(jq writes `or`)"));
+    assert!(fails(".a && .b").ends_with("(in jq, write `and`)"));
+    assert!(fails(".a || .b").ends_with("(in jq, write `or`)"));
 }
 
 #[test]
