@@ -35,7 +35,7 @@ use std::net::Ipv4Addr;
 pub(crate) fn carry_out(cli: Cli, environment: &Environment) -> u8 {
     if let Some((flag, command)) = usage::misplaced(&cli) {
         return usage::conflict(format!(
-            "`{flag}` belongs to `run`, and was given with `{command}`"
+            "`{flag}` is a flag of `run`, not of `{command}`"
         ));
     }
     let dry = cli.run.dry_run;

@@ -244,7 +244,7 @@ nothing can run; to run join with the stages before it: milepost run --until joi
         "\
 letters in workspace
 
-  1 copy  cannot run: [each.person] of stage `copy`: no file matches `inputs/person_*.json`: put one there
+  1 copy  cannot run: [each.person] of stage `copy`: no file matches `inputs/person_*.json`: add one
   2 join  out of date: stage `copy` is not complete
 
 not everything can run

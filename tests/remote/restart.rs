@@ -78,7 +78,7 @@ fn a_record_that_is_not_valid_publishes_nothing() {
     for (mode, times, why) in [
         ("folder", 2, "is not valid: its folder is `inputs`"),
         ("path", 2, "`up/other.txt` is not an output of the batch"),
-        ("at", 2, "`up/w1.txt` is taken from `inputs/w1.txt`"),
+        ("at", 2, "`up/w1.txt` was read from `inputs/w1.txt`"),
         ("content", 2, "`up/w1.txt` has another content"),
         ("batch", 1, "up  up to date"),
     ] {

@@ -190,7 +190,7 @@ fn manifests_that_are_gone_are_rebuilt_from_the_journal() {
         assert!(!said.contains("modified "), "{said}");
         let ran = project.run(&[]);
         ran.expect(0, &[])
-            .says("recovered: rebuilt manifests/second from the journal: it was gone");
+            .says("recovered: rebuilt manifests/second from the journal: it was missing");
         assert_eq!(project.read(manifest), whole);
         let (code, said) = project.milepost(&["verify"]);
         assert_eq!(code, 0, "{said}");

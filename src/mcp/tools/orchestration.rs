@@ -113,7 +113,7 @@ fn wait(call: &Call) -> Result<SubagentWait, ToolError> {
     if wanted.timeout > LONGEST {
         return Err(ToolError::new(
             "arguments",
-            format!("`timeout` is {} s; the most is {LONGEST} s", wanted.timeout),
+            format!("`timeout` is {} s; the maximum is {LONGEST} s", wanted.timeout),
             "use a shorter timeout, and call again while `code` is \"timeout\"",
         ));
     }

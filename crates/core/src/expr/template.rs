@@ -128,7 +128,7 @@ impl Template {
             for part in includes(&text) {
                 let Some(wanted) = literal(part) else {
                     let message = format!("`{part}` is not the quoted name of a template");
-                    let hint = "what is included is an input of the stage and must be known before it runs: write {% include \"name\" %}";
+                    let hint = "an included template is an input of the stage, so its name must be a constant: write {% include \"name\" %}";
                     return Err(TemplateError::at(
                         &current,
                         &text,

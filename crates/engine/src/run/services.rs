@@ -216,7 +216,7 @@ impl<'a> Services<'a> {
         for (name, running) in running {
             let token = running.child.token.clone();
             drop(running);
-            let summary = format!("the service {name} was ended");
+            let summary = format!("the service {name} was stopped");
             let event = Event::ServiceEnded {
                 service: name,
                 token,

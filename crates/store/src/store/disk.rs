@@ -508,7 +508,7 @@ mod tests {
         let refused = disk.create_dir_all(&folder.path().join("a/x/y"));
         let message = refused.unwrap_err().to_string();
         assert!(
-            message.ends_with("a/x: a file lies where a folder is needed"),
+            message.ends_with("a/x: expected a folder, found a file"),
             "{message}"
         );
     }

@@ -25,7 +25,7 @@ pub enum PublishError {
     #[error("cannot read {path}: {source}")]
     Read { path: PathBuf, source: io::Error },
     /// A symbolic link in the path leads out of the workspace.
-    #[error("`{path}` leaves the workspace by a symbolic link, to {target}: make a folder of it")]
+    #[error("`{path}` leaves the workspace by a symbolic link, to {target}: replace it with a folder")]
     Leaves {
         /// The output.
         path: RelPath,
@@ -69,7 +69,7 @@ pub fn refusal(layout: &Layout, path: &RelPath) -> Option<String> {
             let target = place.canonicalize().ok()?;
             if target.starts_with(root.canonicalize().ok()?) {
                 return Some(format!(
-                    "`{folder}` is a symbolic link, so another output may be the same file: make a folder of it"
+                    "`{folder}` is a symbolic link, so another output may be the same file: replace it with a folder"
                 ));
             }
             let path = RelPath::parse(folder).ok()?;

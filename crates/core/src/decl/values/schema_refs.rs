@@ -103,7 +103,7 @@ fn led_somewhere(known: &BTreeMap<RelPath, (Asset, Value)>) -> Result<(), Box<Pr
             let place = into.zip(pointer(&reference));
             if place.is_some_and(|(document, pointer)| document.pointer(&pointer).is_none()) {
                 let message = format!("`$ref` to `{reference}` has no target");
-                let problem = wrong(message).label("there is no such place in the file");
+                let problem = wrong(message).label("not found in the file");
                 return Err(problem.into());
             }
         }

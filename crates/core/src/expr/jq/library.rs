@@ -35,12 +35,12 @@ const REFUSED: &[(&str, &str)] = &[
     ("module", INCLUDE),
 ];
 const CLOCK: &str =
-    "steps have no clock and no time zone: the date is `$run.date`, the time `$run.time`";
-const ENVIRONMENT: &str = "steps have no environment: name the variable under [env] in milepost.toml and write `$env.NAME`, or use `$params`";
+    "programs cannot read the clock or the time zone: use `$run.date` and `$run.time`";
+const ENVIRONMENT: &str = "programs cannot read the environment: declare the variable under [env] in milepost.toml and write `$env.NAME`, or use `$params`";
 const HALT: &str = "a program cannot end the run: raise `error(\"…\")`";
-const TERMINAL: &str = "steps have no terminal: put what you want to see into the result";
+const TERMINAL: &str = "programs cannot print: return the value as part of the result";
 const INCLUDE: &str = "write `include \"name\";` before everything else in a program of a stage or a `.jq` file: it takes the definitions of `name.jq`";
-const FILES: &str = "a program opens no files: it reads the names of its stage";
+const FILES: &str = "programs cannot open files: declare the file as an input of the stage";
 
 /// jq's filters that jaq has not, `escape_formula`, which jq has not either, `del` so that it keeps the order of keys, `join` so that it
 /// runs directly, and `sub` so that a text without a match costs little.

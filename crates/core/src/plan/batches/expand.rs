@@ -373,7 +373,7 @@ pub(crate) fn glob(
         let found = world.matches(pattern.root, text)?;
         refused = found.refused;
         if found.files.is_empty() && refused.is_empty() {
-            return Err(format!("no file matches `{pattern}`: put one there"));
+            return Err(format!("no file matches `{pattern}`: add one"));
         }
         let files = found.files;
         files

@@ -132,7 +132,7 @@ fn kept(options: &GcOptions) -> [(&'static str, &'static str); 5] {
         }
     };
     [
-        ("journal", "what every run did is never removed"),
+        ("journal", "records of runs are never removed"),
         (
             "quarantine",
             or(
@@ -174,7 +174,7 @@ fn links(layout: &Layout) -> impl Iterator<Item = String> {
 }
 
 fn followed(path: &str) -> String {
-    format!("{path}: it is a symbolic link, and what it leads to is not removed")
+    format!("{path}: it is a symbolic link, and its target is not removed")
 }
 
 /// Returns the attempts whose logs records name: by run, the names of batches in the names of logs. Of a failed batch those of all runs

@@ -89,7 +89,7 @@ impl Driver<'_> {
                 return Err(format!("`{}` is not an output of the batch", made.path));
             }
             if *at != folder.with(&made.path) {
-                return Err(format!("`{}` is taken from `{at}`", made.path));
+                return Err(format!("`{}` was read from `{at}`", made.path));
             }
         }
         Ok(())

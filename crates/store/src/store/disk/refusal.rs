@@ -67,14 +67,14 @@ fn explain(path: &Path, action: &str, cause: &io::Error) -> String {
             format!("the file system of {folder} is read-only")
         }
         io::ErrorKind::NotFound => "it does not exist".to_owned(),
-        io::ErrorKind::NotADirectory => "a file lies where a folder is needed".to_owned(),
-        io::ErrorKind::IsADirectory => "a folder lies where a file is needed".to_owned(),
+        io::ErrorKind::NotADirectory => "expected a folder, found a file".to_owned(),
+        io::ErrorKind::IsADirectory => "expected a file, found a folder".to_owned(),
         io::ErrorKind::CrossesDevices => {
-            "both places must lie on one file system: `.milepost` and the outputs cannot be mounted apart"
+            "both paths must be on one file system: `.milepost` and the outputs cannot be mounted apart"
                 .to_owned()
         }
         _ if cause.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
-            "a symbolic link lies there, and Milepost does not write through links: remove it".to_owned()
+            "it is a symbolic link, and Milepost does not write through links: remove it".to_owned()
         }
         _ => cause.to_string(),
     }

@@ -338,14 +338,14 @@ pub(super) fn misfit(
     if record.prev.as_ref() != last {
         let show = |digest: Option<&Digest>| digest.map_or("nothing".to_owned(), Digest::short);
         return Some(format!(
-            "the record follows {}, but the record before is {}: a line was changed, added or taken out",
+            "the record follows {}, but the record before is {}: a line was changed, added or removed",
             show(record.prev.as_ref()),
             show(last)
         ));
     }
     match &record.event {
         Event::Sealed { segment: of, .. } if *of != segment - u64::from(line == 1) => {
-            Some("a record that seals a segment stands in another place".to_owned())
+            Some("a record that seals a segment is in the wrong place".to_owned())
         }
         Event::Sealed { .. } => None,
         _ if segment > 1 && line == 1 => {

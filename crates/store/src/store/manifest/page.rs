@@ -236,7 +236,7 @@ impl ManifestReader {
             if let PageLine::Output(digest, file) = read {
                 let whole = open.as_mut().map(|open| open.fill(digest, file));
                 if whole != Some(true) {
-                    return Err(damaged("a file stands with no batch"));
+                    return Err(damaged("a file is listed without a batch"));
                 }
                 continue;
             }

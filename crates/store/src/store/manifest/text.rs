@@ -36,7 +36,7 @@ pub enum ManifestError {
     /// A page is not as it was written.
     #[error(
         "{path}, line {line}: {problem}. The manifest was damaged: put the page back from a copy, \
-         or remove its folder; the outputs are then nobody's, until they are accepted or made again by `--force`"
+         or remove its folder; the outputs are then untracked until they are accepted, or rebuilt with `--force`"
     )]
     Damaged {
         /// The page.

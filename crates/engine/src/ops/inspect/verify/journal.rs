@@ -281,7 +281,7 @@ impl Audit<'_> {
             let (severity, message) = if is_whole {
                 (
                     Severity::Altered,
-                    "it differs from what the journal says that it contains",
+                    "it differs from the content that the journal records",
                 )
             } else {
                 (

@@ -96,7 +96,7 @@ impl Dispatcher<'_, '_> {
                         }
                         format!("{name} waits: {}", outcome.message)
                     }
-                    _ if self.leaves_jobs => format!("{name} is left to its job"),
+                    _ if self.leaves_jobs => format!("{name} continues in its job"),
                     _ => format!("{name} was stopped"),
                 };
                 let event = Event::BatchCancelled { stage, batch };
