@@ -146,14 +146,14 @@ pub fn refusal(refusal: &Refusal) -> Advice {
         ),
         WhyRefused::LeaseExpired { at } => Advice::new(
             format!("the lease of {of} expired at {at}"),
-            "right answers are kept; lease the batch again with next_batch, and answer the rest",
+            "valid answers are kept; lease the batch again with next_batch, and answer the rest",
         ),
         WhyRefused::AlreadyMade => {
             Advice::new(format!("{of} is up to date"), "continue with next_batch")
         }
         WhyRefused::Stale => Advice::new(
             format!("the inputs of {of} changed since it was leased"),
-            "right answers to questions that are still open are kept; lease the batch again with next_batch",
+            "valid answers to questions that are still open are kept; lease the batch again with next_batch",
         ),
         WhyRefused::AnswerMissing { path, problem } => {
             let problem = match problem {

@@ -272,7 +272,7 @@ fn a_stream_that_breaks_off_is_no_answer() {
         text: "Grüße".into(),
         ..CallFault::new(
             FaultKind::Overloaded,
-            "the stream broke off with an error: Overloaded",
+            "the stream ended with an error: Overloaded",
         )
     };
     assert_eq!(client.call(b"{}", LONG, &never), Err(expected.clone()));

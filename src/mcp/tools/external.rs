@@ -160,7 +160,7 @@ struct SubmitArguments {
 struct SubmitResult {
     #[serde(flatten)]
     submitted: Submitted,
-    /// Everything that is wrong with the answer. The lease stays: correct these and submit again; right answers are kept.
+    /// Everything that is wrong with the answer. The lease stays: correct these and submit again; valid answers are kept.
     violations: Vec<ExplainedViolation>,
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn agent(
     let Some(table) = node.table() else {
         let problem = file.problem(
             node.span.clone(),
-            format!("the agent `{}` is a table", key.name),
+            format!("the agent `{}` must be a table", key.name),
         );
         let problem = problem.label(format!("this is {}", node.value.described()));
         reader.report.add(problem.help(format!(

@@ -84,7 +84,7 @@ pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile) -> Project {
                 None => reader.report.add(
                     file.problem(
                         node.span.clone(),
-                        format!("the default of `{}` is a string", key.name),
+                        format!("the default of `{}` must be a string", key.name),
                     )
                     .label(format!("this is {}", node.value.described()))
                     .help("values of the environment are strings: write it in quotes"),
@@ -206,7 +206,7 @@ pub(crate) fn errors(
         } else {
             let problem = file.problem(
                 node.span.clone(),
-                format!("the name for `{name}` is a string"),
+                format!("the name for `{name}` must be a string"),
             );
             report.add(problem.label(format!("this is {}", node.value.described())));
         }

@@ -343,7 +343,7 @@ impl StageReader<'_, '_, '_> {
                     };
                     let problem = self.file.problem(
                         node.span.clone(),
-                        format!("`{}` of `[{key}]` is {wants}", name.name),
+                        format!("`{}` of `[{key}]` must be {wants}", name.name),
                     );
                     let problem = problem.label(format!("this is {}", other.described()));
                     let help = keys::STAGE
@@ -380,7 +380,7 @@ impl StageReader<'_, '_, '_> {
         );
         let problem = match RelPath::parse(&text) {
             Ok(path) if path.as_str().contains(['{', '*']) => {
-                "`progress` is the name of one file".to_owned()
+                "`progress` must be the name of one file".to_owned()
             }
             Ok(path) => {
                 self.draft.progress = Some((path.clone(), span));

@@ -87,7 +87,7 @@ impl StepReader<'_, '_> {
         let path = self.reader.path(&spot, self.names, Sees::All)?;
         if path.is_pattern() {
             let problem = spot
-                .problem(format!("`{key}` names one file"))
+                .problem(format!("`{key}` must name one file"))
                 .label("a pattern can match any number");
             self.reader.report.add(problem);
             return None;
@@ -107,7 +107,7 @@ impl StepReader<'_, '_> {
             };
             let problem = match node.text() {
                 None => wrong(
-                    format!("the header `{}` is a string", name.name),
+                    format!("the header `{}` must be a string", name.name),
                     format!("this is {}", node.value.described()),
                 ),
                 Some(_) if !is_header(&name.name) => wrong(

@@ -71,7 +71,7 @@ impl<'a> ValueReader<'a> {
             return None;
         }
         if spot.text.contains("{{") {
-            let problem = spot.problem(format!("`{}` names one file, not a template", spot.key));
+            let problem = spot.problem(format!("`{}` must name one file, not a template", spot.key));
             self.report.add(problem.label("expected the name of a file"));
             return None;
         }
@@ -145,7 +145,7 @@ impl<'a> ValueReader<'a> {
             Ok(value) if value.is_object() || value.is_boolean() => {
                 return self.with_references(asset, used, span);
             }
-            Ok(_) => "a JSON Schema is an object".to_owned(),
+            Ok(_) => "a JSON Schema must be an object".to_owned(),
             Err(error) => format!("this is not JSON: {error}"),
         };
         let file = SourceFile::new(asset.path.as_str(), asset.text.clone());

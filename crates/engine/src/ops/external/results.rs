@@ -156,7 +156,7 @@ pub struct Submitted {
     /// Why the answer was refused, or its batch was not built. Over MCP, a refusal is an error and this is null.
     #[cfg_attr(debug_assertions, schemars(with = "Option<()>"))]
     pub refused: Option<Refusal>,
-    /// Everything that is wrong with the answer. The lease stays: correct these and submit again; right answers are kept.
+    /// Everything that is wrong with the answer. The lease stays: correct these and submit again; valid answers are kept.
     #[serde(skip)]
     pub violations: Vec<Violation>,
     /// Right answers, which are kept.

@@ -103,7 +103,7 @@ pub enum SpawnError {
     },
     /// `SIGKILL` did not end it: it hangs in the kernel.
     #[error(
-        "program `{program}` (process {pid}) does not end, even by force: it hangs in the kernel, perhaps on a disk that does not respond"
+        "program `{program}` (process {pid}) cannot be killed: it hangs in the kernel, perhaps on a disk that does not respond"
     )]
     Unending {
         /// First word of the command.

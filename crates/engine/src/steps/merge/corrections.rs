@@ -58,7 +58,7 @@ impl<'a> Corrections<'a> {
             _ => {
                 return Err(input_failure(
                     name,
-                    "a table with a row for each correction was expected",
+                    "expected a table with a row for each correction",
                 ));
             }
         };

@@ -96,7 +96,7 @@ impl Streamed {
             if node.contains_key("items") {
                 if items.is_some() {
                     return Err(stop(
-                        "`items` stands both beside a `$ref` and behind it".to_owned(),
+                        "`items` is declared both beside a `$ref` and in its target".to_owned(),
                     ));
                 }
                 items = Some((path.clone(), format!("{pointer}/items")));
@@ -289,12 +289,12 @@ fn inner(
         };
         for keyword in AROUND {
             if node.get(*keyword).is_some_and(|inner| mentions(inner, key)) {
-                return Err(format!("`{keyword}` says something about `{key}` too"));
+                return Err(format!("`{keyword}` also applies to `{key}`"));
             }
         }
         if node.contains_key("patternProperties") {
             return Err(format!(
-                "`patternProperties` may say something about `{key}` too"
+                "`patternProperties` may also apply to `{key}`"
             ));
         }
         if node

@@ -308,7 +308,7 @@ fn refuses_to_stream_what_needs_the_whole_list() {
             json!({"properties": {"e": {}}, "anyOf": [{"properties": {"e": {"minItems": 1}}}]}),
             ".e"
         ),
-        "`anyOf` says something about `e` too"
+        "`anyOf` also applies to `e`"
     );
     assert_eq!(
         reason(json!({}), ".e"),

@@ -228,7 +228,7 @@ impl ManifestReader {
             let damaged = |problem: &str| text::damaged(path, number, problem);
             let read = read?;
             if ended {
-                return Err(damaged("something follows the end of the page"));
+                return Err(damaged("there is data after the end of the page"));
             }
             if number == 1 && !matches!(read, PageLine::Header(_)) {
                 return Err(damaged("a page begins with `# milepost manifest`"));

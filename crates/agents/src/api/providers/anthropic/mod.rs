@@ -76,7 +76,7 @@ impl Anthropic {
         }
         if !message["content"].is_array() {
             return Err(
-                CallFault::new(FaultKind::Unreadable, "the answer holds no `content`")
+                CallFault::new(FaultKind::Unreadable, "the response has no `content`")
                     .with_raw(raw),
             );
         }
@@ -132,7 +132,7 @@ impl Anthropic {
                     let told = ErrorBody::of(&data);
                     let words = told.message.clone().unwrap_or_default();
                     let fault =
-                        told.fault(None, format!("the stream broke off with an error: {words}"));
+                        told.fault(None, format!("the stream ended with an error: {words}"));
                     let usage = usage_of(&Value::Object(usage)).unwrap_or_default();
                     return Err(CallFault {
                         request_id: id,

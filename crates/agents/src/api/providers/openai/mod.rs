@@ -93,7 +93,7 @@ impl OpenAi {
         if !message.is_object() {
             return Err(CallFault::new(
                 FaultKind::Unreadable,
-                "the answer holds no `choices[0].message`",
+                "the response has no `choices[0].message`",
             )
             .with_raw(raw));
         }

@@ -114,7 +114,7 @@ fn labels_at(
     for step in select.rest().steps() {
         value = match step {
             PathStep::Field(name) => &value[name.as_str()],
-            PathStep::Each => return Err(wrong("a path without `[]` was expected".to_owned())),
+            PathStep::Each => return Err(wrong("expected a path without `[]`".to_owned())),
         };
     }
     match value {
