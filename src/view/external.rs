@@ -60,7 +60,7 @@ pub fn nothing(nothing: &Nothing, invocation: &Invocation) -> Advice {
                 )
             }
         }
-        WhyNothing::Altered => Advice::new(
+        WhyNothing::Modified => Advice::new(
             format!(
                 "outputs of stage `{stage}` were modified by hand: {}",
                 nothing.modified.join(", ")
@@ -168,10 +168,10 @@ pub fn refusal(refusal: &Refusal) -> Advice {
             )
         }
         WhyRefused::Blocked { problem } => not_built(problem),
-        WhyRefused::Altered { path: Some(path) } => {
+        WhyRefused::Modified { path: Some(path) } => {
             not_built(&format!("`{path}` was modified by hand"))
         }
-        WhyRefused::Altered { path: None } => not_built("outputs were modified by hand"),
+        WhyRefused::Modified { path: None } => not_built("outputs were modified by hand"),
         WhyRefused::NotMade { problem } => {
             not_built(problem.as_deref().unwrap_or("the run did not reach it"))
         }

@@ -113,7 +113,7 @@ fn is_wrong(reason: WhyNothing) -> bool {
         }
         WhyNothing::Blocked
         | WhyNothing::Failed
-        | WhyNothing::Altered
+        | WhyNothing::Modified
         | WhyNothing::NotExternal => true,
     }
 }
@@ -126,7 +126,7 @@ fn code(reason: WhyNothing) -> &'static str {
         WhyNothing::Ready => "ready",
         WhyNothing::Blocked => "not_complete",
         WhyNothing::Failed => "failed",
-        WhyNothing::Altered => "altered",
+        WhyNothing::Modified => "altered",
         WhyNothing::NotExternal => "not_external",
     }
 }

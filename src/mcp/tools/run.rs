@@ -132,9 +132,9 @@ pub(super) fn run_error(report: &Report, invocation: &Invocation) -> ToolError {
                 "altered",
                 format!(
                     "outputs of {} were modified by hand; nothing was run",
-                    name(of(StageStatus::Altered))
+                    name(of(StageStatus::Modified))
                 ),
-                of(StageStatus::Altered)
+                of(StageStatus::Modified)
                     .map(|stage| modified(&stage.stage, invocation))
                     .unwrap_or_default(),
             ),

@@ -290,7 +290,7 @@ fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {
             .iter()
             .find(move |stage| stage.status == status)
     };
-    if let Some(stage) = is(StageStatus::Altered) {
+    if let Some(stage) = is(StageStatus::Modified) {
         let paths = stage.altered.iter().map(|(_, file)| file.path.as_str());
         let paths: Vec<&str> = paths.collect();
         return next_steps::after_altered(

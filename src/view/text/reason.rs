@@ -18,7 +18,7 @@ pub(crate) fn reason(reason: &Reason) -> String {
         Reason::Changed(changed) => change(changed),
         Reason::Deleted { path } => format!("output {path} was deleted"),
         Reason::Renamed { from, to } => format!("output {from} is named {to} now"),
-        Reason::Altered { path } => format!("output {path} was modified by hand and is rebuilt"),
+        Reason::Modified { path } => format!("output {path} was modified by hand and is rebuilt"),
         Reason::Failed { outcome } => format!("failed last time: {outcome}"),
         Reason::Stale { input } => format!("input {input} changed while the batch ran"),
         Reason::Forced => "forced with --force".to_owned(),

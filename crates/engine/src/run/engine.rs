@@ -43,7 +43,7 @@ use milepost_core::model::stage_word::StageWord;
 use milepost_core::model::state::State;
 use milepost_core::model::step::{Step, StepKind};
 use milepost_core::plan::changed::needs_few;
-use milepost_core::plan::decide::Alteration;
+use milepost_core::plan::decide::Modification;
 use milepost_core::plan::options::RunOptions;
 use milepost_core::plan::pending::Pending;
 use milepost_core::plan::scan::StageScan;
@@ -237,7 +237,7 @@ impl Engine<'_, '_> {
         };
         let modified = |altered| StageReport {
             altered,
-            ..StageReport::of(stage, StageStatus::Altered)
+            ..StageReport::of(stage, StageStatus::Modified)
         };
         Ok(Some(match decision.map_err(observed)? {
             StageDecision::Skipped | StageDecision::Stopped(_) => return Ok(None),
@@ -504,7 +504,7 @@ enum StageTurn {
     /// No batch ran, for this reason.
     Failed(String),
     /// No batch ran, because these outputs were modified by hand.
-    Modified(Vec<(String, Alteration)>),
+    Modified(Vec<(String, Modification)>),
 }
 
 fn observed(error: ObserveError) -> RunError {

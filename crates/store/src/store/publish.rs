@@ -47,7 +47,7 @@ pub enum RecoveredFile {
         old: Option<Digest>,
     },
     /// The file in its place was modified. Recovery left it alone.
-    Altered,
+    Modified,
 }
 
 impl RecoveredFile {
@@ -188,7 +188,7 @@ pub fn settle(
     let mut to_do = Vec::new();
     for (file, became) in files.iter().zip(&settled) {
         // A marker that is there may be the one from before: all of them are alike.
-        let is_ours = *became != RecoveredFile::Altered;
+        let is_ours = *became != RecoveredFile::Modified;
         let again =
             renames && file.marker && is_ours && digest_at(&layout.at(&file.scratch))?.is_some();
         if *became == RecoveredFile::Renamed || again {
@@ -210,7 +210,7 @@ fn look(layout: &Layout, file: &Publish) -> Result<RecoveredFile, PublishError> 
     // A folder or a special file there is not ours.
     let there = at(&file.path).metadata();
     if there.is_ok_and(|there| !there.is_file()) {
-        return Ok(RecoveredFile::Altered);
+        return Ok(RecoveredFile::Modified);
     }
     // Scratch first: to a reader, the file is in one of both places while another process renames it.
     let is_in_scratch = digest_at(&at(&file.scratch))? == Some(file.new);
@@ -225,13 +225,13 @@ fn look(layout: &Layout, file: &Publish) -> Result<RecoveredFile, PublishError> 
         return Ok(if is_old || can_keep {
             RecoveredFile::Renamed
         } else {
-            RecoveredFile::Altered
+            RecoveredFile::Modified
         });
     }
     Ok(if is_old {
         RecoveredFile::Lost { old: there }
     } else {
-        RecoveredFile::Altered
+        RecoveredFile::Modified
     })
 }
 

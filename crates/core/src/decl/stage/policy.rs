@@ -7,7 +7,7 @@ use crate::decl::tables::fields::{self, Fields};
 use crate::decl::tables::hints;
 use crate::decl::tables::tree::{TomlNode, Val};
 use crate::decl::values::names::Sees;
-use crate::model::policy::{Concurrency, MaxFailures, OnAltered, OnFailure, Policy};
+use crate::model::policy::{Concurrency, MaxFailures, OnModified, OnFailure, Policy};
 use crate::model::stage::{Estimate, Templated};
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ impl StageReader<'_, '_, '_> {
             policy.on_failure = OnFailure::Continue;
         }
         if is("altered", "redo") {
-            policy.altered = OnAltered::Redo;
+            policy.altered = OnModified::Redo;
         }
         policy.placeholder = self.jq(&fields, "placeholder", Sees::All);
         if let Some(((name, path), node)) = first_output(top).zip(fields.get("placeholder"))

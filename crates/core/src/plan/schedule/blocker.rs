@@ -42,9 +42,11 @@ pub enum Precondition {
     /// The stage is out of date.
     Outdated,
     /// The outputs of the stage must be revalidated.
-    Unjudged,
+    #[serde(rename = "unjudged")]
+    Unvalidated,
     /// The outputs of the stage were modified by hand.
-    Altered,
+    #[serde(rename = "altered")]
+    Modified,
 }
 
 impl fmt::Display for Blocker {
@@ -55,8 +57,8 @@ impl fmt::Display for Blocker {
                 "is partial: `allow_partial = true` in this stage reads what is there"
             }
             Precondition::Outdated => "is out of date",
-            Precondition::Unjudged => "must be revalidated",
-            Precondition::Altered => "has files that were modified by hand",
+            Precondition::Unvalidated => "must be revalidated",
+            Precondition::Modified => "has files that were modified by hand",
         };
         write!(f, "stage `{}` {how}", self.stage)
     }
@@ -122,13 +124,13 @@ fn outdated(
 ) -> Result<Option<(Precondition, Vec<String>)>, ObserveError> {
     let found = disk.scan_outdated(stage, state)?;
     let mut altered = Vec::new();
-    let mut unjudged = false;
+    let mut unvalidated = false;
     let mut stale = !found.gone.is_empty() || !found.ahead.is_empty();
     for batch in &found.batches {
         match &batch.decision {
-            Ok(Decision::Reused) => {}
-            Ok(Decision::Judge(_)) => unjudged = true,
-            Ok(Decision::Altered(files)) => {
+            Ok(Decision::UpToDate) => {}
+            Ok(Decision::Revalidate(_)) => unvalidated = true,
+            Ok(Decision::Modified(files)) => {
                 altered.extend(files.iter().map(|file| file.path.to_string()));
             }
             // The stage counts as partial for its failed batches already.
@@ -137,11 +139,11 @@ fn outdated(
         }
     }
     Ok(if !altered.is_empty() {
-        Some((Precondition::Altered, altered))
+        Some((Precondition::Modified, altered))
     } else if stale {
         Some((Precondition::Outdated, altered))
-    } else if unjudged {
-        Some((Precondition::Unjudged, altered))
+    } else if unvalidated {
+        Some((Precondition::Unvalidated, altered))
     } else {
         None
     })

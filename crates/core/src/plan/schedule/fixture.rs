@@ -98,7 +98,7 @@ impl Observe for Disk {
         _: &PolicyOf<'_>,
     ) -> Result<StageScan, ObserveError> {
         let batches = self.scans.get(stage.name.as_str()).cloned();
-        let batches = batches.unwrap_or_else(|| vec![("", Ok(Decision::Reused))]);
+        let batches = batches.unwrap_or_else(|| vec![("", Ok(Decision::UpToDate))]);
         let batches = (1..)
             .zip(batches)
             .map(|(position, (key, decision))| BatchScan {

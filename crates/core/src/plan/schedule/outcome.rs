@@ -20,7 +20,8 @@ pub enum StageStatus {
     /// An earlier stage is not complete. Screens show `out of date`.
     Blocked,
     /// Outputs were modified by hand. Screens show `modified`.
-    Altered,
+    #[serde(rename = "altered")]
+    Modified,
 }
 
 impl StageStatus {
@@ -31,7 +32,7 @@ impl StageStatus {
             Self::Partial => "partial",
             Self::Failed => "failed",
             Self::Held | Self::Blocked => "held",
-            Self::Altered => "altered",
+            Self::Modified => "altered",
         }
     }
 }

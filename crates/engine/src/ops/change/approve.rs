@@ -248,7 +248,7 @@ fn choose(ctx: Context<'_>, state: &State, stage: &Stage) -> Result<Choice, OpsE
         }
     };
     let runs =
-        |batch: &&BatchScan| matches!(batch.decision, Ok(Decision::Will(_) | Decision::Judge(_)));
+        |batch: &&BatchScan| matches!(batch.decision, Ok(Decision::Will(_) | Decision::Revalidate(_)));
     let open: Vec<&BatchScan> = found.batches.iter().filter(runs).collect();
     let waiting = open
         .iter()

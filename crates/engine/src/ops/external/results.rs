@@ -122,7 +122,8 @@ pub enum WhyNothing {
     /// The stage or a batch cannot run, and an answer would not help.
     Failed,
     /// Outputs of the stage were modified by hand.
-    Altered,
+    #[serde(rename = "altered")]
+    Modified,
     /// No stage, or not this one, asks an external agent.
     NotExternal,
 }
@@ -219,7 +220,7 @@ impl Refusal {
             WhyRefused::Stale => "stale",
             WhyRefused::AnswerMissing { .. } => "answer_missing",
             WhyRefused::Blocked { .. } => "blocked",
-            WhyRefused::Altered { .. } => "altered",
+            WhyRefused::Modified { .. } => "altered",
             WhyRefused::NotMade { .. } => "not_made",
         }
     }
@@ -264,7 +265,8 @@ pub enum WhyRefused {
         problem: String,
     },
     /// An output was modified by hand.
-    Altered {
+    #[serde(rename = "altered")]
+    Modified {
         /// The first such file, in the workspace, if it is known.
         path: Option<String>,
     },

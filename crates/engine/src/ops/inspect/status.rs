@@ -137,7 +137,8 @@ pub enum StageProgress {
     /// Nothing is built yet. Screens show `out of date` or `waiting`.
     Waiting,
     /// Outputs were modified by hand. Screens show `modified`.
-    Altered,
+    #[serde(rename = "altered")]
+    Modified,
 }
 
 /// A batch that failed.
@@ -457,7 +458,7 @@ fn line(
     let done = of_plan.or_else(of_run).unwrap_or(recorded);
     let due = plan.and_then(due);
     let status = match checkpoint.as_ref().map(|checkpoint| checkpoint.status) {
-        _ if due.as_ref().is_some_and(|due| !due.altered.is_empty()) => StageProgress::Altered,
+        _ if due.as_ref().is_some_and(|due| !due.altered.is_empty()) => StageProgress::Modified,
         _ if !running.is_empty() => StageProgress::Running,
         Some(checkpoint::Status::Complete) => StageProgress::Complete,
         Some(checkpoint::Status::Partial) => StageProgress::Partial,
@@ -509,7 +510,7 @@ fn state_of(
     let waits = due
         .is_some_and(|due| due.approval.is_some() || due.awaits.is_some() || due.money.is_some());
     match status {
-        StageProgress::Altered => StageWord::Modified,
+        StageProgress::Modified => StageWord::Modified,
         StageProgress::Running => StageWord::Running,
         StageProgress::Failed => StageWord::Failed,
         _ if waits => StageWord::Waiting,

@@ -7,7 +7,7 @@ use milepost_core::model::choice::StoredNote;
 use milepost_core::model::executor::ExecutorName;
 use milepost_core::model::fingerprint::Change;
 use milepost_core::model::reason::{Condition, Reason};
-use milepost_core::plan::decide::Alteration;
+use milepost_core::plan::decide::Modification;
 use milepost_core::plan::scan::Collisions;
 use milepost_core::plan::schedule::{BatchFacts, Blocker};
 use milepost_store::store::layout;
@@ -256,8 +256,8 @@ pub struct ModifiedOutput {
 }
 
 impl ModifiedOutput {
-    /// Builds it from an alteration of a batch.
-    pub(crate) fn of((batch, file): (String, Alteration)) -> Self {
+    /// Builds it from a modification of a batch.
+    pub(crate) fn of((batch, file): (String, Modification)) -> Self {
         Self {
             batch,
             path: file.path.to_string(),

@@ -86,9 +86,11 @@ pub enum Verdict {
         reasons: Vec<Reason>,
     },
     /// It is up to date.
-    Reused,
+    #[serde(rename = "reused")]
+    UpToDate,
     /// Its outputs will be revalidated.
-    Judge {
+    #[serde(rename = "judge")]
+    Revalidate {
         /// The changed facts.
         changes: Vec<Change>,
     },
@@ -98,7 +100,8 @@ pub enum Verdict {
         conditions: Vec<Condition>,
     },
     /// Outputs were modified by hand: the run stops here.
-    Altered {
+    #[serde(rename = "altered")]
+    Modified {
         /// The files.
         files: Vec<ModifiedOutput>,
     },
@@ -204,7 +207,8 @@ pub enum FileState {
     /// The file has the recorded bytes, which were modified by hand and accepted.
     Accepted,
     /// The file was modified by hand.
-    Altered,
+    #[serde(rename = "altered")]
+    Modified,
     /// The file was deleted.
     Deleted,
 }
@@ -300,7 +304,7 @@ impl FileState {
             None => Self::Deleted,
             Some(there) if there == made.digest && record.is_by_hand(&made.path) => Self::Accepted,
             Some(there) if there == made.digest => Self::AsMade,
-            Some(_) => Self::Altered,
+            Some(_) => Self::Modified,
         }
     }
 }

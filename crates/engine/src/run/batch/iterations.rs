@@ -131,7 +131,7 @@ pub(crate) fn tidy(
     }
     let will: BTreeSet<usize> = will.iter().copied().collect();
     let open = found.batches.iter().enumerate().filter(|(index, batch)| {
-        let undecided = Ok(&Decision::Reused) != batch.decision.as_ref();
+        let undecided = Ok(&Decision::UpToDate) != batch.decision.as_ref();
         will.contains(index) || undecided
     });
     let keys = open.map(|(_, batch)| batch.batch.key.as_str());

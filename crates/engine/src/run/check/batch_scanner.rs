@@ -151,7 +151,7 @@ impl BatchScanner<'_, '_> {
             {
                 found.decision = Err(why);
             }
-            if keeps_all || found.decision != Ok(Decision::Reused) {
+            if keeps_all || found.decision != Ok(Decision::UpToDate) {
                 surveyed.push(found);
             }
         }
@@ -270,7 +270,7 @@ impl BatchScanner<'_, '_> {
             forced,
         };
         let decision = Ok(decide(&found));
-        if !is_kept && decision == Ok(Decision::Reused) {
+        if !is_kept && decision == Ok(Decision::UpToDate) {
             return BatchScan::reused(batch);
         }
         let surveyed = BatchScan {

@@ -49,7 +49,7 @@ pub(crate) fn revalidate(
     let mut valid = Vec::new();
     let mut opinions = BTreeMap::new();
     for (index, found) in survey.batches.iter().enumerate() {
-        if !matches!(found.decision, Ok(Decision::Judge(_))) {
+        if !matches!(found.decision, Ok(Decision::Revalidate(_))) {
             continue;
         }
         let Some(record) = recorded(recorder, stage, found).filter(|_| cancel.reason().is_none())

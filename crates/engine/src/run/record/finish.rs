@@ -198,8 +198,8 @@ pub(crate) fn progress_of(
     // Outputs that are out of date are not done until this run has rebuilt or validated them.
     let is_done = |found: &BatchScan| {
         let is_of_run = |record: &BatchRecord| match found.decision {
-            Ok(Decision::Reused) => true,
-            Ok(Decision::Judge(_)) => record.shared == survey.shared_id,
+            Ok(Decision::UpToDate) => true,
+            Ok(Decision::Revalidate(_)) => record.shared == survey.shared_id,
             _ => record.run == recorder.run_id(),
         };
         let complete = known_of(found).filter(|batch| is_complete(batch));

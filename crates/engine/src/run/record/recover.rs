@@ -54,7 +54,7 @@ pub(crate) fn recover(
                     quarantine::keep(disk, layout, &file.path, aside)?;
                 }
                 // If a person modified it, the scan of the stage reports that.
-                (RecoveredFile::Lost { .. } | RecoveredFile::Altered, _) => {}
+                (RecoveredFile::Lost { .. } | RecoveredFile::Modified, _) => {}
             }
         }
         if let Some(event) = lost(batch, &settled) {

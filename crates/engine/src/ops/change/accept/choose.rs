@@ -70,7 +70,7 @@ pub(super) fn choose(
         let why = match reason {
             Reason::Deleted { path } => format!("{path} was deleted"),
             Reason::Renamed { from, to } => format!("{from} is named {to} now"),
-            Reason::Altered { path } if !kinds.is_empty() => {
+            Reason::Modified { path } if !kinds.is_empty() => {
                 format!("{path} was modified by hand: accept that first, without `--change`")
             }
             Reason::Changed(change) if !kinds.is_empty() && !kinds.has(change) => {
@@ -118,7 +118,7 @@ pub(super) fn choose(
 
 fn altered(reason: &Reason) -> Option<&RelPath> {
     match reason {
-        Reason::Altered { path } => Some(path),
+        Reason::Modified { path } => Some(path),
         _ => None,
     }
 }

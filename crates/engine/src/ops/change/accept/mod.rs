@@ -59,7 +59,7 @@ pub fn accept(request: &Request, options: &AcceptOptions) -> Result<Accepted, Op
                 .iter()
                 .any(|target| target.batch.as_deref().is_none_or(|batch| batch == key))
         };
-        let found = scan(&recorder, stage, RebuildPolicy::NeededAndAltered)?;
+        let found = scan(&recorder, stage, RebuildPolicy::NeededAndModified)?;
         for target in &batches {
             let known = |key: &String| found.batches.iter().any(|batch| batch.batch.key == *key);
             if let Some(key) = target.batch.as_ref().filter(|key| !known(key)) {

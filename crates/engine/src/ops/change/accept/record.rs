@@ -185,7 +185,7 @@ pub(super) fn rewrite_checkpoint(
     }
     let found = scan(recorder, stage, RebuildPolicy::Needed)?;
     let is_done = found.batches.iter().all(|batch| match &batch.decision {
-        Ok(Decision::Reused) => true,
+        Ok(Decision::UpToDate) => true,
         Ok(Decision::Will(reasons)) => only_failed(reasons),
         _ => false,
     });

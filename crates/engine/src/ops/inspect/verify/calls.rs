@@ -54,7 +54,7 @@ impl Audit<'_> {
                 };
                 for line in checksummed::lines(&bytes).filter_map(Result::err) {
                     let message = format!("{place}line {line} does not match its checksum");
-                    self.add(Severity::Altered, None, None, inside.as_ref(), message);
+                    self.add(Severity::Modified, None, None, inside.as_ref(), message);
                 }
             }
         }
@@ -103,7 +103,7 @@ impl Audit<'_> {
                     let message = super::files::differs(recorded, digest);
                     let (stage, batch) = (&call.sent.stage, &call.sent.batch);
                     self.add(
-                        Severity::Altered,
+                        Severity::Modified,
                         Some(stage),
                         Some(batch),
                         Some(&path),
@@ -149,7 +149,7 @@ impl Audit<'_> {
             let severity = match (recorded, record) {
                 (Some(recorded), _) if recorded == *digests => continue,
                 (None, _) if is_newer => continue,
-                (Some(_), _) => Severity::Altered,
+                (Some(_), _) => Severity::Modified,
                 (None, _) => Severity::Missing,
             };
             wrong.entry((path, severity)).or_default().push(call.number);

@@ -39,11 +39,11 @@ impl Audit<'_> {
                     Ok(Some((digest, _))) if digest == to => {}
                     Err(error) => {
                         let message = unreadable(&error);
-                        self.add(Severity::Altered, Some(stage), key, Some(&copy), message);
+                        self.add(Severity::Modified, Some(stage), key, Some(&copy), message);
                     }
                     Ok(Some(_)) => {
                         let message = "the copy of accepted content was modified".to_owned();
-                        self.add(Severity::Altered, Some(stage), key, Some(&copy), message);
+                        self.add(Severity::Modified, Some(stage), key, Some(&copy), message);
                     }
                     Ok(None) => {
                         let message = "the copy of accepted content is missing".to_owned();
@@ -59,7 +59,7 @@ impl Audit<'_> {
     pub(super) fn files(&mut self, stage: &str, known: &StageState) {
         for (key, made) in known.outputs() {
             let place = self.opened.workspace.layout.at(&made.path);
-            let mut severity = Severity::Altered;
+            let mut severity = Severity::Modified;
             let message = match digest_of(&place) {
                 Err(error) => unreadable(&error),
                 Ok(None) => {
@@ -107,7 +107,7 @@ impl Audit<'_> {
             }
             Err(error) => {
                 let message = error.to_string();
-                self.add(Severity::Altered, Some(stage), None, Some(&path), message);
+                self.add(Severity::Modified, Some(stage), None, Some(&path), message);
                 return Ok(());
             }
         };
@@ -158,7 +158,7 @@ impl Audit<'_> {
             }
         }
         for message in wrong {
-            self.add(Severity::Altered, Some(stage), None, Some(&path), message);
+            self.add(Severity::Modified, Some(stage), None, Some(&path), message);
         }
         Ok(())
     }
@@ -177,7 +177,7 @@ impl Audit<'_> {
             let (severity, message) = match check {
                 None | Some(SelfCheck::Whole) => continue,
                 Some(SelfCheck::Changed) => {
-                    (Severity::Altered, "it does not match its own checksum")
+                    (Severity::Modified, "it does not match its own checksum")
                 }
                 Some(SelfCheck::Unchecked) => (
                     Severity::Note,
@@ -210,7 +210,7 @@ impl Audit<'_> {
                     "the run that wrote it was killed before it recorded that: the next run writes it again",
                 )
             } else {
-                (Severity::Altered, "no record lists it")
+                (Severity::Modified, "no record lists it")
             };
             self.add(severity, None, None, Some(&path), message.to_owned());
         }

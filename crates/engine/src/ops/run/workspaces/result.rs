@@ -135,7 +135,7 @@ impl EntryResult {
             None => "complete",
             Some(worst) => worst.word(),
         };
-        let bad = |stage: &&StageReport| stage.failure || stage.status == StageStatus::Altered;
+        let bad = |stage: &&StageReport| stage.failure || stage.status == StageStatus::Modified;
         let of_stage = |stage: &StageReport| {
             let name = &stage.stage;
             match stage.failed.first() {
