@@ -86,7 +86,7 @@ fn recorded(project: &Project) -> Vec<CallRecord> {
 fn spent(project: &Project) -> Spent {
     let mut sum = Spent::default();
     for call in recorded(project) {
-        sum += Spent::of(&call.sent, call.heard.as_ref());
+        sum += Spent::of(&call.sent, call.response.as_ref());
     }
     sum
 }
@@ -113,9 +113,9 @@ fn calls_at_once_spend_the_budget_and_no_more() {
         ran.says("are left: raise `usd` under [limits]");
         let dearest = all
             .iter()
-            .max_by_key(|call| call.heard.as_ref().unwrap().cost);
+            .max_by_key(|call| call.response.as_ref().unwrap().cost);
         let dearest = dearest.unwrap();
-        assert!(dearest.heard.as_ref().unwrap().cost <= dearest.sent.reserved);
+        assert!(dearest.response.as_ref().unwrap().cost <= dearest.sent.reserved);
     }
 }
 
@@ -154,7 +154,7 @@ fn what_is_measured_is_what_the_next_call_reserves() {
                 (least..=most).contains(&ratio),
                 "{tokens_per_byte}: {ratio}"
             );
-            let used = next.heard.as_ref().unwrap().usage.total_input();
+            let used = next.response.as_ref().unwrap().usage.total_input();
             assert!(used <= next.sent.most_input, "{used}");
         }
     }

@@ -11,7 +11,7 @@ use milepost_core::base::digest::Digest;
 use milepost_core::base::path::FilePath;
 use milepost_core::base::source::{Sink, Source};
 use milepost_core::expr::scope::Scope;
-use milepost_core::model::call::{Heard, Sent, Spent};
+use milepost_core::model::call::{CallResponse, SentCall, Spent};
 use milepost_core::model::event::Round;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::record::{AnswersOf, FailedKeys};
@@ -124,7 +124,7 @@ pub(crate) trait AttemptObserver: Sync {
     fn printed(&self, _bytes: &[u8]) {}
     /// The program that printed has ended.
     fn printed_all(&self) {}
-    fn called(&self, number: u64, sent: &Sent, heard: &Heard);
+    fn called(&self, number: u64, sent: &SentCall, response: &CallResponse);
     /// Returns what the calls of the attempt cost so far.
     fn spent(&self) -> Spent {
         Spent::default()

@@ -1,6 +1,6 @@
 //! The outcome of a stage, known or expected, and the reasons why it waits.
 
-use crate::model::call::Sent;
+use crate::model::call::SentCall;
 use crate::model::checkpoint::Status;
 use serde::{Deserialize, Serialize};
 
@@ -115,7 +115,7 @@ impl Awaits {
     }
 
     /// Sums up the requests that wait; `None` if there are none.
-    pub(crate) fn of<'a>(all: impl Iterator<Item = &'a Sent>) -> Option<Self> {
+    pub(crate) fn of<'a>(all: impl Iterator<Item = &'a SentCall>) -> Option<Self> {
         let mut awaits: Option<Self> = None;
         for sent in all {
             let sum = awaits.get_or_insert_with(|| Self::by(Vec::new()));

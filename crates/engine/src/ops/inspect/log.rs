@@ -220,9 +220,9 @@ fn calls(
         let run = options.run.as_deref();
         let of_run = run.is_none_or(|run| call.run.starts_with(run));
         let is_error = call
-            .heard
+            .response
             .as_ref()
-            .is_none_or(|heard| heard.message.is_some());
+            .is_none_or(|response| response.message.is_some());
         of_run && (is_error || !options.errors)
     });
     let left_out = calls

@@ -13,7 +13,7 @@ use crate::steps::calls::{Calls, NextCall, ProviderBatches, ValidAnswer};
 use measured::MeasuredUsage;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::redact::Redactor;
-use milepost_core::model::call::{Heard, Sent, Spent};
+use milepost_core::model::call::{CallResponse, SentCall, Spent};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::record::AnswersOf;
 use milepost_store::store::answers::{Answer, AnswerError, Answers, QuestionClaim, Sharing};
@@ -94,7 +94,7 @@ impl<'a> RunCalls<'a> {
     fn check(
         &self,
         ledger: &mut Ledger,
-        sent: &Sent,
+        sent: &SentCall,
         costs: &CallCosts,
     ) -> Result<(), RefusedCall> {
         let Ledger {
@@ -274,20 +274,29 @@ impl Calls for RunCalls<'_> {
         self.settled.notify_all();
     }
 
-    fn heard(&self, number: u64, sent: &Sent, heard: Heard, raw: &[u8]) -> Result<Heard, Outcome> {
+    fn received(
+        &self,
+        number: u64,
+        sent: &SentCall,
+        response: CallResponse,
+        raw: &[u8],
+    ) -> Result<CallResponse, Outcome> {
         let redactor = self.ctx.redactor;
         let raw = redactor.bytes(raw);
-        let heard = heard.without_keys(redactor, &raw);
+        let response = response.without_keys(redactor, &raw);
         let mut ledger = self.ledger();
-        ledger.standing.settle(sent, &heard);
+        ledger.standing.settle(sent, &response);
         if let Some(Some((prompt, bound))) = ledger.open.remove(&number) {
             let measured = ledger.measured.entry(prompt).or_default();
-            measured.add(sent, bound, &heard);
+            measured.add(sent, bound, &response);
         }
         self.settled.notify_all();
         let now = self.ctx.clock.now();
-        ledger.log.heard(now, number, &heard, &raw).map_err(kept)?;
-        Ok(heard)
+        ledger
+            .log
+            .received(now, number, &response, &raw)
+            .map_err(kept)?;
+        Ok(response)
     }
 
     fn redactor(&self) -> &Redactor {

@@ -420,9 +420,9 @@ impl<'a> CostEstimator<'a> {
                 let all = all.map_err(|error| format!("{}: {error}", folder.display()))?;
                 let mut past: BTreeMap<(String, String), Past> = BTreeMap::new();
                 for call in all {
-                    if let Some(heard) = &call.heard {
+                    if let Some(response) = &call.response {
                         let of = (call.sent.stage.clone(), call.sent.provider.clone());
-                        past.entry(of).or_default().add(&call.sent, heard);
+                        past.entry(of).or_default().add(&call.sent, response);
                     }
                 }
                 self.past.insert(past)

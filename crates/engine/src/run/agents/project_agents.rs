@@ -36,9 +36,9 @@ pub(crate) fn agents(
             folder: folder.display().to_string(),
             why: error.to_string(),
         })?;
-        let heard = all.into_iter();
-        Ok(heard
-            .filter_map(|call| Some((call.sent, call.heard?)))
+        let response = all.into_iter();
+        Ok(response
+            .filter_map(|call| Some((call.sent, call.response?)))
             .collect())
     });
     Agents::new(purpose, keys, pipeline.prices.as_ref(), replays, project)

@@ -165,9 +165,9 @@ pub(crate) fn dispatch(
                 .may_run_more
                 .then(|| OneAtATime::new(order.indices.len() as u64, stage_ctx.limits.pace.slow)),
         };
-        let heard = hearing.hear(&receiver, progress);
+        let received = hearing.hear(&receiver, progress);
         // The workers must end before the scope, even after an error.
-        if heard.is_err() {
+        if received.is_err() {
             let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
             queue.is_abandoned = true;
         }
@@ -176,7 +176,7 @@ pub(crate) fn dispatch(
             std::mem::replace(&mut queue.closed, true)
         };
         ready.notify_all();
-        heard?;
+        received?;
         let mut done = Dispatched {
             is_closed,
             ..hearing.done
@@ -293,8 +293,8 @@ impl Dispatcher<'_, '_> {
                 role,
                 number,
                 sent,
-                heard,
-            } => self.called(index, role, number, (&sent, &heard)),
+                response,
+            } => self.called(index, role, number, (&sent, &response)),
             Message::Happened {
                 index,
                 kind,

@@ -13,7 +13,7 @@ use crate::steps::calls::Calls;
 use crate::steps::command::{StartedProcess, StopSignal, StopTime};
 use milepost_agents::http::SharedHttp;
 use milepost_core::base::path::RelPath;
-use milepost_core::model::call::{Heard, Sent};
+use milepost_core::model::call::{CallResponse, SentCall};
 use milepost_core::model::fingerprint::FactKind;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::Stage;
@@ -436,7 +436,7 @@ impl AttemptObserver for StepRecorder<'_> {
 
     fn started(&self, _: &StartedProcess, _: &[String]) {}
 
-    fn called(&self, _: u64, _: &Sent, _: &Heard) {}
+    fn called(&self, _: u64, _: &SentCall, _: &CallResponse) {}
 
     fn trying_again(&self, _: u32, _: &Outcome, _: Duration) {}
 

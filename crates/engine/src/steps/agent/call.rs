@@ -15,7 +15,7 @@ use milepost_agents::policy::{Next, after};
 use milepost_agents::request::{AgentRequest, Reply};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::redact::Redactor;
-use milepost_core::model::call::{Estimated, Heard, Sent, Spent};
+use milepost_core::model::call::{CallResponse, Estimated, SentCall, Spent};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::retry;
 use milepost_core::model::usage::Usage;
@@ -171,7 +171,7 @@ impl Caller<'_> {
             _ => described(request, request.system.as_deref(), &request.prompt).into_bytes(),
         };
         let (likely_input, most_input) = (request.likely_tokens(), request.most_tokens());
-        let mut sent = Sent {
+        let mut sent = SentCall {
             stage: ctx.stage.to_owned(),
             batch: batch_of(ctx.name, ctx.stage),
             attempt: self.count,
@@ -223,7 +223,7 @@ impl Caller<'_> {
             Backend::Tool(tool) => {
                 command_line::run(ctx, tool, request, handle, &self.place, within)?
             }
-            Backend::Replay(heard) => replay(heard, &sent),
+            Backend::Replay(response) => replay(response, &sent),
             Backend::Rules(_) | Backend::Jq(_) | Backend::External => Err(CallFault::new(
                 FaultKind::BadRequest,
                 "this agent is not called",
@@ -233,8 +233,8 @@ impl Caller<'_> {
         let replied = without_keys(replied, ctx.calls.redactor());
         let took_ms = u64::try_from(within.saturating_sub(until.left()).as_millis());
         let took_ms = took_ms.unwrap_or(u64::MAX);
-        let (heard, raw) = recorded(&handle.costs, &sent, &replied, took_ms);
-        pass.settle(Spent::of(&sent, Some(&heard)).usage.total());
+        let (response, raw) = recorded(&handle.costs, &sent, &replied, took_ms);
+        pass.settle(Spent::of(&sent, Some(&response)).usage.total());
         drop(pass);
         if let Err(fault) = &replied
             && let Some(wait) = fault.retry_after
@@ -248,12 +248,12 @@ impl Caller<'_> {
             // The pause is short: the reported time may come from a wrong clock or a daily limit.
             handle.limits.hold(wait.min(LONGEST_REST));
         }
-        let heard = ctx
+        let response = ctx
             .calls
-            .heard(number, &sent, heard, raw)
+            .received(number, &sent, response, raw)
             .map_err(CallError::Failed)?;
-        ctx.observer.called(number, &sent, &heard);
-        Ok(replied.map(|reply| (number, as_charged(reply, &heard))))
+        ctx.observer.called(number, &sent, &response);
+        Ok(replied.map(|reply| (number, as_charged(reply, &response))))
     }
 
     /// Sends the request in a provider batch with requests of other attempts.
@@ -263,7 +263,7 @@ impl Caller<'_> {
         ctx: &CallContext<'_>,
         api: &dyn BatchApi,
         records: &dyn ProviderBatches,
-        mut sent: Sent,
+        mut sent: SentCall,
         body: Vec<u8>,
         stopped: &(dyn Fn() -> bool + Sync),
     ) -> Result<Result<(u64, Reply), CallFault>, CallError> {
@@ -296,7 +296,7 @@ impl Caller<'_> {
         ctx: &CallContext<'_>,
         client: &BatchClient<'_>,
         number: u64,
-        sent: &Sent,
+        sent: &SentCall,
     ) -> Result<Result<(u64, Reply), CallFault>, CallError> {
         let handle = self.handle;
         let until = Deadline::after(BATCH);
@@ -306,8 +306,10 @@ impl Caller<'_> {
         let came = match waited {
             WaitResult::Finished(came) => *came,
             WaitResult::Unsent => {
-                let heard = ctx.calls.heard(number, sent, Heard::never_sent(), b"");
-                heard.map_err(CallError::Failed)?;
+                let response = ctx
+                    .calls
+                    .received(number, sent, CallResponse::never_sent(), b"");
+                response.map_err(CallError::Failed)?;
                 return Err(CallError::Failed(cancelled()));
             }
             WaitResult::Left if until.is_over() => {
@@ -328,15 +330,15 @@ impl Caller<'_> {
             BatchedResult::Broken(outcome) => return Err(CallError::Failed(outcome)),
         };
         let replied = without_keys(replied, ctx.calls.redactor());
-        let (heard, raw) = recorded(&handle.costs, sent, &replied, took_ms);
-        let heard = ctx.calls.heard(number, sent, heard, raw);
-        let heard = heard.map_err(CallError::Failed)?;
-        ctx.observer.called(number, sent, &heard);
+        let (response, raw) = recorded(&handle.costs, sent, &replied, took_ms);
+        let response = ctx.calls.received(number, sent, response, raw);
+        let response = response.map_err(CallError::Failed)?;
+        ctx.observer.called(number, sent, &response);
         match replied {
             Err(fault) if is_final => Err(CallError::Failed(
                 fault_outcome(&handle.agent, &fault).for_good(),
             )),
-            replied => Ok(replied.map(|reply| (number, as_charged(reply, &heard)))),
+            replied => Ok(replied.map(|reply| (number, as_charged(reply, &response)))),
         }
     }
 
@@ -353,8 +355,8 @@ impl Caller<'_> {
 }
 
 /// Returns a reply without a report that cannot be used.
-fn as_charged(reply: Reply, heard: &Heard) -> Reply {
-    match heard.estimated {
+fn as_charged(reply: Reply, response: &CallResponse) -> Reply {
+    match response.estimated {
         Some(Estimated::NoUsage | Estimated::ImplausibleUsage) => Reply {
             usage: Usage::NONE,
             reported_cost: None,
@@ -411,8 +413,8 @@ fn without_keys(
 }
 
 /// Returns the recorded reply to the same request.
-fn replay(heard: &BTreeMap<String, Heard>, sent: &Sent) -> Result<Reply, CallFault> {
-    let Some(heard) = heard.get(&sent.asked.to_string()) else {
+fn replay(response: &BTreeMap<String, CallResponse>, sent: &SentCall) -> Result<Reply, CallFault> {
+    let Some(response) = response.get(&sent.asked.to_string()) else {
         return Err(CallFault::new(
             FaultKind::BadRequest,
             format!(
@@ -425,7 +427,7 @@ fn replay(heard: &BTreeMap<String, Heard>, sent: &Sent) -> Result<Reply, CallFau
     Ok(Reply {
         reported_cost: None,
         usage: Usage::NONE,
-        ..replayed_reply(heard, sent)
+        ..replayed_reply(response, sent)
     })
 }
 

@@ -14,7 +14,7 @@ use milepost_agents::secret::Secret;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::redact::redact;
 use milepost_core::model::agent::{Agent, CliCommand, Provider};
-use milepost_core::model::call::{ANSWERED, Heard, Sent};
+use milepost_core::model::call::{ANSWERED, CallResponse, SentCall};
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::pipeline::Asset;
 use milepost_core::model::record::AnswersOf;
@@ -47,7 +47,8 @@ pub(crate) struct Agents {
 }
 
 /// Reads the recorded calls in a folder of the project.
-pub(crate) type Replays = Box<dyn Fn(&str) -> Result<Vec<(Sent, Heard)>, AgentError> + Send + Sync>;
+pub(crate) type Replays =
+    Box<dyn Fn(&str) -> Result<Vec<(SentCall, CallResponse)>, AgentError> + Send + Sync>;
 
 /// The agents of a stage, by the name that its steps use.
 #[derive(Default)]
@@ -141,7 +142,7 @@ pub(crate) enum Backend {
     Rules(Box<Rules>),
     Jq(Program),
     /// Recorded replies, by the digest of the request.
-    Replay(BTreeMap<String, Heard>),
+    Replay(BTreeMap<String, CallResponse>),
     Api(Box<dyn ModelApi>),
     Tool(Tool),
     /// An external agent, which submits its answers.
@@ -233,8 +234,8 @@ impl Agents {
                 let calls = (self.replays)(folder.as_str())?;
                 let answered = calls
                     .into_iter()
-                    .filter(|(_, heard)| heard.outcome == ANSWERED)
-                    .map(|(sent, heard)| (sent.asked.to_string(), heard));
+                    .filter(|(_, response)| response.outcome == ANSWERED)
+                    .map(|(sent, response)| (sent.asked.to_string(), response));
                 Backend::Replay(answered.collect())
             }
             Provider::Api(api) => {

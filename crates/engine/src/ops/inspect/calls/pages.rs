@@ -172,7 +172,7 @@ fn page_of(known: &KnownCalls, query: &CallQuery) -> CallPage {
         if !is_selected {
             continue;
         }
-        let one = Spent::of(sent, call.heard.as_ref());
+        let one = Spent::of(sent, call.response.as_ref());
         spent += one;
         unanswered += u64::from(!is_answered);
         invalid += u64::from(is_invalid);
@@ -214,8 +214,8 @@ fn add(names: &mut BTreeSet<String>, name: &str) {
 }
 
 fn outcome(call: &CallRecord) -> &str {
-    let heard = call.heard.as_ref();
-    heard.map_or("unheard", |heard| heard.outcome.as_str())
+    let response = call.response.as_ref();
+    response.map_or("unheard", |response| response.outcome.as_str())
 }
 
 /// Returns the day of a time in UTC.

@@ -83,7 +83,10 @@ impl Audit<'_> {
         };
         let mut gone = 0;
         for (id, call) in &records {
-            let answer = call.heard.as_ref().map(|heard| ("answer", heard.raw));
+            let answer = call
+                .response
+                .as_ref()
+                .map(|response| ("answer", response.raw));
             for (what, recorded) in [("request", call.sent.request)].into_iter().chain(answer) {
                 let path = layout::call(&id.run, id.number, what);
                 let found = digest_of(&layout.at(&path)).map_err(OpsError::unreadable(&path))?;
@@ -142,8 +145,8 @@ impl Audit<'_> {
             let path = layout::call_record(&call.run);
             let record = records.get(call);
             let recorded = record.and_then(|record| {
-                let heard = record.heard.as_ref()?;
-                Some((record.sent.request, heard.raw))
+                let response = record.response.as_ref()?;
+                Some((record.sent.request, response.raw))
             });
             let is_newer = newer.contains(self.opened.workspace.layout.at(&path).as_path());
             let severity = match (recorded, record) {

@@ -4,7 +4,7 @@ use super::{CostEstimator, called, simulate_apart};
 use crate::run::agents::budget::{Budget, PricedCall, Standing};
 use crate::run::agents::project_agents::of_stage;
 use crate::steps::agent::StageAgents;
-use milepost_core::model::call::Sent;
+use milepost_core::model::call::SentCall;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::reason::Condition;
@@ -44,7 +44,7 @@ impl CostEstimator<'_> {
         // From the first paid call on, money depends on what calls cost.
         let mut budget = self.budget;
         let mut standing = Standing::default();
-        let mut wait = |sent: Sent, calls: usize| {
+        let mut wait = |sent: SentCall, calls: usize| {
             if outside.contains(&sent.agent) {
                 return Ok(Some(Waiting::Agent(Box::new(sent))));
             }

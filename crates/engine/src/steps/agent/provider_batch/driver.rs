@@ -14,7 +14,7 @@ use milepost_agents::fault::{CallFault, FaultKind};
 use milepost_agents::policy::{Next, after, is_final};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::batched::{CallId, LeftCall, Submitting};
-use milepost_core::model::call::Heard;
+use milepost_core::model::call::CallResponse;
 use milepost_core::model::money::NanoUsd;
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError};
@@ -198,7 +198,9 @@ impl BatchQueue {
         drop(state);
         for left in unsent {
             // A call that cannot be recorded counts as spent.
-            let _ = client.records.heard_late(&left, &Heard::never_sent(), b"");
+            let _ = client
+                .records
+                .received_late(&left, &CallResponse::never_sent(), b"");
         }
     }
 
@@ -365,11 +367,11 @@ impl BatchQueue {
             requests: all,
         });
         for (left, result) in late {
-            let (heard, raw) = recorded(client.costs, &left.sent, &result, 0);
+            let (response, raw) = recorded(client.costs, &left.sent, &result, 0);
             // A result that cannot be recorded is fetched again by the next run.
-            if client.records.heard_late(&left, &heard, raw).is_ok() && result.is_ok() {
-                let heard = Some(heard);
-                self.lock().answered.push(LeftCall { heard, ..left });
+            if client.records.received_late(&left, &response, raw).is_ok() && result.is_ok() {
+                let response = Some(response);
+                self.lock().answered.push(LeftCall { response, ..left });
             }
         }
     }
@@ -447,7 +449,7 @@ fn take(state: &mut QueueState, client: &BatchClient<'_>) -> NextAction {
                 number: item.number,
             },
             sent: item.sent.clone(),
-            heard: None,
+            response: None,
         },
         awaited: Some(item.number),
     };
