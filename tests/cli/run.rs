@@ -596,7 +596,7 @@ fn batches_that_ctrl_c_ends_are_left() {
 }
 
 #[test]
-fn ctrl_c_stops_in_order_and_the_next_run_goes_on() {
+fn ctrl_c_stops_in_order_and_the_next_run_continues() {
     let project = Project::new(&[
         ("milepost.toml", "name = \"nap\"\n"),
         (

@@ -419,7 +419,7 @@ fn its_working_folder_must_be_there() {
 }
 
 #[test]
-fn a_job_that_a_command_of_a_scheduler_starts_goes_on() {
+fn a_job_that_a_command_of_a_scheduler_starts_continues() {
     let started = Trial {
         may_leave: true,
         ..Trial::sh("sleep 600 > /dev/null 2>&1 & echo $!")

@@ -90,7 +90,7 @@ fn a_server_that_is_asked_to_end_stops_its_runs() {
 }
 
 #[test]
-fn after_a_kill_another_server_goes_on_with_the_run() {
+fn after_a_kill_another_server_continues_with_the_run() {
     let project = gated();
     shut(&project, 10);
     let mut client = Client::of(&project);

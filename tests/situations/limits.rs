@@ -39,7 +39,7 @@ fn a_program_of_jq_that_never_ends_is_ended_by_the_time_of_its_stage() {
 }
 
 #[test]
-fn ctrl_c_ends_work_inside_and_the_next_run_goes_on() {
+fn ctrl_c_ends_work_inside_and_the_next_run_continues() {
     let project = stage(&format!(
         "[[step]]\ncommand = [\"sh\", \"-c\", 'echo here > \"$1\"', \"sh\", \"project:here\"]\nout = \"told\"\n[[step]]\n{NEVER}\nout = \"made\"\n"
     ));

@@ -129,7 +129,7 @@ fn a_journal_that_is_not_there_is_empty() {
 }
 
 #[test]
-fn a_tail_torn_at_any_byte_is_cut_and_the_chain_goes_on() {
+fn a_tail_torn_at_any_byte_is_cut_and_the_chain_continues() {
     let place = place();
     two_segments(&place.layout);
     let path = place.layout.segment(2);

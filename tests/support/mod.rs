@@ -14,7 +14,7 @@ pub mod unprivileged;
 pub use folder::{files_below, temporary};
 pub use gate::{is_alive, pipe};
 pub use in_process::NOW;
-pub use killed::goes_on_after_kills;
+pub use killed::continues_after_kills;
 pub use output::{Output, exit_code, expect, printed};
 pub use run::RunResult;
 

@@ -83,12 +83,15 @@ fn read(block: &[&str], defaults: &Map<String, Value>) -> Result<Map<String, Val
         };
         // Indented and empty lines continue the value; so do items of a list, indented or not.
         let rest = without_comment(rest.trim());
-        let goes_on = |line: &str| {
+        let continues = |line: &str| {
             indent(line) > 0
                 || line.is_empty()
                 || (rest.is_empty() && (line.starts_with("- ") || line.starts_with('#')))
         };
-        let more = block[at..].iter().take_while(|line| goes_on(line)).count();
+        let more = block[at..]
+            .iter()
+            .take_while(|line| continues(line))
+            .count();
         at += more;
         let key = key.trim().trim_matches(['"', '\'']);
         let as_text = defaults.get(key).is_some_and(Value::is_string);

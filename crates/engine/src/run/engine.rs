@@ -445,7 +445,7 @@ impl Engine<'_, '_> {
             run_id: &run_id,
             token: &run_id,
             this_run: [run_id.clone()],
-            spares: ScratchPool::default(),
+            scratch_pool: ScratchPool::default(),
             live: self.observer.wants_output(),
             waiting_output: WaitingOutput::default(),
             lacks: unavailable,

@@ -180,11 +180,11 @@ pub fn check_file(bytes: &[u8]) -> Result<(), PdfTextError> {
     // The mark of the end; more objects after it are of an addition that has none.
     let mark = bytes.windows(5).rposition(|five| five == b"%%EOF");
     let rest = mark.map(|at| &bytes[at..]);
-    let goes_on = rest.is_none_or(|rest| {
+    let has_more = rest.is_none_or(|rest| {
         rest.windows(5)
             .any(|five| five == b" obj\n" || five == b" obj\r")
     });
-    if goes_on {
+    if has_more {
         return Err(PdfTextError::Cut(format!(
             "it ends after {} bytes, without its end mark",
             bytes.len()

@@ -25,7 +25,9 @@ pub enum PublishError {
     #[error("cannot read {path}: {source}")]
     Read { path: PathBuf, source: io::Error },
     /// A symbolic link in the path leads out of the workspace.
-    #[error("`{path}` leaves the workspace by a symbolic link, to {target}: replace it with a folder")]
+    #[error(
+        "`{path}` leaves the workspace by a symbolic link, to {target}: replace it with a folder"
+    )]
     Leaves {
         /// The output.
         path: RelPath,
@@ -134,7 +136,7 @@ pub fn rename_into_place(
         files.iter().partition(|file| file.marker);
     let mut folders = TouchedFolders::default();
     for marker in &markers {
-        take_away(disk, layout, marker, &mut folders)?;
+        remove_marker(disk, layout, marker, &mut folders)?;
     }
     for files in [others, markers] {
         for file in files {
@@ -178,7 +180,7 @@ pub fn settle(
     if settled.iter().any(RecoveredFile::is_lost) {
         for (file, became) in files.iter().zip(&settled) {
             if file.marker && *became == (RecoveredFile::Lost { old: None }) {
-                take_away(disk, layout, file, &mut folders)?;
+                remove_marker(disk, layout, file, &mut folders)?;
             }
         }
         folders.flush(disk)?;
@@ -236,7 +238,7 @@ fn look(layout: &Layout, file: &Publish) -> Result<RecoveredFile, PublishError> 
 }
 
 /// Removes a marker before the files that it vouches for are replaced. A marker that a person modified goes to quarantine.
-fn take_away(
+fn remove_marker(
     disk: &Disk,
     layout: &Layout,
     file: &Publish,

@@ -157,7 +157,9 @@ fn run_once(
         Err(RunError::Manifest(ManifestError::Moving { .. }))
     ) {
         // A page is another than the notes say: the next run reads all of them.
-        let _ = opened.disk.remove_file(&opened.workspace.layout.glance());
+        let _ = opened
+            .disk
+            .remove_file(&opened.workspace.layout.up_to_date_notes());
     }
     // Only caches: the run succeeds without them.
     let _ = opened.cache.save(&opened.disk);

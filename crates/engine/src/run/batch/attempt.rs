@@ -109,7 +109,7 @@ fn create_scratch(
             number: serial,
         },
         (wants_folder(stage_ctx.stage) || stage_ctx.agents.start_programs())
-            .then_some(&stage_ctx.spares),
+            .then_some(&stage_ctx.scratch_pool),
         &mut found.targets.values(),
     );
     scratch.map_err(|error| Outcome::new(OutcomeKind::Output, error.to_string()))

@@ -150,7 +150,7 @@ pub(crate) fn dispatch(
             observer,
             ready: &ready,
             stop: stage_ctx.stop,
-            spares: &stage_ctx.spares,
+            scratch_pool: &stage_ctx.scratch_pool,
             waiting_output: &stage_ctx.waiting_output,
             group: Vec::new(),
             tries: BTreeMap::new(),
@@ -203,7 +203,7 @@ pub(crate) struct Dispatcher<'a, 'k> {
     pub(crate) observer: &'a mut dyn Observer,
     pub(crate) ready: &'a Condvar,
     pub(crate) stop: &'a dyn StopSignal,
-    pub(crate) spares: &'a ScratchPool,
+    pub(crate) scratch_pool: &'a ScratchPool,
     pub(crate) waiting_output: &'a WaitingOutput,
     pub(crate) group: Vec<Finished>,
     pub(crate) tries: BTreeMap<usize, u32>,
@@ -455,7 +455,7 @@ impl Dispatcher<'_, '_> {
             self.stage,
             self.scan,
             std::mem::take(&mut self.group),
-            self.spares,
+            self.scratch_pool,
         )?;
         if let Some(notice) = self.recorder.newly_kept() {
             self.observer.notice(notice);

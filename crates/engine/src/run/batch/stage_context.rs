@@ -87,7 +87,7 @@ pub(crate) struct StageContext<'a> {
     /// The run's id as a list: with `--fresh`, only answers of this run count.
     pub(crate) this_run: [String; 1],
     /// Folders of finished attempts, for reuse.
-    pub(crate) spares: ScratchPool,
+    pub(crate) scratch_pool: ScratchPool,
     /// True if the observer shows the programs of batches and what they print.
     pub(crate) live: bool,
     pub(crate) waiting_output: WaitingOutput,

@@ -92,7 +92,7 @@ pub(crate) fn report(
         let is_sent = matches!(&found.decision, Err(missed) if missed.accepted.is_some());
         queue.closed |= found.batch.refused.is_none()
             && !is_sent
-            && !goes_on(order, stage_ctx.stage, scan, queue.failed);
+            && !may_continue(order, stage_ctx.stage, scan, queue.failed);
     }
     let tried = Box::new(tried);
     let is_received = sender.send(Message::Done { index, tried, took }).is_ok();
@@ -115,7 +115,7 @@ fn has_failed(tried: &AttemptResult) -> bool {
 }
 
 /// Returns true if further batches start after this many failures.
-fn goes_on(order: &Order<'_>, stage: &Stage, scan: &StageScan, failed: u64) -> bool {
+fn may_continue(order: &Order<'_>, stage: &Stage, scan: &StageScan, failed: u64) -> bool {
     let too_many = match stage.policy.max_failures {
         Some(MaxFailures::Count(most)) => failed >= most,
         Some(MaxFailures::Share(share)) => failed as f64 > share * scan.count() as f64,

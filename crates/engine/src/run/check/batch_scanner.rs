@@ -142,7 +142,7 @@ impl BatchScanner<'_, '_> {
         let mut names = Value::Object(scope.clone());
         let keeps_all = self.keep != Keep::OnlyUndone;
         let mut refusals = BTreeMap::new();
-        let mut surveyed = Vec::with_capacity(if keeps_all { batches.len() } else { 0 });
+        let mut scanned = Vec::with_capacity(if keeps_all { batches.len() } else { 0 });
         for batch in batches {
             set_items(&mut names, &batch);
             let mut found = self.look(batch, &names);
@@ -152,10 +152,10 @@ impl BatchScanner<'_, '_> {
                 found.decision = Err(why);
             }
             if keeps_all || found.decision != Ok(Decision::UpToDate) {
-                surveyed.push(found);
+                scanned.push(found);
             }
         }
-        surveyed
+        scanned
     }
 
     #[expect(clippy::too_many_lines)]
@@ -234,7 +234,7 @@ impl BatchScanner<'_, '_> {
                     (true, Some(_)) => Ok(Decision::May(waits)),
                     (true, None) => Ok(Decision::Will(vec![Reason::NeverMade])),
                 };
-                let surveyed = BatchScan {
+                let scanned = BatchScan {
                     asked_since: asked_since(),
                     batch,
                     inputs: Vec::new(),
@@ -243,7 +243,7 @@ impl BatchScanner<'_, '_> {
                     overrides: self.common.overrides.clone(),
                     decision,
                 };
-                return self.required(surveyed, false);
+                return self.required(scanned, false);
             }
         };
         let is_settled = waits.is_empty();
@@ -273,7 +273,7 @@ impl BatchScanner<'_, '_> {
         if !is_kept && decision == Ok(Decision::UpToDate) {
             return BatchScan::reused(batch);
         }
-        let surveyed = BatchScan {
+        let scanned = BatchScan {
             asked_since: asked_since(),
             batch,
             inputs,
@@ -282,7 +282,7 @@ impl BatchScanner<'_, '_> {
             overrides: self.common.overrides.clone(),
             decision,
         };
-        self.required(surveyed, is_settled)
+        self.required(scanned, is_settled)
     }
 
     /// Returns the batch; it fails if it would run and a precondition does not hold.

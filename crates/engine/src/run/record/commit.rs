@@ -62,9 +62,9 @@ pub(crate) struct Finished {
 pub(crate) fn commit(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
-    survey: &StageScan,
+    scan: &StageScan,
     group: Vec<Finished>,
-    spares: &ScratchPool,
+    scratch_pool: &ScratchPool,
 ) -> Result<(), RunError> {
     if group.is_empty() {
         return Ok(());
@@ -84,7 +84,7 @@ pub(crate) fn commit(
     // Checkpoints of later stages stay valid if the outputs do not change.
     if group
         .iter()
-        .any(|finished| differs(recorder, stage, survey, finished))
+        .any(|finished| differs(recorder, stage, scan, finished))
     {
         retire::remove_readers(recorder, &stage.name)?;
     }
@@ -103,9 +103,9 @@ pub(crate) fn commit(
     let mut leaving = Vec::new();
     let folders = Folders::new(ctx.files);
     for finished in group {
-        let found = &survey.batches[finished.index];
+        let found = &scan.batches[finished.index];
         let files = publishes(recorder, stage, found, &finished.produced, &folders)?;
-        let record = record(recorder, survey, found, &finished)?;
+        let record = record(recorder, scan, found, &finished)?;
         let replaced = replaced(recorder, stage, &found.batch.key, &files);
         let retired = retire::dropped(recorder, stage, &record.key, &record.outputs)?;
         let whose = (stage.name.as_str(), found.batch.key.as_str());
@@ -183,7 +183,7 @@ pub(crate) fn commit(
     )?;
     if stage.refine.is_some() {
         for index in &indices {
-            let key = &survey.batches[*index].batch.key;
+            let key = &scan.batches[*index].batch.key;
             iterations::forget(ctx.disk, ctx.layout, &stage.name, key)?;
         }
     }
@@ -191,7 +191,7 @@ pub(crate) fn commit(
     let may_be_spared = nothing_strayed();
     for scratch in scratches {
         if may_be_spared {
-            scratch.spare(spares);
+            scratch.return_to(scratch_pool);
         } else {
             scratch.remove();
         }
@@ -211,13 +211,8 @@ fn prove(recorder: &Recorder<'_>, folders: &Folders<'_>, path: &RelPath, written
 }
 
 /// Returns true if the files, their content or the placeholder of a batch differ from its record.
-fn differs(
-    recorder: &Recorder<'_>,
-    stage: &Stage,
-    survey: &StageScan,
-    finished: &Finished,
-) -> bool {
-    let key = &survey.batches[finished.index].batch.key;
+fn differs(recorder: &Recorder<'_>, stage: &Stage, scan: &StageScan, finished: &Finished) -> bool {
+    let key = &scan.batches[finished.index].batch.key;
     let known = recorder.state.stages.get(&stage.name);
     let record = known.and_then(|known| known.batches.get(key)?.record.as_ref());
     let Some(record) = record else {
@@ -315,7 +310,7 @@ fn old(
 
 fn record(
     recorder: &Recorder<'_>,
-    survey: &StageScan,
+    scan: &StageScan,
     found: &BatchScan,
     finished: &Finished,
 ) -> Result<BatchRecord, RunError> {
@@ -324,7 +319,7 @@ fn record(
         dependencies::facts(&recorder.ctx, &found.own, &produced.read).map_err(RunError::World)?;
     Ok(BatchRecord {
         key: found.batch.key.clone(),
-        shared: survey.shared_id.clone(),
+        shared: scan.shared_id.clone(),
         facts: found.own.with_all(FactKind::Dependency, read),
         outputs: produced
             .files

@@ -153,7 +153,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         run_id: &record.run,
         token: &token,
         this_run: [record.run.clone()],
-        spares: ScratchPool::default(),
+        scratch_pool: ScratchPool::default(),
         live: false,
         waiting_output: WaitingOutput::default(),
         lacks: None,

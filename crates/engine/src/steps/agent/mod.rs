@@ -241,8 +241,8 @@ impl ElementKey {
 /// counts something other than its elements.
 fn key_of(stage: &Stage) -> Option<ElementKey> {
     let policy = &stage.policy;
-    let goes_on = policy.tolerates_failures();
-    if !goes_on || stage.refine.is_some() {
+    let tolerates_failures = policy.tolerates_failures();
+    if !tolerates_failures || stage.refine.is_some() {
         return None;
     }
     let Some(conserve) = &stage.conserve else {
