@@ -113,7 +113,7 @@ fn a_stored_value_that_hides_a_changed_default_is_warned_about_once() {
         "warning: size = 1 was set for this workspace on {day} by ann; milepost.toml now says 80"
     );
     let both = [warning.as_str(), "help: milepost params --unset size"];
-    // The second run has nothing to do, and is told by a glance.
+    // The second run has nothing to do, and finds that by its notes.
     for command in [
         &["run"][..],
         &["run"],
