@@ -5,7 +5,7 @@ use super::in_flight::InFlight;
 use super::progress::progress_channel;
 use super::slots::Slots;
 use super::tool_error::ToolError;
-use super::tools::{self, Looked, ToolCall, ToolEntry};
+use super::tools::{self, ToolCall, ToolEntry, WaitStatus};
 use milepost_core::base::visible::visible_lines;
 use milepost_engine::ops::project::Request;
 use milepost_engine::ops::run::StopFlag;
@@ -66,12 +66,12 @@ async fn answer(tool: &'static ToolEntry, call: Call) -> Result<Value, ToolError
         ToolCall::Wait(begin) => {
             let (mut wait, mut call) = blocking(move || Ok((begin(&call)?, call))).await?;
             loop {
-                let looked;
-                (looked, wait, call) =
-                    blocking(move || Ok((wait.look(&call)?, wait, call))).await?;
-                match looked {
-                    Looked::Done(value) => return Ok(value),
-                    Looked::Again(pause) => tokio::time::sleep(pause).await,
+                let status;
+                (status, wait, call) =
+                    blocking(move || Ok((wait.check(&call)?, wait, call))).await?;
+                match status {
+                    WaitStatus::Done(value) => return Ok(value),
+                    WaitStatus::Again(pause) => tokio::time::sleep(pause).await,
                 }
             }
         }

@@ -8,10 +8,10 @@ use milepost_core::model::money::NanoUsd;
 use milepost_engine::ops::plan::Plan;
 use milepost_engine::ops::project::snapshot::Runner;
 use milepost_engine::ops::project::{OpsError, Request};
-use milepost_engine::ops::run::look::{
-    Grounds, Look, Position, Sources, grounds, journal_end, look,
-};
 use milepost_engine::ops::run::reported::ReportedChanges;
+use milepost_engine::ops::run::watch_plan::{
+    Position, RunFolders, Sources, WatchPlan, journal_end, plan_for_watch, run_folders,
+};
 use milepost_engine::ops::run::{
     Observer, Report, RunOptions, StageStatus, StopFlag, Stopwatch, run,
 };
@@ -76,7 +76,7 @@ pub(crate) struct Unresolved {
 pub(crate) struct Watcher {
     request: Request,
     settings: WatchSettings,
-    grounds: Grounds,
+    roots: RunFolders,
     machine: Machine,
     notify: Arc<Notify>,
     folders: Option<Folders>,
@@ -101,12 +101,12 @@ impl Watcher {
         settings: WatchSettings,
         notify: Arc<Notify>,
     ) -> Result<Self, OpsError> {
-        let grounds = grounds(&request)?;
+        let roots = run_folders(&request)?;
         let mut watcher = Self {
             machine: Machine::new(settings.pace),
             request,
             settings,
-            grounds,
+            roots,
             notify,
             folders: None,
             sources: Sources::new(),
@@ -117,7 +117,7 @@ impl Watcher {
             has_scanned: false,
         };
         if watcher.settings.pace.poll.is_none() {
-            let real = watcher.grounds.real();
+            let real = watcher.roots.real();
             let reported = Arc::new(ReportedChanges::new(&real.workspace));
             let notify = Arc::clone(&watcher.notify);
             match Folders::new(&real, notify, Arc::clone(&reported)) {
@@ -134,8 +134,8 @@ impl Watcher {
     }
 
     /// Returns the watched folders.
-    pub(crate) fn grounds(&self) -> &Grounds {
-        &self.grounds
+    pub(crate) fn roots(&self) -> &RunFolders {
+        &self.roots
     }
 
     /// Waits for the next action.
@@ -159,7 +159,7 @@ impl Watcher {
                     }
                 }
                 Next::CheckJournal => {
-                    let has_moved = journal_end(&self.grounds) != self.journal;
+                    let has_moved = journal_end(&self.roots) != self.journal;
                     self.machine
                         .checked_journal(self.since.elapsed(), has_moved);
                 }
@@ -217,7 +217,7 @@ impl Watcher {
 
     fn scan(&mut self) -> Result<Option<WatchAction>, OpsError> {
         self.machine.begin_scan(self.since.elapsed());
-        self.journal = journal_end(&self.grounds);
+        self.journal = journal_end(&self.roots);
         let moved = self.notify.take();
         if let Some(folders) = &mut self.folders
             && let Err(error) = folders.follow(&moved)
@@ -230,25 +230,25 @@ impl Watcher {
             .filter(|it| !it.is_dir())
             .cloned()
             .collect();
-        let looked = if gone.is_empty() {
-            look(&self.request, &self.grounds, &self.options())
+        let planned = if gone.is_empty() {
+            plan_for_watch(&self.request, &self.roots, &self.options())
         } else {
             return Ok(self.cannot_plan(missing(&gone), WatchEvent::Missing(gone)));
         };
         let is_first = !std::mem::replace(&mut self.has_scanned, true);
-        Ok(match looked {
-            Ok(Look::Plan(plan, sources)) => {
+        Ok(match planned {
+            Ok(WatchPlan::Plan(plan, sources)) => {
                 self.sources = sources;
                 self.planned(plan)
             }
-            Ok(Look::Busy(runner)) => self.cannot_plan(
+            Ok(WatchPlan::Busy(runner)) => self.cannot_plan(
                 Observation::Busy(runner.run_id.clone()),
                 WatchEvent::Busy(runner),
             ),
             Err(error @ OpsError::Usage(_)) if is_first => return Err(error),
             Err(OpsError::NoProject(_)) => {
                 let file = self
-                    .grounds
+                    .roots
                     .project
                     .join(milepost_engine::ops::project::PROJECT_FILE);
                 let gone = Sources::from([file]);

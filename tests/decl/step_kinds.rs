@@ -326,7 +326,9 @@ fn only_lacks(problems: &str) -> bool {
 fn reruns(before: &Facts, after: &Facts) -> bool {
     let none = Facts::default();
     let found = changes([before, &none], [after, &none]);
-    found.iter().any(|change| !change.fact.kind.is_judged())
+    found
+        .iter()
+        .any(|change| !change.fact.kind.only_validates())
 }
 
 /// Returns true if answers are checked again for what differs: the schema of an agent only judges.

@@ -101,10 +101,10 @@ pub(in crate::mcp) struct SubagentWait {
 }
 
 /// The result of one check of the file.
-pub(in crate::mcp) enum Looked {
+pub(in crate::mcp) enum WaitStatus {
     /// The result of the call.
     Done(Value),
-    /// The next look is due after this pause.
+    /// The next check is due after this pause.
     Again(Duration),
 }
 
@@ -113,7 +113,10 @@ fn wait(call: &Call) -> Result<SubagentWait, ToolError> {
     if wanted.timeout > LONGEST {
         return Err(ToolError::new(
             "arguments",
-            format!("`timeout` is {} s; the maximum is {LONGEST} s", wanted.timeout),
+            format!(
+                "`timeout` is {} s; the maximum is {LONGEST} s",
+                wanted.timeout
+            ),
             "use a shorter timeout, and call again while `code` is \"timeout\"",
         ));
     }
@@ -131,9 +134,9 @@ impl SubagentWait {
     ///
     /// # Errors
     /// After the timeout, if the call is cancelled, or if the file cannot be read.
-    pub(in crate::mcp) fn look(&mut self, call: &Call) -> Result<Looked, ToolError> {
+    pub(in crate::mcp) fn check(&mut self, call: &Call) -> Result<WaitStatus, ToolError> {
         let Self { wait, limit, last } = self;
-        let looked = wait.look(
+        let step = wait.check(
             &mut |waited, incomplete| {
                 *last = waited.as_secs_f64().max(*last + 0.001);
                 call.progress.report(
@@ -144,10 +147,10 @@ impl SubagentWait {
             },
             call.stop(),
         )?;
-        match looked {
-            WaitStep::Pause(pause) => Ok(Looked::Again(pause)),
+        match step {
+            WaitStep::Pause(pause) => Ok(WaitStatus::Again(pause)),
             WaitStep::Over(WaitOutcome::Complete(file)) => {
-                done(&file, &format!("`{}`", file.path)).map(Looked::Done)
+                done(&file, &format!("`{}`", file.path)).map(WaitStatus::Done)
             }
             WaitStep::Over(WaitOutcome::Timeout(incomplete)) => {
                 let why = sentences::incomplete(&incomplete);

@@ -212,7 +212,7 @@ fn shown(site: &Site, why: &BatchWhy) -> Result<Value, OpsError> {
         .collect();
     let calls = why.asked.as_ref().map(|asked| {
         let mut calls = asked.calls.clone();
-        site.live.judge_answers(&mut calls).map(|()| calls)
+        site.live.mark_invalid_answers(&mut calls).map(|()| calls)
     });
     let calls = calls.transpose()?;
     let is_modified = matches!(why.verdict, Verdict::Modified { .. })

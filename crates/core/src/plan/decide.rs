@@ -143,7 +143,7 @@ pub fn decide(found: &Found<'_>) -> Decision {
     );
     let (judged, made): (Vec<_>, Vec<_>) = differing
         .into_iter()
-        .partition(|change| change.fact.kind.is_judged());
+        .partition(|change| change.fact.kind.only_validates());
     // The files of a list and the items of a file are not known while an earlier stage may still make others.
     let waits: Vec<Glob> = found
         .pending

@@ -319,7 +319,7 @@ fn take(
         }
     };
     if let (Some(schema), Some(value)) = (schema, &value) {
-        judge(ctx, schema, who, value)?;
+        validate_response(ctx, schema, who, value)?;
     }
     match (format, &value) {
         (Format::Json | Format::Binary, Some(value))
@@ -339,7 +339,12 @@ fn says_json(answer: &HttpResponse) -> bool {
     kind.eq_ignore_ascii_case("application/json") || kind.to_lowercase().ends_with("+json")
 }
 
-fn judge(ctx: &BatchContext<'_>, schema: &Asset, who: &str, value: &Value) -> Result<(), Outcome> {
+fn validate_response(
+    ctx: &BatchContext<'_>,
+    schema: &Asset,
+    who: &str,
+    value: &Value,
+) -> Result<(), Outcome> {
     let compiled = ctx.schemas.get(schema);
     let compiled = compiled
         .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()).for_good())?;

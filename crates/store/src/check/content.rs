@@ -15,7 +15,7 @@ const KEPT: usize = 20;
 ///
 /// # Errors
 /// Fails with the outcome `input` if the file cannot be read, and with `schema` if its columns or values are not valid.
-pub fn judge(
+pub fn validate(
     schema: Option<(&Schema, &RelPath)>,
     source: &dyn Source,
     reading: &Reading,

@@ -76,8 +76,8 @@ impl FactKind {
         found.map(|(kind, _)| *kind)
     }
 
-    /// Returns true if it only says what is valid.
-    pub fn is_judged(self) -> bool {
+    /// Returns true if such a fact only decides whether outputs are valid.
+    pub fn only_validates(self) -> bool {
         matches!(self, Self::Schema | Self::Check | Self::Conserve)
     }
 }

@@ -1,12 +1,12 @@
 //! Runs a project's pipeline over a workspace.
 
 pub mod job;
-pub mod look;
 pub mod reported;
 pub mod result;
 pub(crate) mod selected;
 pub(crate) mod up_to_date;
 mod wait;
+pub mod watch_plan;
 pub mod workspaces;
 
 use crate::ops::plan::{PlanDetails, plan_of};

@@ -98,7 +98,7 @@ pub(super) fn explain(
     let of_kind = |judged: bool| -> BTreeMap<String, String> {
         let facts = shared.iter().chain(own.iter());
         let is_told = |kind: FactKind| {
-            kind.is_judged() == judged && !matches!(kind, FactKind::Input | FactKind::Detail)
+            kind.only_validates() == judged && !matches!(kind, FactKind::Input | FactKind::Detail)
         };
         facts
             .filter(|(key, _)| is_told(key.kind))

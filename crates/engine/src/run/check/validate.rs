@@ -104,7 +104,7 @@ fn content(
 ) -> Result<(), Outcome> {
     let compiled = schema.map(|schema| compiled(schemas, schema)).transpose()?;
     let schema = compiled.as_deref().zip(schema.map(|schema| &schema.path));
-    content::judge(schema, source, reading)
+    content::validate(schema, source, reading)
 }
 
 /// Validates the files of an output on this many threads, as [`output()`] does each. Returns the number of items.

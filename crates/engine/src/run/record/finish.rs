@@ -126,7 +126,7 @@ pub(crate) fn checkpoint(
         overrides: overrides::of_stage(&stage.name, known),
         approval: approval(recorder, stage),
         batches: scan.count(),
-        fingerprint: of_kind(&|kind| !kind.is_judged() && kind != FactKind::Detail),
+        fingerprint: of_kind(&|kind| !kind.only_validates() && kind != FactKind::Detail),
         inputs: inputs
             .iter()
             .take(LISTED)

@@ -6,7 +6,7 @@ use crate::run::batch::stage_context::{Produced, StageContext, stale};
 use crate::run::context::Context;
 use crate::run::error::RunError;
 use crate::run::remote::handover::{HandedBatch, SubmissionRecord};
-use crate::run::remote::worker_log::{BatchResult, Lacked, StepNote, WorkerEvent};
+use crate::run::remote::worker_log::{BatchResult, ScarceResource, StepNote, WorkerEvent};
 use crate::steps::agent::StageAgents;
 use crate::steps::batch_context::{AttemptLimits, AttemptObserver, StepEvent};
 use crate::steps::calls::Calls;
@@ -190,7 +190,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         if matches!(&result.result, Err(outcome) if outcome.kind == OutcomeKind::Cancelled) {
             break;
         }
-        let is_full = result.lacked == Some(Lacked::Space);
+        let is_full = result.lacked == Some(ScarceResource::Space);
         note(&mut log, &WorkerEvent::Done(Box::new(result)))?;
         if is_full {
             // The batches behind it get other jobs.
@@ -292,7 +292,7 @@ fn run(
     if memory_kills() > kills
         && let Err(outcome) = &mut result.result
     {
-        lacked = Some(Lacked::Memory);
+        lacked = Some(ScarceResource::Memory);
         outcome.kind = OutcomeKind::Memory;
         outcome.code = stage_ctx
             .stage
@@ -303,7 +303,7 @@ fn run(
             "the memory of the job did not suffice ({before}): raise `memory` under [resources], or let it grow by `retry`"
         );
     } else if lacks_space(stage_ctx, node, &mut result.result) {
-        lacked = Some(Lacked::Space);
+        lacked = Some(ScarceResource::Space);
     }
     if let Ok(made) = &result.result {
         let files: Vec<RelPath> = made.files.iter().map(|(_, at)| at.clone()).collect();

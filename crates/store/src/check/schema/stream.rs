@@ -159,7 +159,7 @@ impl Streamed {
         let mut rest = None;
         let done: Result<(), Unreadable> = in_order(
             threads,
-            &|| Box::new(|items: Texts| self.judge(&items)),
+            &|| Box::new(|items: Texts| self.validate_items(&items)),
             |give| {
                 let mut items = Texts::default();
                 rest = Some(document(reader, &self.keys, &mut |text| {
@@ -175,8 +175,8 @@ impl Streamed {
                 })?);
                 give(items)
             },
-            &mut |judged| {
-                for item in judged.ok_or(Unreadable)? {
+            &mut |results| {
+                for item in results.ok_or(Unreadable)? {
                     self.add(&mut found, limit, item);
                 }
                 Ok(())
@@ -187,12 +187,12 @@ impl Streamed {
     }
 
     /// Returns a result for each item, with the item if it is invalid; `None` if one is not JSON.
-    fn judge(&self, items: &Texts) -> Option<Vec<Result<(), Value>>> {
-        let judged = items.iter().map(|text| {
+    fn validate_items(&self, items: &Texts) -> Option<Vec<Result<(), Value>>> {
+        let results = items.iter().map(|text| {
             let item = json::parse(text).ok()?;
             Some(self.is_valid(&item).then_some(()).ok_or(item))
         });
-        judged.collect()
+        results.collect()
     }
 
     fn is_valid(&self, item: &Value) -> bool {
@@ -293,9 +293,7 @@ fn inner(
             }
         }
         if node.contains_key("patternProperties") {
-            return Err(format!(
-                "`patternProperties` may also apply to `{key}`"
-            ));
+            return Err(format!("`patternProperties` may also apply to `{key}`"));
         }
         if node
             .get("properties")
