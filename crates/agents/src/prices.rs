@@ -37,15 +37,15 @@ struct PriceFile {
 struct ModelPrice {
     /// Name, as in requests; a `*` at the end matches any suffix.
     name: String,
-    /// Input tokens that no cache holds.
+    /// Input tokens that are not read from a cache.
     input: u64,
-    /// Input tokens read from a cache; default: the price of `input`.
+    /// Input tokens read from a cache. Default: the price of `input`.
     cache_read: Option<u64>,
-    /// Input tokens written to a cache; default: the price of `input`.
+    /// Input tokens written to a cache. Default: the price of `input`.
     cache_write: Option<u64>,
     /// Output tokens, reasoning included.
     output: u64,
-    /// Price of a provider batch, in percent of these prices; default: 100.
+    /// Price of a provider batch, in percent of these prices. Default: 100.
     batch_percent: Option<u64>,
     /// Prices of a whole request whose input is larger.
     above: Option<Above>,

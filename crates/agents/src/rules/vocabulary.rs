@@ -50,7 +50,7 @@ pub(super) struct ElementType {
     pub(super) name: String,
     /// Function of elements of this type, unless a rule overrides it.
     pub(super) function: String,
-    /// Location of elements of this type; default: by IsExternal and storey.
+    /// Location of elements of this type. Default: by IsExternal and storey.
     pub(super) location: Option<String>,
 }
 

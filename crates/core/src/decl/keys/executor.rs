@@ -13,13 +13,13 @@ pub(crate) static EXECUTOR: TableSpec = TableSpec {
     header: "[executor]",
     short: None,
     keys: &[
-        key("slurm", Of(&SLURM), Optional, "", "Jobs of Slurm."),
+        key("slurm", Of(&SLURM), Optional, "", "Runs batches as jobs of Slurm."),
         key(
             "command",
             Of(&COMMAND),
             Optional,
             "",
-            "Jobs of any other scheduler, by three commands of its own.",
+            "Runs batches as jobs of any other scheduler, by three commands.",
         ),
     ],
 };
@@ -64,7 +64,7 @@ const VISIBLE: KeySpec = key(
     Duration,
     Optional,
     "1min",
-    "How long a file that another machine wrote may stay invisible, because file systems cache what they list.",
+    "How long a file that another machine wrote may stay invisible, because file systems cache directory listings.",
 );
 const PROGRAM: KeySpec = key(
     "program",
@@ -113,7 +113,7 @@ static SLURM: TableSpec = TableSpec {
             Plain,
             Optional,
             "the user's default",
-            "The account that pays.",
+            "The account to charge.",
         ),
         TIME,
         MEMORY,
@@ -146,7 +146,7 @@ pub(crate) static COMMAND: TableSpec = TableSpec {
             Text,
             Required,
             "",
-            "The command that submits `jobs` jobs with the indices 0 to `last`, all by the script `script`. Each job writes what it prints to `output`/INDEX.txt. The last word that the command prints is the id. It sees `script`, `name`, `output`, `jobs`, `last`, `at_once`, `cpus`, `memory_mb` and `seconds`; the last two are 0 if nothing is declared.",
+            "The command that submits `jobs` jobs with the indices 0 to `last`, all by the script `script`. Each job writes what it prints to `output`/INDEX.txt. The last word that the command prints is the id. It can use `script`, `name`, `output`, `jobs`, `last`, `at_once`, `cpus`, `memory_mb` and `seconds`; the last two are 0 if nothing is declared.",
         ),
         key(
             "poll",

@@ -76,7 +76,7 @@ pub(crate) static PROJECT: TableSpec = TableSpec {
             Outcomes,
             Optional,
             "",
-            "Error codes of your own for outcomes, in all stages.",
+            "Custom error codes for outcomes, in all stages.",
         ),
     ],
 };
@@ -190,14 +190,14 @@ pub(crate) static PARAM: TableSpec = TableSpec {
             AnyNumber,
             Optional,
             "none",
-            "The smallest number allowed.",
+            "Minimum value.",
         ),
         key(
             "max",
             AnyNumber,
             Optional,
             "none",
-            "The largest number allowed.",
+            "Maximum value.",
         ),
         key(
             "enum",

@@ -167,7 +167,7 @@ pub(crate) static STAGE: TableSpec = TableSpec {
             Outcomes,
             Optional,
             "",
-            "Error codes of your own for outcomes of this stage.",
+            "Custom error codes for outcomes of this stage.",
         ),
         key(
             "estimate",
@@ -386,7 +386,7 @@ pub(crate) static OUTPUT: TableSpec = TableSpec {
             Number,
             Optional,
             "0, with a warning if there is none",
-            "The fewest files of an output with `*`: with fewer, the batch fails.",
+            "Minimum number of files of an output with `*`. With fewer, the batch fails.",
         ),
     ],
 };
@@ -402,7 +402,7 @@ pub(crate) static REFINE: TableSpec = TableSpec {
             Jq,
             Required,
             "",
-            "Checked after each iteration; the loop ends once it is true. It sees the outputs of the steps, and `iteration`.",
+            "Checked after each iteration; the loop ends once it is true. It can use the outputs of the steps and `iteration`.",
         ),
         key(
             "max_iterations",
@@ -457,7 +457,7 @@ pub(crate) static REQUIRE: TableSpec = TableSpec {
             Jq,
             Required,
             "",
-            "A condition that must be true before the batch starts. It sees `params`, `env`, `workspace`, `each` items and inputs.",
+            "A condition that must be true before the batch starts. It can use `params`, `env`, `workspace`, `each` items and inputs.",
         ),
         key(
             "error",
@@ -527,7 +527,7 @@ pub(crate) static POLICY: TableSpec = TableSpec {
             CountOrShare,
             Optional,
             "none",
-            "Stop after this many failed batches, or this share of them.",
+            "Stops the stage after this many failed batches, or this share of them.",
         ),
         key(
             "altered",

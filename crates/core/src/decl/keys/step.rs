@@ -64,7 +64,7 @@ const SHARED: [KeySpec; 8] = [
         Outcomes,
         Optional,
         "the stage's",
-        "Error codes of your own for outcomes of this step.",
+        "Custom error codes for outcomes of this step.",
     ),
     key(
         "schema",

@@ -76,7 +76,7 @@ impl WorkbookError {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(debug_assertions, schemars(title = "Milepost workbook file"))]
 pub struct Workbook {
-    /// jq over the scope: the title in the properties of the file. Without it, the name of the workspace.
+    /// jq over the scope: the title in the properties of the file. Default: the name of the workspace.
     #[serde(default)]
     pub(crate) title: Option<String>,
     /// Named sums and counts that the `formula` of a column can select.
@@ -108,7 +108,7 @@ pub(crate) struct Sheet {
     #[serde(default)]
     pub(crate) stream: Option<String>,
     /// jq of a streamed record: each output is a row, so that it can leave records out
-    /// or make many rows of one. Without it each record is a row.
+    /// or make many rows of one. Default: each record is a row.
     #[serde(default)]
     pub(crate) each: Option<String>,
     /// The columns: `["Header", "jq of the row"]`, or with options
@@ -145,7 +145,7 @@ pub(crate) struct Column {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ColumnOptions {
-    /// Width in characters; without it, as the cells need.
+    /// Width in characters. Default: the width of the cells.
     #[serde(default)]
     #[cfg_attr(debug_assertions, schemars(transform = number))]
     pub(crate) width: Option<f64>,
@@ -213,7 +213,7 @@ pub(crate) struct Chart {
     pub(crate) label: String,
     /// Header of the column with the values.
     pub(crate) value: String,
-    /// Title; without it, the header of the values.
+    /// Title. Default: the header of the values.
     #[serde(default)]
     pub(crate) title: Option<String>,
 }

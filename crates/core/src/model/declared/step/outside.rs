@@ -197,15 +197,14 @@ impl Describe for AgentStep {
                     Bool,
                     Beside(&["agent"]),
                     "false",
-                    "True: the input is a batch of `split`, and each distinct question is asked once.",
+                    "If true, the input is a batch of `split`, and each distinct question is asked once.",
                 ),
                 key(
                     "each",
                     ItemList,
                     Beside(&["agent"]),
                     "one request",
-                    "A name and a jq program: one request for each value that the program returns, all at once. The prompt and `result` see the \
-                     value by the name; the output is a list.",
+                    "A name and a jq program: one request for each value that the program returns, all at once. The prompt and `result` can use the value by this name; the output is a list.",
                 ),
             ],
         )
