@@ -83,7 +83,10 @@ fn a_call_in_flight_is_cancelled() {
     let fault = client.call(b"{}", LONG, &arrived).unwrap_err();
     assert_eq!(
         fault,
-        CallFault::new(FaultKind::Cancelled, "cancelled before the response arrived")
+        CallFault::new(
+            FaultKind::Cancelled,
+            "cancelled before the response arrived"
+        )
     );
     assert!(begun.elapsed() < Duration::from_secs(10));
     let fault = client.call(b"{}", LONG, &|| true).unwrap_err();

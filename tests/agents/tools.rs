@@ -355,7 +355,10 @@ fn any_command_line() {
         },
         reported_cost: Some(NanoUsd(2_604_000)),
         raw: step,
-        ..CallFault::new(FaultKind::Timeout, "it exceeded its time limit and was stopped")
+        ..CallFault::new(
+            FaultKind::Timeout,
+            "it exceeded its time limit and was stopped",
+        )
     };
     assert_eq!(fault, expected);
 }

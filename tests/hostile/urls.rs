@@ -104,7 +104,6 @@ fn a_value_of_a_header_is_no_other_header() {
     );
     let (seen, failed) = calls(&stage, &json!(["a\r\nx-admin: 1", "a\u{0}", "b"]));
     assert_eq!(seen, ["DELETE /users/all"]);
-    let refused =
-        "DELETE http://service/users/all: x-user contains a character that is not allowed in a header";
+    let refused = "DELETE http://service/users/all: x-user contains a character that is not allowed in a header";
     assert_eq!(failed, [refused, refused]);
 }

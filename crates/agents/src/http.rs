@@ -298,7 +298,10 @@ impl Http {
                 Ok(answer)
             }
             (Err(fault), None) => Err(fault),
-            (Ok(()), None) => Err(CallFault::new(FaultKind::Unreadable, "there was no response")),
+            (Ok(()), None) => Err(CallFault::new(
+                FaultKind::Unreadable,
+                "there was no response",
+            )),
         }
     }
 
@@ -316,7 +319,8 @@ impl Http {
             let sensitive = SENSITIVE.contains(name);
             let mut value = HeaderValue::from_str(text).map_err(|_| {
                 let what = if sensitive { "the key" } else { name };
-                let message = format!("{what} contains a character that is not allowed in a header");
+                let message =
+                    format!("{what} contains a character that is not allowed in a header");
                 CallFault::new(
                     if sensitive {
                         FaultKind::Auth

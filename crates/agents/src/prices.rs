@@ -378,7 +378,9 @@ mod tests {
                 .unwrap_err()
                 .to_string()
         };
-        assert!(wrong("date = \"soon\"").starts_with("own.toml: `date = \"soon\"`: expected a day"));
+        assert!(
+            wrong("date = \"soon\"").starts_with("own.toml: `date = \"soon\"`: expected a day")
+        );
         let float =
             wrong("date = \"2026-12-01\"\n[[model]]\nname = \"x\"\ninput = 0.5\noutput = 1\n");
         assert!(

@@ -15,11 +15,11 @@ impl Tool {
     /// the tool reports.
     pub fn read(&self, model: Option<&str>, output: CommandOutput<'_>) -> Result<Reply, CallFault> {
         let stopped = match output.ended {
-            CommandExit::TimedOut => Some((FaultKind::Timeout, "it exceeded its time limit and was stopped")),
-            CommandExit::Cancelled => Some((
-                FaultKind::Cancelled,
-                "it was stopped with the run",
+            CommandExit::TimedOut => Some((
+                FaultKind::Timeout,
+                "it exceeded its time limit and was stopped",
             )),
+            CommandExit::Cancelled => Some((FaultKind::Cancelled, "it was stopped with the run")),
             CommandExit::Code(_) | CommandExit::Signal(_) => None,
         };
         let read = match self.envelope {

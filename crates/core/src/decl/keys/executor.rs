@@ -13,7 +13,13 @@ pub(crate) static EXECUTOR: TableSpec = TableSpec {
     header: "[executor]",
     short: None,
     keys: &[
-        key("slurm", Of(&SLURM), Optional, "", "Runs batches as jobs of Slurm."),
+        key(
+            "slurm",
+            Of(&SLURM),
+            Optional,
+            "",
+            "Runs batches as jobs of Slurm.",
+        ),
         key(
             "command",
             Of(&COMMAND),

@@ -185,20 +185,8 @@ pub(crate) static PARAM: TableSpec = TableSpec {
             "",
             "The value without `--set`; a string may be a template over `workspace`.",
         ),
-        key(
-            "min",
-            AnyNumber,
-            Optional,
-            "none",
-            "Minimum value.",
-        ),
-        key(
-            "max",
-            AnyNumber,
-            Optional,
-            "none",
-            "Maximum value.",
-        ),
+        key("min", AnyNumber, Optional, "none", "Minimum value."),
+        key("max", AnyNumber, Optional, "none", "Maximum value."),
         key(
             "enum",
             Values,

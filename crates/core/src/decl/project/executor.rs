@@ -147,7 +147,9 @@ fn lines(node: Option<&TomlNode>) -> Vec<String> {
 fn duration(reader: &mut ValueReader<'_>, fields: &Fields<'_>, key: &str) -> Option<Duration> {
     let spot = fields.spot(key)?;
     let read = match parse_duration(spot.text) {
-        Ok(duration) if duration.is_zero() => Err(format!("`{key}` must be a duration of more than 0")),
+        Ok(duration) if duration.is_zero() => {
+            Err(format!("`{key}` must be a duration of more than 0"))
+        }
         Ok(duration) => return Some(duration),
         Err(error) => Err(error.to_string()),
     };

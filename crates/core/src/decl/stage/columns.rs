@@ -28,8 +28,7 @@ impl StageReader<'_, '_, '_> {
                 fields.key_span("columns"),
                 "`columns` is only for CSV and TSV files",
             );
-            let help =
-                "remove `columns`: a schema describes the content of any other file";
+            let help = "remove `columns`: a schema describes the content of any other file";
             self.reader.report.add(problem.help(help));
             return None;
         }

@@ -312,10 +312,7 @@ impl StageReader<'_, '_, '_> {
         if format == Format::Json {
             let warning = self.file.problem(
                 name.span.clone(),
-                format!(
-                    "output `{}` is not validated: it has no schema",
-                    name.name
-                ),
+                format!("output `{}` is not validated: it has no schema", name.name),
             );
             self.reader
                 .report

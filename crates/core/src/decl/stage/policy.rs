@@ -7,7 +7,7 @@ use crate::decl::tables::fields::{self, Fields};
 use crate::decl::tables::hints;
 use crate::decl::tables::tree::{TomlNode, Val};
 use crate::decl::values::names::Sees;
-use crate::model::policy::{Concurrency, MaxFailures, OnModified, OnFailure, Policy};
+use crate::model::policy::{Concurrency, MaxFailures, OnFailure, OnModified, Policy};
 use crate::model::stage::{Estimate, Templated};
 use std::time::Duration;
 
@@ -45,7 +45,9 @@ impl StageReader<'_, '_, '_> {
         if let Some(((name, path), node)) = first_output(top).zip(fields.get("placeholder"))
             && path.contains('*')
         {
-            let message = format!("`placeholder` needs one file, and the first output, `{name}`, has a `*` in its path");
+            let message = format!(
+                "`placeholder` needs one file, and the first output, `{name}`, has a `*` in its path"
+            );
             let problem = self.file.problem(node.span.clone(), message);
             self.reader
                 .report

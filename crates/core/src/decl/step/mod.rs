@@ -300,7 +300,9 @@ impl StepReader<'_, '_> {
                 let message = format!("`{name}` reads no PDF");
                 let problem = self.file.problem(item.span.clone(), message);
                 let there = listed(PdfEngine::ALL.map(PdfEngine::name));
-                let problem = problem.label("no engine").help(format!("available: {there}"));
+                let problem = problem
+                    .label("no engine")
+                    .help(format!("available: {there}"));
                 self.reader.report.add(problem);
             }
         }

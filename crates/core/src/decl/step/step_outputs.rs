@@ -176,8 +176,10 @@ pub(crate) fn check_all_made(
             let Some((_, span)) = steps.last() else {
                 return;
             };
-            let problem =
-                file.problem(span.clone(), format!("no step writes the output `{output}`"));
+            let problem = file.problem(
+                span.clone(),
+                format!("no step writes the output `{output}`"),
+            );
             reader.report.add(problem.help(format!(
                 "write out = \"{output}\" at the step that writes it, or remove the output"
             )));

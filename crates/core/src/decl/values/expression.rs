@@ -186,7 +186,9 @@ impl ValueReader<'_> {
                 let at = find_name(spot.text, &word);
                 let problem = spot.problem_at(
                     &at,
-                    format!("`{word}` is part of a shell script, in which `project:` is not replaced"),
+                    format!(
+                        "`{word}` is part of a shell script, in which `project:` is not replaced"
+                    ),
                 );
                 self.report.add(problem.label("not replaced here").help(format!(
                     "pass it as an argument: command = [\"sh\", \"-ec\", '… \"$1\" …', \"sh\", \"{word}\"]"
@@ -494,10 +496,7 @@ fn jq_hint(spot: &LocatedText<'_>, is_file: bool, message: &str) -> Option<Strin
             if first == "params" || first == "env" || first == "workspace" {
                 format!("in jq a name of the scope is written with `$`: ${text}")
             } else {
-                format!(
-                    "a field begins with a dot: {} = \".{text}\"",
-                    spot.key
-                )
+                format!("a field begins with a dot: {} = \".{text}\"", spot.key)
             },
         );
     }

@@ -220,7 +220,8 @@ impl<'a> StageNames<'a> {
         let label = "unknown name".to_owned();
         if first == "questions" {
             let message =
-                "`questions` is available only in an agent step that reads a batch of `split`".to_owned();
+                "`questions` is available only in an agent step that reads a batch of `split`"
+                    .to_owned();
             let help = "write questions = true at the step".to_owned();
             return NameError {
                 message,
@@ -245,7 +246,10 @@ impl<'a> StageNames<'a> {
         }
         if self.vars(Sees::All).iter().any(|name| name == first) {
             let message = format!("`{first}` is not available here yet");
-            let help = format!("available here: {}", listed(vars.iter().map(String::as_str)));
+            let help = format!(
+                "available here: {}",
+                listed(vars.iter().map(String::as_str))
+            );
             return NameError {
                 message,
                 label: "not available here".to_owned(),
@@ -260,7 +264,10 @@ impl<'a> StageNames<'a> {
             None if self.project.env.iter().any(|name| name == first) => {
                 format!("it is an environment variable: write `env.{first}`")
             }
-            None => format!("available here: {}", listed(vars.iter().map(String::as_str))),
+            None => format!(
+                "available here: {}",
+                listed(vars.iter().map(String::as_str))
+            ),
         };
         NameError {
             message: format!("`{first}` is not a name of this stage"),

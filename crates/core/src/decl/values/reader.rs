@@ -71,8 +71,10 @@ impl<'a> ValueReader<'a> {
             return None;
         }
         if spot.text.contains("{{") {
-            let problem = spot.problem(format!("`{}` must name one file, not a template", spot.key));
-            self.report.add(problem.label("expected the name of a file"));
+            let problem =
+                spot.problem(format!("`{}` must name one file, not a template", spot.key));
+            self.report
+                .add(problem.label("expected the name of a file"));
             return None;
         }
         let path = match RelPath::parse(spot.text) {

@@ -217,7 +217,11 @@ impl ProgramText<'_> {
     pub(crate) fn undefined(&self, name: &str, what: &Undefined) -> JqError {
         let vars = || self.vars.iter().copied();
         if let Some(why) = library::refusal(name) {
-            return self.fault(name, format!("`{name}` is not available"), Some(why.to_owned()));
+            return self.fault(
+                name,
+                format!("`{name}` is not available"),
+                Some(why.to_owned()),
+            );
         }
         match what {
             Undefined::Var => {

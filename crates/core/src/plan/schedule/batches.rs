@@ -7,7 +7,7 @@ use crate::model::policy::OnModified;
 use crate::model::reason::{Condition, Reason};
 use crate::model::stage::Stage;
 use crate::model::state::State;
-use crate::plan::decide::{Modification, Decision};
+use crate::plan::decide::{Decision, Modification};
 use crate::plan::lineage;
 use crate::plan::options::selection::is_failed;
 use crate::plan::scan::{BatchScan, StageScan};

@@ -33,7 +33,7 @@ use crate::model::reason::Reason;
 use crate::model::stage::Stage;
 use crate::model::state::State;
 use crate::model::step::{Step, StepKind};
-use crate::plan::decide::{Modification, Decision, RebuildPolicy};
+use crate::plan::decide::{Decision, Modification, RebuildPolicy};
 use crate::plan::options::selection::Selection;
 use crate::plan::pending::Pending;
 use crate::plan::scan::StageScan;

@@ -247,8 +247,12 @@ fn choose(ctx: Context<'_>, state: &State, stage: &Stage) -> Result<Choice, OpsE
             return refused("it is not selected".to_owned());
         }
     };
-    let runs =
-        |batch: &&BatchScan| matches!(batch.decision, Ok(Decision::Will(_) | Decision::Revalidate(_)));
+    let runs = |batch: &&BatchScan| {
+        matches!(
+            batch.decision,
+            Ok(Decision::Will(_) | Decision::Revalidate(_))
+        )
+    };
     let open: Vec<&BatchScan> = found.batches.iter().filter(runs).collect();
     let waiting = open
         .iter()

@@ -102,8 +102,8 @@ fn labels_at(
     let inputs = &sheet.stage.inputs;
     let input = inputs.iter().find(|input| input.name == select.first());
     let template = input.and_then(|input| Some((input, path_of(input)?)));
-    let (input, template) =
-        template.ok_or_else(|| wrong(format!("`{}` is not an input of the stage", select.first())))?;
+    let (input, template) = template
+        .ok_or_else(|| wrong(format!("`{}` is not an input of the stage", select.first())))?;
     let path = paths::render(template, scope).map_err(|error| wrong(error.to_string()))?;
     let source = opened
         .files
