@@ -73,7 +73,7 @@ fn lost_records_of_calls_are_one_finding_behind_outputs() {
     project.write("workspace/outputs/all.json", "[]");
     let findings = found(&project, 5);
     assert!(
-        findings[0].starts_with("modified outputs/all.json (of join): its recorded digest is "),
+        findings[0].starts_with("modified outputs/all.json (of join): expected digest "),
         "{findings:?}"
     );
     assert_eq!(

@@ -39,7 +39,7 @@ letters in workspace
           no longer produced, outputs go to quarantine: person_10
           retires intermediate/person_10.json: it goes to quarantine
   2 join  will run
-          input intermediate/person_10.json is gone
+          input intermediate/person_10.json was removed
           input intermediate/person_3.json is new
 
 4 batches will run; to do it: milepost run

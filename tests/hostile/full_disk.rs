@@ -88,7 +88,7 @@ fn every_step_says_that_the_disk_is_full() {
             full += 1;
             assert!(said.contains("no space left on "), "{size} KiB: {said}");
             assert!(
-                said.contains("make room, then run again to continue"),
+                said.contains("free space, then run again to continue"),
                 "{size} KiB: {said}"
             );
         }

@@ -65,7 +65,7 @@ next:
         .to_string();
     assert_eq!(
         error,
-        "there is no template `maximal`: there are `ifc` (a building model to an Excel and a PDF report), \
+        "there is no template `maximal`; available: `ifc` (a building model to an Excel and a PDF report), \
          `grading` (submissions graded by a table of criteria, with a report for each), \
          `study-plan` (syllabi to a plan of every day up to the last midterm), \
          `diagrams` (lesson cards to diagrams, redrawn until a critic accepts them), \

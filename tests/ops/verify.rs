@@ -44,7 +44,7 @@ fn whatever_somebody_alters_is_found() {
     let cases: &[(Deed, &str)] = &[
         (
             |project| project.edit("workspace/outputs/total.json", "5", "6"),
-            "outputs/total.json (of count): its recorded digest is ",
+            "outputs/total.json (of count): expected digest ",
         ),
         (
             |project| {
@@ -60,7 +60,7 @@ fn whatever_somebody_alters_is_found() {
                     "\"element_count\": 6",
                 );
             },
-            "stage_1_complete.json (of sort): its recorded digest is ",
+            "stage_1_complete.json (of sort): expected digest ",
         ),
         (
             |project| std::fs::remove_file(project.at("workspace/stage_1_complete.json")).unwrap(),

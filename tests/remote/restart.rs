@@ -79,7 +79,7 @@ fn a_record_that_is_not_valid_publishes_nothing() {
         ("folder", 2, "is not valid: its folder is `inputs`"),
         ("path", 2, "`up/other.txt` is not an output of the batch"),
         ("at", 2, "`up/w1.txt` was read from `inputs/w1.txt`"),
-        ("content", 2, "`up/w1.txt` has another content"),
+        ("content", 2, "`up/w1.txt` has different content"),
         ("batch", 1, "up  up to date"),
     ] {
         let published = |key: &str| format!("workspace/up/{key}.txt");

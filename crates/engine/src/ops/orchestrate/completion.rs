@@ -85,7 +85,7 @@ pub fn stage_completion(request: &Request, number: u32) -> Result<Completion, Op
             .map(|stage| format!("{} {}", stage.number, stage.name))
             .collect();
         return Err(OpsError::Usage(format!(
-            "there is no stage {number}: there are {}",
+            "there is no stage {number}; available: {}",
             known.join(", ")
         )));
     };

@@ -193,7 +193,7 @@ fn full_disk(stage_ctx: &StageContext<'_>, mut outcome: Outcome) -> Outcome {
     let is_named = outcome.message.contains(NO_SPACE);
     if !is_named && stage_ctx.ctx.disk.is_full(folder) {
         let why = format!(
-            "{NO_SPACE} {}: make room, then run again to continue",
+            "{NO_SPACE} {}: free space, then run again to continue",
             folder.display()
         );
         outcome.message = format!("{why} ({})", outcome.message);

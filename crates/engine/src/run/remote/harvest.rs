@@ -170,7 +170,7 @@ fn check_content(scratch: &Scratch, produced: &Produced) -> Result<(), String> {
         let is_same =
             found.is_some_and(|found| (found.digest, found.size) == (made.digest, made.size));
         if !is_same {
-            return Err(format!("`{}` has another content", made.path));
+            return Err(format!("`{}` has different content", made.path));
         }
     }
     Ok(())

@@ -300,7 +300,7 @@ fn run(
             .code;
         let before = std::mem::take(&mut outcome.message);
         outcome.message = format!(
-            "the memory of the job did not suffice ({before}): raise `memory` under [resources], or let it grow by `retry`"
+            "the job ran out of memory ({before}): raise `memory` under [resources], or let it grow by `retry`"
         );
     } else if lacks_space(stage_ctx, node, &mut result.result) {
         lacked = Some(ScarceResource::Space);
@@ -344,7 +344,7 @@ fn lacks_space(
         let named = Outcome::new(
             OutcomeKind::Node,
             format!(
-                "{NO_SPACE} {folder} of node {node}: make room there, or declare another TMPDIR under [env] ({})",
+                "{NO_SPACE} {folder} of node {node}: free space there, or declare another TMPDIR under [env] ({})",
                 outcome.message
             ),
         );
@@ -373,7 +373,7 @@ pub(crate) fn await_visible<T, E>(
 /// Checks that all inputs have the content that the runner saw.
 fn check_inputs(stage_ctx: &StageContext<'_>, found: &BatchScan) -> Result<(), Outcome> {
     let differs = |file: String| {
-        let why = format!("`{file}` differs on this node from what the run saw");
+        let why = format!("`{file}` on this node differs from the file of the run");
         Outcome::new(OutcomeKind::Input, why)
     };
     let differing = stale(stage_ctx, found)?;

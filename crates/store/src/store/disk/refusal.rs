@@ -51,10 +51,10 @@ fn explain(path: &Path, action: &str, cause: &io::Error) -> String {
     let folder = parent(path).display();
     match cause.kind() {
         io::ErrorKind::StorageFull => {
-            format!("no space left on {folder}: make room, then run again to continue")
+            format!("no space left on {folder}: free space, then run again to continue")
         }
         io::ErrorKind::QuotaExceeded => {
-            format!("the quota of {folder} is used up: make room, then run again to continue")
+            format!("the quota of {folder} is used up: free space, then run again to continue")
         }
         io::ErrorKind::PermissionDenied if action == "read" => "no permission to read it".to_owned(),
         io::ErrorKind::PermissionDenied if action == "empty" => {
@@ -101,7 +101,7 @@ mod tests {
         };
         assert_eq!(
             full.to_string(),
-            "cannot write w/x: no space left on w: make room, then run again to continue"
+            "cannot write w/x: no space left on w: free space, then run again to continue"
         );
         let denied = explain(
             Path::new("w/x"),

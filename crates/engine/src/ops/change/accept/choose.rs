@@ -69,7 +69,7 @@ pub(super) fn choose(
     for reason in reasons {
         let why = match reason {
             Reason::Deleted { path } => format!("{path} was deleted"),
-            Reason::Renamed { from, to } => format!("{from} is named {to} now"),
+            Reason::Renamed { from, to } => format!("{from} was renamed to {to}"),
             Reason::Modified { path } if !kinds.is_empty() => {
                 format!("{path} was modified by hand: accept that first, without `--change`")
             }

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// Returns how a file differs from its record.
 pub(super) fn differs(recorded: Digest, present: Digest) -> String {
     format!(
-        "its recorded digest is {}…, and its present one {}…",
+        "expected digest {}…, found {}…",
         recorded.short(),
         present.short()
     )
@@ -148,7 +148,7 @@ impl Audit<'_> {
         ] {
             if has_manifest && Some(said) != is {
                 wrong.push(format!(
-                    "its {what} is {}…, and by the manifest {}",
+                    "its {what} is {}…, but the manifest has {}",
                     said.short(),
                     is.map_or("nothing".to_owned(), |is: Digest| format!(
                         "{}…",
