@@ -24,7 +24,7 @@ const INSTRUCTIONS: &str = "\
 Milepost runs the declared stages of this project over the files of its workspace, and writes a checkpoint for each complete stage. \
 `status` shows the state of each stage, `plan` shows what a run would do and why, and `run` does it. Before you start a stage, call \
 `check_stage_completion` for the stage before it: complete means verified now. Results contain counts and file references; read the \
-files, never rebuild their content from memory. If `success` is false, `error`, `code` and `hint` say what went wrong and what to do.";
+files, never rebuild their content from memory. If `success` is false, `error`, `code` and `hint` describe the problem and the fix.";
 
 /// The server. Clones share its state.
 #[derive(Clone)]

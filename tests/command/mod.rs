@@ -377,7 +377,7 @@ fn why_it_could_not_start() {
     );
     assert_eq!(
         error(&["true", "a\0b"]),
-        "program `true` was not started: word 1 of the command holds a NUL byte; hand such data over in a file"
+        "program `true` was not started: word 1 of the command contains a NUL byte; pass such data in a file"
     );
     assert_eq!(
         error(&["true", &"x".repeat(1 << 20)]),

@@ -323,7 +323,7 @@ fn a_folder_that_holds_the_workspace_is_refused() {
         let why = match folder {
             "." => "a path is empty",
             _ => {
-                "`project:workspace` holds the workspace, so the outputs would be inputs: name a folder without it"
+                "`project:workspace` contains the workspace, so the outputs would be inputs: name a folder without it"
             }
         };
         ran.says(why);

@@ -24,7 +24,7 @@ pub(super) const NEXT_BATCH: ToolEntry = ToolEntry {
     about: "Leases the next batch of a stage whose agent is external: `input_file` contains the questions, `prompt_file` the \
             prompt, `schema` the JSON Schema of an answer, and `output_file` is the exact path to write the answer to. Answer the \
             batch, then call `submit_batch` with the lease. A batch whose lease has expired is leased to the next client. If there is \
-            no batch to lease, `nothing` says why.",
+            no batch to lease, `nothing` gives the reason.",
     reads: false,
     schemas: schemas_of::<LeaseArguments, NextBatchResult>,
     call: ToolCall::Once(|call| {

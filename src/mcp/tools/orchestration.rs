@@ -28,7 +28,7 @@ pub(super) const CHECK_STAGE_COMPLETION: ToolEntry = ToolEntry {
     name: "check_stage_completion",
     title: "Check that a stage is complete",
     about: "Verifies now that a stage is complete: its checkpoint matches the record, a run would find it up to date, and every \
-            output has the recorded digest. `state` is the checkpoint; if the stage is not complete, `missing` says why.",
+            output has the recorded digest. `state` is the checkpoint; if the stage is not complete, `missing` lists the reasons.",
     reads: true,
     schemas: schemas_of::<StageArguments, CompletionResult>,
     call: ToolCall::Once(|call| {
@@ -69,7 +69,7 @@ pub(super) const WAIT_FOR_SUBAGENT: ToolEntry = ToolEntry {
     title: "Wait for the file of a subagent",
     about: "Waits until a file of the workspace exists, has not changed for 1 s, matches its declared schema and contains its declared \
             marker. Returns its size, digest and number of elements, not its content. After a timeout, `error` is \
-            \"Timeout waiting for subagent\" and `why` says what is missing; call again to wait longer.",
+            \"Timeout waiting for subagent\" and `why` names what is missing; call again to wait longer.",
     reads: true,
     schemas: schemas_of::<WaitArguments, CompleteFile>,
     call: ToolCall::Wait(wait),
@@ -211,7 +211,7 @@ fn join(call: &Call) -> Result<Value, ToolError> {
         Aggregation::NotComplete(found) => Err(ToolError::new(
             "not_complete",
             format!("stage `{}`, which writes these batches, is not complete", found.stage),
-            format!("call `run` with the target `{}`; `missing` says what is missing", found.stage),
+            format!("call `run` with the target `{}`; `missing` lists what is missing", found.stage),
         )
         .with("stage", &found.stage)
         .with("missing", sentences::missing(&found))),

@@ -115,7 +115,7 @@ pub(crate) fn said(note: &StoredNote) -> String {
             at,
             by,
         } => format!(
-            "{name} = {} was set for this workspace {}; milepost.toml now says {}",
+            "{name} = {} was set for this workspace {}; milepost.toml now has {}",
             short(value),
             when(*at, by),
             short(default)
@@ -128,7 +128,7 @@ pub(crate) fn said(note: &StoredNote) -> String {
             "`{agent}` was chosen to answer for `{name}` in this workspace, but milepost.toml declares no agent `{name}`"
         ),
         StoredNote::NotSet { name, value } => format!(
-            "{name} is not set for this workspace; milepost.toml says {}",
+            "{name} is not set for this workspace; milepost.toml has {}",
             short(value)
         ),
     };

@@ -51,7 +51,7 @@ impl World for Context<'_> {
                 self.asked.discard();
                 let path = &file.path;
                 Err(format!(
-                    "`project:{path}` holds the workspace, so the outputs would be inputs: name a folder without it"
+                    "`project:{path}` contains the workspace, so the outputs would be inputs: name a folder without it"
                 ))
             }
             folder => Ok(folder.is_some()),

@@ -57,7 +57,7 @@ pub enum IfcError {
     },
     /// The archive holds no model, or several.
     #[error(
-        "{file}: the archive should hold one .ifc file but holds {found}; zip one model alone, or give it as it is"
+        "{file}: the archive must contain one .ifc file, but contains {found}; zip one model alone, or use it without zip"
     )]
     ArchiveContent {
         /// The file's name.

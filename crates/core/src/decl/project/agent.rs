@@ -155,7 +155,7 @@ fn cli(reader: &mut ValueReader<'_>, file: &SourceFile, fields: &Fields<'_>) -> 
                     );
                     let known = hints::or(KNOWN_TOOLS.iter().copied());
                     reader.report.add(problem.label("unknown").help(format!(
-                        "Milepost knows {known}; write any other as a list: cli = [\"{name}\"]"
+                        "the known command lines are {known}; write any other as a list: cli = [\"{name}\"]"
                     )));
                     return None;
                 }

@@ -287,8 +287,10 @@ impl<'a> ValueReader<'a> {
             None => (Root::Workspace, spot.text),
         };
         if text.contains("{%") || text.contains("{#") {
-            self.report
-                .add(spot.problem("a path holds `{{ }}` only").label("this path"));
+            self.report.add(
+                spot.problem("a path can contain only `{{ }}`")
+                    .label("this path"),
+            );
             return None;
         }
         let shift = spot.text.len() - text.len();

@@ -81,7 +81,7 @@ impl ValueReader<'_> {
             self.report.add(
                 problem
                     .label("no such files")
-                    .help("each batch takes one of the files that are there"),
+                    .help("each batch uses one of the existing files"),
             );
             return None;
         }

@@ -252,7 +252,7 @@ impl ProgramText<'_> {
             Undefined::Filter(arity) => {
                 let message = match (name, arity) {
                     ("reduce" | "foreach", _) => {
-                        format!("`{name}` takes (start; step), here it has {arity} parts")
+                        format!("`{name}` expects (start; step), found {arity} parts")
                     }
                     (_, 0) => format!("there is no filter `{name}`"),
                     (_, 1) => format!("there is no filter `{name}` with 1 argument"),

@@ -344,7 +344,7 @@ impl Workbook {
             };
             if columns.is_empty() || columns.len() > 16_384 {
                 return Err(wrong(format!(
-                    "it has {} columns; Excel takes 1 to 16384",
+                    "it has {} columns; Excel allows 1 to 16384",
                     columns.len()
                 )));
             }
