@@ -107,7 +107,9 @@ pub(crate) fn condition(condition: &Condition) -> String {
             format!("{stage} changes {path}, including the item of the batch")
         }
         Condition::BudgetAllows => "the budget allows its calls".to_owned(),
-        Condition::Answered { agents } => format!("{} answered what it asks", agents.join(" and ")),
+        Condition::Answered { agents } => {
+            format!("{} answered its questions", agents.join(" and "))
+        }
         Condition::StageCompletes { stage } => format!("{stage} completes"),
     };
     visible(&text).into_owned()

@@ -37,7 +37,7 @@ impl StageReader<'_, '_, '_> {
             let span = fields.key_span("otherwise");
             let problem = self
                 .file
-                .problem(span, "nothing decides which iteration is the best")
+                .problem(span, "the best iteration is not defined")
                 .label("`score` is missing");
             self.reader.report.add(problem.help(
                 "write a jq program that returns a number, such as score = \".critique.score\"",

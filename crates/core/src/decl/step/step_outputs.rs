@@ -34,7 +34,9 @@ impl StepReader<'_, '_> {
             .any(|out| *out == name);
         let is_each = self.names.each.iter().any(|(each, _)| *each == name);
         let help = match nearest(&name, known.iter().copied()) {
-            _ if is_later => "a step reads what earlier steps made: change their order".to_owned(),
+            _ if is_later => {
+                "a step reads only the `out` of earlier steps: change their order".to_owned()
+            }
             _ if is_each => format!(
                 "declare the file of `{name}` as an input: [inputs] and below it file = \"{{{{ {name}.path }}}}\""
             ),
