@@ -183,7 +183,7 @@ mod tests {
         // Nor of a call that counts with its reservation.
         let estimated = CallResponse {
             estimated: Some(crate::model::call::Estimated::NoUsage),
-            ..received(Usage::default(), Some(NanoUsd(7000)))
+            ..response(Usage::default(), Some(NanoUsd(7000)))
         };
         past.add(&sent, &estimated);
         past

@@ -284,7 +284,7 @@ impl AttemptObserver for ProgramObserver<'_> {
 
     fn started(&self, _child: &StartedProcess, _program: &[String]) {}
 
-    fn called(&self, _number: u64, _sent: &SentCall, _heard: &CallResponse) {}
+    fn called(&self, _number: u64, _sent: &SentCall, _response: &CallResponse) {}
 
     fn trying_again(&self, _failed: u32, _outcome: &Outcome, _wait: Duration) {}
 }

@@ -36,8 +36,8 @@ pub(crate) fn agents(
             folder: folder.display().to_string(),
             why: error.to_string(),
         })?;
-        let response = all.into_iter();
-        Ok(response
+        let calls = all.into_iter();
+        Ok(calls
             .filter_map(|call| Some((call.sent, call.response?)))
             .collect())
     });

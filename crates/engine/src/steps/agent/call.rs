@@ -223,7 +223,7 @@ impl Caller<'_> {
             Backend::Tool(tool) => {
                 command_line::run(ctx, tool, request, handle, &self.place, within)?
             }
-            Backend::Replay(response) => replay(response, &sent),
+            Backend::Replay(responses) => replay(responses, &sent),
             Backend::Rules(_) | Backend::Jq(_) | Backend::External => Err(CallFault::new(
                 FaultKind::BadRequest,
                 "this agent is not called",
@@ -413,8 +413,8 @@ fn without_keys(
 }
 
 /// Returns the recorded reply to the same request.
-fn replay(response: &BTreeMap<String, CallResponse>, sent: &SentCall) -> Result<Reply, CallFault> {
-    let Some(response) = response.get(&sent.asked.to_string()) else {
+fn replay(responses: &BTreeMap<String, CallResponse>, sent: &SentCall) -> Result<Reply, CallFault> {
+    let Some(response) = responses.get(&sent.asked.to_string()) else {
         return Err(CallFault::new(
             FaultKind::BadRequest,
             format!(
