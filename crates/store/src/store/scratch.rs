@@ -1,9 +1,9 @@
 //! Scratch: a private folder for each attempt, where outputs are written and hashed before they are published.
 
-mod scratch_pool;
+mod pool;
 mod sink;
 
-pub use scratch_pool::ScratchPool;
+pub use pool::ScratchPool;
 pub(crate) use sink::FileContent;
 
 use super::disk::{Disk, DiskError, open_up, parent};
@@ -16,7 +16,7 @@ use super::scan::stamp::FileStamp;
 use milepost_core::base::digest::Hasher;
 use milepost_core::base::path::RelPath;
 use milepost_core::base::source::Sink;
-use scratch_pool::Spare;
+use pool::Spare;
 use sink::{FinishedFile, HashingSink, Sunk};
 use std::collections::BTreeSet;
 use std::fs::Metadata;
@@ -102,14 +102,14 @@ pub fn clear(disk: &Disk, layout: &Layout, run: &str) -> Option<StuckScratch> {
 }
 
 impl Scratch {
-    /// Creates the empty scratch of an attempt. If programs write there, it reuses a folder of `scratch_pool` that was made for outputs
+    /// Creates the empty scratch of an attempt. If programs write there, it reuses a folder of `pool` that was made for outputs
     /// in the same folders as `targets`.
     pub fn create(
         disk: &Disk,
         files: &Files,
         layout: &Layout,
         name: &AttemptName<'_>,
-        scratch_pool: Option<&ScratchPool>,
+        pool: Option<&ScratchPool>,
         targets: &mut dyn Iterator<Item = &RelPath>,
     ) -> Result<Self, ScratchError> {
         let attempt = format!("{}~{}", safe_name(name.batch), name.number);
@@ -118,9 +118,9 @@ impl Scratch {
         let inside = layout::scratch().with(&below);
         let (all, path) = (layout.scratch(), layout.at(&inside));
         let mut folders = BTreeSet::new();
-        if let Some(scratch_pool) = scratch_pool {
+        if let Some(pool) = pool {
             targets.for_each(|target| above(target, &mut folders));
-            match scratch_pool.take(&folders) {
+            match pool.take(&folders) {
                 Some(spare) => disk.rename(&spare, &path)?,
                 None => {
                     folders.clear();
@@ -138,7 +138,7 @@ impl Scratch {
             all,
             path,
             inside,
-            is_folder: scratch_pool.is_some(),
+            is_folder: pool.is_some(),
             folders: Arc::new(Mutex::new(folders)),
             made: Arc::default(),
         })
@@ -387,12 +387,12 @@ impl Scratch {
 
     /// Returns the folder to the pool for a later attempt if it contains only the folders of its outputs; otherwise removes it. Every
     /// program that could write there must have ended.
-    pub fn return_to(self, scratch_pool: &ScratchPool) {
+    pub fn return_to(self, pool: &ScratchPool) {
         if !self.is_folder || !self.is_as_made().unwrap_or(false) {
             return self.remove();
         }
         let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        scratch_pool.all().push(Spare {
+        pool.all().push(Spare {
             path: self.path.clone(),
             folders: std::mem::take(&mut folders),
         });
