@@ -41,7 +41,7 @@ pub struct Completion {
     pub(crate) files_checked: u64,
 }
 
-/// Something that a stage parts to be complete.
+/// Something that a stage lacks to be complete.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MissingPart {
     /// A run builds these batches now.
