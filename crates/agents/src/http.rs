@@ -14,6 +14,14 @@ use tokio::runtime::Runtime;
 /// Returns true if the call must end. It is called at least every 25 ms.
 pub type Cancelled<'a> = &'a (dyn Fn() -> bool + Sync);
 
+/// When a call must end.
+#[derive(Clone, Copy)]
+pub struct CallLimit<'a> {
+    /// The time limit for request and response.
+    pub within: Duration,
+    pub cancelled: Cancelled<'a>,
+}
+
 /// How often a call looks whether it was cancelled.
 const TICK: Duration = Duration::from_millis(25);
 

@@ -11,6 +11,7 @@ use crate::steps::calls::{Calls, NextCall, OpenCall, ProviderBatches};
 use crate::steps::command::Deadline;
 use milepost_agents::api::BatchApi;
 use milepost_agents::fault::{CallFault, FaultKind};
+use milepost_agents::http::CallLimit;
 use milepost_agents::policy::{Next, after};
 use milepost_agents::request::{AgentRequest, Reply};
 use milepost_core::base::digest::Digest;
@@ -141,11 +142,11 @@ impl Caller<'_> {
         if ctx.is_dry_run {
             return Ok(());
         }
-        let cancelled = || ctx.cancel.reason().is_some();
-        let checked = self
-            .handle
-            .checked
-            .get_or_init(|| client.check(CHECK, &cancelled));
+        let limit = CallLimit {
+            within: CHECK,
+            cancelled: &|| ctx.cancel.reason().is_some(),
+        };
+        let checked = self.handle.checked.get_or_init(|| client.check(limit));
         match checked {
             Err(fault) if matches!(fault.kind, FaultKind::Auth | FaultKind::Money) => {
                 let outcome = fault_outcome(&self.handle.agent, fault).for_good();
@@ -219,7 +220,10 @@ impl Caller<'_> {
         let grace = ctx.limits.calls;
         let stopped = || stopped() && !ctx.cancel.is_in_grace(grace);
         let replied = match &handle.backend {
-            Backend::Api(client) => client.call(&body, within, &stopped),
+            Backend::Api(client) => {
+                let cancelled = &stopped;
+                client.call(&body, CallLimit { within, cancelled })
+            }
             Backend::Tool(tool) => {
                 command_line::run(ctx, tool, request, handle, &self.place, within)?
             }

@@ -10,7 +10,7 @@ use crate::api::sse;
 use crate::api::versions::{of_claude, takes_temperature};
 use crate::api::wire::{KeyHeader, Wire, parsed, text, tokens, whole};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
-use crate::http::{Cancelled, Http, HttpResponse};
+use crate::http::{CallLimit, Http, HttpResponse};
 use crate::request::{AgentRequest, Attachment, Reply, StopReason};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -220,13 +220,8 @@ impl ModelApi for Anthropic {
         Value::Object(body).to_string().into_bytes()
     }
 
-    fn call(
-        &self,
-        body: &[u8],
-        within: Duration,
-        cancelled: Cancelled<'_>,
-    ) -> Result<Reply, CallFault> {
-        self.of_answer(self.wire.call("/messages", body, within, cancelled)?)
+    fn call(&self, body: &[u8], limit: CallLimit<'_>) -> Result<Reply, CallFault> {
+        self.of_answer(self.wire.call("/messages", body, limit)?)
     }
 
     fn read(&self, raw: Vec<u8>) -> Result<Reply, CallFault> {
@@ -237,8 +232,8 @@ impl ModelApi for Anthropic {
         self.wire.cooldown()
     }
 
-    fn check(&self, within: Duration, cancelled: Cancelled<'_>) -> Result<(), CallFault> {
-        self.wire.check(within, cancelled)
+    fn check(&self, limit: CallLimit<'_>) -> Result<(), CallFault> {
+        self.wire.check(limit)
     }
 
     fn batches(&self) -> Option<&dyn BatchApi> {

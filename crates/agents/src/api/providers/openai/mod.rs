@@ -9,7 +9,7 @@ use crate::api::settings::ClientSettings;
 use crate::api::versions::takes_temperature;
 use crate::api::wire::{KeyHeader, Wire, parsed, text, tokens, whole};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
-use crate::http::{Cancelled, Http, HttpResponse};
+use crate::http::{CallLimit, Http, HttpResponse};
 use crate::request::{AgentRequest, Attachment, Reply, StopReason};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -169,14 +169,9 @@ impl ModelApi for OpenAi {
         Value::Object(body).to_string().into_bytes()
     }
 
-    fn call(
-        &self,
-        body: &[u8],
-        within: Duration,
-        cancelled: Cancelled<'_>,
-    ) -> Result<Reply, CallFault> {
+    fn call(&self, body: &[u8], limit: CallLimit<'_>) -> Result<Reply, CallFault> {
         let path = "/chat/completions";
-        self.of_answer(self.wire.call(path, body, within, cancelled)?)
+        self.of_answer(self.wire.call(path, body, limit)?)
     }
 
     fn read(&self, raw: Vec<u8>) -> Result<Reply, CallFault> {
@@ -187,8 +182,8 @@ impl ModelApi for OpenAi {
         self.wire.cooldown()
     }
 
-    fn check(&self, within: Duration, cancelled: Cancelled<'_>) -> Result<(), CallFault> {
-        self.wire.check(within, cancelled)
+    fn check(&self, limit: CallLimit<'_>) -> Result<(), CallFault> {
+        self.wire.check(limit)
     }
 
     fn batches(&self) -> Option<&dyn BatchApi> {

@@ -11,6 +11,7 @@ use crate::steps::command::Deadline;
 use jiff::SignedDuration;
 use milepost_agents::api::{BatchFault, BatchProgress, BatchResult, SubmittedBatch};
 use milepost_agents::fault::{CallFault, FaultKind};
+use milepost_agents::http::CallLimit;
 use milepost_agents::policy::{Next, after, is_final};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::batched::{CallId, LeftCall, Submitting};
@@ -118,7 +119,11 @@ impl BatchQueue {
             let ends = || Deadline::after(PATIENCE);
             (client.stopped)() && patience.get_or_init(ends).is_over()
         };
-        match client.api.submit(&requests, SUBMIT, &stopped) {
+        let limit = CallLimit {
+            within: SUBMIT,
+            cancelled: &stopped,
+        };
+        match client.api.submit(&requests, limit) {
             Ok(id) => {
                 // The id is recorded before anything else.
                 let kept = client.records.submitted(batch, std::slice::from_ref(&id));
@@ -207,7 +212,7 @@ impl BatchQueue {
     /// Searches the provider's recent batches for one whose id was lost. Candidates are polled; the ids in the results show
     /// which one it is.
     fn look(&self, client: &BatchClient<'_>, batch: &CallId) {
-        let recent = client.api.recent(ASK, client.stopped);
+        let recent = client.api.recent(client.limit(ASK));
         let mut state = self.lock();
         let known = state.known.clone();
         let Some(under) = find(&mut state, batch) else {
@@ -247,12 +252,12 @@ impl BatchQueue {
     fn poll(&self, client: &BatchClient<'_>, batch: &CallId, ids: Vec<String>) {
         let mut still = Vec::new();
         for id in &ids {
-            let results = match client.api.poll(id, ASK, client.stopped) {
+            let results = match client.api.poll(id, client.limit(ASK)) {
                 Ok(BatchProgress::Running { .. }) => {
                     still.push(id.clone());
                     continue;
                 }
-                Ok(BatchProgress::Ended) => client.api.results(id, RESULTS_TIMEOUT, client.stopped),
+                Ok(BatchProgress::Ended) => client.api.results(id, client.limit(RESULTS_TIMEOUT)),
                 Ok(BatchProgress::Refused(fault)) => {
                     let fault = free(fault);
                     let all = |_: &str| Err(BatchFault::Call(fault.clone()));

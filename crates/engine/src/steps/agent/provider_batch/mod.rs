@@ -12,7 +12,7 @@ use crate::steps::command::Deadline;
 use jiff::Timestamp;
 use milepost_agents::api::BatchApi;
 use milepost_agents::fault::CallFault;
-use milepost_agents::http::Cancelled;
+use milepost_agents::http::{CallLimit, Cancelled};
 use milepost_agents::request::Reply;
 use milepost_core::model::agent::{Agent, Provider};
 use milepost_core::model::batched::{CallId, LeftBatch, LeftCall};
@@ -41,6 +41,15 @@ pub(crate) struct BatchClient<'a> {
     /// Receives each change in the state of a batch.
     pub(crate) updated: &'a dyn Fn(ProviderBatchUpdate),
     pub(crate) pace: Pace,
+}
+
+impl<'a> BatchClient<'a> {
+    fn limit(&self, within: Duration) -> CallLimit<'a> {
+        CallLimit {
+            within,
+            cancelled: self.stopped,
+        }
+    }
 }
 
 /// The result of a request.
