@@ -3,6 +3,7 @@
 use milepost_agents::answer::json::{ExtractedJson, extract_json};
 use milepost_agents::answer::reasoning::without_reasoning;
 use milepost_agents::request::Reply;
+use milepost_core::expr::json::key_text;
 use milepost_core::expr::pointer::below;
 use milepost_store::check::schema::Violation;
 use serde_json::{Map, Value};
@@ -203,14 +204,14 @@ fn entries<'a>(value: &'a Value, ids: &[&str]) -> Option<Vec<ReplyEntry<'a>>> {
     let of_list = |list: &'a Vec<Value>, at: &str| {
         let entries = list.iter().enumerate();
         let entry = |(place, value): (usize, &'a Value)| ReplyEntry {
-            id: text(&value["id"]),
+            id: key_text(&value["id"]),
             pointer: format!("{at}/{place}"),
             value,
         };
         entries.map(entry).collect()
     };
     let alone = |id: &'a Value| ReplyEntry {
-        id: text(id),
+        id: key_text(id),
         pointer: String::new(),
         value,
     };
@@ -238,14 +239,6 @@ fn entries<'a>(value: &'a Value, ids: &[&str]) -> Option<Vec<ReplyEntry<'a>>> {
                 _ => None,
             }
         }
-        _ => None,
-    }
-}
-
-fn text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
         _ => None,
     }
 }

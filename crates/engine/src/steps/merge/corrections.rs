@@ -6,6 +6,7 @@ use milepost_core::base::words::count;
 use milepost_core::expr::json;
 use milepost_core::expr::place::listed;
 use milepost_core::expr::scope::Scope;
+use milepost_core::expr::template::text;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeSet, HashMap};
@@ -298,11 +299,7 @@ fn cell_text(cells: &Map<String, Value>, column: &str) -> String {
 }
 
 fn text_of(cell: Option<&Value>) -> String {
-    match cell {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Null) | None => String::new(),
-        Some(other) => other.to_string(),
-    }
+    cell.map(text).unwrap_or_default()
 }
 
 /// Returns the value of a field. A null on the way, such as an absent material, becomes an object.

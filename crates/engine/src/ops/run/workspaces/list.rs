@@ -6,6 +6,7 @@ use crate::ops::project::request::Request;
 use crate::run::JqWorkers;
 use milepost_core::base::path::RelPath;
 use milepost_core::base::source::Source;
+use milepost_core::expr::json::plain_text;
 use milepost_core::expr::scope::{Format, Reading, parse};
 use milepost_core::model::pipeline::Pipeline;
 use milepost_store::store::files::real_path;
@@ -176,8 +177,7 @@ fn entry(
                 let near = near.is_file().then(|| near.display().to_string());
                 near.unwrap_or_else(|| text.clone())
             }
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
+            other => plain_text(other),
         };
         let setting = format!("{name}={text}");
         // All entries are checked before the first runs, so that no wrong value is found after calls were paid.
