@@ -116,19 +116,8 @@ pub fn read_columns<R: Read + Seek>(
     headers: &[String],
 ) -> Result<SheetColumns, XlsxReadError> {
     check_size(&mut file)?;
-    let mut workbook = Xlsx::new(file).map_err(|error| match error {
-        CalamineError::Password => XlsxReadError::Password,
-        other => XlsxReadError::NoWorkbook(other.to_string()),
-    })?;
-    let found = workbook.sheet_names();
-    if !found.iter().any(|name| name == sheet) {
-        let sheet = sheet.to_owned();
-        return Err(XlsxReadError::NoSheet { sheet, found });
-    }
-    let broken = |error: CalamineError| XlsxReadError::Broken {
-        sheet: sheet.to_owned(),
-        reason: error.to_string(),
-    };
+    let mut workbook = open(file, sheet)?;
+    let broken = broken(sheet);
     let mut reading = Reading::new(sheet, headers);
     let mut cells = workbook.worksheet_cells_reader(sheet).map_err(broken)?;
     while let Some(cell) = cells.next_cell_with_formula_metadata().map_err(broken)? {
@@ -151,6 +140,27 @@ pub fn read_columns<R: Read + Seek>(
         letters: columns.places.iter().map(|&place| letters(place)).collect(),
         rows: columns.rows,
     })
+}
+
+/// Opens a workbook that has the sheet.
+fn open<R: Read + Seek>(file: R, sheet: &str) -> Result<Xlsx<R>, XlsxReadError> {
+    let workbook = Xlsx::new(file).map_err(|error| match error {
+        CalamineError::Password => XlsxReadError::Password,
+        other => XlsxReadError::NoWorkbook(other.to_string()),
+    })?;
+    let found = workbook.sheet_names();
+    if !found.iter().any(|name| name == sheet) {
+        let sheet = sheet.to_owned();
+        return Err(XlsxReadError::NoSheet { sheet, found });
+    }
+    Ok(workbook)
+}
+
+fn broken(sheet: &str) -> impl Fn(CalamineError) -> XlsxReadError + Copy {
+    move |error| XlsxReadError::Broken {
+        sheet: sheet.to_owned(),
+        reason: error.to_string(),
+    }
 }
 
 /// Refuses a file that unpacks to more than a person edits.

@@ -1,8 +1,8 @@
 //! Reads one row of a sheet, with the headers above it.
 
 use super::excerpt::excerpt;
-use super::{CalamineError, CellValue, HEADER_ROWS, XlsxReadError, check_size, letters, value_of};
-use calamine::{Reader as _, Xlsx, XlsxFormulaMetadata as Formula};
+use super::{CellValue, HEADER_ROWS, XlsxReadError, broken, check_size, letters, open, value_of};
+use calamine::XlsxFormulaMetadata as Formula;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
@@ -36,19 +36,8 @@ pub fn read_row<R: Read + Seek>(
 }
 
 fn read_row_of<R: Read + Seek>(file: R, sheet: &str, row: u32) -> Result<SheetRow, XlsxReadError> {
-    let mut workbook = Xlsx::new(file).map_err(|error| match error {
-        CalamineError::Password => XlsxReadError::Password,
-        other => XlsxReadError::NoWorkbook(other.to_string()),
-    })?;
-    let found = workbook.sheet_names();
-    if !found.iter().any(|name| name == sheet) {
-        let sheet = sheet.to_owned();
-        return Err(XlsxReadError::NoSheet { sheet, found });
-    }
-    let broken = |error: CalamineError| XlsxReadError::Broken {
-        sheet: sheet.to_owned(),
-        reason: error.to_string(),
-    };
+    let mut workbook = open(file, sheet)?;
+    let broken = broken(sheet);
     let mut above: BTreeMap<u32, BTreeMap<String, String>> = BTreeMap::new();
     let mut read = SheetRow::default();
     let mut cells = workbook.worksheet_cells_reader(sheet).map_err(broken)?;
