@@ -141,7 +141,6 @@ pub(crate) fn run(
             "milepost",
             event,
             format!("run ended: {shown}"),
-            Vec::new(),
         )?;
         recorder.flush()?;
     }

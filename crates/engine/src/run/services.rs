@@ -221,7 +221,7 @@ impl<'a> Services<'a> {
                 service: name,
                 token,
             };
-            recorder.record(EventType::Complete, "milepost", event, summary, Vec::new())?;
+            recorder.record(EventType::Complete, "milepost", event, summary)?;
         }
         Ok(())
     }
@@ -240,5 +240,5 @@ fn record(
         format!("the service {name} was started as process {pid}")
     };
     let event = Event::ServiceStarted { child, again };
-    recorder.record(EventType::Invoke, "milepost", event, summary, Vec::new())
+    recorder.record(EventType::Invoke, "milepost", event, summary)
 }

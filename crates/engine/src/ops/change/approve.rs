@@ -140,7 +140,7 @@ pub fn approve(request: &Request, options: &ApproveOptions) -> Result<Approved, 
             batches,
             pin: pin.clone(),
         };
-        recorder.record(EventType::Review, stage.actor(), event, summary, Vec::new())?;
+        recorder.record(EventType::Review, stage.actor(), event, summary)?;
         done.approved.insert(stage.name.clone(), approval);
     }
     if recorder.has_begun() {

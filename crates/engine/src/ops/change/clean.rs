@@ -240,7 +240,7 @@ impl Todo {
             self.stage,
             count(self.removed.len() as u64, "file", "files")
         );
-        recorder.record(EventType::Revision, "milepost", event, summary, Vec::new())?;
+        recorder.record(EventType::Revision, "milepost", event, summary)?;
         Ok(())
     }
 

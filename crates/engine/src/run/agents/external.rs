@@ -220,7 +220,7 @@ fn record_call(
         let run = recorder.run_id();
         layout::call(run, number, what).to_string()
     });
-    recorder.record(
+    recorder.record_with(
         EventType::Invoke,
         stage.actor(),
         event,
@@ -256,7 +256,7 @@ fn refuse(
         violations: lines,
     };
     let refs = kept.iter().cloned().collect();
-    recorder.record(EventType::Review, stage.actor(), event, summary, refs)?;
+    recorder.record_with(EventType::Review, stage.actor(), event, summary, refs)?;
     Ok(kept)
 }
 

@@ -362,13 +362,8 @@ impl Dispatcher<'_, '_> {
         } else {
             format!("{name} starts again, attempt {attempt}")
         };
-        self.recorder.record(
-            EventType::Invoke,
-            self.stage.actor(),
-            event,
-            summary,
-            Vec::new(),
-        )?;
+        self.recorder
+            .record(EventType::Invoke, self.stage.actor(), event, summary)?;
         if attempt == 1 {
             self.observer.notice(Notice::BatchStarted {
                 stage: self.stage.name.clone(),
@@ -406,13 +401,8 @@ impl Dispatcher<'_, '_> {
             boot_id: child.boot_id.clone(),
             token,
         });
-        self.recorder.record(
-            EventType::Invoke,
-            &self.acting(index),
-            event,
-            summary,
-            Vec::new(),
-        )
+        self.recorder
+            .record(EventType::Invoke, &self.acting(index), event, summary)
     }
 
     fn again(
@@ -432,13 +422,8 @@ impl Dispatcher<'_, '_> {
             outcome: outcome.clone(),
         };
         let summary = format!("{name}, attempt {attempt}: {outcome}");
-        self.recorder.record(
-            EventType::Error,
-            &self.acting(index),
-            event,
-            summary,
-            Vec::new(),
-        )?;
+        self.recorder
+            .record(EventType::Error, &self.acting(index), event, summary)?;
         self.observer.notice(Notice::TryingAgain {
             stage: self.stage.name.clone(),
             batch,

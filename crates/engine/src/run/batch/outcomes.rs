@@ -81,7 +81,7 @@ impl Dispatcher<'_, '_> {
         });
         let agent = role.as_deref().unwrap_or_else(|| self.stage.actor());
         self.recorder
-            .record(kind, agent, event, summary, refs.into())
+            .record_with(kind, agent, event, summary, refs.into())
     }
 
     /// Records that batches were submitted as jobs.
@@ -114,7 +114,7 @@ impl Dispatcher<'_, '_> {
         };
         let agent = self.stage.actor();
         self.recorder
-            .record(EventType::Invoke, agent, event, summary, Vec::new())
+            .record(EventType::Invoke, agent, event, summary)
     }
 
     /// Shows that a call is not charged what its agent reports, or more than was reserved.
@@ -170,7 +170,7 @@ impl Dispatcher<'_, '_> {
             refused.push((*number, violations.clone()));
         }
         let agent = role.as_deref().unwrap_or_else(|| self.stage.actor());
-        self.recorder.record(kind, agent, event, summary, refs)
+        self.recorder.record_with(kind, agent, event, summary, refs)
     }
 
     /// Records failed elements of a batch that was built, and returns their outcome and the quarantine folder.
@@ -194,7 +194,7 @@ impl Dispatcher<'_, '_> {
         let refs = quarantine.iter().cloned().collect();
         let summary = format!("{name}: {outcome}");
         self.recorder
-            .record(EventType::Error, self.stage.actor(), event, summary, refs)?;
+            .record_with(EventType::Error, self.stage.actor(), event, summary, refs)?;
         Ok(Some((outcome, quarantine)))
     }
 
@@ -217,7 +217,7 @@ impl Dispatcher<'_, '_> {
         let files = produced.files.iter().take(20);
         let refs = files.map(|(made, _)| made.path.to_string()).collect();
         self.recorder
-            .record(EventType::Review, self.stage.actor(), event, summary, refs)
+            .record_with(EventType::Review, self.stage.actor(), event, summary, refs)
     }
 }
 

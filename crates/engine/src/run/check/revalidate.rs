@@ -104,7 +104,7 @@ pub(crate) fn revalidate(
             batches: valid,
             opinions,
         };
-        recorder.record(EventType::Review, stage.actor(), event, summary, Vec::new())?;
+        recorder.record(EventType::Review, stage.actor(), event, summary)?;
     }
     Ok(revalidation)
 }

@@ -146,7 +146,7 @@ pub(crate) fn commit(
             files: files.clone(),
             retired: retired.clone(),
         };
-        recorder.record(EventType::Complete, stage.actor(), event, summary, refs)?;
+        recorder.record_with(EventType::Complete, stage.actor(), event, summary, refs)?;
         asides.extend(retired);
         // One batch of the group may make what another dropped.
         for file in &files {
@@ -179,7 +179,6 @@ pub(crate) fn commit(
         "milepost",
         Event::Barrier,
         "everything published is in place",
-        Vec::new(),
     )?;
     if stage.refine.is_some() {
         for index in &indices {

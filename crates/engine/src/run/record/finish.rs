@@ -153,7 +153,7 @@ pub(crate) fn checkpoint(
         status,
         digest,
     };
-    recorder.record(
+    recorder.record_with(
         EventType::Complete,
         stage.actor(),
         event,

@@ -67,7 +67,6 @@ pub(crate) fn recover(
                 "milepost",
                 event,
                 format!("{name} was lost"),
-                Vec::new(),
             )?;
         }
     }
@@ -81,7 +80,6 @@ pub(crate) fn recover(
             "milepost",
             Event::Barrier,
             "what was published is in place",
-            Vec::new(),
         )?;
         recorder.flush()?;
     }

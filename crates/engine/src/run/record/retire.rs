@@ -83,7 +83,7 @@ pub(crate) fn batches(
             files: files.clone(),
             gone: cause == Cause::Gone,
         };
-        recorder.record(EventType::Revision, "milepost", event, summary, refs)?;
+        recorder.record_with(EventType::Revision, "milepost", event, summary, refs)?;
         recorder.flush()?;
         protect::explain(recorder, &leaving)?;
         move_aside(recorder, &files, &markers)?;
@@ -285,7 +285,6 @@ pub(crate) fn stages(recorder: &mut Recorder<'_>) -> Result<Vec<String>, RunErro
                     stage: name.clone(),
                 },
                 summary,
-                Vec::new(),
             )?;
             forgotten.push(name);
         }
@@ -342,7 +341,7 @@ pub(crate) fn remove_checkpoint(
         number,
     };
     let summary = format!("stage_{number}_complete.json is removed: {stage} must be rebuilt");
-    recorder.record(EventType::Revision, "milepost", event, summary, Vec::new())
+    recorder.record(EventType::Revision, "milepost", event, summary)
 }
 
 /// Removes checkpoints without a record, which a killed run left. They would not be found once their stage has another number.

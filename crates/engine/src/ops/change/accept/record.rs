@@ -106,7 +106,7 @@ pub(super) fn record(
             outputs,
             pin,
         };
-        recorder.record(EventType::Review, stage.actor(), event, summary, refs)?;
+        recorder.record_with(EventType::Review, stage.actor(), event, summary, refs)?;
     }
     if facts.is_empty() {
         return Ok(recorder.flush()?);
@@ -131,7 +131,7 @@ pub(super) fn record(
             files: Vec::new(),
         },
     };
-    recorder.record(EventType::Review, stage.actor(), event, summary, Vec::new())?;
+    recorder.record(EventType::Review, stage.actor(), event, summary)?;
     Ok(recorder.flush()?)
 }
 

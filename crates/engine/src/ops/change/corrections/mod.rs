@@ -145,7 +145,7 @@ pub(crate) fn save(
                 .collect(),
         };
         table.check_unmodified(opened)?;
-        recorder.record(EventType::Review, "milepost", event, summary, vec![into])?;
+        recorder.record_with(EventType::Review, "milepost", event, summary, vec![into])?;
         recorder.flush()?;
         let written = table.write(opened, &text);
         let status = if written.is_ok() {

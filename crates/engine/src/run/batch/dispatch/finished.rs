@@ -100,13 +100,8 @@ impl Dispatcher<'_, '_> {
                     _ => format!("{name} was stopped"),
                 };
                 let event = Event::BatchCancelled { stage, batch };
-                self.recorder.record(
-                    EventType::Error,
-                    self.stage.actor(),
-                    event,
-                    summary,
-                    Vec::new(),
-                )?;
+                self.recorder
+                    .record(EventType::Error, self.stage.actor(), event, summary)?;
                 if let Some(scratch) = scratch {
                     scratch.remove();
                 }
@@ -124,7 +119,7 @@ impl Dispatcher<'_, '_> {
                 };
                 let refs = kept.iter().chain(&tried.log).cloned().collect();
                 self.recorder
-                    .record(EventType::Error, &acting, event, summary, refs)?;
+                    .record_with(EventType::Error, &acting, event, summary, refs)?;
                 self.done.failed.push((batch.clone(), outcome.clone()));
                 self.observer.notice(Notice::BatchFailed {
                     stage,
