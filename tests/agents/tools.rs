@@ -1,8 +1,6 @@
 //! Command lines of agents: what is started, and what their recorded outputs mean (`wire/`, made with a mock of the models).
 
-use milepost_agents::cli::{
-    CommandExit, CommandOutput, Envelope, Invocation, Preset, REGISTRY, Tool,
-};
+use milepost_agents::cli::{CommandExit, CommandOutput, Envelope, Invocation, Preset, Tool};
 use milepost_agents::fault::{CallFault, FaultKind};
 use milepost_agents::request::{AgentRequest, Attachment, Reply, StopReason};
 use milepost_core::model::money::NanoUsd;
@@ -497,9 +495,6 @@ fn what_is_started() {
         ..AgentRequest::default()
     };
     let argv = |tool: Tool| tool.invocation(&odd, None, None).unwrap().argv;
-    let registry = "{\"a\": {\"command\": \"ask\", \"args\": [\"-p\"]}}";
-    let registry = Tool::of_registry("r.json", registry, "a").unwrap();
-    assert_eq!(argv(registry), ["ask", "-p", "\n--yolo"]);
     let within = |part: &str| argv(Tool::generic(texts(&["ask", part]), Envelope::Text));
     assert_eq!(within("{{ prompt }}"), ["ask", "\n--yolo"]);
     assert_eq!(within("--say={{ prompt }}"), ["ask", "--say=--yolo"]);
@@ -535,59 +530,6 @@ fn presets_have_names() {
             Some(Envelope::Json),
             Some(Envelope::Ndjson)
         ]
-    );
-}
-
-#[test]
-fn a_registry_of_riteway() {
-    let registry = r#"{
-        "my-claude": {"command": "claude", "args": ["-p", "--output-format", "json"], "outputFormat": "json"},
-        "open": {"command": "opencode", "args": ["run", "--format", "json"], "outputFormat": "ndjson"}
-    }"#;
-    let prompt = AgentRequest {
-        prompt: "P".to_owned(),
-        ..AgentRequest::default()
-    };
-    let started = |text: &str, name: &str| {
-        Tool::of_registry(REGISTRY, text, name)
-            .unwrap()
-            .invocation(&prompt, None, None)
-            .unwrap()
-    };
-    let claude = started(registry, "my-claude");
-    assert_eq!(
-        claude.argv,
-        ["claude", "-p", "--output-format", "json", "P"]
-    );
-    assert_eq!(
-        claude.env[0],
-        ("CLAUDE_CODE_MAX_RETRIES".to_owned(), "0".to_owned())
-    );
-    let raw = wire("opencode-1.18.33.ok.ndjson");
-    let output = CommandOutput {
-        ended: CommandExit::Code(0),
-        stdout: &raw,
-        stderr: b"",
-    };
-    let open = Tool::of_registry(REGISTRY, registry, "open").unwrap();
-    assert_eq!(open.read(None, output).unwrap().text, "Hi there!");
-    // One agent alone, with what may be left out.
-    assert_eq!(
-        started(r#"{"command": "ask"}"#, "whatever").argv,
-        ["ask", "P"]
-    );
-    let wrong = |text: &str| {
-        Tool::of_registry(REGISTRY, text, "x")
-            .unwrap_err()
-            .to_string()
-    };
-    assert_eq!(
-        wrong(registry),
-        "riteway.agent-config.json: there is no agent `x`; it has my-claude, open"
-    );
-    assert!(
-        wrong(r#"{"x": "claude"}"#)
-            .starts_with("riteway.agent-config.json: write `{\"NAME\": {\"command\"")
     );
 }
 

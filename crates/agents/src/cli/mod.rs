@@ -6,10 +6,8 @@ mod gemini;
 mod opencode;
 mod output;
 mod read;
-mod registry;
 
 pub use output::{CommandExit, CommandOutput, NOT_FOUND};
-pub use registry::{REGISTRY, RegistryError};
 
 use super::fault::{CallFault, FaultKind};
 use super::request::AgentRequest;
@@ -236,14 +234,7 @@ impl Tool {
         let mut stdin = Vec::new();
         match self.place {
             PromptPosition::Input => stdin = prompt.into_bytes(),
-            PromptPosition::Last => {
-                if self.preset.is_some() {
-                    argv.push("--".to_owned());
-                    argv.push(prompt);
-                } else {
-                    argv.push(no_option(prompt));
-                }
-            }
+            PromptPosition::Last => argv.extend(["--".to_owned(), prompt]),
             PromptPosition::Within => {
                 for part in &mut argv {
                     let filled = PROMPTS

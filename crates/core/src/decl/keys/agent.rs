@@ -99,13 +99,6 @@ const OTHER: &[KeySpec] = &[
         "The output format of a command line that is a list: the answer as text, one JSON value that contains it, or one JSON event per line.",
     ),
     key(
-        "registry",
-        File,
-        Beside(&["cli"]),
-        "none",
-        "A file such as `riteway.agent-config.json` that lists agents; `cli` is then a name in it.",
-    ),
-    key(
         "concurrency",
         Integer,
         Optional,

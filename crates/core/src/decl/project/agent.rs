@@ -139,27 +139,18 @@ fn cli(reader: &mut ValueReader<'_>, file: &SourceFile, fields: &Fields<'_>) -> 
         }
         _ => {
             let name = node.text()?;
-            match fields.spot("registry") {
-                Some(spot) => {
-                    let agent = name.to_owned();
-                    CliCommand::Registry {
-                        file: reader.asset(&spot)?,
-                        agent,
-                    }
-                }
-                None if KNOWN_TOOLS.contains(&name) => CliCommand::Known(name.to_owned()),
-                None => {
-                    let problem = file.problem(
-                        node.span.clone(),
-                        format!("`{name}` is not a known command line"),
-                    );
-                    let known = hints::or(KNOWN_TOOLS.iter().copied());
-                    reader.report.add(problem.label("unknown").help(format!(
-                        "the known command lines are {known}; write any other as a list: cli = [\"{name}\"]"
-                    )));
-                    return None;
-                }
+            if !KNOWN_TOOLS.contains(&name) {
+                let problem = file.problem(
+                    node.span.clone(),
+                    format!("`{name}` is not a known command line"),
+                );
+                let known = hints::or(KNOWN_TOOLS.iter().copied());
+                reader.report.add(problem.label("unknown").help(format!(
+                    "the known command lines are {known}; write any other as a list: cli = [\"{name}\"]"
+                )));
+                return None;
             }
+            CliCommand::Known(name.to_owned())
         }
     };
     Some(Cli {

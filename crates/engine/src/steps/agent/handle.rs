@@ -5,7 +5,7 @@ use super::provider_batch::{BatchClient, BatchQueue};
 use crate::steps::calls::{Calls, Pace};
 use crate::steps::command::is_executable;
 use milepost_agents::api::{ClientSettings, ModelApi, connect};
-use milepost_agents::cli::{Envelope, Preset, RegistryError, Tool};
+use milepost_agents::cli::{Envelope, Preset, Tool};
 use milepost_agents::http::{Cancelled, HttpError, SharedHttp};
 use milepost_agents::prices::{PriceError, Prices};
 use milepost_agents::rate_limits::{RateLimiter, RateLimits};
@@ -112,9 +112,6 @@ pub(crate) enum AgentError {
     /// The prices of the project are invalid.
     #[error(transparent)]
     Prices(#[from] PriceError),
-    /// The registry does not list the agent.
-    #[error(transparent)]
-    Registry(#[from] RegistryError),
     /// The HTTP client cannot be created.
     #[error(transparent)]
     Http(#[from] HttpError),
@@ -260,9 +257,6 @@ impl Agents {
                 CliCommand::Known(name) => Tool::preset(
                     Preset::named(name).ok_or_else(|| AgentError::UnknownTool(name.clone()))?,
                 ),
-                CliCommand::Registry { file, agent } => {
-                    Tool::of_registry(file.path.as_str(), &file.text, agent)?
-                }
                 CliCommand::List { words, .. } => Tool::generic(
                     self.absolute(agent, words)?,
                     Envelope::named(&cli.envelope).unwrap_or(Envelope::Text),
