@@ -119,7 +119,6 @@ fn a_reply_is_read_whole() {
             reasoning: 2,
         },
         reported_cost: None,
-        asked_model: "claude-haiku-4-5".to_owned(),
         served_model: Some("claude-haiku-4-5-20251001".to_owned()),
         request_id: Some("req_1".to_owned()),
         raw: message.into(),
@@ -239,7 +238,6 @@ fn a_stream_is_put_together() {
             ..Usage::default()
         },
         reported_cost: None,
-        asked_model: "claude-opus-5-5".to_owned(),
         served_model: Some("claude-opus-5-5".to_owned()),
         request_id: None,
         raw: stream.into_bytes(),

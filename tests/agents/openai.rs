@@ -127,7 +127,6 @@ fn a_reply_is_read_whole() {
             reasoning: 40,
         },
         reported_cost: None,
-        asked_model: "gpt-6-luna".to_owned(),
         served_model: Some("gpt-6-luna".to_owned()),
         request_id: Some("req_2".to_owned()),
         raw: completion.into(),

@@ -19,7 +19,7 @@ fn read(preset: Preset, code: i32, stdout: &[u8], stderr: &[u8]) -> Result<Reply
         stdout,
         stderr,
     };
-    Tool::preset(preset).read(Some("asked"), output)
+    Tool::preset(preset).read(output)
 }
 
 fn reply(text: &str, raw: &[u8]) -> Reply {
@@ -29,7 +29,6 @@ fn reply(text: &str, raw: &[u8]) -> Reply {
         stop: StopReason::End,
         usage: Usage::default(),
         reported_cost: None,
-        asked_model: "asked".to_owned(),
         served_model: None,
         request_id: None,
         raw: raw.to_vec(),
@@ -295,7 +294,7 @@ fn any_command_line() {
             stdout,
             stderr: b"",
         };
-        Tool::generic(vec!["x".to_owned()], envelope).read(Some("asked"), output)
+        Tool::generic(vec!["x".to_owned()], envelope).read(output)
     };
     let good = CommandExit::Code(0);
     assert_eq!(
@@ -389,7 +388,7 @@ fn what_is_started() {
     );
     let strict = r#"{"type":"object","required":["a"],"properties":{"a":{"type":"string"}},"additionalProperties":false}"#;
     let started = |tool: &Tool| {
-        tool.invocation(&request(), Some("m"), Some(NanoUsd(1_500_000_000)))
+        tool.invocation(&request(), Some(NanoUsd(1_500_000_000)))
             .unwrap()
     };
     let plan = ("plan.png".to_owned(), vec![1]);
@@ -412,8 +411,6 @@ fn what_is_started() {
             "--output-format",
             "json",
             "--no-session-persistence",
-            "--model",
-            "m",
             "--json-schema",
             schema,
             "--max-budget-usd",
@@ -428,23 +425,14 @@ fn what_is_started() {
     };
     assert_eq!(started(&Tool::preset(Preset::Claude)), claude);
     let opencode = Invocation {
-        argv: texts(&["opencode", "run", "--format", "json", "--model", "m"]),
+        argv: texts(&["opencode", "run", "--format", "json"]),
         stdin: told.clone().into(),
         env: pairs(&[("OPENCODE_DISABLE_AUTOUPDATE", "1")]),
         files: vec![plan.clone()],
     };
     assert_eq!(started(&Tool::preset(Preset::OpenCode)), opencode);
     let cursor = Invocation {
-        argv: texts(&[
-            "cursor-agent",
-            "-p",
-            "--output-format",
-            "json",
-            "--model",
-            "m",
-            "--",
-            &told,
-        ]),
+        argv: texts(&["cursor-agent", "-p", "--output-format", "json", "--", &told]),
         stdin: Vec::new(),
         env: Vec::new(),
         files: vec![plan.clone()],
@@ -456,8 +444,6 @@ fn what_is_started() {
             "exec",
             "--json",
             "--skip-git-repo-check",
-            "--model",
-            "m",
             "--output-schema",
             "answer.schema.json",
             "-",
@@ -471,7 +457,7 @@ fn what_is_started() {
     };
     assert_eq!(started(&Tool::preset(Preset::Codex)), codex);
     let gemini = Invocation {
-        argv: texts(&["gemini", "--output-format", "json", "--model", "m"]),
+        argv: texts(&["gemini", "--output-format", "json"]),
         stdin: told.clone().into(),
         env: Vec::new(),
         files: vec![plan.clone()],
@@ -494,7 +480,7 @@ fn what_is_started() {
         prompt: "--yolo".to_owned(),
         ..AgentRequest::default()
     };
-    let argv = |tool: Tool| tool.invocation(&odd, None, None).unwrap().argv;
+    let argv = |tool: Tool| tool.invocation(&odd, None).unwrap().argv;
     let within = |part: &str| argv(Tool::generic(texts(&["ask", part]), Envelope::Text));
     assert_eq!(within("{{ prompt }}"), ["ask", "\n--yolo"]);
     assert_eq!(within("--say={{ prompt }}"), ["ask", "--say=--yolo"]);
@@ -507,14 +493,10 @@ fn what_is_started() {
         ..AgentRequest::default()
     };
     let fault = Tool::preset(Preset::Cursor)
-        .invocation(&long, None, None)
+        .invocation(&long, None)
         .unwrap_err();
     assert_eq!(fault.kind, FaultKind::TooLong);
-    assert!(
-        Tool::preset(Preset::Codex)
-            .invocation(&long, None, None)
-            .is_ok()
-    );
+    assert!(Tool::preset(Preset::Codex).invocation(&long, None).is_ok());
 }
 
 #[test]

@@ -117,8 +117,6 @@ pub struct Reply {
     pub usage: Usage,
     /// The cost that the tool itself reports.
     pub reported_cost: Option<NanoUsd>,
-    /// The model that was requested; empty if the tool chose one.
-    pub asked_model: String,
     /// The model that answered, as the provider names it.
     pub served_model: Option<String>,
     /// The provider's id of the request.

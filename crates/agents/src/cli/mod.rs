@@ -195,7 +195,7 @@ impl Tool {
         }
     }
 
-    /// Returns the program to start for a request, with a model if one is set, and with a cost limit if the tool has such an option.
+    /// Returns the program to start for a request, with a cost limit if the tool has such an option.
     /// The system text comes before the prompt. Attached files are written to the working folder and named at its end.
     ///
     /// # Errors
@@ -203,7 +203,6 @@ impl Tool {
     pub fn invocation(
         &self,
         request: &AgentRequest,
-        model: Option<&str>,
         most: Option<NanoUsd>,
     ) -> Result<Invocation, CallFault> {
         let mut argv = self.command.clone();
@@ -211,9 +210,6 @@ impl Tool {
         let mut prompt = prompt(request, &mut files);
         let mut untold = request.schema.as_ref();
         if let Some(preset) = self.preset {
-            if let Some(model) = model {
-                argv.extend(["--model".to_owned(), model.to_owned()]);
-            }
             if schema_is_given(preset, request, &mut argv, &mut files) {
                 untold = None;
             }

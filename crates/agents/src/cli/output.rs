@@ -36,7 +36,6 @@ pub(super) fn plain(text: String) -> Reply {
         stop: StopReason::End,
         usage: Usage::default(),
         reported_cost: None,
-        asked_model: String::new(),
         served_model: None,
         request_id: None,
         raw: Vec::new(),

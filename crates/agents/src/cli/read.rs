@@ -8,12 +8,12 @@ use milepost_core::expr::json;
 use serde_json::Value;
 
 impl Tool {
-    /// Reads the output of the tool. `model` is the requested model, if any.
+    /// Reads the output of the tool.
     ///
     /// # Errors
     /// Fails if the tool failed or its output has no answer. The fault contains the output, also after a timeout, and the cost that
     /// the tool reports.
-    pub fn read(&self, model: Option<&str>, output: CommandOutput<'_>) -> Result<Reply, CallFault> {
+    pub fn read(&self, output: CommandOutput<'_>) -> Result<Reply, CallFault> {
         let stopped = match output.ended {
             CommandExit::TimedOut => Some((
                 FaultKind::Timeout,
@@ -49,7 +49,6 @@ impl Tool {
             });
         }
         Ok(Reply {
-            asked_model: model.unwrap_or_default().to_owned(),
             raw: output.stdout.to_vec(),
             ..reply
         })

@@ -431,7 +431,7 @@ fn replay(responses: &BTreeMap<String, CallResponse>, sent: &SentCall) -> Result
     Ok(Reply {
         reported_cost: None,
         usage: Usage::NONE,
-        ..replayed_reply(response, sent)
+        ..replayed_reply(response)
     })
 }
 

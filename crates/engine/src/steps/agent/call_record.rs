@@ -143,8 +143,8 @@ pub(crate) fn fault_outcome(agent: &Agent, fault: &CallFault) -> Outcome {
     outcome
 }
 
-/// Returns the recorded reply to a request.
-pub(crate) fn replayed_reply(response: &CallResponse, sent: &SentCall) -> Reply {
+/// Returns a reply as it was recorded.
+pub(crate) fn replayed_reply(response: &CallResponse) -> Reply {
     let text = response.text.clone().unwrap_or_default();
     Reply {
         raw: text.clone().into_bytes(),
@@ -158,7 +158,6 @@ pub(crate) fn replayed_reply(response: &CallResponse, sent: &SentCall) -> Reply 
         },
         usage: response.usage,
         reported_cost: response.cost,
-        asked_model: sent.model.clone(),
         served_model: response.served.clone(),
         request_id: response.request_id.clone(),
     }

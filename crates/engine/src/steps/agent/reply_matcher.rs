@@ -273,7 +273,6 @@ mod tests {
             stop: StopReason::End,
             usage: milepost_core::model::usage::Usage::default(),
             reported_cost: None,
-            asked_model: String::new(),
             served_model: None,
             request_id: None,
             raw: Vec::new(),

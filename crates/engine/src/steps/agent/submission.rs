@@ -102,7 +102,6 @@ fn reply(text: &str) -> Reply {
         stop: StopReason::End,
         usage: Usage::NONE,
         reported_cost: None,
-        asked_model: String::new(),
         served_model: None,
         request_id: None,
         raw: Vec::new(),

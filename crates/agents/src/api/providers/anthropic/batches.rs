@@ -56,7 +56,7 @@ impl BatchApi for Anthropic {
         let path = format!("/messages/batches/{id}/results");
         let request = WireRequest::get(&path).largest(LARGEST);
         let answer = whole(self.wire.send(request, limit)?)?;
-        lines(&answer.body).map(|line| self.result(line)).collect()
+        lines(&answer.body).map(Self::result).collect()
     }
 
     fn recent(&self, limit: CallLimit<'_>) -> Result<Vec<SubmittedBatch>, CallFault> {
@@ -75,14 +75,14 @@ impl BatchApi for Anthropic {
 }
 
 impl Anthropic {
-    fn result(&self, line: &[u8]) -> Result<(String, BatchResult), CallFault> {
+    fn result(line: &[u8]) -> Result<(String, BatchResult), CallFault> {
         let value: Value = parsed(line)?;
         let id = request_of(&value, line)?;
         let result = &value["result"];
         let ended = match result["type"].as_str().unwrap_or_default() {
-            "succeeded" => self
-                .of_message(&result["message"], line.to_vec())
-                .map_err(BatchFault::Call),
+            "succeeded" => {
+                Self::of_message(&result["message"], line.to_vec()).map_err(BatchFault::Call)
+            }
             "expired" => Err(BatchFault::Expired),
             "canceled" => Err(BatchFault::Cancelled),
             // The error has an envelope of its own: `{"type": "error", "error": {…}}`.

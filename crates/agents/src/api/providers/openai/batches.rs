@@ -84,7 +84,7 @@ impl BatchApi for OpenAi {
             let request = WireRequest::get(&path).largest(LARGEST);
             let answer = whole(self.wire.send(request, limit)?)?;
             for line in lines(&answer.body) {
-                results.push(self.result(line)?);
+                results.push(Self::result(line)?);
             }
         }
         Ok(results)
@@ -111,7 +111,7 @@ impl OpenAi {
         self.wire.json(WireRequest::get(&path), limit)
     }
 
-    fn result(&self, line: &[u8]) -> Result<(String, BatchResult), CallFault> {
+    fn result(line: &[u8]) -> Result<(String, BatchResult), CallFault> {
         let value: Value = parsed(line)?;
         let id = request_of(&value, line)?;
         let code = value["error"]["code"].as_str();
@@ -121,9 +121,9 @@ impl OpenAi {
         let ended = match (code, status) {
             (Some("batch_expired"), _) => Err(BatchFault::Expired),
             (Some("batch_cancelled"), _) => Err(BatchFault::Cancelled),
-            (None, Some(200..300)) => self
-                .of_completion(body, line.to_vec())
-                .map_err(BatchFault::Call),
+            (None, Some(200..300)) => {
+                Self::of_completion(body, line.to_vec()).map_err(BatchFault::Call)
+            }
             (None, Some(status)) => Err(failed(Some(status), body, body, line)),
             (_, status) => Err(failed(status, &value["error"], &value["error"], line)),
         };

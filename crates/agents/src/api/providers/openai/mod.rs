@@ -66,11 +66,11 @@ impl OpenAi {
     }
 
     /// Reads an answer of a good status.
-    fn of_answer(&self, answer: HttpResponse) -> Result<Reply, CallFault> {
+    fn of_answer(answer: HttpResponse) -> Result<Reply, CallFault> {
         let answer = whole(answer)?;
         let id = answer.request_id();
         let completion = parsed(&answer.body)?;
-        let reply = self.of_completion(&completion, answer.body)?;
+        let reply = Self::of_completion(&completion, answer.body)?;
         Ok(Reply {
             request_id: id.or(reply.request_id),
             ..reply
@@ -78,7 +78,7 @@ impl OpenAi {
     }
 
     /// A reply from a completion.
-    fn of_completion(&self, completion: &Value, raw: Vec<u8>) -> Result<Reply, CallFault> {
+    fn of_completion(completion: &Value, raw: Vec<u8>) -> Result<Reply, CallFault> {
         // Gateways send errors of those behind them with a status of 200.
         if !completion["error"].is_null() {
             let told = ErrorBody::of(completion);
@@ -113,7 +113,6 @@ impl OpenAi {
             stop,
             usage: usage_of(&completion["usage"]).unwrap_or_default(),
             reported_cost: None,
-            asked_model: self.model.clone(),
             served_model: text(&completion["model"]),
             request_id: text(&completion["id"]),
             raw,
@@ -171,11 +170,11 @@ impl ModelApi for OpenAi {
 
     fn call(&self, body: &[u8], limit: CallLimit<'_>) -> Result<Reply, CallFault> {
         let path = "/chat/completions";
-        self.of_answer(self.wire.call(path, body, limit)?)
+        Self::of_answer(self.wire.call(path, body, limit)?)
     }
 
     fn read(&self, raw: Vec<u8>) -> Result<Reply, CallFault> {
-        self.of_answer(HttpResponse::of_success(raw))
+        Self::of_answer(HttpResponse::of_success(raw))
     }
 
     fn cooldown(&self) -> Option<Duration> {

@@ -186,7 +186,7 @@ impl BatchQueue {
             reserve_as(sent, &left.sent);
             let own = client.records.take_over(&left, sent, &body)?;
             if let Some(response) = &left.response {
-                let reply = replayed_reply(response, sent);
+                let reply = replayed_reply(response);
                 state
                     .results
                     .insert(own.number, BatchedResult::Result(Ok(reply)));
