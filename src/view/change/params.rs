@@ -3,6 +3,7 @@
 use crate::view::run::notice::kept;
 use crate::view::text::style::Style;
 use crate::view::text::table::{Side, table};
+use crate::view::text::words::shortened;
 use jiff::Timestamp;
 use milepost_core::base::visible::visible;
 use milepost_core::model::choice::StoredNote;
@@ -182,9 +183,5 @@ fn short(value: &Value) -> String {
         Value::String(text) => text.replace('\n', " "),
         other => other.to_string(),
     };
-    if text.chars().count() <= WIDTH {
-        return text;
-    }
-    let cut: String = text.chars().take(WIDTH - 1).collect();
-    format!("{cut}…")
+    shortened(text, WIDTH)
 }
