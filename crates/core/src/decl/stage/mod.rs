@@ -73,7 +73,7 @@ pub(crate) fn read(
         });
     }
     let progress = part.progress(&top, name);
-    let resources = executor::resources(part.reader, file, &top);
+    let resources = executor::resources(part.reader, &top);
     let needed = services::needed(part.reader, file, &project.names, &top);
     let reads: Vec<PathTemplate> = steps
         .iter()
@@ -430,28 +430,12 @@ impl StageReader<'_, '_, '_> {
 
     /// Returns the role of the person who approves.
     fn approve(&mut self, top: &Fields<'_>) -> Option<String> {
-        let node = top.get("approve")?;
-        let fields = fields::check(
-            self.file,
-            &mut self.reader.report,
-            &APPROVE,
-            "[approve]",
-            node.span.clone(),
-            node.table()?,
-        );
+        let fields = top.table("approve", &APPROVE, &mut self.reader.report)?;
         fields.text("by").map(|(role, _)| role.to_owned())
     }
 
     fn conserve(&mut self, top: &Fields<'_>) -> Option<Conserve> {
-        let node = top.get("conserve")?;
-        let fields = fields::check(
-            self.file,
-            &mut self.reader.report,
-            &CONSERVE,
-            "[conserve]",
-            node.span.clone(),
-            node.table()?,
-        );
+        let fields = top.table("conserve", &CONSERVE, &mut self.reader.report)?;
         let mut side = |key: &str| {
             let spot = fields.spot(key)?;
             self.reader.select(&spot, Some(self.names))

@@ -3,7 +3,7 @@
 use crate::base::size::parse_size;
 use crate::decl::keys::{ESTIMATE, POLICY, STAGE_LIMITS};
 use crate::decl::stage::{StageReader, first_output};
-use crate::decl::tables::fields::{self, Fields};
+use crate::decl::tables::fields::Fields;
 use crate::decl::tables::hints;
 use crate::decl::tables::tree::{TomlNode, Val};
 use crate::decl::values::names::Sees;
@@ -14,20 +14,9 @@ use std::time::Duration;
 impl StageReader<'_, '_, '_> {
     pub(crate) fn policy(&mut self, top: &Fields<'_>) -> Policy {
         let mut policy = Policy::default();
-        let Some((node, table)) = top
-            .get("policy")
-            .and_then(|node| Some((node, node.table()?)))
-        else {
+        let Some(fields) = top.table("policy", &POLICY, &mut self.reader.report) else {
             return policy;
         };
-        let fields = fields::check(
-            self.file,
-            &mut self.reader.report,
-            &POLICY,
-            "[policy]",
-            node.span.clone(),
-            table,
-        );
         policy.concurrency = fields
             .get("concurrency")
             .and_then(|node| self.concurrency(node));
@@ -70,20 +59,9 @@ impl StageReader<'_, '_, '_> {
         &mut self,
         top: &Fields<'_>,
     ) -> (Option<u64>, Option<Templated<Duration>>) {
-        let Some((node, table)) = top
-            .get("limits")
-            .and_then(|node| Some((node, node.table()?)))
-        else {
+        let Some(fields) = top.table("limits", &STAGE_LIMITS, &mut self.reader.report) else {
             return (None, None);
         };
-        let fields = fields::check(
-            self.file,
-            &mut self.reader.report,
-            &STAGE_LIMITS,
-            "[limits]",
-            node.span.clone(),
-            table,
-        );
         let memory = fields.spot("memory").and_then(|spot| {
             let size = parse_size(spot.text);
             size.map_err(|error| self.reader.report.add(spot.problem(error.to_string())))
@@ -97,15 +75,7 @@ impl StageReader<'_, '_, '_> {
 
     /// Returns the estimate for a batch.
     pub(crate) fn estimate(&mut self, top: &Fields<'_>) -> Option<Estimate> {
-        let node = top.get("estimate")?;
-        let fields = fields::check(
-            self.file,
-            &mut self.reader.report,
-            &ESTIMATE,
-            "[estimate]",
-            node.span.clone(),
-            node.table()?,
-        );
+        let fields = top.table("estimate", &ESTIMATE, &mut self.reader.report)?;
         Some(Estimate {
             tokens: fields.integer("tokens")?,
             input_share: fields.number("input_share").unwrap_or(0.5),

@@ -28,6 +28,18 @@ impl<'a> Fields<'a> {
             .map(|(_, _, node)| *node)
     }
 
+    /// Checks the table behind a key; `None` if there is none.
+    pub(crate) fn table(
+        &self,
+        key: &str,
+        spec: &'static TableSpec,
+        report: &mut Report,
+    ) -> Option<Self> {
+        let node = self.get(key)?;
+        let (span, table) = (node.span.clone(), node.table()?);
+        Some(check(self.file, report, spec, spec.header, span, table))
+    }
+
     /// Returns the string behind a key with its place.
     pub(crate) fn text(&self, name: &str) -> Option<(&'a str, Range<usize>)> {
         let node = self.get(name)?;
