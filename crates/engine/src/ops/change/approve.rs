@@ -7,8 +7,6 @@ use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
 use crate::run::context::{ATTEMPT_VARIABLE, Context};
 use crate::run::observe::Observations;
-use crate::run::record::recorder::Recorder;
-use crate::run::record::recover;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::words;
 use milepost_core::model::approval::Approval;
@@ -24,7 +22,6 @@ use milepost_core::plan::schedule::{Schedule, StageDecision, needs_approval};
 use milepost_core::plan::selection::{Selection, Target};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// The stages to approve, and the reason.
 #[derive(Debug, Clone, Default)]
@@ -98,9 +95,7 @@ pub fn approve(request: &Request, options: &ApproveOptions) -> Result<Approved, 
         files: Vec::new(),
     };
     let locked = lock_and_read(&mut opened, &request.command)?;
-    let ctx = opened.context();
-    let mut recorder = Recorder::new(ctx, locked.state, locked.journal, &request.command);
-    recover::recover(&mut recorder, Duration::from_secs(5))?;
+    let (lock, mut recorder, _) = locked.recover(&opened, &request.command)?;
     let mut done = Approved::default();
     let mut events = Vec::new();
     let mut refused = Vec::new();
@@ -149,7 +144,7 @@ pub fn approve(request: &Request, options: &ApproveOptions) -> Result<Approved, 
     }
     // Only a cache.
     let _ = opened.cache.save(&opened.disk);
-    drop(locked.lock);
+    drop(lock);
     Ok(done)
 }
 

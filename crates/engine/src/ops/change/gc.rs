@@ -7,8 +7,6 @@ use crate::ops::project::open::open_recorded;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
 use crate::run::notice::Repair;
-use crate::run::record::recorder::Recorder;
-use crate::run::record::recover;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{RelPath, Root};
 use milepost_core::base::words::count;
@@ -223,16 +221,10 @@ pub fn gc(request: &Request, options: &GcOptions) -> Result<Collected, OpsError>
     } else {
         let locked = lock_and_read(&mut opened, &request.command)?;
         // The scratch of a killed run may contain published files that are not in place yet.
-        let mut recorder = Recorder::new(
-            opened.context(),
-            locked.state,
-            locked.journal,
-            &request.command,
-        );
-        let repairs = recover::recover(&mut recorder, Duration::from_secs(5))?;
+        let (lock, mut recorder, repairs) = locked.recover(&opened, &request.command)?;
         done.left = repairs.iter().filter_map(Repair::left).collect();
         recorder.flush()?;
-        (Some(locked.lock), recorder.state)
+        (Some(lock), recorder.state)
     };
     let layout = &opened.workspace.layout;
     done.left.extend(links(layout));

@@ -9,14 +9,11 @@ use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::{Runner, runner};
 use crate::ops::run::RunOptions;
-use crate::run::record::recorder::Recorder;
-use crate::run::record::recover::recover;
 use milepost_core::base::glob::{Glob, is_pattern};
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::decl::STAGES;
 use milepost_core::model::stage::{PathTemplate, Stage};
 use milepost_core::plan::lineage;
-use milepost_core::plan::options::Timing;
 use milepost_store::store::files::real_path;
 use milepost_store::store::journal::Cursor;
 use milepost_store::store::layout::Layout;
@@ -114,14 +111,12 @@ pub fn plan_for_watch(
 fn recover_on_disk(request: &Request) -> Result<(), OpsError> {
     let mut opened = open(request)?;
     let locked = lock_and_read(&mut opened, &request.command)?;
-    let ctx = opened.context();
-    let mut recorder = Recorder::new(ctx, locked.state, locked.journal, &request.command);
-    recover(&mut recorder, Timing::default().grace)?;
+    let (lock, mut recorder, _) = locked.recover(&opened, &request.command)?;
     if recorder.has_begun() {
         recorder.end_without_stages("recovered", "recovered")?;
         recorder.flush()?;
     }
-    drop(locked.lock);
+    drop(lock);
     Ok(())
 }
 
