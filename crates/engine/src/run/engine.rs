@@ -325,8 +325,7 @@ impl Engine<'_, '_> {
             left: &revalidation.left,
         };
         let ctx = self.recorder.ctx;
-        let project = ctx.files.folder(Root::Project);
-        let estimator = CostEstimator::new(ctx, project, self.agents, self.options);
+        let estimator = CostEstimator::new(ctx, self.agents, self.options);
         let disk = Observations::new(ctx, Some(&estimator));
         let state = &self.recorder.state;
         let batches = self
