@@ -137,6 +137,9 @@ impl Claims<'_> {
 
     /// Returns the volume that the element's own dimensions allow.
     fn dimensions(&self) -> Option<Bounds> {
+        let bounds = |least: f64, volume: f64, who: &str| {
+            Bounds::new(least, volume * FACTOR, who, volume, "m³")
+        };
         let stated = self.quantities;
         let plane = matches!(Shape::of(self.ifc_type), Shape::Upright | Shape::Flat)
             && (self.ifc_type.starts_with("IfcWall") || self.ifc_type.starts_with("IfcSlab"));
@@ -158,35 +161,15 @@ impl Claims<'_> {
                 FigureName::Area(AreaName::Net | AreaName::NetSide)
             );
             let least = volume * if net { 1.0 / FACTOR } else { OPEN };
-            return Bounds::new(
-                least,
-                volume * FACTOR,
-                "area and thickness give",
-                volume,
-                "m³",
-            );
+            return bounds(least, volume, "area and thickness give");
         }
         let length = stated.length.as_ref().map(|it| it.value);
         if let (Some(section), Some(length)) = (stated.cross_section, length) {
             let volume = section * length;
-            let least = volume * OPEN;
-            return Bounds::new(
-                least,
-                volume * FACTOR,
-                "section and length give",
-                volume,
-                "m³",
-            );
+            return bounds(volume * OPEN, volume, "section and length give");
         }
         let volume = length? * stated.width? * stated.height.or(stated.depth)?;
-        let least = volume * HOLLOW;
-        Bounds::new(
-            least,
-            volume * FACTOR,
-            "length, width and height give",
-            volume,
-            "m³",
-        )
+        bounds(volume * HOLLOW, volume, "length, width and height give")
     }
 
     /// Returns the area to count, and its kind.
