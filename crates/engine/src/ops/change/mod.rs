@@ -8,7 +8,6 @@ mod corrections;
 pub mod gc;
 pub mod import_review;
 pub mod init;
-pub mod man;
 pub mod params;
 pub mod review;
 pub(crate) mod templates;
