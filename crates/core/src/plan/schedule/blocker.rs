@@ -22,7 +22,7 @@ pub struct Blocker {
     pub stage: String,
     /// Its number.
     pub number: u32,
-    /// What is wrong with it.
+    /// Why it blocks.
     pub how: Precondition,
     /// The first batch that failed, of it or of a stage before it: `STAGE/BATCH`.
     pub failed: Option<String>,

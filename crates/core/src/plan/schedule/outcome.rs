@@ -92,7 +92,7 @@ pub struct AwaitedMoney {
     pub batches: u64,
 }
 
-/// What a stage waits for from external agents.
+/// The external agents that a stage waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Awaits {

@@ -36,7 +36,7 @@ pub struct ApproveOptions {
     pub expected: Option<Digest>,
 }
 
-/// What was approved.
+/// The approved stages.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Approved {

@@ -31,7 +31,7 @@ pub struct GcOptions {
     pub dry_run: bool,
 }
 
-/// What was removed, or would be.
+/// The removed files, or those that a dry run would remove.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Collected {

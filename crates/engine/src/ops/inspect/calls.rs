@@ -111,7 +111,7 @@ pub struct BatchCalls {
     pub spent: Spent,
 }
 
-/// What a workspace spent, and what is left of its limits.
+/// The spending of a workspace, and the rest of its limits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Spending {

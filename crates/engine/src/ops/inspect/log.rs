@@ -50,7 +50,7 @@ pub struct Log {
     pub calls: Vec<Exchange>,
     /// The number of earlier records or calls that are left out.
     pub left_out: u64,
-    /// What programs of the batch printed, and details of its failures; empty unless a batch is selected.
+    /// The output of the batch's programs, and details of its failures; empty unless a batch is selected.
     pub printed: Vec<Printed>,
     /// Where the journal is broken: later records are missing.
     pub broken: Option<String>,

@@ -58,7 +58,7 @@ pub struct Status {
     pub problems: Vec<String>,
     /// The stages, in the order of their numbers.
     pub stages: Vec<StageOverview>,
-    /// What agents cost in all runs, and what is left of the limits; `None` if no agent was called and no limit is declared.
+    /// The cost of agents in all runs, and the rest of the limits; `None` if no agent was called and no limit is declared.
     pub money: Option<Spending>,
     /// Agents that are replaced by another one.
     pub agents: Vec<AgentLine>,
@@ -86,7 +86,7 @@ pub struct StageOverview {
     pub state: StageWord,
     /// The status in the words of earlier versions.
     pub status: StageProgress,
-    /// What a run would do; `None` if it would do nothing, or a run is in progress.
+    /// The plan of a run; `None` if it would do nothing, or a run is in progress.
     pub due: Option<PendingWork>,
     /// The number of batches, as far as it is known.
     pub batches: Option<u64>,
@@ -173,7 +173,7 @@ pub struct PendingWork {
     pub checkpoint: bool,
     /// The approval that the stage waits for.
     pub approval: Option<AwaitedApproval>,
-    /// What the stage waits for from external agents.
+    /// The external agents that the stage waits for.
     pub awaits: Option<Awaits>,
     /// The money that the stage waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -129,7 +129,7 @@ pub struct BatchWhy {
     pub failed: Vec<FailedKeys>,
     /// Where the partial output, requests and invalid answers of the last failure are, in the workspace.
     pub quarantine: Option<String>,
-    /// What it asked agents; `None` if it asked nothing.
+    /// Its calls to agents; `None` if there are none.
     pub asked: Option<BatchCalls>,
     /// The files that it reads.
     pub inputs: Vec<InputFile>,
@@ -259,7 +259,7 @@ pub struct FileMade {
     /// When it was published, in UTC.
     #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub when: Option<Timestamp>,
-    /// What its batch asked agents; `None` if it asked nothing.
+    /// The calls of its batch to agents; `None` if there are none.
     pub asked: Option<BatchCalls>,
 }
 

@@ -152,7 +152,7 @@ pub(crate) struct ColumnOptions {
     /// Number format of Excel, such as `0.00` or `0.0%`.
     #[serde(default)]
     pub(crate) format: Option<String>,
-    /// Long text goes on in further lines of the cell.
+    /// Long text continues in further lines of the cell.
     #[serde(default)]
     pub(crate) wrap: bool,
     /// The formula that shows where a number comes from. The number is that of the row.

@@ -22,7 +22,7 @@ pub(crate) struct Figure {
     pub(crate) conditions: BTreeMap<String, Equals>,
 }
 
-/// What a cell must equal.
+/// The value that a cell must equal.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(

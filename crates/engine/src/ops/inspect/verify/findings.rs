@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub struct Verified {
     /// The findings, the worst first; those about outputs before those about records of Milepost.
     pub findings: Vec<Finding>,
-    /// What was checked.
+    /// Numbers of checked items.
     pub checked: Checked,
     /// Outputs that were modified by hand and accepted: their digests match the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
