@@ -159,7 +159,7 @@ impl Streamed {
         let mut rest = None;
         let done: Result<(), Unreadable> = in_order(
             threads,
-            &|| Box::new(|items: Texts| self.validate_items(&items)),
+            &|| Box::new(|items: Texts| self.check_items(&items)),
             |give| {
                 let mut items = Texts::default();
                 rest = Some(document(reader, &self.keys, &mut |text| {
@@ -187,7 +187,7 @@ impl Streamed {
     }
 
     /// Returns a result for each item, with the item if it is invalid; `None` if one is not JSON.
-    fn validate_items(&self, items: &Texts) -> Option<Vec<Result<(), Value>>> {
+    fn check_items(&self, items: &Texts) -> Option<Vec<Result<(), Value>>> {
         let results = items.iter().map(|text| {
             let item = json::parse(text).ok()?;
             Some(self.is_valid(&item).then_some(()).ok_or(item))
