@@ -97,6 +97,49 @@ fn what_is_no_answer_is_asked_again_and_fails() {
 }
 
 #[test]
+fn an_answer_that_ended_early_is_asked_again_and_not_kept() {
+    let reply = |choice: Value| {
+        let message = json!({"role": "assistant", "content": "7 po"});
+        let mut choice = choice;
+        choice["message"] = message;
+        let reply = json!({"model": "m", "usage": {"prompt_tokens": 1, "completion_tokens": 1}, "choices": [choice]});
+        Play::Says(200, &["content-type: application/json"], reply.to_string())
+    };
+    for (choice, why) in [
+        (
+            json!({"finish_reason": "abort"}),
+            "the answer ended early: `abort`",
+        ),
+        (
+            json!({"finish_reason": null}),
+            "the answer ended early: `null`",
+        ),
+        (
+            json!({"finish_reason": "stop", "error": {"message": "the engine died", "code": 503}}),
+            "the engine died",
+        ),
+    ] {
+        let server = Server::answering(move |_| reply(choice.clone()));
+        let project = fixture(&server.url, "text", "");
+        let ran = project.run(&[]);
+        assert_eq!(ran.code, 1, "{why}: {}", ran.output);
+        ran.says(why);
+        assert!(!project.exists("workspace/o.txt"), "{why}");
+        let sent = asked(&server);
+        assert!(sent > 1, "{why}: {sent}");
+        project.run(&[]).says(why);
+        assert!(asked(&server) > sent, "{why}");
+    }
+    // Servers with words of their own for the end, and without any.
+    for choice in [json!({"finish_reason": "eos_token"}), json!({})] {
+        let server = Server::answering(move |_| reply(choice.clone()));
+        let project = fixture(&server.url, "text", "");
+        project.run(&[]).expect(0, &["ask"]);
+        assert_eq!(project.read("workspace/o.txt"), "7 po");
+    }
+}
+
+#[test]
 fn an_answer_behind_reasoning_or_inside_prose_is_read() {
     let schema = "schema = \"schemas/points.json\"";
     for (form, schema, text, expected) in [

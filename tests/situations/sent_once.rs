@@ -24,6 +24,26 @@ fn what_a_service_may_have_done_is_not_asked_twice() {
         (replies(|| Play::Says(502, &[], String::new())), "", 1),
         (replies(|| Play::Cuts(100, "{".to_owned())), "", 1),
         (replies(|| Play::Closes), "method = \"PATCH\"", 1),
+        (
+            replies(|| Play::Says(303, &["location: /orders/1"], String::new())),
+            "",
+            1,
+        ),
+        (
+            replies(|| Play::Says(303, &["location: /orders/1"], String::new())),
+            get,
+            1,
+        ),
+        (
+            replies(|| Play::Says(206, &["content-range: bytes 0-1/9"], "{}".to_owned())),
+            get,
+            3,
+        ),
+        (
+            replies(|| Play::Says(200, &["content-encoding: gzip"], "{}".to_owned())),
+            get,
+            1,
+        ),
         (replies(|| Play::Says(502, &[], String::new())), key, 3),
         (
             replies(|| Play::Cuts(100, "{".to_owned())),

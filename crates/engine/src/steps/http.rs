@@ -10,6 +10,7 @@ use milepost_core::base::redact::Redactor;
 use milepost_core::base::source::Source;
 use milepost_core::expr::jq::Jq;
 use milepost_core::expr::json;
+use milepost_core::expr::place::excerpt;
 use milepost_core::expr::scope::{Format, Scope};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::pipeline::Asset;
@@ -121,7 +122,10 @@ pub(crate) fn call(
     let answer = client.call(&method, send, &|| cancel.reason().is_some());
     let done = match &answer {
         Ok(answer) if is_success(answer) => Some(ACCEPTED),
-        Ok(answer) if answer.cut.is_some() || answer.status >= 500 => Some(MAY_BE_DONE),
+        // A redirect may say that the request was carried out, and where the result is.
+        Ok(answer) if answer.cut.is_some() || !(400..500).contains(&answer.status) => {
+            Some(MAY_BE_DONE)
+        }
         Err(CallFault {
             kind: FaultKind::Timeout | FaultKind::Cut | FaultKind::Cancelled,
             ..
@@ -134,6 +138,7 @@ pub(crate) fn call(
         .map(|answer| answer.without_keys(&secrets.reply))
         .map_err(|fault| of_fault(&who, &fault, timeout))
         .and_then(|answer| accepted(&who, answer, timeout))
+        .and_then(|answer| whole(&who, answer, &headers))
         .map_err(|outcome| match done {
             Some(_) => outcome.for_good(),
             None => outcome,
@@ -291,6 +296,19 @@ fn accepted(who: &str, answer: HttpResponse, timeout: Duration) -> Result<HttpRe
     Err(outcome)
 }
 
+/// Returns the reply unless it is a part that the request did not ask for.
+fn whole(
+    who: &str,
+    answer: HttpResponse,
+    headers: &[(&str, &str)],
+) -> Result<HttpResponse, Outcome> {
+    if answer.status != 206 || headers.iter().any(|(name, _)| *name == "range") {
+        return Ok(answer);
+    }
+    let message = format!("{who}: HTTP 206: a part of the content, but the request has no `range`");
+    Err(Outcome::new(OutcomeKind::Cut, message).with_details(beginning(&answer.body)))
+}
+
 /// Writes the reply in the format of the output.
 fn take(
     ctx: &BatchContext<'_>,
@@ -307,6 +325,14 @@ fn take(
         Outcome::new(OutcomeKind::Parse, message).with_details(beginning(body))
     };
     let says_json = says_json(answer);
+    if let Some(coding) = answer.header("content-encoding")
+        && !coding.eq_ignore_ascii_case("identity")
+    {
+        return Err(wrong(format!(
+            "the response is compressed ({}), although the request accepts no compression",
+            excerpt(coding, 40)
+        )));
+    }
     let must =
         schema.is_some() || format == Format::Json || (format == Format::Binary && says_json);
     let value = if body.is_empty() && answer.status == 204 {

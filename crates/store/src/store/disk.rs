@@ -446,7 +446,7 @@ fn temporary(path: &Path) -> PathBuf {
 }
 
 /// Returns true if a regular file has hard links elsewhere, such as in a copy of the workspace.
-fn has_other_links(path: &Path) -> bool {
+pub(crate) fn has_other_links(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.nlink() > 1)
 }
 

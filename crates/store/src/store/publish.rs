@@ -1,6 +1,6 @@
 //! Publishing: flushes complete files in scratch, renames them into place, and recovers after a crash.
 
-use super::disk::{Disk, DiskError, parent};
+use super::disk::{Disk, DiskError, has_other_links, parent};
 use super::layout::Layout;
 use super::quarantine::move_aside;
 use super::scan::files::digest_of;
@@ -101,6 +101,10 @@ pub fn flush_group(disk: &Disk, layout: &Layout, files: &[RelPath]) -> Result<()
         return Ok(());
     }
     let paths: Vec<PathBuf> = files.iter().map(|file| layout.at(file)).collect();
+    // An input with a hard link to an output would change it.
+    for path in paths.iter().filter(|path| has_other_links(path)) {
+        disk.separate(path)?;
+    }
     let by_file = files.len() <= FEW;
     if by_file {
         for path in &paths {

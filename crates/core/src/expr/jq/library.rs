@@ -47,7 +47,7 @@ const FILES: &str = "programs cannot open files: declare the file as an input of
 const MORE: &str = r#"
 def delpaths($paths): reduce ($paths | unique | reverse[]) as $path (.; delete_at($path));
 def del(f): delpaths([path(f)]);
-def join($s): [.[] | tostring] | reduce .[1:][] as $x (.[0] // ""; . + $s + $x);
+def join($s): [.[] | if . == null then "" else tostring end] | reduce .[1:][] as $x (.[0] // ""; . + $s + $x);
 def toarray: if isarray then . else [.] end;
 def trimstr($s): ltrimstr($s) | rtrimstr($s);
 def leaf_paths: paths(scalars);

@@ -70,6 +70,13 @@ fn keeps_order_and_numbers() {
 }
 
 #[test]
+fn joins_null_as_an_empty_text() {
+    let joined = run(r#"join(";")"#, json!(["a", null, 1, true]));
+    assert_eq!(joined, [json!("a;;1;true")]);
+    assert_eq!(run("join(1, 2)", json!([])), [json!(""), json!("")]);
+}
+
+#[test]
 fn reads_records_one_by_one() {
     use std::cell::Cell;
     let jq = Jq::compile("p", "reduce inputs as $e (0; . + $e.n)", &[]).unwrap();

@@ -21,7 +21,7 @@ use milepost_core::expr::scope::Scope;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::reason::Reason;
 use milepost_core::model::record::{FailedKeys, Made};
-use milepost_core::model::stage::Stage;
+use milepost_core::model::stage::{Output, Stage};
 use milepost_core::model::step::Outputs;
 use milepost_core::plan::decide::Decision;
 use milepost_core::plan::expand::batch_name;
@@ -397,7 +397,7 @@ fn collect(
                 _ => {}
             }
         }
-        if output.schema.is_some() || output.columns.is_some() {
+        if is_validated(stage_ctx.stage, output) {
             let source = |file| cancel.source(Arc::new(ScratchFile::new(scratch, file)));
             let sources: Vec<Arc<dyn Source>> = files.iter().map(source).collect();
             let counted = validate::outputs(stage_ctx.schemas, output, &sources, threads)?;
@@ -423,6 +423,15 @@ fn collect(
         }
     }
     Ok((made, items, warnings))
+}
+
+/// Returns true if the files of an output must be read before they are published. Without a schema, that is if a program writes them:
+/// Milepost's own steps write their format.
+fn is_validated(stage: &Stage, output: &Output) -> bool {
+    let mut steps = stage.steps.iter();
+    output.schema.is_some()
+        || output.columns.is_some()
+        || steps.any(|step| step.kind.info().outputs == Outputs::Any)
 }
 
 /// Returns true if a step with `when` makes an output. A program also makes outputs that no step names.

@@ -5,6 +5,7 @@ use super::call_context::{CallContext, CallError};
 use super::handle::AgentHandle;
 use super::reply_matcher::{MatchedReply, ReplyError, match_reply};
 use super::request_parts::RequestParts;
+use super::single_answer::ended_early;
 use super::task::AgentTask;
 use crate::steps::batch_context::{BatchContext, StepEvent, cancelled, parse_failure};
 use crate::steps::calls::{Calls, ValidAnswer};
@@ -394,7 +395,7 @@ fn round(
         let message = format!("agent `{}`: {what}", task.handle.agent.name);
         Outcome::new(kind, message).for_good()
     };
-    if matches!(reply.stop, StopReason::Length | StopReason::Refused) {
+    if reply.stop != StopReason::End {
         caller
             .mark_used(ctx.calls, call)
             .map_err(CallError::Failed)?;
@@ -418,7 +419,11 @@ fn round(
                 broken(OutcomeKind::Refused, "it refused to answer").with_details(vec![reply.text]),
             ));
         }
-        StopReason::End | StopReason::Other(_) => {}
+        StopReason::Other(reason) => {
+            let outcome = ended_early(&task.handle.agent, &reason);
+            return Err(CallError::Failed(outcome.with_details(vec![reply.text])));
+        }
+        StopReason::End => {}
     }
     let ids: Vec<&str> = asked.iter().map(|asked| &*asked.id).collect();
     let matched = match_reply(

@@ -364,7 +364,7 @@ fn document<R: Read, E: From<Fault>>(
     Ok(rest)
 }
 
-fn unreadable(fault: Fault) -> Violation {
+pub(crate) fn unreadable(fault: Fault) -> Violation {
     let message = match fault {
         Fault::Io(error) => {
             format!(

@@ -80,15 +80,17 @@ impl OpenAi {
     /// A reply from a completion.
     fn of_completion(completion: &Value, raw: Vec<u8>) -> Result<Reply, CallFault> {
         // Gateways send errors of those behind them with a status of 200.
-        if !completion["error"].is_null() {
-            let told = ErrorBody::of(completion);
-            let status = completion["error"]["code"]
-                .as_u64()
-                .and_then(|code| u16::try_from(code).ok());
-            let words = told.message.clone().unwrap_or_default();
-            return Err(told.fault(status, words).with_raw(raw));
-        }
         let choice = &completion["choices"][0];
+        for part in [completion, choice] {
+            if !part["error"].is_null() {
+                let told = ErrorBody::of(part);
+                let status = part["error"]["code"]
+                    .as_u64()
+                    .and_then(|code| u16::try_from(code).ok());
+                let words = told.message.clone().unwrap_or_default();
+                return Err(told.fault(status, words).with_raw(raw));
+            }
+        }
         let message = &choice["message"];
         if !message.is_object() {
             return Err(CallFault::new(
@@ -100,10 +102,14 @@ impl OpenAi {
         let refusal = message["refusal"]
             .as_str()
             .filter(|refusal| !refusal.is_empty());
-        let reason = choice["finish_reason"].as_str().unwrap_or_default();
+        // Some servers that speak this format leave the reason out, or have words of their own for the end.
+        let reason = match choice.get("finish_reason") {
+            None => "stop",
+            Some(reason) => reason.as_str().unwrap_or("null"),
+        };
         let stop = match (refusal, reason) {
             (Some(_), _) | (None, "content_filter") => StopReason::Refused,
-            (None, "stop") => StopReason::End,
+            (None, "stop" | "eos" | "eos_token" | "stop_sequence") => StopReason::End,
             (None, "length") => StopReason::Length,
             (None, other) => StopReason::Other(other.to_owned()),
         };

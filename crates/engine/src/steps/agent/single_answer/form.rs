@@ -5,6 +5,8 @@ use milepost_agents::answer::json::{ExtractedJson, extract_json};
 use milepost_agents::answer::reasoning::without_reasoning;
 use milepost_agents::answer::tap_yaml::tap_yaml;
 use milepost_agents::request::{Reply, StopReason};
+use milepost_core::expr::place::excerpt;
+use milepost_core::model::agent::Agent;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::step::AnswerForm;
 use milepost_store::check::schema::Schema;
@@ -33,14 +35,24 @@ pub(super) fn refuse(handle: &AgentHandle, reply: &Reply) -> Result<(), Outcome>
             .with_details(vec![reply.text.clone()])
             .for_good())
     };
-    match reply.stop {
+    match &reply.stop {
         StopReason::Refused => outcome(OutcomeKind::Refused, "it refused to answer"),
         StopReason::Length => outcome(
             OutcomeKind::Cut,
             "the answer was cut at `max_tokens`: raise `max_tokens`",
         ),
-        StopReason::End | StopReason::Other(_) => Ok(()),
+        StopReason::Other(reason) => {
+            Err(ended_early(&handle.agent, reason).with_details(vec![reply.text.clone()]))
+        }
+        StopReason::End => Ok(()),
     }
+}
+
+/// Returns the outcome of an answer that ended for a reason that is not its end, such as `abort` or `pause_turn`.
+pub(in crate::steps::agent) fn ended_early(agent: &Agent, reason: &str) -> Outcome {
+    let reason = excerpt(reason, 40);
+    let message = format!("agent `{}`: the answer ended early: `{reason}`", agent.name);
+    Outcome::new(OutcomeKind::Cut, message)
 }
 
 /// Returns the values of the block in a text, and a warning for each default.
