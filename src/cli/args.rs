@@ -124,6 +124,11 @@ Examples:
 
 Commands, options, stages, recorded batches, parameters, agents and templates are completed.";
 
+const MAN_EXAMPLES: &str = "\
+Examples:
+  milepost man ~/.local/share/man/man1   write the pages where `man` finds them
+  man milepost-run                       read the page of `milepost run`";
+
 const REPORT_EXAMPLES: &str = "\
 Examples:
   milepost report                            write report.html in the current folder
@@ -474,6 +479,13 @@ pub(crate) enum Command {
         /// Shell to print it for
         shell: clap_complete::Shell,
     },
+    /// Write man pages to a folder
+    #[command(after_help = MAN_EXAMPLES)]
+    Man {
+        /// Folder to write to, such as ~/.local/share/man/man1; created if it does not exist
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
 }
 
 impl Command {
@@ -504,6 +516,7 @@ impl Command {
             Self::Schema { .. } => "schema",
             Self::Help { .. } => "help",
             Self::Completions { .. } => "completions",
+            Self::Man { .. } => "man",
         }
     }
 }

@@ -19,6 +19,7 @@ use milepost_engine::ops::change::approve::{ApproveOptions, approve};
 use milepost_engine::ops::change::clean::CleanOptions;
 use milepost_engine::ops::change::gc::GcOptions;
 use milepost_engine::ops::change::import_review::{ImportOptions, import_review};
+use milepost_engine::ops::change::man::write_man_pages;
 use milepost_engine::ops::eval::EvalOptions;
 use milepost_engine::ops::exit_code::{FAILED, MODIFIED, WAITING, exit_code};
 use milepost_engine::ops::inspect::diff::DiffOptions;
@@ -359,6 +360,13 @@ fn command(cli: Cli, environment: &Environment, printer: &Printer) -> Result<u8,
             let script = script.map_err(|error| OpsError::World(error.to_string()))?;
             printer.result(script.trim());
             Ok(0)
+        }
+        Some(Command::Man { folder }) => {
+            let pages = help::man_pages();
+            let pages = pages.map_err(|error| OpsError::World(error.to_string()))?;
+            let disk = request(Values::default())?.disk;
+            let written = write_man_pages(&disk, &environment.folder.join(folder), &pages)?;
+            tell(printer, &written, view::init::man_pages)
         }
     }
 }

@@ -1,6 +1,10 @@
-//! `init` as text: the created files, and the next commands.
+//! `init` and `man` as text: the created files, and the next commands.
 
+use crate::view::text::words::count;
+use milepost_core::base::visible::visible;
+use milepost_core::plan::options::invocation::shell_word;
 use milepost_engine::ops::change::init::Initiated;
+use milepost_engine::ops::change::man::ManPages;
 use std::collections::BTreeMap;
 
 /// The most files of a folder that are listed by name.
@@ -37,4 +41,12 @@ pub fn init(data: &Initiated) -> String {
         text.push_str(&format!("  {command}\n"));
     }
     text
+}
+
+/// Returns where man pages were written, and how to read them.
+pub(crate) fn man_pages(pages: &ManPages) -> String {
+    let folder = visible(&pages.folder);
+    let count = count(pages.files.len() as u64, "man page", "man pages");
+    let first = shell_word(&format!("{folder}/milepost.1"));
+    format!("wrote {count} to {folder}\nhelp: read one with `man {first}`\n")
 }

@@ -1,6 +1,6 @@
-//! Completion of command lines, as the scripts of the shells call it.
+//! Completion of command lines, as the scripts of the shells call it; and man pages.
 
-use crate::support::Project;
+use crate::support::{Project, expect};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
@@ -141,5 +141,44 @@ fn the_script_of_a_shell_calls_the_program_that_printed_it() {
             "MILEPOST_COMPLETE=\"bash\" \\\n        \"{program}\" -- "
         )),
         "{bash}"
+    );
+}
+
+#[test]
+fn man_pages_are_written_for_every_command() {
+    let project = Project::new(&[]);
+    let help = project.output("--help").out;
+    let (_, commands) = help.split_once("Commands:\n").unwrap();
+    let (commands, _) = commands.split_once("\n\n").unwrap();
+    let names = commands
+        .lines()
+        .filter(|line| !line.starts_with("   "))
+        .map(|line| line.split_whitespace().next().unwrap());
+    let mut files: Vec<String> = names.map(|name| format!("milepost-{name}.1")).collect();
+    files.push("milepost.1".to_owned());
+    files.sort();
+    let found = project.output("man pages/man1");
+    let out = format!(
+        "wrote {} man pages to …/pages/man1\nhelp: read one with `man …/pages/man1/milepost.1`\n",
+        files.len()
+    );
+    expect(found, 0, &out, "");
+    let mut written: Vec<String> = std::fs::read_dir(project.at("pages/man1"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    written.sort();
+    assert_eq!(written, files);
+    let page = project.read("pages/man1/milepost-status.1");
+    assert!(
+        page.contains("\n.SH NAME\nmilepost\\-status \\- Show the state of each stage"),
+        "{page}"
+    );
+    let page = project.read("pages/man1/milepost-log.1");
+    assert!(
+        page.ends_with(
+            ".SH EXAMPLES\n.nf\n  milepost log                       show the latest events\n  milepost log classify/batch_3      show one batch, with the output of its programs\n  milepost log ask/batch_3 \\-\\-calls   show the requests to an agent, and its responses\n  milepost log \\-\\-errors \\-\\-last 0     show every error on record\n  milepost log \\-f classify           print the records of a stage as runs write them\n.fi\n"
+        ),
+        "{page}"
     );
 }

@@ -8,6 +8,7 @@ mod corrections;
 pub mod gc;
 pub mod import_review;
 pub mod init;
+pub mod man;
 pub mod params;
 pub mod review;
 pub(crate) mod templates;
