@@ -15,7 +15,8 @@ use crate::api::{SchemaDialect, fit, schema_instruction};
 use milepost_core::model::money::NanoUsd;
 
 /// A command line with known arguments and output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum Preset {
     /// Claude Code: `claude`.
     Claude,
@@ -30,31 +31,11 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// All presets.
-    pub const ALL: [Self; 5] = [
-        Self::Claude,
-        Self::OpenCode,
-        Self::Cursor,
-        Self::Codex,
-        Self::Gemini,
-    ];
-
-    /// Returns the name in declarations.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::OpenCode => "opencode",
-            Self::Cursor => "cursor",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-        }
-    }
-
     /// Returns the preset with this name, one of [`milepost_core::model::agent::KNOWN_TOOLS`].
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "claude-code" => Some(Self::Claude),
-            name => Self::ALL.into_iter().find(|preset| preset.name() == name),
+            name => name.parse().ok(),
         }
     }
 
@@ -81,7 +62,8 @@ impl Preset {
 }
 
 /// The form of a command line's output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum Envelope {
     /// The answer and nothing else.
     Text,
@@ -94,12 +76,7 @@ pub enum Envelope {
 impl Envelope {
     /// Returns the envelope with this name: `text`, `json` or `ndjson`.
     pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "text" => Some(Self::Text),
-            "json" => Some(Self::Json),
-            "ndjson" => Some(Self::Ndjson),
-            _ => None,
-        }
+        name.parse().ok()
     }
 }
 
