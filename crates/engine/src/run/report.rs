@@ -76,7 +76,7 @@ pub struct StageReport {
 }
 
 /// The reports of a run and its stages.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
     /// The id of the run.
     pub run_id: String,

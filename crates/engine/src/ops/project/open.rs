@@ -45,12 +45,15 @@ impl OpenProject {
     /// When the prices are wrong, or a chosen agent is not declared.
     pub(crate) fn planned_agents(&self, request: &Request) -> Result<Agents, OpsError> {
         check_agents(self)?;
-        let made = agents(
-            Purpose::Plan,
-            &self.pipeline,
-            &self.project,
-            &request.environment,
-        );
+        self.agents(Purpose::Plan, request)
+    }
+
+    /// Returns the agents, with their keys from the environment.
+    ///
+    /// # Errors
+    /// When the prices are wrong.
+    pub(crate) fn agents(&self, purpose: Purpose, request: &Request) -> Result<Agents, OpsError> {
+        let made = agents(purpose, &self.pipeline, &self.project, &request.environment);
         made.map_err(|error| OpsError::World(error.to_string()))
     }
 }
