@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// How long a watch waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Pace {
     /// The time without changes before a scan.
     pub(crate) quiet: Duration,
@@ -127,7 +127,7 @@ struct EndedRun {
     failed: BTreeMap<PendingKey, String>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Machine {
     pace: Pace,
     /// Times of the first and the last change since the last scan.
@@ -161,19 +161,9 @@ impl Machine {
     pub(crate) fn new(pace: Pace) -> Self {
         Self {
             pace,
-            changed: None,
             due: Some(Duration::ZERO),
-            journal_due: None,
-            not_before: None,
-            known: None,
-            last_seen: None,
-            after: None,
-            obstacle: None,
             reported_trouble: true,
-            settles: false,
-            unsettled: None,
-            began: Duration::ZERO,
-            restless: 0,
+            ..Self::default()
         }
     }
 

@@ -199,7 +199,7 @@ pub(crate) struct BatchContext<'a> {
 pub(crate) type Find<'a> = dyn Fn(&FilePath) -> Result<Option<Arc<dyn Source>>, Outcome> + 'a;
 
 /// Limits of an attempt.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct AttemptLimits {
     /// The time between SIGTERM and SIGKILL.
     pub(crate) grace: Duration,

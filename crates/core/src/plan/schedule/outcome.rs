@@ -5,11 +5,12 @@ use crate::model::checkpoint::Status;
 use serde::{Deserialize, Serialize};
 
 /// How a stage ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StageStatus {
     /// Every batch is up to date. Screens show `up to date`.
+    #[default]
     Complete,
     /// Some batches failed, and the stage continues without them.
     Partial,

@@ -25,11 +25,8 @@ pub fn release_batch(
     opened.workspace.prepare(&opened.disk)?;
     let leases = busy::lock(&opened, stop)?;
     let mut released = Released {
-        released: false,
         lease: lease.to_owned(),
-        stage: None,
-        batch: None,
-        refused: None,
+        ..Released::default()
     };
     let Some(mut found) = leases.get(lease)? else {
         released.refused = Some(refusals::unknown(lease));

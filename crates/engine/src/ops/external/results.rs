@@ -143,7 +143,7 @@ pub struct Left {
 }
 
 /// The outcome of an answer.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Submitted {
     /// True if the answer was right and its batch is built.
@@ -182,7 +182,7 @@ pub struct Submitted {
 }
 
 /// The outcome of a release.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Released {
     /// True if other clients can lease the batch now.

@@ -60,21 +60,8 @@ pub fn submit_batch(
     opened.workspace.prepare(&opened.disk)?;
     let leases = busy::lock(&opened, stop)?;
     let mut submitted = Submitted {
-        accepted: false,
         lease: submission.lease.clone(),
-        stage: None,
-        batch: None,
-        refused: None,
-        violations: Vec::new(),
-        kept: 0,
-        open: Vec::new(),
-        quarantine: None,
-        output_files: Vec::new(),
-        element_count: None,
-        more: false,
-        left: None,
-        checkpoint: None,
-        expires: None,
+        ..Submitted::default()
     };
     let refused = |refusal: Refusal, submitted: Submitted| Submitted {
         refused: Some(refusal),

@@ -21,7 +21,6 @@ use milepost_store::store::files::Files;
 use milepost_store::store::statcache::StatCache;
 use milepost_store::store::up_to_date::Observations;
 use milepost_store::store::workspace::Workspace;
-use serde_json::Map;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -137,13 +136,8 @@ fn open_declared(request: &Request, is_recorded: bool) -> Result<OpenProject, Op
         problems,
         advice: advice.iter().map(ToString::to_string).collect(),
         settings: Settings {
-            params: Map::new(),
-            env: BTreeMap::new(),
-            workspace: Map::new(),
-            agents: BTreeMap::new(),
-            programs: BTreeMap::new(),
             version: request.version.clone(),
-            overrides: Vec::new(),
+            ..Settings::default()
         },
         pipeline,
         files,

@@ -13,7 +13,7 @@ use crate::steps::attempt::attempt;
 use crate::steps::batch_context::{
     AttemptLimits, AttemptObserver, BatchContext, IterationStore, StepEvent,
 };
-use crate::steps::calls::{Calls, NextCall, Pace, ValidAnswer};
+use crate::steps::calls::{Calls, NextCall, ValidAnswer};
 use crate::steps::cancel::CancelToken;
 use crate::steps::command::{StartedProcess, StopSignal};
 use crate::steps::worker::JqWorkers;
@@ -185,15 +185,7 @@ impl DryRun<'_> {
             token: "",
             previous: &|_| None,
             find: &|_| Ok(None),
-            limits: AttemptLimits {
-                grace: Duration::ZERO,
-                calls: Duration::ZERO,
-                backoff: Duration::ZERO,
-                log_cap: 0,
-                poll: Duration::ZERO,
-                stable: Duration::ZERO,
-                pace: Pace::default(),
-            },
+            limits: AttemptLimits::default(),
             threads: 1,
             is_dry_run: true,
         };

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The result of a successful attempt, as the log of a worker records it too.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Produced {
     /// The files, with their paths in the workspace until they are published. The marker is last.
     pub(crate) files: Vec<(Made, RelPath)>,

@@ -52,7 +52,7 @@ impl fmt::Display for JournalPlace {
 }
 
 /// The end of the journal.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tail {
     /// The number of the last segment; 0 if there is no journal.
     pub segment: u64,
@@ -100,7 +100,7 @@ pub fn segments(layout: &Layout) -> Result<Vec<u64>, JournalError> {
 pub fn read_since_seal(layout: &Layout) -> Result<(Vec<Record>, Tail), JournalError> {
     let mut records = Vec::new();
     let Some(&last) = segments(layout)?.last() else {
-        return Ok((records, no_journal()));
+        return Ok((records, Tail::default()));
     };
     let (start, prev) = last_seal(layout, last)?;
     let tail = scan(layout, start, true, prev, &mut |_, record| {
@@ -205,7 +205,7 @@ pub fn read_all(
     each: &mut dyn FnMut(&JournalPlace, Record),
 ) -> Result<Tail, JournalError> {
     let numbers = segments(layout)?;
-    let mut tail = no_journal();
+    let mut tail = Tail::default();
     for (number, expected) in numbers.iter().zip(1..) {
         if *number != expected {
             let path = layout.segment(expected);
@@ -216,16 +216,6 @@ pub fn read_all(
         tail = scan(layout, start, is_last, tail.last, each)?;
     }
     Ok(tail)
-}
-
-fn no_journal() -> Tail {
-    Tail {
-        segment: 0,
-        lines: 0,
-        size: 0,
-        torn: 0,
-        last: None,
-    }
 }
 
 /// Reads a segment from a place whose record must follow `prev`.
