@@ -108,6 +108,23 @@ fn many_runs_share_a_segment_of_the_journal() {
 }
 
 #[test]
+fn a_run_removes_nothing_behind_a_link() {
+    let project = printing();
+    assert_eq!(project.run(&[]).code, 0);
+    let elsewhere = temporary();
+    std::fs::create_dir_all(elsewhere.path().join("gone/1")).unwrap();
+    std::fs::write(elsewhere.path().join("gone/1/mine.txt"), "mine").unwrap();
+    let place = project.at("workspace/.milepost/rounds");
+    symlink(elsewhere.path(), &place).unwrap();
+    let ran = project.run(&["--force"]);
+    ran.says("it is a symbolic link: replace it with a folder");
+    assert_eq!(ran.code, 1, "{}", ran.output);
+    assert!(elsewhere.path().join("gone/1/mine.txt").exists());
+    std::fs::remove_file(&place).unwrap();
+    assert_eq!(project.run(&["--force"]).code, 0);
+}
+
+#[test]
 fn nothing_behind_a_link_is_removed() {
     for name in [
         "answers",

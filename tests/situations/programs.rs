@@ -518,6 +518,26 @@ fn a_folder_in_a_depfile_stands_for_the_files_below_it() {
 }
 
 #[test]
+fn a_depfile_that_names_no_file_fails_its_batch_only() {
+    for name in ["pipe", "link", "dead"] {
+        let project = fixture(&format!(
+            r#"["sh", "-ec", 'cp "$2" "$3"; test "${{2##*/}}" = b.txt || printf "out: %s/lib/{name}\n" "$1" > deps.d; test -e deps.d || echo "out: x" > deps.d', "sh", "DIR", "{{{{ note.path }}}}", "{{{{ paths.upper }}}}"]"#
+        ));
+        let stage = "stages/1_upper.toml";
+        project.edit(stage, "[outputs]", "depfile = \"deps.d\"\n[outputs]");
+        project.write("workspace/inputs/b.txt", "b\n");
+        project.write("lib/x.h", "x\n");
+        pipe(&project.at("lib/pipe"));
+        std::os::unix::fs::symlink("/etc/hostname", project.at("lib/link")).unwrap();
+        std::os::unix::fs::symlink("nothing", project.at("lib/dead")).unwrap();
+        let ran = project.run(&["-k"]);
+        assert_eq!(ran.code, 1, "{name}: {}", ran.output);
+        ran.says("upper/a failed: depfile: `");
+        assert_eq!(project.read("workspace/outputs/b.txt"), "b\n", "{name}");
+    }
+}
+
+#[test]
 fn an_output_is_no_hard_link_to_an_input() {
     let project = fixture("'ln {{ note.path }} {{ paths.upper }}'");
     project.run(&[]).expect(0, &["upper/a"]);

@@ -35,7 +35,12 @@ pub(crate) fn named(files: &Files, paths: &[PathBuf]) -> Result<Vec<FilePath>, O
             let listed = files.list(&glob, root).map_err(|error| failed(&error))?;
             listed.files
         } else {
-            vec![file]
+            let place = FilePath { root, path: file };
+            let real = files.resolve(&place).map_err(|error| failed(&error))?;
+            if real.symlink_metadata().is_ok() && !real.is_file() {
+                return Err(failed(&"expected a regular file or a folder"));
+            }
+            vec![place.path]
         };
         let read = all.into_iter().map(|path| FilePath { root, path });
         found.extend(read.filter(|file| reserved(root, &file.path).is_none()));
