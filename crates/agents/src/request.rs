@@ -35,7 +35,7 @@ pub struct AgentRequest {
 }
 
 /// The most tokens that providers add to a request: roles, and instructions about the schema.
-const ADDED: u64 = 500;
+pub const ADDED: u64 = 500;
 
 /// Likely tokens of an image, and of a page of a PDF beyond its text.
 const LIKELY_IMAGE: u64 = 1_600;

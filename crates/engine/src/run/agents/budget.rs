@@ -57,8 +57,15 @@ struct Ledger {
     measured: BTreeMap<Prompt, MeasuredUsage>,
 }
 
-/// A prompt of an agent: stage, step and agent.
-type Prompt = (String, String, String);
+/// A prompt of an agent.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Prompt {
+    /// Stage and step.
+    step: (String, String),
+    agent: String,
+    /// True if more than a tenth of the request is not ASCII.
+    is_wide: bool,
+}
 
 impl<'a> RunCalls<'a> {
     pub(crate) fn new(ctx: Context<'a>, project: &Path, run: &str, budget: Budget) -> Self {
@@ -228,7 +235,13 @@ impl Calls for RunCalls<'_> {
     fn sending(&self, call: NextCall<'_>) -> Result<u64, Outcome> {
         let bound = call.sent.most_input;
         let sent = call.sent;
-        let prompt = (sent.stage.clone(), call.step.to_owned(), sent.agent.clone());
+        // Other scripts than Latin take several times as many tokens a byte.
+        let wide = call.body.iter().filter(|byte| !byte.is_ascii()).count();
+        let prompt = Prompt {
+            step: (sent.stage.clone(), call.step.to_owned()),
+            agent: sent.agent.clone(),
+            is_wide: wide > call.body.len() / 10,
+        };
         let mut has_waited = false;
         let mut ledger = self.ledger();
         let checked = loop {

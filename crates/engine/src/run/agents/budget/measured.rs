@@ -1,6 +1,7 @@
 //! The measured use of calls with one prompt of one agent, from which the next call's reservation follows.
 
 use crate::steps::agent::costs::CallCosts;
+use milepost_agents::request::ADDED;
 use milepost_core::model::call::{CallResponse, Estimated, SentCall};
 use milepost_core::model::money::NanoUsd;
 
@@ -28,7 +29,12 @@ impl MeasuredUsage {
         let is_reported = matches!(response.estimated, None | Some(Estimated::NoPrice));
         let input = response.usage.total_input();
         if is_reported && input > 0 {
-            let ratio = input as f64 / bound.max(1) as f64;
+            let ratio = |bound: u64| input as f64 / bound.max(1) as f64;
+            // Of a short request the added tokens are the largest part, and of a long one the smallest.
+            let ratio = match ratio(bound) {
+                above if above > 1.0 => above,
+                _ => ratio(bound.saturating_sub(ADDED)).min(1.0),
+            };
             self.input = Some(self.input.map_or(ratio, |highest| highest.max(ratio)));
             self.output = self.output.max(response.usage.output);
         }
@@ -38,7 +44,10 @@ impl MeasuredUsage {
     pub(super) fn reserve(&self, sent: &mut SentCall, bound: u64, costs: &CallCosts) {
         sent.most_input = match self.input {
             Some(ratio) if ratio > 1.0 => scaled(bound, ratio * MARGIN),
-            Some(ratio) => scaled(bound, ratio * MARGIN).min(bound),
+            Some(ratio) => {
+                let text = scaled(bound.saturating_sub(ADDED), ratio * MARGIN);
+                (text + ADDED).min(bound)
+            }
             None => bound,
         };
         sent.most_output = match sent.most_output {
