@@ -85,6 +85,7 @@ pub(crate) fn placeholder(
         elements: None,
         opinion: Opinion::default(),
         warnings: Vec::new(),
+        sent: outcome.accepted.as_ref().map(|_| outcome.message.clone()),
         placeholder: Some(outcome),
         failed: Vec::new(),
         answers: Vec::new(),
