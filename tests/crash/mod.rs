@@ -37,7 +37,7 @@ mod journal;
 mod kill;
 mod machine;
 mod power;
-mod project;
+pub mod project;
 mod rounds;
 pub mod sweep;
 mod untrue;

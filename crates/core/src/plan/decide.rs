@@ -3,6 +3,7 @@
 use crate::base::digest::Digest;
 use crate::base::glob::{Glob, is_pattern};
 use crate::base::path::RelPath;
+use crate::model::event::Event;
 use crate::model::fingerprint::{Change, FactKind, Facts, changes};
 use crate::model::forced::Forced;
 use crate::model::reason::{Condition, Reason};
@@ -56,6 +57,8 @@ pub enum Decision {
     Will(Vec<Reason>),
     /// It is up to date.
     Reused,
+    /// Its outputs are in quarantine, and up to date: this event puts them back in place.
+    Restore(Box<Event>),
     /// It is up to date, but its outputs must be revalidated.
     Judge(Vec<Change>),
     /// It runs if one of these conditions holds.

@@ -18,6 +18,7 @@ use crate::run::expected;
 use crate::run::notice::{Notice, Observer};
 use crate::run::observe::Observations;
 use crate::run::record::begin;
+use crate::run::record::commit::restore;
 use crate::run::record::ending::Ending;
 use crate::run::record::forced;
 use crate::run::record::protect;
@@ -207,7 +208,7 @@ impl Engine<'_, '_> {
             };
             report.seconds = watch.elapsed().as_secs_f64();
             self.services.note(&mut self.recorder)?;
-            let changed = report.ran + report.retired > 0;
+            let changed = report.ran + report.restored + report.retired > 0;
             self.schedule.ended(stage, report.status, changed);
             if let Some(notice) = self.recorder.newly_kept() {
                 self.observer.notice(notice);
@@ -311,6 +312,7 @@ impl Engine<'_, '_> {
         if let Some(notice) = self.recorder.newly_kept() {
             self.observer.notice(notice);
         }
+        report.restored = restore(&mut self.recorder, stage, &mut found)?;
         let cancel = CancelToken::new(self.stop.stopped());
         let revalidation =
             revalidate::revalidate(&mut self.recorder, stage, &found, self.schemas, &cancel)?;

@@ -201,7 +201,8 @@ pub(crate) fn keep(opened: &OpenProject, report: &Report) -> Result<(), OpsError
     if !done || !opened.observations.agree_with(&path, key) {
         return Ok(());
     }
-    let is_idle = |stage: &StageReport| stage.reused == stage.batches && stage.judged == 0;
+    let is_idle =
+        |stage: &StageReport| stage.reused == stage.batches && stage.judged + stage.restored == 0;
     let is_idle = report.stages.iter().all(is_idle) && report.forgotten.is_empty();
     // A run that continues from earlier notes did not note the state at its begin.
     if !is_idle || opened.observations.goes_on() {

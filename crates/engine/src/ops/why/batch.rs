@@ -56,6 +56,7 @@ fn verdict(stage: &Stage, found: &BatchScan, batches: &BatchSchedule, place: usi
             (None, None) => Verdict::Will { reasons },
         },
         Ok(Decision::Reused) => Verdict::Reused,
+        Ok(Decision::Restore(_)) => Verdict::Restore,
         Ok(Decision::Judge(changes)) => Verdict::Judge { changes },
         Ok(Decision::May(conditions)) => Verdict::May { conditions },
         Ok(Decision::Altered(files)) => Verdict::Altered {

@@ -87,6 +87,8 @@ pub enum Verdict {
     },
     /// It is up to date.
     Reused,
+    /// Its outputs are restored from quarantine.
+    Restore,
     /// Its outputs will be revalidated.
     Judge {
         /// The changed facts.

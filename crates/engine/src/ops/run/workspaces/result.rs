@@ -128,7 +128,7 @@ impl EntryResult {
     pub(super) fn ran(&mut self, report: &Report) {
         self.exit_code = exit_code(report);
         let worst = crate::run::report::worst(&report.stages);
-        let is_idle = |stage: &StageReport| stage.ran == 0 && stage.judged == 0;
+        let is_idle = |stage: &StageReport| stage.ran == 0 && stage.judged + stage.restored == 0;
         self.status = match worst {
             _ if report.interrupted => "interrupted",
             None | Some(StageStatus::Complete) if report.stages.iter().all(is_idle) => "reused",
