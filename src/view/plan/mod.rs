@@ -170,18 +170,13 @@ fn headline(style: Style, stage: &StagePlan) -> String {
         return format!("{} {}", style.warn("out of date:"), visible(why));
     }
     let all = stage.batches();
-    let (will, may, judge) = (
-        stage.will.len() as u64,
-        stage.may.len() as u64,
-        stage.judge.len() as u64,
-    );
+    let will = stage.will.len() as u64;
+    let may = stage.may.len() as u64;
+    let judge = stage.judge.len() as u64;
     let mut parts = Vec::new();
     if !stage.altered.is_empty() {
-        let files = count(
-            stage.altered.len() as u64,
-            "modified file",
-            "modified files",
-        );
+        let altered = stage.altered.len() as u64;
+        let files = count(altered, "modified file", "modified files");
         parts.push(style.bad(format!("stops the run: {files}")));
     }
     if !stage.missing.is_empty() {

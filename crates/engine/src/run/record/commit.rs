@@ -60,7 +60,6 @@ pub(crate) struct Finished {
 ///
 /// # Errors
 /// When the disk fails. The next run repairs what was recorded.
-#[expect(clippy::too_many_lines)]
 pub(crate) fn commit(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
