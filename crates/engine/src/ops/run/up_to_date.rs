@@ -55,9 +55,8 @@ struct Told {
 }
 
 fn journal_end(layout: &Layout) -> Option<(u64, u64)> {
-    let segment = journal::segments(layout).ok()?.last().copied()?;
-    let size = layout.segment(segment).metadata().ok()?.len();
-    Some((segment, size))
+    let end = journal::written(layout).ok()??;
+    Some((end.segment, end.offset))
 }
 
 /// Continues from a check. Files that were only touched have the content that the notes say.

@@ -27,13 +27,6 @@ pub(super) const END: &str = "# end";
 pub enum ManifestError {
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// A page or its folder cannot be read.
-    #[error("cannot read {path}: {source}")]
-    Read {
-        /// The page.
-        path: PathBuf,
-        source: io::Error,
-    },
     /// A page is not as it was written.
     #[error(
         "{path}, line {line}: {problem}. The manifest was damaged: put the page back from a copy, \
