@@ -119,11 +119,12 @@ pub(crate) fn overall(report: &Report) -> &'static str {
     }
 }
 
-/// Returns the word for people: JSON and the journal keep `held`, `altered` and `the verdict is no`. What a run left may be up to date
+/// Returns the word for people: JSON and the journal keep `held`, `reused`, `altered` and `the verdict is no`. What a run left may be up to date
 /// by now.
 pub(crate) fn shown(status: &str) -> &str {
     match status {
         "held" => "unfinished",
+        "reused" => StageWord::UpToDate.text(),
         "altered" => StageWord::Modified.text(),
         "the verdict is no" => "negative verdict",
         status => status,
