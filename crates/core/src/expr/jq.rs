@@ -293,14 +293,6 @@ pub struct Bound<'a> {
 }
 
 impl Bound<'_> {
-    /// Sets a variable to a JSON text. Parts that the program does not use are skipped.
-    ///
-    /// # Errors
-    /// If the text is not JSON.
-    pub fn set_text(&mut self, name: &str, text: &str) -> Result<(), JqError> {
-        self.set(name, text, false)
-    }
-
     fn set(&mut self, name: &str, text: &str, whole: bool) -> Result<(), JqError> {
         if let Some(at) = self.jq.vars.iter().position(|var| var == name)
             && self.jq.names.contains(name)
@@ -367,19 +359,6 @@ impl Bound<'_> {
     fn one_val(&self, input: Val) -> Result<Value, JqError> {
         let mut value = Value::Null;
         self.only(input, &mut |val| {
-            value = to_value(val)?;
-            Ok(())
-        })?;
-        Ok(value)
-    }
-
-    /// Returns the only output for a JSON text. Parts that the program does not use are skipped.
-    ///
-    /// # Errors
-    /// The errors of [`Jq::one`], and if the text is not JSON.
-    pub fn one_of_text(&self, text: &str) -> Result<Value, JqError> {
-        let mut value = Value::Null;
-        self.each_of_text(text, &self.jq.demands.input, true, &mut |val| {
             value = to_value(val)?;
             Ok(())
         })?;
