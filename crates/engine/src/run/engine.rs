@@ -36,7 +36,7 @@ use crate::steps::agent::StageAgents;
 use crate::steps::batch_context::AttemptLimits;
 use crate::steps::cancel::CancelToken;
 use crate::steps::command::StopSignal;
-use milepost_core::base::path::{RelPath, Root};
+use milepost_core::base::path::RelPath;
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::Stage;
@@ -87,10 +87,9 @@ pub(crate) fn run(
     }
     iterations::tidy_stages(&ctx)?;
     let schemas = Schemas::default();
-    let project = ctx.files.folder(Root::Project);
     let options = &selection.options;
     let budget = Budget::new(options, &ctx.pipeline.limits);
-    let calls = RunCalls::new(ctx, project, recorder.run_id(), budget);
+    let calls = RunCalls::new(ctx, recorder.run_id(), budget);
     let mut engine = Engine {
         recorder,
         selection,
@@ -328,8 +327,7 @@ impl Engine<'_, '_> {
             left: &revalidation.left,
         };
         let ctx = self.recorder.ctx;
-        let project = ctx.files.folder(Root::Project);
-        let estimator = CostEstimator::new(ctx, project, self.agents, self.options);
+        let estimator = CostEstimator::new(ctx, self.agents, self.options);
         let disk = Observations::new(ctx, Some(&estimator));
         let state = &self.recorder.state;
         let batches = self

@@ -85,12 +85,8 @@ pub fn clean(request: &Request, options: &CleanOptions) -> Result<Cleaned, OpsEr
         return Ok(done);
     }
     let locked = lock_and_read(&mut opened, &request.command)?;
-    let mut recorder = Recorder::new(
-        opened.context(),
-        locked.state,
-        locked.journal,
-        &request.command,
-    );
+    let ctx = opened.context();
+    let mut recorder = Recorder::new(ctx, locked.state, locked.journal, &request.command);
     let repairs = recover::recover(&mut recorder, Duration::from_secs(5))?;
     done.left = repairs.iter().filter_map(Repair::left).collect();
     for todo in todo(&opened, &recorder.state, options)? {

@@ -94,12 +94,7 @@ pub fn next_batch(
     let all = leases.all()?;
     let command = format!("next_batch for {}", options.client);
     with_workspace(&mut opened, request, &command, |opened, recorder| {
-        let estimator = CostEstimator::new(
-            opened.context(),
-            &opened.project,
-            &agents,
-            &RunOptions::default(),
-        );
+        let estimator = CostEstimator::new(opened.context(), &agents, &RunOptions::default());
         let search = Search {
             opened,
             leases: &leases,

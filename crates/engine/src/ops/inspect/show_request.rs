@@ -84,12 +84,7 @@ pub fn show_request(request: &Request, target: &str) -> Result<FirstRequest, Ops
         }));
     };
     let agents = opened.planned_agents(request)?;
-    let estimator = CostEstimator::new(
-        opened.context(),
-        &opened.project,
-        &agents,
-        &RunOptions::default(),
-    );
+    let estimator = CostEstimator::new(opened.context(), &agents, &RunOptions::default());
     let request = estimator.request(stage, batch).map_err(OpsError::World)?;
     let (shown, why_not) = match request {
         Ok(request) => {

@@ -205,12 +205,7 @@ pub fn status(request: &Request) -> Result<Status, OpsError> {
     let all = Selection::default();
     let plans = if is_planned && present.runner.is_none() {
         let agents = opened.planned_agents(request)?;
-        let estimator = CostEstimator::new(
-            opened.context(),
-            &opened.project,
-            &agents,
-            &RunOptions::default(),
-        );
+        let estimator = CostEstimator::new(opened.context(), &agents, &RunOptions::default());
         Simulation::new(&opened, &present.state, &all, Some(estimator)).plan()
     } else {
         Vec::new()

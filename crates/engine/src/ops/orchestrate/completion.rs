@@ -104,12 +104,7 @@ pub(crate) fn of(
     let layout = &opened.workspace.layout;
     let present = Snapshot::read(layout)?;
     let agents = opened.planned_agents(request)?;
-    let estimator = CostEstimator::new(
-        opened.context(),
-        &opened.project,
-        &agents,
-        &RunOptions::default(),
-    );
+    let estimator = CostEstimator::new(opened.context(), &agents, &RunOptions::default());
     let all = Selection::default();
     let plans = Simulation::new(opened, &present.state, &all, Some(estimator)).plan();
     let plan = plans.into_iter().find(|plan| plan.stage == stage.name);

@@ -71,7 +71,7 @@ pub(super) fn plan_of(
     let mut known = state_by_page(opened)?;
     let agents = opened.planned_agents(request)?;
     let look = |known: &State| {
-        let estimator = CostEstimator::new(opened.context(), &opened.project, &agents, options);
+        let estimator = CostEstimator::new(opened.context(), &agents, options);
         let simulation = Simulation::new(opened, known, &selection, Some(estimator));
         simulation.plan_with_estimates(details)
     };

@@ -59,12 +59,7 @@ pub(super) fn why(opened: &mut OpenProject, request: &Request, what: &str) -> Op
         .iter()
         .position(|batch| batch.batch.key == key)?;
     let agents = opened.planned_agents(request).ok()?;
-    let estimator = CostEstimator::new(
-        opened.context(),
-        &opened.project,
-        &agents,
-        &RunOptions::default(),
-    );
+    let estimator = CostEstimator::new(opened.context(), &agents, &RunOptions::default());
     let batches = simulation.batches(&stage, &found, &estimator).ok()?;
     let state = simulation.state();
     batch_why(opened, state, &stage, (&found, &batches), place).ok()

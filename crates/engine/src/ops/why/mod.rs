@@ -81,9 +81,8 @@ pub fn why(request: &Request, what: &str) -> Result<Why, OpsError> {
             Ok(found) => {
                 let mut batches = || {
                     let agents = opened.planned_agents(request)?;
-                    let (ctx, project) = (opened.context(), &opened.project);
-                    let estimator =
-                        CostEstimator::new(ctx, project, &agents, &RunOptions::default());
+                    let ctx = opened.context();
+                    let estimator = CostEstimator::new(ctx, &agents, &RunOptions::default());
                     let batches = simulation.batches(stage, &found, &estimator);
                     batches.map_err(OpsError::World)
                 };

@@ -10,6 +10,7 @@ use crate::steps::agent::request_parts::RequestParts;
 use crate::steps::agent::{Agents, StageAgents, most_calls};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::in_order::in_order;
+use milepost_core::base::path::Root;
 use milepost_core::model::call::Spent;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::pipeline::Limits;
@@ -24,7 +25,6 @@ use serde::Serialize;
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
 use std::convert::Infallible;
-use std::path::Path;
 use std::sync::OnceLock;
 
 /// What a stage's batches would ask of agents that cost something.
@@ -107,12 +107,8 @@ pub(crate) struct CostEstimator<'a> {
 
 impl<'a> CostEstimator<'a> {
     /// Creates an estimator of a run with these options. It writes nothing.
-    pub(crate) fn new(
-        ctx: Context<'a>,
-        project: &Path,
-        agents: &'a Agents,
-        options: &RunOptions,
-    ) -> Self {
+    pub(crate) fn new(ctx: Context<'a>, agents: &'a Agents, options: &RunOptions) -> Self {
+        let project = ctx.files.folder(Root::Project);
         Self {
             ctx,
             agents,
