@@ -124,7 +124,7 @@ fn jq(criterion: &mut Criterion) {
             for text in &texts {
                 let input = EvaluationInput {
                     value: answer.as_str().into(),
-                    variables: vec![text.into()],
+                    variables: vec![text.as_str().into()],
                 };
                 black_box(bound.values_of_text(&["element"], &input, true).unwrap());
             }

@@ -207,6 +207,7 @@ pub(crate) fn due_text(
     for (count, what) in [
         (due.will, "will run"),
         (due.may, "may run"),
+        (due.restore, "will be restored from quarantine"),
         (due.judge, "will be revalidated"),
         (due.retire, "will be retired"),
     ] {

@@ -79,6 +79,7 @@ fn verdict(verdict: &Verdict) -> Cow<'static, str> {
             return format!("waiting for the external agent {agent}").into();
         }
         Verdict::UpToDate => "up to date: inputs and outputs match the record",
+        Verdict::Restore => "its outputs are restored from quarantine, without a run",
         Verdict::Revalidate { .. } => "outputs are revalidated, without a run",
         Verdict::May { .. } => "may run",
         Verdict::Modified { .. } => "stops the run: an output was modified by hand",
@@ -93,7 +94,7 @@ fn lines(verdict: &Verdict) -> String {
         Verdict::Will { reasons }
         | Verdict::Unapproved { reasons, .. }
         | Verdict::Waits { reasons, .. } => reasons.iter().map(reason).collect(),
-        Verdict::UpToDate => Vec::new(),
+        Verdict::UpToDate | Verdict::Restore => Vec::new(),
         Verdict::Revalidate { changes } => changes.iter().map(change).collect(),
         Verdict::May { conditions } => {
             let conditions = conditions.iter().map(condition);

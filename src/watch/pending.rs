@@ -84,6 +84,9 @@ fn of_stage(stage: &StagePlan) -> Vec<(PendingKey, PendingItem)> {
     for tried in &stage.tried {
         batch(&tried.batch, &tried.facts, Remedy::Retry);
     }
+    for restore in &stage.restore {
+        batch(restore, &BatchFacts::default(), Remedy::Run);
+    }
     for judge in &stage.judge {
         batch(&judge.batch, &judge.facts, Remedy::Run);
     }

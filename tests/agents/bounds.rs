@@ -326,6 +326,41 @@ fn a_plan_waits_for_the_budget_as_its_run_does() {
     }
 }
 
+/// A budget that covers the first call decides on the others when their cost is known: they may run, and so may what follows.
+#[test]
+fn batches_that_a_budget_may_not_reach_may_run() {
+    for (tokens_per_byte, code, made) in [(0.25, 0, 3), (1.0, 3, 1)] {
+        let server = model(tokens_per_byte);
+        for limits in ["usd = 0.014", "tokens = 5000"] {
+            let project = project(&server, 3);
+            limit(&project, limits);
+            project.run(&["split"]);
+            let plan = project.plan(&API).unwrap();
+            let listed = |stage: usize, list: &str| {
+                let list = plan["stages"][stage][list].as_array().unwrap();
+                let conditions = list.iter().map(|batch| batch["conditions"].clone());
+                conditions.collect::<Vec<Value>>()
+            };
+            let allows = json!([{ "condition": "budget_allows" }]);
+            let completes = json!([{ "condition": "stage_completes", "stage": "ask" }]);
+            assert_eq!(listed(1, "will").len(), 1, "{plan:#}");
+            assert_eq!(listed(1, "may"), [allows.clone(), allows], "{plan:#}");
+            assert_eq!(listed(2, "will").len(), 0, "{plan:#}");
+            assert_eq!(listed(2, "may"), [completes], "{plan:#}");
+            let (_, text) = project.milepost(&[&["plan"][..], &API].concat());
+            let last = "\n1 batch will run, 3 may; to do it: milepost run --agent speller=api\n";
+            assert!(text.ends_with(last), "{text}");
+            let ran = project.run(&API);
+            assert_eq!(
+                (ran.code, calls(&project).len()),
+                (code, made),
+                "{}",
+                ran.output
+            );
+        }
+    }
+}
+
 /// Slow calls one at a time are noticed, once, unless somebody chose how many run at once.
 #[test]
 fn a_run_says_that_more_batches_can_run_at_once() {

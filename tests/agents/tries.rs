@@ -122,6 +122,33 @@ fn a_conflict_is_tried_again_by_models_and_services() {
 }
 
 #[test]
+fn the_kept_answers_of_a_batch_that_failed_are_not_paid_again() {
+    for failing in [
+        vec![refuses(400, &[])],
+        vec![says(&json!([])), says(&json!([]))],
+    ] {
+        let taken = Play::Says(200, &[], r#"{"data":[]}"#.to_owned());
+        let rest = says(&json!(valid(5)[3..]));
+        let first = std::iter::once(says(&json!(valid(3)))).chain(failing);
+        let (project, server) = at(first.chain([taken, rest]).collect());
+        let ran = project.run_unplanned(&["--agent", "speller=api"]);
+        assert_eq!(ran.code, 1, "{}", ran.output);
+        let paid = prompts(&server).len();
+        let ran = project.run(&["--agent", "speller=api", "--failed"]);
+        // Another stage reads from it, and did not fail.
+        assert_eq!(ran.code, 3, "{}", ran.output);
+        let prompts = prompts(&server);
+        assert_eq!(prompts.len(), paid + 1);
+        for (name, is_asked) in [("name 2", false), ("name 3", true), ("name 4", true)] {
+            assert_eq!(prompts[paid].contains(name), is_asked, "{}", prompts[paid]);
+        }
+        assert_eq!(calls(&project).last(), answered(&[2]).last());
+        project.run(&["--agent", "speller=api"]);
+        assert_eq!(made(&project), words(10));
+    }
+}
+
+#[test]
 fn a_model_that_asks_for_an_hour_is_called_by_another_run() {
     let (project, server) = at(vec![refuses(429, &["retry-after: 3600"])]);
     let ran = project.run(&["--agent", "speller=api"]);

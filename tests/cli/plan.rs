@@ -280,7 +280,7 @@ copy  up to date  3 batches up to date
 
 complete in …
 ",
-        "note: outputs/page.txt is no longer produced by join: moved to .milepost/quarantine/…-retired/outputs/page.txt\n",
+        "note: outputs/page.txt is no longer produced by join: moved to .milepost/quarantine/…-join-retired/outputs/page.txt\n",
     );
     let checked = "up to date: copy, nothing changed\n";
     expect(project.output(""), 0, checked, "");

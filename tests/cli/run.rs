@@ -63,7 +63,7 @@ complete in …
 outputs  workspace/outputs/page.txt
 ",
         "\
-note: intermediate/person_10.json is no longer produced by copy/person_10: moved to .milepost/quarantine/…-retired/intermediate/person_10.json
+note: intermediate/person_10.json is no longer produced by copy/person_10: moved to .milepost/quarantine/…-copy-person_10-retired/intermediate/person_10.json
 copy starts: 1 of 2 batches  Copy each person
 copy: up to date after …
 join starts  Greet them all
@@ -434,7 +434,7 @@ next     milepost run --until join  run it with the stages before it
                 .exists()
         );
         let line = format!(
-            "note: intermediate/{gone}.json is out of date and copy/{gone} failed: moved to .milepost/quarantine/…-retired/intermediate/{gone}.json\n"
+            "note: intermediate/{gone}.json is out of date and copy/{gone} failed: moved to .milepost/quarantine/…-copy-{gone}-retired/intermediate/{gone}.json\n"
         );
         assert!(said.err.contains(&line), "{}", said.err);
     }

@@ -227,6 +227,14 @@ fn a_table_with_other_columns_than_declared_is_refused() {
             "due,item,count,price,paid\n,a,1,1,true\n,b,1,1,\"true\n,c,1,1,true\n",
             "3: a quote is opened here and never closed",
         ),
+        (
+            "item,count,price,paid,due\na,1,2.5,true,\nb,\"1\"7,2.5,true,\n",
+            "3: text follows the quote that closes a cell: quote the whole cell, and write a quote within it twice",
+        ),
+        (
+            "item,count,price,paid,due\na\0,1,2.5,true,\n",
+            "2: a zero byte is here: it is no text",
+        ),
     ] {
         let why = why.replace("EXPECTED", EXPECTED);
         assert_eq!(

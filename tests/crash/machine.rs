@@ -498,7 +498,8 @@ impl Table {
             }
             (Event::BatchFailed { .. }, (_, made))
             | (Event::BatchCancelled { .. }, (Tried(_) | Waits(_), made)) => Some((Rest, made)),
-            (Event::Published { .. }, (Tried(_), _)) => Some((Rest, true)),
+            // A batch whose outputs are restored does not run.
+            (Event::Published { .. }, (Tried(_) | Rest, _)) => Some((Rest, true)),
             (Event::Lost { .. }, (_, true)) => Some((Rest, false)),
             _ => None,
         };

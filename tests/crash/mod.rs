@@ -17,6 +17,7 @@
 //! | `crash::by_hand` | an edited output is accepted, replaced or cleaned; the edit exists at every moment | 24 each | |
 //! | `crash::machine` | the state machine takes only the events that a table allows; replaying a journal gives the same state | | |
 //! | `crash::journal` | the next run reads the state that the last one knew; a run can start from every prefix of a journal | | |
+//! | `crash::joined` | `gc` is stopped while it joins segments of the journal; readers beside it read every record | all | |
 //! | `situations::table` | what `run` does after a kill, a change, a deletion, under misleading clocks, beside another run | | |
 //! | `mutated` | journals, checkpoints, manifests, declarations, models and PDFs with changed bytes; models and PDFs whose references lead anywhere | 300 each; 1,500 each | `MILEPOST_TEST_SECONDS=600`; `fuzz/` has the same as targets of cargo-fuzz |
 //!
@@ -32,12 +33,13 @@ mod corrections;
 mod every;
 mod forced;
 mod half_published;
+mod joined;
 mod journal;
 mod kill;
 mod machine;
 mod notes;
 mod power;
-mod project;
+pub mod project;
 mod rounds;
 pub mod sweep;
 mod untrue;

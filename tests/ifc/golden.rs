@@ -3,16 +3,29 @@
 use crate::support::required::{real_models, require};
 use std::collections::BTreeMap;
 
-use milepost_formats::ifc::{extract, extract_lines};
+use milepost_formats::ifc::extract;
 use serde_json::{Map, Value};
 
-fn lines(text: &str) -> BTreeMap<u64, Value> {
-    let records = text
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
-    records
-        .map(|record| (record["step_id"].as_u64().unwrap(), record))
-        .collect()
+/// The elements and openings of a model by their GlobalIds.
+fn by_id(records: impl Iterator<Item = Value>) -> BTreeMap<String, Value> {
+    let mut found = BTreeMap::new();
+    for record in records {
+        let id = record["global_id"].as_str().unwrap().to_owned();
+        assert!(
+            found.insert(id, record).is_none(),
+            "a GlobalId stands twice"
+        );
+    }
+    found
+}
+
+/// The records of the reference, whose STEP names the result does not have.
+fn reference(text: &str) -> BTreeMap<String, Value> {
+    by_id(text.lines().map(|line| {
+        let mut record: Value = serde_json::from_str(line).unwrap();
+        record.as_object_mut().unwrap().remove("step_id").unwrap();
+        record
+    }))
 }
 
 /// Equal, numbers to a billionth.
@@ -53,22 +66,21 @@ fn as_reference(ours: &Value) -> Map<String, Value> {
     record
 }
 
-/// What differs, as `#id field: theirs, ours`.
-fn differences(reference: &str, ours: &str) -> Vec<String> {
-    let (reference, ours) = (lines(reference), lines(ours));
+/// What differs, as `id field: theirs, ours`.
+fn differences(reference: &BTreeMap<String, Value>, ours: &BTreeMap<String, Value>) -> Vec<String> {
     let mut differences = Vec::new();
-    for key in ours.keys().filter(|key| !reference.contains_key(key)) {
-        differences.push(format!("#{key} is not in the reference"));
+    for key in ours.keys().filter(|key| !reference.contains_key(*key)) {
+        differences.push(format!("{key} is not in the reference"));
     }
-    for (key, theirs) in &reference {
+    for (key, theirs) in reference {
         let Some(ours) = ours.get(key).map(as_reference) else {
-            differences.push(format!("#{key} is missing"));
+            differences.push(format!("{key} is missing"));
             continue;
         };
         for (field, value) in theirs.as_object().unwrap() {
             let our = ours.get(field).unwrap_or(&Value::Null);
             if !same(value, our) {
-                differences.push(format!("#{key} {field}: {value}, ours {our}"));
+                differences.push(format!("{key} {field}: {value}, ours {our}"));
             }
         }
     }
@@ -80,12 +92,15 @@ fn every_field_of_every_model_is_as_the_reference_reads_it() {
     let data = require!(real_models());
     let mut models = 0;
     for entry in std::fs::read_dir(data.join("reference")).unwrap() {
-        let reference = entry.unwrap().path();
-        let name = format!("{}.ifc", reference.file_stem().unwrap().to_str().unwrap());
+        let path = entry.unwrap().path();
+        let name = format!("{}.ifc", path.file_stem().unwrap().to_str().unwrap());
         let mut ours = Vec::new();
-        extract_lines(&data.join(&name), &name, &mut ours).unwrap();
-        let theirs = std::fs::read_to_string(&reference).unwrap();
-        let differences = differences(&theirs, std::str::from_utf8(&ours).unwrap());
+        extract(&data.join(&name), &name, &mut ours).unwrap();
+        let ours: Value = serde_json::from_slice(&ours).unwrap();
+        let lists = ["elements", "openings"].into_iter();
+        let ours = lists.flat_map(|list| ours[list].as_array().unwrap().clone());
+        let theirs = std::fs::read_to_string(&path).unwrap();
+        let differences = differences(&reference(&theirs), &by_id(ours));
         assert!(
             differences.is_empty(),
             "{name}: {} differences:\n{}",

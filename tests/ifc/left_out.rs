@@ -173,3 +173,98 @@ fn properties_layers_and_storeys_are_held_to_the_same() {
         ]
     );
 }
+
+/// Lists of references with something else, in relations and in sets: what is a reference is read, the record is named.
+#[test]
+fn something_else_where_references_are_expected_is_named() {
+    let relation = |class: &str, fourth: &str, fifth: &str| {
+        let global_id = id(90);
+        format!("#90={class}('{global_id}',$,$,$,{fourth},{fifth});\n")
+    };
+    let named = |record: &str| {
+        vec![format!(
+            "1 record with something else where references are expected: {record}; it was left out"
+        )]
+    };
+    let list = "(#20,'x',$,12,#21)";
+    for (relation, class) in [
+        (
+            relation("IFCRELCONTAINEDINSPATIALSTRUCTURE", list, "#40"),
+            "IfcRelContainedInSpatialStructure",
+        ),
+        (
+            relation("IFCRELAGGREGATES", "#40", list),
+            "IfcRelAggregates",
+        ),
+        (relation("IFCRELNESTS", "#40", list), "IfcRelNests"),
+        (
+            relation("IFCRELDEFINESBYTYPE", list, "#41"),
+            "IfcRelDefinesByType",
+        ),
+        (
+            relation("IFCRELDEFINESBYPROPERTIES", list, "#42"),
+            "IfcRelDefinesByProperties",
+        ),
+        (
+            relation("IFCRELASSOCIATESMATERIAL", list, "#43"),
+            "IfcRelAssociatesMaterial",
+        ),
+        (
+            relation("IFCRELASSOCIATESCLASSIFICATION", list, "#44"),
+            "IfcRelAssociatesClassification",
+        ),
+        (
+            relation("IFCRELVOIDSELEMENT", "'x'", "#45"),
+            "IfcRelVoidsElement",
+        ),
+        (
+            relation("IFCRELFILLSELEMENT", "#45", ".T."),
+            "IfcRelFillsElement",
+        ),
+        (
+            relation(
+                "IFCRELDEFINESBYPROPERTIES",
+                "(#20)",
+                "IFCPROPERTYSETDEFINITIONSET((#42,'x'))",
+            ),
+            "IfcRelDefinesByProperties",
+        ),
+    ] {
+        let records = format!(
+            "{}{}#40=IFCBUILDINGSTOREY('{}',$,'First',$,$,$,$,$,.ELEMENT.,2.);\n\
+             #41=IFCWALLTYPE('{}',$,'Brick',$,$,$,$,$,$,.NOTDEFINED.);\n\
+             #42=IFCPROPERTYSET('{}',$,'Dimensions',$,());\n#43=IFCMATERIAL('Brick',$,$);\n\
+             #44=IFCCLASSIFICATIONREFERENCE($,'1','Walls',$,$,$);\n\
+             #45=IFCOPENINGELEMENT('{}',$,$,$,$,$,$,$,.OPENING.);\n{relation}",
+            wall(20),
+            wall(21),
+            id(40),
+            id(41),
+            id(42),
+            id(45),
+        );
+        let (parsed, summary) = Sample::model("IFC4", &records).read();
+        assert_eq!(
+            summary.warnings,
+            named(&format!("#90 ({class}, line 21)")),
+            "{relation}"
+        );
+        if class == "IfcRelContainedInSpatialStructure" {
+            let storeys = [0, 1].map(|at| &parsed["elements"][at]["storey"]);
+            assert_eq!(storeys, ["First", "First"]);
+        }
+    }
+    let set = format!(
+        "{}#21=IFCPROPERTYSET('{}',$,'Dimensions',$,(#30,IFCLABEL('x')));\n#22=IFCRELDEFINESBYPROPERTIES('{}',$,$,$,(#20),#21);\n\
+         #30=IFCPROPERTYSINGLEVALUE('Mark',$,IFCLABEL('a'),$);\n",
+        wall(20),
+        id(21),
+        id(22),
+    );
+    let (parsed, summary) = Sample::model("IFC4", &set).read();
+    assert_eq!(summary.warnings, named("#21 (IfcPropertySet, line 14)"));
+    assert_eq!(
+        parsed["elements"][0]["properties"],
+        json!({"Dimensions": {"Mark": "a"}})
+    );
+}

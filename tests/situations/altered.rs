@@ -2,6 +2,7 @@
 
 use super::letters::{PAGE, completed};
 use crate::support::Project;
+use milepost_core::base::digest::Digest;
 
 /// The run stops before it does anything, names the file and the ways on, and leaves everything as it is.
 fn stops_and_names(project: &Project, path: &str) {
@@ -114,30 +115,46 @@ fn a_checkpoint_deleted_is_written_again_and_nothing_runs() {
 }
 
 #[test]
-fn a_progress_file_or_manifest_is_information_and_the_manifest_is_guarded() {
+fn a_progress_file_is_information_and_a_damaged_manifest_is_an_error() {
     let project = completed();
     project.remove("workspace/clean_progress.json");
     project.run(&[]).expect(0, &[]);
-    // A manifest says what was made: a file that it no longer lists is nobody's, and is not overwritten.
+    // One changed digit of a manifest is damage, and no word about the output.
     let page = "workspace/manifests/clean/page_0001.sha256";
-    project.edit(
-        page,
-        "intermediate/clean/person_2.json",
-        "intermediate/clean/person_3.json",
+    let whole = project.read(page);
+    let output = project.read("workspace/intermediate/clean/person_1.json");
+    let digest = Digest::of(output).hex();
+    let other = format!(
+        "{:x}{}",
+        15 - u8::from_str_radix(&digest[..1], 16).unwrap(),
+        &digest[1..]
     );
-    stops_and_names(&project, "intermediate/clean/person_2.json");
-    project.edit(page, "person_3.json", "person_2.json");
-    project.run(&[]).expect(0, &[]);
-    let digest = milepost_core::base::digest::Digest::of(
-        project.read("workspace/intermediate/clean/person_1.json"),
-    )
-    .to_string();
-    project.edit(
-        page,
-        digest.strip_prefix("sha256:").unwrap(),
-        &"0".repeat(64),
-    );
-    stops_and_names(&project, "intermediate/clean/person_1.json");
+    for (from, to) in [
+        (
+            "intermediate/clean/person_2.json",
+            "intermediate/clean/person_3.json",
+        ),
+        (digest.as_str(), other.as_str()),
+    ] {
+        project.edit(page, from, to);
+        project.edit("workspace/inputs/person_2.json", "}", " }");
+        for command in ["run", "plan", "status", "verify"] {
+            let (code, said) = project.milepost(&[command]);
+            let expected = if command == "verify" { 5 } else { 1 };
+            assert_eq!(code, expected, "{command}: {said}");
+            let damage = "the digest in the last line is not that of the lines before. The manifest was damaged: \
+                put the page back from a copy, or remove its folder, and the next run rebuilds it from the journal";
+            assert!(
+                said.contains(page) && said.contains(damage),
+                "{command}: {said}"
+            );
+            assert!(!said.contains("by hand"), "{command}: {said}");
+        }
+        project.write(page, &whole);
+        project.edit("workspace/inputs/person_2.json", " }", "}");
+    }
+    project.remove(page);
+    project.run_unplanned(&[]).expect(0, &[]);
 }
 
 #[test]

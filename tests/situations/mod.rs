@@ -37,6 +37,7 @@ mod promises;
 pub mod question_ids;
 mod refine;
 mod require;
+mod restored;
 mod review;
 mod round_trip;
 mod running;

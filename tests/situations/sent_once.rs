@@ -3,7 +3,9 @@
 use super::http::{ACCEPTED, MAY_BE_DONE, failures, fixture, posting, says};
 use crate::agents::server::{Play, Server};
 use crate::support::{Project, exit_code, printed};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, OnceLock};
 
 /// How the summary offers to send it again.
 const SEND_AGAIN: &str = "send the requests again: only if the service did not carry them out";
@@ -190,6 +192,39 @@ fn whatever_fails_after_an_accepted_request_does_not_send_it_again() {
         let ran = project.run(&[]);
         assert_eq!((ran.code, server.seen().len()), (1, 1), "{}", ran.output);
         assert_eq!(failures(&ran.records)[0]["kind"], "cut");
+    }
+}
+
+#[test]
+fn a_request_whose_output_cannot_be_published_is_not_sent_again() {
+    // Something is in the way when the reply comes.
+    let file: fn(&Path) = |outputs| std::fs::write(outputs, "mine").unwrap();
+    let folder: fn(&Path) = |outputs| std::fs::create_dir_all(outputs.join("made.json")).unwrap();
+    for (block, code, policy) in [
+        (file, 1, ""),
+        (folder, 1, ""),
+        (
+            file,
+            3,
+            "[[check]]\ntest = 'false'\n[policy]\nplaceholder = '0'\n",
+        ),
+    ] {
+        let outputs = Arc::new(OnceLock::<PathBuf>::new());
+        let place = Arc::clone(&outputs);
+        let server = Server::answering(move |_| {
+            block(place.get().unwrap());
+            says("{}")
+        });
+        let project = fixture(&server.url, &(posting("") + policy));
+        let outputs = outputs.get_or_init(|| project.at("workspace/outputs"));
+        let ran = project.run_unplanned(&[]);
+        assert_eq!((ran.code, server.seen().len()), (code, 1), "{}", ran.output);
+        let _ = std::fs::remove_file(outputs);
+        let _ = std::fs::remove_dir_all(outputs);
+        let ran = project.run_unplanned(&[]);
+        assert_eq!(ran.code, code, "{}", ran.output);
+        ran.says(ACCEPTED);
+        assert_eq!(server.seen().len(), 1, "{policy}");
     }
 }
 

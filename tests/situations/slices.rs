@@ -190,7 +190,8 @@ fn manifest(project: &Project) -> Vec<String> {
     let names = project.list("manifests/work");
     let page = |name: &String| {
         let text = project.read(&format!("workspace/manifests/work/{name}"));
-        let lines = text.lines().map(|line| {
+        let lines = text.lines().filter(|line| !line.starts_with("# end"));
+        let lines = lines.map(|line| {
             let same = line.split_once(",\"duration_ms\":");
             same.map_or(line, |(same, _)| same)
         });

@@ -163,7 +163,7 @@ fn what_is_no_longer_there_is_reported() {
     let end = Cursor::at_end(layout).unwrap().position();
     let gone = |position: &str| {
         format!(
-            "no record of .milepost/journal/00000{}.jsonl ends at {position}: the journal was moved away or replaced in the meantime. \
+            "no record of .milepost/journal/00000{}.jsonl ends at {position}: the journal was moved away or replaced, or `gc` joined its segments, in the meantime. \
              Start again at its end",
             &position[..1]
         )

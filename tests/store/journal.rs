@@ -7,7 +7,7 @@ use milepost_core::model::event::{Event, EventType, Record};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_store::store::disk::Disk;
 use milepost_store::store::journal::{
-    Journal, JournalError, OpenedJournal, read_all, read_since_seal, segments,
+    Journal, JournalError, OpenedJournal, read_all, read_since_seal, written,
 };
 use milepost_store::store::layout::Layout;
 use std::collections::BTreeMap;
@@ -97,9 +97,8 @@ fn what_was_appended_is_read() {
     let (last, tail) = read_since_seal(&place.layout).unwrap();
     assert_eq!(last, records[3..]);
     assert_eq!((tail.segment, tail.lines, tail.torn), (2, 3, 0));
-    let lines: Vec<String> = segments(&place.layout)
-        .unwrap()
-        .into_iter()
+    let last = written(&place.layout).unwrap().unwrap().segment;
+    let lines: Vec<String> = (1..=last)
         .flat_map(|n| {
             let text = fs::read_to_string(place.layout.segment(n)).unwrap();
             text.lines().map(str::to_owned).collect::<Vec<_>>()
@@ -242,7 +241,7 @@ fn a_segment_has_seals_until_it_is_full() {
         sizes.push(fs::metadata(&path).unwrap().len() as usize);
     }
     append(&mut open(&place.layout).journal, started("batch_4"));
-    assert_eq!(segments(&place.layout).unwrap(), [1]);
+    assert_eq!(written(&place.layout).unwrap().unwrap().segment, 1);
     let records = all(&place.layout).unwrap();
     assert_eq!(
         kinds(&records),
@@ -330,7 +329,7 @@ fn lines_of_megabytes_are_read() {
 
 /// Writes zeros over bytes of the last segment.
 fn zero(layout: &Layout, from: usize, to: usize) {
-    let path = layout.segment(*segments(layout).unwrap().last().unwrap());
+    let path = layout.segment(written(layout).unwrap().unwrap().segment);
     let mut bytes = fs::read(&path).unwrap();
     bytes[from..to].fill(0);
     fs::write(&path, bytes).unwrap();

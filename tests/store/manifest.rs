@@ -11,6 +11,7 @@ use milepost_store::store::manifest::{self, ManifestError, kept};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 fn write(place: &Place, state: &StageState) -> Digest {
@@ -229,15 +230,16 @@ fn is_the_text_that_people_and_sha256sum_read() {
     let text = pages(&place)["page_0001.sha256"].clone();
     let id = state.facts.keys().next().unwrap();
     let hex = Digest::of("batch_2").hex();
+    let (lines, end) = text.rsplit_once("# end").unwrap();
+    assert_eq!(end, format!(" {}\n", Digest::of(lines).hex()));
     assert_eq!(
-        text,
+        lines,
         format!(
             r#"# milepost manifest 1 stage classify number 3
 # facts {id} {{"input rules":"1"}}
 # batch {{"key":"batch_2","shared":"{id}","facts":{{"input item":"batch_2"}},"outputs":[{{"name":"out","size":7}}],"elements":50,"summary":{{"by_type":{{"IfcWall":2,"IfcBeam":1}}}},"attempts":1,"duration_ms":12,"run":"RUN"}}
 {hex}  intermediate/batch_2.json
 # waiting {{"key":"batch_10"}}
-# end
 "#
         )
     );
@@ -265,8 +267,11 @@ fn says_where_a_page_is_damaged() {
     write(&place, &stage([1, 2]));
     let page = place.layout.manifests().join("classify/page_0001.sha256");
     let text = fs::read_to_string(&page).unwrap();
+    let (lines, _) = text.rsplit_once("# end").unwrap();
+    let hex = Digest::of("batch_1").hex();
+    let other = hex.replacen(&hex[..1], if hex.starts_with('0') { "1" } else { "0" }, 1);
     for (damaged, line, problem) in [
-        (text.replace("# end\n", ""), 7, "the page is cut off"),
+        (lines.to_owned(), 7, "the page is cut off"),
         (text.replace("\"key\"", "\"kay\""), 3, "missing field `key`"),
         (text.replacen("intermediate/", "/", 1), 4, "is absolute"),
         (
@@ -283,6 +288,11 @@ fn says_where_a_page_is_damaged() {
             "is not a line of a manifest",
         ),
         (String::new(), 1, "the page is cut off"),
+        (
+            text.replacen(&hex, &other, 1),
+            7,
+            "the digest in the last line is not that of the lines before",
+        ),
     ] {
         fs::write(&page, damaged).unwrap();
         let error = manifest::read(&place.layout, "classify").unwrap_err();
@@ -291,6 +301,12 @@ fn says_where_a_page_is_damaged() {
         assert!(error.starts_with(&found), "{error}");
         assert!(error.contains(problem), "{error}");
     }
+    // Earlier versions wrote no digest.
+    fs::write(&page, format!("{lines}# end\n")).unwrap();
+    let read = manifest::read(&place.layout, "classify").unwrap();
+    assert_eq!(read.batches.len(), 2);
+    let changed = manifest::changed_pages(&place.layout, "classify", &read);
+    assert_eq!(changed.unwrap(), [] as [PathBuf; 0]);
     fs::write(&page, text.replace("manifest 1", "manifest 2")).unwrap();
     let error = manifest::read(&place.layout, "classify").unwrap_err();
     let message = error.to_string();

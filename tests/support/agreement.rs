@@ -96,7 +96,10 @@ impl Agreement<'_> {
                 };
                 let waits = stage["may_ask"].is_object() && waits_for_budget;
                 assert!(
-                    came_true.contains(&tried.contains(&batch)) || failed || waits,
+                    came_true.contains(&tried.contains(&batch))
+                        || self.ran.restored().contains(&batch)
+                        || failed
+                        || waits,
                     "may run, its condition is {came_true:?}: {batch}\n{self}"
                 );
                 named.insert(batch);
@@ -108,6 +111,22 @@ impl Agreement<'_> {
                 );
                 named.insert(batch);
             }
+            let planned = stage["restore"].as_array().into_iter().flatten();
+            let planned: BTreeSet<String> = planned
+                .map(|key| name(stage_name, key.as_str().unwrap()))
+                .collect();
+            let mut restored: BTreeSet<String> = self.ran.restored().into_iter().collect();
+            restored.retain(|batch| batch.split('/').next() == Some(stage_name));
+            let may: BTreeSet<String> = of("may").into_iter().map(|(batch, _)| batch).collect();
+            assert!(
+                restored.is_superset(&planned)
+                    && restored
+                        .difference(&planned)
+                        .all(|batch| may.contains(batch))
+                    || stage["certain"] == false
+                    || failed,
+                "planned to restore {planned:?}, restored {restored:?}\n{self}"
+            );
             if stage["certain"] == false {
                 let prefix = format!("{stage_name}/");
                 named.extend(

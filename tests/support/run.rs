@@ -138,12 +138,13 @@ impl Project {
         names
     }
 
-    /// The files in quarantine, by the path that each had, without the run's id and the number of the event.
+    /// The files in quarantine, by the path that each had, without the run's id and the number of the event. Records are left out.
     pub fn quarantine(&self) -> Vec<String> {
         let mut names: Vec<String> = self
             .list(".milepost/quarantine")
             .iter()
             .map(|name| name.splitn(2, '/').last().unwrap().to_owned())
+            .filter(|name| name != ".milepost/record.json")
             .collect();
         names.sort();
         names
@@ -180,6 +181,14 @@ impl RunResult {
             name(data["stage"].as_str().unwrap(), batch.unwrap_or_default())
         });
         named.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// The batches whose outputs were restored from quarantine.
+    pub fn restored(&self) -> Vec<String> {
+        let tried = self.tried();
+        let mut restored = self.batches("published");
+        restored.retain(|batch| !tried.contains(batch));
+        restored
     }
 
     /// The batches that were revalidated and hold.

@@ -21,6 +21,7 @@ pub(crate) fn conclusion(
         sum(&|stage| stage.may.len()),
     );
     let judge = sum(&|stage| stage.judge.len());
+    let restore = sum(&|stage| stage.restore.len());
     let uncertain = stages.iter().any(|stage| !stage.certain);
     let forgotten = plan.forgotten.len() as u64;
     let retire = sum(&|stage| stage.retire.len());
@@ -31,7 +32,7 @@ pub(crate) fn conclusion(
     let unapproved = stages.iter().find(|stage| stage.approval.is_some());
     let blocked = stages.iter().any(|stage| stage.blocked.is_some());
     let checkpoints = sum(&|stage| usize::from(stage.checkpoint));
-    let nothing = checkpoints + will + may + judge + retire + wrong + forgotten == 0;
+    let nothing = checkpoints + will + may + restore + judge + retire + wrong + forgotten == 0;
     if nothing && let Some(stage) = unapproved {
         let code = |text: &str| style.code(text);
         let mut lines = vec!["nothing can run until these batches are approved".to_owned()];
@@ -80,6 +81,9 @@ pub(crate) fn conclusion(
     } else if uncertain && will > 0 {
         parts.push("later stages depend on their outputs".to_owned());
     }
+    if restore > 0 {
+        parts.push(format!("{} restored from quarantine", batches(restore)));
+    }
     if judge > 0 {
         parts.push(format!("{} revalidated", batches(judge)));
     }
@@ -94,7 +98,7 @@ pub(crate) fn conclusion(
     if let Some(stage) = stages
         .iter()
         .find(is_blocked)
-        .filter(|_| will + may + judge + wrong == 0)
+        .filter(|_| will + may + restore + judge + wrong == 0)
     {
         let by = stage.blocked_by.as_ref();
         let next_steps = next_steps::after_blocked(&stage.stage, by, &plan.workspace, invocation);

@@ -81,11 +81,9 @@ pub(crate) fn outside(style: Style) -> String {
 
 /// Returns the stages that a run would change or that are blocked, with the reasons.
 pub(crate) fn changes(style: Style, plan: &Plan, invocation: &Invocation) -> String {
-    let mut lines: Vec<String> = plan
-        .forgotten
-        .iter()
-        .flat_map(|stage| forgotten(style, plan, stage))
-        .collect();
+    let gone = plan.forgotten.iter();
+    let gone = gone.flat_map(|stage| forgotten(style, plan, stage));
+    let mut lines: Vec<String> = gone.collect();
     let says = |stage: &&StagePlan| {
         !stage.skipped
             && (!stage.is_idle()
@@ -105,11 +103,8 @@ fn forgotten(style: Style, plan: &Plan, stage: &str) -> Vec<String> {
     let mut lines = vec![format!(
         "{name} is no longer declared: its outputs go to quarantine"
     )];
-    let files: Vec<&RetiredFile> = plan
-        .retires
-        .iter()
-        .filter(|file| file.stage == stage)
-        .collect();
+    let files = plan.retires.iter();
+    let files: Vec<&RetiredFile> = files.filter(|file| file.stage == stage).collect();
     lines.extend(retires(&files).into_iter().map(|line| format!("  {line}")));
     lines
 }
@@ -175,18 +170,13 @@ fn headline(style: Style, stage: &StagePlan) -> String {
         return format!("{} {}", style.warn("out of date:"), visible(why));
     }
     let all = stage.batches();
-    let (will, may, judge) = (
-        stage.will.len() as u64,
-        stage.may.len() as u64,
-        stage.judge.len() as u64,
-    );
+    let will = stage.will.len() as u64;
+    let may = stage.may.len() as u64;
+    let judge = stage.judge.len() as u64;
     let mut parts = Vec::new();
     if !stage.altered.is_empty() {
-        let files = count(
-            stage.altered.len() as u64,
-            "modified file",
-            "modified files",
-        );
+        let altered = stage.altered.len() as u64;
+        let files = count(altered, "modified file", "modified files");
         parts.push(style.bad(format!("stops the run: {files}")));
     }
     if !stage.missing.is_empty() {
@@ -221,6 +211,10 @@ fn headline(style: Style, stage: &StagePlan) -> String {
             format!("may run {}", batches(may))
         };
         parts.push(style.warn(text));
+    }
+    if !stage.restore.is_empty() {
+        let restore = batches(stage.restore.len() as u64);
+        parts.push(format!("restores {restore} from quarantine"));
     }
     if judge > 0 {
         parts.push(if all == 1 {
@@ -320,6 +314,10 @@ fn reasons(style: Style, stage: &StagePlan) -> Vec<String> {
             }
         };
         lines.push(format!("{}: {what}", visible(&file.path)));
+    }
+    if !stage.restore.is_empty() {
+        let names = some_of(stage.restore.iter().map(String::as_str), NAMED);
+        lines.push(format!("restored from quarantine: {names}"));
     }
     if !stage.retire.is_empty() {
         let names = some_of(stage.retire.iter().map(String::as_str), NAMED);
@@ -434,11 +432,8 @@ fn ways_on(style: Style, plan: &Plan, stage: &StagePlan, invocation: &Invocation
     if stage.altered.is_empty() {
         return Vec::new();
     }
-    let paths: Vec<&str> = stage
-        .altered
-        .iter()
-        .map(|file| file.path.as_str())
-        .collect();
+    let altered = stage.altered.iter();
+    let paths: Vec<&str> = altered.map(|file| file.path.as_str()).collect();
     let next_steps = next_steps::after_altered(
         &stage.stage,
         stage.number,

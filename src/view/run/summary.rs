@@ -62,11 +62,8 @@ pub(crate) fn summary(
 fn table(style: Style, report: &Report, quiet: bool) -> Vec<String> {
     let told = |stage: &&StageReport| !quiet || stage.status != StageStatus::Complete;
     let stages: Vec<&StageReport> = report.stages.iter().filter(told).collect();
-    let name_width = stages
-        .iter()
-        .map(|stage| stage.stage.chars().count())
-        .max()
-        .unwrap_or(0);
+    let widths = stages.iter().map(|stage| stage.stage.chars().count());
+    let name_width = widths.max().unwrap_or(0);
     let words = stages.iter().map(|stage| stage.word().text().len());
     let word_width = words.max().unwrap_or(0);
     let whats: Vec<String> = stages.iter().map(|stage| what(stage)).collect();
@@ -122,11 +119,12 @@ pub(crate) fn overall(report: &Report) -> &'static str {
     }
 }
 
-/// Returns the word for people: JSON and the journal keep `held`, `altered` and `the verdict is no`. What a run left may be up to date
+/// Returns the word for people: JSON and the journal keep `held`, `reused`, `altered` and `the verdict is no`. What a run left may be up to date
 /// by now.
 pub(crate) fn shown(status: &str) -> &str {
     match status {
         "held" => "unfinished",
+        "reused" => StageWord::UpToDate.text(),
         "altered" => StageWord::Modified.text(),
         "the verdict is no" => "negative verdict",
         status => status,
@@ -137,7 +135,7 @@ pub(crate) fn shown(status: &str) -> &str {
 fn nothing_to_do(report: &Report) -> Option<String> {
     let idle = |stage: &StageReport| {
         stage.ran == 0
-            && stage.judged == 0
+            && stage.judged + stage.restored == 0
             && stage.retired == 0
             && !stage.checkpoint_rewritten
             && stage.failed.is_empty()
@@ -201,6 +199,9 @@ fn what(stage: &StageReport) -> String {
     } else if stage.altered.is_empty() && stage.status == StageStatus::Complete {
         parts.push("no batches".to_owned());
     }
+    if stage.restored > 0 {
+        parts.push(format!("{} restored", grouped(stage.restored)));
+    }
     if stage.judged > 0 {
         parts.push(format!("{} revalidated", grouped(stage.judged)));
     }
@@ -255,12 +256,8 @@ fn waits_for_others(stage: &StageReport) -> bool {
 fn outputs(style: Style, report: &Report, invocation: &Invocation) -> Vec<String> {
     let done =
         |stage: &&StageReport| matches!(stage.status, StageStatus::Complete | StageStatus::Partial);
-    let outputs: Vec<&String> = report
-        .stages
-        .iter()
-        .filter(done)
-        .flat_map(|stage| &stage.outputs)
-        .collect();
+    let done = report.stages.iter().filter(done);
+    let outputs: Vec<&String> = done.flat_map(|stage| &stage.outputs).collect();
     let label = |at: usize| style.dim(format!("{:9}", if at == 0 { "outputs" } else { "" }));
     let near = |path: &str| invocation.near(&format!("{}/{path}", report.workspace));
     let shown = if outputs.len() > OUTPUTS {

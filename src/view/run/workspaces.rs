@@ -1,8 +1,10 @@
 //! The result of `run --workspaces` as a table.
 
+use crate::view::run::summary::shown;
 use crate::view::text::style::Style;
 use crate::view::text::table::{self, Side};
 use crate::view::text::words::{at_most, count, seconds};
+use milepost_core::model::stage_word::StageWord;
 use milepost_engine::ops::run::workspaces::{Estimate, WorkspacesResult};
 
 /// Codes of errors that say nothing beside the message.
@@ -19,7 +21,10 @@ pub(crate) fn table(style: Style, batch: &WorkspacesResult) -> String {
         };
         vec![
             entry.workspace.clone(),
-            shown(entry.status).to_owned(),
+            entry
+                .held
+                .map_or(shown(entry.status), StageWord::text)
+                .to_owned(),
             seconds(entry.seconds),
             about,
         ]
@@ -57,13 +62,4 @@ fn calls(left: &Estimate) -> String {
         (Some(cost), _) => format!(", ${cost:.2}"),
     };
     format!("{calls}{more}{cost}")
-}
-
-/// Returns the word for people; JSON keeps `reused`, `held` and `altered`.
-fn shown(status: &str) -> &str {
-    match status {
-        "reused" => "up to date",
-        "held" => "out of date",
-        status => super::summary::shown(status),
-    }
 }

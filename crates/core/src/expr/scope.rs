@@ -8,6 +8,7 @@ mod append;
 mod columns;
 mod content;
 mod program;
+mod quotes;
 mod separator;
 mod source;
 mod table;

@@ -3,6 +3,7 @@
 use crate::base::digest::Digest;
 use crate::base::glob::{Glob, is_pattern};
 use crate::base::path::RelPath;
+use crate::model::event::Event;
 use crate::model::fingerprint::{Change, FactKind, Facts, changes};
 use crate::model::forced::Forced;
 use crate::model::reason::{Condition, Reason};
@@ -57,6 +58,8 @@ pub enum Decision {
     /// It is up to date.
     #[serde(rename = "reused")]
     UpToDate,
+    /// Its outputs are in quarantine, and up to date: this event puts them back in place.
+    Restore(Box<Event>),
     /// It is up to date, but its outputs must be revalidated.
     #[serde(rename = "judge")]
     Revalidate(Vec<Change>),

@@ -31,15 +31,10 @@ pub struct IllegalTransition {
 pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), IllegalTransition> {
     match event {
         Event::RunStarted { .. } => {
-            for batch in state
-                .stages
-                .values_mut()
-                .flat_map(|stage| stage.batches.values_mut())
-            {
-                if batch.is_tried() {
-                    batch.rest();
-                }
-            }
+            let stages = state.stages.values_mut();
+            let batches = stages.flat_map(|stage| stage.batches.values_mut());
+            let tried = batches.filter(|batch| batch.is_tried());
+            tried.for_each(BatchState::rest);
             state.children.clear();
             state.open_run = Some(run_id.to_owned());
             for forced in &mut state.forced {
@@ -180,7 +175,9 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             files,
             retired,
         } => {
-            let entry = legal(state, event, stage, &record.key, is_running)?;
+            // A batch whose outputs are restored from quarantine does not run.
+            let follows = |entry: &BatchState| !matches!(entry.phase, Phase::Backoff { .. });
+            let entry = legal(state, event, stage, &record.key, follows)?;
             entry.phase = Phase::Complete;
             entry.failure = None;
             entry.record = Some((**record).clone());
@@ -250,11 +247,8 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             let stage = state.stages.entry(stage.clone()).or_default();
             remember(stage, shared, facts);
             for key in batches {
-                if let Some(record) = stage
-                    .batches
-                    .get_mut(key)
-                    .and_then(|batch| batch.record.as_mut())
-                {
+                let batch = stage.batches.get_mut(key);
+                if let Some(record) = batch.and_then(|batch| batch.record.as_mut()) {
                     record.shared.clone_from(shared);
                     if let Some(opinion) = opinions.get(key) {
                         record.summary.clone_from(&opinion.summary);
@@ -290,11 +284,8 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             let stage = state.stages.entry(stage.clone()).or_default();
             remember(stage, shared, facts);
             for (batch, own) in batches {
-                if let Some(record) = stage
-                    .batches
-                    .get_mut(batch)
-                    .and_then(|batch| batch.record.as_mut())
-                {
+                let batch = stage.batches.get_mut(batch);
+                if let Some(record) = batch.and_then(|batch| batch.record.as_mut()) {
                     record.shared.clone_from(shared);
                     record.facts.clone_from(own);
                 }
@@ -427,10 +418,8 @@ fn close(state: &mut State, stage: &str) {
 }
 
 fn remember(stage: &mut StageState, shared: &str, facts: &Facts) {
-    stage
-        .facts
-        .entry(shared.to_owned())
-        .or_insert_with(|| Arc::new(facts.clone()));
+    let known = stage.facts.entry(shared.to_owned());
+    known.or_insert_with(|| Arc::new(facts.clone()));
 }
 
 fn is_running(batch: &BatchState) -> bool {

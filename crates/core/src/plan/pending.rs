@@ -109,10 +109,8 @@ impl Pending {
                 continue;
             }
             open |= may_make_others;
-            let recorded = state
-                .stages
-                .get(&stage.name)
-                .and_then(|known| known.batches.get(key)?.record.as_ref());
+            let known_stage = state.stages.get(&stage.name);
+            let recorded = known_stage.and_then(|known| known.batches.get(key)?.record.as_ref());
             let made = recorded.iter().flat_map(|record| &record.outputs);
             let mut paths: BTreeSet<RelPath> = made.map(|made| made.path.clone()).collect();
             if expected == Expected::Runs {
@@ -123,10 +121,9 @@ impl Pending {
                 {
                     record.pin = None;
                 }
-                let recorded = state
-                    .stages
-                    .get(&stage.name)
-                    .and_then(|known| known.batches.get(key)?.record.as_ref());
+                let known_stage = state.stages.get(&stage.name);
+                let recorded =
+                    known_stage.and_then(|known| known.batches.get(key)?.record.as_ref());
                 let stays = |made: &Made| match targets.get(&made.name) {
                     Some(target) => is_starred(target) || *target == made.path,
                     None => false,
@@ -153,10 +150,8 @@ impl Pending {
                 }
                 let plain = targets.iter().filter(|(_, path)| !is_starred(path));
                 for (name, path) in plain.filter(|(_, path)| !paths.contains(path)) {
-                    let batch = known(state, stage)
-                        .batches
-                        .entry(key.to_owned())
-                        .or_default();
+                    let batches = &mut known(state, stage).batches;
+                    let batch = batches.entry(key.to_owned()).or_default();
                     let record = batch.record.get_or_insert_with(|| unmade(key));
                     record.outputs.push(unread(name, path));
                     self.files.insert(path.clone(), stage.name.clone());

@@ -18,6 +18,7 @@ use crate::run::expected;
 use crate::run::notice::{Notice, Observer};
 use crate::run::observe::Observations;
 use crate::run::record::begin;
+use crate::run::record::commit::restore;
 use crate::run::record::ending::Ending;
 use crate::run::record::forced;
 use crate::run::record::protect;
@@ -35,7 +36,7 @@ use crate::steps::agent::StageAgents;
 use crate::steps::batch_context::AttemptLimits;
 use crate::steps::cancel::CancelToken;
 use crate::steps::command::StopSignal;
-use milepost_core::base::path::{RelPath, Root};
+use milepost_core::base::path::RelPath;
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::Stage;
@@ -86,10 +87,9 @@ pub(crate) fn run(
     }
     iterations::tidy_stages(&ctx)?;
     let schemas = Schemas::default();
-    let project = ctx.files.folder(Root::Project);
     let options = &selection.options;
     let budget = Budget::new(options, &ctx.pipeline.limits);
-    let calls = RunCalls::new(ctx, project, recorder.run_id(), budget);
+    let calls = RunCalls::new(ctx, recorder.run_id(), budget);
     let mut engine = Engine {
         recorder,
         selection,
@@ -206,7 +206,7 @@ impl Engine<'_, '_> {
             };
             report.seconds = watch.elapsed().as_secs_f64();
             self.services.note(&mut self.recorder)?;
-            let changed = report.ran + report.retired > 0;
+            let changed = report.ran + report.restored + report.retired > 0;
             self.schedule.ended(stage, report.status, changed);
             if let Some(notice) = self.recorder.newly_kept() {
                 self.observer.notice(notice);
@@ -310,6 +310,7 @@ impl Engine<'_, '_> {
         if let Some(notice) = self.recorder.newly_kept() {
             self.observer.notice(notice);
         }
+        report.restored = restore(&mut self.recorder, stage, &mut found)?;
         let cancel = CancelToken::new(self.stop.stopped());
         let revalidation =
             revalidate::revalidate(&mut self.recorder, stage, &found, self.schemas, &cancel)?;

@@ -30,6 +30,9 @@ pub struct StageReport {
     pub ran: u64,
     /// Batches that were up to date.
     pub reused: u64,
+    /// Batches whose outputs were restored from quarantine, without a run.
+    #[serde(default)]
+    pub restored: u64,
     /// Batches that were revalidated without a run.
     pub judged: u64,
     /// Failed batches with their outcomes.
@@ -187,6 +190,7 @@ impl StageReport {
         Self {
             ran: 0,
             reused: self.batches,
+            restored: 0,
             judged: 0,
             retired: 0,
             seconds: 0.0,

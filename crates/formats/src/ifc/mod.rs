@@ -59,8 +59,8 @@ mod stop;
 mod takeoff;
 mod values;
 
-pub use extract::{ModelSummary, extract, extract_while};
 #[doc(hidden)]
-pub use extract::{extract_lines, extract_on};
+pub use extract::extract_on;
+pub use extract::{ModelSummary, extract, extract_while};
 pub use geometry::Measured;
 pub use open::IfcError;

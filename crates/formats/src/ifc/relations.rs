@@ -1,6 +1,6 @@
 //! Who is in what, made of what, described by what: pairs of names, sorted.
 
-use super::index::{Model, RecordEntry};
+use super::index::{Model, NamedRecords, RecordEntry};
 use super::limits::PAIRS;
 use super::schema::{Relation, Role};
 use super::step;
@@ -54,18 +54,27 @@ pub(super) struct Relations {
     pub(super) classifications: Pairs,
 }
 
-/// A reference to a record that is not in the file, or is of no class that could be meant.
-#[derive(Debug, Default)]
+/// References to records that are not in the file, or are of no class that could be meant.
+#[derive(Default)]
 pub(super) struct Broken {
     pub(super) count: usize,
     /// The first such record, and the missing record that it refers to.
     pub(super) first: Option<(RecordEntry, u32)>,
+    /// The records with something else where references are expected.
+    pub(super) others: NamedRecords,
 }
 
 impl Broken {
     pub(super) fn add(&mut self, from: RecordEntry, to: u32) {
         self.count += 1;
         self.first.get_or_insert((from, to));
+    }
+
+    /// Adds a record if one of these values has something else than references.
+    pub(super) fn check(&mut self, from: RecordEntry, values: &[&[u8]]) {
+        if values.iter().any(|value| step::has_others(value)) {
+            self.others.add(from);
+        }
     }
 }
 
@@ -97,6 +106,7 @@ impl Relations {
             // Materials and classifications may refer to records of classes that are not kept.
             let kept = !matches!(relation, Relation::Material | Relation::Classification);
             let pairs = &mut all[relation as usize];
+            broken.check(entry, &[fourth, fifth]);
             collect(&mut relating, wholes);
             collect(&mut related, parts);
             let pairs_more = related

@@ -159,6 +159,7 @@ pub(super) fn members(
             Role::MeasureWithUnit => step::attribute(text(), 1),
             _ => continue,
         };
+        broken.check(entry, &[members]);
         let mut count = 0;
         for member in step::references(members) {
             count += 1;
@@ -222,6 +223,11 @@ pub(super) fn warnings(
             &left_out.unread,
             "values that cannot be read",
             "the values were left out",
+        ),
+        (
+            &broken.others,
+            "something else where references are expected",
+            "it was left out",
         ),
     ] {
         if records.count > 0 {

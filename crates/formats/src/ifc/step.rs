@@ -151,14 +151,27 @@ pub(super) fn reference(value: &[u8]) -> Option<u32> {
 
 /// All references of a value: of `#1`, of `(#1,#2)`, and of an inline set `IFCPROPERTYSETDEFINITIONSET((#1,#2))`.
 pub(super) fn references(value: &[u8]) -> impl Iterator<Item = u32> {
-    let list = match value.first() {
+    let members = listed(value).into_iter().flat_map(items);
+    reference(value)
+        .into_iter()
+        .chain(members.filter_map(parse_ref))
+}
+
+/// Returns true if a value has something else than references, which [`references`] leaves out.
+pub(super) fn has_others(value: &[u8]) -> bool {
+    match listed(value) {
+        Some(list) => items(list).any(|item| parse_ref(item).is_none()),
+        None => !value.is_empty() && !is_unset(value) && reference(value).is_none(),
+    }
+}
+
+/// Returns the list of a value that is one or an inline set.
+fn listed(value: &[u8]) -> Option<&[u8]> {
+    match value.first() {
         Some(b'(') => Some(value),
         Some(first) if first.is_ascii_alphabetic() => typed(value).map(|(_, inner)| inner),
         _ => None,
-    };
-    reference(value)
-        .into_iter()
-        .chain(list.into_iter().flat_map(items).filter_map(parse_ref))
+    }
 }
 
 /// Returns every schema that the header declares, wherever `FILE_SCHEMA` is in it.
@@ -194,6 +207,34 @@ mod tests {
         assert!(all("$").is_empty());
         assert!(all("'#5'").is_empty());
         assert!(all("").is_empty());
+    }
+
+    #[test]
+    fn a_list_with_something_else_than_references_is_found() {
+        for value in [
+            "",
+            "$",
+            "*",
+            "#7",
+            "()",
+            "( )",
+            "(#1, #2/* 'x' */)",
+            "IFCX((#8,#9))",
+        ] {
+            assert!(!has_others(value.as_bytes()), "{value}");
+        }
+        for value in [
+            "'x'",
+            ".A.",
+            "7",
+            "(#1,'x')",
+            "(#1,$)",
+            "(#1,(#2))",
+            "IFCX((#8,9))",
+            "(#1,#)",
+        ] {
+            assert!(has_others(value.as_bytes()), "{value}");
+        }
     }
 
     #[test]

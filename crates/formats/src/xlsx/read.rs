@@ -5,10 +5,14 @@
 mod excerpt;
 mod row;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{Read, Seek};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use calamine::{DataRef, Reader as _, Xlsx, XlsxError as CalamineError};
+use calamine::XlsxCellFormulaMetadataRecord as SheetCell;
+use calamine::{DataRef, Reader as _, Xlsx, XlsxCellReader, XlsxError as CalamineError};
 pub use row::{SheetRow, parse_cell, read_row};
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +21,12 @@ const UNPACKED: u64 = 4 << 30;
 
 /// The first rows, one of which has the headers.
 const HEADER_ROWS: u32 = 20;
+
+/// The rows of a sheet.
+const ROWS: u32 = 1_048_576;
+
+/// The columns of a sheet.
+const COLUMNS: u32 = 16_384;
 
 /// The most cells that are returned.
 const CELLS: usize = 1_000_000;
@@ -116,51 +126,88 @@ pub fn read_columns<R: Read + Seek>(
     headers: &[String],
 ) -> Result<SheetColumns, XlsxReadError> {
     check_size(&mut file)?;
-    let mut workbook = open(file, sheet)?;
-    let broken = broken(sheet);
-    let mut reading = Reading::new(sheet, headers);
-    let mut cells = workbook.worksheet_cells_reader(sheet).map_err(broken)?;
-    while let Some(cell) = cells.next_cell_with_formula_metadata().map_err(broken)? {
-        let value = value_of(cell.value, cell.formula.is_some(), sheet, cell.pos)?;
-        reading.add(cell.pos, value)?;
-    }
-    drop(cells);
-    let merged = workbook.merge_cells_by_sheet_name(sheet).map_err(broken)?;
-    let columns = reading.finish()?;
-    for area in merged {
-        let is_read = |column: u32| (area.start.1..=area.end.1).contains(&column);
-        if area.end.0 > columns.header && columns.places.iter().copied().any(is_read) {
-            return Err(XlsxReadError::Merged {
-                sheet: sheet.to_owned(),
-                cells: format!("{}:{}", cell_name(area.start), cell_name(area.end)),
-            });
+    guarded(sheet, |place| {
+        let mut workbook = open(file, sheet)?;
+        let mut reading = Reading::new(sheet, headers);
+        let mut cells = workbook.worksheet_cells_reader(sheet);
+        while let Some(cell) = next_cell(&mut cells, sheet, place)? {
+            let value = value_of(cell.value, cell.formula.is_some(), sheet, cell.pos)?;
+            reading.add(cell.pos, value)?;
         }
-    }
-    Ok(SheetColumns {
-        letters: columns.places.iter().map(|&place| letters(place)).collect(),
-        rows: columns.rows,
+        drop(cells);
+        let merged = workbook.merge_cells_by_sheet_name(sheet);
+        let merged = merged.map_err(|error| broken(sheet, place, &error))?;
+        let columns = reading.finish()?;
+        for area in merged {
+            let is_read = |column: u32| (area.start.1..=area.end.1).contains(&column);
+            if area.end.0 > columns.header && columns.places.iter().copied().any(is_read) {
+                return Err(XlsxReadError::Merged {
+                    sheet: sheet.to_owned(),
+                    cells: format!("{}:{}", cell_name(area.start), cell_name(area.end)),
+                });
+            }
+        }
+        Ok(SheetColumns {
+            letters: columns.places.iter().map(|&place| letters(place)).collect(),
+            rows: columns.rows,
+        })
     })
 }
 
-/// Opens a workbook that has the sheet.
+/// The last cell that was read: its row and column, from 0.
+type LastCell = Cell<Option<(u32, u32)>>;
+
+/// Reads a sheet. The reader of a damaged file may panic, for example at a number that is out of range.
+fn guarded<T>(
+    sheet: &str,
+    read: impl FnOnce(&LastCell) -> Result<T, XlsxReadError>,
+) -> Result<T, XlsxReadError> {
+    let last = LastCell::default();
+    let done = catch_unwind(AssertUnwindSafe(|| read(&last)));
+    done.unwrap_or_else(|_| Err(broken(sheet, &last, &"a number in it is out of range")))
+}
+
+fn broken(sheet: &str, last: &LastCell, reason: &dyn fmt::Display) -> XlsxReadError {
+    let after = last.get().map(cell_name);
+    let after = after.map_or_else(String::new, |cell| format!(", after cell {cell}"));
+    XlsxReadError::Broken {
+        sheet: sheet.to_owned(),
+        reason: format!("{reason}{after}"),
+    }
+}
+
+/// Opens a workbook that has this sheet.
 fn open<R: Read + Seek>(file: R, sheet: &str) -> Result<Xlsx<R>, XlsxReadError> {
     let workbook = Xlsx::new(file).map_err(|error| match error {
         CalamineError::Password => XlsxReadError::Password,
         other => XlsxReadError::NoWorkbook(other.to_string()),
     })?;
     let found = workbook.sheet_names();
-    if !found.iter().any(|name| name == sheet) {
-        let sheet = sheet.to_owned();
-        return Err(XlsxReadError::NoSheet { sheet, found });
+    if found.iter().any(|name| name == sheet) {
+        return Ok(workbook);
     }
-    Ok(workbook)
+    let sheet = sheet.to_owned();
+    Err(XlsxReadError::NoSheet { sheet, found })
 }
 
-fn broken(sheet: &str) -> impl Fn(CalamineError) -> XlsxReadError + Copy {
-    move |error| XlsxReadError::Broken {
-        sheet: sheet.to_owned(),
-        reason: error.to_string(),
+/// Returns the next cell of a sheet.
+fn next_cell<'a, R: Read + Seek>(
+    cells: &mut Result<XlsxCellReader<'a, R>, CalamineError>,
+    sheet: &str,
+    last: &LastCell,
+) -> Result<Option<SheetCell<'a>>, XlsxReadError> {
+    let cells = cells.as_mut().map_err(|error| broken(sheet, last, error))?;
+    let cell = cells.next_cell_with_formula_metadata();
+    let cell = cell.map_err(|error| broken(sheet, last, &error))?;
+    if let Some(cell) = &cell {
+        if cell.pos.0 >= ROWS || cell.pos.1 >= COLUMNS {
+            let name = cell_name(cell.pos);
+            let reason = format!("cell {name} is outside of a sheet, which ends at XFD{ROWS}");
+            return Err(broken(sheet, last, &reason));
+        }
+        last.set(Some(cell.pos));
     }
+    Ok(cell)
 }
 
 /// Refuses a file that unpacks to more than a person edits.

@@ -8,7 +8,7 @@ use milepost_core::base::reserved::checkpoint_number;
 use milepost_core::model::checkpoint::{Checkpoint, FORMAT};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// A checkpoint that cannot be read or written.
@@ -16,9 +16,6 @@ use std::path::PathBuf;
 pub enum CheckpointError {
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// It cannot be read.
-    #[error("cannot read {path}: {source}")]
-    Read { path: PathBuf, source: io::Error },
     /// A newer Milepost wrote it.
     #[error(
         "{path} is written by a newer Milepost (format {format}; this one reads up to {FORMAT}): update milepost"
@@ -64,7 +61,7 @@ pub fn read(layout: &Layout, number: u32) -> Result<Option<FoundCheckpoint>, Che
     let bytes = match read::bytes(&path) {
         Ok(bytes) => bytes,
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(CheckpointError::Read { path, source }),
+        Err(cause) => return Err(DiskError::new("read", &path, cause).into()),
     };
     let damaged = |problem: &dyn std::fmt::Display| CheckpointError::Damaged {
         path: path.clone(),
@@ -104,11 +101,7 @@ pub fn remove(disk: &Disk, layout: &Layout, number: u32) -> Result<bool, Checkpo
 
 /// Returns the numbers of the checkpoints in a workspace.
 pub fn numbers(layout: &Layout) -> Result<Vec<u32>, CheckpointError> {
-    let fail = |source| CheckpointError::Read {
-        path: layout.root().to_owned(),
-        source,
-    };
-    let names = read::names(layout.root()).map_err(fail)?;
+    let names = read::names(layout.root()).map_err(DiskError::reading(layout.root()))?;
     let numbers = names.iter().filter_map(|name| checkpoint_number(name));
     let mut numbers: Vec<u32> = numbers.collect();
     numbers.sort_unstable();

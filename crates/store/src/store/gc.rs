@@ -1,4 +1,4 @@
-//! Finds and removes what no run needs. The journal and the manifests are never removed.
+//! Finds and removes what no run needs. Records of the journal and the manifests are never removed.
 
 use super::accepted;
 use super::disk::{Disk, DiskError};

@@ -77,9 +77,6 @@ pub enum IterationError {
     /// The record is not JSON.
     #[error("an iteration cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// A saved file cannot be read.
-    #[error("cannot read {path}: {source}")]
-    Read { path: PathBuf, source: io::Error },
 }
 
 impl SavedIterations {
@@ -211,18 +208,12 @@ impl SavedIterations {
         }
         for file in &round.files {
             let from = self.at(&file.digest.hex());
-            let mut kept = read::open(&from).map_err(|source| IterationError::Read {
-                path: from.clone(),
-                source,
-            })?;
+            let mut kept = read::open(&from).map_err(DiskError::reading(&from))?;
             let path = scratch.at(&file.path);
-            let failed = |source| IterationError::Read {
-                path: path.clone(),
-                source,
-            };
+            let failed = DiskError::reading(&path);
             let mut sink = scratch.sink(&file.path)?;
-            io::copy(&mut kept, &mut sink).map_err(failed)?;
-            sink.finish().map_err(failed)?;
+            io::copy(&mut kept, &mut sink).map_err(&failed)?;
+            sink.finish().map_err(&failed)?;
             if let Some(mode) = file.mode {
                 let there = path.metadata().map_err(failed)?;
                 if there.permissions().mode() & PERMISSIONS != mode {
@@ -239,7 +230,7 @@ impl SavedIterations {
     /// Fails if the file cannot be read.
     pub fn content(&self, digest: Digest) -> Result<Vec<u8>, IterationError> {
         let path = self.at(&digest.hex());
-        read::bytes(&path).map_err(|source| IterationError::Read { path, source })
+        Ok(read::bytes(&path).map_err(DiskError::reading(&path))?)
     }
 
     /// Removes all saved iterations of the batch durably.
@@ -265,10 +256,8 @@ fn contents(scratch: &Scratch) -> Result<Option<(Vec<KeptFile>, Vec<RelPath>)>, 
     if scratch.is_folder() {
         let walk = walkdir::WalkDir::new(scratch.path()).min_depth(1);
         for entry in walk.sort_by_file_name() {
-            let read = |error: walkdir::Error| IterationError::Read {
-                path: scratch.path().to_owned(),
-                source: error.into(),
-            };
+            let failed = DiskError::reading(scratch.path());
+            let read = |error: walkdir::Error| failed(error.into());
             let entry = entry.map_err(read)?;
             let found = entry.metadata().map_err(read)?;
             let inside = entry.path().strip_prefix(scratch.path());

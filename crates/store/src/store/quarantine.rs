@@ -2,11 +2,13 @@
 
 use super::disk::{Disk, DiskError, parent};
 use super::id::made_at;
-use super::layout::{self, Layout, safe_name};
+use super::layout::{self, Layout, OWN, safe_name};
 use super::read;
 use jiff::Timestamp;
 use milepost_core::base::path::RelPath;
-use std::io::ErrorKind;
+use milepost_core::model::record::BatchRecord;
+use std::collections::HashMap;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 /// The file in each folder of quarantine that gives the reason.
@@ -97,6 +99,78 @@ pub fn write_reason(
     }
     disk.private().create_dir_all(&folder)?;
     disk.private().write_atomic(&place, why.as_bytes())
+}
+
+/// Returns the folder for the outputs of a batch that is retired.
+pub fn retired_folder(run: &str, sequence: u64, stage: &str, key: &str) -> RelPath {
+    folder(run, sequence, &retired(stage, key))
+}
+
+fn retired(stage: &str, key: &str) -> String {
+    let name = format!("{stage}-{key}");
+    format!("{}-retired", name.trim_end_matches('-'))
+}
+
+/// The file in such a folder that holds the record of the batch. No output has this path.
+fn record_in(folder: &RelPath) -> RelPath {
+    folder.with(&RelPath::of_parts([OWN, "record.json"]))
+}
+
+/// Writes the record of a batch into the folder of its outputs, durably, so that they can be restored.
+pub fn write_record(
+    disk: &Disk,
+    layout: &Layout,
+    folder: &RelPath,
+    batch: (&str, &BatchRecord),
+) -> Result<(), DiskError> {
+    let place = layout.at(&record_in(folder));
+    let bytes = serde_json::to_vec(&batch).map_err(io::Error::from);
+    let bytes = bytes.map_err(|cause| DiskError::new("write", &place, cause))?;
+    disk.private().create_dir_all(parent(&place))?;
+    disk.private().write_atomic(&place, &bytes)
+}
+
+/// Removes the folder that a file was restored from, if nothing but the record is left in it.
+pub fn remove_emptied(disk: &Disk, layout: &Layout, file: &RelPath) -> Result<(), DiskError> {
+    let name = file.as_str().split('/').nth(2);
+    let folder = name.map(|name| layout.quarantine().join(name));
+    match folder.filter(|folder| weigh(folder).0 == 1) {
+        Some(folder) => disk.remove_dir_all(&folder),
+        None => Ok(()),
+    }
+}
+
+/// The folders of quarantine by the ends of their names, in which the records of retired batches are looked up.
+pub struct RetiredBatches(HashMap<String, Vec<RelPath>>);
+
+impl RetiredBatches {
+    /// Lists the folders. Nothing is restored from a quarantine that cannot be read.
+    pub fn list(layout: &Layout) -> Self {
+        let mut folders: HashMap<String, Vec<RelPath>> = HashMap::new();
+        for name in read::names(layout.quarantine()).unwrap_or_default() {
+            if let Some(reason) = name.splitn(3, '-').nth(2) {
+                let folder = layout::quarantine().with(&RelPath::of_parts([name.as_str()]));
+                folders.entry(reason.to_owned()).or_default().push(folder);
+            }
+        }
+        Self(folders)
+    }
+
+    /// Returns the records of a retired batch, each with the folder of its outputs, the newest first.
+    pub fn of(
+        &self,
+        layout: &Layout,
+        stage: &str,
+        key: &str,
+    ) -> impl Iterator<Item = (&RelPath, BatchRecord)> {
+        let folders = self.0.get(&safe_name(&retired(stage, key)));
+        let folders = folders.into_iter().flatten();
+        folders.rev().filter_map(move |folder| {
+            let bytes = read::bytes(layout.at(&record_in(folder))).ok()?;
+            let (of, record): (String, BatchRecord) = serde_json::from_slice(&bytes).ok()?;
+            (of == stage && record.key == key).then_some((folder, record))
+        })
+    }
 }
 
 /// Lists the folders of quarantine, the oldest first.

@@ -57,9 +57,6 @@ pub struct AttemptName<'a> {
 pub enum ScratchError {
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// A file cannot be read.
-    #[error("cannot read {path}: {source}")]
-    Read { path: PathBuf, source: io::Error },
     /// There is a link, a folder or a socket instead of an output.
     #[error("output `{path}` is {what}: a step writes regular files")]
     NotRegular {
@@ -291,10 +288,7 @@ impl Scratch {
             return Ok(self.made(file));
         }
         let path = self.at(file);
-        let fail = |source| ScratchError::Read {
-            path: path.clone(),
-            source,
-        };
+        let fail = DiskError::reading(&path);
         // A later step may have written over what a sink wrote: the change time would tell.
         let known = |found: &Metadata| {
             let written = self.written(file)?;
@@ -303,12 +297,12 @@ impl Scratch {
         match self.start.open_file(self.inside(file).as_str()) {
             OpenedEntry::Absent => return Ok(None),
             OpenedEntry::There(mut open) => {
-                let found = open.metadata().map_err(fail)?;
+                let found = open.metadata().map_err(&fail)?;
                 if found.is_file() {
                     if let Some(content) = known(&found) {
                         return Ok(Some(content));
                     }
-                    let (digest, size) = digest_from(&mut open, found.len()).map_err(fail)?;
+                    let (digest, size) = digest_from(&mut open, found.len()).map_err(&fail)?;
                     return Ok(Some(FileContent { digest, size }));
                 }
             }
@@ -324,7 +318,7 @@ impl Scratch {
             {
                 return Ok(None);
             }
-            Err(cause) => return Err(fail(cause)),
+            Err(cause) => return Err(fail(cause).into()),
         };
         if !found.is_file() {
             return Err(ScratchError::NotRegular {
@@ -333,8 +327,8 @@ impl Scratch {
             });
         }
         // A link on the way would have another's file taken for an output.
-        let folder = parent(&path).canonicalize().map_err(fail)?;
-        let own = self.path.canonicalize().map_err(fail)?;
+        let folder = parent(&path).canonicalize().map_err(&fail)?;
+        let own = self.path.canonicalize().map_err(&fail)?;
         if !folder.starts_with(own) {
             return Err(ScratchError::NotRegular {
                 path: file.clone(),
@@ -344,7 +338,7 @@ impl Scratch {
         if let Some(content) = known(&found) {
             return Ok(Some(content));
         }
-        let content = digest_of(&path).map_err(fail)?;
+        let content = digest_of(&path).map_err(&fail)?;
         Ok(content.map(|(digest, size)| FileContent { digest, size }))
     }
 

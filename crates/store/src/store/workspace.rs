@@ -133,9 +133,6 @@ pub struct Workspace {
 pub enum WorkspaceError {
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// The folder or the identity cannot be read.
-    #[error("cannot read {path}: {source}")]
-    Read { path: PathBuf, source: io::Error },
     /// There are no random numbers for its id.
     #[error("{0}")]
     Random(io::Error),
@@ -323,12 +320,7 @@ fn read_identity(path: &Path) -> Result<Option<Identity>, WorkspaceError> {
     let text = match read::text(path) {
         Ok(text) => text,
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(source) => {
-            return Err(WorkspaceError::Read {
-                path: path.to_owned(),
-                source,
-            });
-        }
+        Err(cause) => return Err(DiskError::new("read", path, cause).into()),
     };
     let damaged = |error: serde_json::Error| WorkspaceError::Damaged {
         path: path.to_owned(),
@@ -351,14 +343,11 @@ fn read_identity(path: &Path) -> Result<Option<Identity>, WorkspaceError> {
 
 /// A folder, or nothing, but no link and no file.
 fn check_is_folder(path: &Path) -> Result<(), WorkspaceError> {
-    let read = |source| WorkspaceError::Read {
-        path: path.to_owned(),
-        source,
-    };
+    let read = DiskError::reading(path);
     let path = path.to_owned();
     match std::fs::symlink_metadata(&path) {
         Ok(found) if found.is_symlink() => {
-            let target = std::fs::read_link(&path).map_err(read)?;
+            let target = std::fs::read_link(&path).map_err(&read)?;
             Err(WorkspaceError::Link { path, target })
         }
         Ok(found) if !found.is_dir() => Err(WorkspaceError::NoFolder { path }),
@@ -367,7 +356,7 @@ fn check_is_folder(path: &Path) -> Result<(), WorkspaceError> {
         Err(cause) if cause.kind() == ErrorKind::NotADirectory => {
             Err(WorkspaceError::NoFolder { path })
         }
-        Err(cause) => Err(read(cause)),
+        Err(cause) => Err(read(cause).into()),
     }
 }
 

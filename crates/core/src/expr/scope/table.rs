@@ -7,6 +7,7 @@ use csv::{ErrorKind, Position, ReaderBuilder, StringRecord};
 use serde_json::{Map, Value};
 
 use super::columns::Columns;
+use super::quotes::{CheckedTable, Misplaced};
 use super::separator::{SAMPLE, separator};
 use super::source::{ScopeError, open, read_error, text, wrong};
 use crate::base::foreign_text::{EncodingError, is_utf16};
@@ -23,8 +24,7 @@ const IN_A_SPREADSHEET: &str = "(in a spreadsheet: `CSV UTF-8`)";
 /// A table that is read row by row.
 struct TableReader<'s, R> {
     source: &'s dyn Source,
-    csv: csv::Reader<R>,
-    separator: u8,
+    csv: csv::Reader<CheckedTable<R>>,
     header: Vec<String>,
     row: StringRecord,
 }
@@ -60,7 +60,7 @@ impl<'s, R: BufRead> TableReader<'s, R> {
             .map_err(|error| wrong_at(source, line_of(source, 0), error.to_string()))?;
         let mut csv = ReaderBuilder::new()
             .delimiter(separator)
-            .from_reader(reader);
+            .from_reader(CheckedTable::new(reader, separator));
         let row = csv
             .headers()
             .map_err(|error| csv_fault(source, &error))?
@@ -74,7 +74,6 @@ impl<'s, R: BufRead> TableReader<'s, R> {
         Ok(Self {
             source,
             csv,
-            separator,
             header,
             row,
         })
@@ -82,20 +81,8 @@ impl<'s, R: BufRead> TableReader<'s, R> {
 
     /// Reads the next row. False: there is none.
     fn next(&mut self) -> Result<bool, ScopeError> {
-        let is_long = self
-            .row
-            .iter()
-            .next_back()
-            .is_some_and(|cell| cell.contains('\n'));
-        let begin = self.begin();
         let read = self.csv.read_record(&mut self.row);
-        let is_row = read.map_err(|error| csv_fault(self.source, &error))?;
-        // A quote that nothing closes turns all lines after it into one cell.
-        if !is_row && is_long && is_open(self.source, begin, self.separator) {
-            let message = "a quote is opened here and never closed".to_owned();
-            return Err(wrong_at(self.source, line_of(self.source, begin), message));
-        }
-        Ok(is_row)
+        read.map_err(|error| csv_fault(self.source, &error))
     }
 
     /// Where the row read last begins.
@@ -255,26 +242,15 @@ fn line_of(source: &dyn Source, at: usize) -> Option<u64> {
     Some(1 + newlines(&bytes[..begins(&bytes, at)]))
 }
 
-/// Returns true if a quote that opens a cell of the row at `at` is never closed.
-fn is_open(source: &dyn Source, at: usize, separator: u8) -> bool {
-    let bytes = bytes_of(source).unwrap_or_default();
-    let (mut is_quoted, mut is_start) = (false, true);
-    for &byte in &bytes[begins(&bytes, at)..] {
-        if byte == b'"' && (is_quoted || is_start) {
-            // A doubled quote closes the cell and opens it again.
-            is_quoted = !is_quoted;
-            is_start = !is_quoted;
-        } else {
-            is_start = !is_quoted && (byte == separator || byte == b'\n');
-        }
-    }
-    is_quoted
-}
-
 fn csv_fault(source: &dyn Source, error: &csv::Error) -> ScopeError {
-    let line = error
-        .position()
-        .and_then(|at| line_of(source, at.byte() as usize));
+    let misplaced = match error.kind() {
+        ErrorKind::Io(error) => error.get_ref(),
+        _ => None,
+    };
+    let misplaced = misplaced.and_then(|cause| cause.downcast_ref::<Misplaced>());
+    let position = || error.position().map(|at| at.byte() as usize);
+    let at = misplaced.map(|misplaced| misplaced.at).or_else(position);
+    let line = at.and_then(|at| line_of(source, at));
     let message = match error.kind() {
         ErrorKind::UnequalLengths {
             expected_len, len, ..

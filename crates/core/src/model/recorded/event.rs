@@ -533,6 +533,14 @@ impl Event {
         }
     }
 
+    /// Returns the files that the event puts in place.
+    pub fn published(&self) -> &[Publish] {
+        match self {
+            Self::Published { files, .. } => files,
+            _ => &[],
+        }
+    }
+
     /// Returns true if the event concerns this batch, alone or among others.
     pub fn is_about(&self, key: &str) -> bool {
         match self {

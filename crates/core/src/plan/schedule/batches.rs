@@ -18,6 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub enum Action {
     /// Nothing: it is up to date.
     UpToDate,
+    /// Restores the outputs from quarantine. Only in a plan: a run has done so.
+    Restore,
     /// Revalidates the outputs. Only in a plan: a run knows the result.
     Revalidate,
     /// It runs, for these reasons.
@@ -266,6 +268,7 @@ fn initial(index: usize, batch: &BatchScan, revalidated: Option<Revalidated<'_>>
         // A batch that lacks an input fails in its turn, so that every failure has the same consequences.
         Err(_) => Action::Fail,
         Ok(Decision::UpToDate) => Action::UpToDate,
+        Ok(Decision::Restore(_)) => Action::Restore,
         Ok(Decision::Will(_)) => Action::Run,
         Ok(Decision::May(_)) => Action::May,
         Ok(Decision::Modified(_)) => Action::Left,

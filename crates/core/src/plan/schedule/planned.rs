@@ -7,6 +7,7 @@ use crate::base::path::RelPath;
 use crate::model::pipeline::Pipeline;
 use crate::model::stage::Stage;
 use crate::model::state::State;
+use crate::plan::decide::Decision;
 use crate::plan::machine::apply;
 use crate::plan::options::selection::Selection;
 use crate::plan::pending::{Expected, Pending};
@@ -70,6 +71,14 @@ impl<'a> PlannedState<'a> {
         batches: &BatchSchedule,
         scope_of: &dyn Fn(usize) -> Map<String, Value>,
     ) -> Vec<(String, RelPath)> {
+        for batch in &found.batches {
+            if let Ok(Decision::Restore(event)) = &batch.decision {
+                let state = self.state.to_mut();
+                state.stages.entry(stage.name.clone()).or_default();
+                // It can follow any event.
+                let _ = apply(state, "", event);
+            }
+        }
         let all = found.batches.iter().zip(&batches.actions).enumerate();
         let expected: Vec<_> = all
             .map(|(index, (batch, action))| {
@@ -78,7 +87,7 @@ impl<'a> PlannedState<'a> {
                     // Later stages begin only if it runs.
                     Action::May if batches.conditions.contains_key(&index) => Expected::Runs,
                     Action::May | Action::Revalidate => Expected::Perhaps,
-                    Action::UpToDate | Action::Fail | Action::Wait | Action::Left => Expected::Same,
+                    _ => Expected::Same,
                 };
                 (batch.batch.key.as_str(), expected, &batch.targets)
             })
@@ -153,10 +162,11 @@ impl Schedule<'_> {
             _ if fails => StageStatus::Partial,
             _ => StageStatus::Complete,
         };
-        let acts = [Action::Run, Action::Fail, Action::May, Action::Revalidate];
+        let rest = [Action::UpToDate, Action::Wait, Action::Left];
+        let acts = count(&rest) < batches.map_or(0, |batches| batches.actions.len() as u64);
         let changes = match decision {
             StageDecision::Ready(found) => {
-                !found.certain || batches.is_some() && !found.gone.is_empty() || count(&acts) > 0
+                !found.certain || batches.is_some() && !found.gone.is_empty() || acts
             }
             StageDecision::Modified(found, _) => !found.certain,
             _ => false,

@@ -1,4 +1,5 @@
-//! Removes what no run needs: old quarantine, scratch of ended runs, leftover files, and answers and calls that nothing uses.
+//! Removes what no run needs: old quarantine, scratch of ended runs, leftover files, and answers and calls that nothing uses. Joins small
+//! files of the journal.
 
 use crate::ops::change::calls_in_use::CallsInUse;
 use crate::ops::project::error::OpsError;
@@ -14,6 +15,7 @@ use milepost_core::model::state::State;
 use milepost_store::store::answers::compact::{RemovableAnswers, look};
 use milepost_store::store::disk::{Disk, DiskError};
 use milepost_store::store::gc::{Garbage, accepted, calls, find, logs, remove};
+use milepost_store::store::journal::join_segments;
 use milepost_store::store::layout::{self, Layout};
 use milepost_store::store::lock::SharedLock;
 use milepost_store::store::quarantine::weigh;
@@ -50,7 +52,7 @@ pub struct Collected {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Removed {
-    /// `scratch`, `quarantine`, `calls`, `logs`, `accepted`, `leftover` or `answers`.
+    /// `scratch`, `quarantine`, `calls`, `logs`, `accepted`, `leftover`, `answers`, or `journal`: files whose records another one has.
     pub kind: String,
     /// The path in the workspace; with the prefix `project:`, in the project.
     pub path: String,
@@ -75,6 +77,27 @@ impl Collected {
                 files: one.files,
                 bytes: one.size,
             });
+        }
+    }
+
+    /// Joins small files of the journal, or only counts them without a disk.
+    fn join_journal(&mut self, disk: Option<&Disk>, layout: &Layout) {
+        let path = layout::journal();
+        if layout.at(&path).is_symlink() {
+            return;
+        }
+        match join_segments(layout, disk) {
+            Ok(Some(0)) => {}
+            Ok(Some(files)) => self.removed.push(Removed {
+                kind: "journal".to_owned(),
+                path: path.to_string(),
+                files,
+                bytes: 0,
+            }),
+            Ok(None) => self.left.push(format!(
+                "{path}: small files are not joined: another process reads them now"
+            )),
+            Err(error) => self.left.push(format!("{path}: {error}")),
         }
     }
 
@@ -111,7 +134,8 @@ fn recorded(state: &State) -> BTreeSet<Digest> {
 }
 
 /// The folders of Milepost's own files of which `gc` removes some.
-const FOLDERS: [&str; 6] = [
+const FOLDERS: [&str; 7] = [
+    "journal",
     "scratch",
     "quarantine",
     "calls",
@@ -201,7 +225,7 @@ fn logged(state: &State) -> BTreeSet<(Option<&str>, String)> {
     named.collect()
 }
 
-/// Removes what no run needs. Journal, manifests, outputs, and answers that outputs were built from always stay. Answers that the
+/// Removes what no run needs. Records of the journal, manifests, outputs, and answers that outputs were built from always stay. Answers that the
 /// workspaces of a project share are removed only if no run uses them; each workspace keeps a copy of the answers it uses.
 ///
 /// # Errors
@@ -242,7 +266,9 @@ pub fn gc(request: &Request, options: &GcOptions) -> Result<Collected, OpsError>
         };
         garbage.extend(logs(layout, before, &is_named)?);
     }
-    done.remove(locked.is_some().then_some(&opened.disk), layout, &garbage);
+    let disk = locked.is_some().then_some(&opened.disk);
+    done.remove(disk, layout, &garbage);
+    done.join_journal(disk, layout);
     let project = opened.files.folder(Root::Project);
     let shared = layout::answers(project);
     let places = [(layout.answers(), false), (shared, true)];

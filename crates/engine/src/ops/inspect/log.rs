@@ -186,7 +186,7 @@ fn records(
     } else {
         match journal::read_all(layout, &mut |_, record| take(record)) {
             Ok(tail) => (Some(tail.end()), None),
-            Err(error @ journal::JournalError::Read { .. }) => return Err(error.into()),
+            Err(error @ journal::JournalError::Disk(_)) => return Err(error.into()),
             Err(error) => (None, Some(error.to_string())),
         }
     };

@@ -205,7 +205,7 @@ pub fn report(request: &Request) -> Result<WorkspaceReport, OpsError> {
     let read = journal::read_all(layout, &mut |_, record| seen.add(&record));
     match read {
         Ok(tail) => seen.journal.head = tail.last,
-        Err(error @ JournalError::Read { .. }) => return Err(error.into()),
+        Err(error @ JournalError::Disk(_)) => return Err(error.into()),
         Err(error) => seen.journal.broken = Some(error.to_string()),
     }
     let timelines = timelines(&seen.history, opened.clock.now());

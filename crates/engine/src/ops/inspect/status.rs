@@ -163,6 +163,8 @@ pub struct PendingWork {
     pub forced_interrupted: bool,
     /// Batches that run if the outputs of earlier stages change.
     pub may: u64,
+    /// Batches whose outputs are restored from quarantine.
+    pub restore: u64,
     /// Batches whose outputs are revalidated.
     pub judge: u64,
     /// Batches that no longer exist.
@@ -577,6 +579,7 @@ fn due(plan: &StagePlan) -> Option<PendingWork> {
         forced: forced.len() as u64,
         forced_interrupted: forced.contains(&true),
         may: plan.may.len() as u64,
+        restore: plan.restore.len() as u64,
         judge: plan.judge.len() as u64,
         retire: plan.retire.len() as u64,
         altered: plan.altered.iter().map(|file| file.path.clone()).collect(),

@@ -165,7 +165,8 @@ fn undone(plan: &StagePlan) -> Vec<MissingPart> {
     let refused = plan.missing.iter();
     let refused = refused.map(|missing| (name(&missing.batch), missing.why.clone()));
     let modified = plan.altered.iter().map(|file| file.path.clone());
-    let will = plan.will.iter().map(|batch| name(&batch.batch));
+    let will = plan.will.iter().map(|batch| &batch.batch);
+    let will = will.chain(&plan.restore).map(name);
     let may = plan.may.iter().map(|batch| name(&batch.batch));
     let judge = plan.judge.iter().map(|batch| name(&batch.batch));
     parts.extend([

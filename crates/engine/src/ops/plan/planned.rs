@@ -64,6 +64,8 @@ pub struct StagePlan {
     pub will: Vec<RunningBatch>,
     /// Batches that run if a condition holds.
     pub may: Vec<PossibleBatch>,
+    /// Batches whose outputs are restored from quarantine, without a run.
+    pub restore: Vec<String>,
     /// Batches whose outputs will be revalidated without a run.
     pub judge: Vec<RevalidatedBatch>,
     /// Batches that are up to date.
@@ -154,11 +156,12 @@ impl Plan {
 }
 
 impl StagePlan {
-    /// Returns true if no batch runs, is revalidated or is retired, and nothing is uncertain.
+    /// Returns true if no batch runs, is restored, revalidated or retired, and nothing is uncertain.
     pub fn is_idle(&self) -> bool {
         self.certain
             && self.will.is_empty()
             && self.may.is_empty()
+            && self.restore.is_empty()
             && self.judge.is_empty()
             && self.retire.is_empty()
             && self.missing.is_empty()
@@ -168,14 +171,11 @@ impl StagePlan {
     /// Returns the number of batches, as far as they are known.
     pub fn batches(&self) -> u64 {
         let checkpoint = layout::checkpoint(self.number);
-        let altered: BTreeSet<&str> = self
-            .altered
-            .iter()
-            .filter(|file| file.path != checkpoint.as_str())
-            .map(|file| file.batch.as_str())
-            .collect();
+        let altered = self.altered.iter();
+        let altered = altered.filter(|file| file.path != checkpoint.as_str());
+        let altered: BTreeSet<&str> = altered.map(|file| file.batch.as_str()).collect();
         let listed = self.will.len() + self.may.len() + self.judge.len() + self.missing.len();
-        (listed + altered.len()) as u64 + self.reused + self.left
+        (listed + self.restore.len() + altered.len()) as u64 + self.reused + self.left
     }
 }
 

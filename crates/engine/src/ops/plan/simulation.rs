@@ -65,6 +65,7 @@ impl<'a> Simulation<'a> {
         selection: &'a Selection,
         estimator: Option<CostEstimator<'a>>,
     ) -> Self {
+        opened.workspace.layout.redirects().forget_restored();
         Self {
             opened,
             selection,
@@ -217,6 +218,15 @@ impl<'a> Simulation<'a> {
             let batch: &BatchScan = &found.batches[index];
             batch.base(context.pipeline, context.settings, context.moment())
         };
+        let restored = found
+            .batches
+            .iter()
+            .filter_map(|batch| match &batch.decision {
+                Ok(Decision::Restore(event)) => Some(event.published()),
+                _ => None,
+            });
+        let moves = restored.flatten().map(|file| (&file.path, &file.scratch));
+        context.layout.redirects().restore(moves);
         let leaving = self.planned.expect(stage, found, &batches, &scope_of);
         line.retires = leaving
             .into_iter()
@@ -340,6 +350,7 @@ impl<'a> Simulation<'a> {
                     changes: changes.clone(),
                 });
             }
+            (Action::Restore, _) => line.restore.push(key),
             (Action::UpToDate, _) => line.reused += 1,
             (_, decision) => {
                 line.left += 1;

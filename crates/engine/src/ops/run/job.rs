@@ -49,7 +49,7 @@ pub fn run_job(
         only_free: true,
         ..Budget::default()
     };
-    let calls = RunCalls::new(ctx, &handed.opened.project, submission.name(), budget);
+    let calls = RunCalls::new(ctx, submission.name(), budget);
     work(&JobContext {
         ctx,
         submission,

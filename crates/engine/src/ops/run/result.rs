@@ -58,6 +58,8 @@ pub(crate) struct StageResult {
     pub(crate) ran: u64,
     /// Batches that were up to date.
     pub(crate) reused: u64,
+    /// Batches whose outputs were restored from quarantine, without a run.
+    pub(crate) restored: u64,
     /// Batches that were revalidated without a run.
     pub(crate) validated_again: u64,
     /// Batches that no longer exist, whose outputs went to quarantine.
@@ -153,6 +155,7 @@ impl StageResult {
             batches: stage.batches,
             ran: stage.ran,
             reused: stage.reused,
+            restored: stage.restored,
             validated_again: stage.judged,
             retired: stage.retired,
             checkpoint_rewritten: stage.checkpoint_rewritten,

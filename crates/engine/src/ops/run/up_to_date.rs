@@ -55,9 +55,8 @@ struct RunNotes {
 }
 
 fn journal_end(layout: &Layout) -> Option<(u64, u64)> {
-    let segment = journal::segments(layout).ok()?.last().copied()?;
-    let size = layout.segment(segment).metadata().ok()?.len();
-    Some((segment, size))
+    let end = journal::written(layout).ok()??;
+    Some((end.segment, end.offset))
 }
 
 /// Continues from a check. Files that were only touched have the content that the notes say.
@@ -201,7 +200,8 @@ pub(crate) fn keep(opened: &OpenProject, report: &Report) -> Result<(), OpsError
     if !done || !opened.observations.agree_with(&path, key) {
         return Ok(());
     }
-    let is_idle = |stage: &StageReport| stage.reused == stage.batches && stage.judged == 0;
+    let is_idle =
+        |stage: &StageReport| stage.reused == stage.batches && stage.judged + stage.restored == 0;
     let is_idle = report.stages.iter().all(is_idle) && report.forgotten.is_empty();
     // A run that continues from earlier notes did not note the state at its begin.
     if !is_idle || opened.observations.is_continued() {

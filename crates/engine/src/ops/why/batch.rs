@@ -56,6 +56,7 @@ fn verdict(stage: &Stage, found: &BatchScan, batches: &BatchSchedule, place: usi
             (None, None) => Verdict::Will { reasons },
         },
         Ok(Decision::UpToDate) => Verdict::UpToDate,
+        Ok(Decision::Restore(_)) => Verdict::Restore,
         Ok(Decision::Revalidate(changes)) => Verdict::Revalidate { changes },
         Ok(Decision::May(conditions)) => Verdict::May { conditions },
         Ok(Decision::Modified(files)) => Verdict::Modified {

@@ -88,6 +88,8 @@ pub enum Verdict {
     /// It is up to date.
     #[serde(rename = "reused")]
     UpToDate,
+    /// Its outputs are restored from quarantine.
+    Restore,
     /// Its outputs will be revalidated.
     #[serde(rename = "judge")]
     Revalidate {

@@ -12,6 +12,7 @@ use crate::steps::batch_context::cancelled;
 use crate::steps::calls::{Calls, NextCall, ProviderBatches, ValidAnswer};
 use measured::MeasuredUsage;
 use milepost_core::base::digest::Digest;
+use milepost_core::base::path::Root;
 use milepost_core::base::redact::Redactor;
 use milepost_core::model::call::{CallResponse, SentCall, Spent};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -21,7 +22,6 @@ use milepost_store::store::batches::BatchLog;
 use milepost_store::store::calls::{self, CallLog};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -68,7 +68,8 @@ struct Prompt {
 }
 
 impl<'a> RunCalls<'a> {
-    pub(crate) fn new(ctx: Context<'a>, project: &Path, run: &str, budget: Budget) -> Self {
+    pub(crate) fn new(ctx: Context<'a>, run: &str, budget: Budget) -> Self {
+        let project = ctx.files.folder(Root::Project);
         Self {
             ctx,
             run: run.to_owned(),

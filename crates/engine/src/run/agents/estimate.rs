@@ -2,7 +2,7 @@
 
 mod waiting;
 
-use crate::run::agents::budget::Budget;
+use crate::run::agents::budget::{Budget, Standing};
 use crate::run::agents::dry_run::{DryRun, DryRunResult, PlannedRequest};
 use crate::run::agents::project_agents::of_stage;
 use crate::run::context::Context;
@@ -22,6 +22,7 @@ use milepost_store::check::schemas::Schemas;
 use milepost_store::store::answers::Answers;
 use milepost_store::store::calls;
 use serde::Serialize;
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
 use std::convert::Infallible;
 use std::sync::OnceLock;
@@ -96,6 +97,8 @@ pub(crate) struct CostEstimator<'a> {
     budget: Budget,
     /// True if the options of the run limit its spending, besides the limits of the workspace.
     has_budget: bool,
+    /// What the calls of the stages so far reserve.
+    expected: Cell<Standing>,
     /// The spending of the workspace; read when first needed.
     spent: OnceLock<Spent>,
     /// Past calls by stage and provider; read when first needed.
@@ -113,6 +116,7 @@ impl<'a> CostEstimator<'a> {
             fresh: options.fresh,
             budget: Budget::new(options, &ctx.pipeline.limits),
             has_budget: Budget::new(options, &Limits::default()).is_limited(),
+            expected: Cell::default(),
             spent: OnceLock::new(),
             past: None,
         }

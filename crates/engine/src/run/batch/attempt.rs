@@ -85,7 +85,8 @@ pub(crate) fn fail_in(
     }
 }
 
-fn without_scratch(outcome: Outcome) -> AttemptResult {
+/// Returns the result of an attempt that failed and left nothing.
+pub(crate) fn without_scratch(outcome: Outcome) -> AttemptResult {
     AttemptResult {
         result: Err(outcome),
         scratch: None,
@@ -175,7 +176,7 @@ pub(crate) fn run_in(
 }
 
 /// Returns the final failure of an attempt with a request that must not be sent twice. One that was to wait would send it again.
-fn once(outcome: Outcome, done: &str) -> Outcome {
+pub(crate) fn once(outcome: Outcome, done: &str) -> Outcome {
     let message = format!("{}; {done}", outcome.message);
     let mut outcome = if outcome.kind.waits() {
         Outcome::new(OutcomeKind::Cut, message)
@@ -335,6 +336,7 @@ fn within(
         stale,
         read,
         job: None,
+        sent: sent.get().map(str::to_owned),
     })
 }
 

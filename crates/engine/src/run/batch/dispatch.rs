@@ -3,6 +3,7 @@
 mod finished;
 mod one_at_a_time;
 
+use crate::run::batch::attempt::{once, without_scratch};
 use crate::run::batch::events::{AtOnce, Message, Order, Queue, StageThreads};
 use crate::run::batch::live::WaitingOutput;
 use crate::run::batch::set_aside::Refused;
@@ -19,8 +20,9 @@ use crate::steps::command::{StartedProcess, StopSignal};
 use milepost_core::base::in_order::no_thread::no_thread;
 use milepost_core::model::call::Spent;
 use milepost_core::model::event::{Child, Event, EventType};
-use milepost_core::model::outcome::Outcome;
+use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::Stage;
+use milepost_core::model::state::BatchState;
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::scan::StageScan;
 use milepost_store::store::clock::Stopwatch;
@@ -186,11 +188,8 @@ pub(crate) fn dispatch(
         for submission in over.into_iter().flatten() {
             submission.remove()?;
         }
-        done.left += queue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .waiting
-            .len() as u64;
+        let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        done.left += queue.waiting.len() as u64;
         Ok(done)
     })
 }
@@ -346,6 +345,18 @@ impl Dispatcher<'_, '_> {
         self.scan.batches[index].batch.key.clone()
     }
 
+    /// Records an event that concerns no file.
+    fn record(
+        &mut self,
+        kind: EventType,
+        agent: &str,
+        event: Event,
+        summary: String,
+    ) -> Result<(), RunError> {
+        let recorder = &mut self.recorder;
+        recorder.record(kind, agent, event, summary, Vec::new())
+    }
+
     fn begun(&mut self, index: usize, attempt: u32) -> Result<(), RunError> {
         let batch = self.key(index);
         let name = batch_name(&self.stage.name, &batch);
@@ -362,8 +373,7 @@ impl Dispatcher<'_, '_> {
         } else {
             format!("{name} starts again, attempt {attempt}")
         };
-        self.recorder
-            .record(EventType::Invoke, self.stage.actor(), event, summary)?;
+        self.record(EventType::Invoke, self.stage.actor(), event, summary)?;
         if attempt == 1 {
             self.observer.notice(Notice::BatchStarted {
                 stage: self.stage.name.clone(),
@@ -388,11 +398,8 @@ impl Dispatcher<'_, '_> {
                 program,
             });
         }
-        let summary = format!(
-            "{} started process {}",
-            batch_name(&self.stage.name, &batch),
-            child.pid
-        );
+        let name = batch_name(&self.stage.name, &batch);
+        let summary = format!("{name} started process {}", child.pid);
         let event = Event::ChildStarted(Child {
             stage: self.stage.name.clone(),
             batch,
@@ -401,8 +408,7 @@ impl Dispatcher<'_, '_> {
             boot_id: child.boot_id.clone(),
             token,
         });
-        self.recorder
-            .record(EventType::Invoke, &self.acting(index), event, summary)
+        self.record(EventType::Invoke, &self.acting(index), event, summary)
     }
 
     fn again(
@@ -422,8 +428,7 @@ impl Dispatcher<'_, '_> {
             outcome: outcome.clone(),
         };
         let summary = format!("{name}, attempt {attempt}: {outcome}");
-        self.recorder
-            .record(EventType::Error, &self.acting(index), event, summary)?;
+        self.record(EventType::Error, &self.acting(index), event, summary)?;
         self.observer.notice(Notice::TryingAgain {
             stage: self.stage.name.clone(),
             batch,
@@ -435,13 +440,32 @@ impl Dispatcher<'_, '_> {
     }
 
     fn close_group(&mut self) -> Result<(), RunError> {
-        commit(
+        let group = std::mem::take(&mut self.group);
+        let sent = group.iter().filter_map(|finished| {
+            let done = finished.produced.sent.clone()?;
+            Some((finished.index, done))
+        });
+        let sent: Vec<(usize, String)> = sent.collect();
+        let committed = commit(
             self.recorder,
             self.stage,
             self.scan,
-            std::mem::take(&mut self.group),
+            group,
             self.scratch_pool,
-        )?;
+        );
+        if let Err(error) = &committed {
+            for (index, done) in sent {
+                let known = self.recorder.state.stages.get(&self.stage.name);
+                let known = known.and_then(|known| known.batches.get(&self.key(index)));
+                if known.is_some_and(BatchState::is_tried) {
+                    let outcome = Outcome::new(OutcomeKind::Output, error.to_string());
+                    let failed = without_scratch(once(outcome, &done));
+                    self.finished(index, failed, Duration::ZERO)?;
+                }
+            }
+            self.recorder.flush()?;
+        }
+        committed?;
         if let Some(notice) = self.recorder.newly_kept() {
             self.observer.notice(notice);
         }

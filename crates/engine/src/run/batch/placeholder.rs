@@ -82,6 +82,7 @@ pub(crate) fn placeholder(
     add_marker(stage_ctx, found, scratch, &mut files)?;
     Ok(Produced {
         files,
+        sent: outcome.accepted.as_ref().map(|_| outcome.message.clone()),
         placeholder: Some(outcome),
         ..Produced::default()
     })

@@ -55,6 +55,9 @@ pub(crate) struct Produced {
     /// The job of a scheduler that ran it.
     #[serde(skip)]
     pub(crate) job: Option<JobOfBatch>,
+    /// Why a request of the batch must not be sent again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sent: Option<String>,
 }
 
 /// The context of attempts in one stage.

@@ -69,7 +69,8 @@ pub(super) fn all_new(
             set_items(&mut names, &next);
             if known.is_none_or(is_new) {
                 let found = new.look(next, &names);
-                if found.decision != Ok(Decision::Will(vec![Reason::NeverMade])) {
+                let is_new = found.decision == Ok(Decision::Will(vec![Reason::NeverMade]));
+                if !is_new || scanner.world.retired(batch.key()).next().is_some() {
                     return None;
                 }
                 let paths = found.targets.values().map(RelPath::as_str);

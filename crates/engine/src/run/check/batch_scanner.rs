@@ -2,6 +2,7 @@
 
 use crate::run::check::planned_disk::{BatchDisk, PlannedDisk};
 use crate::run::check::preconditions;
+use crate::run::check::restore::from_quarantine;
 use crate::run::check::writers::Writers;
 use crate::run::context::Context;
 use milepost_core::base::collision::{check_owned, collisions};
@@ -162,11 +163,9 @@ impl BatchScanner<'_, '_> {
     pub(super) fn look(&self, batch: Batch, scope: &Value) -> BatchScan {
         let known = self.known.and_then(|known| known.batches.get(&batch.key));
         let record = known.and_then(|found| found.record.as_ref());
-        let recorded_shared = self
-            .known
-            .zip(record)
-            .map(|(known, record)| known.shared(record))
-            .unwrap_or_default();
+        let recorded_shared = self.known.zip(record);
+        let recorded_shared = recorded_shared.map(|(known, record)| known.shared(record));
+        let recorded_shared = recorded_shared.unwrap_or_default();
         if let Some(why) = batch.refused.clone() {
             return BatchScan {
                 targets: self.targets(scope).unwrap_or_default(),
@@ -229,10 +228,12 @@ impl BatchScanner<'_, '_> {
             Ok(found) => found,
             Err(why) => {
                 // A file that an earlier stage still makes is not missing.
-                let decision = match (unread, record) {
-                    (false, _) => Err(why),
-                    (true, Some(_)) => Ok(Decision::May(waits)),
-                    (true, None) => Ok(Decision::Will(vec![Reason::NeverMade])),
+                let is_made =
+                    || record.is_some() || self.world.retired(&batch.key).next().is_some();
+                let decision = match unread {
+                    false => Err(why),
+                    true if is_made() => Ok(Decision::May(waits)),
+                    true => Ok(Decision::Will(vec![Reason::NeverMade])),
                 };
                 let scanned = BatchScan {
                     asked_since: asked_since(),
@@ -247,11 +248,8 @@ impl BatchScanner<'_, '_> {
             }
         };
         let is_settled = waits.is_empty();
-        let plain: Vec<RelPath> = targets
-            .values()
-            .filter(|path| !is_starred(path))
-            .cloned()
-            .collect();
+        let plain = targets.values().filter(|path| !is_starred(path));
+        let plain: Vec<RelPath> = plain.cloned().collect();
         let on_disk = match self.on_disk(&targets, record) {
             Ok(on_disk) => on_disk,
             Err(why) => return failed(why),
@@ -269,7 +267,8 @@ impl BatchScanner<'_, '_> {
             policy,
             forced,
         };
-        let decision = Ok(decide(&found));
+        let restored = from_quarantine(self, &batch.key, &found, &targets);
+        let decision = Ok(restored.unwrap_or_else(|| decide(&found)));
         if !is_kept && decision == Ok(Decision::UpToDate) {
             return BatchScan::reused(batch);
         }
@@ -355,10 +354,8 @@ impl BatchScanner<'_, '_> {
             }
             // The scan left out those that are up to date.
             for (key, batch) in self.known.iter().flat_map(|known| &known.batches) {
-                if seen
-                    .as_ref()
-                    .is_some_and(|seen| !seen.contains(key.as_str()))
-                {
+                let seen = seen.as_ref();
+                if seen.is_some_and(|seen| !seen.contains(key.as_str())) {
                     let staying = batch.files().filter(|path| !self.leaving.contains(path));
                     staying.for_each(|path| emit(key, path.as_str()));
                 }
@@ -390,7 +387,7 @@ impl BatchScanner<'_, '_> {
 
     /// Returns the recorded outputs whose files have another name now, with that name: earlier versions wrote safe names of values
     /// with a shorter digest. Every other change of a name is a changed fact, or that of a run.
-    fn renamed(
+    pub(super) fn renamed(
         &self,
         targets: &BTreeMap<String, RelPath>,
         record: Option<&BatchRecord>,
@@ -410,11 +407,8 @@ impl BatchScanner<'_, '_> {
     /// Returns the paths of the outputs and the marker.
     fn targets(&self, scope: &Value) -> Result<BTreeMap<String, RelPath>, String> {
         let mut targets = BTreeMap::new();
-        let outputs = self
-            .stage
-            .outputs
-            .iter()
-            .map(|output| (output.name.as_str(), &output.path));
+        let outputs = self.stage.outputs.iter();
+        let outputs = outputs.map(|output| (output.name.as_str(), &output.path));
         let marker = self.stage.marker.iter().map(|path| (MARKER, path));
         for (name, path) in outputs.chain(marker) {
             let failed = |why: &dyn std::fmt::Display| format!("output `{name}`: {why}");
@@ -438,10 +432,8 @@ impl BatchScanner<'_, '_> {
     ) -> Result<BTreeMap<RelPath, Digest>, String> {
         let plain = targets.iter().filter(|(_, path)| !is_starred(path));
         let plain = plain.map(|(name, path)| (name.as_str(), path));
-        let recorded = record
-            .iter()
-            .flat_map(|record| record.outputs.iter())
-            .map(|made| (made.name.as_str(), &made.path));
+        let recorded = record.iter().flat_map(|record| &record.outputs);
+        let recorded = recorded.map(|made| (made.name.as_str(), &made.path));
         let mut found = BTreeMap::new();
         for (name, path) in plain.chain(recorded) {
             if found.contains_key(path) || self.leaving.contains(path) || self.world.goes(path) {

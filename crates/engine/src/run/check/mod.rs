@@ -6,6 +6,7 @@ pub(crate) mod by_page;
 pub(crate) mod dependencies;
 pub(crate) mod planned_disk;
 pub(crate) mod preconditions;
+pub(crate) mod restore;
 pub(crate) mod revalidate;
 pub(crate) mod scan;
 pub(crate) mod scopes;

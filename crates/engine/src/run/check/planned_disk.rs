@@ -8,14 +8,16 @@ use milepost_core::expr::jq::Evaluator;
 use milepost_core::expr::scope::Reading;
 use milepost_core::model::fingerprint::{FactKind, Facts};
 use milepost_core::model::reason::Condition;
+use milepost_core::model::record::BatchRecord;
 use milepost_core::model::stage::{EachSource, Stage};
 use milepost_core::plan::pending::Pending;
 use milepost_core::plan::world::{Matches, World};
 use milepost_store::store::folders::{Folders, FoundFile};
+use milepost_store::store::quarantine::RetiredBatches;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The disk, together with the stages that are still to run.
 pub(crate) struct PlannedDisk<'a, 'c> {
@@ -27,6 +29,7 @@ pub(crate) struct PlannedDisk<'a, 'c> {
     folders: Folders<'a>,
     /// Whether contents matter, or only which files there are.
     has_contents: bool,
+    retired: OnceLock<RetiredBatches>,
 }
 
 type Lists = BTreeMap<(Root, String), Result<Matches, String>>;
@@ -40,6 +43,7 @@ impl<'a, 'c> PlannedDisk<'a, 'c> {
             lists: Mutex::default(),
             folders: Folders::new(inner.files),
             has_contents: true,
+            retired: OnceLock::new(),
         }
     }
 
@@ -49,6 +53,13 @@ impl<'a, 'c> PlannedDisk<'a, 'c> {
             has_contents: false,
             ..self
         }
+    }
+
+    /// Returns the records of a retired batch, each with the folder of its outputs in quarantine.
+    pub(crate) fn retired(&self, key: &str) -> impl Iterator<Item = (&RelPath, BatchRecord)> {
+        let layout = self.inner.layout;
+        let retired = self.retired.get_or_init(|| RetiredBatches::list(layout));
+        retired.of(layout, &self.stage.name, key)
     }
 
     /// Takes over the cached lists of files of another one.
@@ -121,15 +132,12 @@ impl<'a, 'c> PlannedDisk<'a, 'c> {
 
     /// Returns true if an `each` depends on files that an earlier stage may still change.
     pub(crate) fn batches_may_differ(&self) -> bool {
-        let mut sources = self
-            .stage
-            .each
-            .iter()
-            .filter_map(|each| match &each.source {
-                EachSource::Path(path) => Some((path, false)),
-                EachSource::From { file, .. } => Some((file, true)),
-                EachSource::Values(_) | EachSource::Count(_) => None,
-            });
+        let sources = self.stage.each.iter().map(|each| &each.source);
+        let mut sources = sources.filter_map(|source| match source {
+            EachSource::Path(path) => Some((path, false)),
+            EachSource::From { file, .. } => Some((file, true)),
+            EachSource::Values(_) | EachSource::Count(_) => None,
+        });
         sources.any(|(path, by_content)| {
             let pattern = path.pattern();
             let (pipeline, before) = (self.inner.pipeline, self.stage);
@@ -183,11 +191,8 @@ impl<'a, 'b, 'c> BatchDisk<'a, 'b, 'c> {
     /// Returns the conditions. Files that a noted pattern covers are left out.
     pub(crate) fn conditions(self) -> Vec<Condition> {
         let waits = self.waits.into_inner();
-        let patterns: Vec<Glob> = waits
-            .keys()
-            .filter(|path| is_pattern(path))
-            .filter_map(|path| Glob::parse(path).ok())
-            .collect();
+        let patterns = waits.keys().filter(|path| is_pattern(path));
+        let patterns: Vec<Glob> = patterns.filter_map(|path| Glob::parse(path).ok()).collect();
         let covered = |path: &str| {
             let parsed = RelPath::parse(path);
             parsed.is_ok_and(|path| patterns.iter().any(|pattern| pattern.matches(&path)))
@@ -214,11 +219,8 @@ impl World for BatchDisk<'_, '_, '_> {
     }
 
     fn matches(&self, root: Root, pattern: &str) -> Result<Matches, String> {
-        let mut lists = self
-            .world
-            .lists
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let lists = self.world.lists.lock();
+        let mut lists = lists.unwrap_or_else(PoisonError::into_inner);
         let list = lists.entry((root, pattern.to_owned()));
         let list = list.or_insert_with(|| self.world.inner.matches(root, pattern));
         list.clone()

@@ -12,6 +12,7 @@ use crate::run::batch::stage_context::Produced;
 use crate::run::check::batch_scanner::MARKER;
 use crate::run::check::dependencies;
 use crate::run::error::RunError;
+use crate::run::record::begin;
 use crate::run::record::protect;
 use crate::run::record::quarantined::{Content, KeptFile, Removal};
 use crate::run::record::recorder::Recorder;
@@ -26,7 +27,7 @@ use milepost_core::model::event::{Event, EventType, Publish};
 use milepost_core::model::fingerprint::FactKind;
 use milepost_core::model::record::BatchRecord;
 use milepost_core::model::stage::Stage;
-use milepost_core::model::state::BatchState;
+use milepost_core::plan::decide::Decision;
 use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::scan::{BatchScan, StageScan};
 use milepost_core::plan::world::World;
@@ -34,6 +35,7 @@ use milepost_store::store::accepted;
 use milepost_store::store::folders::{Folders, FoundFile};
 use milepost_store::store::iterations;
 use milepost_store::store::publish;
+use milepost_store::store::quarantine;
 use milepost_store::store::scratch::{Scratch, ScratchPool};
 use milepost_store::store::stamp::FileStamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -58,7 +60,6 @@ pub(crate) struct Finished {
 ///
 /// # Errors
 /// When the disk fails. The next run repairs what was recorded.
-#[expect(clippy::too_many_lines)]
 pub(crate) fn commit(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
@@ -70,32 +71,19 @@ pub(crate) fn commit(
         return Ok(());
     }
     let ctx = recorder.ctx;
-    let places: Vec<_> = group
-        .iter()
-        .flat_map(|finished| {
-            finished
-                .produced
-                .files
-                .iter()
-                .map(|(_, scratch)| scratch.clone())
-        })
-        .collect();
+    let files = group.iter().flat_map(|finished| &finished.produced.files);
+    let places: Vec<RelPath> = files.map(|(_, scratch)| scratch.clone()).collect();
     publish::flush_group(ctx.disk, ctx.layout, &places)?;
     // Checkpoints of later stages stay valid if the outputs do not change.
-    if group
-        .iter()
-        .any(|finished| differs(recorder, stage, scan, finished))
-    {
+    let differs = |finished: &Finished| differs(recorder, stage, scan, finished);
+    if group.iter().any(differs) {
         retire::remove_readers(recorder, &stage.name)?;
     }
     recorder.gather();
     // A batch with a placeholder is not built, and continues with the iteration that failed.
     let is_made = |finished: &&Finished| finished.produced.placeholder.is_none();
-    let indices: Vec<usize> = group
-        .iter()
-        .filter(is_made)
-        .map(|finished| finished.index)
-        .collect();
+    let made = group.iter().filter(is_made);
+    let indices: Vec<usize> = made.map(|finished| finished.index).collect();
     let mut renames = Vec::new();
     let mut stamps = HashMap::new();
     let mut asides = BTreeMap::new();
@@ -110,19 +98,11 @@ pub(crate) fn commit(
         let retired = retire::dropped(recorder, stage, &record.key, &record.outputs)?;
         let whose = (stage.name.as_str(), found.batch.key.as_str());
         leaving.extend(replaced);
-        leaving.extend(retire::leaving(
-            recorder,
-            whose,
-            &retired,
-            Removal::Retired,
-        )?);
+        let retiring = retire::leaving(recorder, whose, &retired, Removal::Retired)?;
+        leaving.extend(retiring);
         let name = batch_name(&stage.name, &found.batch.key);
-        let refs = record
-            .outputs
-            .iter()
-            .take(100)
-            .map(|made| made.path.to_string())
-            .collect();
+        let refs = record.outputs.iter().take(100);
+        let refs = refs.map(|made| made.path.to_string()).collect();
         let written = words::count(record.outputs.len() as u64, "file", "files");
         let summary = match (&record.placeholder, record.elements) {
             (Some(outcome), _) => format!("{name} has a placeholder: {outcome}"),
@@ -174,12 +154,7 @@ pub(crate) fn commit(
     })?;
     retire::move_aside(recorder, &asides, &BTreeSet::new())?;
     recorder.kept.extend(leaving);
-    recorder.record(
-        EventType::Complete,
-        "milepost",
-        Event::Barrier,
-        "everything published is in place",
-    )?;
+    recorder.barrier("everything published is in place")?;
     if stage.refine.is_some() {
         for index in &indices {
             let key = &scan.batches[*index].batch.key;
@@ -196,6 +171,50 @@ pub(crate) fn commit(
         }
     }
     Ok(())
+}
+
+/// Moves the outputs of batches back from quarantine, which are up to date then. Returns the number of these batches.
+///
+/// # Errors
+/// When the disk fails. The next run repairs what was recorded.
+pub(crate) fn restore(
+    recorder: &mut Recorder<'_>,
+    stage: &Stage,
+    found: &mut StageScan,
+) -> Result<u64, RunError> {
+    let mut events = Vec::new();
+    for batch in &mut found.batches {
+        if let Ok(Decision::Restore(event)) = &batch.decision {
+            let name = batch_name(&stage.name, &batch.batch.key);
+            events.push((name, (**event).clone()));
+            batch.decision = Ok(Decision::Reused);
+        }
+    }
+    let count = events.len() as u64;
+    if count == 0 {
+        return Ok(count);
+    }
+    begin::begin(recorder, stage, found, 0)?;
+    retire::remove_readers(recorder, &stage.name)?;
+    recorder.gather();
+    let mut moves = Vec::new();
+    for (name, event) in events {
+        let files = event.published();
+        let outputs = words::count(files.len() as u64, "file", "files");
+        let summary = format!("{name} is restored from quarantine: {outputs}");
+        let refs = files.iter().take(100).map(|file| file.path.to_string());
+        let refs = refs.collect();
+        moves.extend(files.iter().cloned());
+        recorder.record(EventType::Complete, stage.actor(), event, summary, refs)?;
+    }
+    recorder.flush()?;
+    let (disk, layout) = (recorder.ctx.disk, recorder.ctx.layout);
+    publish::rename_into_place(disk, layout, &moves, &mut |_| {})?;
+    recorder.barrier("everything restored is in place")?;
+    for file in &moves {
+        quarantine::remove_emptied(disk, layout, &file.scratch)?;
+    }
+    Ok(count)
 }
 
 /// Notes the stamp that proves the content of a file that was just put in place, so that the next up-to-date check need not read it.
@@ -217,22 +236,14 @@ fn differs(recorder: &Recorder<'_>, stage: &Stage, scan: &StageScan, finished: &
     let Some(record) = record else {
         return true;
     };
-    let before: BTreeMap<_, _> = record
-        .outputs
-        .iter()
-        .map(|made| (&made.path, made.digest))
-        .collect();
+    let before = record.outputs.iter();
+    let before: BTreeMap<_, _> = before.map(|made| (&made.path, made.digest)).collect();
     let made = finished.produced.files.iter();
     let made: BTreeMap<_, _> = made.map(|(made, _)| (&made.path, made.digest)).collect();
     let produced = &finished.produced;
     before != made
         || record.placeholder.is_some() != produced.placeholder.is_some()
         || record.failed.is_empty() != produced.failed.is_empty()
-}
-
-/// Returns the state of a batch.
-fn known<'a>(recorder: &'a Recorder<'_>, stage: &Stage, key: &str) -> Option<&'a BatchState> {
-    recorder.state.stages.get(&stage.name)?.batches.get(key)
 }
 
 fn publishes(
@@ -266,30 +277,21 @@ fn publishes(
 
 /// Returns the files that a person wrote at the paths of a batch. They go to quarantine before the batch's files replace them.
 fn replaced(recorder: &Recorder<'_>, stage: &Stage, key: &str, files: &[Publish]) -> Vec<KeptFile> {
-    let known = known(recorder, stage, key);
+    let (layout, state) = (recorder.ctx.layout, (&recorder.state, &recorder.made));
+    let (whose, why) = ((stage.name.as_str(), key), Removal::Replaced);
     let of = |file: &Publish| {
         let aside = file.quarantine.as_ref()?;
-        let (layout, state) = (recorder.ctx.layout, (&recorder.state, &recorder.made));
-        let was = Content::of(layout, state, (&stage.name, key), &file.path, file.old?);
-        let paths = (&file.path, aside);
-        Some(KeptFile::new(
-            (&stage.name, key),
-            paths,
-            Removal::Replaced,
-            was,
-        ))
+        let was = Content::of(layout, state, whose, &file.path, file.old?);
+        Some(KeptFile::new(whose, (&file.path, aside), why, was))
     };
     // A file that was accepted and then deleted is still in the store of accepted content.
-    let pins = known.and_then(|known| known.record.as_ref()?.pin.as_deref());
+    let known = recorder.state.stages.get(&stage.name);
+    let pins = known.and_then(|known| known.batches.get(key)?.record.as_ref()?.pin.as_deref());
     let accepted = pins.iter().flat_map(|pin| &pin.files).filter_map(|file| {
-        let layout = recorder.ctx.layout;
         let is_gone = layout.at(&file.path).symlink_metadata().is_err();
-        let copy = accepted::place(file.to);
-        let paths = (&file.path, &copy);
-        (is_gone && accepted::has(layout, file.to)).then(|| {
-            let whose = (stage.name.as_str(), key);
-            KeptFile::new(whose, paths, Removal::Replaced, Content::Accepted)
-        })
+        let paths = (&file.path, &accepted::place(file.to));
+        (is_gone && accepted::has(layout, file.to))
+            .then(|| KeptFile::new(whose, paths, why, Content::Accepted))
     });
     files.iter().filter_map(of).chain(accepted).collect()
 }
@@ -316,15 +318,12 @@ fn record(
     let produced = &finished.produced;
     let read =
         dependencies::facts(&recorder.ctx, &found.own, &produced.read).map_err(RunError::World)?;
+    let outputs = produced.files.iter().map(|(made, _)| made.clone());
     Ok(BatchRecord {
         key: found.batch.key.clone(),
         shared: scan.shared_id.clone(),
         facts: found.own.with_all(FactKind::Dependency, read),
-        outputs: produced
-            .files
-            .iter()
-            .map(|(made, _)| made.clone())
-            .collect(),
+        outputs: outputs.collect(),
         elements: produced.elements,
         summary: produced.opinion.summary.clone(),
         said: produced.opinion.said.clone(),

@@ -120,12 +120,8 @@ pub(crate) fn put_away(
     }
     explain(recorder, &moved)?;
     for (_, path, _) in files {
-        quarantine::keep(
-            ctx.disk,
-            ctx.layout,
-            path,
-            &recorder.aside("modified", path),
-        )?;
+        let aside = recorder.aside("modified", path);
+        quarantine::keep(ctx.disk, ctx.layout, path, &aside)?;
     }
     recorder.kept.extend(moved);
     Ok(())

@@ -211,6 +211,15 @@ impl<'a> Recorder<'a> {
         }
     }
 
+    /// Records that all files that were published or retired are where they belong.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub(crate) fn barrier(&mut self, summary: &str) -> Result<(), RunError> {
+        let kind = EventType::Complete;
+        self.record(kind, "milepost", Event::Barrier, summary, Vec::new())
+    }
+
     /// Returns the path in quarantine of a file that is moved there.
     pub(crate) fn aside(&self, reason: &str, path: &RelPath) -> RelPath {
         milepost_store::store::quarantine::folder(self.run_id(), self.counted, reason).with(path)

@@ -7,6 +7,7 @@ use crate::run::record::retire;
 use crate::steps::command::{StartedProcess, end_survivors};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::state::Unsettled;
+use milepost_core::plan::expand::batch_name;
 use milepost_store::store::publish::{RecoveredFile, settle};
 use milepost_store::store::{quarantine, scratch};
 use std::collections::BTreeMap;
@@ -24,15 +25,13 @@ pub(crate) fn recover(
     let children = recorder.state.children.clone();
     let broken_off = recorder.state.open_run.clone();
     if !children.is_empty() || broken_off.is_some() {
-        let started: Vec<StartedProcess> = children
-            .iter()
-            .map(|child| StartedProcess {
-                pid: child.pid,
-                group: child.pid,
-                start_time: child.start_time,
-                boot_id: child.boot_id.clone(),
-            })
-            .collect();
+        let started = children.iter().map(|child| StartedProcess {
+            pid: child.pid,
+            group: child.pid,
+            start_time: child.start_time,
+            boot_id: child.boot_id.clone(),
+        });
+        let started: Vec<StartedProcess> = started.collect();
         let mut tokens: Vec<String> = children.iter().map(|child| child.token.clone()).collect();
         // A command may have started before its attempt was recorded.
         tokens.extend(broken_off.map(|run| format!("{run}/")));
@@ -58,16 +57,10 @@ pub(crate) fn recover(
             }
         }
         if let Some(event) = lost(batch, &settled) {
-            let name = milepost_core::plan::expand::batch_name(&batch.stage, &batch.batch);
-            done.push(Repair::BatchLost {
-                batch: name.clone(),
-            });
-            recorder.record(
-                EventType::Revision,
-                "milepost",
-                event,
-                format!("{name} was lost"),
-            )?;
+            let batch = batch_name(&batch.stage, &batch.batch);
+            let summary = format!("{batch} was lost");
+            done.push(Repair::BatchLost { batch });
+            recorder.record(EventType::Revision, "milepost", event, summary)?;
         }
     }
     let moved = retire::finish(recorder)?;
@@ -75,12 +68,7 @@ pub(crate) fn recover(
         done.push(Repair::Quarantined { files: moved });
     }
     if !unsettled.is_empty() || moved > 0 {
-        recorder.record(
-            EventType::Complete,
-            "milepost",
-            Event::Barrier,
-            "what was published is in place",
-        )?;
+        recorder.barrier("what was published is in place")?;
         recorder.flush()?;
     }
     if !unsettled.is_empty() {

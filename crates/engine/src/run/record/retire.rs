@@ -11,6 +11,7 @@ use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::record::Made;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::{BatchState, Phase};
+use milepost_core::plan::expand::batch_name;
 use milepost_core::plan::lineage;
 use milepost_core::plan::world::World as _;
 use milepost_store::store::disk::parent;
@@ -53,29 +54,30 @@ pub(crate) fn batches(
         let declared = declared.filter(|other| cause == Cause::Failed && other.name == stage);
         let kept: BTreeSet<&RelPath> = declared.flat_map(|stage| former(stage, batch)).collect();
         let paths = files_of(batch).filter(|path| !live.contains(path) && !kept.contains(path));
-        let files = aside(recorder, paths.cloned());
+        let (run, number) = (recorder.run_id(), recorder.counted());
+        let folder = quarantine::retired_folder(run, number, stage, key);
+        let files = aside(recorder, &folder, paths.cloned());
+        let record = batch.record.as_ref();
+        if let Some(record) = record.filter(|_| !files.is_empty()) {
+            let (disk, layout) = (recorder.ctx.disk, recorder.ctx.layout);
+            quarantine::write_record(disk, layout, &folder, (stage, record))?;
+        }
         let markers = markers_of(batch);
         let count = files.len() as u64;
         let failed = match &batch.phase {
             Phase::Failed { outcome } if cause == Cause::Failed => Some(outcome.to_string()),
             _ => None,
         };
-        let folder = quarantine::folder(recorder.run_id(), recorder.counted(), "retired");
-        let removal = match failed {
-            Some(_) => Removal::Failed,
-            None => Removal::Retired,
+        let (removal, how) = match failed {
+            Some(_) => (
+                Removal::Failed,
+                "failed, and its earlier outputs are out of date",
+            ),
+            None => (Removal::Retired, "is no longer produced"),
         };
         let leaving = leaving(recorder, (stage, key), &files, removal)?;
-        let summary = format!(
-            "{} {}: {} to quarantine",
-            milepost_core::plan::expand::batch_name(stage, key),
-            if failed.is_some() {
-                "failed, and its earlier outputs are out of date"
-            } else {
-                "is no longer produced"
-            },
-            words::count(count, "file", "files")
-        );
+        let moved = words::count(count, "file", "files");
+        let summary = format!("{} {how}: {moved} to quarantine", batch_name(stage, key));
         let refs = files.keys().take(100).map(ToString::to_string).collect();
         let event = Event::Retired {
             stage: stage.to_owned(),
@@ -152,7 +154,8 @@ pub(crate) fn dropped(
     recorder.read_rest()?;
     let live = live_outputs(recorder, &|name, other| name != stage.name || other != key);
     let before = before.into_iter().filter(|path| !live.contains(path));
-    Ok(aside(recorder, before))
+    let folder = quarantine::folder(recorder.run_id(), recorder.counted(), "retired");
+    Ok(aside(recorder, &folder, before))
 }
 
 /// Returns the report of files that move to quarantine.
@@ -174,15 +177,16 @@ pub(crate) fn leaving(
         .collect()
 }
 
-/// Returns the paths in quarantine of those files that exist.
+/// Returns the paths in a folder of quarantine of those files that exist.
 fn aside(
     recorder: &Recorder<'_>,
+    folder: &RelPath,
     paths: impl Iterator<Item = RelPath>,
 ) -> BTreeMap<RelPath, RelPath> {
     let mut files = BTreeMap::new();
     for path in paths {
         if recorder.ctx.layout.at(&path).symlink_metadata().is_ok() {
-            files.insert(path.clone(), recorder.aside("retired", &path));
+            files.insert(path.clone(), folder.with(&path));
         }
     }
     files
@@ -249,43 +253,29 @@ fn is_same(recorder: &Recorder<'_>, a: &RelPath, b: &RelPath) -> Result<bool, Ru
 pub(crate) fn stages(recorder: &mut Recorder<'_>) -> Result<Vec<String>, RunError> {
     let mut forgotten = Vec::new();
     remove_unrecorded(recorder)?;
-    let known: Vec<(String, u32, bool)> = recorder
-        .state
-        .stages
-        .iter()
-        .map(|(name, known)| {
-            let has_one = known.status.is_some() || recorder.state.checkpoints.contains_key(name);
-            (name.clone(), known.number, has_one)
-        })
-        .collect();
+    let stages = recorder.state.stages.iter();
+    let known = stages.map(|(name, known)| {
+        let has_one = known.status.is_some() || recorder.state.checkpoints.contains_key(name);
+        (name.clone(), known.number, has_one)
+    });
+    let known: Vec<(String, u32, bool)> = known.collect();
     for (name, number, has_checkpoint) in known {
-        let declared = recorder
-            .ctx
-            .pipeline
-            .stages
-            .iter()
-            .find(|stage| stage.name == name)
-            .map(|stage| stage.number);
+        let mut declared = recorder.ctx.pipeline.stages.iter();
+        let declared = declared.find(|stage| stage.name == name);
+        let declared = declared.map(|stage| stage.number);
         if has_checkpoint && declared != Some(number) {
             remove_checkpoint(recorder, &name, number)?;
             recorder.flush()?;
         }
         if declared.is_none() {
-            let keys: Vec<String> = recorder
-                .state
-                .stages
-                .get(&name)
-                .map_or_else(Vec::new, |known| known.batches.keys().cloned().collect());
+            let known = recorder.state.stages.get(&name);
+            let keys = known.into_iter().flat_map(|known| known.batches.keys());
+            let keys: Vec<String> = keys.cloned().collect();
             batches(recorder, &name, &keys, Cause::Gone)?;
             let summary = format!("stage {name} is no longer declared");
-            recorder.record(
-                EventType::Revision,
-                "milepost",
-                Event::StageForgotten {
-                    stage: name.clone(),
-                },
-                summary,
-            )?;
+            let stage = name.clone();
+            let event = Event::StageForgotten { stage };
+            recorder.record(EventType::Revision, "milepost", event, summary)?;
             forgotten.push(name);
         }
     }

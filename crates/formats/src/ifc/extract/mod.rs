@@ -5,7 +5,7 @@ mod parallel;
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::thread;
@@ -13,7 +13,7 @@ use std::thread;
 use serde::Serialize;
 
 use super::counts;
-use super::element::{Element, ElementReader};
+use super::element::ElementReader;
 use super::geometry::{Measured, MeshSource, Mesher, Positions};
 use super::index::{Model, RecordEntry, Scanned};
 use super::limits::THREADS;
@@ -110,21 +110,6 @@ pub fn extract_on(
         let opened = open::open(model, name)?;
         with_model(&opened, name, measured, look, &mut |read| {
             write_parsed(read, threads, name, out)
-        })
-    })
-}
-
-/// Writes elements and openings as JSON lines with their STEP names as `step_id`, for comparisons in tests.
-#[doc(hidden)]
-pub fn extract_lines(
-    model: &Path,
-    name: &str,
-    out: &mut dyn Write,
-) -> Result<ModelSummary, IfcError> {
-    guarded(name, || {
-        let opened = open::open(model, name)?;
-        with_model(&opened, name, Measured::None, &|| Ok(()), &mut |read| {
-            write_lines(read, out)
         })
     })
 }
@@ -314,39 +299,6 @@ fn write_parsed(
     let counts = writer.finish()?;
     ready.summary.count(counts);
     Ok(())
-}
-
-fn write_lines(ready: &mut Ready, out: &mut dyn Write) -> Result<(), Stop> {
-    #[derive(Serialize)]
-    struct ElementLine<'a> {
-        step_id: u32,
-        #[serde(flatten)]
-        element: Element<'a>,
-    }
-    let mut out = BufWriter::new(out);
-    let Ready {
-        model,
-        relations,
-        source,
-        measured,
-        ..
-    } = *ready;
-    let mut reader = Ready::reader(model, relations, source, measured);
-    let mut counts = Counts::default();
-    for (at, &entry) in model.elements.iter().chain(&model.openings).enumerate() {
-        let element = reader.element(entry)?;
-        if at < model.elements.len() {
-            counts.add(&element);
-        }
-        let line = ElementLine {
-            step_id: entry.id,
-            element,
-        };
-        serde_json::to_writer(&mut out, &line).map_err(|error| Stop::Write(error.into()))?;
-        out.write_all(b"\n").map_err(Stop::Write)?;
-    }
-    ready.summary.count(counts);
-    out.flush().map_err(Stop::Write)
 }
 
 impl ModelSummary {

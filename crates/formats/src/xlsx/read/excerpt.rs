@@ -2,7 +2,7 @@
 //!
 //! Rows are found by their tags: the text of a cell has no `<`. A sheet in which that is not certain is not cut.
 
-use super::HEADER_ROWS;
+use super::{HEADER_ROWS, ROWS};
 use memchr::memmem::{Finder, find};
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader as XmlReader, XmlVersion};
@@ -195,7 +195,7 @@ fn number_of(tag: &[u8], last: u32) -> RowTag {
     let end = memchr::memchr(b'"', digits).unwrap_or(digits.len());
     let number = std::str::from_utf8(&digits[..end]);
     match number.map(str::parse) {
-        Ok(Ok(number)) => RowTag::Number(number),
+        Ok(Ok(number)) if number <= ROWS => RowTag::Number(number),
         _ => RowTag::Odd,
     }
 }

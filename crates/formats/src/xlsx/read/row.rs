@@ -1,7 +1,10 @@
 //! Reads one row of a sheet, with the headers above it.
 
 use super::excerpt::excerpt;
-use super::{CellValue, HEADER_ROWS, XlsxReadError, broken, check_size, letters, open, value_of};
+use super::{
+    CellValue, HEADER_ROWS, ROWS, XlsxReadError, check_size, guarded, letters, next_cell, open,
+    value_of,
+};
 use calamine::XlsxFormulaMetadata as Formula;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -36,38 +39,40 @@ pub fn read_row<R: Read + Seek>(
 }
 
 fn read_row_of<R: Read + Seek>(file: R, sheet: &str, row: u32) -> Result<SheetRow, XlsxReadError> {
-    let mut workbook = open(file, sheet)?;
-    let broken = broken(sheet);
     let mut above: BTreeMap<u32, BTreeMap<String, String>> = BTreeMap::new();
     let mut read = SheetRow::default();
-    let mut cells = workbook.worksheet_cells_reader(sheet).map_err(broken)?;
-    while let Some(cell) = cells.next_cell_with_formula_metadata().map_err(broken)? {
-        let (at, column) = cell.pos;
-        if at >= row {
-            break;
-        }
-        let is_row = at + 1 == row;
-        if !is_row && at >= HEADER_ROWS {
-            continue;
-        }
-        let value = value_of(cell.value, cell.formula.is_some(), sheet, cell.pos)?;
-        if is_row
-            && let Some(Formula::Normal { formula } | Formula::Shared { formula, .. }) =
-                cell.formula
-        {
-            read.formulas.insert(letters(column), formula);
-        }
-        match value {
-            CellValue::Empty => {}
-            value if is_row => {
-                read.cells.insert(letters(column), value);
+    guarded(sheet, |place| {
+        let mut workbook = open(file, sheet)?;
+        let mut cells = workbook.worksheet_cells_reader(sheet);
+        while let Some(cell) = next_cell(&mut cells, sheet, place)? {
+            let (at, column) = cell.pos;
+            if at >= row {
+                break;
             }
-            CellValue::Text(text) => {
-                above.entry(at).or_default().insert(letters(column), text);
+            let is_row = at + 1 == row;
+            if !is_row && at >= HEADER_ROWS {
+                continue;
             }
-            _ => {}
+            let value = value_of(cell.value, cell.formula.is_some(), sheet, cell.pos)?;
+            if is_row
+                && let Some(Formula::Normal { formula } | Formula::Shared { formula, .. }) =
+                    cell.formula
+            {
+                read.formulas.insert(letters(column), formula);
+            }
+            match value {
+                CellValue::Empty => {}
+                value if is_row => {
+                    read.cells.insert(letters(column), value);
+                }
+                CellValue::Text(text) => {
+                    above.entry(at).or_default().insert(letters(column), text);
+                }
+                _ => {}
+            }
         }
-    }
+        Ok(())
+    })?;
     let mut rows = above.into_values();
     read.headers = rows.find(|row| row.len() > 1).unwrap_or_default();
     Ok(read)
@@ -90,6 +95,6 @@ pub fn parse_cell(text: &str) -> Option<(String, String, u32)> {
     let row: u32 = row.parse().ok()?;
     let is_column =
         (1..=3).contains(&column.len()) && column.bytes().all(|byte| byte.is_ascii_uppercase());
-    let is_cell = is_column && (1..=1_048_576).contains(&row) && !sheet.is_empty();
+    let is_cell = is_column && (1..=ROWS).contains(&row) && !sheet.is_empty();
     is_cell.then(|| (sheet, column.to_owned(), row))
 }

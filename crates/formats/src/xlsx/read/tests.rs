@@ -220,6 +220,63 @@ fn cells_far_away_cost_no_memory() {
     );
 }
 
+/// No number of a damaged sheet becomes another one, and none ends the program.
+#[test]
+fn cells_outside_of_a_sheet_are_errors_with_their_place() {
+    let header = row(1, &["Id", "Type"]);
+    let cell = |name: &str| format!("<row r=\"2\"><c r=\"{name}\"><v>1</v></c></row>");
+    let range = "Review: it cannot be read: a number in it is out of range, after cell B1";
+    let outside = |name: &str| {
+        format!(
+            "Review: it cannot be read: cell {name} is outside of a sheet, which ends at XFD1048576, after cell B1"
+        )
+    };
+    for (rows, expected) in [
+        (cell("A4294967298"), range.to_owned()),
+        (cell("A99999999999999999999"), range.to_owned()),
+        (cell("ZZZZZZZZ1"), range.to_owned()),
+        ("<row r=\"4294967298\"/>".to_owned(), range.to_owned()),
+        (cell("A1048577"), outside("A1048577")),
+        (cell("XFE1"), outside("XFE1")),
+        (cell("ZZZZZZ1"), outside("ZZZZZZ1")),
+        (cell("A4294967295"), outside("A4294967295")),
+    ] {
+        assert_eq!(
+            said(&format!("<sheetData>{header}{rows}</sheetData>")),
+            expected
+        );
+        let sheet = format!("<sheetData>{header}{rows}</sheetData>");
+        let found = read_row(Cursor::new(workbook(&sheet)), "Review", 1_000_000);
+        assert_eq!(found.unwrap_err().to_string(), expected, "{rows}");
+    }
+    for name in ["A-2", "", "A", "2", "A0", "Ä2"] {
+        let found = said(&format!("<sheetData>{header}{}</sheetData>", cell(name)));
+        let is_placed = found.starts_with("Review: it cannot be read: ")
+            && found.ends_with(", after cell B1")
+            && !found.contains("out of range");
+        assert!(is_placed, "{name}: {found}");
+    }
+    let texts = "<row r=\"2\"><c r=\"A2\" t=\"s\"><v>99999999999</v></c></row>";
+    let found = said(&format!("<sheetData>{header}{texts}</sheetData>"));
+    assert!(
+        found.ends_with("not found in shared strings table, after cell B1"),
+        "{found}"
+    );
+    // The size that a sheet names is not believed.
+    let dimension =
+        |cells: &str| format!("<dimension ref=\"{cells}\"/><sheetData>{header}</sheetData>");
+    assert!(read(&dimension("A1:XFD1048576"), &["Id", "Type"]).is_ok());
+    let found = said(&dimension("A1:B4294967298"));
+    assert_eq!(
+        found,
+        "Review: it cannot be read: a number in it is out of range"
+    );
+    let merged = format!(
+        "<sheetData>{header}</sheetData><mergeCells><mergeCell ref=\"B2:B4294967298\"/></mergeCells>"
+    );
+    assert_eq!(said(&merged), range);
+}
+
 #[test]
 fn a_truncated_workbook_is_an_error_and_no_panic() {
     let rows = row(1, &["Id", "Type"]) + &row(2, &["a", "beam"]);

@@ -42,6 +42,15 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
     checked(path.as_ref(), opened)
 }
 
+/// Opens a folder, for a lock.
+///
+/// # Errors
+/// Fails if it cannot be opened, or is no folder.
+pub(crate) fn open_folder(path: &Path) -> io::Result<File> {
+    let flags = AT_ONCE.union(OFlags::DIRECTORY).bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
 /// Reads a regular file whole.
 ///
 /// # Errors

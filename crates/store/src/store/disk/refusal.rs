@@ -24,6 +24,12 @@ impl DiskError {
             source,
         }
     }
+
+    /// Returns the errors of a file or folder that cannot be read.
+    pub(crate) fn reading(path: &Path) -> impl Fn(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::new("read", &path, source)
+    }
 }
 
 impl From<DiskError> for io::Error {

@@ -1,7 +1,8 @@
 //! Reads selected records of the journal, without parsing the others.
 
 use super::JournalError;
-use super::read::segments;
+use super::segments::{segments, shared};
+use crate::store::disk::DiskError;
 use crate::store::layout::Layout;
 use crate::store::read;
 use crate::store::search::TextSearch;
@@ -30,14 +31,12 @@ pub fn read_with(
 ) -> Result<(), JournalError> {
     let searched = TextSearch::new(texts);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    for number in segments(layout)? {
-        let path = layout.segment(number);
-        let failed = |source| JournalError::Read {
-            path: path.clone(),
-            source,
-        };
-        let file = read::open(&path).map_err(failed)?;
-        let size = file.metadata().map_err(failed)?.len();
+    let _shared = shared(layout);
+    for file in segments(layout)? {
+        let path = file.path(layout);
+        let failed = DiskError::reading(&path);
+        let file = read::open(&path).map_err(&failed)?;
+        let size = file.metadata().map_err(&failed)?.len();
         let parts = size.div_ceil(PART);
         let search = |part: u64, bytes: &mut Vec<u8>| -> io::Result<Vec<Record>> {
             let lines = match lines(&file, (part * PART, PART, size), searched.as_ref(), bytes) {
@@ -56,7 +55,7 @@ pub fn read_with(
             },
             |give| (0..parts).try_for_each(give),
             &mut |found: io::Result<Vec<Record>>| -> Result<(), JournalError> {
-                found.map_err(failed)?.into_iter().for_each(&mut *each);
+                found.map_err(&failed)?.into_iter().for_each(&mut *each);
                 Ok(())
             },
         )?;

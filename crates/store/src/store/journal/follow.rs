@@ -1,7 +1,9 @@
 //! Reads what is appended to the journal, over its segments, while a run writes it. Nothing is changed.
 
-use super::read::{Unread, line_before, misfit, read_since_seal, record, segments};
+use super::read::{Unread, line_before, misfit, read_since_seal, record};
+use super::segments::{SegmentFile, segments, shared, written};
 use super::{JournalError, JournalPlace};
+use crate::store::disk::DiskError;
 use crate::store::layout::Layout;
 use crate::store::read;
 use milepost_core::base::digest::Digest;
@@ -74,26 +76,13 @@ pub struct Cursor {
 impl Cursor {
     /// Starts after the last whole record of the journal; at its start if there is no journal yet.
     pub fn at_end(layout: &Layout) -> Result<Self, JournalError> {
-        let Some(segment) = segments(layout)?.last().copied() else {
+        let Some(position) = written(layout)? else {
             return Ok(Self::start());
         };
-        let path = layout.segment(segment);
-        let fail = |source| JournalError::Read {
-            path: path.clone(),
-            source,
-        };
-        let size = read::open(&path)
-            .and_then(|file| file.metadata())
-            .map_err(fail)?
-            .len();
-        if let Some(last) = chained_line(&path, size).map_err(fail)? {
-            return Ok(Self {
-                position: Position {
-                    segment,
-                    offset: size,
-                },
-                last: Some(last),
-            });
+        let path = layout.segment(position.segment);
+        let last = chained_line(&path, position.offset).map_err(DiskError::reading(&path))?;
+        if last.is_some() {
+            return Ok(Self { position, last });
         }
         // The last line is torn, or a power failure left zeros before it.
         let (_, tail) = read_since_seal(layout)?;
@@ -111,26 +100,28 @@ impl Cursor {
         if position == Position::START {
             return Ok(Self::start());
         }
+        let _shared = shared(layout);
+        let files = segments(layout)?;
+        let Position { segment, offset } = position;
+        let path = SegmentFile::with(&files, segment).path(layout);
+        let gone = || JournalError::Gone {
+            path: path.clone(),
+            position,
+        };
         let found = match position {
+            _ if SegmentFile::with(&files, segment).first != segment => return Err(gone()),
             // The end of the segment before is the same place.
-            Position { segment, offset: 0 } => {
-                let path = layout.segment(segment.saturating_sub(1));
+            Position { offset: 0, .. } => {
+                let path = SegmentFile::with(&files, segment.saturating_sub(1)).path(layout);
                 read::open(&path)
                     .and_then(|file| file.metadata())
                     .and_then(|found| line_before(&path, found.len()))
             }
-            Position { segment, offset } => line_before(&layout.segment(segment), offset),
-        };
-        let gone = || JournalError::Gone {
-            path: layout.segment(position.segment),
-            position,
+            _ => line_before(&path, offset),
         };
         let line = found.map_err(|source| match source.kind() {
             ErrorKind::NotFound | ErrorKind::UnexpectedEof => gone(),
-            _ => JournalError::Read {
-                path: layout.segment(position.segment),
-                source,
-            },
+            _ => DiskError::new("read", &path, source).into(),
         })?;
         let line = line.as_ref().and_then(|bytes| bytes.strip_suffix(b"\n"));
         match line {
@@ -160,23 +151,19 @@ impl Cursor {
     /// # Errors
     /// When the journal cannot be read, is broken, or no longer has the position. Records before the fault are returned first.
     pub fn read(&mut self, layout: &Layout) -> Result<Vec<(Position, Record)>, JournalError> {
+        let _shared = shared(layout);
+        let files = segments(layout)?;
         let mut found = Vec::new();
         let mut left = AT_ONCE;
         loop {
+            let file = SegmentFile::with(&files, self.position.segment);
             // A run completes a segment before it creates the next one.
             let next = Position {
-                segment: self.position.segment + 1,
+                segment: file.last + 1,
                 offset: 0,
             };
-            let is_complete = match layout.segment(next.segment).symlink_metadata() {
-                Ok(_) => true,
-                Err(cause) if cause.kind() == ErrorKind::NotFound => false,
-                Err(source) => {
-                    let path = layout.segment(next.segment);
-                    return Err(JournalError::Read { path, source });
-                }
-            };
-            match self.read_segment(layout, is_complete, &mut left, &mut found) {
+            let is_complete = files.iter().any(|file| file.first >= next.segment);
+            match self.read_segment(layout, (file, is_complete), &mut left, &mut found) {
                 Err(_) if !found.is_empty() => return Ok(found),
                 Err(error) => return Err(error),
                 Ok(()) if !is_complete || left == 0 => return Ok(found),
@@ -189,16 +176,13 @@ impl Cursor {
     fn read_segment(
         &mut self,
         layout: &Layout,
-        is_complete: bool,
+        (segments, is_complete): (SegmentFile, bool),
         left: &mut u64,
         found: &mut Vec<(Position, Record)>,
     ) -> Result<(), JournalError> {
         let Position { segment, offset } = self.position;
-        let path = layout.segment(segment);
-        let fail = |source| JournalError::Read {
-            path: path.clone(),
-            source,
-        };
+        let path = segments.path(layout);
+        let fail = DiskError::reading(&path);
         let mut file = match read::open(&path) {
             Ok(file) => file,
             Err(cause) if cause.kind() == ErrorKind::NotFound => {
@@ -208,15 +192,15 @@ impl Cursor {
                     position => Err(JournalError::Gone { path, position }),
                 };
             }
-            Err(cause) => return Err(fail(cause)),
+            Err(cause) => return Err(fail(cause).into()),
         };
-        if file.metadata().map_err(fail)?.len() < offset {
+        if segments.first != segment || file.metadata().map_err(&fail)?.len() < offset {
             let position = self.position;
             return Err(JournalError::Gone { path, position });
         }
-        file.seek(SeekFrom::Start(offset)).map_err(fail)?;
+        file.seek(SeekFrom::Start(offset)).map_err(&fail)?;
         let mut lines = BufReader::with_capacity(1 << 16, file);
-        self.read_lines(&path, &mut lines, is_complete, left, found)
+        self.read_lines(&path, &mut lines, (segments, is_complete), left, found)
     }
 
     /// Reads the lines that follow the position in its segment.
@@ -224,19 +208,15 @@ impl Cursor {
         &mut self,
         path: &Path,
         lines: &mut impl BufRead,
-        is_complete: bool,
+        (segments, is_complete): (SegmentFile, bool),
         left: &mut u64,
         found: &mut Vec<(Position, Record)>,
     ) -> Result<(), JournalError> {
-        let segment = self.position.segment;
-        let fail = |source| JournalError::Read {
-            path: path.to_owned(),
-            source,
-        };
+        let fail = DiskError::reading(path);
         let mut line = Vec::new();
         while *left > 0 {
             line.clear();
-            let size = lines.read_until(b'\n', &mut line).map_err(fail)? as u64;
+            let size = lines.read_until(b'\n', &mut line).map_err(&fail)? as u64;
             if size == 0 {
                 break;
             }
@@ -251,7 +231,7 @@ impl Cursor {
                 // A power failure left it, and the next run cuts it off.
                 Err(Unread::NoRecord(_))
                     if !is_complete
-                        && (line.contains(&0) || lines.fill_buf().map_err(fail)?.is_empty()) =>
+                        && (line.contains(&0) || lines.fill_buf().map_err(&fail)?.is_empty()) =>
                 {
                     break;
                 }
@@ -263,7 +243,7 @@ impl Cursor {
             };
             let is_first = self.position.offset == 0;
             let number = if is_first { 1 } else { 2 };
-            if let Some(problem) = misfit(&record, segment, number, self.last.as_ref()) {
+            if let Some(problem) = misfit(&record, segments, number, self.last.as_ref()) {
                 return Err(self.broken(path, problem));
             }
             self.position.offset += size;
@@ -338,7 +318,8 @@ mod tests {
         let mut lines = BufReader::new(Growing(parts.into_iter()));
         let (mut cursor, mut left, mut found) = (Cursor::start(), AT_ONCE, Vec::new());
         let path = Path::new("000001.jsonl");
-        let read = cursor.read_lines(path, &mut lines, false, &mut left, &mut found);
+        let state = (SegmentFile::with(&[], 1), false);
+        let read = cursor.read_lines(path, &mut lines, state, &mut left, &mut found);
         assert_eq!(read.map_err(|error| error.to_string()), Ok(()));
         assert_eq!((cursor.position(), found), (Position::START, vec![]));
     }

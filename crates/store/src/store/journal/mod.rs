@@ -3,13 +3,17 @@
 mod filter;
 mod follow;
 mod head;
+mod join;
 mod read;
+mod segments;
 mod write;
 
 pub use filter::read_with;
 pub use follow::{Cursor, NoPosition, Position};
 pub use head::{HeadFile, JournalHead, read_head};
-pub use read::{JournalPlace, Tail, latest, read_all, read_since_seal, sealed_at, segments};
+pub use join::join_segments;
+pub use read::{JournalPlace, Tail, latest, read_all, read_since_seal, sealed_at};
+pub use segments::written;
 pub use write::{Journal, OpenedJournal, TornTail};
 
 use super::disk::DiskError;
@@ -20,13 +24,6 @@ use std::path::PathBuf;
 pub enum JournalError {
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// A segment cannot be read.
-    #[error("cannot read {path}: {source}")]
-    Read {
-        /// The segment.
-        path: PathBuf,
-        source: std::io::Error,
-    },
     /// A line before the last is not a record, or does not follow the line before it.
     #[error(
         "the journal is broken: {place}: {problem}. Nothing was repaired. \
@@ -49,7 +46,7 @@ pub enum JournalError {
     },
     /// No record ends at the place that a reader continues from.
     #[error(
-        "no record of {path} ends at {position}: the journal was moved away or replaced in the meantime. \
+        "no record of {path} ends at {position}: the journal was moved away or replaced, or `gc` joined its segments, in the meantime. \
          Start again at its end"
     )]
     Gone {

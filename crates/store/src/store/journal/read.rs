@@ -1,6 +1,8 @@
 //! Reads the journal and checks the chain of its digests. Nothing is changed.
 
+use super::segments::{SegmentFile, segments, shared};
 use super::{JournalError, Position};
+use crate::store::disk::DiskError;
 use crate::store::layout::Layout;
 use crate::store::read;
 use memchr::memmem;
@@ -26,10 +28,10 @@ pub struct JournalPlace {
 }
 
 impl JournalPlace {
-    fn start_of(layout: &Layout, segment: u64) -> Self {
+    fn start_of(layout: &Layout, file: SegmentFile) -> Self {
         Self {
-            path: layout.segment(segment),
-            segment,
+            path: file.path(layout),
+            segment: file.first,
             line: 1,
             offset: 0,
         }
@@ -77,24 +79,6 @@ impl Tail {
     }
 }
 
-/// Returns the numbers of the segments in order.
-pub fn segments(layout: &Layout) -> Result<Vec<u64>, JournalError> {
-    let folder = layout.journal();
-    let fail = |source| JournalError::Read {
-        path: folder.clone(),
-        source,
-    };
-    let names = read::names(&folder).map_err(fail)?;
-    let numbers = names.iter().filter_map(|name| {
-        let digits = name.strip_suffix(".jsonl")?;
-        let plain = digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_digit());
-        digits.parse().ok().filter(|_| plain)
-    });
-    let mut numbers: Vec<u64> = numbers.collect();
-    numbers.sort_unstable();
-    Ok(numbers)
-}
-
 /// Reads the records since the last seal, which the manifests do not contain yet, with the seal itself. Also checks that it follows
 /// the line before. A torn tail is skipped.
 pub fn read_since_seal(layout: &Layout) -> Result<(Vec<Record>, Tail), JournalError> {
@@ -103,7 +87,7 @@ pub fn read_since_seal(layout: &Layout) -> Result<(Vec<Record>, Tail), JournalEr
         return Ok((records, Tail::default()));
     };
     let (start, prev) = last_seal(layout, last)?;
-    let tail = scan(layout, start, true, prev, &mut |_, record| {
+    let tail = scan((last, start), true, prev, &mut |_, record| {
         records.push(record);
     })?;
     Ok((records, tail))
@@ -112,14 +96,11 @@ pub fn read_since_seal(layout: &Layout) -> Result<(Vec<Record>, Tail), JournalEr
 /// Returns the place of the last seal in a segment, or of its first line, and the digest of the line before.
 fn last_seal(
     layout: &Layout,
-    segment: u64,
+    segments: SegmentFile,
 ) -> Result<(JournalPlace, Option<Digest>), JournalError> {
-    let mut place = JournalPlace::start_of(layout, segment);
-    let fail = |path: &Path, source| JournalError::Read {
-        path: path.to_owned(),
-        source,
-    };
-    let file = read::open(&place.path).map_err(|source| fail(&place.path, source))?;
+    let mut place = JournalPlace::start_of(layout, segments);
+    let fail = DiskError::reading(&place.path);
+    let file = read::open(&place.path).map_err(&fail)?;
     let mut lines = BufReader::with_capacity(1 << 16, file);
     let mut found = (place.clone(), None);
     let (mut line, mut before) = (Vec::new(), Vec::new());
@@ -127,7 +108,7 @@ fn last_seal(
         std::mem::swap(&mut line, &mut before);
         line.clear();
         let size = lines.read_until(b'\n', &mut line);
-        let size = size.map_err(|source| fail(&place.path, source))? as u64;
+        let size = size.map_err(&fail)? as u64;
         if size == 0 {
             break;
         }
@@ -137,11 +118,11 @@ fn last_seal(
         place.line += 1;
         place.offset += size;
     }
-    if found.0.line == 1 && segment > 1 {
-        let path = layout.segment(segment - 1);
+    if found.0.line == 1 && segments.first > 1 {
+        let path = layout.segment(segments.first - 1);
         found.1 = last_line(&path).map_err(|source| match source.kind() {
             ErrorKind::NotFound => JournalError::Missing { path: path.clone() },
-            _ => fail(&path, source),
+            _ => DiskError::new("read", &path, source).into(),
         })?;
     }
     Ok(found)
@@ -162,7 +143,9 @@ fn is_seal(line: &[u8]) -> bool {
 /// If a segment cannot be read, or the one before is missing.
 pub fn sealed_at(layout: &Layout) -> Result<Option<Position>, JournalError> {
     let last = segments(layout)?.pop();
-    let found = last.map(|segment| last_seal(layout, segment)).transpose()?;
+    let found = last
+        .map(|segments| last_seal(layout, segments))
+        .transpose()?;
     Ok(found.map(|(place, _)| place.position()))
 }
 
@@ -173,10 +156,11 @@ const LATEST_BYTES: u64 = 1 << 20;
 /// there may be fewer than `most`. A line that cannot be read is skipped.
 pub fn latest(layout: &Layout, most: usize) -> Result<Vec<Record>, JournalError> {
     let mut latest = VecDeque::new();
-    for number in segments(layout)?.into_iter().rev() {
-        let path = layout.segment(number);
+    let _shared = shared(layout);
+    for file in segments(layout)?.into_iter().rev() {
+        let path = file.path(layout);
         let end = end_of(&path, LATEST_BYTES);
-        let end = end.map_err(|source| JournalError::Read { path, source })?;
+        let end = end.map_err(DiskError::reading(&path))?;
         for line in end.split(|byte| *byte == b'\n').rev() {
             if latest.len() == most {
                 return Ok(latest.into());
@@ -204,42 +188,38 @@ pub fn read_all(
     layout: &Layout,
     each: &mut dyn FnMut(&JournalPlace, Record),
 ) -> Result<Tail, JournalError> {
-    let numbers = segments(layout)?;
-    let mut tail = Tail::default();
-    for (number, expected) in numbers.iter().zip(1..) {
-        if *number != expected {
+    let _shared = shared(layout);
+    let files = segments(layout)?;
+    let (mut tail, mut expected) = (Tail::default(), 1);
+    for &file in &files {
+        if file.first != expected {
             let path = layout.segment(expected);
             return Err(JournalError::Missing { path });
         }
-        let is_last = numbers.last() == Some(number);
-        let start = JournalPlace::start_of(layout, *number);
-        tail = scan(layout, start, is_last, tail.last, each)?;
+        let is_last = files.last() == Some(&file);
+        let start = JournalPlace::start_of(layout, file);
+        tail = scan((file, start), is_last, tail.last, each)?;
+        expected = file.last + 1;
     }
     Ok(tail)
 }
 
 /// Reads a segment from a place whose record must follow `prev`.
 fn scan(
-    layout: &Layout,
-    mut place: JournalPlace,
+    (segments, mut place): (SegmentFile, JournalPlace),
     is_last: bool,
     prev: Option<Digest>,
     each: &mut dyn FnMut(&JournalPlace, Record),
 ) -> Result<Tail, JournalError> {
-    let segment = place.segment;
-    let path = layout.segment(segment);
-    let fail = |source| JournalError::Read {
-        path: path.clone(),
-        source,
-    };
-    let mut file = read::open(&path).map_err(fail)?;
-    file.seek(SeekFrom::Start(place.offset)).map_err(fail)?;
+    let fail = DiskError::reading(&place.path);
+    let mut file = read::open(&place.path).map_err(&fail)?;
+    file.seek(SeekFrom::Start(place.offset)).map_err(&fail)?;
     let mut lines = BufReader::with_capacity(1 << 16, file);
     let mut last = prev;
     let mut line = Vec::new();
     loop {
         line.clear();
-        let read = lines.read_until(b'\n', &mut line).map_err(fail)? as u64;
+        let read = lines.read_until(b'\n', &mut line).map_err(&fail)? as u64;
         if read == 0 {
             break;
         }
@@ -252,21 +232,21 @@ fn scan(
             Err(Unread::Newer(kind)) => return Err(JournalError::Newer { place, kind }),
             Err(Unread::NoRecord(problem)) => {
                 // A kill tears the last line only; of a whole segment none is torn.
-                if is_last && lines.fill_buf().map_err(fail)?.is_empty() {
-                    return tail(segment, &place, read, last, prev);
+                if is_last && lines.fill_buf().map_err(&fail)?.is_empty() {
+                    return tail(segments, &place, read, last, prev);
                 }
                 if is_last && line.contains(&0) {
                     let mut rest = Vec::new();
-                    lines.read_to_end(&mut rest).map_err(fail)?;
+                    lines.read_to_end(&mut rest).map_err(&fail)?;
                     if may_be_unflushed(&rest) {
                         let torn = read + rest.len() as u64;
-                        return tail(segment, &place, torn, last, prev);
+                        return tail(segments, &place, torn, last, prev);
                     }
                 }
                 return Err(JournalError::Broken { place, problem });
             }
         };
-        if let Some(problem) = misfit(&record, segment, place.line, last.as_ref()) {
+        if let Some(problem) = misfit(&record, segments, place.line, last.as_ref()) {
             return Err(JournalError::Broken { place, problem });
         }
         each(&place, record);
@@ -274,7 +254,7 @@ fn scan(
         place.line += 1;
         place.offset += read;
     }
-    tail(segment, &place, 0, last, prev)
+    tail(segments, &place, 0, last, prev)
 }
 
 /// Returns true if the lines after zeros may never have been flushed. A power failure keeps some unflushed lines, in any order, and
@@ -297,20 +277,20 @@ fn may_be_unflushed(after: &[u8]) -> bool {
 
 /// Returns the end of a segment, the place of the next line. A later segment is complete once it has its first record.
 fn tail(
-    segment: u64,
+    file: SegmentFile,
     place: &JournalPlace,
     torn: u64,
     last: Option<Digest>,
     prev: Option<Digest>,
 ) -> Result<Tail, JournalError> {
-    if segment > 1 && place.line == 1 {
+    if file.first > 1 && place.line == 1 {
         return Err(JournalError::Broken {
             place: place.clone(),
             problem: "the segment does not begin with a whole record".to_owned(),
         });
     }
     Ok(Tail {
-        segment,
+        segment: file.last,
         lines: place.line - 1,
         size: place.offset,
         torn,
@@ -321,7 +301,7 @@ fn tail(
 /// Returns the reason why a record does not fit into its place; `None` if it does.
 pub(super) fn misfit(
     record: &Record,
-    segment: u64,
+    file: SegmentFile,
     line: u64,
     last: Option<&Digest>,
 ) -> Option<String> {
@@ -334,11 +314,11 @@ pub(super) fn misfit(
         ));
     }
     match &record.event {
-        Event::Sealed { segment: of, .. } if *of != segment - u64::from(line == 1) => {
-            Some("a record that seals a segment is in the wrong place".to_owned())
+        Event::Sealed { segment: of, .. } if !file.seals(*of, line == 1) => {
+            Some("a record that seals a segment stands in another place".to_owned())
         }
         Event::Sealed { .. } => None,
-        _ if segment > 1 && line == 1 => {
+        _ if file.first > 1 && line == 1 => {
             Some("the segment does not begin with the record that seals the one before".to_owned())
         }
         _ => None,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 const GATHERED: usize = 1 << 18;
 
 /// Bytes above which a segment ends at the next seal. Every command reads the last segment.
-const FULL: u64 = 1 << 18;
+pub(super) const FULL: u64 = 1 << 18;
 
 /// The journal of a workspace, open for one run. The caller holds the lock of the workspace.
 pub struct Journal {

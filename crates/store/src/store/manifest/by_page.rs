@@ -28,11 +28,8 @@ pub fn naming(
         let text = Value::from(*name).to_string();
         text.trim_matches('"').to_owned()
     });
-    let texts: BTreeSet<String> = names
-        .iter()
-        .map(|name| (*name).to_owned())
-        .chain(quoted)
-        .collect();
+    let plain = names.iter().map(|name| (*name).to_owned());
+    let texts: BTreeSet<String> = plain.chain(quoted).collect();
     if texts.is_empty() {
         return Ok(Vec::new());
     }

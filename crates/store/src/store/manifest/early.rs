@@ -71,10 +71,8 @@ impl EarlyManifest {
             let text = pieces.text(&self.stage, state, range.clone())?;
             let number = self.number + 1;
             disk.write_atomic(&path(&self.folder, number), text.as_bytes())?;
-            let keys: Vec<String> = range
-                .clone()
-                .map(|piece| pieces.key(piece).to_owned())
-                .collect();
+            let keys = range.clone().map(|piece| pieces.key(piece).to_owned());
+            let keys: Vec<String> = keys.collect();
             (self.number, self.last) = (number, keys.last().cloned());
             let page = described(&pieces, number, Digest::of(&text), range);
             written.push(EarlyPage { page, keys });

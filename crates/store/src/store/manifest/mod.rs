@@ -58,10 +58,7 @@ pub fn kept(state: &StageState) -> StageState {
 
 /// Returns the number of pages of each manifest, by stage.
 pub fn page_counts(layout: &Layout) -> Result<BTreeMap<String, u64>, DiskError> {
-    let names = |folder: &Path| {
-        let names = read::names(folder);
-        names.map_err(|error| DiskError::new("read", folder, error))
-    };
+    let names = |folder: &Path| read::names(folder).map_err(DiskError::reading(folder));
     let root = layout.manifests();
     let mut counts = BTreeMap::new();
     for stage in names(&root)? {
@@ -92,12 +89,8 @@ fn read_stages(
     is_wanted: &(dyn Fn(&[u8]) -> bool + Sync),
 ) -> Result<BTreeMap<String, StageState>, ManifestError> {
     let root = layout.manifests();
-    let fail = |source| ManifestError::Read {
-        path: root.clone(),
-        source,
-    };
     let mut stages = BTreeMap::new();
-    for name in read::names(&root).map_err(fail)? {
+    for name in read::names(&root).map_err(DiskError::reading(&root))? {
         let folder = root.join(name);
         if folder.is_dir() && !folder.is_symlink() {
             stages.extend(read_folder(&folder, is_wanted)?);
@@ -150,11 +143,7 @@ pub fn remove(disk: &Disk, layout: &Layout, stage: &str) -> Result<(), ManifestE
         return Ok(());
     }
     let pages = list(&folder)?;
-    let failed = |source| ManifestError::Read {
-        path: folder.clone(),
-        source,
-    };
-    let names = read::names(&folder).map_err(failed)?;
+    let names = read::names(&folder).map_err(DiskError::reading(&folder))?;
     let others = names.iter().filter(|name| {
         let is_page = pages.iter().any(|page| page_name(page.number) == **name);
         let is_unfinished = name.starts_with(".page_") && name.strip_suffix(".tmp").is_some();
@@ -194,20 +183,14 @@ fn page_name(page: u64) -> String {
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, ManifestError> {
-    read::bytes(path).map_err(|source| ManifestError::Read {
-        path: path.to_owned(),
-        source,
-    })
+    Ok(read::bytes(path).map_err(DiskError::reading(path))?)
 }
 
 /// Returns the pages in a folder, in order.
 fn list(folder: &Path) -> Result<Vec<Listed>, ManifestError> {
-    let fail = |source| ManifestError::Read {
-        path: folder.to_owned(),
-        source,
-    };
+    let fail = DiskError::reading(folder);
     let mut pages = Vec::new();
-    for name in read::names(folder).map_err(fail)? {
+    for name in read::names(folder).map_err(&fail)? {
         let digits = name.strip_prefix("page_");
         let digits = digits.and_then(|rest| rest.strip_suffix(".sha256"));
         let number = digits.and_then(|digits| {
@@ -224,7 +207,7 @@ fn list(folder: &Path) -> Result<Vec<Listed>, ManifestError> {
             }),
             // Removed or renamed by a run in this moment: the listing after will differ.
             Err(cause) if cause.kind() == ErrorKind::NotFound => {}
-            Err(cause) => return Err(fail(cause)),
+            Err(cause) => return Err(fail(cause).into()),
         }
     }
     pages.sort_by_key(|page| page.number);

@@ -35,10 +35,8 @@ impl<'a> Pieces<'a> {
         let batches = state.in_order();
         let mut pieces = Vec::with_capacity(batches.len());
         for (key, batch) in batches {
-            let outputs = batch
-                .record
-                .as_ref()
-                .map_or(0, |record| record.outputs.len());
+            let record = batch.record.as_ref();
+            let outputs = record.map_or(0, |record| record.outputs.len());
             let parts = outputs.div_ceil(PAGE_LINES).max(1);
             pieces.extend((0..parts).map(|part| ManifestPiece { key, part, batch }));
         }
@@ -47,10 +45,8 @@ impl<'a> Pieces<'a> {
 
     /// Lines that each piece counts as.
     pub(super) fn sizes(&self) -> Vec<usize> {
-        self.0
-            .iter()
-            .map(|piece| piece.outputs().len().max(1))
-            .collect()
+        let pieces = self.0.iter();
+        pieces.map(|piece| piece.outputs().len().max(1)).collect()
     }
 
     /// Returns the number of pieces.
@@ -84,11 +80,8 @@ impl<'a> Pieces<'a> {
 
     /// Returns the totals of the batches that begin in these pieces.
     pub(super) fn totals(&self, pieces: Range<usize>) -> BatchTotals {
-        let begin = || {
-            self.0[pieces.clone()]
-                .iter()
-                .filter(|piece| piece.part == 0)
-        };
+        let all = &self.0[pieces];
+        let begin = || all.iter().filter(|piece| piece.part == 0);
         let inputs = totals::inputs(begin().map(|piece| piece.batch));
         BatchTotals {
             inputs: (!inputs.is_empty()).then(|| totals::inputs_digest(&inputs)),
@@ -112,20 +105,18 @@ impl<'a> Pieces<'a> {
     ) -> Result<String, ManifestError> {
         let pieces = &self.0[pieces];
         let mut page = text::header(stage, state.number);
-        let shared: BTreeMap<&str, _> = pieces
-            .iter()
-            .filter(|piece| piece.part == 0)
-            .filter_map(|piece| piece.batch.record.as_ref())
-            .filter_map(|record| state.facts.get_key_value(&record.shared))
-            .map(|(id, facts)| (id.as_str(), facts))
-            .collect();
+        let whole = pieces.iter().filter(|piece| piece.part == 0);
+        let records = whole.filter_map(|piece| piece.batch.record.as_ref());
+        let shared = records.filter_map(|record| state.facts.get_key_value(&record.shared));
+        let shared: BTreeMap<&str, _> = shared.map(|(id, facts)| (id.as_str(), facts)).collect();
         for (id, facts) in shared {
             text::facts(&mut page, id, facts)?;
         }
         for piece in pieces {
             piece.write(&mut page)?;
         }
-        page.push_str(text::END);
+        let digest = Digest::of(&page);
+        page.push_str(&format!("{} {}\n", text::END, digest.hex()));
         Ok(page)
     }
 }
@@ -154,10 +145,8 @@ impl<'a> ManifestPiece<'a> {
         if !batch.remains.is_empty() {
             text::remains(page, self.key, &batch.remains)?;
         }
-        if batch.record.is_none()
-            && batch.remains.is_empty()
-            && !matches!(batch.phase, Phase::Failed { .. })
-        {
+        let is_failed = matches!(batch.phase, Phase::Failed { .. });
+        if batch.record.is_none() && batch.remains.is_empty() && !is_failed {
             text::waiting(page, self.key)?;
         }
         Ok(())
@@ -198,6 +187,11 @@ impl ParsedPage {
             if is_last {
                 break;
             }
+        }
+        if !text::is_as_written(bytes) {
+            let line = lines.len();
+            let problem = "the digest in the last line is not that of the lines before";
+            lines.push((line, Err(text::damaged(&path, line, problem))));
         }
         Ok(Self { path, lines })
     }

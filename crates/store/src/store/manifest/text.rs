@@ -18,25 +18,19 @@ pub const PAGE_LINES: usize = 1000;
 /// The form of the pages that this program writes. It reads every older one.
 pub(super) const FORMAT: u64 = 1;
 
-/// The last line of a page: without it, the page is cut off.
-pub(super) const END: &str = "# end\n";
+/// How the last line of a page begins: without it, the page is cut off. The digest of the lines before follows; earlier versions wrote
+/// none.
+pub(super) const END: &str = "# end";
 
 /// A manifest that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// A page or its folder cannot be read.
-    #[error("cannot read {path}: {source}")]
-    Read {
-        /// The page.
-        path: PathBuf,
-        source: io::Error,
-    },
     /// A page is not as it was written.
     #[error(
         "{path}, line {line}: {problem}. The manifest was damaged: put the page back from a copy, \
-         or remove its folder; the outputs are then untracked until they are accepted, or rebuilt with `--force`"
+         or remove its folder, and the next run rebuilds it from the journal"
     )]
     Damaged {
         /// The page.
@@ -120,6 +114,20 @@ pub(super) struct Remains {
 #[derive(Serialize, Deserialize)]
 pub(super) struct Waiting {
     pub(crate) key: String,
+}
+
+/// Returns a page as earlier versions wrote it, without a digest of its lines.
+pub(super) fn without_digest(page: &str) -> String {
+    let (lines, _) = page.rsplit_once(END).unwrap_or((page, ""));
+    format!("{lines}{END}\n")
+}
+
+/// Returns false if a page has a digest of its lines, and they are others.
+pub(super) fn is_as_written(page: &[u8]) -> bool {
+    let end = memchr::memmem::rfind(page, END.as_bytes()).unwrap_or(page.len());
+    let (lines, end) = page.split_at(end);
+    let digest = end.get(END.len()..).unwrap_or_default().trim_ascii();
+    digest.is_empty() || digest == Digest::of(lines).hex().as_bytes()
 }
 
 type WriteResult = Result<(), serde_json::Error>;

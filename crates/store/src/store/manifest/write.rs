@@ -24,10 +24,8 @@ pub struct WrittenManifest {
 
 impl WrittenManifest {
     pub(super) fn of(pages: Vec<ManifestPage>, pieces: &Pieces<'_>) -> Self {
-        let digests: Vec<_> = pages
-            .iter()
-            .map(|page| (page.number, page.digest))
-            .collect();
+        let digests = pages.iter().map(|page| (page.number, page.digest));
+        let digests: Vec<_> = digests.collect();
         Self {
             digest: digest_of(&digests),
             pages,
@@ -47,12 +45,10 @@ pub(super) fn described(
     digest: Digest,
     range: Range<usize>,
 ) -> ManifestPage {
+    let first = range.clone().next().map(|piece| pieces.key(piece));
     ManifestPage {
         number,
-        first: range
-            .clone()
-            .next()
-            .map_or_else(String::new, |piece| pieces.key(piece).to_owned()),
+        first: first.unwrap_or_default().to_owned(),
         digest,
         totals: pieces.totals(range),
         is_read: false,
@@ -87,10 +83,9 @@ pub fn write(
             first: page::first_piece(&path, &bytes)?,
         });
     }
-    let bounds: Vec<(u64, Option<&PieceId>)> = existing
-        .iter()
-        .map(|page| (page.number, page.first.as_ref()))
-        .collect();
+    let bounds = existing.iter();
+    let bounds = bounds.map(|page| (page.number, page.first.as_ref()));
+    let bounds: Vec<(u64, Option<&PieceId>)> = bounds.collect();
     let plan = paging::plan(&pieces.sizes(), &bounds, |piece, first| {
         pieces.is_before(piece, first)
     });
@@ -130,10 +125,8 @@ pub fn write(
     }
     let mut removed = false;
     for old in &existing {
-        let moved = plan
-            .iter()
-            .any(|page| page.was == Some(old.number) || page.number == old.number);
-        if !moved {
+        let is_old = |page: &PlannedPage| page.was == Some(old.number) || page.number == old.number;
+        if !plan.iter().any(is_old) {
             disk.remove_file(&path(&folder, old.number))?;
             removed = true;
         }

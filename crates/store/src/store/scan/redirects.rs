@@ -10,6 +10,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub enum Redirect {
     /// In scratch, from where it will be renamed into place.
     Published(RelPath),
+    /// In quarantine, from where the next run restores it.
+    Restored(RelPath),
     /// In its place, from where it will move to this path in quarantine. It counts as gone.
     Retired(RelPath),
 }
@@ -32,6 +34,20 @@ impl Redirects {
         *table = RedirectTable { files, is_running };
     }
 
+    /// Redirects reads of files that a plan expects to be restored from quarantine.
+    pub fn restore<'a>(&self, files: impl Iterator<Item = (&'a RelPath, &'a RelPath)>) {
+        let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let files = files.map(|(path, from)| (path.clone(), Redirect::Restored(from.clone())));
+        table.files.extend(files);
+    }
+
+    /// Removes the redirects of an earlier plan.
+    pub fn forget_restored(&self) {
+        let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let is_restored = |redirect: &Redirect| matches!(redirect, Redirect::Restored(_));
+        table.files.retain(|_, redirect| !is_restored(redirect));
+    }
+
     /// Removes all redirects.
     pub fn clear(&self) {
         self.set(BTreeMap::new(), false);
@@ -50,7 +66,7 @@ impl Redirects {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let published = table.files.values().filter_map(|redirect| match redirect {
             Redirect::Published(scratch) => scratch.as_str().split('/').nth(2),
-            Redirect::Retired(_) => None,
+            Redirect::Restored(_) | Redirect::Retired(_) => None,
         });
         published.map(str::to_owned).collect()
     }
@@ -66,7 +82,7 @@ impl Redirects {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let files = table.files.iter();
         let files = files.filter(|(_, redirect)| active(root, redirect).is_some());
-        let is_there = |redirect: &Redirect| matches!(redirect, Redirect::Published(_));
+        let is_there = |redirect: &Redirect| !matches!(redirect, Redirect::Retired(_));
         files
             .map(|(path, redirect)| (path.clone(), is_there(redirect)))
             .collect()
@@ -77,7 +93,7 @@ impl Redirects {
 fn active<'a>(root: &Path, redirect: &'a Redirect) -> Option<&'a RelPath> {
     let exists = |path: &RelPath| root.join(path.as_str()).symlink_metadata().is_ok();
     match redirect {
-        Redirect::Published(scratch) => exists(scratch).then_some(scratch),
+        Redirect::Published(from) | Redirect::Restored(from) => exists(from).then_some(from),
         // Nothing is at that path before the move, so the file counts as gone.
         Redirect::Retired(aside) => (!exists(aside)).then_some(aside),
     }

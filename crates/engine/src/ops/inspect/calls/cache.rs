@@ -6,7 +6,7 @@ use crate::ops::project::open_project::OpenProject;
 use milepost_core::model::call::Spent;
 use milepost_store::store::calls::{self, CallFileStamp, CallRecord};
 use milepost_store::store::clock::Stopwatch;
-use milepost_store::store::journal;
+use milepost_store::store::journal::{self, Position};
 use milepost_store::store::layout::Layout;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,8 +21,8 @@ pub(crate) struct CallCache(Mutex<Option<Kept>>);
 
 struct Kept {
     stamps: Vec<CallFileStamp>,
-    /// The last segment of the journal, which has the violations in answers, and its size.
-    journal: Option<(u64, u64)>,
+    /// The end of the journal, which has the violations in answers.
+    journal: Option<Position>,
     calls: Arc<KnownCalls>,
     age: Stopwatch,
     took: Duration,
@@ -70,7 +70,7 @@ impl CallCache {
         let folder = &layout.calls();
         let shown = folder.display();
         let stamps = calls::stamps(folder).map_err(OpsError::unreadable(&shown))?;
-        let journal = journal_end(layout)?;
+        let journal = journal::written(layout)?;
         let is_recent = |kept: &&Kept| {
             (&kept.stamps, kept.journal) == (&stamps, journal)
                 || kept.age.elapsed() < kept.took * pause
@@ -101,16 +101,4 @@ impl CallCache {
         });
         Ok(calls)
     }
-}
-
-/// Returns the last segment of the journal and its size.
-fn journal_end(layout: &Layout) -> Result<Option<(u64, u64)>, OpsError> {
-    let last = journal::segments(layout)?.pop();
-    let size = |segment: u64| {
-        layout
-            .segment(segment)
-            .metadata()
-            .map_or(0, |found| found.len())
-    };
-    Ok(last.map(|segment| (segment, size(segment))))
 }

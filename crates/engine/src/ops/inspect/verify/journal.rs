@@ -120,7 +120,7 @@ impl Audit<'_> {
                 }
                 self.head(&head, &tail, found);
             }
-            Err(error @ journal::JournalError::Read { .. }) => return Err(error.into()),
+            Err(error @ journal::JournalError::Disk(_)) => return Err(error.into()),
             Err(error) => {
                 read.is_broken = true;
                 self.add(Severity::Modified, None, None, None, error.to_string());

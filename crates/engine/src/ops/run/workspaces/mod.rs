@@ -47,6 +47,7 @@ impl WorkspaceList {
             params: entry.params.clone(),
             workspace: entry.workspace.clone(),
             status: "planned",
+            held: None,
             exit_code: exit_code::OK,
             error: None,
             reason: None,

@@ -4,6 +4,7 @@ use crate::ops::exit_code::{FAILED, MODIFIED, exit_code};
 use crate::ops::plan::{Plan, StagePlan};
 use crate::ops::run::{Report, StageReport, StageStatus};
 use milepost_core::model::money::NanoUsd;
+use milepost_core::model::stage_word::StageWord;
 use milepost_core::plan::estimate::Basis;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -30,6 +31,9 @@ pub struct EntryResult {
     /// The result in one word: `complete`, `reused` (up to date), `partial`, `held`, `failed`, `altered`, `interrupted`, `error` (the run
     /// could not begin), or `planned`.
     pub status: &'static str,
+    /// The state, as screens show it, if it is `held`.
+    #[serde(skip)]
+    pub held: Option<StageWord>,
     /// The exit code of its run or plan.
     pub exit_code: u8,
     /// Why it failed.
@@ -128,13 +132,14 @@ impl EntryResult {
     pub(super) fn ran(&mut self, report: &Report) {
         self.exit_code = exit_code(report);
         let worst = crate::run::report::worst(&report.stages);
-        let is_idle = |stage: &StageReport| stage.ran == 0 && stage.judged == 0;
+        let is_idle = |stage: &StageReport| stage.ran == 0 && stage.judged + stage.restored == 0;
         self.status = match worst {
             _ if report.interrupted => "interrupted",
             None | Some(StageStatus::Complete) if report.stages.iter().all(is_idle) => "reused",
             None => "complete",
             Some(worst) => worst.word(),
         };
+        self.held = (self.status == "held").then(|| report.unfinished());
         let bad = |stage: &&StageReport| stage.failure || stage.status == StageStatus::Modified;
         let of_stage = |stage: &StageReport| {
             let name = &stage.stage;

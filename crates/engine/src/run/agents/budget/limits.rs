@@ -60,15 +60,10 @@ pub(crate) struct Standing {
 
 impl Standing {
     /// Reserves the highest cost and tokens of a call.
-    pub(super) fn hold(&mut self, sent: &SentCall) {
+    pub(crate) fn hold(&mut self, sent: &SentCall) {
         self.reserved = self.reserved + sent.reserved.unwrap_or_default();
         self.reserved_tokens = self.reserved_tokens.saturating_add(sent.most_tokens());
         self.in_flight += 1;
-    }
-
-    /// Counts calls that a plan expects.
-    pub(crate) fn expect(&mut self, calls: usize) {
-        self.run.calls = self.run.calls.saturating_add(calls as u64);
     }
 
     /// Replaces the reservation of a call by its cost.
@@ -84,7 +79,7 @@ impl Standing {
 pub(crate) struct RefusedCall {
     pub(crate) outcome: Outcome,
     /// True if it may be sent once calls in flight have cost less than they reserve.
-    pub(super) waits: bool,
+    pub(crate) waits: bool,
 }
 
 impl RefusedCall {
@@ -92,9 +87,9 @@ impl RefusedCall {
         Self::from(Outcome::new(OutcomeKind::Budget, why).for_good())
     }
 
-    fn for_now(why: String) -> Self {
+    fn while_reserved(why: String, waits: bool) -> Self {
         Self {
-            waits: true,
+            waits,
             ..Self::for_good(why)
         }
     }
@@ -127,14 +122,6 @@ impl Budget {
         *self != Self::default()
     }
 
-    /// Returns the part that does not depend on what calls cost.
-    pub(crate) fn of_calls(&self) -> Self {
-        Self {
-            calls: self.calls,
-            ..Self::default()
-        }
-    }
-
     /// Checks that it allows a call. `before` returns what the workspace had spent before the run.
     ///
     /// # Errors
@@ -163,9 +150,12 @@ impl Budget {
             let used = (before()?.usage + run.usage).total();
             let left = limit.saturating_sub(used.saturating_add(standing.reserved_tokens));
             if tokens > left {
-                return Err(RefusedCall::for_now(format!(
-                    "this call may use {tokens} tokens, but only {left} of the {limit} for this workspace are left: raise `tokens` under [limits]"
-                )));
+                return Err(RefusedCall::while_reserved(
+                    format!(
+                        "this call may use {tokens} tokens, but only {left} of the {limit} for this workspace are left: raise `tokens` under [limits]"
+                    ),
+                    standing.reserved_tokens > 0,
+                ));
             }
         }
         if let Some(limit) = self.time
@@ -234,9 +224,12 @@ impl Budget {
                     1 => " beside 1 call whose cost is not known".to_owned(),
                     calls => format!(" beside {calls} calls whose cost is not known"),
                 };
-                return Err(RefusedCall::for_now(format!(
-                    "this call may cost {most}, but only {left} of the {limit} for this {of} are left{beside}: {next}"
-                )));
+                return Err(RefusedCall::while_reserved(
+                    format!(
+                        "this call may cost {most}, but only {left} of the {limit} for this {of} are left{beside}: {next}"
+                    ),
+                    standing.reserved > NanoUsd::ZERO,
+                ));
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Which batches wait for external agents or for the budget: a run sends none of their calls.
 
 use super::{CostEstimator, called, simulate_apart};
-use crate::run::agents::budget::{Budget, PricedCall, Standing};
+use crate::run::agents::budget::{PricedCall, RefusedCall, Standing};
 use crate::run::agents::project_agents::of_stage;
 use crate::steps::agent::StageAgents;
 use milepost_core::model::call::SentCall;
@@ -41,10 +41,7 @@ impl CostEstimator<'_> {
             self.simulate(stage, &agents, batches)
         };
         let in_flight = standing(self.ctx.layout).is_ok_and(|(open, _)| open > 0);
-        // From the first paid call on, money depends on what calls cost.
-        let mut budget = self.budget;
-        let mut standing = Standing::default();
-        let mut wait = |sent: SentCall, calls: usize| {
+        let wait = |sent: SentCall, others: &[SentCall]| {
             if outside.contains(&sent.agent) {
                 return Ok(Some(Waiting::Agent(Box::new(sent))));
             }
@@ -54,34 +51,35 @@ impl CostEstimator<'_> {
                 return Ok(None);
             };
             let call = PricedCall::of(&sent, &handle.costs);
-            if let Some(why) = self.refusal(&budget, &call, &standing)? {
-                return Ok(Some(Waiting::Money(why)));
+            let mut expected = self.expected.get();
+            let refused = self.refusal(&call, &expected)?;
+            if let Some(refused) = refused.as_ref().filter(|refused| !refused.waits) {
+                return Ok(Some(Waiting::Money(refused.outcome.message.clone())));
             }
-            standing.expect(calls);
-            if sent.reserved != Some(NanoUsd::ZERO) {
-                budget = budget.of_calls();
-            }
-            Ok(None)
+            let all = std::iter::once(&sent).chain(others);
+            all.for_each(|sent| expected.hold(sent));
+            self.expected.set(expected);
+            // Earlier calls may cost less than they reserve.
+            Ok(refused.map(|_| Waiting::Unknown(Condition::BudgetAllows)))
         };
         let condition = self.condition(stage, &agents, &outside)?;
         let waiting = simulated.into_iter().map(|batch| match batch.request {
-            Some(request) => wait(request.sent, 1 + batch.others.len()),
+            Some(request) => wait(request.sent, &batch.others),
             None if settled && batch.unknown.is_none() => Ok(None),
             None => Ok(condition.clone().map(Waiting::Unknown)),
         });
         waiting.collect()
     }
 
-    /// Returns why a budget does not allow a call.
+    /// Returns why the budget does not allow a call.
     ///
     /// # Errors
     /// When records of calls cannot be read.
     fn refusal(
         &self,
-        budget: &Budget,
         call: &PricedCall<'_>,
         standing: &Standing,
-    ) -> Result<Option<String>, String> {
+    ) -> Result<Option<RefusedCall>, String> {
         let mut before = || match self.spent.get() {
             Some(spent) => Ok(*spent),
             None => {
@@ -91,11 +89,9 @@ impl CostEstimator<'_> {
                 Ok(*self.spent.get_or_init(|| spent))
             }
         };
-        match budget.check(call, standing, &mut before) {
+        match self.budget.check(call, standing, &mut before) {
             Ok(()) => Ok(None),
-            Err(refused) if refused.outcome.kind == OutcomeKind::Budget => {
-                Ok(Some(refused.outcome.message))
-            }
+            Err(refused) if refused.outcome.kind == OutcomeKind::Budget => Ok(Some(refused)),
             Err(refused) => Err(refused.outcome.message),
         }
     }
@@ -121,7 +117,8 @@ impl CostEstimator<'_> {
             })
         });
         let refused = calls.map(|call| {
-            let why = self.refusal(&self.budget, &call, &Standing::default())?;
+            let why = self.refusal(&call, &self.expected.get())?;
+            let why = why.map(|refused| refused.outcome.message);
             Ok((call.reserved != Some(NanoUsd::ZERO), why))
         });
         refused.collect()

@@ -1,6 +1,7 @@
 //! Records how a batch ended: built, waiting, or failed.
 
 use super::Dispatcher;
+use crate::run::batch::attempt::once;
 use crate::run::batch::set_aside::set_aside;
 use crate::run::batch::stage_context::AttemptResult;
 use crate::run::error::RunError;
@@ -38,7 +39,11 @@ impl Dispatcher<'_, '_> {
         self.roles.remove(&index);
         let result = tried.result.and_then(|produced| {
             let claimed = self.claims.claim(&batch, &produced);
-            claimed.map(|()| produced)
+            match (claimed, &produced.sent) {
+                (Ok(()), _) => Ok(produced),
+                (Err(outcome), Some(done)) => Err(once(outcome, done)),
+                (Err(outcome), None) => Err(outcome),
+            }
         });
         match (result, tried.scratch) {
             (Ok(produced), Some(scratch)) => {
@@ -100,8 +105,7 @@ impl Dispatcher<'_, '_> {
                     _ => format!("{name} was stopped"),
                 };
                 let event = Event::BatchCancelled { stage, batch };
-                self.recorder
-                    .record(EventType::Error, self.stage.actor(), event, summary)?;
+                self.record(EventType::Error, self.stage.actor(), event, summary)?;
                 if let Some(scratch) = scratch {
                     scratch.remove();
                 }
@@ -110,7 +114,7 @@ impl Dispatcher<'_, '_> {
                 let outcome = self.named(index, outcome);
                 let name = batch_name(&stage, &batch);
                 let kept = set_aside(self.recorder, &name, &outcome, scratch, &refused)?;
-                let summary = format!("{} failed: {outcome}", batch_name(&stage, &batch));
+                let summary = format!("{name} failed: {outcome}");
                 let event = Event::BatchFailed {
                     stage: stage.clone(),
                     batch: batch.clone(),
