@@ -346,17 +346,6 @@ impl Dispatcher<'_, '_> {
     }
 
     /// Records an event that concerns no file.
-    fn record(
-        &mut self,
-        kind: EventType,
-        agent: &str,
-        event: Event,
-        summary: String,
-    ) -> Result<(), RunError> {
-        let recorder = &mut self.recorder;
-        recorder.record(kind, agent, event, summary, Vec::new())
-    }
-
     fn begun(&mut self, index: usize, attempt: u32) -> Result<(), RunError> {
         let batch = self.key(index);
         let name = batch_name(&self.stage.name, &batch);
@@ -373,7 +362,8 @@ impl Dispatcher<'_, '_> {
         } else {
             format!("{name} starts again, attempt {attempt}")
         };
-        self.record(EventType::Invoke, self.stage.actor(), event, summary)?;
+        self.recorder
+            .record(EventType::Invoke, self.stage.actor(), event, summary)?;
         if attempt == 1 {
             self.observer.notice(Notice::BatchStarted {
                 stage: self.stage.name.clone(),
@@ -408,7 +398,8 @@ impl Dispatcher<'_, '_> {
             boot_id: child.boot_id.clone(),
             token,
         });
-        self.record(EventType::Invoke, &self.acting(index), event, summary)
+        self.recorder
+            .record(EventType::Invoke, &self.acting(index), event, summary)
     }
 
     fn again(
@@ -428,7 +419,8 @@ impl Dispatcher<'_, '_> {
             outcome: outcome.clone(),
         };
         let summary = format!("{name}, attempt {attempt}: {outcome}");
-        self.record(EventType::Error, &self.acting(index), event, summary)?;
+        self.recorder
+            .record(EventType::Error, &self.acting(index), event, summary)?;
         self.observer.notice(Notice::TryingAgain {
             stage: self.stage.name.clone(),
             batch,

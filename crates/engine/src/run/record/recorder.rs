@@ -216,8 +216,7 @@ impl<'a> Recorder<'a> {
     /// # Errors
     /// When the journal cannot be written.
     pub(crate) fn barrier(&mut self, summary: &str) -> Result<(), RunError> {
-        let kind = EventType::Complete;
-        self.record(kind, "milepost", Event::Barrier, summary, Vec::new())
+        self.record(EventType::Complete, "milepost", Event::Barrier, summary)
     }
 
     /// Returns the path in quarantine of a file that is moved there.

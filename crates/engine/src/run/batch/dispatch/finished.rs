@@ -105,7 +105,8 @@ impl Dispatcher<'_, '_> {
                     _ => format!("{name} was stopped"),
                 };
                 let event = Event::BatchCancelled { stage, batch };
-                self.record(EventType::Error, self.stage.actor(), event, summary)?;
+                self.recorder
+                    .record(EventType::Error, self.stage.actor(), event, summary)?;
                 if let Some(scratch) = scratch {
                     scratch.remove();
                 }
