@@ -42,7 +42,7 @@ fn seal(project: &Project, seals: usize) {
     for _ in 0..seals {
         let barrier = Event::Barrier;
         recorder
-            .record(EventType::Invoke, "test", barrier, "", Vec::new())
+            .record(EventType::Invoke, "test", barrier, "")
             .unwrap();
         recorder.seal().unwrap();
     }

@@ -187,7 +187,7 @@ pub(crate) fn restore(
         if let Ok(Decision::Restore(event)) = &batch.decision {
             let name = batch_name(&stage.name, &batch.batch.key);
             events.push((name, (**event).clone()));
-            batch.decision = Ok(Decision::Reused);
+            batch.decision = Ok(Decision::UpToDate);
         }
     }
     let count = events.len() as u64;
@@ -205,7 +205,7 @@ pub(crate) fn restore(
         let refs = files.iter().take(100).map(|file| file.path.to_string());
         let refs = refs.collect();
         moves.extend(files.iter().cloned());
-        recorder.record(EventType::Complete, stage.actor(), event, summary, refs)?;
+        recorder.record_with(EventType::Complete, stage.actor(), event, summary, refs)?;
     }
     recorder.flush()?;
     let (disk, layout) = (recorder.ctx.disk, recorder.ctx.layout);
