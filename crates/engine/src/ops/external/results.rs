@@ -60,7 +60,7 @@ pub struct Leased {
 }
 
 /// Why no batch was leased.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Nothing {
     /// The reason in one word.
@@ -93,19 +93,13 @@ impl Nothing {
         Self {
             reason,
             stage: stage.map(str::to_owned),
-            until: None,
-            missing: None,
-            approval: None,
-            batches: Vec::new(),
-            problem: None,
-            modified: Vec::new(),
-            ready: 0,
+            ..Self::default()
         }
     }
 }
 
 /// Why no batch was leased, in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WhyNothing {
@@ -124,6 +118,7 @@ pub enum WhyNothing {
     /// Outputs of the stage were modified by hand.
     Altered,
     /// No stage, or not this one, asks an external agent.
+    #[default]
     NotExternal,
 }
 
@@ -142,7 +137,7 @@ pub struct Left {
 }
 
 /// The outcome of an answer.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Submitted {
     /// True if the answer was right and its batch is built.
@@ -181,7 +176,7 @@ pub struct Submitted {
 }
 
 /// The outcome of a release.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Released {
     /// True if other clients can lease the batch now.
