@@ -93,9 +93,10 @@ impl Attachment {
 }
 
 /// The reason why an answer ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum StopReason {
     /// The answer is complete.
+    #[default]
     End,
     /// The answer is truncated: it reached `max_tokens` or the context window was full.
     Length,
@@ -106,7 +107,7 @@ pub enum StopReason {
 }
 
 /// A reply of an agent.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reply {
     /// The text of the answer or of the refusal.
     pub text: String,

@@ -1,8 +1,7 @@
 //! The output of a command line, and what all tools have in common.
 
 use crate::fault::{CallFault, ErrorBody, FaultKind, beginning, kind_of};
-use crate::request::{Reply, StopReason};
-use milepost_core::model::usage::Usage;
+use crate::request::Reply;
 use serde_json::Value;
 
 /// How a command ended.
@@ -32,14 +31,7 @@ pub struct CommandOutput<'a> {
 pub(super) fn plain(text: String) -> Reply {
     Reply {
         text,
-        structured: None,
-        stop: StopReason::End,
-        usage: Usage::default(),
-        reported_cost: None,
-        asked_model: String::new(),
-        served_model: None,
-        request_id: None,
-        raw: Vec::new(),
+        ..Reply::default()
     }
 }
 

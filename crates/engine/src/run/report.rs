@@ -12,7 +12,7 @@ pub use milepost_core::plan::schedule::{AwaitedApproval, AwaitedMoney, Awaits, S
 use serde::{Deserialize, Serialize};
 
 /// The report of a stage.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StageReport {
     /// The name of the stage.
     pub stage: String,
@@ -79,7 +79,7 @@ pub struct StageReport {
 }
 
 /// The reports of a run and its stages.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
     /// The id of the run.
     pub run_id: String,
@@ -171,28 +171,7 @@ impl StageReport {
             number: stage.number,
             status,
             failure: status == StageStatus::Failed,
-            batches: 0,
-            ran: 0,
-            reused: 0,
-            restored: 0,
-            judged: 0,
-            failed: Vec::new(),
-            tried: Vec::new(),
-            left: 0,
-            spent: Spent::default(),
-            held: None,
-            unreachable: None,
-            approval: None,
-            awaits: None,
-            retired: 0,
-            seconds: 0.0,
-            why: None,
-            blocked_by: None,
-            checkpoint_rewritten: false,
-            altered: Vec::new(),
-            verdict: None,
-            elements: None,
-            outputs: Vec::new(),
+            ..Self::default()
         }
     }
 

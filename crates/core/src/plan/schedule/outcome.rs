@@ -5,7 +5,7 @@ use crate::model::checkpoint::Status;
 use serde::{Deserialize, Serialize};
 
 /// How a stage ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StageStatus {
@@ -16,6 +16,7 @@ pub enum StageStatus {
     /// A batch failed, and the stage stopped.
     Failed,
     /// Some batches did not run. Screens show `waiting` if they wait for approval, an agent or budget. They show `out of date` if they were not selected, or the run was interrupted.
+    #[default]
     Held,
     /// An earlier stage is not complete. Screens show `out of date`.
     Blocked,

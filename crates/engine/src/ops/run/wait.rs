@@ -58,14 +58,9 @@ pub(super) fn run_after_others(
 /// Returns the report of a run that was stopped before it began.
 fn interrupted(layout: &Layout, watch: &Stopwatch) -> Report {
     Report {
-        run_id: String::new(),
         workspace: layout.root().display().to_string(),
-        forgotten: Vec::new(),
-        quarantined: Vec::new(),
-        stages: Vec::new(),
-        stored: Vec::new(),
         interrupted: true,
-        under_way: 0,
         seconds: watch.elapsed().as_secs_f64(),
+        ..Report::default()
     }
 }

@@ -29,7 +29,7 @@ pub enum Why {
 }
 
 /// Explains the batches of a stage.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct StageWhy {
     /// The stage's name.
@@ -286,11 +286,7 @@ impl StageWhy {
             stage: stage.name.clone(),
             number: stage.number,
             description: stage.description.clone(),
-            problem: None,
-            batches: 0,
-            reused: 0,
-            others: Vec::new(),
-            gone: Vec::new(),
+            ..Self::default()
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::steps::worker::JqWorkers;
 use milepost_core::model::call::Spent;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::Outcome;
-use milepost_core::model::record::{Made, Opinion};
+use milepost_core::model::record::Made;
 use milepost_core::plan::scan::BatchScan;
 use milepost_store::store::scratch::Scratch;
 use serde_json::{Value, json};
@@ -82,16 +82,9 @@ pub(crate) fn placeholder(
     add_marker(stage_ctx, found, scratch, &mut files)?;
     Ok(Produced {
         files,
-        elements: None,
-        opinion: Opinion::default(),
-        warnings: Vec::new(),
         sent: outcome.accepted.as_ref().map(|_| outcome.message.clone()),
         placeholder: Some(outcome),
-        failed: Vec::new(),
-        answers: Vec::new(),
-        stale: None,
-        read: Vec::new(),
-        job: None,
+        ..Produced::default()
     })
 }
 

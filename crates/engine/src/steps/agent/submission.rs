@@ -2,10 +2,9 @@
 
 use super::reply_matcher::{ReplyError, ReplyErrorKind, match_reply};
 use super::single_answer::{self, kept};
-use milepost_agents::request::{Reply, StopReason};
+use milepost_agents::request::Reply;
 use milepost_core::expr::json;
 use milepost_core::model::step::AnswerForm;
-use milepost_core::model::usage::Usage;
 use milepost_store::check::schema::Schema;
 use serde_json::{Map, Value};
 
@@ -99,12 +98,6 @@ fn reply(text: &str) -> Reply {
     Reply {
         text: text.to_owned(),
         structured: json::parse(text).ok(),
-        stop: StopReason::End,
-        usage: Usage::NONE,
-        reported_cost: None,
-        asked_model: String::new(),
-        served_model: None,
-        request_id: None,
-        raw: Vec::new(),
+        ..Reply::default()
     }
 }

@@ -54,7 +54,7 @@ impl fmt::Display for JournalPlace {
 }
 
 /// The end of the journal.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Tail {
     /// The number of the last segment; 0 if there is no journal.
     pub segment: u64,
@@ -84,7 +84,7 @@ impl Tail {
 pub fn read_since_seal(layout: &Layout) -> Result<(Vec<Record>, Tail), JournalError> {
     let mut records = Vec::new();
     let Some(&last) = segments(layout)?.last() else {
-        return Ok((records, no_journal()));
+        return Ok((records, Tail::default()));
     };
     let (start, prev) = last_seal(layout, last)?;
     let tail = scan((last, start), true, prev, &mut |_, record| {
@@ -190,7 +190,7 @@ pub fn read_all(
 ) -> Result<Tail, JournalError> {
     let _shared = shared(layout);
     let files = segments(layout)?;
-    let (mut tail, mut expected) = (no_journal(), 1);
+    let (mut tail, mut expected) = (Tail::default(), 1);
     for &file in &files {
         if file.first != expected {
             let path = layout.segment(expected);
@@ -202,16 +202,6 @@ pub fn read_all(
         expected = file.last + 1;
     }
     Ok(tail)
-}
-
-fn no_journal() -> Tail {
-    Tail {
-        segment: 0,
-        lines: 0,
-        size: 0,
-        torn: 0,
-        last: None,
-    }
 }
 
 /// Reads a segment from a place whose record must follow `prev`.

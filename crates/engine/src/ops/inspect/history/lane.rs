@@ -91,7 +91,7 @@ pub(super) struct Mark {
 }
 
 /// The batches of a stage in a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Lane {
     /// The run, by its place.
     pub(super) run: usize,
@@ -156,16 +156,9 @@ impl Lane {
         Self {
             run,
             stage: stage.to_owned(),
-            number: 0,
             from: i64::MAX,
             to: i64::MIN,
-            bars: Vec::new(),
-            parts: Vec::new(),
-            marks: Vec::new(),
-            agents: Vec::new(),
-            words: Vec::new(),
-            texts: Vec::new(),
-            names: String::new(),
+            ..Self::default()
         }
     }
 
