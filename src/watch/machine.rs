@@ -14,6 +14,8 @@ pub(crate) struct Pace {
     pub(crate) poll: Option<Duration>,
     /// The interval between checks whether another run has ended, a missing folder is back, or an approval was recorded.
     pub(crate) retry: Duration,
+    /// The time after which a run continues that waits for a server.
+    pub(crate) reconnect: Duration,
 }
 
 /// Runs in a row during which inputs changed, before the next run is delayed.
@@ -36,6 +38,8 @@ pub(crate) struct PendingKey {
 pub(crate) enum PendingKind {
     /// A batch to run or to validate again, or one without its input.
     Batch,
+    /// A failed batch whose request a service may have carried out.
+    Sent,
     /// A batch to retire.
     Retired,
     /// A stage that is no longer declared.
@@ -138,6 +142,8 @@ pub(crate) struct Machine {
     journal_due: Option<Duration>,
     /// Time before which no scan leads to a run.
     not_before: Option<Duration>,
+    /// Time of the next run if the last one waits for a server.
+    reconnect_at: Option<Duration>,
     /// Work that stays until something about it changes; `None` before the first successful scan.
     known: Option<PendingWork>,
     /// Work of the last scan, if another scan must confirm it or a run is in progress for it.
@@ -183,7 +189,8 @@ impl Machine {
         let settled = self
             .changed
             .map(|(first, last)| (last + self.pace.quiet).min(first + self.pace.longest));
-        let at = settled.into_iter().chain(self.due).min();
+        let at = settled.into_iter().chain(self.due);
+        let at = at.chain(self.reconnect_at).min();
         match at.map(|at| at.max(self.not_before.unwrap_or_default())) {
             Some(at) if at <= now => Next::Scan,
             _ if self.journal_due.is_some_and(|at| at <= now) => Next::CheckJournal,
@@ -226,6 +233,11 @@ impl Machine {
         self.due = None;
         self.journal_due = None;
         self.not_before = None;
+        if self.reconnect_at.take_if(|at| *at <= now).is_some()
+            && let Some(known) = &mut self.known
+        {
+            known.retain(|_, item| item.remedy != Remedy::Run);
+        }
     }
 
     /// Takes the result of a scan; `disturbed` says that something changed during the scan.
@@ -419,7 +431,18 @@ impl Machine {
             failed,
         });
         self.changed = None;
+        self.reconnect_at = None;
         self.due = Some(now);
+    }
+
+    /// Records that the run that has ended waits for a server.
+    pub(crate) fn waits_for_server(&mut self, now: Duration) {
+        self.reconnect_at = Some(now + self.pace.reconnect);
+    }
+
+    /// Returns how long after a run the next one continues, if it waits for a server.
+    pub(crate) fn reconnects(&self) -> Option<Duration> {
+        self.reconnect_at.map(|_| self.pace.reconnect)
     }
 
     /// Records that the run could not start; a scan finds out why.
@@ -431,6 +454,7 @@ impl Machine {
     /// Records that the run ended with an error. It would end so again: the next run needs a change.
     pub(crate) fn run_aborted(&mut self, now: Duration) {
         self.known = self.last_seen.take();
+        self.reconnect_at = None;
         self.due = self.pace.poll.map(|every| now + every);
         self.reported_trouble = true;
     }

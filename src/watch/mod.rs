@@ -8,4 +8,4 @@ mod watcher;
 
 pub(crate) use machine::Pace;
 pub(crate) use notify::Notify;
-pub(crate) use watcher::{Unresolved, WatchAction, WatchEvent, WatchSettings, Watcher};
+pub(crate) use watcher::{WatchAction, WatchEvent, WatchSettings, Watcher};

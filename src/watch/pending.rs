@@ -33,12 +33,8 @@ fn of_stage(stage: &StagePlan) -> Vec<(PendingKey, PendingItem)> {
     let mut add =
         |kind, of: &str, facts: &str, remedy| all.push(work(name, kind, of, facts, remedy));
     for missing in &stage.missing {
-        add(
-            PendingKind::Batch,
-            &missing.batch,
-            &missing.why,
-            Remedy::Person,
-        );
+        let kind = [PendingKind::Batch, PendingKind::Sent][usize::from(missing.sent)];
+        add(kind, &missing.batch, &missing.why, Remedy::Person);
     }
     for batch in &stage.retire {
         add(PendingKind::Retired, batch, "", Remedy::Run);

@@ -4,6 +4,7 @@ use super::folders::Folders;
 use super::machine::{Decision, Machine, Next, Observation, Pace, PendingKind, Remedy};
 use super::notify::Notify;
 use super::pending;
+use crate::view::run::watch::Unresolved;
 use milepost_core::model::money::NanoUsd;
 use milepost_engine::ops::plan::Plan;
 use milepost_engine::ops::project::snapshot::Runner;
@@ -16,8 +17,6 @@ use milepost_engine::ops::run::{
     Observer, Report, RunOptions, StageStatus, StopFlag, Stopwatch, run,
 };
 use notify::{RecommendedWatcher, Watcher as _, WatcherKind};
-use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,15 +60,6 @@ pub(crate) enum WatchEvent {
     Delayed(Duration),
     /// The watch polls at this interval, because of this error.
     Polling(Duration, String),
-}
-
-/// Pending work while a watch waits.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Unresolved {
-    /// Batches that failed: stage and batch.
-    pub(crate) failed: Vec<(String, String)>,
-    /// Stages that need a person.
-    pub(crate) trouble: BTreeSet<String>,
 }
 
 /// Watches a project and a workspace.
@@ -192,6 +182,13 @@ impl Watcher {
                 self.spent = stages.fold(self.spent, |sum, stage| sum + stage.spent.cost);
                 self.machine
                     .run_ended(now, is_complete(&report), pending::tried(&report));
+                if report
+                    .stages
+                    .iter()
+                    .any(|stage| stage.unreachable.is_some())
+                {
+                    self.machine.waits_for_server(now);
+                }
                 Ok(Some(report))
             }
             Err(OpsError::Lock(_) | OpsError::Declarations(_) | OpsError::NoProject(_)) => {
@@ -230,11 +227,10 @@ impl Watcher {
             .filter(|it| !it.is_dir())
             .cloned()
             .collect();
-        let planned = if gone.is_empty() {
-            plan_for_watch(&self.request, &self.roots, &self.options())
-        } else {
-            return Ok(self.cannot_plan(missing(&gone), WatchEvent::Missing(gone)));
-        };
+        if !gone.is_empty() {
+            return Ok(self.lacks(gone));
+        }
+        let planned = plan_for_watch(&self.request, &self.roots, &self.options());
         let is_first = !std::mem::replace(&mut self.has_scanned, true);
         Ok(match planned {
             Ok(WatchPlan::Plan(plan, sources)) => {
@@ -251,8 +247,7 @@ impl Watcher {
                     .roots
                     .project
                     .join(milepost_engine::ops::project::PROJECT_FILE);
-                let gone = Sources::from([file]);
-                self.cannot_plan(missing(&gone), WatchEvent::Missing(gone))
+                self.lacks(Sources::from([file]))
             }
             Err(error) => {
                 let text = match &error {
@@ -273,22 +268,25 @@ impl Watcher {
     fn planned(&mut self, plan: Box<Plan>) -> Option<WatchAction> {
         let disturbed = self.notify.has_changed();
         let now = self.since.elapsed();
-        let action =
-            match self
-                .machine
-                .scanned(now, Observation::Pending(pending::of(&plan)), disturbed)
-            {
-                Decision::Run => return Some(WatchAction::Run(plan)),
-                Decision::NeedsPerson => {
-                    self.later.push(WatchEvent::Idle(self.unresolved()));
-                    Some(WatchAction::Report(WatchEvent::NeedsPerson(plan)))
-                }
-                Decision::Idle => Some(WatchAction::Report(WatchEvent::Idle(self.unresolved()))),
-                Decision::Delay(pause) => Some(WatchAction::Report(WatchEvent::Delayed(pause))),
-                Decision::Quiet | Decision::ScanAgain | Decision::CannotPlan => None,
-            };
+        let pending = Observation::Pending(pending::of(&plan));
+        let event = match self.machine.scanned(now, pending, disturbed) {
+            Decision::Run => return Some(WatchAction::Run(plan)),
+            Decision::NeedsPerson => {
+                self.later.push(WatchEvent::Idle(self.unresolved()));
+                Some(WatchEvent::NeedsPerson(plan))
+            }
+            Decision::Idle => Some(WatchEvent::Idle(self.unresolved())),
+            Decision::Delay(pause) => Some(WatchEvent::Delayed(pause)),
+            Decision::Quiet | Decision::ScanAgain | Decision::CannotPlan => None,
+        };
         self.expire();
-        action
+        event.map(WatchAction::Report)
+    }
+
+    fn lacks(&mut self, gone: Sources) -> Option<WatchAction> {
+        let names = gone.iter().map(|path| path.display().to_string());
+        let missing = Observation::Missing(names.collect());
+        self.cannot_plan(missing, WatchEvent::Missing(gone))
     }
 
     fn cannot_plan(&mut self, observation: Observation, event: WatchEvent) -> Option<WatchAction> {
@@ -299,11 +297,16 @@ impl Watcher {
     }
 
     fn unresolved(&self) -> Unresolved {
-        let mut unresolved = Unresolved::default();
+        let mut unresolved = Unresolved {
+            next_run: self.machine.reconnects(),
+            ..Unresolved::default()
+        };
         for (key, remedy) in self.machine.unresolved() {
-            if remedy == Remedy::Retry {
+            let sent = key.kind == PendingKind::Sent;
+            if remedy == Remedy::Retry || sent {
                 let batch = (key.stage.clone(), key.name.clone());
                 unresolved.failed.push(batch);
+                unresolved.sent |= sent;
             } else if key.kind != PendingKind::Blocked {
                 unresolved.trouble.insert(key.stage.clone());
             }
@@ -318,11 +321,6 @@ impl Watcher {
         self.later
             .push(WatchEvent::Polling(INSTEAD, why.to_string()));
     }
-}
-
-fn missing(gone: &Sources) -> Observation {
-    let name = |path: &PathBuf| path.display().to_string();
-    Observation::Missing(gone.iter().map(name).collect())
 }
 
 /// Returns true if a run left nothing to do.

@@ -7,7 +7,7 @@ use crate::support::{Project, exit_code, printed};
 use milepost_core::model::call::Spent;
 use milepost_store::store::layout::Layout;
 use serde_json::{Value, json};
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -408,4 +408,39 @@ fn a_batch_that_is_refused_for_now_is_submitted_again() {
     assert_eq!(ran.code, 0, "{}", ran.output);
     assert_eq!(sizes(&log(&served)), [5]);
     assert_eq!(calls(&project), answered(&[4; 5]));
+}
+
+#[test]
+fn a_question_in_a_provider_batch_of_another_run_is_not_asked() {
+    let served = Served::new("well");
+    let project = batched(speller(served.port, "well"));
+    for workspace in ["a", "b"] {
+        let path = format!("{workspace}/inputs/things.json");
+        project.write(&path, things(10).to_string());
+    }
+    set(&served, "hold=1");
+    let with = with("api");
+    let start =
+        |workspace: &str| project.spawn(&["run", &with[0], &with[1], "--workspace", workspace]);
+    let first = start("a");
+    until(&served, |log| sizes(log).len() == 1);
+    let mut second = start("b");
+    let mut printed = BufReader::new(second.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("waiting for answers that another run is asking for") {
+        line.clear();
+        assert_ne!(printed.read_line(&mut line).unwrap(), 0);
+    }
+    let is_named = line.contains(": run ") && line.contains(" in a, since ");
+    assert!(is_named, "{line}");
+    set(&served, "hold=0");
+    let mut rest = String::new();
+    printed.read_to_string(&mut rest).unwrap();
+    assert!(second.wait().unwrap().success(), "{rest}");
+    assert!(first.wait_with_output().unwrap().status.success());
+    assert_eq!(sizes(&log(&served)).len(), 1);
+    for workspace in ["a", "b"] {
+        let made = project.json(&format!("{workspace}/outputs/all.json"));
+        assert_eq!(made["elements"], words(10), "{workspace}");
+    }
 }

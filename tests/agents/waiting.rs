@@ -11,7 +11,7 @@ use std::process::Child;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 
-const WAITS: &str = "warning: ask: waiting for answers that another run is asking for\n";
+const WAITS: &str = "warning: ask: waiting for answers that another run is asking for";
 
 /// The reply to a request: each name in capitals, or `Yes`.
 fn reply(seen: &Seen) -> Play {
@@ -83,12 +83,20 @@ fn start(project: &Project, workspace: &str) -> Child {
     project.spawn(&[&RUN[..], &["--workspace", workspace]].concat())
 }
 
-/// Reads what a run prints until it waits for the other one, or ends.
-fn until_it_waits(child: &mut Child) -> (bool, BufReader<std::process::ChildStderr>) {
+/// Reads what a run prints until it waits for the run of the workspace `a`, or ends.
+fn until_it_waits(
+    project: &Project,
+    child: &mut Child,
+) -> (bool, BufReader<std::process::ChildStderr>) {
     let mut printed = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     while printed.read_line(&mut line).unwrap() > 0 {
-        if line == WAITS {
+        if let Some(run) = line.strip_prefix(WAITS) {
+            let claims = files_below(project);
+            let claim = claims.iter().find(|name| name.ends_with(".claim"));
+            let id = claim.unwrap().split_once('-').unwrap().0;
+            let since = milepost_store::store::id::made_at(id).unwrap();
+            assert_eq!(run, format!(": run {id} in a, since {since:.0}\n"));
             return (true, printed);
         }
         line.clear();
@@ -111,7 +119,7 @@ fn a_question_that_another_run_is_asking_is_not_asked() {
     let first = start(&project, "a");
     begun.recv().unwrap();
     let mut second = start(&project, "b");
-    let (waits, mut printed) = until_it_waits(&mut second);
+    let (waits, mut printed) = until_it_waits(&project, &mut second);
     release.send(()).unwrap();
     let mut rest = String::new();
     printed.read_to_string(&mut rest).unwrap();
@@ -140,7 +148,7 @@ fn a_question_of_a_killed_run_is_asked_by_the_one_that_waits() {
     let mut first = start(&project, "a");
     begun.recv().unwrap();
     let mut second = start(&project, "b");
-    let (waits, mut printed) = until_it_waits(&mut second);
+    let (waits, mut printed) = until_it_waits(&project, &mut second);
     first.kill().unwrap();
     first.wait().unwrap();
     let mut rest = String::new();
@@ -160,7 +168,7 @@ fn a_run_that_asks_again_does_not_wait_for_another_one() {
     let first = start(&project, "a");
     begun.recv().unwrap();
     let mut fresh = project.spawn(&[&RUN[..], &["--workspace", "b", "--fresh"]].concat());
-    let (waits, mut printed) = until_it_waits(&mut fresh);
+    let (waits, mut printed) = until_it_waits(&project, &mut fresh);
     let asked = questions(&server);
     release.send(()).unwrap();
     let mut rest = String::new();
@@ -220,7 +228,7 @@ fn a_run_that_waits_for_another_one_can_be_stopped() {
     let first = start(&project, "a");
     begun.recv().unwrap();
     let mut second = start(&project, "b");
-    let (waits, mut printed) = until_it_waits(&mut second);
+    let (waits, mut printed) = until_it_waits(&project, &mut second);
     let id = i32::try_from(second.id()).unwrap();
     let id = rustix::process::Pid::from_raw(id).unwrap();
     rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
@@ -258,6 +266,10 @@ fn batches_wait_for_a_server_that_refuses_connections() {
     assert_eq!(ran.code, 3, "{}", ran.output);
     ran.says("tell  waiting  8 batches left, ");
     ran.says(" calls, waiting for agent `api`: could not connect: ");
+    let advice = format!(
+        ": check `base_url = \"http://127.0.0.1:{port}\"`, or run again when http://127.0.0.1:{port} is reachable"
+    );
+    ran.says(&advice);
     assert_eq!(
         ran.output.matches("attempt 1 failed").count(),
         1,
@@ -280,6 +292,27 @@ fn batches_wait_for_a_server_that_refuses_connections() {
     });
     let ran = project.run(&arguments);
     assert_eq!((ran.code, ran.tried().len()), (0, 8), "{}", ran.output);
+}
+
+#[test]
+fn provider_batches_wait_for_a_server_that_refuses_connections() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let project = prompts_to(port, 2);
+    let tries = "tries = 2\n";
+    project.edit(
+        "milepost.toml",
+        tries,
+        &format!("{tries}mode = \"batch\"\n"),
+    );
+    let ran = project.run_unplanned(&["--agent", "speller=api"]);
+    assert_eq!(ran.code, 3, "{}", ran.output);
+    ran.says("tell  waiting  3 batches left, ");
+    ran.says(&format!(
+        "or run again when http://127.0.0.1:{port} is reachable"
+    ));
+    assert_eq!(ran.batches("batch_failed"), [""; 0], "{}", ran.output);
 }
 
 /// The steps before the call of a batch may cost something, too.

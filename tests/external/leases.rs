@@ -286,3 +286,21 @@ fn a_run_at_work_is_in_use_and_a_stage_waits_for_those_before_it() {
         .unwrap();
     assert_eq!(nothing.reason, WhyNothing::NotExternal);
 }
+
+/// Two containers may have processes with the same id.
+#[test]
+fn a_server_of_another_container_has_its_lease_until_it_expires() {
+    let site = Site::new();
+    site.run(&[]);
+    let leased = site.lease("one");
+    site.answer(&leased);
+    let path = format!("workspace/.milepost/leases/{}/lease.json", leased.lease);
+    let mut lease = site.json(&path);
+    let this = Holder::this("R1", NOW.parse().unwrap(), "milepost mcp");
+    lease["server"] = serde_json::to_value(this).unwrap();
+    lease["server"]["pid_namespace"] = "pid:[1]".into();
+    site.write(&path, lease.to_string());
+    assert_eq!(code(&site.submit(&leased.lease)), "foreign_lease");
+    site.wait(600);
+    assert_eq!(code(&site.submit(&leased.lease)), "lease_expired");
+}

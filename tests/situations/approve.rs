@@ -427,13 +427,21 @@ letters in workspace
   1 ask  needs approval by owner of the budget: 2 batches
          never run  a, b
          would ask writer (anthropic claude-haiku-4-5): 2 calls, at most 36 with every retry
-         about 9 tokens in and 2,000 out, about $0.0100; a budget reserves $0.0422 for these calls; assuming 1,000 tokens per answer
+         about 9 tokens in and 2,000 out, about $0.0100; assuming 1,000 tokens per answer
 
 nothing can run until these batches are approved
 next     milepost approve ask --why TEXT  approve these batches, then run again
 ",
         "",
     );
+    // Only a budget reserves anything.
+    let reserves = "about $0.0100; a budget reserves $0.0422 for these calls; assuming";
+    let budget = "name = \"letters\"\n\n[limits]\nusd = 5\n";
+    let planned = project.output("plan --budget-usd 1").text();
+    assert!(planned.contains(reserves), "{planned}");
+    project.edit("milepost.toml", "name = \"letters\"\n", budget);
+    let planned = project.output("plan").text();
+    assert!(planned.contains(reserves), "{planned}");
 }
 
 #[test]

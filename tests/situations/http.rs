@@ -136,16 +136,56 @@ fn a_key_in_the_address_is_not_told() {
         &url,
         "[step]\nhttp = \"{{ env.SERVICE }}/a?key={{ env.TOKEN }}\"\nattempts = 1\n[outputs]\nmade = { path = \"outputs/made.json\", schema = false }\n",
     );
-    let ran = project.run(&[]);
-    let failed = failures(&ran.records);
-    assert_eq!(failed[0]["kind"], "connect");
-    let message = failed[0]["message"].as_str().unwrap();
-    assert!(
-        message.starts_with(&format!("GET {url}/a: could not connect")),
-        "{message}"
-    );
+    let ran = project.run_unplanned(&[]);
+    ran.says(&format!("waiting for GET {url}/a: could not connect"));
+    ran.says("check `http = \"{{ env.SERVICE }}/a\"`, or run again when");
     assert_eq!(holds_secret(&project), Vec::<String>::new());
     assert!(!ran.output.contains(SECRET), "{}", ran.output);
+}
+
+/// Eight calls of a service that refuses connections.
+fn dead_service(policy: &str) -> (Project, TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let stage = "[each.run]\nvalues = [1, 2, 3, 4, 5, 6, 7, 8]\n[step]\nhttp = \"{{ env.SERVICE }}/{{ run }}\"\n\
+                 [outputs]\nmade = { path = \"outputs/made_{{ run }}.json\", schema = false }\n";
+    let mut project = fixture(&url, &format!("{policy}{stage}"));
+    project.env("MILEPOST_PACE", "10");
+    (project, listener, url)
+}
+
+#[test]
+fn batches_wait_for_a_service_that_refuses_connections() {
+    let (project, listener, url) = dead_service("");
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let ran = project.run_unplanned(&["-j", "4"]);
+    assert_eq!(ran.code, 3, "{}", ran.output);
+    ran.says("call  waiting  8 batches left, waiting for GET http://127.0.0.1:");
+    let advice = format!(
+        ": check `http = \"{{{{ env.SERVICE }}}}/{{{{ run }}}}\"`, or run again when {url} is reachable"
+    );
+    ran.says(&advice);
+    assert_eq!(ran.batches("batch_failed"), [""; 0], "{}", ran.output);
+    assert_eq!(ran.data("attempt_failed").count(), 2, "{}", ran.output);
+    let listener = TcpListener::bind(address).unwrap();
+    let _server = Server::on(listener, |_| says("1"));
+    let ran = project.run(&["-j", "4"]);
+    assert_eq!((ran.code, ran.tried().len()), (0, 8), "{}", ran.output);
+}
+
+#[test]
+fn a_stage_may_declare_that_a_refused_connection_is_a_failure() {
+    for declared in [
+        "[errors]\nconnect = \"GONE\"\n",
+        "[policy]\non_failure = \"continue\"\n",
+    ] {
+        let (project, listener, _) = dead_service(declared);
+        drop(listener);
+        let ran = project.run_unplanned(&["-k"]);
+        assert_eq!(ran.batches("batch_failed").len(), 8, "{}", ran.output);
+        assert_eq!(ran.data("attempt_failed").count(), 2, "{}", ran.output);
+    }
 }
 
 /// How the stage's only batch fails when the service plays this; the outcome without the service's address.

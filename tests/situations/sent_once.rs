@@ -324,3 +324,23 @@ fn stopped(project: &Project, arguments: &[&str], is_there: impl Fn() -> bool) {
     let output = run.wait_with_output().unwrap();
     assert_eq!(exit_code(&output), 130, "{}", printed(&output));
 }
+
+#[test]
+fn a_partial_stage_says_what_failed_sends_again() {
+    let server = Server::answering(|seen| match seen.line.ends_with('1') {
+        true => says("1"),
+        false => Play::Says(201, &[], "OK".to_owned()),
+    });
+    let stage = posting("").replace("/render", "/{{ run }}");
+    let stage = stage.replace("made.json", "made_{{ run }}.json");
+    let each = "[policy]\non_failure = \"continue\"\n[each.run]\nvalues = [1, 2]\n";
+    let project = fixture(&server.url, &format!("{each}{stage}"));
+    project.write(
+        "stages/2_next.toml",
+        "[inputs]\nall = \"outputs/made_*.json\"\n[step]\njq = \".all\"\n[outputs]\nsum = { path = \"outputs/sum.json\", schema = false }\n",
+    );
+    project.run_unplanned(&[]).says(SEND_AGAIN);
+    let ran = project.run_unplanned(&["next"]);
+    ran.says(&format!("milepost run --failed call  {SEND_AGAIN}"));
+    assert_eq!(server.seen().len(), 2);
+}

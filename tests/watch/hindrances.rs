@@ -1,7 +1,9 @@
 //! What stands in the way of a run is told, and the watch goes on when it is gone.
 
 use super::session::{Gate, Session, WAITS};
+use crate::agents::server::{Play, Server};
 use crate::support::Project;
+use std::net::TcpListener;
 use std::process::Stdio;
 
 const PAGE: &str = "workspace/outputs/page.txt";
@@ -203,4 +205,56 @@ fn what_costs_money_is_not_bought_unasked() {
     let said = watch.waits();
     assert!(said.iter().any(|line| line == way), "{said:#?}");
     assert_eq!(watch.end(), (Some(130), vec![]));
+}
+
+/// A stage that posts to a service.
+fn posting(url: &str) -> Project {
+    let stage = format!(
+        "[step]\nhttp = \"{url}/a\"\nbody = \"{{n: 1}}\"\nattempts = 1\n[outputs]\nmade = {{ path = \"outputs/made.json\", schema = false }}\n"
+    );
+    Project::new(&[
+        ("milepost.toml", "name = \"calls\"\n"),
+        ("stages/1_call.toml", stage.as_str()),
+    ])
+}
+
+#[test]
+fn a_run_that_waits_for_a_service_continues_later() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let project = posting(&format!("http://{address}"));
+    let watch = Session::start(&project, "");
+    let said = watch.waits();
+    let waits = format!("call  waiting  did not run, waiting for POST http://{address}/a: could");
+    assert!(
+        said.iter().any(|line| line.starts_with(&waits)),
+        "{said:#?}"
+    );
+    assert_eq!(
+        said.last().unwrap(),
+        "waiting for changes; next run in 1 min"
+    );
+    // A change does not wait for that.
+    let listener = TcpListener::bind(address).unwrap();
+    let answer = |_: &_| Play::Says(200, &["content-type: application/json"], "1".to_owned());
+    let _server = Server::on(listener, answer);
+    project.edit("stages/1_call.toml", "/a", "/b");
+    let said = watch.waits();
+    assert_eq!(said.last().unwrap(), "waiting for changes", "{said:#?}");
+    assert_eq!(project.read("workspace/outputs/made.json").trim(), "1");
+    assert_eq!(watch.end(), (Some(130), vec![]));
+}
+
+#[test]
+fn what_a_service_may_have_done_is_said_with_the_command_that_sends_it_again() {
+    let answer = |_: &_| Play::Says(201, &[], "OK".to_owned());
+    let server = Server::answering(answer);
+    let project = posting(&server.url);
+    let watch = Session::start(&project, "");
+    let said = watch.waits();
+    let failed = "1 batch failed: call; rerun when an input changes, or now with milepost run --until-paid --failed (send the requests again: only if the service did not carry them out)";
+    assert_eq!(said[said.len() - 2..], [failed, "waiting for changes"]);
+    assert_eq!(watch.end(), (Some(130), vec![]));
+    assert_eq!(server.seen().len(), 1);
 }

@@ -6,7 +6,7 @@ use crate::cli::flags::WatchFlags;
 use crate::cli::print::Printer;
 use crate::cli::signals::{self, INTERRUPTED, STOPPING};
 use crate::view;
-use crate::watch::{Notify, Pace, Unresolved, WatchAction, WatchEvent, WatchSettings, Watcher};
+use crate::watch::{Notify, Pace, WatchAction, WatchEvent, WatchSettings, Watcher};
 use milepost_core::model::choice::StoredNote;
 use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::exit_code::exit_code;
@@ -26,6 +26,9 @@ const LONGEST: u32 = 50;
 /// The interval between checks whether another run has ended.
 const RETRY: Duration = Duration::from_millis(500);
 
+/// The time after which a run continues that waits for a server.
+const RECONNECT: Duration = Duration::from_mins(1);
+
 /// Watches until Ctrl-C.
 ///
 /// # Errors
@@ -41,6 +44,7 @@ pub(crate) fn watch(
         longest: flags.debounce * LONGEST,
         poll: flags.poll,
         retry: RETRY,
+        reconnect: RECONNECT,
     };
     adopt_orphans();
     let invocation = &request.invocation.clone();
@@ -86,8 +90,8 @@ impl WatchPrinter<'_> {
             notify.end();
         };
         if let Err(error) = signals::listen(Arc::clone(&self.stop), on_signal) {
-            let text = format!("Ctrl-C ends the program at once: {error}");
-            self.printer.warning(&text);
+            self.printer
+                .warning(&format!("Ctrl-C ends the program at once: {error}"));
         }
     }
 
@@ -150,23 +154,23 @@ impl WatchPrinter<'_> {
 
     fn plan(&self, plan: &Plan) {
         let text = view::plan::changes(self.printer.out, plan, self.invocation);
-        self.tell(
-            json!({ "event": "plan", "plan": json!(plan) }),
-            &format!("\n{text}"),
-        );
+        let json = json!({ "event": "plan", "plan": json!(plan) });
+        self.tell(json, &format!("\n{text}"));
     }
 
     fn event(&self, event: WatchEvent) {
         let style = self.printer.out;
         match event {
-            WatchEvent::Idle(Unresolved { failed, trouble }) => {
-                let stages = trouble.iter().map(String::as_str);
-                let text = view::run::watch::idle(style, &failed, stages, self.invocation);
-                let failed = failed
-                    .iter()
-                    .map(|(stage, batch)| json!({ "stage": stage, "batch": batch }));
-                let failed: Vec<Value> = failed.collect();
-                let json = json!({ "event": "waiting", "failed": failed, "hindered": trouble });
+            WatchEvent::Idle(unresolved) => {
+                let text = view::run::watch::idle(style, &unresolved, self.invocation);
+                let failed = unresolved.failed.iter();
+                let failed = failed.map(|(stage, batch)| json!({ "stage": stage, "batch": batch }));
+                let json = json!({
+                    "event": "waiting",
+                    "failed": failed.collect::<Vec<Value>>(),
+                    "hindered": unresolved.trouble,
+                    "next_run": unresolved.next_run.map(|wait| wait.as_secs_f64()),
+                });
                 self.tell(json, &text);
             }
             WatchEvent::NeedsPerson(plan) => {

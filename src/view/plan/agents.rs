@@ -57,33 +57,23 @@ fn money(asks: &Asks) -> String {
         grouped(asks.input_tokens),
         grouped(asks.output_tokens)
     );
-    let of_first = match asks.iterations {
-        Some(_) => " in the first iteration",
-        None => "",
-    };
+    let of_first = asks.iterations.map_or("", |_| " in the first iteration");
     let these = match (asks.later_calls, asks.iterations) {
         (0, None) => "these calls",
         (0, Some(_)) => "the calls of the first iteration",
         _ => "the first calls",
     };
-    let cost = asks
-        .cost
-        .map(|cost| match (asks.most_cost, asks.iterations) {
-            (Some(most), Some(iterations)) if most > cost => {
-                format!("about {cost} to {most} for 1 to {iterations} iterations")
-            }
-            _ => format!("about {cost}"),
-        });
-    match (cost, asks.reserved) {
-        (None, None) => format!("{tokens}{of_first}, cost unknown"),
-        (None, Some(reserved)) => {
-            format!("{tokens}{of_first}; a budget reserves {reserved} for {these}")
+    let cost = match (asks.cost, asks.most_cost, asks.iterations) {
+        (None, ..) => "cost unknown".to_owned(),
+        (Some(cost), Some(most), Some(iterations)) if most > cost => {
+            format!("about {cost} to {most} for 1 to {iterations} iterations")
         }
-        (Some(cost), Some(reserved)) if asks.cost < Some(reserved) => {
-            format!("{tokens}{of_first}, {cost}; a budget reserves {reserved} for {these}")
-        }
-        (Some(cost), _) => format!("{tokens}{of_first}, {cost}"),
-    }
+        (Some(cost), ..) => format!("about {cost}"),
+    };
+    let has_more = asks.has_budget && asks.cost < asks.reserved;
+    let reserved = asks.reserved.filter(|_| has_more);
+    let reserved = reserved.map(|sum| format!("; a budget reserves {sum} for {these}"));
+    format!("{tokens}{of_first}, {cost}{}", reserved.unwrap_or_default())
 }
 
 fn basis(basis: Basis) -> String {

@@ -33,34 +33,28 @@ pub(crate) fn conclusion(
     let blocked = stages.iter().any(|stage| stage.blocked.is_some());
     let checkpoints = sum(&|stage| usize::from(stage.checkpoint));
     let nothing = checkpoints + will + may + restore + judge + retire + wrong + forgotten == 0;
-    if nothing && let Some(stage) = unapproved {
+    let stops = |why: &str, next: &[(String, String)]| {
         let code = |text: &str| style.code(text);
-        let mut lines = vec!["nothing can run until these batches are approved".to_owned()];
+        let mut lines = vec![why.to_owned()];
+        lines.extend(next_steps::lines(next, "next", &code));
+        lines.join("\n")
+    };
+    if nothing && let Some(stage) = unapproved {
         let next = next_steps::approve(&stage.stage, invocation);
-        lines.extend(next_steps::lines(&[next], "next", &code));
-        return lines.join("\n");
+        return stops("nothing can run until these batches are approved", &[next]);
     }
     if nothing && stages.iter().any(|stage| stage.money.is_some()) {
-        let code = |text: &str| style.code(text);
-        let next: Vec<_> = next_steps::pay(invocation).into_iter().collect();
-        let why = if next.is_empty() {
-            "nothing can run within the budget"
-        } else {
-            "nothing can run without these calls"
+        return match next_steps::pay(invocation) {
+            None => stops("nothing can run within the budget", &[]),
+            Some(next) => stops("nothing can run without these calls", &[next]),
         };
-        let mut lines = vec![why.to_owned()];
-        lines.extend(next_steps::lines(&next, "next", &code));
-        return lines.join("\n");
     }
     if nothing && waits {
-        let code = |text: &str| style.code(text);
-        let mut lines = vec!["nothing can run until these questions are answered".to_owned()];
-        lines.extend(next_steps::lines(
-            &[next_steps::outside(invocation)],
-            "next",
-            &code,
-        ));
-        return lines.join("\n");
+        let next = next_steps::outside(invocation);
+        return stops(
+            "nothing can run until these questions are answered",
+            &[next],
+        );
     }
     if nothing && !uncertain && !blocked {
         if stages.iter().any(|stage| stage.left > 0) {

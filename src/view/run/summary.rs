@@ -2,7 +2,7 @@
 
 use crate::view::calls::spent;
 use crate::view::run::notice::coloured;
-use crate::view::text::next_steps;
+use crate::view::text::next_steps::{self, SEND_AGAIN};
 use crate::view::text::style::Style;
 use crate::view::text::words::{approval, awaits, batches, count, grouped, seconds, target};
 use milepost_core::base::visible::visible;
@@ -275,9 +275,6 @@ fn outputs(style: Style, report: &Report, invocation: &Invocation) -> Vec<String
     }
     lines
 }
-
-/// The effect of `--failed` if a service may have carried out the request of a failed batch.
-const SEND_AGAIN: &str = "send the requests again: only if the service did not carry them out";
 
 /// Returns the next commands, each with what it does.
 fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {

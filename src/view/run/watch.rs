@@ -1,15 +1,30 @@
 //! The output of `watch` between its runs.
 
+use crate::view::text::next_steps::SEND_AGAIN;
 use crate::view::text::style::Style;
 use crate::view::text::words::{batches, place, seconds, some_of};
 use milepost_core::base::visible::visible;
 use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::project::snapshot::Runner;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
 /// How many batches or folders are named.
 const NAMED: usize = 3;
+
+/// Pending work while a watch waits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Unresolved {
+    /// Batches that failed: stage and batch.
+    pub(crate) failed: Vec<(String, String)>,
+    /// True if a service may have carried out the request of one of them.
+    pub(crate) sent: bool,
+    /// Stages that need a person.
+    pub(crate) trouble: BTreeSet<String>,
+    /// The time until the next run, if the last one waits for a server.
+    pub(crate) next_run: Option<Duration>,
+}
 
 /// The start of a watch.
 pub(crate) fn begins(
@@ -20,10 +35,9 @@ pub(crate) fn begins(
 ) -> String {
     let shown = |path: &Path| invocation.near(&path.display().to_string());
     let (project, workspace) = (shown(project), shown(workspace));
-    let place = if project == "." {
-        workspace
-    } else {
-        format!("{project} and {workspace}")
+    let place = match project.as_str() {
+        "." => workspace,
+        _ => format!("{project} and {workspace}"),
     };
     style.dim(format!(
         "watching {} (press Ctrl-C to stop)",
@@ -32,35 +46,33 @@ pub(crate) fn begins(
 }
 
 /// The watch waits for changes.
-pub(crate) fn idle<'a>(
-    style: Style,
-    failed: &[(String, String)],
-    trouble: impl Iterator<Item = &'a str>,
-    invocation: &Invocation,
-) -> String {
+pub(crate) fn idle(style: Style, unresolved: &Unresolved, invocation: &Invocation) -> String {
+    let Unresolved {
+        failed, trouble, ..
+    } = unresolved;
     let mut lines = Vec::new();
     if !failed.is_empty() {
-        let names: Vec<String> = failed
-            .iter()
-            .map(|(stage, batch)| place(stage, batch))
-            .collect();
+        let names = failed.iter().map(|(stage, batch)| place(stage, batch));
+        let names: Vec<String> = names.collect();
         let names = some_of(names.iter().map(String::as_str), NAMED);
         let many = batches(failed.len() as u64);
         let again = style.code(invocation.run(&["--failed"]));
+        let effect = unresolved.sent.then(|| format!(" ({SEND_AGAIN})"));
+        let effect = effect.unwrap_or_default();
         lines.push(format!(
-            "{many} failed: {names}; rerun when an input changes, or now with {again}"
+            "{many} failed: {names}; rerun when an input changes, or now with {again}{effect}"
         ));
     }
-    let trouble: Vec<&str> = trouble.collect();
-    if trouble.is_empty() {
-        lines.push(style.good("waiting for changes"));
-    } else {
-        let names = some_of(trouble, NAMED);
-        lines.push(format!(
-            "{}: {names} cannot continue",
-            style.warn("waiting for changes")
-        ));
+    let mut waits = style.good("waiting for changes");
+    if !trouble.is_empty() {
+        let names = some_of(trouble.iter().map(String::as_str), NAMED);
+        let word = style.warn("waiting for changes");
+        waits = format!("{word}: {names} cannot continue");
     }
+    if let Some(wait) = unresolved.next_run {
+        waits.push_str(&format!("; next run in {}", seconds(wait.as_secs_f64())));
+    }
+    lines.push(waits);
     lines.join("\n")
 }
 

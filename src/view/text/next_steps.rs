@@ -8,6 +8,10 @@ use milepost_engine::ops::plan::{Blocker, Precondition};
 /// The longest command, in characters, that its description is aligned with.
 const LONG: usize = 60;
 
+/// The effect of `--failed` if a service may have carried out the request of a failed batch.
+pub(crate) const SEND_AGAIN: &str =
+    "send the requests again: only if the service did not carry them out";
+
 /// Returns the commands for a stage with files that were modified by hand.
 pub(crate) fn after_altered(
     stage: &str,
@@ -56,10 +60,10 @@ pub(crate) fn after_blocked(
         (invocation.line(&["log", batch]), what)
     });
     let run = match by.how {
-        Precondition::Partial => (
-            invocation.run(&["--failed", &by.stage]),
-            "rerun the failed batches".to_owned(),
-        ),
+        Precondition::Partial => {
+            let again = ["rerun the failed batches", SEND_AGAIN][usize::from(by.sent)];
+            (invocation.run(&["--failed", &by.stage]), again.to_owned())
+        }
         _ => with_those_before,
     };
     log.into_iter().chain([run]).collect()

@@ -8,6 +8,7 @@ const PACE: Pace = Pace {
     longest: Duration::from_secs(10),
     poll: None,
     retry: Duration::from_millis(500),
+    reconnect: Duration::from_mins(1),
 };
 
 fn ms(ms: u64) -> Duration {
@@ -90,6 +91,30 @@ fn what_is_seen_while_it_changes_is_seen_again_before_it_runs() {
         machine.scanned(ms(12_000), last_seen(), true),
         Decision::Run
     );
+}
+
+#[test]
+fn a_run_that_waits_for_a_server_continues_each_minute() {
+    let mut machine = resting();
+    machine.changed(ms(2000));
+    let waiting = || pending([batch("a", "2", Remedy::Run)]);
+    assert_eq!(look(&mut machine, 2200, waiting()), Decision::Run);
+    for ended in [3000, 65_000, 130_000] {
+        machine.run_ended(ms(ended), false, BTreeMap::new());
+        machine.waits_for_server(ms(ended));
+        assert_eq!(look(&mut machine, ended, waiting()), Decision::Idle);
+        assert_eq!(machine.reconnects(), Some(PACE.reconnect));
+        // A change of another file is no reason to run.
+        machine.changed(ms(ended + 1000));
+        assert_eq!(look(&mut machine, ended + 1200, waiting()), Decision::Quiet);
+        let at = ended + 60_000;
+        assert_eq!(machine.next(ms(ended + 1200)), Next::Wait(Some(ms(at))));
+        assert_eq!(look(&mut machine, at, waiting()), Decision::Run);
+    }
+    machine.run_ended(ms(200_000), true, BTreeMap::new());
+    assert_eq!(look(&mut machine, 200_000, pending([])), Decision::Idle);
+    assert_eq!(machine.next(ms(200_000)), Next::Wait(None));
+    assert_eq!(machine.reconnects(), None);
 }
 
 #[test]

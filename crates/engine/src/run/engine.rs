@@ -391,7 +391,8 @@ impl Engine<'_, '_> {
         let begins = ahead > 0 || will.iter().any(|&at| found.batches[at].decision.is_ok());
         let unavailable = if begins {
             let services = &mut self.services;
-            services.need(&mut self.recorder, stage, self.agents.http(), self.observer)?
+            let client = self.agents.client();
+            services.need(&mut self.recorder, stage, client, self.observer)?
         } else {
             None
         };
@@ -425,7 +426,7 @@ impl Engine<'_, '_> {
             agents: &agents,
             calls: self.calls,
             fresh: self.options.fresh,
-            http: self.agents.http(),
+            client: self.agents.client(),
             environment: ctx.environment,
             stop: self.stop,
             stopped: self.stop.stopped(),

@@ -4,10 +4,11 @@ use crate::run::error::RunError;
 use crate::run::notice::{Notice, Observer};
 use crate::run::record::recorder::Recorder;
 use crate::steps::command::{Deadline, StopSignal};
-use crate::steps::http::{ProbeError, probe};
+use crate::steps::http::connection::Client;
+use crate::steps::http::probe;
 use crate::steps::process::program;
 use crate::steps::service::{Service, ServiceSpec};
-use milepost_agents::http::{SharedHttp, shown};
+use milepost_agents::http::shown;
 use milepost_core::base::duration::show_duration;
 use milepost_core::base::path::Root;
 use milepost_core::model::event::{Child, Event, EventType};
@@ -56,7 +57,7 @@ impl<'a> Services<'a> {
         &mut self,
         recorder: &mut Recorder<'_>,
         stage: &Stage,
-        http: &SharedHttp,
+        client: &Client,
         observer: &mut dyn Observer,
     ) -> Result<Option<String>, RunError> {
         let pipeline = recorder.ctx.pipeline;
@@ -71,7 +72,7 @@ impl<'a> Services<'a> {
                 Ok(url) => url,
                 Err(error) => return Ok(Some(failed(error.to_string()))),
             };
-            if self.look(http, &url).is_ok() {
+            if self.look(client, &url).is_ok() {
                 continue;
             }
             if let Some(why) = self.failed.get(&declared.name) {
@@ -87,7 +88,7 @@ impl<'a> Services<'a> {
                 self.failed.insert(declared.name.clone(), why.clone());
                 return Ok(Some(failed(why)));
             }
-            if let Err(why) = self.wait(declared, http, &url) {
+            if let Err(why) = self.wait(declared, client, &url) {
                 self.failed.insert(declared.name.clone(), why.clone());
                 let running = self.running.remove(&declared.name);
                 let printed = running.map(|running| running.service.printed());
@@ -102,9 +103,11 @@ impl<'a> Services<'a> {
         Ok(None)
     }
 
-    fn look(&self, http: &SharedHttp, url: &str) -> Result<(), ProbeError> {
+    fn look(&self, client: &Client, url: &str) -> Result<(), String> {
         let stop = self.stop;
-        probe(http, url, LOOK.min(self.timing.ready), &|| stop.stopping())
+        probe(client, url, LOOK.min(self.timing.ready), &|| {
+            stop.stopping()
+        })
     }
 
     fn start(
@@ -170,10 +173,10 @@ impl<'a> Services<'a> {
         Ok(Ok(()))
     }
 
-    fn wait(&self, declared: &Declared, http: &SharedHttp, url: &str) -> Result<(), String> {
+    fn wait(&self, declared: &Declared, client: &Client, url: &str) -> Result<(), String> {
         let end = Deadline::after(self.timing.ready);
         loop {
-            let Err(why) = self.look(http, url) else {
+            let Err(why) = self.look(client, url) else {
                 return Ok(());
             };
             // The batches will not start.

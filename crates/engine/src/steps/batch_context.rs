@@ -4,9 +4,9 @@ use super::agent::handle::StageAgents;
 use super::calls::{Calls, Pace, ProviderBatchUpdate};
 use super::cancel::CancelToken;
 use super::command::{StartedProcess, StopSignal};
+use super::http::connection::{Client, Probe};
 use super::worker::JqWorkers;
 use jiff::Timestamp;
-use milepost_agents::http::SharedHttp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::FilePath;
 use milepost_core::base::source::{Sink, Source};
@@ -172,7 +172,9 @@ pub(crate) struct BatchContext<'a> {
     pub(crate) calls: &'a dyn Calls,
     /// Only answers of these runs are used; `None`: all kept answers are used.
     pub(crate) asked_since: Option<&'a [String]>,
-    pub(crate) http: &'a SharedHttp,
+    pub(crate) client: &'a Client,
+    /// The right to try again, after a service refused the connection.
+    pub(crate) probe: Option<Probe>,
     /// The advice after a request that must not be sent twice; `None` until the attempt has sent one.
     pub(crate) sent: &'a Cell<Option<&'static str>>,
     /// The environment of every program; a step adds the variables that it declares.

@@ -3,6 +3,7 @@
 use super::agent::costs::CallCosts;
 use super::agent::request_parts::RequestParts;
 use jiff::Timestamp;
+use milepost_agents::http::Cancelled;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::redact::Redactor;
 use milepost_core::model::batched::{CallId, Left, LeftCall, Submitting};
@@ -54,8 +55,8 @@ pub(crate) trait Calls: Sync {
     /// Releases claimed questions.
     fn release(&self, addresses: &[Digest]);
 
-    /// Waits until no batch claims a question, nor another run unless `is_fresh`, or `stopped` returns true. Calls `waits` if it
-    /// waits for another run, the first time.
+    /// Waits until no batch claims a question, nor another run unless `is_fresh`, or `stopped` returns true. Calls `waits` with
+    /// the other run if it waits for one, the first time.
     ///
     /// # Errors
     /// When the disk fails.
@@ -63,23 +64,15 @@ pub(crate) trait Calls: Sync {
         &self,
         address: Digest,
         is_fresh: bool,
-        stopped: &dyn Fn() -> bool,
-        waits: &dyn Fn(),
+        stopped: Cancelled<'_>,
+        waits: &dyn Fn(&str),
     ) -> Result<(), Outcome>;
 
-    /// Keeps a valid answer durably.
+    /// Keeps the valid answers of one call durably: after a kill all of them exist, or none.
     ///
     /// # Errors
     /// When the disk fails.
-    fn keep(&self, answer: ValidAnswer) -> Result<(), Outcome>;
-
-    /// Keeps the answers of one call durably: after a kill all of them exist, or none.
-    ///
-    /// # Errors
-    /// When the disk fails.
-    fn keep_all(&self, answers: Vec<ValidAnswer>) -> Result<(), Outcome> {
-        answers.into_iter().try_for_each(|answer| self.keep(answer))
-    }
+    fn keep(&self, answers: Vec<ValidAnswer>) -> Result<(), Outcome>;
 
     /// Receives the next request in parts. A dry run overrides this.
     fn about_to_ask(&self, _parts: &dyn Fn() -> RequestParts) {}

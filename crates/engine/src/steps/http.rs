@@ -1,11 +1,12 @@
 //! The step `http`: calls a service and writes its reply.
 
+pub(crate) mod connection;
+
 use super::batch_context::{BatchContext, StepReport, StepResult, input_failure, parse_failure};
 use super::{files, jq, values};
+use connection::{Client, unreachable};
 use milepost_agents::fault::{CallFault, FaultKind};
-use milepost_agents::http::{
-    Cancelled, HttpError, HttpRequest, HttpResponse, LARGEST, Method, SharedHttp, origin, shown,
-};
+use milepost_agents::http::{Cancelled, HttpRequest, HttpResponse, LARGEST, Method, origin, shown};
 use milepost_core::base::redact::Redactor;
 use milepost_core::base::source::Source;
 use milepost_core::expr::jq::Jq;
@@ -15,7 +16,7 @@ use milepost_core::expr::scope::{Format, Scope};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::pipeline::Asset;
 use milepost_core::model::retry;
-use milepost_core::model::step::{HttpStep, Text};
+use milepost_core::model::step::{HttpStep, Step, StepKind, Text};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::io::Read as _;
@@ -32,30 +33,16 @@ const ACCEPTED: &str = "a service has accepted the request, so no run sends it a
 const MAY_BE_DONE: &str = "a service may have carried out the request, so no run sends it again until a fact of the batch changes: check that, \
      or declare `idempotent = true`; `run --failed` sends the request again";
 
-/// Why a service counts as unavailable.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ProbeError {
-    /// No HTTP client can be made.
-    #[error(transparent)]
-    Client(#[from] HttpError),
-    /// No answer came.
-    #[error(transparent)]
-    Unanswered(#[from] CallFault),
-    /// It answers with a server error.
-    #[error("it answers with HTTP {0}")]
-    Failing(u16),
-}
-
 /// Checks that a service answers at a URL, with any status below 500.
 ///
 /// # Errors
 /// When it does not answer, or with a server error.
 pub(crate) fn probe(
-    http: &SharedHttp,
+    client: &Client,
     url: &str,
     within: Duration,
     cancelled: Cancelled<'_>,
-) -> Result<(), ProbeError> {
+) -> Result<(), String> {
     let send = HttpRequest {
         url,
         headers: &[],
@@ -63,8 +50,10 @@ pub(crate) fn probe(
         within,
         largest: LARGEST,
     };
-    match http.get()?.send(send, cancelled)?.status {
-        status @ 500.. => Err(ProbeError::Failing(status)),
+    let http = client.http.get().map_err(|error| error.to_string())?;
+    let answer = http.send(send, cancelled).map_err(|fault| fault.message)?;
+    match answer.status {
+        status @ 500.. => Err(format!("it answers with HTTP {status}")),
         _ => Ok(()),
     }
 }
@@ -110,16 +99,25 @@ pub(crate) fn call(
         largest: LARGEST,
     };
     let method = Method::from_bytes(call.method.as_bytes()).map_err(parse_failure)?;
-    let client = ctx
-        .http
-        .get()
-        .map_err(|why| Outcome::new(OutcomeKind::Connect, format!("{who}: {why}")).for_good())?;
+    let client = ctx.client.http.get();
+    let client = client.map_err(|why| parse_failure(format!("{who}: {why}")).for_good())?;
+    let connection = ctx.client.connection(&url, &call.url);
+    if ctx.probe.is_none() {
+        ctx.probe = connection.enter()?;
+    }
     let cancel = ctx.cancel;
     if cancel.reason().is_some() {
         // The caller replaces this by the reason.
         return Err(parse_failure(format!("{who}: it was not sent")));
     }
     let answer = client.call(&method, send, &|| cancel.reason().is_some());
+    let is_refused = matches!(&answer, Err(fault) if fault.kind == FaultKind::Connect);
+    connection.note(is_refused);
+    if !is_refused {
+        ctx.probe = None;
+    } else if ctx.probe.is_none() {
+        ctx.probe = connection.enter()?;
+    }
     let done = match &answer {
         Ok(answer) if is_success(answer) => Some(ACCEPTED),
         // A redirect may say that the request was carried out, and where the result is.
@@ -154,6 +152,23 @@ pub(crate) fn call(
     });
     taken.map_err(|outcome| secrets.hide(outcome))?;
     Ok(StepReport::default())
+}
+
+/// Returns the outcome of a step after its last attempt. If the service refused the connection, the batch waits for it, unless its
+/// declaration says how it fails.
+pub(crate) fn given_up(ctx: &mut BatchContext<'_>, step: &Step, mut outcome: Outcome) -> Outcome {
+    if outcome.kind != OutcomeKind::Connect || !matches!(step.kind, StepKind::Http(_)) {
+        return outcome;
+    }
+    if let Some(probe) = ctx.probe.take() {
+        outcome = probe.give_up(outcome);
+    }
+    let (stage, kind) = (ctx.stage, outcome.kind.name());
+    let is_named = step.errors.contains_key(kind) || stage.errors.contains_key(kind);
+    if is_named || stage.policy.tolerates_failures() {
+        return outcome;
+    }
+    unreachable(&outcome)
 }
 
 /// Checks that the step may call this host.

@@ -144,7 +144,7 @@ fn run_with_retries(
         let has_time = (ctx.left)().is_none_or(|left| left > wait);
         let is_final = !outcome.is_worth_another_try() || is_certain(&step.kind, &outcome);
         if failed >= step.attempts || is_final || !has_time {
-            return Err(step.named(outcome));
+            return Err(step.named(http::given_up(ctx, step, outcome)));
         }
         for name in written_by(ctx.stage, step) {
             clear(ctx, name)?;

@@ -21,6 +21,9 @@ pub struct Holder {
     pub(crate) start_time: u64,
     /// Which boot that was; empty where the system does not say.
     pub(crate) boot_id: String,
+    /// The namespace of its process ids, of which a container has its own; empty where the system does not say.
+    #[serde(default)]
+    pub(crate) pid_namespace: String,
     pub run_id: String,
     /// The time at which it took the lock.
     pub since: Timestamp,
@@ -38,30 +41,38 @@ impl Holder {
             pid,
             start_time: start_time(pid).unwrap_or(0),
             boot_id: boot_id(),
+            pid_namespace: pid_namespace(),
             run_id: run_id.to_owned(),
             since,
-            host: rustix::system::uname()
-                .nodename()
-                .to_string_lossy()
-                .into_owned(),
+            host: host(),
             command: command.to_owned(),
         }
     }
 
-    /// Returns true if its process exists. A process of another machine counts as existing.
-    pub fn is_alive(&self) -> bool {
-        if !self.boot_id.is_empty() && self.start_time > 0 {
-            if self.boot_id == boot_id() {
-                return start_time(self.pid) == Some(self.start_time);
-            }
-            return self.host != rustix::system::uname().nodename().to_string_lossy();
+    /// Returns true if it is this process. Another container may have a process with the same id.
+    pub fn is_this(&self) -> bool {
+        *self == Self::this(&self.run_id, self.since, &self.command)
+    }
+
+    /// Returns whether its process exists; `None` if only another machine or container knows.
+    pub fn exists(&self) -> Option<bool> {
+        if self.boot_id.is_empty() || self.start_time == 0 {
+            let pid = i32::try_from(self.pid).ok();
+            let pid = pid.and_then(rustix::process::Pid::from_raw);
+            let is_gone =
+                |pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH);
+            return Some(pid.is_some_and(|pid| !is_gone(pid)));
         }
-        let pid = i32::try_from(self.pid)
-            .ok()
-            .and_then(rustix::process::Pid::from_raw);
-        pid.is_some_and(|pid| {
-            rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH)
-        })
+        if self.boot_id != boot_id() {
+            return (self.host == host()).then_some(false);
+        }
+        let is_near = self.pid_namespace.is_empty() || self.pid_namespace == pid_namespace();
+        is_near.then(|| start_time(self.pid) == Some(self.start_time))
+    }
+
+    /// Returns true if its process exists. One of another machine counts as existing, one of another container as ended.
+    pub fn is_alive(&self) -> bool {
+        self.exists().unwrap_or_else(|| self.boot_id != boot_id())
     }
 }
 
@@ -85,38 +96,30 @@ impl LockError {
     /// Returns true if this process holds the lock.
     pub fn is_ours(&self) -> bool {
         match self {
-            Self::Taken { holder, .. } => holder
-                .as_ref()
-                .is_some_and(|holder| holder.pid == std::process::id()),
+            Self::Taken { holder, .. } => holder.as_ref().is_some_and(|holder| holder.is_this()),
             Self::Disk(_) => false,
         }
     }
 }
 
 fn taken(path: &Path, holder: Option<&Holder>) -> String {
-    match holder {
-        Some(Holder {
-            pid,
-            run_id,
-            since,
-            host,
-            command,
-            ..
-        }) => format!(
-            "another run is in progress in this workspace: `{command}` (run {run_id}, process {pid} on {host}) since {since:.0}: \
-             {}",
-            if *pid == std::process::id() {
-                "wait for it, or cancel the call that began it".to_owned()
-            } else {
-                format!("wait for it, as `milepost run --wait 1h` does, or end it by `kill {pid}`")
-            }
-        ),
-        None => format!(
+    let Some(holder) = holder else {
+        return format!(
             "another run is starting in this workspace (lock {}); if this lasts, `lslocks` shows the process that \
              holds the lock",
             path.display()
-        ),
-    }
+        );
+    };
+    let Holder { pid, run_id, .. } = holder;
+    let advice = if holder.is_this() {
+        "wait for it, or cancel the call that began it".to_owned()
+    } else {
+        format!("wait for it, as `milepost run --wait 1h` does, or end it by `kill {pid}`")
+    };
+    format!(
+        "another run is in progress in this workspace: `{}` (run {run_id}, process {pid} on {}) since {:.0}: {advice}",
+        holder.command, holder.host, holder.since
+    )
 }
 
 /// An exclusive lock, held until it is dropped. The file stays, because two runs could otherwise lock two files of one name.
@@ -218,14 +221,9 @@ impl SharedLock {
         lock: impl Fn(&File) -> io::Result<()>,
     ) -> Result<Self, DiskError> {
         let lock = |file: &File| lock(file).map_err(TryLockError::Error);
-        match locked(disk, path, lock)? {
-            Some(file) => Ok(Self { file }),
-            None => Err(DiskError::new(
-                "lock",
-                path,
-                io::ErrorKind::WouldBlock.into(),
-            )),
-        }
+        let file = locked(disk, path, lock)?;
+        let busy = || DiskError::new("lock", path, io::ErrorKind::WouldBlock.into());
+        file.map(|file| Self { file }).ok_or_else(busy)
     }
 }
 
@@ -301,6 +299,17 @@ fn start_time(pid: u32) -> Option<u64> {
         .ok()
 }
 
+fn host() -> String {
+    let system = rustix::system::uname();
+    system.nodename().to_string_lossy().into_owned()
+}
+
+fn pid_namespace() -> String {
+    let link = rustix::fs::readlink("/proc/self/ns/pid", Vec::new());
+    let link = link.unwrap_or_default();
+    link.to_string_lossy().into_owned()
+}
+
 fn boot_id() -> String {
     read::text("/proc/sys/kernel/random/boot_id")
         .unwrap_or_default()
@@ -346,6 +355,32 @@ mod tests {
         assert_eq!(Lock::peek(&path), None);
         assert!(path.exists());
         assert!(Lock::take(&Disk::real(), &path, &second).is_ok());
+    }
+
+    #[test]
+    fn a_process_of_another_container_is_another_one() {
+        let this = Holder::this("R1", Timestamp::UNIX_EPOCH, "milepost mcp");
+        let other = Holder {
+            pid_namespace: "pid:[1]".to_owned(),
+            ..this.clone()
+        };
+        let rebooted = Holder {
+            boot_id: "another".to_owned(),
+            ..this.clone()
+        };
+        let remote = Holder {
+            host: "elsewhere".to_owned(),
+            ..rebooted.clone()
+        };
+        let found = [this, other, rebooted, remote]
+            .map(|holder| (holder.is_this(), holder.exists(), holder.is_alive()));
+        let expected = [
+            (true, Some(true), true),
+            (false, None, false),
+            (false, Some(false), false),
+            (false, None, true),
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::model::checkpoint::Status;
 use crate::model::pipeline::Pipeline;
 use crate::model::reason::Reason;
 use crate::model::stage::Stage;
-use crate::model::state::State;
+use crate::model::state::{BatchState, State};
 use crate::plan::batches::expand::batch_name;
 use crate::plan::decide::Decision;
 use crate::plan::lineage;
@@ -26,6 +26,9 @@ pub struct Blocker {
     pub how: Precondition,
     /// The first batch that failed, of it or of a stage before it: `STAGE/BATCH`.
     pub failed: Option<String>,
+    /// True if a service may have carried out the request of one of its failed batches.
+    #[serde(skip)]
+    pub sent: bool,
     /// Its files that were modified by hand.
     pub altered: Vec<String>,
 }
@@ -105,7 +108,11 @@ pub(super) fn of(
                 None => continue,
             },
         };
+        let known = state.stages.get(&up.name);
+        let batches = known.into_iter().flat_map(|known| known.batches.values());
+        let mut failures = batches.filter_map(BatchState::last_failure);
         return Ok(Some(Blocker {
+            sent: failures.any(|outcome| outcome.accepted.is_some()),
             stage: up.name.clone(),
             number: up.number,
             how,
@@ -138,15 +145,13 @@ fn outdated(
             _ => stale = true,
         }
     }
-    Ok(if !altered.is_empty() {
-        Some((Precondition::Modified, altered))
-    } else if stale {
-        Some((Precondition::Outdated, altered))
-    } else if unvalidated {
-        Some((Precondition::Unvalidated, altered))
-    } else {
-        None
-    })
+    let how = match (stale, unvalidated) {
+        _ if !altered.is_empty() => Some(Precondition::Modified),
+        (true, _) => Some(Precondition::Outdated),
+        (false, true) => Some(Precondition::Unvalidated),
+        (false, false) => None,
+    };
+    Ok(how.map(|how| (how, altered)))
 }
 
 /// Returns true if a batch runs only because it failed, forced or not.
@@ -161,14 +166,8 @@ pub fn only_failed(reasons: &[Reason]) -> bool {
 
 /// Returns the first failed batch, of this stage or of one that it depends on: `STAGE/BATCH`.
 fn failed_before(pipeline: &Pipeline, state: &State, stage: &Stage) -> Option<String> {
-    let leads_here = |other: &Stage| {
-        other.name == stage.name
-            || lineage::downstream(pipeline, &other.name)
-                .iter()
-                .any(|down| down.name == stage.name)
-    };
-    let stages = pipeline.stages.iter();
-    stages.filter(|other| leads_here(other)).find_map(|other| {
+    let before = lineage::ancestors(pipeline, stage);
+    before.into_iter().chain([stage]).find_map(|other| {
         let known = state.stages.get(&other.name)?;
         let mut batches = known.batches.iter();
         let (key, _) = batches.find(|(_, batch)| batch.last_failure().is_some())?;

@@ -17,6 +17,7 @@ pub enum StageStatus {
     /// A batch failed, and the stage stopped.
     Failed,
     /// Some batches did not run. Screens show `waiting` if they wait for approval, an agent or budget. They show `out of date` if they were not selected, or the run was interrupted.
+    #[default]
     Held,
     /// An earlier stage is not complete. Screens show `out of date`.
     Blocked,

@@ -2,6 +2,7 @@
 
 use super::results::{Expected, Refusal, Violation, WhyRefused};
 use crate::run::agents::external::{ReplyError, ReplyErrorKind};
+use jiff::Timestamp;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::plan::expand::batch_name;
 use milepost_store::store::leases::{Lease, LeaseState};
@@ -24,27 +25,25 @@ pub(super) fn unknown(id: &str) -> Refusal {
     }
 }
 
-/// Returns a refusal if another client holds the lease: one of another name, or one of another server that lives.
-pub(super) fn foreign(lease: &Lease, client: Option<&str>) -> Option<Refusal> {
+/// Returns a refusal if the lease was submitted or released, or if another client holds it: one of another name, or one of another
+/// server that lives. If only another machine or container knows whether that one lives, it has the lease until it expires.
+pub(super) fn unusable(lease: &Lease, client: Option<&str>, now: Timestamp) -> Option<Refusal> {
     let other = client.filter(|client| *client != lease.client);
-    let is_other = |server: &Holder| server.pid != std::process::id() && server.is_alive();
-    if other.is_none() && !lease.server.as_ref().is_some_and(is_other) {
-        return None;
-    }
-    let why = WhyRefused::ForeignLease {
-        holder: lease.client.clone(),
-        client: other.map(str::to_owned),
+    let lives = |server: &Holder| server.exists().unwrap_or(now < lease.expires);
+    let is_other = |server: &Holder| !server.is_this() && lives(server);
+    let why = if other.is_some() || lease.server.as_ref().is_some_and(is_other) {
+        WhyRefused::ForeignLease {
+            holder: lease.client.clone(),
+            client: other.map(str::to_owned),
+        }
+    } else {
+        match lease.state {
+            LeaseState::Leased => return None,
+            LeaseState::Released => WhyRefused::LeaseReleased,
+            LeaseState::Submitted => WhyRefused::AlreadySubmitted,
+        }
     };
     Some(refusal(lease, why))
-}
-
-/// Refuses a lease that was submitted or released.
-pub(super) fn ended(lease: &Lease) -> Refusal {
-    let why = match lease.state {
-        LeaseState::Released => WhyRefused::LeaseReleased,
-        _ => WhyRefused::AlreadySubmitted,
-    };
-    refusal(lease, why)
 }
 
 /// Returns what is wrong with a reply. `ids` are those of the questions.

@@ -34,16 +34,11 @@ pub fn release_batch(
     };
     released.stage = Some(found.stage.clone());
     released.batch = Some(found.batch.clone());
-    if let Some(refusal) = refusals::foreign(&found, client) {
-        released.refused = Some(refusal);
-        return Ok(released);
+    released.refused = refusals::unusable(&found, client, opened.clock.now());
+    released.released = released.refused.is_none();
+    if released.released {
+        found.state = LeaseState::Released;
+        leases.put(&found)?;
     }
-    if found.state != LeaseState::Leased {
-        released.refused = Some(refusals::ended(&found));
-        return Ok(released);
-    }
-    found.state = LeaseState::Released;
-    leases.put(&found)?;
-    released.released = true;
     Ok(released)
 }

@@ -60,7 +60,7 @@ pub struct Leased {
 }
 
 /// Why no batch was leased.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Nothing {
     /// The reason in one word.
@@ -93,19 +93,13 @@ impl Nothing {
         Self {
             reason,
             stage: stage.map(str::to_owned),
-            until: None,
-            missing: None,
-            approval: None,
-            batches: Vec::new(),
-            problem: None,
-            modified: Vec::new(),
-            ready: 0,
+            ..Self::default()
         }
     }
 }
 
 /// Why no batch was leased, in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WhyNothing {
@@ -125,6 +119,7 @@ pub enum WhyNothing {
     #[serde(rename = "altered")]
     Modified,
     /// No stage, or not this one, asks an external agent.
+    #[default]
     NotExternal,
 }
 

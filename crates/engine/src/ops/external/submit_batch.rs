@@ -72,11 +72,9 @@ pub fn submit_batch(
     };
     submitted.stage = Some(lease.stage.clone());
     submitted.batch = Some(lease.batch.clone());
-    if let Some(refusal) = refusals::foreign(&lease, submission.client.as_deref()) {
+    let now = opened.clock.now();
+    if let Some(refusal) = refusals::unusable(&lease, submission.client.as_deref(), now) {
         return Ok(refused(refusal, submitted));
-    }
-    if lease.state != LeaseState::Leased {
-        return Ok(refused(refusals::ended(&lease), submitted));
     }
     let file = leases.folder(&lease.id).join(&lease.answer);
     let text = match text(submission, &lease, &file) {
@@ -87,7 +85,6 @@ pub fn submit_batch(
         }
     };
     let sent = leases.request(&lease.id)?;
-    let now = opened.clock.now();
     let command = format!(
         "submit_batch {} by {}",
         refusals::place(&lease),
@@ -171,14 +168,12 @@ fn validate(
     holds: bool,
 ) -> Result<Validated, OpsError> {
     let lease = given.lease;
+    let refused = |why| Validated::Refused(refusals::refusal(lease, why));
     let stage = opened.pipeline.stage(&lease.stage);
     let Some((stage, asking)) =
         stage.and_then(|stage| Some((stage, AnswerFormat::of(stage, &lease.out)?)))
     else {
-        return Ok(Validated::Refused(refusals::refusal(
-            lease,
-            WhyRefused::Stale,
-        )));
+        return Ok(refused(WhyRefused::Stale));
     };
     let keep = Keep::And(&lease.batch);
     let found = scan_stage(
@@ -195,22 +190,15 @@ fn validate(
         .find(|batch| batch.batch.key == lease.batch);
     let is_done = batch.is_some_and(|batch| batch.decision == Ok(Decision::UpToDate));
     if is_done && is_made(&recorder.state, &lease.stage, &lease.batch) {
-        return Ok(Validated::Refused(refusals::refusal(
-            lease,
-            WhyRefused::AlreadyMade,
-        )));
+        return Ok(refused(WhyRefused::AlreadyMade));
     }
     let is_same = batch.is_some_and(|batch| fingerprint(&found, batch) == lease.fingerprint);
-    let refusal = if !is_same {
-        Some(refusals::refusal(lease, WhyRefused::Stale))
-    } else if holds {
-        None
-    } else {
-        Some(refusals::refusal(
-            lease,
-            WhyRefused::LeaseExpired { at: lease.expires },
-        ))
+    let why = match (is_same, holds) {
+        (false, _) => Some(WhyRefused::Stale),
+        (true, false) => Some(WhyRefused::LeaseExpired { at: lease.expires }),
+        (true, true) => None,
     };
+    let refusal = why.map(|why| refusals::refusal(lease, why));
     let given = LeasedAnswer {
         replaces: refusal.is_none(),
         ..given

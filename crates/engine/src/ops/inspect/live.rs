@@ -130,6 +130,7 @@ pub struct SeenTimeline {
 }
 
 /// The changes since a state.
+#[derive(Default)]
 pub struct Changes {
     /// The new records, oldest first; the last ones of many.
     pub records: Vec<Record>,
@@ -147,11 +148,8 @@ impl Changes {
     /// Returns no change since a state, because the workspace cannot be read.
     pub fn unknown(since: Option<&str>) -> Self {
         Self {
-            records: Vec::new(),
-            left_out: 0,
-            running: false,
-            is_new: false,
             at: since.unwrap_or_default().to_owned(),
+            ..Self::default()
         }
     }
 }

@@ -8,7 +8,6 @@ use crate::run::agents::budget::{Budget, RunCalls};
 use crate::run::remote::handover::{HandedBatch, SubmissionRecord};
 use crate::run::remote::worker::{JobContext, await_visible, checked_stage, work};
 use crate::run::stop::StopFlag;
-use milepost_agents::http::SharedHttp;
 use milepost_core::base::duration::show_duration;
 use milepost_core::plan::options::Timing;
 use milepost_store::store::jobs::Submission;
@@ -57,7 +56,7 @@ pub fn run_job(
         job,
         batches: &handed.batches,
         visible,
-        http: &SharedHttp::default(),
+        client: &Default::default(),
         calls: &calls,
         timing: Timing::default(),
         stop,

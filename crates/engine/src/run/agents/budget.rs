@@ -11,6 +11,7 @@ use crate::steps::agent::costs::CallCosts;
 use crate::steps::batch_context::cancelled;
 use crate::steps::calls::{Calls, NextCall, ProviderBatches, ValidAnswer};
 use measured::MeasuredUsage;
+use milepost_agents::http::Cancelled;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
 use milepost_core::base::redact::Redactor;
@@ -191,17 +192,20 @@ impl Calls for RunCalls<'_> {
         &self,
         address: Digest,
         is_fresh: bool,
-        stopped: &dyn Fn() -> bool,
-        waits: &dyn Fn(),
+        stopped: Cancelled<'_>,
+        waits: &dyn Fn(&str),
     ) -> Result<(), Outcome> {
         let mut claimed = self.claimed();
         while !stopped() {
             if !claimed.contains_key(&address) {
-                if is_fresh || !self.answers.is_asked(address).map_err(kept)? {
+                if is_fresh {
                     break;
                 }
+                let Some(run) = self.answers.asked_by(address).map_err(kept)? else {
+                    break;
+                };
                 if !self.has_waited.swap(true, Ordering::Relaxed) {
-                    waits();
+                    waits(&run);
                 }
             }
             let waited = self.released.wait_timeout(claimed, LOOK);
@@ -210,11 +214,7 @@ impl Calls for RunCalls<'_> {
         Ok(())
     }
 
-    fn keep(&self, answer: ValidAnswer) -> Result<(), Outcome> {
-        self.keep_all(vec![answer])
-    }
-
-    fn keep_all(&self, answers: Vec<ValidAnswer>) -> Result<(), Outcome> {
+    fn keep(&self, answers: Vec<ValidAnswer>) -> Result<(), Outcome> {
         let (shared, own): (Vec<ValidAnswer>, Vec<ValidAnswer>) =
             answers.into_iter().partition(|answer| answer.is_shared);
         for (answers, sharing) in [(shared, Sharing::Project), (own, Sharing::Workspace)] {

@@ -16,8 +16,9 @@ use crate::steps::batch_context::{
 use crate::steps::calls::{Calls, NextCall, ValidAnswer};
 use crate::steps::cancel::CancelToken;
 use crate::steps::command::{StartedProcess, StopSignal};
+use crate::steps::http::connection::Client;
 use crate::steps::worker::JqWorkers;
-use milepost_agents::http::SharedHttp;
+use milepost_agents::http::Cancelled;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
 use milepost_core::base::redact::Redactor;
@@ -176,7 +177,8 @@ impl DryRun<'_> {
             } else {
                 found.asked_since.as_deref()
             },
-            http: &SharedHttp::default(),
+            client: &Client::default(),
+            probe: None,
             sent: &Cell::default(),
             environment: &environment,
             declared_env: &self.ctx.settings.env,
@@ -374,12 +376,12 @@ impl Calls for NoCalls<'_> {
 
     fn release(&self, _: &[Digest]) {}
 
-    fn wait(&self, _: Digest, _: bool, _: &dyn Fn() -> bool, _: &dyn Fn()) -> Result<(), Outcome> {
+    fn wait(&self, _: Digest, _: bool, _: Cancelled<'_>, _: &dyn Fn(&str)) -> Result<(), Outcome> {
         self.observed().waits = true;
         Ok(())
     }
 
-    fn keep(&self, _answer: ValidAnswer) -> Result<(), Outcome> {
+    fn keep(&self, _: Vec<ValidAnswer>) -> Result<(), Outcome> {
         Ok(())
     }
 

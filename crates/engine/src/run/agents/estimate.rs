@@ -66,6 +66,9 @@ pub struct Asks {
     /// Maximum cost of the first requests of the batches, which a budget reserves; none if no price is known. Retries and
     /// `later_calls` are not in it.
     pub reserved: Option<NanoUsd>,
+    /// True if a budget of money limits the run.
+    #[serde(skip)]
+    pub has_budget: bool,
 }
 
 /// The characters of a prompt that are shown.
@@ -340,6 +343,7 @@ impl<'a> CostEstimator<'a> {
             cost: Some(NanoUsd::ZERO),
             most_cost: None,
             reserved: None,
+            has_budget: self.budget.run.or(self.budget.workspace).is_some(),
         };
         for batch in simulated {
             let first = batch.request.as_ref().map(|request| &request.sent);

@@ -286,7 +286,8 @@ fn within(
         } else {
             found.asked_since.as_deref()
         },
-        http: stage_ctx.http,
+        client: stage_ctx.client,
+        probe: None,
         sent,
         environment: stage_ctx.environment,
         declared_env: &stage_ctx.ctx.settings.env,

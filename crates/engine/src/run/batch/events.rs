@@ -376,14 +376,10 @@ pub(crate) fn events<'a>(
     workers: usize,
     index: usize,
 ) -> EventSender<'a> {
-    let StageThreads {
-        stage_ctx,
-        scan,
-        queue,
-        ..
-    } = threads;
-    let batch = &scan.batches[index].batch.key;
+    let stage_ctx = threads.stage_ctx;
+    let batch = &threads.scan.batches[index].batch.key;
     let token = token(stage_ctx.token, &stage_ctx.stage.name, batch);
+    let live = || LiveOutput::new(stage_ctx.ctx.redactor, &stage_ctx.waiting_output);
     EventSender {
         redactor: stage_ctx.ctx.redactor,
         stage: stage_ctx.stage,
@@ -394,14 +390,9 @@ pub(crate) fn events<'a>(
         index,
         token,
         sender,
-        queue,
+        queue: threads.queue,
         workers,
-        live: stage_ctx.live.then(|| {
-            Mutex::new(LiveOutput::new(
-                stage_ctx.ctx.redactor,
-                &stage_ctx.waiting_output,
-            ))
-        }),
+        live: stage_ctx.live.then(|| Mutex::new(live())),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::steps::agent::StageAgents;
 use crate::steps::batch_context::AttemptLimits;
 use crate::steps::calls::Calls;
 use crate::steps::command::{StopSignal, StopTime};
-use milepost_agents::http::SharedHttp;
+use crate::steps::http::connection::Client;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::model::fingerprint::FactKind;
@@ -72,7 +72,7 @@ pub(crate) struct StageContext<'a> {
     pub(crate) calls: &'a dyn Calls,
     /// True if kept answers do not count.
     pub(crate) fresh: bool,
-    pub(crate) http: &'a SharedHttp,
+    pub(crate) client: &'a Client,
     pub(crate) environment: &'a BTreeMap<String, String>,
     pub(crate) stop: &'a dyn StopSignal,
     /// The flag that is set when the run is stopped.

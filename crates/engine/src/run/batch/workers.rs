@@ -1,11 +1,11 @@
 //! The threads that run batches: selects the next batch, and reports its events.
 
 use crate::run::batch::attempt::run;
-use crate::run::batch::events::{AtOnce, Message, Order, StageThreads, events};
+use crate::run::batch::events::{AtOnce, Message, StageThreads, events};
 use crate::run::batch::stage_context::AttemptResult;
 use milepost_core::base::in_order::no_thread as thread_errors;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
-use milepost_core::model::policy::{Concurrency, MaxFailures, OnFailure};
+use milepost_core::model::policy::{Concurrency, MaxFailures};
 use milepost_core::model::stage::Stage;
 use milepost_core::plan::expand::BatchItem;
 use milepost_core::plan::scan::StageScan;
@@ -35,13 +35,8 @@ pub(crate) fn run_one(
     workers: usize,
     index: usize,
 ) -> bool {
-    let StageThreads {
-        stage_ctx,
-        scan,
-        order,
-        ..
-    } = threads;
-    let found = &scan.batches[index];
+    let stage_ctx = threads.stage_ctx;
+    let found = &threads.scan.batches[index];
     // A batch without its inputs fails at once, unless it has a placeholder.
     let is_tried = found.decision.is_ok() || stage_ctx.stage.policy.placeholder.is_some();
     if is_tried && sender.send(Message::Begun { index }).is_err() {
@@ -49,7 +44,7 @@ pub(crate) fn run_one(
     }
     let begun = Stopwatch::start();
     let telling = events(threads, sender, workers, index);
-    let previous = (order.previous)(&found.batch.key);
+    let previous = (threads.order.previous)(&found.batch.key);
     let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         run(stage_ctx, found, index as u64 + 1, &telling, &previous)
     }));
@@ -76,27 +71,20 @@ pub(crate) fn report(
     tried: AttemptResult,
     took: Duration,
 ) -> bool {
-    let StageThreads {
-        stage_ctx,
-        scan,
-        order,
-        queue,
-        ready,
-    } = threads;
+    let (scan, ready) = (threads.scan, threads.ready);
     // This happens before the dispatcher knows: with one worker, the batch after a failed one must not start.
     if has_failed(&tried) {
-        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = threads.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.failed += 1;
         // Files that cannot be used, and requests that were sent before, are all reported, and stop no other batch.
         let found = &scan.batches[index];
         let is_sent = matches!(&found.decision, Err(missed) if missed.accepted.is_some());
-        queue.closed |= found.batch.refused.is_none()
-            && !is_sent
-            && !may_continue(order, stage_ctx.stage, scan, queue.failed);
+        queue.closed |=
+            found.batch.refused.is_none() && !is_sent && !may_continue(threads, queue.failed);
     }
     let tried = Box::new(tried);
     let is_received = sender.send(Message::Done { index, tried, took }).is_ok();
-    let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut queue = threads.queue.lock().unwrap_or_else(PoisonError::into_inner);
     queue.active.retain(|&active| active != index);
     drop(queue);
     ready.notify_all();
@@ -115,16 +103,14 @@ fn has_failed(tried: &AttemptResult) -> bool {
 }
 
 /// Returns true if further batches start after this many failures.
-fn may_continue(order: &Order<'_>, stage: &Stage, scan: &StageScan, failed: u64) -> bool {
-    let too_many = match stage.policy.max_failures {
+fn may_continue(threads: StageThreads<'_>, failed: u64) -> bool {
+    let policy = &threads.stage_ctx.stage.policy;
+    let too_many = match policy.max_failures {
         Some(MaxFailures::Count(most)) => failed >= most,
-        Some(MaxFailures::Share(share)) => failed as f64 > share * scan.count() as f64,
+        Some(MaxFailures::Share(share)) => failed as f64 > share * threads.scan.count() as f64,
         None => false,
     };
-    let tolerated = order.keep_going
-        || stage.policy.on_failure == OnFailure::Continue
-        || stage.policy.placeholder.is_some();
-    tolerated && !too_many
+    (threads.order.keep_going || policy.tolerates_failures()) && !too_many
 }
 
 /// Waits for the next batch that may run; `None` if there are no more.

@@ -11,7 +11,7 @@ use crate::steps::agent::StageAgents;
 use crate::steps::batch_context::{AttemptLimits, AttemptObserver, StepEvent};
 use crate::steps::calls::Calls;
 use crate::steps::command::{StartedProcess, StopSignal, StopTime};
-use milepost_agents::http::SharedHttp;
+use crate::steps::http::connection::Client;
 use milepost_core::base::path::RelPath;
 use milepost_core::model::call::{CallResponse, SentCall};
 use milepost_core::model::fingerprint::FactKind;
@@ -90,7 +90,7 @@ pub(crate) struct JobContext<'a> {
     pub(crate) batches: &'a [HandedBatch],
     /// How long a file of another machine may stay invisible.
     pub(crate) visible: Duration,
-    pub(crate) http: &'a SharedHttp,
+    pub(crate) client: &'a Client,
     pub(crate) calls: &'a dyn Calls,
     pub(crate) timing: Timing,
     pub(crate) stop: &'a dyn StopSignal,
@@ -134,7 +134,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         agents: &agents,
         calls: job_ctx.calls,
         fresh: false,
-        http: job_ctx.http,
+        client: job_ctx.client,
         environment: ctx.environment,
         stop: &stop,
         stopped: Arc::clone(&job_ctx.stopped),

@@ -9,6 +9,7 @@ use super::provider_batch::{BatchClient, BatchedResult, WaitResult};
 use crate::steps::batch_context::cancelled;
 use crate::steps::calls::{Calls, NextCall, OpenCall, ProviderBatches};
 use crate::steps::command::Deadline;
+use crate::steps::http::connection::unreachable;
 use milepost_agents::api::BatchApi;
 use milepost_agents::fault::{CallFault, FaultKind};
 use milepost_agents::http::CallLimit;
@@ -122,10 +123,9 @@ impl Caller<'_> {
                 Next::Shrink => return Err(CallError::TooLong(outcome.for_good())),
                 Next::Retry { .. } | Next::Fail | Next::Stop => {
                     if is_refused {
-                        let why = format!("waiting for {}", outcome.message);
-                        outcome = Outcome::new(OutcomeKind::Unreachable, why);
-                        if let Some(probe) = &mut probe {
-                            **probe = Some(outcome.clone().for_good());
+                        outcome = unreachable(&outcome);
+                        if let Some(probe) = probe {
+                            outcome = probe.give_up(outcome);
                         }
                     }
                     return Err(CallError::Failed(outcome.for_good()));
@@ -339,9 +339,13 @@ impl Caller<'_> {
         let response = response.map_err(CallError::Failed)?;
         ctx.observer.called(number, sent, &response);
         match replied {
-            Err(fault) if is_final => Err(CallError::Failed(
-                fault_outcome(&handle.agent, &fault).for_good(),
-            )),
+            Err(fault) if is_final => {
+                let outcome = fault_outcome(&handle.agent, &fault).for_good();
+                Err(CallError::Failed(match fault.kind {
+                    FaultKind::Connect => handle.connection.advise(unreachable(&outcome)),
+                    _ => outcome,
+                }))
+            }
             replied => Ok(replied.map(|reply| (number, as_charged(reply, &response)))),
         }
     }

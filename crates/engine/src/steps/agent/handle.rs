@@ -4,9 +4,10 @@ use super::costs::CallCosts;
 use super::provider_batch::{BatchClient, BatchQueue};
 use crate::steps::calls::{Calls, Pace};
 use crate::steps::command::is_executable;
+use crate::steps::http::connection::{Client, Connection};
 use milepost_agents::api::{ClientSettings, ModelApi, connect};
 use milepost_agents::cli::{Envelope, Preset, Tool};
-use milepost_agents::http::{Cancelled, HttpError, SharedHttp};
+use milepost_agents::http::{Cancelled, HttpError};
 use milepost_agents::prices::{PriceError, Prices};
 use milepost_agents::rate_limits::{RateLimiter, RateLimits};
 use milepost_agents::rules::{Rules, RulesError};
@@ -22,8 +23,7 @@ use milepost_core::model::stage::Program;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The purpose for which agents are prepared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(crate) struct Agents {
     prices: Prices,
     replays: Replays,
     project: PathBuf,
-    http: SharedHttp,
+    client: Client,
     handles: Mutex<BTreeMap<String, Arc<AgentHandle>>>,
 }
 
@@ -64,43 +64,9 @@ pub(crate) struct AgentHandle {
     /// Requests that wait for a provider batch.
     pub(crate) batch_queue: BatchQueue,
     pub(crate) costs: CallCosts,
-    pub(crate) connection: Connection,
+    pub(crate) connection: Arc<Connection>,
     /// The result of the check before the first call.
     pub checked: OnceLock<Result<(), milepost_agents::fault::CallFault>>,
-}
-
-/// The connection to an agent. After a refusal, one call tries again while the others wait for it.
-#[derive(Default)]
-pub(crate) struct Connection {
-    is_refused: AtomicBool,
-    /// The outcome of the call that gave up. The call that tries again holds the lock.
-    given_up: Mutex<Option<Outcome>>,
-}
-
-/// The right to try again.
-pub(crate) type Probe<'a> = MutexGuard<'a, Option<Outcome>>;
-
-impl Connection {
-    /// Waits for the call that tries again. Returns the right to do so if the connection is refused and no call does.
-    ///
-    /// # Errors
-    /// The outcome of a call that gave up.
-    pub(crate) fn enter(&self) -> Result<Option<Probe<'_>>, Outcome> {
-        if !self.is_refused.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        let probe = self.given_up.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*probe {
-            _ if !self.is_refused.load(Ordering::Relaxed) => Ok(None),
-            Some(outcome) => Err(outcome.clone()),
-            None => Ok(Some(probe)),
-        }
-    }
-
-    /// Notes whether a call was refused.
-    pub(crate) fn note(&self, is_refused: bool) {
-        self.is_refused.store(is_refused, Ordering::Relaxed);
-    }
 }
 
 /// The reason why an agent is unavailable.
@@ -168,7 +134,7 @@ impl Agents {
             prices: known,
             replays,
             project,
-            http: SharedHttp::default(),
+            client: Client::default(),
             handles: Mutex::default(),
         })
     }
@@ -250,7 +216,7 @@ impl Agents {
                     key: Secret::new(key),
                     batch: api.batch,
                 };
-                Backend::Api(connect(api.kind, self.http.get()?, settings))
+                Backend::Api(connect(api.kind, self.client.http.get()?, settings))
             }
             Provider::External => Backend::External,
             Provider::Cli(cli) => Backend::Tool(match &cli.command {
@@ -262,6 +228,13 @@ impl Agents {
                     Envelope::named(&cli.envelope).unwrap_or(Envelope::Text),
                 ),
             }),
+        };
+        let connection = match &agent.provider {
+            Provider::Api(api) => {
+                let url = api.base_url.as_deref().unwrap_or(api.kind.spec().base_url);
+                Connection::new(url, "base_url", api.address.as_ref())
+            }
+            _ => Connection::new("", "", None),
         };
         // Providers have other limits for batches.
         let by_the_minute = |limit: Option<u64>| limit.filter(|_| !agent.is_batched());
@@ -281,7 +254,7 @@ impl Agents {
             limits: RateLimiter::new(allowed),
             batch_queue: BatchQueue::default(),
             costs: CallCosts::new(agent, self.prices.clone()),
-            connection: Connection::default(),
+            connection,
             checked,
             agent: agent.clone(),
         })
@@ -326,8 +299,8 @@ impl Agents {
     }
 
     /// Returns the HTTP client of the run.
-    pub(crate) fn http(&self) -> &SharedHttp {
-        &self.http
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
     }
 }
 

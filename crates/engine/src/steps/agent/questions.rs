@@ -124,9 +124,12 @@ pub(crate) fn answers(
         let mut claim = Claim::of(ctx, &open, &addresses)?;
         if claim.mine.is_empty() {
             // The batch holds no claim of its own meanwhile, so two batches cannot wait for each other.
-            let stopped = || ctx.cancel.reason().is_some();
-            let waits =
-                || (ctx.observer).waiting("waiting for answers that another run is asking for");
+            let cancel = ctx.cancel;
+            let stopped = || cancel.reason().is_some();
+            let waits = |run: &str| {
+                let why = format!("waiting for answers that another run is asking for: {run}");
+                (ctx.observer).waiting(&why);
+            };
             let is_fresh = ctx.asked_since.is_some();
             (ctx.calls).wait(addresses[open[0]], is_fresh, &stopped, &waits)?;
             if ctx.is_dry_run || ctx.stop.stopping() || ctx.cancel.reason().is_some() {
@@ -259,7 +262,7 @@ fn ask(
                         call,
                         is_shared: true,
                     });
-                    ctx.calls.keep_all(valid.collect())?;
+                    ctx.calls.keep(valid.collect())?;
                     found.warnings.extend(matched.invented().map(|id| {
                         let agent = &task.handle.agent.name;
                         format!("call {call}: agent `{agent}` answered `{id}`, a question that was not asked: left out")

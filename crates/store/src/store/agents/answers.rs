@@ -60,6 +60,12 @@ pub enum AnswerError {
     Json(Arc<serde_json::Error>),
 }
 
+impl From<DiskError> for AnswerError {
+    fn from(error: DiskError) -> Self {
+        Self::Lock(Arc::new(error))
+    }
+}
+
 /// The answers of a project, and of one of its workspaces.
 pub struct Answers {
     own: AnswerLog,
@@ -100,6 +106,8 @@ impl Answers {
             disk: disk.private(),
             run: run.to_owned(),
         };
+        let root = layout.root();
+        let root = root.strip_prefix(project).unwrap_or(root);
         Self {
             own: log(layout.answers()),
             shared: log(layout::answers(project)),
@@ -108,6 +116,7 @@ impl Answers {
                 disk: disk.private(),
                 folder: layout::answers(project).join("asking"),
                 run: run.to_owned(),
+                workspace: root.display().to_string(),
             },
         }
     }
@@ -122,46 +131,37 @@ impl Answers {
         addresses: &[Digest],
         is_fresh: bool,
     ) -> Result<QuestionClaim, AnswerError> {
-        let failed = |error| AnswerError::Lock(Arc::new(error));
-        let _turn = self.asking.turn().map_err(failed)?;
+        let _turn = self.asking.turn()?;
         self.hold()?;
-        let asked = self.asking.of_others().map_err(failed)?;
+        let asked = self.asking.of_others()?;
         let answered = self.shared.read_more()?;
-        let is_free =
-            |address: &Digest| is_fresh || !asked.contains(address) && !answered.contains(address);
+        let is_free = |address: &Digest| {
+            is_fresh || !asked.contains_key(address) && !answered.contains(address)
+        };
         let free = addresses.iter().copied().filter(is_free).collect();
-        self.asking.claim(free).map_err(failed)
+        Ok(self.asking.claim(free)?)
     }
 
-    /// Returns true if another run is asking a question.
+    /// Returns the other run that is asking a question, if there is one.
     ///
     /// # Errors
     /// Fails if the disk fails.
-    pub fn is_asked(&self, address: Digest) -> Result<bool, AnswerError> {
-        let asked = self.asking.turn().and_then(|_turn| self.asking.of_others());
-        let asked = asked.map_err(|error| AnswerError::Lock(Arc::new(error)))?;
-        Ok(asked.contains(&address))
+    pub fn asked_by(&self, address: Digest) -> Result<Option<String>, AnswerError> {
+        let _turn = self.asking.turn()?;
+        Ok(self.asking.of_others()?.remove(&address))
     }
 
     fn hold(&self) -> Result<(), AnswerError> {
         if self.lock.get().is_some() {
             return Ok(());
         }
-        let taken = SharedLock::take(
-            &self.shared.disk,
-            &layout::answers_lock(&self.shared.folder),
-        );
-        let lock = match taken {
+        let path = layout::answers_lock(&self.shared.folder);
+        let lock = match SharedLock::take(&self.shared.disk, &path) {
             Ok(lock) => Some(lock),
-            Err(error)
-                if matches!(
-                    error.source.kind(),
-                    io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
-                ) =>
-            {
-                None
-            }
-            Err(error) => return Err(AnswerError::Lock(Arc::new(error))),
+            Err(error) => match error.source.kind() {
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => None,
+                _ => return Err(error.into()),
+            },
         };
         // Another thread may have been first: its lock is as good.
         let _ = self.lock.set(lock);
@@ -177,18 +177,14 @@ impl Answers {
         let mut found = Vec::with_capacity(addresses.len());
         let mut of_others = Vec::new();
         for &address in addresses {
-            let own = self.own.get(address)?;
-            if own.is_none() && self.lock.get().is_none() && self.shared.folder.exists() {
-                self.hold()?;
-            }
-            let answer = match own {
-                Some(own) => Some(own),
-                None => {
-                    let shared = self.shared.get(address)?;
-                    of_others.extend(shared.clone());
-                    shared
+            let mut answer = self.own.get(address)?;
+            if answer.is_none() {
+                if self.shared.folder.exists() {
+                    self.hold()?;
                 }
-            };
+                answer = self.shared.get(address)?;
+                of_others.extend(answer.clone());
+            }
             found.push(answer);
         }
         if !of_others.is_empty() {
@@ -217,10 +213,7 @@ impl Answers {
             return Ok(());
         }
         if sharing == Sharing::Project {
-            self.shared
-                .disk
-                .create_dir_all(&self.shared.folder)
-                .map_err(|error| AnswerError::Lock(Arc::new(error)))?;
+            self.shared.disk.create_dir_all(&self.shared.folder)?;
             self.hold()?;
             self.shared.put(answers)?;
         }

@@ -134,14 +134,14 @@ pub(super) fn exchange(
                 feedback = violations(schema, &answer);
                 kind = OutcomeKind::Schema;
                 if feedback.is_empty() {
-                    ctx.calls.keep(ValidAnswer {
+                    ctx.calls.keep(vec![ValidAnswer {
                         address: prepared.address,
                         answer: kept(&reply, &answer, &warnings, &used),
                         schema: task.schema.map(|asset| asset.digest),
                         agent: handle.agent.describe(),
                         call,
                         is_shared: false,
-                    })?;
+                    }])?;
                     caller.mark_used(ctx.calls, call)?;
                     return Ok(SingleAnswer {
                         answer,
