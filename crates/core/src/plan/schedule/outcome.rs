@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum StageStatus {
     /// Every batch is up to date. Screens show `up to date`.
-    #[default]
     Complete,
     /// Some batches failed, and the stage continues without them.
     Partial,
