@@ -24,6 +24,9 @@ pub enum TapYamlError {
     /// The block has no last `---` line, because the answer is truncated.
     #[error("the block does not end with a `---` line")]
     Cut,
+    /// Another `---` line follows the block.
+    #[error("a second block follows: one was expected, and no other `---` line")]
+    Several,
     /// A line is not `key: value`, or its key is a duplicate.
     #[error("line {line} of the block: {what}")]
     Line {
@@ -33,11 +36,11 @@ pub enum TapYamlError {
     },
 }
 
-/// Reads the first TAP YAML block of a text. A missing or empty key gets its default. If the default is a string, a value that
+/// Reads the TAP YAML block of a text. A missing or empty key gets its default. If the default is a string, a value that
 /// looks like a number or `true` is read as a string too.
 ///
 /// # Errors
-/// Fails if there is no block, or it is truncated or malformed.
+/// Fails if there is no block, it is truncated or malformed, or another one follows.
 pub fn tap_yaml(text: &str, defaults: &Map<String, Value>) -> Result<TapYamlBlock, TapYamlError> {
     let mut lines = text
         .lines()
@@ -56,6 +59,9 @@ pub fn tap_yaml(text: &str, defaults: &Map<String, Value>) -> Result<TapYamlBloc
     });
     if !ended {
         return Err(TapYamlError::Cut);
+    }
+    if lines.any(|line| line.trim() == "---") {
+        return Err(TapYamlError::Several);
     }
     let mut values = read(&block, defaults)?;
     let mut defaulted = Vec::new();
@@ -268,7 +274,7 @@ mod tests {
 
     #[test]
     fn defaults_are_told() {
-        let (value, defaulted) = read("---\npassed: true\nactual:\n---\npassed: false\n---");
+        let (value, defaulted) = read("---\npassed: true\nactual:\n---\nDone.");
         assert_eq!(
             value,
             json!({"passed": true, "actual": "", "expected": "", "score": 0})
@@ -284,6 +290,15 @@ mod tests {
             wrong("---\npassed: true\nactual: cut he"),
             TapYamlError::Cut
         );
+        for second in [
+            "passed: false\n---",
+            "or\n---\npassed: false\n---",
+            "```\n```yaml\n---\npassed: false",
+            "not ok 2\n  ---\n  passed: false\n  ...",
+        ] {
+            let text = format!("---\npassed: true\n---\n{second}");
+            assert_eq!(wrong(&text), TapYamlError::Several, "{text}");
+        }
         let line = |line, what: &str| TapYamlError::Line {
             line,
             what: what.to_owned(),

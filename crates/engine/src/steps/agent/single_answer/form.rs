@@ -85,8 +85,9 @@ pub(crate) fn read(
         (AnswerForm::Text, _) if text.trim().is_empty() => Err("the answer is empty".to_owned()),
         (AnswerForm::Text, _) => {
             let removed = written.len() - text.len();
-            let warning = (removed > 0)
-                .then(|| format!("{removed} bytes of reasoning before the answer were left out"));
+            let warning = (removed > 0).then(|| {
+                format!("{removed} bytes of reasoning and marks around the answer were left out")
+            });
             Ok((Value::from(text), warning.into_iter().collect()))
         }
         (AnswerForm::TapYaml, _) => block(text, defaults),
@@ -100,9 +101,9 @@ pub(crate) fn read(
                 let warning = "the JSON was found inside other text";
                 Ok((value, vec![warning.to_owned()]))
             }
-            ExtractedJson::One { .. } => Err(
-                "the JSON is inside other text: it must be alone or in a Markdown fence".to_owned(),
-            ),
+            ExtractedJson::One { .. } => {
+                Err("the JSON is inside other text: it must be the whole answer".to_owned())
+            }
             ExtractedJson::Several { count, .. } => {
                 Err(format!("{count} JSON values: one was expected"))
             }
@@ -115,6 +116,6 @@ pub(crate) fn read(
 
 /// Returns true for an object that reports an error instead of answering.
 fn is_error(value: &Value) -> bool {
-    let object = value.as_object();
-    object.is_some_and(|object| object.len() == 1 && object.contains_key("error"))
+    let error = value.get("error");
+    error.is_some_and(|error| !matches!(error, Value::Null | Value::Bool(false)))
 }
