@@ -318,7 +318,7 @@ impl Template {
     ///
     /// # Errors
     /// The errors of [`Template::render`]; for null, lists and objects; in the path also for an empty text, `.` and `..`; in the
-    /// host for characters that host names cannot have.
+    /// host for characters that host names cannot have; for an address with `?`, `#` or `..` that is not the whole URL.
     pub fn render_url(&self, scope: &Value) -> Result<String, TemplateError> {
         let env = self.urls.get_or_init(|| {
             let mut env = self.env.clone();

@@ -52,9 +52,19 @@ impl StepReader<'_, '_> {
             body,
             schema: schema?,
         };
+        let value = starting_value(&step.url.source);
+        if let Some(name) = value.and_then(|value| other_name(value, &["params", "env"])) {
+            let problem = spot
+                .problem("only a parameter or a variable is the address of a service")
+                .label(format!("`{name}` can change the host and the path"))
+                .help("if it is meant to, end the first `{{ }}` with the filter `safe`, such as {{ row.url | safe }}");
+            self.reader.report.add(problem);
+            return None;
+        }
+        let known = [&START[..], &[RUN]].concat();
         if step.hosts.is_empty()
             && (step.sends_env() || step.key_headers().next().is_some())
-            && let Some(name) = foreign_host(&step)
+            && let Some(name) = other_name(origin(&step.url.source), &known)
         {
             let problem = spot
                 .problem("keys would go to any host that an input names")
@@ -133,19 +143,20 @@ impl StepReader<'_, '_> {
     }
 }
 
-/// Returns a name in the URL that decides on the host and is not known before the run: not a parameter or a variable.
-fn foreign_host(step: &HttpStep) -> Option<String> {
-    let of_host = Template::compile("http", origin(&step.url.source));
-    let template = of_host.as_ref().unwrap_or(&step.url.template);
-    let is_known = |name: &&String| {
-        let root = name.split('.').next().unwrap_or_default();
-        root == RUN || START.contains(&root)
-    };
-    template
-        .names()
-        .iter()
-        .find(|name| !is_known(name))
-        .cloned()
+/// Returns the first name in a part of a URL that is below none of the known names.
+fn other_name(part: &str, known: &[&str]) -> Option<String> {
+    let template = Template::compile("http", part).ok()?;
+    let is_other = |name: &&String| !known.contains(&name.split('.').next().unwrap_or_default());
+    template.names().iter().find(is_other).cloned()
+}
+
+/// Returns the `{{ }}` that a URL begins with, unless the filter `safe` ends it.
+fn starting_value(url: &str) -> Option<&str> {
+    let end = url.starts_with("{{").then(|| url.find("}}"))??;
+    let inside = url[2..end].trim_end_matches('-').trim_end();
+    let filtered = inside.strip_suffix("safe").map(str::trim_end);
+    let is_safe = filtered.is_some_and(|before| before.ends_with('|'));
+    (!is_safe).then(|| &url[..end + 2])
 }
 
 /// Returns the beginning of a URL up to its path, query or fragment.
@@ -180,6 +191,28 @@ fn is_header(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_value_without_safe_is_checked() {
+        for (url, expected) in [
+            ("{{ r.q }}/users/{{ r.k }}", Some("r.q")),
+            ("{{- r.q -}}", Some("r.q")),
+            ("{{ env.A ~ r.q }}/x", Some("r.q")),
+            ("{{ env.A | default(r.q) }}/x", Some("r.q")),
+            ("{{ run.id }}", Some("run.id")),
+            ("{{ r.safe }}", Some("r.safe")),
+            ("{{ env.A }}/{{ r.k }}", None),
+            ("{{ params.url }}", None),
+            ("{{ 'http://x' }}/{{ r.k }}", None),
+            ("{{ r.q | safe }}/{{ r.k }}", None),
+            ("{{- r.q|safe -}}", None),
+            ("http://{{ r.q }}", None),
+        ] {
+            let value = starting_value(url);
+            let name = value.and_then(|value| other_name(value, &["params", "env"]));
+            assert_eq!(name.as_deref(), expected, "{url}");
+        }
+    }
 
     #[test]
     fn a_host_ends_where_the_path_begins() {

@@ -100,7 +100,7 @@ fn keeps_types() {
 #[test]
 fn makes_urls() {
     let scope = json!({
-        "env": {"base": "http://h:1/a?b", "host": "h:1"}, "id": "../a ä?x=1&y#", "safe": "a/b", "n": 7, "dots": "..",
+        "env": {"base": "http://h:1/a", "query": "http://h:1/a?b", "host": "h:1"}, "id": "../a ä?x=1&y#", "safe": "a/b", "n": 7, "dots": "..",
         "empty": "", "none": null, "list": ["a"]
     });
     let url = |source: &str| {
@@ -108,9 +108,10 @@ fn makes_urls() {
         url.map_err(|error| error.to_string())
     };
     for (source, expected) in [
-        ("{{ env.base }}", "http://h:1/a?b"),
-        ("{{ env.base }}/{{ n }}", "http://h:1/a?b/7"),
-        ("{{- env.base -}} /x", "http://h:1/a?b/x"),
+        ("{{ env.query }}", "http://h:1/a?b"),
+        ("{{ env.query | safe }}&c={{ n }}", "http://h:1/a?b&c=7"),
+        ("{{ env.base }}/{{ n }}", "http://h:1/a/7"),
+        ("{{- env.base -}} /x", "http://h:1/a/x"),
         ("http://{{ n }}/{{ true }}", "http://7/true"),
         (
             "http://h/{{ id }}/x",
@@ -161,6 +162,18 @@ fn makes_urls() {
         (
             "http://{{ env.host }}/",
             "t: `h:1` cannot be a part of the host of a URL: for a host with its port, write the filter `safe`",
+        ),
+        (
+            "{{ env.query }}/{{ n }}",
+            "t: `http://h:1/a?b` contains `?`, so the rest of the URL would not be its path: to write it all the same, use the filter `safe`",
+        ),
+        (
+            "{{ id }}{{ n }}",
+            "t: `../a ä?x=1&y#` contains `?`, so the rest of the URL would not be its path: to write it all the same, use the filter `safe`",
+        ),
+        (
+            "{{ dots }}/x",
+            "t: `..` contains `..`, so the rest of the URL would not be its path: to write it all the same, use the filter `safe`",
         ),
         (
             "{{ n }}://x{{ safe }}",
