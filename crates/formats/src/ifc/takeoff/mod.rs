@@ -25,6 +25,8 @@ pub(super) struct Measured {
     pub(super) length: Option<f64>,
     /// Along the longer and the shorter of the axes that lie in the plan.
     pub(super) plan: Option<[f64; 2]>,
+    /// The record because of which the geometry cannot be read.
+    pub(super) lost: Option<u32>,
 }
 
 /// The stated amounts of an element.
@@ -375,6 +377,10 @@ pub(super) fn of(claims: &Claims, measured: Option<&Measured>) -> Takeoff {
         let stated = [claims.quantities, claims.properties].into_iter();
         let places = stated.flat_map(|stated| stated.unread.of(quantity));
         implausible.extend(places.map(|place| Implausible::unread(quantity, place, taken)));
+    }
+    if let Some(id) = measured.lost {
+        let place = format!("the geometry (#{id})");
+        implausible.push(Implausible::unread("volume", &place, volume.as_ref()));
     }
     let stated = claims.quantities.height.filter(|it| *it > 0.0);
     let height = stated.map(|it| (it, FigureSource::QuantitySet));
