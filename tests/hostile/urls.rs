@@ -100,10 +100,10 @@ fn a_value_of_a_row_is_no_address_of_a_service() {
         "[{\"key\": 1, \"id\": \"http://x/admin?all=1\"}]",
     );
     let (code, printed) = project.milepost(&["run"]);
-    assert_eq!(code, 2, "{printed}");
+    assert_eq!(code, 4, "{printed}");
     for part in [
         "error: only a parameter or a variable is the address of a service",
-        "stages/1_call.toml:7:9",
+        "stages/1_call.toml:7:8",
         "`user.id` can change the host and the path",
         "with the filter `safe`, such as {{ row.url | safe }}",
     ] {
