@@ -122,6 +122,52 @@ fn a_request_that_a_service_accepted_is_not_sent_by_a_later_run() {
 }
 
 #[test]
+fn a_request_with_its_key_is_sent_again_with_the_same() {
+    let sent = |server: &Server, name: &str| -> Vec<String> {
+        let seen = server.seen();
+        let keys = seen.iter().map(|seen| seen.header(name));
+        keys.map(|key| key.unwrap().to_owned()).collect()
+    };
+    let server = Server::answering(|_| Play::Closes);
+    let stage = posting("idempotency_key = true").replace("attempts = 1", "attempts = 2");
+    let project = fixture(&server.url, &stage);
+    for _ in 0..2 {
+        project.run(&[]).expect(1, &["call"]);
+    }
+    let keys = sent(&server, "idempotency-key");
+    assert_eq!(keys.len(), 4);
+    assert!(
+        keys.iter().all(|key| *key == keys[0] && key.len() > 30),
+        "{keys:?}"
+    );
+    // A fact makes another request.
+    project.run(&["--set", "scale=3"]).expect(1, &["call"]);
+    let keys = sent(&server, "idempotency-key");
+    assert!(keys[4] == keys[5] && keys[4] != keys[0], "{keys:?}");
+    // Each step has its own, in a header that the service knows.
+    let server = Server::answering(|_| says("1"));
+    let step = "http = \"{{ env.SERVICE }}/x\"\nmethod = \"POST\"\nidempotency_key = \"X-Key\"";
+    let project = fixture(
+        &server.url,
+        &format!(
+            "[[step]]\n{step}\nout = \"a\"\n[[step]]\n{step}\nout = \"b\"\n\
+             [outputs]\na = {{ path = \"a.json\", schema = false }}\nb = {{ path = \"b.json\", schema = false }}\n"
+        ),
+    );
+    project.run(&[]).expect(0, &["call"]);
+    let keys = sent(&server, "x-key");
+    assert!(keys.len() == 2 && keys[0] != keys[1], "{keys:?}");
+    for wrong in ["1", "\"a b\"", "\"x-user\""] {
+        let more = format!("idempotency_key = {wrong}\nheaders = {{ X-User = \"a\" }}");
+        let (code, printed) = fixture(&server.url, &posting(&more)).milepost(&["run"]);
+        assert_eq!(code, 4, "{printed}");
+        let message =
+            "error: `idempotency_key` must be true or the name of a header that `headers` lacks";
+        assert!(printed.contains(message), "{printed}");
+    }
+}
+
+#[test]
 fn a_complete_batch_whose_new_request_was_accepted_is_not_sent_again() {
     let server = Server::new(vec![says("1"), says("no JSON"), says("2"), says("no JSON")]);
     let project = fixture(&server.url, &posting(""));

@@ -175,6 +175,8 @@ pub(crate) struct BatchContext<'a> {
     pub(crate) client: &'a Client,
     /// The right to try again, after a service refused the connection.
     pub(crate) probe: Option<Probe>,
+    /// Returns the digest of all facts of the batch.
+    pub(crate) facts: &'a dyn Fn() -> String,
     /// The advice after a request that must not be sent twice; `None` until the attempt has sent one.
     pub(crate) sent: &'a Cell<Option<&'static str>>,
     /// The environment of every program; a step adds the variables that it declares.

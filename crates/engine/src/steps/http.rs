@@ -7,6 +7,8 @@ use super::{files, jq, values};
 use connection::{Client, unreachable};
 use milepost_agents::fault::{CallFault, FaultKind};
 use milepost_agents::http::{Cancelled, HttpRequest, HttpResponse, LARGEST, Method, origin, shown};
+use milepost_core::base::digest::Digest;
+use milepost_core::base::digest::Digest;
 use milepost_core::base::redact::Redactor;
 use milepost_core::base::source::Source;
 use milepost_core::expr::jq::Jq;
@@ -80,6 +82,12 @@ pub(crate) fn call(
             name.as_str(),
             rendered(ctx, text).map_err(Outcome::for_good)?,
         ));
+    }
+    if let Some(name) = &call.idempotency_key {
+        // Each step and iteration of a batch has a request of its own.
+        let iteration = ctx.scope.value("iteration").ok();
+        let request = json!([ctx.name, out, iteration, (ctx.facts)()]);
+        headers.push((name.as_str(), Digest::of(request.to_string()).to_string()));
     }
     let body = body(ctx, call).map_err(Outcome::for_good)?;
     let named = headers.iter().any(|(name, _)| *name == "content-type");

@@ -36,8 +36,10 @@ impl StepReader<'_, '_> {
             None if body.is_some() => "POST",
             None => "GET",
         };
+        let idempotency_key = self.idempotency_key(&headers)?;
         // RFC 9110, section 9.2.2; draft-ietf-httpapi-idempotency-key-header.
         let is_repeatable = !matches!(method, "POST" | "PATCH")
+            || idempotency_key.is_some()
             || headers.iter().any(|(name, _)| name == "idempotency-key");
         let declared = self.fields.get("idempotent").map(|node| &node.value);
         let step = HttpStep {
@@ -48,6 +50,7 @@ impl StepReader<'_, '_> {
                 _ => is_repeatable,
             },
             headers,
+            idempotency_key,
             hosts: self.names_of("hosts"),
             body,
             schema: schema?,
@@ -76,6 +79,25 @@ impl StepReader<'_, '_> {
             return None;
         }
         Some(step)
+    }
+
+    /// Reads the name of the header for the key of a batch, in small letters. The outer `None` means a mistake.
+    fn idempotency_key(&mut self, headers: &[(String, Text)]) -> Option<Option<String>> {
+        let Some(node) = self.fields.get("idempotency_key") else {
+            return Some(None);
+        };
+        let name = match &node.value {
+            Val::Bool(true) => "idempotency-key",
+            _ => node.text().unwrap_or_default(),
+        }
+        .to_lowercase();
+        if is_header(&name) && !headers.iter().any(|(other, _)| *other == name) {
+            return Some(Some(name));
+        }
+        let message = "`idempotency_key` must be true or the name of a header that `headers` lacks";
+        let problem = self.file.problem(node.span.clone(), message);
+        self.reader.report.add(problem);
+        None
     }
 
     /// Reads `wait`: a file that another process writes.

@@ -179,6 +179,7 @@ impl DryRun<'_> {
             },
             client: &Client::default(),
             probe: None,
+            facts: &String::new,
             sent: &Cell::default(),
             environment: &environment,
             declared_env: &self.ctx.settings.env,

@@ -288,6 +288,7 @@ fn within(
         },
         client: stage_ctx.client,
         probe: None,
+        facts: &|| format!("{}{}", stage_ctx.shared, found.own.id()),
         sent,
         environment: stage_ctx.environment,
         declared_env: &stage_ctx.ctx.settings.env,

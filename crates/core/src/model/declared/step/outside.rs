@@ -7,7 +7,7 @@ use crate::expr::scope::Format;
 use crate::model::declared::asset::Asset;
 use crate::model::declared::expression::{PathTemplate, Program, TemplateChoice, Text};
 use crate::model::declared::keys::ValueKind::{
-    Bool, Choice, Command, File, Free, Items as ItemList, Jq, Name, Names, Path, Strings,
+    Any, Bool, Choice, Command, File, Free, Items as ItemList, Jq, Name, Names, Path, Strings,
     Text as Templated,
 };
 use crate::model::declared::keys::key;
@@ -191,6 +191,8 @@ pub struct HttpStep {
     pub method: String,
     /// Headers, their names in small letters.
     pub headers: Vec<(String, Text)>,
+    /// The header that identifies the request in each attempt and run.
+    pub idempotency_key: Option<String>,
     /// The origins that the URL may have, each a host or a URL; empty if any.
     pub hosts: Vec<String>,
     /// Returns the body of the request.
@@ -230,11 +232,16 @@ impl Describe for HttpStep {
                     "The JSON body to send; binary files in it are base64. A single file, such \
                      as `.scan`, is sent unchanged.",
                 ),
+                key("idempotency_key", Any)
+                    .beside(&["http"])
+                    .default("none")
+                    .doc(
+                        "Sends the header `Idempotency-Key`, or the one named here, with a digest \
+                         that is the same in each attempt and run until a fact changes.",
+                    ),
                 key("idempotent", Bool)
                     .beside(&["http"])
-                    .default(
-                        "false for POST and PATCH without the header `Idempotency-Key`, else true",
-                    )
+                    .default("false for POST and PATCH without an idempotency key, else true")
                     .doc(
                         "If true, the service carries out a request once even if it is sent again, \
                          so Milepost repeats it when no reply comes.",
@@ -248,6 +255,7 @@ impl Describe for HttpStep {
             url,
             method: _,
             headers,
+            idempotency_key: _,
             hosts: _,
             body,
             idempotent: _,
@@ -258,6 +266,7 @@ impl Describe for HttpStep {
             ("method", Part::Literal),
             ("hosts", Part::Literal),
             ("headers", Part::Literal),
+            ("idempotency_key", Part::Literal),
             ("idempotent", Part::Literal),
         ];
         let headers = headers.iter();
