@@ -12,12 +12,8 @@ pub enum ExtractedJson {
         /// True if other text is around it or its Markdown fence.
         in_prose: bool,
     },
-    /// Several values.
-    Several {
-        first: Value,
-        /// The number of values.
-        count: usize,
-    },
+    /// This many values.
+    Several(usize),
     /// A value that does not end, because the answer is truncated.
     Cut,
     /// A value with a syntax error: the message with its position.
@@ -54,15 +50,14 @@ pub fn extract_json(text: &str) -> ExtractedJson {
     } else if found.broken.is_some() {
         found.values.clear();
     }
-    let count = found.values.len();
-    match (found.values.into_iter().next(), found.broken) {
-        (Some(value), _) if count == 1 => ExtractedJson::One {
+    match (found.values.len(), found.values.pop(), found.broken) {
+        (1, Some(value), _) => ExtractedJson::One {
             value,
             in_prose: true,
         },
-        (Some(first), _) => ExtractedJson::Several { first, count },
-        (None, Some(why)) => ExtractedJson::Broken(why),
-        (None, None) => ExtractedJson::Nothing,
+        (0, _, Some(why)) => ExtractedJson::Broken(why),
+        (0, ..) => ExtractedJson::Nothing,
+        (count, ..) => ExtractedJson::Several(count),
     }
 }
 
@@ -224,13 +219,7 @@ mod tests {
             "```json\n{\"a\":1}\n```\nor\n```json\n{\"a\":2}\n```",
             "```python\n{\"a\":1}\n```\nor\n```json\n{\"a\":2}\n```",
         ] {
-            assert_eq!(
-                extract_json(twice),
-                ExtractedJson::Several {
-                    first: json!({"a": 1}),
-                    count: 2
-                }
-            );
+            assert_eq!(extract_json(twice), ExtractedJson::Several(2));
         }
     }
 

@@ -113,15 +113,11 @@ pub(crate) fn match_reply(
     ) {
         (Some(value), _) => value.clone(),
         (None, ExtractedJson::One { value, .. }) => value,
-        (None, ExtractedJson::Several { first, count }) => {
-            let message = format!("{count} JSON values: one was expected, the first was read");
-            sorted
-                .wrong
-                .push(ReplyError::whole(ReplyErrorKind::Json, message));
-            first
-        }
         (None, wrong) => {
             let message = match wrong {
+                ExtractedJson::Several(count) => {
+                    format!("{count} JSON values: one was expected")
+                }
                 ExtractedJson::Cut => "the JSON does not end".to_owned(),
                 ExtractedJson::Broken(why) => format!("the JSON is wrong: {why}"),
                 _ => "there is no JSON in it".to_owned(),
@@ -342,6 +338,11 @@ mod tests {
                 r#"[{"id": "q1", "n": 1}, {"id": "q"#,
                 vec![],
                 lines(&["the JSON does not end"]),
+            ),
+            (
+                "[{\"id\": \"q1\", \"n\": 9}], no:\n```json\n[{\"id\": \"q1\", \"n\": 1}]\n```",
+                vec![],
+                lines(&["2 JSON values: one was expected"]),
             ),
             (
                 "I cannot do that.",

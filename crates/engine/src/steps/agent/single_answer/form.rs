@@ -104,9 +104,7 @@ pub(crate) fn read(
             ExtractedJson::One { .. } => {
                 Err("the JSON is inside other text: it must be the whole answer".to_owned())
             }
-            ExtractedJson::Several { count, .. } => {
-                Err(format!("{count} JSON values: one was expected"))
-            }
+            ExtractedJson::Several(count) => Err(format!("{count} JSON values: one was expected")),
             ExtractedJson::Cut => Err("the JSON does not end".to_owned()),
             ExtractedJson::Broken(why) => Err(format!("the JSON is wrong: {why}")),
             ExtractedJson::Nothing => Err("there is no JSON in it".to_owned()),
