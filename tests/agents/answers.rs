@@ -124,7 +124,7 @@ fn what_is_no_answer_is_asked_again_and_fails() {
 }
 
 #[test]
-fn an_answer_that_ended_early_is_asked_again_and_not_kept() {
+fn an_answer_that_ended_early_is_not_kept() {
     let reply = |choice: Value| {
         let message = json!({"role": "assistant", "content": "7 po"});
         let mut choice = choice;
@@ -153,7 +153,6 @@ fn an_answer_that_ended_early_is_asked_again_and_not_kept() {
         ran.says(why);
         assert!(!project.exists("workspace/o.txt"), "{why}");
         let sent = asked(&server);
-        assert!(sent > 1, "{why}: {sent}");
         project.run(&[]).says(why);
         assert!(asked(&server) > sent, "{why}");
     }

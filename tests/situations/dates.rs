@@ -241,7 +241,7 @@ fn the_day_of_the_workspace_is_deprecated() {
     assert_eq!(code, 0, "{said}");
     for place in ["stages/2_whole.toml:2:8", "templates/report.md:3:15"] {
         let warning = format!(
-            "warning: {place}: `workspace.today` is deprecated (for a date that is printed write `run.date`; "
+            "warning: {place}: `workspace.today` is deprecated (to print a date, write `run.date`; "
         );
         assert!(said.contains(&warning), "{said}");
     }

@@ -532,7 +532,7 @@ fn a_depfile_that_names_no_file_fails_its_batch_only() {
         std::os::unix::fs::symlink("nothing", project.at("lib/dead")).unwrap();
         let ran = project.run(&["-k"]);
         assert_eq!(ran.code, 1, "{name}: {}", ran.output);
-        ran.says("upper/a failed: depfile: `");
+        ran.says("upper/a failed: PATH: depfile: `");
         assert_eq!(project.read("workspace/outputs/b.txt"), "b\n", "{name}");
     }
 }
@@ -566,7 +566,7 @@ fn programs_end_where_the_parent_ignores_the_ends_of_children() {
 #[test]
 fn a_file_beyond_the_size_limit_is_an_error_with_its_place() {
     let project = fixture("'cp {{ note.path }} {{ paths.upper }}'");
-    project.write("workspace/inputs/a.txt", &"a".repeat(1 << 20));
+    project.write("workspace/inputs/a.txt", "a".repeat(1 << 20));
     let milepost = project.command(&["run"]);
     let mut shell = std::process::Command::new("sh");
     shell.arg("-c").arg("ulimit -f 1; exec \"$@\"").arg("sh");

@@ -373,9 +373,12 @@ fn stopped(project: &Project, arguments: &[&str], is_there: impl Fn() -> bool) {
 
 #[test]
 fn a_partial_stage_says_what_failed_sends_again() {
-    let server = Server::answering(|seen| match seen.line.ends_with('1') {
-        true => says("1"),
-        false => Play::Says(201, &[], "OK".to_owned()),
+    let server = Server::answering(|seen| {
+        if seen.line.ends_with('1') {
+            says("1")
+        } else {
+            Play::Says(201, &[], "OK".to_owned())
+        }
     });
     let stage = posting("").replace("/render", "/{{ run }}");
     let stage = stage.replace("made.json", "made_{{ run }}.json");

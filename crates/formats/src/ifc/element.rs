@@ -70,7 +70,11 @@ struct Container {
 #[derive(Clone)]
 enum DefinitionSet<'a> {
     Quantities(Cow<'a, str>, OrderedMap<'a, f64>, Unread),
-    Properties(Cow<'a, str>, OrderedMap<'a, properties::Value<'a>>, Figures),
+    Properties(
+        Cow<'a, str>,
+        OrderedMap<'a, properties::Value<'a>>,
+        Box<Figures>,
+    ),
     /// The amounts of a definition that does not fit its class.
     Lost(Unread),
 }
@@ -141,9 +145,8 @@ impl<'m, 'a> ElementReader<'m, 'a> {
         let mut sets: Vec<_> = own.filter_map(|id| self.set(id)).collect();
         let lost = relations.lost.of(entry.id);
         sets.extend(lost.map(|id| DefinitionSet::Lost(Unread::lost(model, id))));
-        if let Some(kind) = kind {
-            sets.extend(self.shared(kind).iter().cloned());
-        }
+        let shared = kind.map(|kind| self.shared(kind));
+        sets.extend(shared.iter().flat_map(|sets| sets.iter().cloned()));
         for set in sets {
             match set {
                 DefinitionSet::Quantities(name, values, not_read) => {
@@ -152,7 +155,7 @@ impl<'m, 'a> ElementReader<'m, 'a> {
                 }
                 DefinitionSet::Properties(name, values, figures) => {
                     properties.merge(name, values);
-                    stated.join(figures);
+                    stated.join(*figures);
                 }
                 DefinitionSet::Lost(not_read) => unread.join(&not_read),
             }
@@ -175,10 +178,9 @@ impl<'m, 'a> ElementReader<'m, 'a> {
                 Measured::Missing => takeoff.volume_m3.is_none() || !takeoff.implausible.is_empty(),
                 Measured::All => true,
             };
-        let geometry = self.mesher.as_mut().filter(|_| is_measured).map(|mesher| {
-            let storey = storey.as_ref();
-            mesher.figures(entry, storey.map(|storey| (storey.id, storey.elevation_m)))
-        });
+        let at = storey.as_ref().map(|it| (it.id, it.elevation_m));
+        let mesher = self.mesher.as_mut().filter(|_| is_measured);
+        let geometry = mesher.map(|mesher| mesher.figures(entry, at));
         if let Some(geometry) = &geometry {
             takeoff = takeoff::of(&claims, Some(&geometry.amounts()));
         }
@@ -241,7 +243,7 @@ impl<'m, 'a> ElementReader<'m, 'a> {
             Role::PropertySet => {
                 let (values, figures) =
                     properties::read(self.model, &mut self.units, &name, fourth);
-                Some(DefinitionSet::Properties(name, values, figures))
+                Some(DefinitionSet::Properties(name, values, Box::new(figures)))
             }
             _ => None,
         }
@@ -264,7 +266,7 @@ impl<'m, 'a> ElementReader<'m, 'a> {
             match set {
                 DefinitionSet::Quantities(_, values, _) => count += values.len(),
                 DefinitionSet::Properties(_, values, figures) => {
-                    *figures = Figures::default();
+                    **figures = Figures::default();
                     count += values.len();
                 }
                 DefinitionSet::Lost(_) => {}

@@ -36,7 +36,7 @@ impl StepReader<'_, '_> {
             None if body.is_some() => "POST",
             None => "GET",
         };
-        let idempotency_key = self.idempotency_key(&headers)?;
+        let idempotency_key = self.idempotency_key(&headers).ok()?;
         // RFC 9110, section 9.2.2; draft-ietf-httpapi-idempotency-key-header.
         let is_repeatable = !matches!(method, "POST" | "PATCH")
             || idempotency_key.is_some()
@@ -81,10 +81,10 @@ impl StepReader<'_, '_> {
         Some(step)
     }
 
-    /// Reads the name of the header for the key of a batch, in small letters. The outer `None` means a mistake.
-    fn idempotency_key(&mut self, headers: &[(String, Text)]) -> Option<Option<String>> {
+    /// Reads the name of the header for the key of a batch, in small letters. An error was reported.
+    fn idempotency_key(&mut self, headers: &[(String, Text)]) -> Result<Option<String>, ()> {
         let Some(node) = self.fields.get("idempotency_key") else {
-            return Some(None);
+            return Ok(None);
         };
         let name = match &node.value {
             Val::Bool(true) => "idempotency-key",
@@ -92,12 +92,12 @@ impl StepReader<'_, '_> {
         }
         .to_lowercase();
         if is_header(&name) && !headers.iter().any(|(other, _)| *other == name) {
-            return Some(Some(name));
+            return Ok(Some(name));
         }
         let message = "`idempotency_key` must be true or the name of a header that `headers` lacks";
         let problem = self.file.problem(node.span.clone(), message);
         self.reader.report.add(problem);
-        None
+        Err(())
     }
 
     /// Reads `wait`: a file that another process writes.

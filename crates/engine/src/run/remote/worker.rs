@@ -90,7 +90,6 @@ pub(crate) struct JobContext<'a> {
     pub(crate) batches: &'a [HandedBatch],
     /// How long a file of another machine may stay invisible.
     pub(crate) visible: Duration,
-    pub(crate) client: &'a Client,
     pub(crate) calls: &'a dyn Calls,
     pub(crate) timing: Timing,
     pub(crate) stop: &'a dyn StopSignal,
@@ -134,7 +133,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         agents: &agents,
         calls: job_ctx.calls,
         fresh: false,
-        client: job_ctx.client,
+        client: &Client::default(),
         environment: ctx.environment,
         stop: &stop,
         stopped: Arc::clone(&job_ctx.stopped),

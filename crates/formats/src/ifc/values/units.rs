@@ -94,7 +94,7 @@ impl Units {
     /// unit, and others are in SI.
     fn of(&self, measure: Measure) -> Option<f64> {
         match (self.set(measure), measure) {
-            (Some(set), _) => set,
+            (Some(set), _) => *set,
             (None, Measure::Area) => Some(self.length()?.powi(2)),
             (None, Measure::Volume) => Some(self.length()?.powi(3)),
             _ => Some(1.0),
@@ -117,8 +117,8 @@ impl Units {
         }
     }
 
-    /// Returns the unit that the project sets for `measure`, in SI.
-    fn set(&self, measure: Measure) -> Option<Option<f64>> {
+    /// Returns the unit that the project sets for `measure`, in SI, if it can be read; `None` if it sets none.
+    fn set(&self, measure: Measure) -> Option<&Option<f64>> {
         let kind = match measure {
             Measure::Length => LENGTH,
             Measure::Area => AREA,
@@ -127,7 +127,7 @@ impl Units {
             Measure::Time => TIME,
             Measure::Count => return None,
         };
-        self.project.get(kind).copied()
+        self.project.get(kind)
     }
 
     /// Returns the unit that a value names itself (`unit`, as written), else the project's for `measure`; none if it cannot be read.
