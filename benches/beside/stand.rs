@@ -90,7 +90,7 @@ impl Stand {
         run(&mut command, &self.said, &[0])
     }
 
-    /// Brings Milepost to where there is nothing to do and it takes a glance. Whether it got there: a file that changed in the
+    /// Runs until there is nothing to do and the notes are kept. Returns whether that was reached: a file that changed in the
     /// last 2 seconds is hashed again by every run, so this waits until none is that young.
     pub fn settle(&self) -> Result<bool> {
         let began = Instant::now();
@@ -101,15 +101,15 @@ impl Stand {
             std::fs::remove_file(&notes)?;
         }
         while began.elapsed() < PATIENCE + PATIENCE_OF_BATCH * batches {
-            let before = self.glance();
+            let before = self.notes_time();
             self.run(cores())?;
-            if before.is_some() && before == self.glance() {
+            if before.is_some() && before == self.notes_time() {
                 return Ok(true);
             }
             std::thread::sleep(Duration::from_millis(700));
         }
         println!(
-            "note: Milepost takes no glance with {} batches",
+            "note: Milepost keeps no notes with {} batches",
             self.work.batches
         );
         Ok(false)
@@ -129,7 +129,7 @@ impl Stand {
         self.build(tool, cores()).map(drop)
     }
 
-    fn glance(&self) -> Option<SystemTime> {
+    fn notes_time(&self) -> Option<SystemTime> {
         std::fs::metadata(self.notes()).ok()?.modified().ok()
     }
 

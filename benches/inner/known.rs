@@ -1,4 +1,4 @@
-//! What is known of a workspace of 10,000 batches, read back: manifest, digests of files, a glance.
+//! What is known of a workspace of 10,000 batches, read back: manifest, digests of files, the notes of a run.
 
 use crate::work::{Step, Work};
 use criterion::{Criterion, Throughput};
@@ -78,7 +78,7 @@ pub fn benches(criterion: &mut Criterion) {
     let (notes, key) = (folder.path().join("glance"), Digest::of("key"));
     asked.keep(&Disk::real(), &notes, key, b"told").unwrap();
     assert!(up_to_date::again(&notes, key, &files, &cache, None).is_some());
-    group.bench_function("a glance", |bencher| {
+    group.bench_function("the notes of a run", |bencher| {
         bencher.iter(|| up_to_date::again(&notes, key, &files, &cache, None));
     });
     group.finish();

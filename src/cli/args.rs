@@ -212,7 +212,8 @@ pub(crate) enum GraphFormat {
     Mermaid,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Subcommand, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub(crate) enum Command {
     /// Run every stage that is out of date
     #[command(after_help = RUN_EXAMPLES)]
@@ -491,37 +492,9 @@ pub(crate) enum Command {
 impl Command {
     /// Returns the name on the command line.
     pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Self::Run { .. } => "run",
-            Self::Plan { .. } => "plan",
-            Self::Watch { .. } => "watch",
-            Self::Status { .. } => "status",
-            Self::Why { .. } => "why",
-            Self::Eval { .. } => "eval",
-            Self::Trace { .. } => "trace",
-            Self::Log { .. } => "log",
-            Self::Verify { .. } => "verify",
-            Self::Params { .. } => "params",
-            Self::Accept { .. } => "accept",
-            Self::Approve { .. } => "approve",
-            Self::ImportReview { .. } => "import-review",
-            Self::Graph { .. } => "graph",
-            Self::Report { .. } => "report",
-            Self::Diff { .. } => "diff",
-            Self::Init { .. } => "init",
-            Self::Clean { .. } => "clean",
-            Self::Gc { .. } => "gc",
-            Self::Mcp { .. } => "mcp",
-            Self::Ui { .. } => "ui",
-            Self::Schema { .. } => "schema",
-            Self::Help { .. } => "help",
-            Self::Completions { .. } => "completions",
-            Self::Man { .. } => "man",
-        }
+        self.into()
     }
-}
 
-impl Command {
     /// Returns true if the command takes `--set`, `--unset` and `--agent`.
     pub(crate) fn takes_values(&self) -> bool {
         matches!(

@@ -34,9 +34,7 @@ use std::net::Ipv4Addr;
 /// Carries out the command line, and returns the exit code.
 pub(crate) fn carry_out(cli: Cli, environment: &Environment) -> u8 {
     if let Some((flag, command)) = usage::misplaced(&cli) {
-        return usage::conflict(format!(
-            "`{flag}` belongs to `run`, and was given with `{command}`"
-        ));
+        return usage::conflict(format!("`{flag}` is a flag of `run`, not of `{command}`"));
     }
     let dry = cli.run.dry_run;
     let watched = match &cli.command {

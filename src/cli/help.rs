@@ -37,7 +37,7 @@ fn unknown(parents: &[String], word: &str, names: &[String]) -> String {
         (None, _) if names.is_empty() => {
             format!(": `{}` has no commands", parents.join(" "))
         }
-        (None, _) => format!(": there are {}", some_of(known, usize::MAX - 1)),
+        (None, _) => format!("; available: {}", some_of(known, usize::MAX - 1)),
     };
     let all: Vec<&str> = parents.iter().map(String::as_str).chain([word]).collect();
     format!("there is no command `{}`{meant}", all.join(" "))

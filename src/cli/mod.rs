@@ -34,6 +34,7 @@ pub fn main() -> ExitCode {
 }
 
 fn start(environment: &Environment) -> u8 {
+    signals::handle_inherited();
     if environment
         .arguments
         .get(1)

@@ -2,7 +2,8 @@
 
 use super::print::Printer;
 use milepost_engine::ops::run::{StopFlag, ignored_signals};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::flag;
 use signal_hook::low_level::pipe;
 use std::io::Read as _;
 use std::os::unix::net::UnixStream;
@@ -12,6 +13,20 @@ use std::sync::Arc;
 pub(crate) const INTERRUPTED: u8 = 130;
 
 pub(crate) const STOPPING: &str = "stopping: calls of agents in flight, if any, have up to 30 s to finish; run again to continue (press Ctrl-C again to exit at once)";
+
+/// Handles signals that would otherwise lose ends of children, if the parent process ignores them, or end the program without a message
+/// instead of failing a write, at the size limit of a file. The programs of steps have the system's default for both.
+pub(crate) fn handle_inherited() {
+    let ignored = ignored_signals();
+    let is_lost = |signal: i32| signal == SIGXFSZ || ignored >> (signal - 1) & 1 == 1;
+    for signal in [SIGCHLD, SIGXFSZ]
+        .into_iter()
+        .filter(|signal| is_lost(*signal))
+    {
+        // Without a handler only the message is missing.
+        let _ = flag::register(signal, Arc::default());
+    }
+}
 
 /// Sets the flag and calls `on_stop` at the first signal; ends the program at the second one, after which the next run recovers. A signal
 /// that the parent process ignores, as `nohup` and shells do, stays ignored.

@@ -25,13 +25,13 @@ pub(super) fn result<T: JsonSchema>() -> Map<String, Value> {
     let mut defs = Map::new();
     let mut result = part::<T>("Result", &mut defs);
     let also = json!({
-        "success": {"type": "boolean", "description": "True if the tool did what the client asked for"},
+        "success": {"type": "boolean", "description": "True if the tool succeeded"},
         "cut": {
             "type": "array",
             "items": {"$ref": "#/$defs/Cut"},
-            "description": "What was shortened; absent if nothing was",
+            "description": "The shortened fields; absent if there are none",
         },
-        "whole": {"type": "string", "description": "Where the complete data is"},
+        "whole": {"type": "string", "description": "The location of the complete data"},
     });
     let properties = result.entry("properties").or_insert_with(|| json!({}));
     if let (Some(properties), Value::Object(also)) = (properties.as_object_mut(), also) {

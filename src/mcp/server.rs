@@ -5,7 +5,7 @@ use super::in_flight::InFlight;
 use super::progress::progress_channel;
 use super::slots::Slots;
 use super::tool_error::ToolError;
-use super::tools::{self, Looked, ToolCall, ToolEntry};
+use super::tools::{self, ToolCall, ToolEntry, WaitStatus};
 use milepost_core::base::visible::visible_lines;
 use milepost_engine::ops::project::Request;
 use milepost_engine::ops::run::StopFlag;
@@ -24,7 +24,7 @@ const INSTRUCTIONS: &str = "\
 Milepost runs the declared stages of this project over the files of its workspace, and writes a checkpoint for each complete stage. \
 `status` shows the state of each stage, `plan` shows what a run would do and why, and `run` does it. Before you start a stage, call \
 `check_stage_completion` for the stage before it: complete means verified now. Results contain counts and file references; read the \
-files, never rebuild their content from memory. If `success` is false, `error`, `code` and `hint` say what went wrong and what to do.";
+files, never rebuild their content from memory. If `success` is false, `error`, `code` and `hint` describe the problem and the fix.";
 
 /// The server. Clones share its state.
 #[derive(Clone)]
@@ -66,12 +66,12 @@ async fn answer(tool: &'static ToolEntry, call: Call) -> Result<Value, ToolError
         ToolCall::Wait(begin) => {
             let (mut wait, mut call) = blocking(move || Ok((begin(&call)?, call))).await?;
             loop {
-                let looked;
-                (looked, wait, call) =
-                    blocking(move || Ok((wait.look(&call)?, wait, call))).await?;
-                match looked {
-                    Looked::Done(value) => return Ok(value),
-                    Looked::Again(pause) => tokio::time::sleep(pause).await,
+                let status;
+                (status, wait, call) =
+                    blocking(move || Ok((wait.check(&call)?, wait, call))).await?;
+                match status {
+                    WaitStatus::Done(value) => return Ok(value),
+                    WaitStatus::Again(pause) => tokio::time::sleep(pause).await,
                 }
             }
         }

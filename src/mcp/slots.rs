@@ -35,7 +35,9 @@ impl Slots {
         Arc::clone(slots).try_acquire_owned().map_err(|_| {
             ToolError::new(
                 "too_many_calls",
-                format!("the client has {most} calls of this kind in progress, the most at once"),
+                format!(
+                    "the client has {most} calls of this kind in progress, which is the maximum"
+                ),
                 "wait until a call has ended, then call again",
             )
         })

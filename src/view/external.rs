@@ -60,7 +60,7 @@ pub fn nothing(nothing: &Nothing, invocation: &Invocation) -> Advice {
                 )
             }
         }
-        WhyNothing::Altered => Advice::new(
+        WhyNothing::Modified => Advice::new(
             format!(
                 "outputs of stage `{stage}` were modified by hand: {}",
                 nothing.modified.join(", ")
@@ -146,14 +146,14 @@ pub fn refusal(refusal: &Refusal) -> Advice {
         ),
         WhyRefused::LeaseExpired { at } => Advice::new(
             format!("the lease of {of} expired at {at}"),
-            "right answers are kept; lease the batch again with next_batch, and answer the rest",
+            "valid answers are kept; lease the batch again with next_batch, and answer the rest",
         ),
         WhyRefused::AlreadyMade => {
             Advice::new(format!("{of} is up to date"), "continue with next_batch")
         }
         WhyRefused::Stale => Advice::new(
             format!("the inputs of {of} changed since it was leased"),
-            "right answers to questions that are still open are kept; lease the batch again with next_batch",
+            "valid answers to questions that are still open are kept; lease the batch again with next_batch",
         ),
         WhyRefused::AnswerMissing { path, problem } => {
             let problem = match problem {
@@ -168,10 +168,10 @@ pub fn refusal(refusal: &Refusal) -> Advice {
             )
         }
         WhyRefused::Blocked { problem } => not_built(problem),
-        WhyRefused::Altered { path: Some(path) } => {
+        WhyRefused::Modified { path: Some(path) } => {
             not_built(&format!("`{path}` was modified by hand"))
         }
-        WhyRefused::Altered { path: None } => not_built("outputs were modified by hand"),
+        WhyRefused::Modified { path: None } => not_built("outputs were modified by hand"),
         WhyRefused::NotMade { problem } => {
             not_built(problem.as_deref().unwrap_or("the run did not reach it"))
         }

@@ -3,7 +3,7 @@
 use crate::view::text::words::{self, count, some_of};
 use milepost_core::base::visible::visible;
 use milepost_engine::ops::orchestrate::await_file::{Incomplete, WhyIncomplete};
-use milepost_engine::ops::orchestrate::completion::{Completion, Lack};
+use milepost_engine::ops::orchestrate::completion::{Completion, MissingPart};
 
 /// Batches or files that are listed in a line.
 const NAMED: usize = 5;
@@ -14,16 +14,16 @@ pub(crate) fn missing(completion: &Completion) -> Vec<String> {
     lines.map(|line| visible(&line).into_owned()).collect()
 }
 
-fn lines(lack: &Lack) -> Vec<String> {
-    let line = match lack {
-        Lack::Problem(why) => why.clone(),
-        Lack::Running(batches, runner) => format!(
+fn lines(part: &MissingPart) -> Vec<String> {
+    let line = match part {
+        MissingPart::Problem(why) => why.clone(),
+        MissingPart::Running(batches, runner) => format!(
             "{} are running, started by `{}` (run {})",
             names(batches),
             runner.command,
             runner.run_id
         ),
-        Lack::Refused(batches) => {
+        MissingPart::Refused(batches) => {
             let listed = batches.iter().take(NAMED);
             let mut lines: Vec<String> = listed
                 .map(|(batch, why)| format!("{batch}: {why}"))
@@ -35,20 +35,20 @@ fn lines(lack: &Lack) -> Vec<String> {
             }
             return lines;
         }
-        Lack::MustRun(batches, total) => of(batches, *total, "must run"),
-        Lack::MayRun(batches, total) => of(
+        MissingPart::MustRun(batches, total) => of(batches, *total, "must run"),
+        MissingPart::MayRun(batches, total) => of(
             batches,
             *total,
             "must run if outputs of an earlier stage change",
         ),
-        Lack::Unvalidated(batches, total) => of(batches, *total, "must be revalidated"),
-        Lack::Modified(files) => format!("modified by hand: {}", names(files)),
-        Lack::Unapproved(approval) => words::approval(approval),
-        Lack::Waiting(awaits) => words::awaits(awaits),
-        Lack::Unpaid(money) => words::needs_money(money),
-        Lack::Gone(batches) => format!("{} no longer exist", names(batches)),
-        Lack::NoCheckpoint(name) => format!("`{name}` is not there"),
-        Lack::Partial(batches) => format!("the stage is partial: {} failed", names(batches)),
+        MissingPart::Unvalidated(batches, total) => of(batches, *total, "must be revalidated"),
+        MissingPart::Modified(files) => format!("modified by hand: {}", names(files)),
+        MissingPart::Unapproved(approval) => words::approval(approval),
+        MissingPart::Waiting(awaits) => words::awaits(awaits),
+        MissingPart::Unpaid(money) => words::needs_money(money),
+        MissingPart::Gone(batches) => format!("{} no longer exist", names(batches)),
+        MissingPart::NoCheckpoint(name) => format!("`{name}` does not exist"),
+        MissingPart::Partial(batches) => format!("the stage is partial: {} failed", names(batches)),
     };
     vec![line]
 }
@@ -70,7 +70,7 @@ fn names(all: &[String]) -> String {
 pub(crate) fn incomplete(incomplete: &Incomplete) -> String {
     let file = &incomplete.output_file;
     let text = match (incomplete.lack, &incomplete.marker) {
-        (WhyIncomplete::Absent, _) => format!("`{file}` is not there"),
+        (WhyIncomplete::Absent, _) => format!("`{file}` does not exist"),
         (WhyIncomplete::Changing, _) => format!("`{file}` is being written, or was a moment ago"),
         (WhyIncomplete::Invalid, _) => {
             let first = incomplete.violations.first();

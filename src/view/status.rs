@@ -80,7 +80,7 @@ pub fn status(data: &Status, invocation: &Invocation) -> String {
     }
     let is_due = data.stages.iter().any(|stage| stage.due.is_some());
     if !data.problems.is_empty() {
-        text.push_str("\nThe declarations are wrong: what a run would do is not known.\n");
+        text.push_str("\nThe declarations are wrong, so the plan of a run is unknown.\n");
     } else if data.runner.is_none() && !is_due {
         text.push_str("\nEverything is up to date.\n");
     }

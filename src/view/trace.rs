@@ -7,6 +7,7 @@ use crate::view::text::words::{count, grouped, indented, place, seconds, some_of
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::visible::{visible, visible_lines};
+use milepost_core::expr::json::plain_text;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::plan::options::invocation::Invocation;
 use milepost_engine::ops::inspect::calls::Exchange;
@@ -330,10 +331,7 @@ fn changes(changes: &[FieldChange], shown: &mut ShownStation) {
 /// Returns a value in one line.
 fn value(value: &Value) -> String {
     const SHOWN: usize = 160;
-    let text = match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
+    let text = plain_text(value);
     if text.chars().count() <= SHOWN {
         return text;
     }

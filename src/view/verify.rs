@@ -62,7 +62,7 @@ pub fn verify(data: &Verified) -> String {
         let all = data.findings.iter();
         all.filter(|finding| finding.severity == severity).count() as u64
     };
-    let found = [Severity::Altered, Severity::Missing, Severity::Invalid];
+    let found = [Severity::Modified, Severity::Missing, Severity::Invalid];
     let found = found.map(|severity| (of(severity), word(severity)));
     let found = found.iter().filter(|(number, _)| *number > 0);
     let found: Vec<String> = found
@@ -82,7 +82,7 @@ pub fn verify(data: &Verified) -> String {
 
 fn word(severity: Severity) -> &'static str {
     match severity {
-        Severity::Altered => "modified",
+        Severity::Modified => "modified",
         Severity::Missing => "missing",
         Severity::Invalid => "invalid",
         Severity::Note => "note",

@@ -78,11 +78,11 @@ fn verdict(verdict: &Verdict) -> Cow<'static, str> {
         Verdict::Waits { agent, .. } => {
             return format!("waiting for the external agent {agent}").into();
         }
-        Verdict::Reused => "up to date: inputs and outputs match the record",
+        Verdict::UpToDate => "up to date: inputs and outputs match the record",
         Verdict::Restore => "its outputs are restored from quarantine, without a run",
-        Verdict::Judge { .. } => "outputs are revalidated, without a run",
+        Verdict::Revalidate { .. } => "outputs are revalidated, without a run",
         Verdict::May { .. } => "may run",
-        Verdict::Altered { .. } => "stops the run: an output was modified by hand",
+        Verdict::Modified { .. } => "stops the run: an output was modified by hand",
         Verdict::Impossible { .. } => "cannot run",
     };
     word.into()
@@ -94,15 +94,15 @@ fn lines(verdict: &Verdict) -> String {
         Verdict::Will { reasons }
         | Verdict::Unapproved { reasons, .. }
         | Verdict::Waits { reasons, .. } => reasons.iter().map(reason).collect(),
-        Verdict::Reused | Verdict::Restore => Vec::new(),
-        Verdict::Judge { changes } => changes.iter().map(change).collect(),
+        Verdict::UpToDate | Verdict::Restore => Vec::new(),
+        Verdict::Revalidate { changes } => changes.iter().map(change).collect(),
         Verdict::May { conditions } => {
             let conditions = conditions.iter().map(condition);
             conditions
                 .map(|condition| format!("if {condition}"))
                 .collect()
         }
-        Verdict::Altered { files } => files
+        Verdict::Modified { files } => files
             .iter()
             .map(|file| match (&file.recorded, file.pinned) {
                 (_, true) => format!("{} was accepted by hand, but is out of date", file.path),
@@ -262,7 +262,7 @@ fn state(state: FileState) -> &'static str {
     match state {
         FileState::AsMade => "unchanged",
         FileState::Accepted => "modified by hand",
-        FileState::Altered => "modified",
+        FileState::Modified => "modified",
         FileState::Deleted => "deleted",
     }
 }
@@ -284,7 +284,7 @@ fn of_file(why: &FileWhy) -> String {
             match made.state {
                 FileState::Accepted => "modified by hand since".to_owned(),
                 FileState::AsMade => "unchanged since".to_owned(),
-                FileState::Altered => format!("modified since: it was {}…", made.digest.short()),
+                FileState::Modified => format!("modified since: it was {}…", made.digest.short()),
                 FileState::Deleted => "deleted since".to_owned(),
             }
         ));

@@ -1,8 +1,8 @@
 //! The watched folders: those of project and workspace, except those that only tools write.
 
 use super::notify::{Moved, Notify};
-use milepost_engine::ops::run::look::{Grounds, MANIFESTS, OWN};
 use milepost_engine::ops::run::reported::ReportedChanges;
+use milepost_engine::ops::run::watch_plan::{MANIFESTS, OWN, RunFolders};
 use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind};
 use notify::{
     ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, WatcherKind,
@@ -18,7 +18,7 @@ const OF_TOOLS: [&str; 4] = ["target", "node_modules", "__pycache__", "venv"];
 
 /// The folders for which the system reports changes.
 pub(crate) struct Folders {
-    grounds: Grounds,
+    roots: RunFolders,
     listener: RecommendedWatcher,
     /// Each with its device and inode: a recreated folder has others.
     watched: HashMap<PathBuf, (u64, u64)>,
@@ -33,15 +33,15 @@ impl Folders {
     /// # Errors
     /// If the system cannot report changes.
     pub(crate) fn new(
-        grounds: &Grounds,
+        roots: &RunFolders,
         notify: Arc<Notify>,
         reported: Arc<ReportedChanges>,
     ) -> notify::Result<Self> {
-        let (rooms, to) = (grounds.clone(), Arc::clone(&reported));
+        let (rooms, to) = (roots.clone(), Arc::clone(&reported));
         let on_event = move |event| on_event(&notify, &to, &rooms, event);
         let listener = notify::recommended_watcher(on_event)?;
         Ok(Self {
-            grounds: grounds.clone(),
+            roots: roots.clone(),
             listener,
             watched: HashMap::new(),
             reported,
@@ -54,7 +54,7 @@ impl Folders {
     /// # Errors
     /// If there are more folders than the system can watch.
     pub(crate) fn follow(&mut self, moved: &Moved) -> notify::Result<()> {
-        let Grounds { project, workspace } = &self.grounds.clone();
+        let RunFolders { project, workspace } = &self.roots.clone();
         let is_known = |root: &PathBuf| id(root).as_ref() == self.watched.get(root);
         let is_folder = |path: &PathBuf| {
             path.is_dir() || self.watched.keys().any(|folder| folder.starts_with(path))
@@ -152,7 +152,7 @@ fn is_of_tools(entry: &DirEntry) -> bool {
 fn on_event(
     notify: &Notify,
     reported: &ReportedChanges,
-    grounds: &Grounds,
+    roots: &RunFolders,
     event: notify::Result<Event>,
 ) {
     let event = match event {
@@ -167,8 +167,8 @@ fn on_event(
         return;
     }
     let is_own = |path: &PathBuf| {
-        let inside = path.strip_prefix(&grounds.workspace);
-        let inside = inside.or_else(|_| path.strip_prefix(&grounds.project));
+        let inside = path.strip_prefix(&roots.workspace);
+        let inside = inside.or_else(|_| path.strip_prefix(&roots.project));
         let first = inside.ok().and_then(|path| path.iter().next());
         first.is_some_and(|name| name == OWN || name == MANIFESTS)
     };

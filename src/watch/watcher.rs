@@ -9,10 +9,10 @@ use milepost_core::model::money::NanoUsd;
 use milepost_engine::ops::plan::Plan;
 use milepost_engine::ops::project::snapshot::Runner;
 use milepost_engine::ops::project::{OpsError, Request};
-use milepost_engine::ops::run::look::{
-    Grounds, Look, Position, Sources, grounds, journal_end, look,
-};
 use milepost_engine::ops::run::reported::ReportedChanges;
+use milepost_engine::ops::run::watch_plan::{
+    Position, RunFolders, Sources, WatchPlan, journal_end, plan_for_watch, run_folders,
+};
 use milepost_engine::ops::run::{
     Observer, Report, RunOptions, StageStatus, StopFlag, Stopwatch, run,
 };
@@ -66,7 +66,7 @@ pub(crate) enum WatchEvent {
 pub(crate) struct Watcher {
     request: Request,
     settings: WatchSettings,
-    grounds: Grounds,
+    roots: RunFolders,
     machine: Machine,
     notify: Arc<Notify>,
     folders: Option<Folders>,
@@ -91,12 +91,12 @@ impl Watcher {
         settings: WatchSettings,
         notify: Arc<Notify>,
     ) -> Result<Self, OpsError> {
-        let grounds = grounds(&request)?;
+        let roots = run_folders(&request)?;
         let mut watcher = Self {
             machine: Machine::new(settings.pace),
             request,
             settings,
-            grounds,
+            roots,
             notify,
             folders: None,
             sources: Sources::new(),
@@ -107,7 +107,7 @@ impl Watcher {
             has_scanned: false,
         };
         if watcher.settings.pace.poll.is_none() {
-            let real = watcher.grounds.real();
+            let real = watcher.roots.real();
             let reported = Arc::new(ReportedChanges::new(&real.workspace));
             let notify = Arc::clone(&watcher.notify);
             match Folders::new(&real, notify, Arc::clone(&reported)) {
@@ -124,8 +124,8 @@ impl Watcher {
     }
 
     /// Returns the watched folders.
-    pub(crate) fn grounds(&self) -> &Grounds {
-        &self.grounds
+    pub(crate) fn roots(&self) -> &RunFolders {
+        &self.roots
     }
 
     /// Waits for the next action.
@@ -149,7 +149,7 @@ impl Watcher {
                     }
                 }
                 Next::CheckJournal => {
-                    let has_moved = journal_end(&self.grounds) != self.journal;
+                    let has_moved = journal_end(&self.roots) != self.journal;
                     self.machine
                         .checked_journal(self.since.elapsed(), has_moved);
                 }
@@ -214,7 +214,7 @@ impl Watcher {
 
     fn scan(&mut self) -> Result<Option<WatchAction>, OpsError> {
         self.machine.begin_scan(self.since.elapsed());
-        self.journal = journal_end(&self.grounds);
+        self.journal = journal_end(&self.roots);
         let moved = self.notify.take();
         if let Some(folders) = &mut self.folders
             && let Err(error) = folders.follow(&moved)
@@ -230,21 +230,21 @@ impl Watcher {
         if !gone.is_empty() {
             return Ok(self.lacks(gone));
         }
-        let looked = look(&self.request, &self.grounds, &self.options());
+        let planned = plan_for_watch(&self.request, &self.roots, &self.options());
         let is_first = !std::mem::replace(&mut self.has_scanned, true);
-        Ok(match looked {
-            Ok(Look::Plan(plan, sources)) => {
+        Ok(match planned {
+            Ok(WatchPlan::Plan(plan, sources)) => {
                 self.sources = sources;
                 self.planned(plan)
             }
-            Ok(Look::Busy(runner)) => self.cannot_plan(
+            Ok(WatchPlan::Busy(runner)) => self.cannot_plan(
                 Observation::Busy(runner.run_id.clone()),
                 WatchEvent::Busy(runner),
             ),
             Err(error @ OpsError::Usage(_)) if is_first => return Err(error),
             Err(OpsError::NoProject(_)) => {
                 let file = self
-                    .grounds
+                    .roots
                     .project
                     .join(milepost_engine::ops::project::PROJECT_FILE);
                 self.lacks(Sources::from([file]))

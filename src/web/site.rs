@@ -58,7 +58,7 @@ impl Site {
             runs: Runs::default(),
             templates: templates.map_err(|error| {
                 OpsError::World(format!(
-                    "the pages cannot be made: {error}; this is a bug in Milepost, please report it"
+                    "the pages cannot be rendered: {error}; this is a bug in Milepost, please report it"
                 ))
             })?,
             address: OnceLock::new(),

@@ -1,6 +1,6 @@
 //! Held against the npm package `@copilotkit/aimock`: `MILEPOST_TEST_AIMOCK` names its program `llmock`.
 
-use super::{LONG, anthropic, never, openai};
+use super::{LIMIT, anthropic, openai};
 use crate::support::required::{Missing, require};
 use milepost_agents::fault::FaultKind;
 use milepost_agents::policy::{Next, after};
@@ -77,7 +77,7 @@ fn errors_in_order_and_then_an_answer() {
     ] {
         let body = client.body(&asks("classify", tokens));
         let mut kinds = Vec::new();
-        let reply = (1..9).find_map(|attempt| match client.call(&body, LONG, &never) {
+        let reply = (1..9).find_map(|attempt| match client.call(&body, LIMIT) {
             Ok(reply) => Some(reply),
             Err(fault) => {
                 assert!(
@@ -116,7 +116,7 @@ fn a_wrong_key_and_a_request_without_a_fixture() {
     let client = anthropic(&mock.url, "claude-haiku-4-5");
     let kind = |prompt: &str| {
         client
-            .call(&client.body(&asks(prompt, 100)), LONG, &never)
+            .call(&client.body(&asks(prompt, 100)), LIMIT)
             .unwrap_err()
     };
     assert_eq!(kind("key").kind, FaultKind::Auth);
@@ -133,10 +133,10 @@ fn openais_batches() {
     let client = openai(&mock.url, "gpt-6-luna");
     let batches = client.batches().unwrap();
     let requests = vec![("q-1".to_owned(), client.body(&asks("key", 100)))];
-    let id = batches.submit(&requests, LONG, &never).unwrap();
-    let ended = (0..20).any(|_| batches.poll(&id, LONG, &never) == Ok(BatchProgress::Ended));
+    let id = batches.submit(&requests, LIMIT).unwrap();
+    let ended = (0..20).any(|_| batches.poll(&id, LIMIT) == Ok(BatchProgress::Ended));
     assert!(ended);
-    let results = batches.results(&id, LONG, &never).unwrap();
+    let results = batches.results(&id, LIMIT).unwrap();
     assert_eq!(
         results
             .iter()

@@ -22,6 +22,7 @@ fn fixture(url: &str, answer: &str, schema: &str) -> Project {
             ),
         ),
         ("prompts/ask.md", "How many points?\n"),
+        ("schemas/any.json", "{\"type\": \"object\"}"),
         (
             "schemas/points.json",
             "{\"type\": \"object\", \"required\": [\"points\"], \"properties\": {\"points\": {\"type\": \"integer\"}}}",
@@ -88,11 +89,79 @@ fn what_is_no_answer_is_asked_again_and_fails() {
             "{\"points\": 0} is wrong</think> I cannot tell.",
         ),
         ("json", schema, "I cannot do that. {\"error\": \"policy\"}"),
+        (
+            "json",
+            "schema = \"schemas/any.json\"",
+            "I cannot do that.\n```json\n{\"error\": \"policy\", \"code\": 3}\n```",
+        ),
+        (
+            "json",
+            "",
+            "I cannot tell. The format would be\n```json\n{\"points\": 0}\n```",
+        ),
+        (
+            "json",
+            schema,
+            "{\"points\": 0} or\n```json\n{\"points\": 1}\n```",
+        ),
+        (
+            "json",
+            schema,
+            "<|channel|>analysis<|message|>{\"points\": 0}?<|end|><|start|>assistant<|channel|>final<|message|>I cannot tell.",
+        ),
+        (
+            "json",
+            schema,
+            "◁think▷{\"points\": 0}?◁/think▷I cannot tell.",
+        ),
+        ("tap-yaml", "", "---\nscore: 1\n---\nor\n---\nscore: 2\n---"),
         ("json", "", "The format would be {\"points\": 0}."),
         ("json", schema, "The format would be {\"score\": 0}."),
         ("json", schema, "{\"points\": 1} or {\"points\": 2}"),
     ] {
         assert_eq!(answer(form, schema, text), (None, 2), "{text}");
+    }
+}
+
+#[test]
+fn an_answer_that_ended_early_is_not_kept() {
+    let reply = |choice: Value| {
+        let message = json!({"role": "assistant", "content": "7 po"});
+        let mut choice = choice;
+        choice["message"] = message;
+        let reply = json!({"model": "m", "usage": {"prompt_tokens": 1, "completion_tokens": 1}, "choices": [choice]});
+        Play::Says(200, &["content-type: application/json"], reply.to_string())
+    };
+    for (choice, why) in [
+        (
+            json!({"finish_reason": "abort"}),
+            "the answer ended early: `abort`",
+        ),
+        (
+            json!({"finish_reason": null}),
+            "the answer ended early: `null`",
+        ),
+        (
+            json!({"finish_reason": "stop", "error": {"message": "the engine died", "code": 503}}),
+            "the engine died",
+        ),
+    ] {
+        let server = Server::answering(move |_| reply(choice.clone()));
+        let project = fixture(&server.url, "text", "");
+        let ran = project.run(&[]);
+        assert_eq!(ran.code, 1, "{why}: {}", ran.output);
+        ran.says(why);
+        assert!(!project.exists("workspace/o.txt"), "{why}");
+        let sent = asked(&server);
+        project.run(&[]).says(why);
+        assert!(asked(&server) > sent, "{why}");
+    }
+    // Servers with words of their own for the end, and without any.
+    for choice in [json!({"finish_reason": "eos_token"}), json!({})] {
+        let server = Server::answering(move |_| reply(choice.clone()));
+        let project = fixture(&server.url, "text", "");
+        project.run(&[]).expect(0, &["ask"]);
+        assert_eq!(project.read("workspace/o.txt"), "7 po");
     }
 }
 
@@ -126,18 +195,26 @@ fn an_answer_behind_reasoning_or_inside_prose_is_read() {
         ),
         ("text", "", "<think>no</think>\n\nyes\n", json!("yes\n")),
         ("text", "", "\n yes", json!("\n yes")),
+        (
+            "text",
+            "",
+            "<|begin_of_thought|>no<|end_of_thought|>\n<|begin_of_solution|>yes<|end_of_solution|>",
+            json!("yes"),
+        ),
     ] {
         assert_eq!(answer(form, schema, text), (Some(expected), 1), "{text}");
     }
     // Prose around an answer is no error, and no secret.
-    let server = saying("It is {\"points\": 7}.");
-    let project = fixture(&server.url, "json", schema);
-    let ran = project.run(&[]);
-    assert!(
-        ran.output.contains("the JSON was found inside other text"),
-        "{}",
-        ran.output
-    );
+    for text in [
+        "It is {\"points\": 7}.",
+        "It is\n```json\n{\"points\": 7}\n```",
+    ] {
+        let server = saying(text);
+        let project = fixture(&server.url, "json", schema);
+        let ran = project.run(&[]);
+        assert_eq!(project.json("workspace/o.json"), json!({"points": 7}));
+        ran.says("the JSON was found inside other text");
+    }
 }
 
 #[test]

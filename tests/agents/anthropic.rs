@@ -1,7 +1,7 @@
 //! Anthropic's Messages: the exact body, and every way in which an answer ends.
 
 use super::server::{Play, Server};
-use super::{KEY, LONG, anthropic, never};
+use super::{KEY, LIMIT, anthropic};
 use milepost_agents::fault::{CallFault, FaultKind};
 use milepost_agents::request::{AgentRequest, Attachment, Reply, StopReason};
 use milepost_core::model::usage::Usage;
@@ -106,7 +106,7 @@ fn a_reply_is_read_whole() {
     )]);
     let client = anthropic(&server.url, "claude-haiku-4-5");
     let sent = client.body(&request());
-    let reply = client.call(&sent, LONG, &never).unwrap();
+    let reply = client.call(&sent, LIMIT).unwrap();
     let expected = Reply {
         text: r#"{"code":"Ss"}"#.to_owned(),
         structured: None,
@@ -119,7 +119,6 @@ fn a_reply_is_read_whole() {
             reasoning: 2,
         },
         reported_cost: None,
-        asked_model: "claude-haiku-4-5".to_owned(),
         served_model: Some("claude-haiku-4-5-20251001".to_owned()),
         request_id: Some("req_1".to_owned()),
         raw: message.into(),
@@ -167,7 +166,7 @@ fn a_cut_or_refused_answer_is_told_apart() {
     let server = Server::new(reasons.iter().map(|(reason, _)| message(reason)).collect());
     let client = anthropic(&server.url, "claude-haiku-4-5");
     for (reason, stop) in reasons {
-        let reply = client.call(b"{}", LONG, &never).unwrap();
+        let reply = client.call(b"{}", LIMIT).unwrap();
         assert_eq!(
             (reply.stop, reply.text.as_str()),
             (stop, "{\"co"),
@@ -181,7 +180,7 @@ fn a_cut_or_refused_answer_is_told_apart() {
         Play::Says(200, &[], r#"{"hello":1}"#.to_owned()),
     ]);
     let client = anthropic(&server.url, "claude-haiku-4-5");
-    let kinds = [(); 4].map(|()| client.call(b"{}", LONG, &never).unwrap_err().kind);
+    let kinds = [(); 4].map(|()| client.call(b"{}", LIMIT).unwrap_err().kind);
     assert_eq!(
         kinds,
         [
@@ -226,7 +225,7 @@ fn a_stream_is_put_together() {
     let stream = beginning() + &end.iter().map(event).collect::<String>();
     let server = Server::new(vec![Play::Streams(stream.clone())]);
     let reply = anthropic(&server.url, "claude-opus-5-5")
-        .call(b"{}", LONG, &never)
+        .call(b"{}", LIMIT)
         .unwrap();
     let expected = Reply {
         text: "Grüße".to_owned(),
@@ -239,7 +238,6 @@ fn a_stream_is_put_together() {
             ..Usage::default()
         },
         reported_cost: None,
-        asked_model: "claude-opus-5-5".to_owned(),
         served_model: Some("claude-opus-5-5".to_owned()),
         request_id: None,
         raw: stream.into_bytes(),
@@ -272,10 +270,10 @@ fn a_stream_that_breaks_off_is_no_answer() {
         text: "Grüße".into(),
         ..CallFault::new(
             FaultKind::Overloaded,
-            "the stream broke off with an error: Overloaded",
+            "the stream ended with an error: Overloaded",
         )
     };
-    assert_eq!(client.call(b"{}", LONG, &never), Err(expected.clone()));
+    assert_eq!(client.call(b"{}", LIMIT), Err(expected.clone()));
     // Kept bytes are read as they were.
     assert_eq!(client.read(expected.raw.clone()), Err(expected));
     let expected = CallFault {
@@ -284,5 +282,5 @@ fn a_stream_that_breaks_off_is_no_answer() {
         text: "Grüße".into(),
         ..CallFault::new(FaultKind::Cut, "the stream ended before its last event")
     };
-    assert_eq!(client.call(b"{}", LONG, &never), Err(expected));
+    assert_eq!(client.call(b"{}", LIMIT), Err(expected));
 }

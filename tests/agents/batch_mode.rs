@@ -293,7 +293,7 @@ fn what_nobody_asks_for_any_more_is_harvested_all_the_same() {
 }
 
 #[test]
-fn interrupted_it_ends_at_once_and_says_what_goes_on() {
+fn interrupted_it_ends_at_once_and_says_what_continues() {
     let served = Served::new("well");
     let project = fixture(&served);
     set(&served, "hold=1");

@@ -1,7 +1,7 @@
 //! The batch APIs of both: submitted, polled and harvested.
 
 use super::server::{Play, Server};
-use super::{LONG, client, never, settings};
+use super::{LIMIT, client, settings};
 use milepost_agents::api::{
     BatchApi, BatchFault, BatchProgress, BatchResult, ClientSettings, ModelApi, SubmittedBatch,
 };
@@ -72,7 +72,6 @@ fn anthropics_batches() {
             &json!({"id": "msgbatch_1", "processing_status": "ended", "results_url": "http://elsewhere.invalid/x"}),
         ),
         Play::Says(200, &[], lines.join("\n") + "\n"),
-        says(&json!({"id": "msgbatch_1", "processing_status": "canceling"})),
     ]);
     let settings = ClientSettings {
         batch: true,
@@ -80,18 +79,15 @@ fn anthropics_batches() {
     };
     let client = client(ApiKind::Anthropic, settings);
     let id = batches(&*client)
-        .submit(&requests(&*client), LONG, &never)
+        .submit(&requests(&*client), LIMIT)
         .unwrap();
     assert_eq!(id, "msgbatch_1");
     assert_eq!(
-        batches(&*client).poll(&id, LONG, &never),
+        batches(&*client).poll(&id, LIMIT),
         Ok(BatchProgress::Running { done: 3, of: 4 })
     );
-    assert_eq!(
-        batches(&*client).poll(&id, LONG, &never),
-        Ok(BatchProgress::Ended)
-    );
-    let results = told(batches(&*client).results(&id, LONG, &never).unwrap());
+    assert_eq!(batches(&*client).poll(&id, LIMIT), Ok(BatchProgress::Ended));
+    let results = told(batches(&*client).results(&id, LIMIT).unwrap());
     let wanted = [
         ("q-2", "yes (7 tokens)"),
         ("q-1", "BadRequest: bad"),
@@ -102,7 +98,6 @@ fn anthropics_batches() {
         ),
     ];
     assert_eq!(results, expected(&wanted));
-    assert_eq!(batches(&*client).cancel(&id, LONG, &never), Ok(()));
     let seen = server.seen();
     let asked: Vec<&str> = seen.iter().map(|seen| seen.line.as_str()).collect();
     let batch = "/v1/messages/batches/msgbatch_1";
@@ -111,7 +106,6 @@ fn anthropics_batches() {
         format!("GET {batch}"),
         format!("GET {batch}"),
         format!("GET {batch}/results"),
-        format!("POST {batch}/cancel"),
     ];
     assert_eq!(asked, lines);
     let params = |text: &str| json!({"model": "claude-haiku-4-5", "max_tokens": 100_000, "messages": [{"role": "user", "content": [{"type": "text", "text": text}]}]});
@@ -142,17 +136,14 @@ fn openais_batches() {
     ]);
     let client = super::openai(&server.url, "gpt-6-luna");
     let requests = requests(&*client);
-    let id = batches(&*client).submit(&requests, LONG, &never).unwrap();
+    let id = batches(&*client).submit(&requests, LIMIT).unwrap();
     assert_eq!(id, "batch_1");
     assert_eq!(
-        batches(&*client).poll(&id, LONG, &never),
+        batches(&*client).poll(&id, LIMIT),
         Ok(BatchProgress::Running { done: 2, of: 3 })
     );
-    assert_eq!(
-        batches(&*client).poll(&id, LONG, &never),
-        Ok(BatchProgress::Ended)
-    );
-    let results = told(batches(&*client).results(&id, LONG, &never).unwrap());
+    assert_eq!(batches(&*client).poll(&id, LIMIT), Ok(BatchProgress::Ended));
+    let results = told(batches(&*client).results(&id, LIMIT).unwrap());
     let wanted = [
         ("q-2", "yes (7 tokens)"),
         ("q-1", "TooLong: long"),
@@ -206,7 +197,7 @@ fn a_batch_that_is_refused_says_why() {
         )
     };
     assert_eq!(
-        batches(&*client).poll("b", LONG, &never),
+        batches(&*client).poll("b", LIMIT),
         Ok(BatchProgress::Refused(expected))
     );
 }
@@ -225,14 +216,11 @@ fn a_batch_whose_id_was_lost_is_found() {
     };
     let anthropic = super::anthropic(&server.url, "m");
     assert_eq!(
-        batches(&*anthropic).recent(LONG, &never),
+        batches(&*anthropic).recent(LIMIT),
         Ok(vec![known("msgbatch_1")])
     );
     let openai = super::openai(&server.url, "m");
-    assert_eq!(
-        batches(&*openai).recent(LONG, &never),
-        Ok(vec![known("batch_1")])
-    );
+    assert_eq!(batches(&*openai).recent(LIMIT), Ok(vec![known("batch_1")]));
     let asked: Vec<String> = server.seen().into_iter().map(|seen| seen.line).collect();
     assert_eq!(
         asked,

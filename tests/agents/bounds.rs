@@ -18,6 +18,11 @@ const OUTPUT: u64 = 100;
 
 /// A model that counts so many tokens for every byte that it reads.
 fn model(tokens_per_byte: f64) -> Server {
+    counting(move |text| text.len() as f64 * tokens_per_byte)
+}
+
+/// A model that counts the tokens of a text this way.
+fn counting(tokens: impl Fn(&str) -> f64 + Send + Sync + 'static) -> Server {
     Server::answering(move |seen| {
         let json = &["content-type: application/json"];
         if seen.line.starts_with("GET") {
@@ -31,7 +36,7 @@ fn model(tokens_per_byte: f64) -> Server {
             .iter()
             .map(|asked| json!({"id": asked["id"], "word": asked["question"]["name"]}))
             .collect();
-        let input = (text.len() as f64 * tokens_per_byte).ceil() as u64;
+        let input = tokens(&text).ceil() as u64;
         let message = json!({
             "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
             "content": [{ "type": "text", "text": answers.to_string() }], "stop_reason": "end_turn",
@@ -86,7 +91,7 @@ fn recorded(project: &Project) -> Vec<CallRecord> {
 fn spent(project: &Project) -> Spent {
     let mut sum = Spent::default();
     for call in recorded(project) {
-        sum += Spent::of(&call.sent, call.heard.as_ref());
+        sum += Spent::of(&call.sent, call.response.as_ref());
     }
     sum
 }
@@ -113,9 +118,9 @@ fn calls_at_once_spend_the_budget_and_no_more() {
         ran.says("are left: raise `usd` under [limits]");
         let dearest = all
             .iter()
-            .max_by_key(|call| call.heard.as_ref().unwrap().cost);
+            .max_by_key(|call| call.response.as_ref().unwrap().cost);
         let dearest = dearest.unwrap();
-        assert!(dearest.heard.as_ref().unwrap().cost <= dearest.sent.reserved);
+        assert!(dearest.response.as_ref().unwrap().cost <= dearest.sent.reserved);
     }
 }
 
@@ -154,9 +159,36 @@ fn what_is_measured_is_what_the_next_call_reserves() {
                 (least..=most).contains(&ratio),
                 "{tokens_per_byte}: {ratio}"
             );
-            let used = next.heard.as_ref().unwrap().usage.total_input();
+            let used = next.response.as_ref().unwrap().usage.total_input();
             assert!(used <= next.sent.most_input, "{used}");
         }
+    }
+}
+
+/// Neither a short request nor one in English says how many tokens a long one in another script has.
+#[test]
+fn a_call_in_another_script_reserves_a_token_for_every_byte() {
+    let server = counting(|text| {
+        let wide = text.bytes().filter(|byte| !byte.is_ascii()).count();
+        (text.len() - wide) as f64 / 4.0 + wide as f64
+    });
+    let project = project(&server, 0);
+    let names = [
+        "a".to_owned(),
+        "b".to_owned(),
+        "\u{13a0}".repeat(5000),
+        "c".repeat(5000),
+    ];
+    let things: Value = (0..4).map(|n| json!({"id": n, "name": names[n]})).collect();
+    project.write("workspace/inputs/things.json", things.to_string());
+    let ran = project.run_unplanned(&API);
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    let all = recorded(&project);
+    assert_eq!(all.len(), 4);
+    for call in all {
+        let used = call.response.as_ref().unwrap().usage.total_input();
+        let reserved = call.sent.most_input;
+        assert!(used <= reserved, "{used}, {reserved}");
     }
 }
 

@@ -161,7 +161,7 @@ fn a_plan_makes_a_condition_of_calls_that_are_not_known_yet() {
     let money = json!({ "condition": "budget_allows" });
     let completes = json!({ "condition": "stage_completes", "stage": "write" });
     for (words, condition, line) in [
-        (&[][..], &answered, "if writer answered what it asks"),
+        (&[][..], &answered, "if writer answered its questions"),
         (
             &["--agent", "writer=api", "--until-paid"],
             &money,

@@ -1,9 +1,9 @@
 //! The client itself: deadlines, cancellation, broken connections, redirects, keys.
 
 use super::server::{Play, Server};
-use super::{KEY, LONG, anthropic, never, openai};
+use super::{KEY, LIMIT, LONG, anthropic, never, openai};
 use milepost_agents::fault::{CallFault, FaultKind};
-use milepost_agents::http::{Http, HttpRequest};
+use milepost_agents::http::{CallLimit, Http, HttpRequest};
 use milepost_agents::policy::{Next, after};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ fn trouble_passes_as_the_server_asks() {
     ]);
     let client = anthropic(&server.url, "claude-haiku-4-5");
     let mut waits = Vec::new();
-    let reply = (1..).find_map(|attempt| match client.call(b"{}", LONG, &never) {
+    let reply = (1..).find_map(|attempt| match client.call(b"{}", LIMIT) {
         Ok(reply) => Some(reply),
         Err(fault) => {
             let Next::Retry { wait } = after(&fault, attempt, 0.0) else {
@@ -64,7 +64,7 @@ fn a_slow_answer_meets_the_deadline() {
     let fault = get(&server.url, short, 100).unwrap_err();
     assert_eq!(
         fault,
-        CallFault::new(FaultKind::Timeout, "no whole answer within 150ms")
+        CallFault::new(FaultKind::Timeout, "no complete response within 150ms")
     );
     // What had come by then is kept.
     let fault = get(&server.url, Duration::from_millis(400), 100).unwrap_err();
@@ -80,13 +80,32 @@ fn a_call_in_flight_is_cancelled() {
     let client = openai(&server.url, "m");
     let begun = Instant::now();
     let arrived = || !server.seen().is_empty();
-    let fault = client.call(b"{}", LONG, &arrived).unwrap_err();
+    let fault = client
+        .call(
+            b"{}",
+            CallLimit {
+                within: LONG,
+                cancelled: &arrived,
+            },
+        )
+        .unwrap_err();
     assert_eq!(
         fault,
-        CallFault::new(FaultKind::Cancelled, "cancelled while it was under way")
+        CallFault::new(
+            FaultKind::Cancelled,
+            "cancelled before the response arrived"
+        )
     );
     assert!(begun.elapsed() < Duration::from_secs(10));
-    let fault = client.call(b"{}", LONG, &|| true).unwrap_err();
+    let fault = client
+        .call(
+            b"{}",
+            CallLimit {
+                within: LONG,
+                cancelled: &|| true,
+            },
+        )
+        .unwrap_err();
     assert_eq!(fault.kind, FaultKind::Cancelled);
     assert_eq!(server.seen().len(), 1);
 }
@@ -137,14 +156,12 @@ fn a_key_goes_to_its_own_address_only() {
         Box::leak(Box::new([to])),
         String::new(),
     )]);
-    let fault = anthropic(&server.url, "m")
-        .call(b"{}", LONG, &never)
-        .unwrap_err();
+    let fault = anthropic(&server.url, "m").call(b"{}", LIMIT).unwrap_err();
     assert_eq!(fault.kind, FaultKind::Status(307));
     assert_eq!(
         fault.message,
         format!(
-            "HTTP 307: nothing; it points to {}/v1/messages: make that the base URL, if it is right",
+            "HTTP 307: nothing; it redirects to {}/v1/messages: if that is right, use it as `base_url`",
             other.url
         )
     );
@@ -164,7 +181,7 @@ fn a_wrong_key_is_found_before_anything_is_asked() {
         Play::Says(400, &[], r#"{"error":{"message":"HTTP 404"}}"#.to_owned()),
     ]);
     let client = openai(&server.url, "m");
-    let fault = client.check(LONG, &never).unwrap_err();
+    let fault = client.check(LIMIT).unwrap_err();
     let expected = CallFault {
         code: Some("invalid_api_key".to_owned()),
         request_id: Some("req_1".to_owned()),
@@ -174,10 +191,10 @@ fn a_wrong_key_is_found_before_anything_is_asked() {
     };
     assert_eq!(fault, expected);
     // A server without a list of models cannot say.
-    assert_eq!(client.check(LONG, &never), Ok(()));
-    assert_eq!(client.check(LONG, &never), Ok(()));
+    assert_eq!(client.check(LIMIT), Ok(()));
+    assert_eq!(client.check(LIMIT), Ok(()));
     // A request that is refused says nothing of the key, whatever its message.
-    let fault = client.check(LONG, &never).unwrap_err();
+    let fault = client.check(LIMIT).unwrap_err();
     assert_eq!(
         (fault.kind, fault.status),
         (FaultKind::BadRequest, Some(400))
@@ -199,7 +216,7 @@ fn threads_share_a_client() {
     let client = openai(&server.url, "m");
     std::thread::scope(|scope| {
         let calls: Vec<_> = (0..16)
-            .map(|_| scope.spawn(|| client.call(b"{}", LONG, &never)))
+            .map(|_| scope.spawn(|| client.call(b"{}", LIMIT)))
             .collect();
         for call in calls {
             assert_eq!(call.join().unwrap().unwrap().text, "hi");

@@ -46,14 +46,14 @@ fn answers_that_are_gone_or_cut_off_are_missing() {
     assert_eq!(
         found(&project, 5),
         [format!(
-            "missing  .milepost/answers (of ask): 1 answer that its outputs contain is not there, of 1 call: {rest}"
+            "missing  .milepost/answers (of ask): 1 answer that its outputs contain is missing, of 1 call: {rest}"
         )]
     );
     std::fs::remove_file(answers(&project)).unwrap();
     assert_eq!(
         found(&project, 5),
         [format!(
-            "missing  .milepost/answers (of ask): 5 answers that its outputs contain are not there, of 2 calls: {rest}"
+            "missing  .milepost/answers (of ask): 5 answers that its outputs contain are missing, of 2 calls: {rest}"
         )]
     );
 }
@@ -66,20 +66,20 @@ fn lost_records_of_calls_are_one_finding_behind_outputs() {
     assert_eq!(
         found(&project, 5),
         [
-            "missing  .milepost/calls/RUN/000002.answer (of ask/batch_2): the answer of a call in use is not there"
+            "missing  .milepost/calls/RUN/000002.answer (of ask/batch_2): the answer of a call in use is missing"
         ]
     );
     project.remove(&format!("{calls}.jsonl"));
     project.write("workspace/outputs/all.json", "[]");
     let findings = found(&project, 5);
     assert!(
-        findings[0].starts_with("modified outputs/all.json (of join): its recorded digest is "),
+        findings[0].starts_with("modified outputs/all.json (of join): expected digest "),
         "{findings:?}"
     );
     assert_eq!(
         findings[1..],
         [
-            "missing  .milepost/calls/RUN.jsonl: the journal lists 2 calls whose records are not there: 1 to 2"
+            "missing  .milepost/calls/RUN.jsonl: the journal lists 2 calls whose records are missing: 1 to 2"
         ]
     );
     let output = project.output("verify");

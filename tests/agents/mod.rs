@@ -26,7 +26,7 @@ mod tries;
 mod waiting;
 
 use milepost_agents::api::{ClientSettings, ModelApi, connect};
-use milepost_agents::http::Http;
+use milepost_agents::http::{CallLimit, Http};
 use milepost_agents::secret::Secret;
 use milepost_core::model::api_kind::ApiKind;
 use std::sync::Arc;
@@ -34,6 +34,12 @@ use std::time::Duration;
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_mins(1);
+
+/// The limit of calls that come to their end.
+const LIMIT: CallLimit<'static> = CallLimit {
+    within: LONG,
+    cancelled: &never,
+};
 
 /// A key that must not be found anywhere.
 const KEY: &str = "sk-test-0123456789abcdef";

@@ -1,7 +1,7 @@
 //! OpenAI's Chat Completions, and servers that speak it.
 
 use super::server::{Play, Server};
-use super::{KEY, LONG, client, never, openai, settings};
+use super::{KEY, LIMIT, client, openai, settings};
 use milepost_agents::api::ClientSettings;
 use milepost_agents::fault::FaultKind;
 use milepost_agents::request::{AgentRequest, Attachment, Reply, StopReason};
@@ -127,12 +127,11 @@ fn a_reply_is_read_whole() {
             reasoning: 40,
         },
         reported_cost: None,
-        asked_model: "gpt-6-luna".to_owned(),
         served_model: Some("gpt-6-luna".to_owned()),
         request_id: Some("req_2".to_owned()),
         raw: completion.into(),
     };
-    assert_eq!(client.call(&sent, LONG, &never), Ok(expected));
+    assert_eq!(client.call(&sent, LIMIT), Ok(expected));
     let seen = &server.seen()[0];
     assert_eq!(
         (seen.line.as_str(), &seen.body),
@@ -164,7 +163,7 @@ fn every_way_in_which_an_answer_ends() {
     ]);
     let client = openai(&server.url, "m");
     let ended = [(); 5].map(|()| {
-        let reply = client.call(b"{}", LONG, &never).unwrap();
+        let reply = client.call(b"{}", LIMIT).unwrap();
         (reply.text, reply.stop)
     });
     let expected = [
@@ -182,7 +181,7 @@ fn every_way_in_which_an_answer_ends() {
         Play::Says(404, &[], r#"{"error":{"message":"model \"x\" not found, try pulling it first","type":"api_error"}}"#.to_owned()),
     ]);
     let client = openai(&server.url, "m");
-    let kinds = [(); 4].map(|()| client.call(b"{}", LONG, &never).unwrap_err().kind);
+    let kinds = [(); 4].map(|()| client.call(b"{}", LIMIT).unwrap_err().kind);
     assert_eq!(
         kinds,
         [
@@ -203,7 +202,7 @@ fn a_server_that_wants_no_key_is_sent_none() {
         ..ClientSettings::default()
     };
     let client = client(ApiKind::OpenAi, settings);
-    assert_eq!(client.check(LONG, &never), Ok(()));
+    assert_eq!(client.check(LIMIT), Ok(()));
     assert_eq!(server.seen()[0].header("authorization"), None);
     // An answer that is compressed would not be read.
     let accepted = server.seen()[0]

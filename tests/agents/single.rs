@@ -137,7 +137,10 @@ fn a_plan_of_a_loop_names_the_calls_of_the_first_iteration_and_those_at_most() {
         (cost("most_cost") / cost("cost") - 4.0).abs() < 1e-6,
         "{asks:#}"
     );
-    assert!(text.contains(" for 1 to 4 iterations; a budget"), "{text}");
+    assert!(
+        text.contains(" for 1 to 4 iterations; assuming 1,000 tokens per answer"),
+        "{text}"
+    );
     assert_eq!(text.matches("at most").count(), 1, "{text}");
     let ran = project.run(&agent);
     assert_eq!((ran.code, calls(&project).len()), (0, 6), "{}", ran.output);

@@ -93,7 +93,9 @@ fn until_it_waits(
     while printed.read_line(&mut line).unwrap() > 0 {
         if let Some(run) = line.strip_prefix(WAITS) {
             let claims = files_below(project);
-            let claim = claims.iter().find(|name| name.ends_with(".claim"));
+            let claim = claims
+                .iter()
+                .find(|name| name.strip_suffix(".claim").is_some());
             let id = claim.unwrap().split_once('-').unwrap().0;
             let since = milepost_store::store::id::made_at(id).unwrap();
             assert_eq!(run, format!(": run {id} in a, since {since:.0}\n"));

@@ -138,7 +138,7 @@ fn an_error_while_it_runs_and_wrong_options_are_shown() {
         ),
         (
             &[".", "--input", "answers.json", "--input", "answers.json"],
-            "error: `--input` gives two inputs: name others, `--input NAME=FILE`",
+            "error: `--input` has two files without a name: name one with `--input NAME=FILE`",
         ),
     ] {
         assert_eq!(said(arguments), (2, expected.to_owned()));

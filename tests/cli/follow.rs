@@ -94,6 +94,6 @@ fn ends_when_nothing_reads_it_and_refuses_what_it_cannot_follow() {
         project.output("log -f"),
         1,
         "",
-        "error: the journal is broken: …/workspace/.milepost/journal/000001.jsonl, line 1 (byte 0): no record of Milepost: invalid type: integer `1`, expected struct Record at line 1 column 1. Nothing was repaired. Put back `.milepost/journal` from a copy; or move `.milepost/journal` away and `manifests` with it, and every stage runs again\n",
+        "error: the journal is broken: …/workspace/.milepost/journal/000001.jsonl, line 1 (byte 0): not a record of Milepost: invalid type: integer `1`, expected struct Record at line 1 column 1. Nothing was repaired. Put back `.milepost/journal` from a copy; or move `.milepost/journal` away and `manifests` with it, and every stage runs again\n",
     );
 }

@@ -39,7 +39,7 @@ letters in workspace
           no longer produced, outputs go to quarantine: person_10
           retires intermediate/person_10.json: it goes to quarantine
   2 join  will run
-          input intermediate/person_10.json is gone
+          input intermediate/person_10.json was removed
           input intermediate/person_3.json is new
 
 4 batches will run; to do it: milepost run
@@ -119,7 +119,7 @@ fn advice_about_the_declarations_is_for_those_who_look_for_details() {
         "outputs/page.txt",
         "outputs/page.json",
     );
-    let advice = "nothing checks what `";
+    let advice = "is not validated: it has no schema";
     for command in ["plan", "plan --json", "run", "status"] {
         let output = project.output(command);
         assert!(
@@ -244,7 +244,7 @@ nothing can run; to run join with the stages before it: milepost run --until joi
         "\
 letters in workspace
 
-  1 copy  cannot run: [each.person] of stage `copy`: no file matches `inputs/person_*.json`: put one there
+  1 copy  cannot run: [each.person] of stage `copy`: no file matches `inputs/person_*.json`: add one
   2 join  out of date: stage `copy` is not complete
 
 not everything can run

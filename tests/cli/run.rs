@@ -276,7 +276,7 @@ letters in workspace
     let verify = project.output("verify");
     assert!(
         verify.out.starts_with(
-            "missing  stage_1_complete.json (of copy): it is not there: the next run writes it\n"
+            "missing  stage_1_complete.json (of copy): it does not exist: the next run writes it\n"
         ),
         "{}",
         verify.out
@@ -596,7 +596,7 @@ fn batches_that_ctrl_c_ends_are_left() {
 }
 
 #[test]
-fn ctrl_c_stops_in_order_and_the_next_run_goes_on() {
+fn ctrl_c_stops_in_order_and_the_next_run_continues() {
     let project = Project::new(&[
         ("milepost.toml", "name = \"nap\"\n"),
         (

@@ -193,9 +193,9 @@ fn help_is_a_command_too() {
 #[test]
 fn flags_of_a_run_before_another_command_are_not_lost_in_silence() {
     let project = Project::letters();
-    let said = format!("error: `--jobs` belongs to `run`, and was given with `status`\n{USAGE}");
+    let said = format!("error: `--jobs` is a flag of `run`, not of `status`\n{USAGE}");
     expect(project.output("-j 2 status"), 2, "", &said);
-    let said = format!("error: `--failed` belongs to `run`, and was given with `status`\n{USAGE}");
+    let said = format!("error: `--failed` is a flag of `run`, not of `status`\n{USAGE}");
     expect(project.output("--failed status"), 2, "", &said);
     assert_eq!(project.output("--set greeting=Hi -q run copy").code, 0);
     assert_eq!(project.output("-q run").code, 0);

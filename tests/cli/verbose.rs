@@ -84,7 +84,7 @@ fn commands_and_their_output_are_shown() {
         project.output("-v status"),
         2,
         "",
-        "error: `--verbose` belongs to `run`, and was given with `status`\n\n\
+        "error: `--verbose` is a flag of `run`, not of `status`\n\n\
          Usage: milepost [OPTIONS]\n       milepost [OPTIONS] COMMAND\n\n\
          For more information, try '--help'.\n",
     );

@@ -377,7 +377,7 @@ fn why_it_could_not_start() {
     );
     assert_eq!(
         error(&["true", "a\0b"]),
-        "program `true` was not started: word 1 of the command holds a NUL byte; hand such data over in a file"
+        "program `true` was not started: word 1 of the command contains a NUL byte; pass such data in a file"
     );
     assert_eq!(
         error(&["true", &"x".repeat(1 << 20)]),
@@ -414,12 +414,12 @@ fn its_working_folder_must_be_there() {
     let folder = folder.display();
     assert_eq!(
         error,
-        format!("program `true` was not started: its working folder {folder} is not there")
+        format!("program `true` was not started: its working folder {folder} does not exist")
     );
 }
 
 #[test]
-fn a_job_that_a_command_of_a_scheduler_starts_goes_on() {
+fn a_job_that_a_command_of_a_scheduler_starts_continues() {
     let started = Trial {
         may_leave: true,
         ..Trial::sh("sleep 600 > /dev/null 2>&1 & echo $!")

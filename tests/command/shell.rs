@@ -144,7 +144,7 @@ fn a_list_is_several_words_and_never_a_part_of_one() {
     ] {
         let said = scripted(source, &scope).unwrap_err().message;
         assert!(
-            said.contains("is a list in the place of one word"),
+            said.contains("is a list where one word is expected"),
             "{source}: {said}"
         );
     }

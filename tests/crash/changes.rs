@@ -11,8 +11,8 @@ struct Change {
     words: &'static [&'static str],
     /// Whether batches may be made again from the same facts.
     again: bool,
-    /// Whether the run before the change had nothing to do, and the next would only glance.
-    glanced: bool,
+    /// Whether the run before the change had nothing to do, and the next would only check its notes.
+    settled: bool,
 }
 
 const RUN: &[&str] = &["run"];
@@ -26,21 +26,21 @@ fn change(name: &'static str, make: fn(&Project)) -> Change {
         make,
         words: RUN,
         again: false,
-        glanced: false,
+        settled: false,
     }
 }
 
 /// Runs once, changes something, and crashes the second run at operations, and then its recovery.
 fn resumes(change: &Change) {
     let mut base = Project::small();
-    if change.glanced {
+    if change.settled {
         base = base.old();
     }
     base.complete(RUN);
     let before = base.outputs();
     let copy = || {
         let project = base.copy();
-        if change.glanced {
+        if change.settled {
             project.complete(RUN);
             assert!(project.at("workspace/.milepost/glance").exists());
         }
@@ -161,7 +161,7 @@ fn altered_outputs_made_again_by_force() {
         },
         words: &["run", "-B"],
         again: true,
-        glanced: false,
+        settled: false,
     };
     resumes(&forced);
 }
@@ -180,9 +180,9 @@ fn everything_at_once() {
 }
 
 #[test]
-fn everything_at_once_after_a_glance() {
+fn everything_at_once_after_a_quick_check() {
     resumes(&Change {
-        glanced: true,
-        ..change("everything, glanced", everything)
+        settled: true,
+        ..change("everything, settled", everything)
     });
 }

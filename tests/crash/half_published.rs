@@ -8,7 +8,7 @@ use crate::support::{Files, Project};
 use crate::web::server::Ui;
 use milepost_core::model::event::Event;
 use milepost_engine::ops::run::RunOptions;
-use milepost_engine::ops::run::look::{Look, grounds, look};
+use milepost_engine::ops::run::watch_plan::{WatchPlan, plan_for_watch, run_folders};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -213,13 +213,13 @@ fn a_watch_recovers_before_it_plans() {
     let (project, expected) = killed();
     assert!(!project.state().unsettled.is_empty());
     let request = project.request();
-    let looked = look(
+    let planned = plan_for_watch(
         &request,
-        &grounds(&request).unwrap(),
+        &run_folders(&request).unwrap(),
         &RunOptions::default(),
     );
-    let Ok(Look::Plan(plan, _)) = looked else {
-        panic!("{looked:?}");
+    let Ok(WatchPlan::Plan(plan, _)) = planned else {
+        panic!("{planned:?}");
     };
     let altered = plan.stages.iter().map(|stage| stage.altered.len());
     assert_eq!((plan.half_published, altered.sum::<usize>()), (0, 0));

@@ -42,7 +42,7 @@ fn seal(project: &Project, seals: usize) {
     for _ in 0..seals {
         let barrier = Event::Barrier;
         recorder
-            .record(EventType::Invoke, "test", barrier, "", Vec::new())
+            .record(EventType::Invoke, "test", barrier, "")
             .unwrap();
         recorder.seal().unwrap();
     }
@@ -104,7 +104,7 @@ fn small_segments_are_joined_byte_by_byte() {
     let ended = project.run_on_disk(GC, "unflushed");
     assert_eq!(ended.code, 0, "{}", ended.text());
     assert!(ended.out.contains(&joined), "{}", ended.text());
-    let why = "left: .milepost/journal: N files, N bytes: what every run did is never removed\n";
+    let why = "left: .milepost/journal: N files, N bytes: records of runs are never removed\n";
     assert!(numbers_left_out(&ended.out).contains(why), "{}", ended.out);
 
     let after = segments(&project);

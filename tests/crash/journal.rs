@@ -31,7 +31,7 @@ fn lived(project: &Project, seeds: &[Seed]) -> Result<State, TestCaseError> {
     let held = lock_and_read(&mut opened, "test").unwrap();
     let mut recorder = Recorder::new(opened.context(), held.state, held.journal, "test");
     let record = |recorder: &mut Recorder<'_>, event: Event| {
-        recorder.record(EventType::Invoke, "test", event, "", Vec::new())
+        recorder.record(EventType::Invoke, "test", event, "")
     };
     let mut recorded = Vec::new();
     for seed in seeds {
@@ -156,7 +156,7 @@ fn the_number_that_a_checkpoint_gives_is_sealed() {
     ];
     for event in events {
         recorder
-            .record(EventType::Invoke, "test", event, "", Vec::new())
+            .record(EventType::Invoke, "test", event, "")
             .unwrap();
     }
     recorder.seal().unwrap();
@@ -167,7 +167,7 @@ fn the_number_that_a_checkpoint_gives_is_sealed() {
         digest: Digest::of("checkpoint"),
     };
     recorder
-        .record(EventType::Complete, "test", written, "", Vec::new())
+        .record(EventType::Complete, "test", written, "")
         .unwrap();
     recorder.seal().unwrap();
     assert_eq!(project.state().stages["x"].number, 2);

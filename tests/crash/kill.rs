@@ -104,7 +104,7 @@ fn finish(project: &Project) {
 
 /// `MILEPOST_TEST_KILLS` says how many.
 #[test]
-fn killed_at_any_moment_it_goes_on() {
+fn killed_at_any_moment_it_continues() {
     let kills = std::env::var("MILEPOST_TEST_KILLS").ok();
     let kills: u64 = kills.and_then(|kills| kills.parse().ok()).unwrap_or(16);
     let whole = main_project();

@@ -11,7 +11,7 @@
 //! | `crash::changes` | eleven kinds of change between two runs, the second one stopped | 24 each | |
 //! | `crash::power` | the power fails: a shadow of what was flushed becomes one state that a disk may show afterwards, by a seed | 120 | `MILEPOST_TEST_SEEDS=5000` |
 //! | `crash::forced` | a run with `--force`, finished by a plain run; each batch is rebuilt once | 32 | |
-//! | `crash::glance` | a run that writes notes is stopped, or the power fails; then files change, and the next run sees it | 60 and 40 | `MILEPOST_TEST_SEEDS=5000` |
+//! | `crash::notes` | a run that writes notes is stopped, or the power fails; then files change, and the next run sees it | 60 and 40 | `MILEPOST_TEST_SEEDS=5000` |
 //! | `crash::kill` | SIGKILL from outside at any moment, of the runner alone or with its programs | 16 | `MILEPOST_TEST_KILLS=1000`, with a release build |
 //! | `remote` | SIGKILL at random moments of a run whose batches are jobs; no batch runs twice | 8, with Slurm 3 | `just cluster`: 50 each |
 //! | `crash::by_hand` | an edited output is accepted, replaced or cleaned; the edit exists at every moment | 24 each | |
@@ -32,12 +32,12 @@ mod changes;
 mod corrections;
 mod every;
 mod forced;
-mod glance;
 mod half_published;
 mod joined;
 mod journal;
 mod kill;
 mod machine;
+mod notes;
 mod power;
 pub mod project;
 mod rounds;

@@ -213,7 +213,9 @@ fn told(before: &Facts, files: &Files) -> Vec<String> {
     let none = Facts::default();
     let after = facts(files);
     let found = changes([before, &none], [&after, &none]);
-    let made = found.iter().filter(|change| !change.fact.kind.is_judged());
+    let made = found
+        .iter()
+        .filter(|change| !change.fact.kind.only_validates());
     made.map(change).collect()
 }
 

@@ -92,9 +92,9 @@ fn an_output_takes_the_schema_of_its_name() {
     assert_eq!(
         warnings,
         [
-            "warning: nothing checks what `parsed` holds: it has no schema\n \
+            "warning: output `parsed` is not validated: it has no schema\n \
           --> stages/1_parse.toml:6:1\n  |\n6 | parsed = \"intermediate/parsed.json\"\n  | ^^^^^^\n  |\n  \
-          = help: write schemas/parsed.schema.json, or say schema = false\n"
+          = help: create schemas/parsed.schema.json, or write schema = false\n"
         ]
     );
     let files = files.with("schemas/parsed.schema.json", "{}");
@@ -252,7 +252,7 @@ fn problems_are_data_too() {
     );
     let problems = files.load().unwrap_err();
     let expected = json!([
-        { "file": "stages/2_batch.toml", "line": 2, "column": 8, "message": "`x` is no input, nor the `out` of an earlier step",
+        { "file": "stages/2_batch.toml", "line": 2, "column": 8, "message": "`x` is neither an input nor the `out` of an earlier step",
           "span": [14, 17], "label": "unknown name", "help": "declare it: [inputs] and below it x = \"path\"" },
         { "file": "stages/2_batch.toml", "line": 3, "column": 11, "message": "`timeout` must be a duration with a unit, such as \"60s\" or \"10m\"",
           "span": [28, 30], "label": "this is an integer", "help": "write the unit too: timeout = \"60s\"" },
@@ -264,7 +264,7 @@ fn problems_are_data_too() {
     assert!(
         problems
             .to_string()
-            .starts_with("stages/2_batch.toml:2:8: `x` is no input"),
+            .starts_with("stages/2_batch.toml:2:8: `x` is neither an input"),
         "{problems}"
     );
 }

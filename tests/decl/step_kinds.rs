@@ -115,6 +115,9 @@ fn samples(name: &str, kind: ValueKind) -> Vec<Sample> {
             &format!("\"{}\"", words[1]),
         )],
         ValueKind::Number => vec![Sample::plain("0.1", "0.2")],
+        ValueKind::Any if name == "idempotency_key" => {
+            vec![Sample::plain("true", "\"x-request\"")]
+        }
         ValueKind::Bool => vec![Sample::plain("true", "false")],
         ValueKind::Free => vec![Sample::plain("{ tone = \"one\" }", "{ tone = \"two\" }")],
         other => panic!("`{name}`: write a sample for keys like {other:?}"),
@@ -326,7 +329,9 @@ fn only_lacks(problems: &str) -> bool {
 fn reruns(before: &Facts, after: &Facts) -> bool {
     let none = Facts::default();
     let found = changes([before, &none], [after, &none]);
-    found.iter().any(|change| !change.fact.kind.is_judged())
+    found
+        .iter()
+        .any(|change| !change.fact.kind.only_validates())
 }
 
 /// Returns true if answers are checked again for what differs: the schema of an agent only judges.

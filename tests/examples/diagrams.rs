@@ -357,7 +357,7 @@ fn finished(project: &Project) -> usize {
 }
 
 #[test]
-fn killed_inside_the_loop_it_goes_on_inside() {
+fn killed_inside_the_loop_it_continues_inside() {
     let (whole, list) = (require!(example()), require!(example()));
     let ran = whole.run(&[]);
     assert_eq!(ran.code, 0, "{}", ran.output);

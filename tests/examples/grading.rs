@@ -298,7 +298,7 @@ fn wrong_requests_are_refused_before_anything_costs_money() {
     project
         .run(&["--set", "request=bad/not_there.json"])
         .says("PDFParsingError")
-        .says("`inputs/nowhere.pdf` is not there");
+        .says("`inputs/nowhere.pdf` does not exist");
 }
 
 #[test]
@@ -402,7 +402,7 @@ fn the_submissions_are_set_from_their_markdown() {
 
 #[cfg(debug_assertions)]
 #[test]
-fn a_run_that_is_killed_anywhere_goes_on_to_the_same_bytes() {
+fn a_run_that_is_killed_anywhere_continues_to_the_same_bytes() {
     let whole = fixture();
     assert_eq!(whole.run(&[]).code, 0);
     for stop in [60, 200, 260, 400] {

@@ -3,7 +3,7 @@
 mod model;
 mod reports;
 
-use crate::support::{Project, goes_on_after_kills};
+use crate::support::{Project, continues_after_kills};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -370,7 +370,7 @@ fn wrong_tests_are_refused_by_name() {
     }
     let project = fixture();
     let ran = project.run(&["--set", "test=tests/wrong/missing-import.md"]);
-    ran.says("`project:under-test/no-such-prompt.md` is not there");
+    ran.says("`project:under-test/no-such-prompt.md` does not exist");
 }
 
 /// What leaves the project is not read, whatever an extraction says.
@@ -536,8 +536,8 @@ fn a_program_that_fails_is_told_by_name() {
 }
 
 #[test]
-fn killed_at_ten_moments_it_goes_on_to_the_same_bytes() {
-    goes_on_after_kills(fixture, Project::output_digests);
+fn killed_at_ten_moments_it_continues_to_the_same_bytes() {
+    continues_after_kills(fixture, Project::output_digests);
 }
 
 /// The text of each file that stages made, without the line that names the agents: each project has its own fake one.
@@ -556,7 +556,7 @@ fn without_agents(project: &Project) -> BTreeMap<String, String> {
 
 /// Killed while judges work: no answer that is there is asked for again.
 #[test]
-fn killed_among_its_judges_it_goes_on() {
+fn killed_among_its_judges_it_continues() {
     let (whole, _) = fixture_with_fake("json", "");
     assert_eq!(whole.run_unplanned(&["--agent", "fake"]).code, 0);
 

@@ -43,12 +43,12 @@ const ANSWERS: [Answer; 9] = [
         expected: "CUT",
         message: "message head is too large",
     },
-    // Nothing is inflated: what claims to be compressed is no JSON.
+    // Nothing is inflated.
     Answer {
         begin: b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 10\r\n\r\n\x1f\x8b\x08\0\0\0\0\0\0\0",
         repeated: b"",
         expected: "PARSE",
-        message: "the reply is no JSON",
+        message: "the response is compressed (gzip), although the request accepts no compression",
     },
     Answer {
         begin: b"HTTP/1.1 429 No\r\nRetry-After: 1e300\r\nContent-Length: 0\r\n\r\n",

@@ -259,7 +259,7 @@ fn files_without_the_new_checksums_are_said_to_be_uncovered() {
     for line in [
         format!("note     .milepost/workspace.json: {without}\n"),
         format!("note     ask_progress.json: {without}\n"),
-        "note     .milepost/journal-head.json: it is not there: ".to_owned(),
+        "note     .milepost/journal-head.json: it does not exist: ".to_owned(),
     ] {
         assert!(text.contains(&line), "{line}{text}");
     }

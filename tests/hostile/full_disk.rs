@@ -4,7 +4,7 @@ use crate::situations::mounted::Mounted;
 use crate::support::Project;
 use crate::support::required::require;
 use milepost_core::base::digest::Digest;
-use milepost_core::model::call::Sent;
+use milepost_core::model::call::SentCall;
 use milepost_core::model::money::NanoUsd;
 use milepost_store::store::calls::{self, CallLog};
 use milepost_store::store::disk::Disk;
@@ -88,7 +88,7 @@ fn every_step_says_that_the_disk_is_full() {
             full += 1;
             assert!(said.contains("no space left on "), "{size} KiB: {said}");
             assert!(
-                said.contains("make room, then run again to continue"),
+                said.contains("free space, then run again to continue"),
                 "{size} KiB: {said}"
             );
         }
@@ -110,7 +110,7 @@ fn a_call_after_a_full_disk_is_recorded_on_a_line_of_its_own() {
     let disk = require!(Mounted::at(folder.path(), &small));
     let layout = Layout::new(folder.path());
     let mut log = CallLog::new(&Disk::real(), &layout, "01A");
-    let sent = Sent {
+    let sent = SentCall {
         // A line of three pages: the second one fits in part.
         stage: "s".repeat(9_000),
         batch: "b".to_owned(),

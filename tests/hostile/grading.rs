@@ -47,7 +47,7 @@ fn good_submissions_are_graded_and_hostile_ones_are_named() {
     let error = summary["not_graded"][0]["error"].as_str().unwrap();
     assert!(
         error.starts_with(
-            "All parsers failed: parse: `inputs/deepq60.pdf` is more than the reader takes"
+            "All parsers failed: parse: `inputs/deepq60.pdf` exceeds a limit of the reader"
         ),
         "{error}"
     );

@@ -161,7 +161,7 @@ fn a_model_that_repeats_its_key_is_not_believed() {
 /// The stage of a URL that an input names.
 fn at_input(more: &str) -> String {
     format!(
-        "[inputs]\nplace = \"inputs/place.json\"\n[step]\nhttp = \"{{{{ place.url }}}}/x\"\nattempts = 1\n{more}\n\
+        "[inputs]\nplace = \"inputs/place.json\"\n[step]\nhttp = \"{{{{ place.url | safe }}}}/x\"\nattempts = 1\n{more}\n\
          [outputs]\nmade = {{ path = \"outputs/made.json\", schema = false }}\n"
     )
 }
@@ -171,36 +171,48 @@ const HEADER: &str = "headers = { authorization = \"Bearer {{ env.ACCESS }}\" }"
 #[test]
 fn a_url_from_an_input_gets_no_key_without_hosts() {
     for (url, more, is_refused) in [
-        ("{{ place.url }}/x", HEADER, true),
+        ("{{ place.url | safe }}/x", HEADER, true),
         ("https://{{ place.url }}/x", HEADER, true),
         ("https://api.example.com{{ place.url }}", HEADER, true),
         ("https://api.example.com:{{ place.url }}/", HEADER, true),
         ("{{ env.SERVICE }}{{ place.url }}", HEADER, true),
         (
-            "{{ place.url }}",
+            "{{ place.url | safe }}",
             "headers = { x-id = \"{{ env.ACCESS }}\" }",
             true,
         ),
-        ("{{ place.url }}?key={{ env.ACCESS }}", "", true),
-        ("{{ place.url }}", "body = \"{key: $env.ACCESS}\"", true),
+        ("{{ place.url | safe }}?key={{ env.ACCESS }}", "", true),
         (
-            "{{ place.url }}",
+            "{{ place.url | safe }}",
+            "body = \"{key: $env.ACCESS}\"",
+            true,
+        ),
+        (
+            "{{ place.url | safe }}",
             "headers = { authorization = \"Bearer {{ params.base }}\" }",
             true,
         ),
-        ("{{ place.url }}", "headers = { x-api-key = \"1\" }", true),
-        ("{{ place.url }}", "", false),
-        ("{{ place.url }}", "headers = { x-id = \"1\" }", false),
+        (
+            "{{ place.url | safe }}",
+            "headers = { x-api-key = \"1\" }",
+            true,
+        ),
+        ("{{ place.url | safe }}", "", false),
+        (
+            "{{ place.url | safe }}",
+            "headers = { x-id = \"1\" }",
+            false,
+        ),
         ("https://api.example.com/{{ place.url }}", HEADER, false),
         ("{{ env.SERVICE }}/{{ place.url }}", HEADER, false),
         ("{{ params.base }}?{{ place.url }}", HEADER, false),
         (
-            "{{ place.url }}/x",
+            "{{ place.url | safe }}/x",
             "headers = { authorization = \"{{ env.ACCESS }}\" }\nhosts = [\"api.example.com\"]",
             false,
         ),
     ] {
-        let stage = at_input(more).replace("{{ place.url }}/x", url);
+        let stage = at_input(more).replace("{{ place.url | safe }}/x", url);
         let project = fixture("http://127.0.0.1:1", &stage);
         let declared = project.read("milepost.toml");
         project.write(

@@ -3,7 +3,7 @@
 use crate::agents::pipeline::{Served, answered, calls, made, speller, words};
 use crate::agents::server::{Play, Server};
 use crate::support::{Project, RunResult};
-use milepost_core::model::call::{Estimated, Heard, Sent};
+use milepost_core::model::call::{CallResponse, Estimated, SentCall};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
 use milepost_store::store::calls::{self as records};
@@ -48,12 +48,12 @@ fn project(script: Vec<Play>) -> (Project, Server) {
     (project, server)
 }
 
-/// The recorded calls: what was sent and what was heard.
-fn recorded(project: &Project) -> Vec<(Sent, Heard)> {
+/// The recorded calls: what was sent and what was response.
+fn recorded(project: &Project) -> Vec<(SentCall, CallResponse)> {
     let layout = Layout::new(project.at("workspace"));
     let all = records::read(&layout.calls()).unwrap();
     all.into_iter()
-        .map(|call| (call.sent, call.heard.unwrap()))
+        .map(|call| (call.sent, call.response.unwrap()))
         .collect()
 }
 
@@ -62,10 +62,13 @@ fn recorded(project: &Project) -> Vec<(Sent, Heard)> {
 fn is_estimated(project: &Project, ran: &RunResult, why: Estimated) {
     assert_eq!((ran.code, made(project)), (0, words(10)), "{}", ran.output);
     let all = recorded(project);
-    let (sent, heard) = &all[0];
+    let (sent, response) = &all[0];
     assert_eq!(all.len(), 1);
     assert!(sent.reserved > Some(NanoUsd::ZERO));
-    assert_eq!((heard.cost, heard.estimated), (sent.reserved, Some(why)));
+    assert_eq!(
+        (response.cost, response.estimated),
+        (sent.reserved, Some(why))
+    );
     let cost = sent.reserved.unwrap();
     let spent = &project.json("workspace/stage_2_complete.json")["spent"];
     assert_eq!(
@@ -174,9 +177,9 @@ fn usage_above_the_reservation_is_charged_and_warned_about() {
     let (project, _server) = project(vec![message(&usage)]);
     let ran = project.run_unplanned(&["--agent", "speller=api"]);
     assert_eq!((ran.code, made(&project)), (0, words(10)), "{}", ran.output);
-    let (sent, heard) = recorded(&project).remove(0);
+    let (sent, response) = recorded(&project).remove(0);
     let cost = NanoUsd(100 * 3000 + 5000 * 15_000);
-    assert_eq!((heard.cost, heard.estimated), (Some(cost), None));
+    assert_eq!((response.cost, response.estimated), (Some(cost), None));
     let reserved = sent.reserved.unwrap();
     let told = format!(
         "agent `api` used more than its request allows: a call cost {cost}, and at most {reserved} was reserved"
@@ -231,8 +234,8 @@ fn a_model_whose_price_is_zero_stays_free() {
         );
         let ran = project.run_unplanned(&["--agent", "speller=chat", "--budget-usd", "0.000001"]);
         assert_eq!((ran.code, made(&project)), (0, words(10)), "{}", ran.output);
-        let (_, heard) = recorded(&project).remove(0);
-        assert_eq!(heard.cost, Some(NanoUsd::ZERO));
+        let (_, response) = recorded(&project).remove(0);
+        assert_eq!(response.cost, Some(NanoUsd::ZERO));
         assert_eq!(warnings(&ran), [] as [&str; 0]);
         assert!(!ran.output.contains("estimated"), "{}", ran.output);
     }
@@ -250,9 +253,9 @@ fn a_stream_that_breaks_off_counts_with_its_reservation() {
     );
     let ran = project.run_unplanned(&["--agent", "speller=api"]);
     assert_eq!(ran.code, 1, "{}", ran.output);
-    let (sent, heard) = recorded(&project).remove(0);
+    let (sent, response) = recorded(&project).remove(0);
     assert_eq!(
-        (heard.cost, heard.estimated),
+        (response.cost, response.estimated),
         (sent.reserved, Some(Estimated::NoUsage))
     );
 }
@@ -292,10 +295,10 @@ fn a_provider_batch_without_usage_counts_with_its_reservations() {
         assert_eq!((ran.code, made(&project)), (0, words(10)), "{}", ran.output);
         let all = recorded(&project);
         assert_eq!(all.len(), 2);
-        for (sent, heard) in all {
+        for (sent, response) in all {
             assert!(sent.batched && sent.reserved > Some(NanoUsd::ZERO));
             assert_eq!(
-                (heard.cost, heard.estimated),
+                (response.cost, response.estimated),
                 (sent.reserved, Some(Estimated::NoUsage)),
                 "{agent}"
             );
@@ -329,8 +332,12 @@ fn a_command_line_cannot_report_a_cost_that_is_none() {
         project.write("milepost.toml", format!("{declared}\n{agent}"));
         let ran = project.run_unplanned(&["--agent", "speller=claude", "--budget-usd", "0.6"]);
         assert_eq!((ran.code, made(&project)), (0, words(10)), "{}", ran.output);
-        let (_, heard) = recorded(&project).remove(0);
-        assert_eq!((heard.cost, heard.estimated), (charged, why), "{cost}");
+        let (_, response) = recorded(&project).remove(0);
+        assert_eq!(
+            (response.cost, response.estimated),
+            (charged, why),
+            "{cost}"
+        );
         let expected = usize::from(charged != Some(NanoUsd(250_000_000)));
         assert_eq!(warnings(&ran).len(), expected, "{cost}: {}", ran.output);
     }

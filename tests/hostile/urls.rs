@@ -89,6 +89,55 @@ fn a_value_that_is_no_part_of_a_path_sends_nothing() {
 }
 
 #[test]
+fn a_value_of_a_row_is_no_address_of_a_service() {
+    let row = STAGE.replace("{{ env.SERVICE }}", "{{ user.id }}");
+    let project = Project::new(&[
+        ("milepost.toml", "name = \"calls\"\n"),
+        ("stages/1_call.toml", &row),
+    ]);
+    project.write(
+        "workspace/inputs/users.json",
+        "[{\"key\": 1, \"id\": \"http://x/admin?all=1\"}]",
+    );
+    let (code, printed) = project.milepost(&["run"]);
+    assert_eq!(code, 4, "{printed}");
+    for part in [
+        "error: only a parameter or a variable is the address of a service",
+        "stages/1_call.toml:7:8",
+        "`user.id` can change the host and the path",
+        "with the filter `safe`, such as {{ row.url | safe }}",
+    ] {
+        assert!(printed.contains(part), "{part}: {printed}");
+    }
+    // A person allows it.
+    let server = Server::answering(|_| Play::Says(200, &[], "{}".to_owned()));
+    let stage = row.replace("user.id }}/users/{{ user.id }}", "user.id | safe }}");
+    let project = Project::new(&[
+        ("milepost.toml", "name = \"calls\"\n"),
+        ("stages/1_call.toml", &stage),
+    ]);
+    let users = json!([{"key": 1, "id": format!("{}/a?all=1&", server.url)}]);
+    project.write("workspace/inputs/users.json", users.to_string());
+    assert_eq!(project.run(&[]).code, 0);
+    let seen: Vec<_> = server.seen().into_iter().map(|seen| seen.line).collect();
+    assert_eq!(seen, ["DELETE /a?all=1&/items?x=1"]);
+}
+
+#[test]
+fn an_address_with_more_than_a_path_is_no_beginning() {
+    for (more, mark) in [("/a?all=1", "?"), ("/#", "#"), ("/a/../b", "..")] {
+        let stage = STAGE.replace("env.SERVICE }}", &format!("env.SERVICE ~ '{more}' }}}}"));
+        let (seen, failed) = calls(&stage, &json!([1]));
+        assert_eq!(seen, Vec::<String>::new());
+        let message = format!(
+            "stages/1_call.toml: http: `http://service{more}` contains `{mark}`, so the rest of the URL would not be its path: to write it \
+             all the same, use the filter `safe`"
+        );
+        assert_eq!(failed, [message]);
+    }
+}
+
+#[test]
 fn the_filter_safe_keeps_a_path() {
     let stage = STAGE.replace("user.id }}/items?x=1", "user.id | safe }}");
     let (seen, _) = calls(&stage, &json!(["7/items?y=2"]));
@@ -104,7 +153,6 @@ fn a_value_of_a_header_is_no_other_header() {
     );
     let (seen, failed) = calls(&stage, &json!(["a\r\nx-admin: 1", "a\u{0}", "b"]));
     assert_eq!(seen, ["DELETE /users/all"]);
-    let refused =
-        "DELETE http://service/users/all: x-user holds a character that no header may hold";
+    let refused = "DELETE http://service/users/all: x-user contains a character that is not allowed in a header";
     assert_eq!(failed, [refused, refused]);
 }

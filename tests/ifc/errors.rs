@@ -173,9 +173,9 @@ fn archives() {
     }
     let (error, message) = refused("a.ifczip", &zipped(&[("readme.txt", b"x")]));
     assert!(matches!(error, IfcError::ArchiveContent { .. }));
-    assert!(message.contains("holds none (readme.txt)"), "{message}");
+    assert!(message.contains("contains none (readme.txt)"), "{message}");
     let (_, message) = refused("a.ifczip", &zipped(&[("a.ifc", b"x"), ("b.ifc", b"x")]));
-    assert!(message.contains("holds 2 (a.ifc, b.ifc)"), "{message}");
+    assert!(message.contains("contains 2 (a.ifc, b.ifc)"), "{message}");
     let (error, _) = refused("a.ifczip", &archive[..archive.len() / 2]);
     assert!(matches!(error, IfcError::Archive { .. }));
     let (error, _) = refused("a.ifczip", &zipped(&[("a.ifc", b"")]));

@@ -399,3 +399,129 @@ fn the_bytes_are_the_same_on_any_number_of_threads() {
     assert_eq!(bytes(&records, Measured::All, 2), one);
     assert_eq!(bytes(&records, Measured::All, 7), one);
 }
+
+#[test]
+fn a_shape_with_records_that_do_not_fit_their_class_is_not_measured() {
+    let profile = "#211=IFCARBITRARYCLOSEDPROFILEDEF(.AREA.,$,#212);
+#212=IFCPOLYLINE((#213,#214,#215,#213));
+#213=IFCCARTESIANPOINT((0.,0.));
+#214=IFCCARTESIANPOINT((1.5,0.));
+#215=IFCCARTESIANPOINT((0.,1.));
+";
+    let opening = block("IFCOPENINGELEMENT", 200, "10.,20.,0.5", [1.0, 0.4, 2.0]);
+    let at = opening.find("#211=").unwrap();
+    let records = STOREY.to_owned()
+        + &block("IFCWALL", 100, "10.,20.,0.", [4.0, 0.2, 3.0])
+        + &opening[..at]
+        + profile
+        + &format!("#300=IFCRELVOIDSELEMENT('{}',$,$,$,#100,#200);\n", id(300));
+    let read = |from: &str, to: &str| -> (Value, Value) {
+        assert_eq!(records.matches(from).count(), 1, "{from}");
+        let parsed = bytes(&records.replace(from, to), Measured::All, 1);
+        let mut parsed: Value = serde_json::from_slice(&parsed).unwrap();
+        let warnings = parsed["model"]["warnings"].take();
+        (warnings, parsed["elements"][0].take())
+    };
+    for (from, to, record, class) in [
+        ("#9,3.0", "#9,3,5", 110, "IfcExtrudedAreaSolid"),
+        ("4.0,0.2", "4,0,0,2", 111, "IfcRectangleProfileDef"),
+        (
+            "#101=IFCLOCALPLACEMENT(#12,",
+            "#101=IFCLOCALPLACEMENT(",
+            101,
+            "IfcLocalPlacement",
+        ),
+        ("(#103,$,$)", "(#103,$)", 102, "IfcAxis2Placement3D"),
+        ("10.,20.,0.)", "10,5,20.,0.)", 103, "IfcCartesianPoint"),
+        ("$,$,(#105)", "$,(#105)", 104, "IfcProductDefinitionShape"),
+        (
+            "'SweptSolid',(#110)",
+            "(#110)",
+            105,
+            "IfcShapeRepresentation",
+        ),
+        ("#101,#104,$,$)", "#104)", 100, "IfcWall"),
+        (
+            "#9=IFCDIRECTION((0.,0.,1.))",
+            "#9=IFCDIRECTION((0,0,0,0,1,0))",
+            9,
+            "IfcDirection",
+        ),
+        ("(0.,0.,3.)", "(0,0,0,0,3,0)", 14, "IfcCartesianPoint"),
+        ("#9,2.0", "#9,2,5", 210, "IfcExtrudedAreaSolid"),
+        ("(1.5,0.)", "(1,5,0,0)", 214, "IfcCartesianPoint"),
+        (
+            "$,$,$,#100,#200",
+            "$,$,#100,#200",
+            300,
+            "IfcRelVoidsElement",
+        ),
+    ] {
+        let (warnings, wall) = read(from, to);
+        let warning = warnings[0].as_str().unwrap();
+        let named = format!("do not fit their class: #{record} ({class}, line ");
+        assert!(
+            warning.contains(&named) && warnings[1].is_null(),
+            "{warnings}"
+        );
+        let expected = json!([{
+            "quantity": "volume", "stated": null, "property": null, "geometry": null, "taken": null,
+            "reason": format!("the geometry (#{record}) cannot be read; no value is used"),
+        }]);
+        let takeoff = &wall["takeoff"];
+        assert_eq!(
+            (
+                &wall["geometry"]["problem"],
+                &takeoff["implausible"],
+                &takeoff["volume_m3"]
+            ),
+            (&json!("not readable"), &expected, &Value::Null),
+            "{to}"
+        );
+    }
+    // A point of three coordinates fits its class, but not its polyline.
+    let (warnings, wall) = read("(1.5,0.)", "(1,5,0.)");
+    assert_eq!(
+        (warnings, &wall["geometry"]["problem"]),
+        (json!([]), &json!("not readable"))
+    );
+    let reason = &wall["takeoff"]["implausible"][0]["reason"];
+    assert_eq!(
+        reason,
+        "the geometry (#214) cannot be read; no value is used"
+    );
+    let (warnings, wall) = read("(1.5,0.)", "(1.5,0.5)");
+    assert_eq!(
+        (warnings, &wall["geometry"]["problem"]),
+        (json!([]), &Value::Null)
+    );
+}
+
+#[test]
+fn a_model_without_its_length_unit_is_not_measured() {
+    let records = STOREY.to_owned() + &block("IFCWALL", 100, "0.,0.,0.", [4.0, 0.2, 3.0]);
+    let text = step("IFC4", &records).replace(".LENGTHUNIT.,$", ".LENGTHUNIT.,.MILI.");
+    let sample = Sample::bytes("model.ifc", text.as_bytes());
+    let mut out = Vec::new();
+    extract_on(
+        1,
+        &sample.path,
+        "model.ifc",
+        Measured::All,
+        &mut out,
+        &|| Ok(()),
+    )
+    .unwrap();
+    let parsed: Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(
+        parsed["model"]["warnings"],
+        json!([
+            "1 record with values that cannot be read: #3 (IfcSIUnit, line 10); the values were left out"
+        ])
+    );
+    let wall = &parsed["elements"][0];
+    let reason = &wall["takeoff"]["implausible"][0]["reason"];
+    assert_eq!(reason, "the geometry (#3) cannot be read; no value is used");
+    assert_eq!(wall["geometry"]["volume_m3"], Value::Null);
+    assert_eq!(wall["storey_elevation_m"], Value::Null);
+}

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Sample, id, wall};
+use super::{Sample, id, step, wall};
 
 /// Reads a wall with a quantity set of these records, and returns the wall and the warnings.
 fn with_quantities(schema: &str, quantities: &[&str]) -> (Value, Vec<String>) {
@@ -267,4 +267,150 @@ fn something_else_where_references_are_expected_is_named() {
         parsed["elements"][0]["properties"],
         json!({"Dimensions": {"Mark": "a"}})
     );
+}
+
+/// Reads a wall with a volume in a model of which one record is changed, and returns the warnings and the reasons of its review.
+fn changed(from: &str, to: &str) -> (Vec<String>, Vec<String>) {
+    let records = format!(
+        "{}#21=IFCELEMENTQUANTITY('{}',$,'Qto',$,$,(#30));\n#22=IFCRELDEFINESBYPROPERTIES('{}',$,$,$,(#20),#21);\n\
+         #30=IFCQUANTITYVOLUME('NetVolume',$,$,3.75,$);\n#23=IFCWALLTYPE('{}',$,'T',$,$,(#24),$,$,$,.SOLIDWALL.);\n\
+         #24=IFCELEMENTQUANTITY('{}',$,'Type',$,$,(#31));\n#31=IFCQUANTITYLENGTH('Length',$,$,5.,$);\n\
+         #25=IFCRELDEFINESBYTYPE('{}',$,$,$,(#20),#23);\n",
+        wall(20),
+        id(21),
+        id(22),
+        id(23),
+        id(24),
+        id(25),
+    );
+    let text = step("IFC4", &records);
+    assert_eq!(text.matches(from).count(), 1, "{from}");
+    let (parsed, summary) = Sample::bytes("model.ifc", text.replace(from, to).as_bytes()).read();
+    let wall = &parsed["elements"][0];
+    let all = wall["takeoff"]["implausible"].as_array().unwrap();
+    let reasons = all
+        .iter()
+        .map(|it| it["reason"].as_str().unwrap().to_owned());
+    (summary.warnings, reasons.collect())
+}
+
+#[test]
+fn records_that_do_not_fit_their_class_lose_their_figures() {
+    let volume = "`NetVolume` (#30) cannot be read; no value is used";
+    let length = "`Length` (#31) cannot be read; no value is used";
+    for (from, to, record, reasons) in [
+        (
+            "'Qto',$,$,(#30)",
+            "'Qto',$,(#30)",
+            "#21 (IfcElementQuantity, line 14)",
+            &[volume][..],
+        ),
+        (
+            "'Qto',$,$,(#30)",
+            "'Qto',$,$,$,(#30)",
+            "#21 (IfcElementQuantity, line 14)",
+            &[volume],
+        ),
+        (
+            "$,$,$,(#20),#21",
+            "$,$,(#20),#21",
+            "#22 (IfcRelDefinesByProperties, line 15)",
+            &[volume],
+        ),
+        (
+            "$,$,$,(#20),#21",
+            "$,$,$,$,(#20),#21",
+            "#22 (IfcRelDefinesByProperties, line 15)",
+            &[volume],
+        ),
+        (
+            "'T',$,$,(#24)",
+            "'T',$,(#24)",
+            "#23 (IfcWallType, line 17)",
+            &[length],
+        ),
+        (
+            "'Type',$,$,(#31)",
+            "'Type',$,(#31)",
+            "#24 (IfcElementQuantity, line 18)",
+            &[length],
+        ),
+        (
+            "$,$,$,(#20),#23",
+            "$,$,(#20),#23",
+            "#25 (IfcRelDefinesByType, line 20)",
+            &[length],
+        ),
+        (
+            "((#3,#4,#5))",
+            "((#3,#4,#5),$)",
+            "#2 (IfcUnitAssignment, line 9)",
+            &[volume, length],
+        ),
+        (
+            "'Project',$,$,$,$,$,#2",
+            "'Project',$,$,$,$,#2",
+            "#1 (IfcProject, line 8)",
+            &[volume, length],
+        ),
+    ] {
+        let (warnings, found) = changed(from, to);
+        let warning = format!(
+            "1 record with attributes that do not fit their class: {record}; their values were left out; a decimal comma may be the cause"
+        );
+        let expected: Vec<_> = reasons.iter().map(|it| (*it).to_owned()).collect();
+        assert_eq!((warnings, found), (vec![warning], expected), "{to}");
+    }
+}
+
+#[test]
+fn a_unit_that_cannot_be_read_is_none() {
+    const SI: &str = "#5=IFCSIUNIT(*,.VOLUMEUNIT.,$,.CUBIC_METRE.)";
+    const SUFFIX: &str = "#6=IFCSIUNIT(*,.VOLUMEUNIT.,$,.CUBIC_METRE.)";
+    let volume = "`NetVolume` (#30) cannot be read; no value is used";
+    let conversion = |factor: &str| {
+        format!(
+            "#5=IFCCONVERSIONBASEDUNIT($,.VOLUMEUNIT.,'v',#7);#7=IFCMEASUREWITHUNIT({factor},#6);{SUFFIX}"
+        )
+    };
+    for (to, record) in [
+        (SI.replace('$', ".MILI."), "#5 (IfcSIUnit, line 12)"),
+        (SI.replace('$', "'MILLI'"), "#5 (IfcSIUnit, line 12)"),
+        (SI.replace("METRE", "METER"), "#5 (IfcSIUnit, line 12)"),
+        (
+            conversion("IFCVOLUMEMEASURE(0,3048)"),
+            "#7 (IfcMeasureWithUnit, line 12)",
+        ),
+        (
+            conversion("IFCVOLUMEMEASURE(0.)"),
+            "#7 (IfcMeasureWithUnit, line 12)",
+        ),
+        (conversion("$"), "#7 (IfcMeasureWithUnit, line 12)"),
+    ] {
+        let (warnings, reasons) = changed(SI, &to);
+        let warning =
+            format!("1 record with values that cannot be read: {record}; the values were left out");
+        assert_eq!(
+            (warnings, reasons),
+            (vec![warning], vec![volume.to_owned()]),
+            "{to}"
+        );
+    }
+    let (warnings, reasons) = changed(SI, &conversion("0,3048"));
+    assert!(
+        warnings[0].contains("#7 (IfcMeasureWithUnit, line 12)"),
+        "{warnings:?}"
+    );
+    assert_eq!(reasons, [volume]);
+    let (warnings, reasons) = changed("$,$,3.75,$", "$,#99,3.75,$");
+    assert!(warnings[0].contains("to #99"), "{warnings:?}");
+    assert_eq!(reasons, [volume]);
+    for to in [
+        SI.replace('$', ".DECI."),
+        SI.replace('$', ".deci."),
+        conversion("IFCVOLUMEMEASURE(0.3048)"),
+        conversion("IFCRATIOMEASURE(2)"),
+    ] {
+        assert_eq!(changed(SI, &to), (Vec::new(), Vec::new()), "{to}");
+    }
 }

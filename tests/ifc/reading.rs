@@ -252,17 +252,14 @@ fn parts_of_a_constituent_set_and_codes_of_revit() {
 #[test]
 fn text_that_cannot_be_decoded_is_counted_with_its_first_places() {
     let wall = |number: u32, name: &str| {
-        format!(
-            "#{number}=IFCWALL('{}',$,{name},$,$,$,$,$,$);\n",
-            id(number)
-        )
+        format!("#{number}=IFCWALL('{}',$,{name},$,$,$,$,$);\n", id(number))
     };
     let names = [
-        r"'\X2\59168'",
-        r"'1\X\8AK'",
-        r"'\X\96 Wand'",
-        r"'\X2\00C4\X0\'",
-        r"'\X2\D83D\X0\'",
+        r"'\X2\59168',$",
+        r"'1\X\8AK',$",
+        r"'\X\96 Wand',$",
+        r"'\X2\00C4\X0\',$",
+        r"'\X2\D83D\X0\',$",
         r"'it''s','\X2\5'",
     ];
     let records: String = (20..).zip(names).map(|(at, name)| wall(at, name)).collect();

@@ -131,11 +131,11 @@ fn batches_that_are_not_complete_are_not_joined() {
         json!({
             "error": "stage `classify`, which writes these batches, is not complete",
             "code": "not_complete",
-            "hint": "call `run` with the target `classify`; `missing` says what is missing",
+            "hint": "call `run` with the target `classify`; `missing` lists what is missing",
             "stage": "classify",
             "missing": [
                 "1 of 3 batches must run: classify/batch_10",
-                "`stage_1_complete.json` is not there",
+                "`stage_1_complete.json` does not exist",
             ],
         })
     );

@@ -50,7 +50,7 @@ fn a_call_that_is_cancelled_leaves_the_others_alone() {
         "wait_for_subagent",
         json!({"output_file": "x.json", "timeout": 3600}),
     );
-    client.wait_for("`x.json` is not there");
+    client.wait_for("`x.json` does not exist");
     client.notify("notifications/cancelled", json!({"requestId": wait}));
     open(&project, 2);
     let answer = client.answer(run);
@@ -90,7 +90,7 @@ fn a_server_that_is_asked_to_end_stops_its_runs() {
 }
 
 #[test]
-fn after_a_kill_another_server_goes_on_with_the_run() {
+fn after_a_kill_another_server_continues_with_the_run() {
     let project = gated();
     shut(&project, 10);
     let mut client = Client::of(&project);

@@ -144,7 +144,7 @@ fn an_agent_that_lies_is_refused_every_time_with_what_is_wrong() {
             .find(|violation| violation["code"] == code);
         assert!(found.is_some(), "{code}: {fault:#}");
     }
-    // Written elsewhere, it is not there.
+    // Written elsewhere, it does not exist.
     std::fs::write(site.at("elsewhere.json"), json!(honest).to_string()).unwrap();
     let fault = client.fault("submit_batch", json!({"lease": "nobody's"}));
     assert_eq!(fault["code"], "unknown_lease");

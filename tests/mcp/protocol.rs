@@ -153,9 +153,9 @@ fn calls_that_cannot_be_are_refused_with_a_code_and_a_hint() {
     assert_eq!(
         client.fault("check_stage_completion", json!({"stage_num": 3})),
         json!({
-            "error": "there is no stage 3: there are 1 copy, 2 join",
+            "error": "there is no stage 3; available: 1 copy, 2 join",
             "code": "usage",
-            "hint": "change the arguments as the message says",
+            "hint": "change the arguments as described in the message",
         })
     );
     let unknown = client.ask("tools/call", json!({"name": "erase", "arguments": {}}));

@@ -21,7 +21,7 @@ fn complete_means_verified_now() {
             "state_file": "stage_1_complete.json",
             "missing": [
                 "3 of 3 batches must run: copy/person_1, copy/person_2, copy/person_10",
-                "`stage_1_complete.json` is not there",
+                "`stage_1_complete.json` does not exist",
             ],
             "files_checked": 0,
         })
@@ -29,7 +29,7 @@ fn complete_means_verified_now() {
     let found = client.call("check_stage_completion", stage(2));
     assert_eq!(
         found["missing"],
-        json!(["must run: join", "`stage_2_complete.json` is not there"])
+        json!(["must run: join", "`stage_2_complete.json` does not exist"])
     );
     client.call("run", json!({}));
     let found = client.call("check_stage_completion", stage(1));
@@ -187,7 +187,7 @@ fn a_subagent_s_file_is_waited_for_until_it_is_right() {
         "wait_for_subagent",
         json!({"output_file": "drop/reply.json", "timeout": 60}),
     );
-    let told = client.wait_for("`drop/reply.json` is not there");
+    let told = client.wait_for("`drop/reply.json` does not exist");
     assert_eq!(told["params"]["total"], 60.0);
     project.write("workspace/drop/reply.json", "{\"name\": \"Ann\"}");
     project.write("workspace/drop/reply_complete.txt", "");
@@ -244,7 +244,7 @@ fn a_wait_that_is_cancelled_ends_at_once() {
         "wait_for_subagent",
         json!({"output_file": "drop/reply.json", "timeout": 3600}),
     );
-    client.wait_for("is not there");
+    client.wait_for("does not exist");
     client.notify("notifications/cancelled", json!({"requestId": id}));
     let status = client.call("status", json!({}));
     assert_eq!(status["project"], "letters");
@@ -260,7 +260,7 @@ fn a_client_that_leaves_ends_its_wait() {
         "wait_for_subagent",
         json!({"output_file": "drop/reply.json", "timeout": 3600}),
     );
-    client.wait_for("is not there");
+    client.wait_for("does not exist");
     assert!(id > 0);
     assert_eq!(client.leave(), well());
 }

@@ -59,7 +59,7 @@ fn an_altered_output_is_pinned_and_what_follows_is_made_again() {
     let old = Digest::of(project.read(path));
     project.edit(path, "Cy", "Cyd");
     let new = Digest::of(project.read(path));
-    assert_eq!(run(&project), [line("sort", StageStatus::Altered, 0, 0)]);
+    assert_eq!(run(&project), [line("sort", StageStatus::Modified, 0, 0)]);
 
     let done = take(&project, "sort", &[]).unwrap();
     assert_eq!(
@@ -111,7 +111,7 @@ fn an_altered_output_is_pinned_and_what_follows_is_made_again() {
 
     // What it was made from changes: it is the person's turn again.
     project.edit("workspace/inputs/list_2.json", "Cy", "Cid");
-    assert_eq!(run(&project), [line("sort", StageStatus::Altered, 0, 0)]);
+    assert_eq!(run(&project), [line("sort", StageStatus::Modified, 0, 0)]);
     let done = take(&project, "sort/list_2", &[]).unwrap();
     assert_eq!((done.pinned.len(), done.adopted.len()), (0, 1));
     assert_eq!(
@@ -161,7 +161,7 @@ fn a_checkpoint_edited_by_hand_is_written_again_from_what_is_known() {
         "\"element_count\": 5",
         "\"element_count\": 6",
     );
-    assert_eq!(run(&project), [line("sort", StageStatus::Altered, 0, 0)]);
+    assert_eq!(run(&project), [line("sort", StageStatus::Modified, 0, 0)]);
     let done = take(&project, "sort", &[]).unwrap();
     assert_eq!(done.checkpoints, ["stage_1_complete.json"]);
     let without_run = |text: &str| -> serde_json::Value {

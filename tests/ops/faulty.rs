@@ -45,7 +45,7 @@ fn reading_commands_show_what_is_recorded() {
     for line in [
         "1  copy  out of date  3 of 3",
         "2  join  out of date  1 of 1",
-        "\nThe declarations are wrong: what a run would do is not known.\n",
+        "\nThe declarations are wrong, so the plan of a run is unknown.\n",
     ] {
         assert!(status.contains(line), "{status}");
     }

@@ -54,7 +54,7 @@ fn old_logs_go_unless_a_record_names_their_attempt() {
     let (a, b) = (vec![first[0].clone()], second.clone());
     assert_eq!(
         numbers_left_out(&project.output("gc --yes").out),
-        "left: .milepost/journal: N file, N bytes: what every run did is never removed\n\
+        "left: .milepost/journal: N file, N bytes: records of runs are never removed\n\
          left: .milepost/logs: N files, N bytes: `--older-than` removes old ones that no record names\n\
          N bytes freed\n"
     );
@@ -78,7 +78,7 @@ fn old_logs_go_unless_a_record_names_their_attempt() {
         (code, numbers_left_out(&left).as_str()),
         (
             0,
-            "left: .milepost/journal: N file, N bytes: what every run did is never removed\n\
+            "left: .milepost/journal: N file, N bytes: records of runs are never removed\n\
              left: .milepost/logs: N files, N bytes: of attempts that a record names, of failed batches, or younger\n"
         )
     );
@@ -105,6 +105,23 @@ fn many_runs_share_a_segment_of_the_journal() {
     assert_eq!(project.list(".milepost/journal"), ["000001.jsonl"]);
     let verified = project.output("verify");
     assert_eq!(verified.code, 0, "{}", verified.out);
+}
+
+#[test]
+fn a_run_removes_nothing_behind_a_link() {
+    let project = printing();
+    assert_eq!(project.run(&[]).code, 0);
+    let elsewhere = temporary();
+    std::fs::create_dir_all(elsewhere.path().join("gone/1")).unwrap();
+    std::fs::write(elsewhere.path().join("gone/1/mine.txt"), "mine").unwrap();
+    let place = project.at("workspace/.milepost/rounds");
+    symlink(elsewhere.path(), &place).unwrap();
+    let ran = project.run_unplanned(&["--force"]);
+    ran.says("it is a symbolic link: replace it with a folder");
+    assert_eq!(ran.code, 1, "{}", ran.output);
+    assert!(elsewhere.path().join("gone/1/mine.txt").exists());
+    std::fs::remove_file(&place).unwrap();
+    assert_eq!(project.run(&["--force"]).code, 0);
 }
 
 #[test]
@@ -143,7 +160,7 @@ fn nothing_behind_a_link_is_removed() {
         // A link in place of scratch files goes itself.
         if name != "scratch" {
             let left = format!(
-                "left: .milepost/{name}: it is a symbolic link, and what it leads to is not removed\n"
+                "left: .milepost/{name}: it is a symbolic link, and its target is not removed\n"
             );
             assert!(text.contains(&left), "{name}: {text}");
             assert!(place.is_symlink(), "{name}");

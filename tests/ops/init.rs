@@ -65,10 +65,10 @@ next:
         .to_string();
     assert_eq!(
         error,
-        "there is no template `maximal`: there are `ifc` (a building model to an Excel and a PDF report), \
+        "there is no template `maximal`; available: `ifc` (a building model to an Excel and a PDF report), \
          `grading` (submissions graded by a table of criteria, with a report for each), \
          `study-plan` (syllabi to a plan of every day up to the last midterm), \
-         `diagrams` (lesson cards to diagrams, drawn and judged until they are good enough), \
+         `diagrams` (lesson cards to diagrams, redrawn until a critic accepts them), \
          `prompt-tests` (tests of a prompt, answered and judged several times, to a TAP file), \
          `minimal` (two stages that run commands over text files)"
     );

@@ -53,7 +53,7 @@ fn they_are_written_once() {
     assert_eq!(schema("stage.schema.json").unwrap(), schemas()["stage"]);
     let error = schema("stages").unwrap_err().to_string();
     assert!(
-        error.starts_with("there is no schema `stages`: there are accept, approve, checkpoint, "),
+        error.starts_with("there is no schema `stages`; available: accept, approve, checkpoint, "),
         "{error}"
     );
 }

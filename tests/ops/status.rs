@@ -97,7 +97,7 @@ fn failed_outdated_and_altered_are_said() {
 
     project.edit("workspace/intermediate/list_2.json", "Cy", "Cyd");
     let (found, text) = shown(&project);
-    assert_eq!(found.stages[0].status, StageProgress::Altered);
+    assert_eq!(found.stages[0].status, StageProgress::Modified);
     assert!(
         text.contains(
             "  sort: modified by hand: intermediate/list_2.json\n    \

@@ -44,13 +44,13 @@ fn whatever_somebody_alters_is_found() {
     let cases: &[(Deed, &str)] = &[
         (
             |project| project.edit("workspace/outputs/total.json", "5", "6"),
-            "outputs/total.json (of count): its recorded digest is ",
+            "outputs/total.json (of count): expected digest ",
         ),
         (
             |project| {
                 std::fs::remove_file(project.at("workspace/intermediate/list_2.json")).unwrap();
             },
-            "intermediate/list_2.json (of sort/list_2): it is not there",
+            "intermediate/list_2.json (of sort/list_2): it does not exist",
         ),
         (
             |project| {
@@ -60,11 +60,11 @@ fn whatever_somebody_alters_is_found() {
                     "\"element_count\": 6",
                 );
             },
-            "stage_1_complete.json (of sort): its recorded digest is ",
+            "stage_1_complete.json (of sort): expected digest ",
         ),
         (
             |project| std::fs::remove_file(project.at("workspace/stage_1_complete.json")).unwrap(),
-            "stage_1_complete.json (of sort): it is not there",
+            "stage_1_complete.json (of sort): it does not exist",
         ),
         (
             |project| {
@@ -111,7 +111,7 @@ fn whatever_somebody_alters_is_found() {
     for (deed, message) in cases {
         let (found, text) = after(deed);
         assert_eq!(found.exit_code(), 5, "{text}");
-        let word = if message.contains("it is not there") {
+        let word = if message.contains("it does not exist") {
             "missing "
         } else {
             "modified"

@@ -179,7 +179,7 @@ fn a_stopped_run_leaves_its_jobs_and_the_next_takes_them_over() {
     let (_, status) = project.milepost(&["status"]);
     assert!(status.contains("command 0.pbs for up: "), "{status}");
     let (_, log) = project.milepost(&["log"]);
-    assert!(log.contains("is left to its job"), "{log}");
+    assert!(log.contains("continues in its job"), "{log}");
     let ran = project.run_unplanned(&[]);
     assert_eq!(ran.code, 0, "{}", ran.output);
     check_outputs(&project, 4);

@@ -77,9 +77,9 @@ fn a_record_that_is_not_valid_publishes_nothing() {
     let executor = pbs.executor("batches_per_job = 1\n");
     for (mode, times, why) in [
         ("folder", 2, "is not valid: its folder is `inputs`"),
-        ("path", 2, "`up/other.txt` is no output of the batch"),
-        ("at", 2, "`up/w1.txt` is taken from `inputs/w1.txt`"),
-        ("content", 2, "`up/w1.txt` has another content"),
+        ("path", 2, "`up/other.txt` is not an output of the batch"),
+        ("at", 2, "`up/w1.txt` was read from `inputs/w1.txt`"),
+        ("content", 2, "`up/w1.txt` has different content"),
         ("batch", 1, "up  up to date"),
     ] {
         let published = |key: &str| format!("workspace/up/{key}.txt");

@@ -43,7 +43,7 @@ const ALL: &str = "[[sheet]]\nname = 'Elements'\nin = 'all'\nstream = '.elements
     [[sheet]]\nname = 'Count'\nrows = '[[\"n\", .params.of], [\"m\", 2]]'\n";
 
 #[test]
-fn a_sheet_goes_on_in_further_tabs_with_its_header() {
+fn a_sheet_continues_in_further_tabs_with_its_header() {
     let records: Vec<Value> = (0..7)
         .map(|n| json!({"id": format!("e{n}"), "n": n}))
         .collect();
@@ -247,7 +247,7 @@ fn a_program_that_cannot_be_compiled_is_named_before_anything_is_written() {
         .to_string();
     assert_eq!(
         said,
-        "w.toml: sheet \"Elements\": `in = \"all\"` is no input or output of the stage; it has params"
+        "w.toml: sheet \"Elements\": `in = \"all\"` is neither an input nor an output of the stage; it has params"
     );
 }
 

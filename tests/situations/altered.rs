@@ -158,7 +158,7 @@ fn a_progress_file_is_information_and_a_damaged_manifest_is_an_error() {
 }
 
 #[test]
-fn without_its_own_folder_a_workspace_goes_on_from_its_manifests() {
+fn without_its_own_folder_a_workspace_continues_from_its_manifests() {
     let project = completed();
     std::fs::remove_dir_all(project.at("workspace/.milepost")).unwrap();
     project.run(&[]).expect(0, &[]);

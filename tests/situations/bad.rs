@@ -61,7 +61,7 @@ fn models_that_are_none() {
         .run(&[])
         .expect(1, &[])
         .says("inputs/sample.ifc")
-        .says("is not there");
+        .says("does not exist");
     project.write(MODEL, sample);
     project.run(&[]).expect(0, &["parse"]);
     assert_eq!(
@@ -212,7 +212,7 @@ fn two_names_of_one_folder_of_outputs_are_refused() {
     std::os::unix::fs::symlink("a", project.at("workspace/outputs/b")).unwrap();
     let ran = project.run(&["--keep-going"]);
     assert_eq!(ran.code, 1, "{}", ran.output);
-    ran.says("write/2 failed: PATH: output `made`: `outputs/b/made.json`: `outputs/b` is a symbolic link, so another output may be the same file: make a folder of it");
+    ran.says("write/2 failed: PATH: output `made`: `outputs/b/made.json`: `outputs/b` is a symbolic link, so another output may be the same file: replace it with a folder");
     assert_eq!(project.json("workspace/outputs/a/made.json"), "1");
     std::fs::remove_file(project.at("workspace/outputs/b")).unwrap();
     project.run(&[]).expect(0, &["write/2"]);

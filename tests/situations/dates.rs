@@ -210,9 +210,9 @@ fn what_is_read_cannot_depend_on_the_moment() {
     );
     let (code, said) = project.milepost(&["plan"]);
     assert_eq!(code, 4, "{said}");
-    let message = "error: `run` is not known here: it differs at each run\n";
+    let message = "error: `run` is not available here: it differs in each run\n";
     assert_eq!(said.matches(message).count(), 4, "{said}");
-    let help = "help: for a day that decides something declare `today = { type = \"date\", default = \"today\" }` in `[params]` and write `params.today`\n";
+    let help = "help: if the day affects results, declare `today = { type = \"date\", default = \"today\" }` in `[params]` and write `params.today`\n";
     assert!(said.contains(help), "{said}");
 }
 
@@ -241,7 +241,7 @@ fn the_day_of_the_workspace_is_deprecated() {
     assert_eq!(code, 0, "{said}");
     for place in ["stages/2_whole.toml:2:8", "templates/report.md:3:15"] {
         let warning = format!(
-            "warning: {place}: `workspace.today` is deprecated (for a date that is printed write `run.date`; "
+            "warning: {place}: `workspace.today` is deprecated (to print a date, write `run.date`; "
         );
         assert!(said.contains(&warning), "{said}");
     }

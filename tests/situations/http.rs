@@ -218,7 +218,7 @@ fn failures_are_told_apart() {
             Play::Says(302, &["location: https://other/x?key=1"], String::new()),
             "",
             json!({"kind": "status", "code": "HTTP_ERROR", "passing": false,
-                "message": "POST http://service/render: HTTP 302, and points to https://other/x: redirects are not followed"}),
+                "message": format!("POST http://service/render: HTTP 302, and points to https://other/x: redirects are not followed{MAY_BE_DONE}")}),
         ),
         (
             Play::Says(503, &["retry-after: 7200"], String::new()),
@@ -242,7 +242,7 @@ fn failures_are_told_apart() {
             Play::Says(200, &[], "<html>".to_owned()),
             "",
             json!({"kind": "parse", "code": "PARSE", "passing": false,
-                "message": format!("POST http://service/render: the reply is no JSON: expected value at line 1 column 1{ACCEPTED}"),
+                "message": format!("POST http://service/render: the response is not JSON: expected value at line 1 column 1{ACCEPTED}"),
                 "details": ["<html>"]}),
         ),
         (

@@ -226,7 +226,11 @@ fn a_workbook_that_cannot_be_read_is_refused_with_the_reason() {
         "error: edited.xlsx: Review: missing column `Why` in the header; found `Who`, `Correct size`, `Correct word`, `Word`, `Id`, `Question`"
     );
     project.write("edited.xlsx", "global_id,field\n");
-    assert!(said().contains("it is no Excel workbook: "), "{}", said());
+    assert!(
+        said().contains("it is not an Excel workbook: "),
+        "{}",
+        said()
+    );
     project.remove("edited.xlsx");
     assert!(said().contains("No such file"), "{}", said());
     workbook(

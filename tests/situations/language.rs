@@ -212,7 +212,7 @@ fn inputs_may_be_named_by_a_file_and_may_be_absent() {
     project
         .run(&[])
         .expect(1, &[])
-        .says("`inputs/files/nowhere.txt` is not there");
+        .says("`inputs/files/nowhere.txt` does not exist");
 }
 
 #[test]

@@ -113,7 +113,7 @@ pub fn completed() -> Project {
     project
 }
 
-/// The project, run until the next run only glances. Its files count as an hour old.
+/// The project, run until the next run only checks its notes. Its files count as an hour old.
 pub fn checked() -> Project {
     let mut project = letters();
     project.env("MILEPOST_AHEAD", "3600");
@@ -127,7 +127,7 @@ pub fn checked() -> Project {
     project
 }
 
-/// What a glance goes by.
+/// The notes of the last up-to-date run.
 pub const NOTES: &str = "workspace/.milepost/glance";
 
 /// What the page says when nothing is changed.

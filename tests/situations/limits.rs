@@ -39,7 +39,7 @@ fn a_program_of_jq_that_never_ends_is_ended_by_the_time_of_its_stage() {
 }
 
 #[test]
-fn ctrl_c_ends_work_inside_and_the_next_run_goes_on() {
+fn ctrl_c_ends_work_inside_and_the_next_run_continues() {
     let project = stage(&format!(
         "[[step]]\ncommand = [\"sh\", \"-c\", 'echo here > \"$1\"', \"sh\", \"project:here\"]\nout = \"told\"\n[[step]]\n{NEVER}\nout = \"made\"\n"
     ));
@@ -143,7 +143,7 @@ fn an_input_that_is_not_there_stops_the_stage_as_a_failure_does() {
     project.remove("workspace/inputs/2.json");
     let ran = project.run(&[]);
     ran.expect(1, &["copy/1"])
-        .says("`inputs/2.json` is not there");
+        .says("`inputs/2.json` does not exist");
     assert_eq!(ran.batches("batch_failed"), ["copy/2"]);
     project.write("workspace/inputs/2.json", "\"two\"");
     let ran = project.run(&[]);

@@ -131,8 +131,8 @@ fn fails_with(project: &Project, path: &str, says: &str) {
 fn a_value_of_a_row_reaches_no_other_file() {
     let project = named();
     for (path, says) in [
-        ("inputs/*.txt", "`inputs/*.txt` is not there"),
-        ("inputs/[a].txt", "`inputs/[a].txt` is not there"),
+        ("inputs/*.txt", "`inputs/*.txt` does not exist"),
+        ("inputs/[a].txt", "`inputs/[a].txt` does not exist"),
         (
             ".milepost/mcp-token",
             "`.milepost/mcp-token` is Milepost's own folder, which stages neither read nor write",

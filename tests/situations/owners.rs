@@ -190,7 +190,7 @@ fn manifests_that_are_gone_are_rebuilt_from_the_journal() {
         assert!(!said.contains("modified "), "{said}");
         let ran = project.run(&[]);
         ran.expect(0, &[])
-            .says("recovered: rebuilt manifests/second from the journal: it was gone");
+            .says("recovered: rebuilt manifests/second from the journal: it was missing");
         assert_eq!(project.read(manifest), whole);
         let (code, said) = project.milepost(&["verify"]);
         assert_eq!(code, 0, "{said}");
@@ -240,7 +240,7 @@ fn a_page_that_the_journal_does_not_know_is_not_replaced() {
     project.remove("workspace/manifests/work/page_0002.sha256");
     for command in ["status", "plan", "run"] {
         let (code, said) = project.milepost(&[command]);
-        let why = "page_0002.sha256, line 1: the page is gone, and the journal does not record its batches";
+        let why = "page_0002.sha256, line 1: the page is missing, and the journal does not record its batches";
         assert!(code == 1 && said.contains(why), "{said}");
     }
     let page = project.read("workspace/manifests/work/page_0001.sha256");

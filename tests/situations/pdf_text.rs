@@ -236,14 +236,14 @@ fn what_cannot_be_read_is_told_with_what_to_do() {
     let names = names.map(|name| format!("read/{name}"));
     ran.expect(3, &names.each_ref().map(String::as_str));
     for line in [
-        "read/cut failed: ALL_PARSERS_FAILED: `inputs/cut.pdf` breaks off (it ends after",
-        "copy or download it once more",
+        "read/cut failed: ALL_PARSERS_FAILED: `inputs/cut.pdf` is cut off (it ends after",
+        "copy or download it again",
         "`inputs/empty.pdf` is empty: put the file there again",
         "`inputs/locked.pdf` needs a password (",
-        "save a copy without one, such as by `qpdf --decrypt --password=… in.pdf out.pdf`",
-        "`inputs/other.pdf` is no PDF, it begins with \"PK",
-        "`inputs/scan.pdf` has no text on its pages (2), as scans have none: give it one, such as by `ocrmypdf in.pdf out.pdf`",
-        "`inputs/strange.pdf` does not say what 4 of its 5 letters are: export it once more from where it comes",
+        "save a copy without one, such as with `qpdf --decrypt --password=… in.pdf out.pdf`",
+        "`inputs/other.pdf` is not a PDF, it begins with \"PK",
+        "`inputs/scan.pdf` has no text on its pages (2), as in a scan: add a text layer, such as with `ocrmypdf in.pdf out.pdf`",
+        "`inputs/strange.pdf` has no Unicode for 4 of its 5 characters: export it again from its source",
         "read/part warning: no text on page 2: blank, or a picture",
     ] {
         ran.says(line);
@@ -362,8 +362,8 @@ fn where_all_engines_fail_each_is_named_with_its_reason() {
     project
         .run(&[])
         .expect(3, &["read/lost"])
-        .says("ALL_PARSERS_FAILED: `inputs/lost.pdf` breaks off (1 of its 2 pages are there): copy or download it once more")
-        .says("builtin: breaks off (1 of its 2 pages are there): copy")
+        .says("ALL_PARSERS_FAILED: `inputs/lost.pdf` is cut off (1 of its 2 pages were found): copy or download it again")
+        .says("builtin: is cut off (1 of its 2 pages were found): copy")
         .says("pdftotext: program `pdftotext` was not found in PATH (/nowhere)");
     assert!(!project.exists("workspace/intermediate/lost.json"));
 }
@@ -381,7 +381,7 @@ fn the_next_engine_is_tried_when_one_fails() {
     );
     let ran = project.run(&[]);
     ran.expect(3, &["read/damaged", "read/locked"])
-        .says("read/damaged warning: read by pdftotext, since by builtin it is more than the reader takes (")
+        .says("read/damaged warning: read by pdftotext; with builtin, it exceeds a limit of the reader (")
         // What says most is told, not what was tried last.
         .says("`inputs/locked.pdf` needs a password (");
     let read = project.json("workspace/intermediate/damaged.json");

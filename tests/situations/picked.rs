@@ -106,8 +106,8 @@ fn a_template_that_is_not_there_fails_its_batch() {
         "[policy]\non_failure = \"continue\"\n\n[outputs]",
     );
     project.run(&[]).expect(3, &["ask/code"]).says(
-        "`prompt`: `prompts/{{ criterion.prompt }}` renders to `prompts/test.md`, which the project does not have: \
-         there is `prompts/code.md`, `prompts/frame.md`, `prompts/tests.md`",
+        "`prompt`: `prompts/{{ criterion.prompt }}` renders to `prompts/test.md`, which the project does not have; \
+         available: `prompts/code.md`, `prompts/frame.md`, `prompts/tests.md`",
     );
     // Nor is one that is outside, or made for something else.
     project.edit("criteria.toml", "\"test.md\"", "\"../criteria.toml\"");

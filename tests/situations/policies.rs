@@ -37,7 +37,7 @@ made = {{ path = "intermediate/item_{{{{ item }}}}.json", schema = false }}
 }
 
 #[test]
-fn the_run_stops_at_the_first_failure_and_goes_on_from_there() {
+fn the_run_stops_at_the_first_failure_and_continues_from_there() {
     let project = items("");
     project.write("bad", "3\n");
     let ran = project.run(&[]);
@@ -112,7 +112,7 @@ fn failures_may_be_limited_by_number_or_by_share() {
 }
 
 #[test]
-fn a_limit_does_so_many_batches_and_the_next_run_goes_on() {
+fn a_limit_does_so_many_batches_and_the_next_run_continues() {
     let project = items("");
     project
         .run(&["--limit", "2"])

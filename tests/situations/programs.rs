@@ -1,5 +1,6 @@
 //! The programs of commands and of `cli` agents: what they are is a fact, and their environment is the same everywhere.
 
+use crate::support::required::{self, require};
 use crate::support::{Project, pipe};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt;
@@ -323,7 +324,7 @@ fn a_folder_that_holds_the_workspace_is_refused() {
         let why = match folder {
             "." => "a path is empty",
             _ => {
-                "`project:workspace` holds the workspace, so the outputs would be inputs: name a folder without it"
+                "`project:workspace` contains the workspace, so the outputs would be inputs: name a folder without it"
             }
         };
         ran.says(why);
@@ -429,11 +430,11 @@ fn a_file_of_the_project_is_not_named_in_a_script_or_without_being_there() {
         ),
         (
             "'sh project:bin/tool {{ note.path }} {{ paths.upper }}'",
-            "`project:bin/tool` is part of a shell script, which does not know `project:`",
+            "`project:bin/tool` is part of a shell script, in which `project:` is not replaced",
         ),
         (
             r#"["sh", "-c", "cat -Iproject:bin {{ paths.upper }}"]"#,
-            "`-Iproject:bin` is part of a shell script, which does not know `project:`",
+            "`-Iproject:bin` is part of a shell script, in which `project:` is not replaced",
         ),
     ] {
         let (code, said) = fixture(command).milepost(&["plan"]);
@@ -498,6 +499,97 @@ fn the_files_of_a_depfile_are_dependencies() {
         project.remove("lib/y.h");
         assert_eq!(project.run(&[]).code, 0);
     }
+}
+
+#[test]
+fn a_folder_in_a_depfile_stands_for_the_files_below_it() {
+    let project = fixture(
+        r#"["sh", "-ec", 'cat "$1/lib/in/x.h" > "$2"; printf "out: %s/lib\n" "$1" > deps.d', "sh", "DIR", "{{ paths.upper }}"]"#,
+    );
+    let stage = "stages/1_upper.toml";
+    project.edit(stage, "[outputs]", "depfile = \"deps.d\"\n[outputs]");
+    project.write("lib/in/x.h", "x\n");
+    project.run(&[]).expect(0, &["upper/a"]);
+    project.run(&[]).expect(0, &[]);
+    project.write("lib/in/x.h", "y\n");
+    assert_eq!(changes(&project), ["dependency project:lib/in/x.h changed"]);
+    project.run(&[]).expect(0, &["upper/a"]);
+    assert_eq!(project.read("workspace/outputs/a.txt"), "y\n");
+}
+
+#[test]
+fn a_depfile_that_names_no_file_fails_its_batch_only() {
+    for name in ["pipe", "link", "dead"] {
+        let project = fixture(&format!(
+            r#"["sh", "-ec", 'cp "$2" "$3"; test "${{2##*/}}" = b.txt || printf "out: %s/lib/{name}\n" "$1" > deps.d; test -e deps.d || echo "out: x" > deps.d', "sh", "DIR", "{{{{ note.path }}}}", "{{{{ paths.upper }}}}"]"#
+        ));
+        let stage = "stages/1_upper.toml";
+        project.edit(stage, "[outputs]", "depfile = \"deps.d\"\n[outputs]");
+        project.write("workspace/inputs/b.txt", "b\n");
+        project.write("lib/x.h", "x\n");
+        pipe(&project.at("lib/pipe"));
+        std::os::unix::fs::symlink("/etc/hostname", project.at("lib/link")).unwrap();
+        std::os::unix::fs::symlink("nothing", project.at("lib/dead")).unwrap();
+        let ran = project.run(&["-k"]);
+        assert_eq!(ran.code, 1, "{name}: {}", ran.output);
+        ran.says("upper/a failed: PATH: depfile: `");
+        assert_eq!(project.read("workspace/outputs/b.txt"), "b\n", "{name}");
+    }
+}
+
+#[test]
+fn an_output_is_no_hard_link_to_an_input() {
+    let project = fixture("'ln {{ note.path }} {{ paths.upper }}'");
+    project.run(&[]).expect(0, &["upper/a"]);
+    project.write("workspace/inputs/a.txt", "b\n");
+    assert_eq!(project.read("workspace/outputs/a.txt"), "a\n");
+    project.run(&[]).expect(0, &["upper/a"]);
+    assert_eq!(project.read("workspace/outputs/a.txt"), "b\n");
+}
+
+#[test]
+fn programs_end_where_the_parent_ignores_the_ends_of_children() {
+    let project = fixture("'cp {{ note.path }} {{ paths.upper }}'");
+    let milepost = project.command(&["run"]);
+    // Dash and bash set no handler of their own for it.
+    let mut python = std::process::Command::new("python3");
+    python.arg("-c").arg(
+        "import os, signal, sys\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nos.execv(sys.argv[1], sys.argv[1:])",
+    );
+    python.arg(milepost.get_program()).args(milepost.get_args());
+    python.current_dir(project.path());
+    let ended = python.output().unwrap();
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    assert_eq!(project.read("workspace/outputs/a.txt"), "a\n");
+}
+
+#[test]
+fn a_file_beyond_the_size_limit_is_an_error_with_its_place() {
+    let project = fixture("'cp {{ note.path }} {{ paths.upper }}'");
+    project.write("workspace/inputs/a.txt", "a".repeat(1 << 20));
+    let milepost = project.command(&["run"]);
+    let mut shell = std::process::Command::new("sh");
+    shell.arg("-c").arg("ulimit -f 1; exec \"$@\"").arg("sh");
+    shell.arg(milepost.get_program()).args(milepost.get_args());
+    let ended = shell.current_dir(project.path()).output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.signal(), None, "{said}");
+    assert!(said.contains("File too large"), "{said}");
+}
+
+#[test]
+fn programs_run_in_a_pid_namespace_of_another_process_group() {
+    let project = fixture("'cp {{ note.path }} {{ paths.upper }}'");
+    require!(required::program("unshare", &["--pid", "--fork", "true"]));
+    let milepost = project.command(&["run"]);
+    let mut unshare = std::process::Command::new("unshare");
+    unshare.args(["--pid", "--fork", "--mount-proc"]);
+    unshare
+        .arg(milepost.get_program())
+        .args(milepost.get_args());
+    let ended = unshare.current_dir(project.path()).output().unwrap();
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    assert_eq!(project.read("workspace/outputs/a.txt"), "a\n");
 }
 
 #[test]

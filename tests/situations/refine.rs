@@ -239,7 +239,7 @@ fn verdicts_have_as_many_values_as_a_condition_tells_apart() {
 }
 
 #[test]
-fn a_batch_that_failed_in_a_round_goes_on_with_that_round() {
+fn a_batch_that_failed_in_a_round_continues_with_that_round() {
     let project = counting(VERDICTS);
     project.write("fails_3", "");
     project.run(&[]).expect(1, &["write"]);
@@ -316,7 +316,7 @@ fn the_best_of_the_rounds_of_two_runs_stands() {
 }
 
 #[test]
-fn a_batch_that_has_a_placeholder_or_is_held_goes_on_as_well() {
+fn a_batch_that_has_a_placeholder_or_is_held_continues_as_well() {
     let project = counting(VERDICTS);
     let declared = project.read("stages/1_write.toml");
     project.write(

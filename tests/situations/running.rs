@@ -24,7 +24,7 @@ fn with_two_jobs_two_batches_are_at_work_together() {
 }
 
 #[test]
-fn ctrl_c_ends_what_runs_and_the_next_run_goes_on() {
+fn ctrl_c_ends_what_runs_and_the_next_run_continues() {
     let project = gated();
     let run = project.spawn(&["run"]);
     wait_for_batch(&project, 1);

@@ -26,6 +26,26 @@ fn what_a_service_may_have_done_is_not_asked_twice() {
         (replies(|| Play::Says(502, &[], String::new())), "", 1),
         (replies(|| Play::Cuts(100, "{".to_owned())), "", 1),
         (replies(|| Play::Closes), "method = \"PATCH\"", 1),
+        (
+            replies(|| Play::Says(303, &["location: /orders/1"], String::new())),
+            "",
+            1,
+        ),
+        (
+            replies(|| Play::Says(303, &["location: /orders/1"], String::new())),
+            get,
+            1,
+        ),
+        (
+            replies(|| Play::Says(206, &["content-range: bytes 0-1/9"], "{}".to_owned())),
+            get,
+            3,
+        ),
+        (
+            replies(|| Play::Says(200, &["content-encoding: gzip"], "{}".to_owned())),
+            get,
+            1,
+        ),
         (replies(|| Play::Says(502, &[], String::new())), key, 3),
         (
             replies(|| Play::Cuts(100, "{".to_owned())),
@@ -98,6 +118,52 @@ fn a_request_that_a_service_accepted_is_not_sent_by_a_later_run() {
     for more in 1..3 {
         project.run(&[]).expect(1, &["call"]);
         assert_eq!(server.seen().len(), sent + more);
+    }
+}
+
+#[test]
+fn a_request_with_its_key_is_sent_again_with_the_same() {
+    let sent = |server: &Server, name: &str| -> Vec<String> {
+        let seen = server.seen();
+        let keys = seen.iter().map(|seen| seen.header(name));
+        keys.map(|key| key.unwrap().to_owned()).collect()
+    };
+    let server = Server::answering(|_| Play::Closes);
+    let stage = posting("idempotency_key = true").replace("attempts = 1", "attempts = 2");
+    let project = fixture(&server.url, &stage);
+    for _ in 0..2 {
+        project.run(&[]).expect(1, &["call"]);
+    }
+    let keys = sent(&server, "idempotency-key");
+    assert_eq!(keys.len(), 4);
+    assert!(
+        keys.iter().all(|key| *key == keys[0] && key.len() > 30),
+        "{keys:?}"
+    );
+    // A fact makes another request.
+    project.run(&["--set", "scale=3"]).expect(1, &["call"]);
+    let keys = sent(&server, "idempotency-key");
+    assert!(keys[4] == keys[5] && keys[4] != keys[0], "{keys:?}");
+    // Each step has its own, in a header that the service knows.
+    let server = Server::answering(|_| says("1"));
+    let step = "http = \"{{ env.SERVICE }}/x\"\nmethod = \"POST\"\nidempotency_key = \"X-Key\"";
+    let project = fixture(
+        &server.url,
+        &format!(
+            "[[step]]\n{step}\nout = \"a\"\n[[step]]\n{step}\nout = \"b\"\n\
+             [outputs]\na = {{ path = \"a.json\", schema = false }}\nb = {{ path = \"b.json\", schema = false }}\n"
+        ),
+    );
+    project.run(&[]).expect(0, &["call"]);
+    let keys = sent(&server, "x-key");
+    assert!(keys.len() == 2 && keys[0] != keys[1], "{keys:?}");
+    for wrong in ["1", "\"a b\"", "\"x-user\""] {
+        let more = format!("idempotency_key = {wrong}\nheaders = {{ X-User = \"a\" }}");
+        let (code, printed) = fixture(&server.url, &posting(&more)).milepost(&["run"]);
+        assert_eq!(code, 4, "{printed}");
+        let message =
+            "error: `idempotency_key` must be true or the name of a header that `headers` lacks";
+        assert!(printed.contains(message), "{printed}");
     }
 }
 
@@ -307,9 +373,12 @@ fn stopped(project: &Project, arguments: &[&str], is_there: impl Fn() -> bool) {
 
 #[test]
 fn a_partial_stage_says_what_failed_sends_again() {
-    let server = Server::answering(|seen| match seen.line.ends_with('1') {
-        true => says("1"),
-        false => Play::Says(201, &[], "OK".to_owned()),
+    let server = Server::answering(|seen| {
+        if seen.line.ends_with('1') {
+            says("1")
+        } else {
+            Play::Says(201, &[], "OK".to_owned())
+        }
     });
     let stage = posting("").replace("/render", "/{{ run }}");
     let stage = stage.replace("made.json", "made_{{ run }}.json");

@@ -82,7 +82,7 @@ fn a_value_inside_quotes_is_refused_with_its_place_and_the_way_out() {
     assert!(
         said.contains("stages/1_copy.toml:5:22")
             && said.contains("`{{ }}` is inside a quoted text, where a value cannot become a quoted word")
-            && said.contains("Milepost quotes what it gives; for a longer text assign it first: `name={{ … }}; … \"$name\"`"),
+            && said.contains("Milepost quotes the value; for a longer text assign it first: `name={{ … }}; … \"$name\"`"),
         "{said}"
     );
     project.edit("stages/1_copy.toml", "'sh -c", "[\"bash\", \"-c\", 'sh -c");

@@ -110,10 +110,10 @@ fn a_stored_value_that_hides_a_changed_default_is_warned_about_once() {
     project.edit("milepost.toml", "size = 20", "size = 80");
     let day = day(&project, "/params_set/size/at");
     let warning = format!(
-        "warning: size = 1 was set for this workspace on {day} by ann; milepost.toml now says 80"
+        "warning: size = 1 was set for this workspace on {day} by ann; milepost.toml now has 80"
     );
     let both = [warning.as_str(), "help: milepost params --unset size"];
-    // The second run has nothing to do, and is told by a glance.
+    // The second run has nothing to do, and finds that by its notes.
     for command in [
         &["run"][..],
         &["run"],
@@ -182,7 +182,7 @@ fn a_stored_value_is_taken_back() {
     assert_eq!(code, 0);
     assert_eq!(
         notes(&said),
-        ["note: size is not set for this workspace; milepost.toml says 20"]
+        ["note: size is not set for this workspace; milepost.toml has 20"]
     );
     let wrong = project.milepost(&["params", "--unset", "sise"]);
     let help = "error: `--unset sise`: there is no parameter `sise`: did you mean `size`?\n";

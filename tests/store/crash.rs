@@ -153,7 +153,7 @@ fn every_batch_of_a_manifest_is_as_the_old_or_the_new_state_has_it() {
 }
 
 #[test]
-fn a_journal_goes_on_after_its_last_whole_line() {
+fn a_journal_continues_after_its_last_whole_line() {
     killed_everywhere(
         "journal",
         |_| {},

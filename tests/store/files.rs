@@ -81,7 +81,7 @@ fn reads_what_is_inside() {
     assert!(!folders.files.exists(&file("inputs/b_2.json/x")).unwrap());
     assert!(!folders.files.exists(&file("new/folder/x.json")).unwrap());
     let missing = folders.files.source(&file("x.json")).err().unwrap();
-    assert_eq!(missing.to_string(), "`x.json` is not there");
+    assert_eq!(missing.to_string(), "`x.json` does not exist");
     let no_file = folders.files.source(&file("inputs")).err().unwrap();
     assert_eq!(
         no_file.to_string(),

@@ -215,7 +215,7 @@ fn records_before_a_break_come_first() {
     for _ in 0..2 {
         let error = read(&mut cursor, &place).unwrap_err();
         let expected = format!(
-            "the journal is broken: .milepost/journal/000001.jsonl, line 3 (byte {offset}): no record of Milepost: expected "
+            "the journal is broken: .milepost/journal/000001.jsonl, line 3 (byte {offset}): not a record of Milepost: expected "
         );
         assert!(error.starts_with(&expected), "{error}");
     }

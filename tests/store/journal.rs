@@ -128,7 +128,7 @@ fn a_journal_that_is_not_there_is_empty() {
 }
 
 #[test]
-fn a_tail_torn_at_any_byte_is_cut_and_the_chain_goes_on() {
+fn a_tail_torn_at_any_byte_is_cut_and_the_chain_continues() {
     let place = place();
     two_segments(&place.layout);
     let path = place.layout.segment(2);
@@ -213,7 +213,7 @@ fn a_break_is_found_where_it_is() {
     assert_eq!(line, 2);
     let (_, line, problem) = broken(1, 2, |text| text[..20].to_owned() + "\n");
     assert_eq!(line, 2);
-    assert!(problem.starts_with("no record of Milepost"), "{problem}");
+    assert!(problem.starts_with("not a record of Milepost"), "{problem}");
     let (_, line, _) = broken(1, 3, |text| text.trim_end().to_owned());
     assert_eq!(line, 3);
     let (_, line, _) = broken(2, 2, |text| text.replace("tried", "tired"));

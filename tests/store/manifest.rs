@@ -285,7 +285,7 @@ fn says_where_a_page_is_damaged() {
         (
             text.replace("# batch", "# botch"),
             3,
-            "is no line of a manifest",
+            "is not a line of a manifest",
         ),
         (String::new(), 1, "the page is cut off"),
         (

@@ -85,21 +85,21 @@ fn settles_as_the_table_says() {
             Some("old"),
             None,
             Some("mine"),
-            RecoveredFile::Altered,
+            RecoveredFile::Modified,
             Some("mine"),
         ),
         (
             Some("old"),
             Some("new"),
             Some("mine"),
-            RecoveredFile::Altered,
+            RecoveredFile::Modified,
             Some("mine"),
         ),
         (
             None,
             Some("new"),
             Some("mine"),
-            RecoveredFile::Altered,
+            RecoveredFile::Modified,
             Some("mine"),
         ),
     ] {
@@ -245,7 +245,7 @@ fn checkpoints_are_written_read_and_removed() {
     assert!(
         said[1].ends_with("newer Milepost (format 7; this one reads up to 2): update milepost")
     );
-    assert!(said[2].contains("stage_3_complete.json is no checkpoint: EOF"));
+    assert!(said[2].contains("stage_3_complete.json is not a checkpoint: EOF"));
     assert!(said[3].contains("it is of stage number 1"));
     assert!(checkpoint::remove(&disk, layout, 1).unwrap());
     assert!(!checkpoint::remove(&disk, layout, 1).unwrap());

@@ -5,7 +5,7 @@ use super::Project;
 /// Kills a run of a project at ten moments, each a tenth of its operations on the disk after the one before, runs it again, and
 /// checks that it ends with the same result as a run without a kill.
 #[track_caller]
-pub fn goes_on_after_kills<T: PartialEq + std::fmt::Debug>(
+pub fn continues_after_kills<T: PartialEq + std::fmt::Debug>(
     project: impl Fn() -> Project,
     made: impl Fn(&Project) -> T,
 ) {

@@ -14,7 +14,7 @@ pub mod unprivileged;
 pub use folder::{files_below, temporary};
 pub use gate::{is_alive, pipe};
 pub use in_process::NOW;
-pub use killed::goes_on_after_kills;
+pub use killed::continues_after_kills;
 pub use output::{Output, exit_code, expect, printed};
 pub use run::RunResult;
 
@@ -248,7 +248,7 @@ page = "outputs/page.txt"
         serde_json::from_str(&self.read(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// Replaces text in a file. Fails if it is not there.
+    /// Replaces text in a file. Fails if it does not exist.
     pub fn edit(&self, path: &str, from: &str, to: &str) {
         let text = self.read(path);
         assert!(text.contains(from), "{path} has no {from:?}:\n{text}");

@@ -37,15 +37,15 @@ struct PriceFile {
 struct ModelPrice {
     /// Name, as in requests; a `*` at the end matches any suffix.
     name: String,
-    /// Input tokens that no cache holds.
+    /// Input tokens that are not read from a cache.
     input: u64,
-    /// Input tokens read from a cache; default: the price of `input`.
+    /// Input tokens read from a cache. Default: the price of `input`.
     cache_read: Option<u64>,
-    /// Input tokens written to a cache; default: the price of `input`.
+    /// Input tokens written to a cache. Default: the price of `input`.
     cache_write: Option<u64>,
     /// Output tokens, reasoning included.
     output: u64,
-    /// Price of a provider batch, in percent of these prices; default: 100.
+    /// Price of a provider batch, in percent of these prices. Default: 100.
     batch_percent: Option<u64>,
     /// Prices of a whole request whose input is larger.
     above: Option<Above>,
@@ -113,7 +113,7 @@ impl Prices {
             toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
         if table.date.parse::<jiff::civil::Date>().is_err() {
             return Err(wrong(format!(
-                "`date = \"{}\"` is no day; write it as \"2026-11-20\"",
+                "`date = \"{}\"`: expected a day such as \"2026-11-20\"",
                 table.date
             )));
         }
@@ -378,7 +378,9 @@ mod tests {
                 .unwrap_err()
                 .to_string()
         };
-        assert!(wrong("date = \"soon\"").starts_with("own.toml: `date = \"soon\"` is no day"));
+        assert!(
+            wrong("date = \"soon\"").starts_with("own.toml: `date = \"soon\"`: expected a day")
+        );
         let float =
             wrong("date = \"2026-12-01\"\n[[model]]\nname = \"x\"\ninput = 0.5\noutput = 1\n");
         assert!(

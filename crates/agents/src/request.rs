@@ -35,7 +35,7 @@ pub struct AgentRequest {
 }
 
 /// The most tokens that providers add to a request: roles, and instructions about the schema.
-const ADDED: u64 = 500;
+pub const ADDED: u64 = 500;
 
 /// Likely tokens of an image, and of a page of a PDF beyond its text.
 const LIKELY_IMAGE: u64 = 1_600;
@@ -118,8 +118,6 @@ pub struct Reply {
     pub usage: Usage,
     /// The cost that the tool itself reports.
     pub reported_cost: Option<NanoUsd>,
-    /// The model that was requested; empty if the tool chose one.
-    pub asked_model: String,
     /// The model that answered, as the provider names it.
     pub served_model: Option<String>,
     /// The provider's id of the request.

@@ -1,7 +1,9 @@
 //! Milepost as a library: opens a project, plans and runs it, and returns its status.
 //!
 //! ```
-//! use milepost_engine::{Project, RunOptions};
+//! use milepost_engine::ops::plan::plan;
+//! use milepost_engine::ops::project::Request;
+//! use milepost_engine::ops::run::{RunOptions, Silent, StopFlag, run};
 //!
 //! let folder = std::env::temp_dir().join(format!("milepost-example-{}", std::process::id()));
 //! std::fs::create_dir_all(folder.join("stages"))?;
@@ -21,18 +23,17 @@
 //!     "#,
 //! )?;
 //!
-//! let project = Project::open(&folder, std::env::vars())?;
+//! let request = Request::new(folder.clone(), std::env::vars().collect());
 //! let options = RunOptions::default();
-//! assert_eq!(project.plan(&options)?.stages[0].will.len(), 1);
-//! let report = project.run(&options)?;
-//! assert_eq!(report.stages[0].ran, 1);
-//! assert_eq!(project.run(&options)?.stages[0].reused, 1);
+//! assert_eq!(plan(&request, &options)?.stages[0].will.len(), 1);
+//! let run = || run(&request, &options, &mut Silent, &StopFlag::new());
+//! assert_eq!(run()?.stages[0].ran, 1);
+//! assert_eq!(run()?.stages[0].reused, 1);
 //! # std::fs::remove_dir_all(&folder)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Project`] covers the usual calls; `ops` has a function for each command of `milepost`. `docs/explanation/design.md` explains the
-//! layers.
+//! `ops` has a function for each command of `milepost`. `docs/explanation/design.md` explains the layers.
 
 #![warn(missing_docs, unreachable_pub)]
 #![cfg_attr(
@@ -47,12 +48,3 @@
 pub mod ops;
 pub mod run;
 pub mod steps;
-
-pub use milepost_core::plan::options::{RunOptions, Values};
-pub use ops::exit_code::exit_code;
-pub use ops::inspect::status::Status;
-pub use ops::library::Project;
-pub use ops::plan::Plan;
-pub use ops::project::OpsError;
-pub use ops::run::{Notice, Observer, Report, Silent, StopFlag};
-pub use ops::why::Why;

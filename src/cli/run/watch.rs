@@ -96,8 +96,8 @@ impl WatchPrinter<'_> {
     }
 
     fn begins(&self, watcher: &Watcher) {
-        let grounds = watcher.grounds();
-        let (project, workspace) = (&grounds.project, &grounds.workspace);
+        let roots = watcher.roots();
+        let (project, workspace) = (&roots.project, &roots.workspace);
         let text = view::run::watch::begins(self.printer.out, project, workspace, self.invocation);
         let json = json!({ "event": "watching", "project": project, "workspace": workspace });
         self.tell(json, &text);

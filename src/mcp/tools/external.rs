@@ -24,7 +24,7 @@ pub(super) const NEXT_BATCH: ToolEntry = ToolEntry {
     about: "Leases the next batch of a stage whose agent is external: `input_file` contains the questions, `prompt_file` the \
             prompt, `schema` the JSON Schema of an answer, and `output_file` is the exact path to write the answer to. Answer the \
             batch, then call `submit_batch` with the lease. A batch whose lease has expired is leased to the next client. If there is \
-            no batch to lease, `nothing` says why.",
+            no batch to lease, `nothing` gives the reason.",
     reads: false,
     schemas: schemas_of::<LeaseArguments, NextBatchResult>,
     call: ToolCall::Once(|call| {
@@ -113,7 +113,7 @@ fn is_wrong(reason: WhyNothing) -> bool {
         }
         WhyNothing::Blocked
         | WhyNothing::Failed
-        | WhyNothing::Altered
+        | WhyNothing::Modified
         | WhyNothing::NotExternal => true,
     }
 }
@@ -126,7 +126,7 @@ fn code(reason: WhyNothing) -> &'static str {
         WhyNothing::Ready => "ready",
         WhyNothing::Blocked => "not_complete",
         WhyNothing::Failed => "failed",
-        WhyNothing::Altered => "altered",
+        WhyNothing::Modified => "altered",
         WhyNothing::NotExternal => "not_external",
     }
 }
@@ -160,7 +160,7 @@ struct SubmitArguments {
 struct SubmitResult {
     #[serde(flatten)]
     submitted: Submitted,
-    /// Everything that is wrong with the answer. The lease stays: correct these and submit again; right answers are kept.
+    /// Everything that is wrong with the answer. The lease stays: correct these and submit again; valid answers are kept.
     violations: Vec<ExplainedViolation>,
 }
 

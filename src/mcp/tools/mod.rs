@@ -7,7 +7,7 @@ mod orchestration;
 mod run;
 
 pub(super) use entry::{ToolCall, ToolEntry};
-pub(super) use orchestration::Looked;
+pub(super) use orchestration::WaitStatus;
 
 use rmcp::model::Tool;
 use std::sync::LazyLock;

@@ -28,7 +28,7 @@ pub(super) const CHECK_STAGE_COMPLETION: ToolEntry = ToolEntry {
     name: "check_stage_completion",
     title: "Check that a stage is complete",
     about: "Verifies now that a stage is complete: its checkpoint matches the record, a run would find it up to date, and every \
-            output has the recorded digest. `state` is the checkpoint; if the stage is not complete, `missing` says why.",
+            output has the recorded digest. `state` is the checkpoint; if the stage is not complete, `missing` lists the reasons.",
     reads: true,
     schemas: schemas_of::<StageArguments, CompletionResult>,
     call: ToolCall::Once(|call| {
@@ -69,7 +69,7 @@ pub(super) const WAIT_FOR_SUBAGENT: ToolEntry = ToolEntry {
     title: "Wait for the file of a subagent",
     about: "Waits until a file of the workspace exists, has not changed for 1 s, matches its declared schema and contains its declared \
             marker. Returns its size, digest and number of elements, not its content. After a timeout, `error` is \
-            \"Timeout waiting for subagent\" and `why` says what is missing; call again to wait longer.",
+            \"Timeout waiting for subagent\" and `why` names what is missing; call again to wait longer.",
     reads: true,
     schemas: schemas_of::<WaitArguments, CompleteFile>,
     call: ToolCall::Wait(wait),
@@ -101,10 +101,10 @@ pub(in crate::mcp) struct SubagentWait {
 }
 
 /// The result of one check of the file.
-pub(in crate::mcp) enum Looked {
+pub(in crate::mcp) enum WaitStatus {
     /// The result of the call.
     Done(Value),
-    /// The next look is due after this pause.
+    /// The next check is due after this pause.
     Again(Duration),
 }
 
@@ -113,7 +113,10 @@ fn wait(call: &Call) -> Result<SubagentWait, ToolError> {
     if wanted.timeout > LONGEST {
         return Err(ToolError::new(
             "arguments",
-            format!("`timeout` is {} s; the most is {LONGEST} s", wanted.timeout),
+            format!(
+                "`timeout` is {} s; the maximum is {LONGEST} s",
+                wanted.timeout
+            ),
             "use a shorter timeout, and call again while `code` is \"timeout\"",
         ));
     }
@@ -131,9 +134,9 @@ impl SubagentWait {
     ///
     /// # Errors
     /// After the timeout, if the call is cancelled, or if the file cannot be read.
-    pub(in crate::mcp) fn look(&mut self, call: &Call) -> Result<Looked, ToolError> {
+    pub(in crate::mcp) fn check(&mut self, call: &Call) -> Result<WaitStatus, ToolError> {
         let Self { wait, limit, last } = self;
-        let looked = wait.look(
+        let step = wait.check(
             &mut |waited, incomplete| {
                 *last = waited.as_secs_f64().max(*last + 0.001);
                 call.progress.report(
@@ -144,10 +147,10 @@ impl SubagentWait {
             },
             call.stop(),
         )?;
-        match looked {
-            WaitStep::Pause(pause) => Ok(Looked::Again(pause)),
+        match step {
+            WaitStep::Pause(pause) => Ok(WaitStatus::Again(pause)),
             WaitStep::Over(WaitOutcome::Complete(file)) => {
-                done(&file, &format!("`{}`", file.path)).map(Looked::Done)
+                done(&file, &format!("`{}`", file.path)).map(WaitStatus::Done)
             }
             WaitStep::Over(WaitOutcome::Timeout(incomplete)) => {
                 let why = sentences::incomplete(&incomplete);
@@ -208,7 +211,7 @@ fn join(call: &Call) -> Result<Value, ToolError> {
         Aggregation::NotComplete(found) => Err(ToolError::new(
             "not_complete",
             format!("stage `{}`, which writes these batches, is not complete", found.stage),
-            format!("call `run` with the target `{}`; `missing` says what is missing", found.stage),
+            format!("call `run` with the target `{}`; `missing` lists what is missing", found.stage),
         )
         .with("stage", &found.stage)
         .with("missing", sentences::missing(&found))),

@@ -17,8 +17,7 @@ use serde_json::{Map, Value, json};
 pub(super) const RUN: ToolEntry = ToolEntry {
     name: "run",
     title: "Run stages",
-    about: "Runs every stage that is out of date, or the targets. A stage does not start unless the stage before it is complete; the \
-            error says what is missing. The client is notified when a stage starts and when a batch ends. Cancelling the call stops \
+    about: "Runs every stage that is out of date, or the targets. A stage does not start unless the stage before it is complete; the error names what is missing. The client is notified when a stage starts and when a batch ends. Cancelling the call stops \
             the run: finished batches stay, and the next run continues.",
     reads: false,
     schemas: schemas_of::<RunArguments, RunResult>,
@@ -132,9 +131,9 @@ pub(super) fn run_error(report: &Report, invocation: &Invocation) -> ToolError {
                 "altered",
                 format!(
                     "outputs of {} were modified by hand; nothing was run",
-                    name(of(StageStatus::Altered))
+                    name(of(StageStatus::Modified))
                 ),
-                of(StageStatus::Altered)
+                of(StageStatus::Modified)
                     .map(|stage| modified(&stage.stage, invocation))
                     .unwrap_or_default(),
             ),

@@ -3,6 +3,7 @@
 use crate::view::run::notice::kept;
 use crate::view::text::style::Style;
 use crate::view::text::table::{Side, table};
+use crate::view::text::words::shortened;
 use jiff::Timestamp;
 use milepost_core::base::visible::visible;
 use milepost_core::model::choice::StoredNote;
@@ -115,7 +116,7 @@ pub(crate) fn said(note: &StoredNote) -> String {
             at,
             by,
         } => format!(
-            "{name} = {} was set for this workspace {}; milepost.toml now says {}",
+            "{name} = {} was set for this workspace {}; milepost.toml now has {}",
             short(value),
             when(*at, by),
             short(default)
@@ -128,7 +129,7 @@ pub(crate) fn said(note: &StoredNote) -> String {
             "`{agent}` was chosen to answer for `{name}` in this workspace, but milepost.toml declares no agent `{name}`"
         ),
         StoredNote::NotSet { name, value } => format!(
-            "{name} is not set for this workspace; milepost.toml says {}",
+            "{name} is not set for this workspace; milepost.toml has {}",
             short(value)
         ),
     };
@@ -182,9 +183,5 @@ fn short(value: &Value) -> String {
         Value::String(text) => text.replace('\n', " "),
         other => other.to_string(),
     };
-    if text.chars().count() <= WIDTH {
-        return text;
-    }
-    let cut: String = text.chars().take(WIDTH - 1).collect();
-    format!("{cut}…")
+    shortened(text, WIDTH)
 }

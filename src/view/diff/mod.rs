@@ -2,7 +2,7 @@
 
 mod revision;
 
-use crate::view::text::words::{count, grouped};
+use crate::view::text::words::{count, grouped, shortened};
 use milepost_core::base::visible::visible;
 use milepost_engine::ops::inspect::diff::{Diff, OutputDiff};
 use milepost_engine::ops::inspect::elements::{ElementsDiff, FieldChange, Keys};
@@ -132,9 +132,5 @@ pub(crate) fn value(value: Option<&Value>) -> String {
     };
     let text = value.to_string();
     let text = visible(&text).into_owned();
-    if text.chars().count() <= SHOWN {
-        return text;
-    }
-    let start: String = text.chars().take(SHOWN - 1).collect();
-    format!("{start}…")
+    shortened(text, SHOWN)
 }

@@ -1,7 +1,7 @@
 //! The changes between two revisions as text: counts and quantities by group, then the records that differ.
 
 use crate::view::text::table::{Side, table};
-use crate::view::text::words::{count, grouped};
+use crate::view::text::words::{count, grouped, shortened};
 use milepost_core::base::visible::visible;
 use milepost_engine::ops::inspect::revision::Revision;
 use milepost_engine::steps::diff::{ChangeKind, GroupChange, QuantityChange, RecordChange};
@@ -200,11 +200,7 @@ fn value(value: &Value) -> String {
         }
         other => visible(&other.to_string()).into_owned(),
     };
-    if text.chars().count() <= SHOWN {
-        return text;
-    }
-    let start: String = text.chars().take(SHOWN - 1).collect();
-    format!("{start}…")
+    shortened(text, SHOWN)
 }
 
 #[cfg(test)]

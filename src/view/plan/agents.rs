@@ -39,7 +39,7 @@ pub(crate) fn asks(stage: &StagePlan) -> Vec<String> {
             let why = asks.why.as_deref().unwrap_or_default();
             let batches = batches(asks.unknown);
             parts.push(format!(
-                "what {batches} will ask is not known yet: {}",
+                "the questions of {batches} are not known yet: {}",
                 visible(why)
             ));
         }

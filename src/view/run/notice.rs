@@ -275,7 +275,7 @@ pub(crate) fn repaired(style: Style, repair: &Repair) -> String {
         }
         Repair::ManifestRebuilt { stage } => {
             format!(
-                "rebuilt manifests/{} from the journal: it was gone",
+                "rebuilt manifests/{} from the journal: it was missing",
                 visible(stage)
             )
         }
@@ -292,7 +292,7 @@ pub(crate) fn repaired(style: Style, repair: &Repair) -> String {
         }
         Repair::Quarantined { files } => {
             let files = count(*files, "file", "files");
-            format!("moved {files} that no batch makes any more to quarantine")
+            format!("moved {files} that no batch produces any more to quarantine")
         }
         Repair::Published { files } => {
             let files = count(*files, "finished file", "finished files");

@@ -284,7 +284,7 @@ fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {
             .iter()
             .find(move |stage| stage.status == status)
     };
-    if let Some(stage) = is(StageStatus::Altered) {
+    if let Some(stage) = is(StageStatus::Modified) {
         let paths = stage.altered.iter().map(|(_, file)| file.path.as_str());
         let paths: Vec<&str> = paths.collect();
         return next_steps::after_altered(
@@ -364,7 +364,7 @@ fn next(report: &Report, invocation: &Invocation) -> Vec<(String, String)> {
     } else if is(StageStatus::Held).is_some_and(|stage| stage.held.is_some()) {
         // Otherwise the line of the stage says what to edit: the same run would wait again.
         next.extend(next_steps::pay(invocation));
-    } else if let Some(stage) = is(StageStatus::Held) {
+    } else if let Some(stage) = is(StageStatus::Held).filter(|stage| stage.left > 0) {
         let what = format!("run the rest: {} of {}", batches(stage.left), stage.stage);
         match report.stages.as_slice() {
             [one] => run(invocation.run(&[&one.stage]), &what),

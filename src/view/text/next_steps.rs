@@ -51,7 +51,7 @@ pub(crate) fn after_blocked(
     let Some(by) = by else {
         return vec![with_those_before];
     };
-    if by.how == Precondition::Altered {
+    if by.how == Precondition::Modified {
         let paths: Vec<&str> = by.altered.iter().map(String::as_str).collect();
         return after_altered(&by.stage, by.number, &paths, workspace, invocation);
     }

@@ -17,8 +17,8 @@ pub(crate) fn reason(reason: &Reason) -> String {
         Reason::NeverMade => "never run".to_owned(),
         Reason::Changed(changed) => change(changed),
         Reason::Deleted { path } => format!("output {path} was deleted"),
-        Reason::Renamed { from, to } => format!("output {from} is named {to} now"),
-        Reason::Altered { path } => format!("output {path} was modified by hand and is rebuilt"),
+        Reason::Renamed { from, to } => format!("output {from} was renamed to {to}"),
+        Reason::Modified { path } => format!("output {path} was modified by hand and is rebuilt"),
         Reason::Failed { outcome } => format!("failed last time: {outcome}"),
         Reason::Stale { input } => format!("input {input} changed while the batch ran"),
         Reason::Forced => "forced with --force".to_owned(),
@@ -59,13 +59,15 @@ pub fn change(change: &Change) -> String {
             format!("{what} is new: {}", short(new))
         }
         (Some(old), None) if change.of.is_some() && !is_digest(old) => {
-            format!("{what} is gone (was {})", short(old))
+            format!("{what} was removed (was {})", short(old))
         }
         (None, Some(_)) => format!("{what} is new"),
-        (Some(_), None) => format!("{what} is gone"),
+        (Some(_), None) => format!("{what} was removed"),
         (Some(_), Some(_)) if change.fact.kind == FactKind::File => format!("{what} changed"),
-        (Some(old), Some(new)) if new == "absent" => format!("{what} is gone (was {})", short(old)),
-        (Some(old), Some(new)) if old == "absent" => format!("{what} is there ({})", short(new)),
+        (Some(old), Some(new)) if new == "absent" => {
+            format!("{what} was removed (was {})", short(old))
+        }
+        (Some(old), Some(new)) if old == "absent" => format!("{what} was added ({})", short(new)),
         (Some(old), Some(new)) if is_digest(old) || is_digest(new) => {
             format!("{what} changed ({} → {})", short(old), short(new))
         }
@@ -105,7 +107,9 @@ pub(crate) fn condition(condition: &Condition) -> String {
             format!("{stage} changes {path}, including the item of the batch")
         }
         Condition::BudgetAllows => "the budget allows its calls".to_owned(),
-        Condition::Answered { agents } => format!("{} answered what it asks", agents.join(" and ")),
+        Condition::Answered { agents } => {
+            format!("{} answered its questions", agents.join(" and "))
+        }
         Condition::StageCompletes { stage } => format!("{stage} completes"),
     };
     visible(&text).into_owned()

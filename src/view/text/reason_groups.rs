@@ -28,7 +28,7 @@ pub(crate) fn class(reason: &Reason) -> Class {
         Reason::Changed(Change { fact, .. }) => Class::Fact(fact.kind),
         Reason::Deleted { .. } => Class::Own("deleted"),
         Reason::Renamed { .. } => Class::Own("renamed"),
-        Reason::Altered { .. } => Class::Own("modified"),
+        Reason::Modified { .. } => Class::Own("modified"),
         Reason::Failed { .. } => Class::Own("failed"),
         Reason::Stale { .. } => Class::Own("stale"),
         Reason::Forced | Reason::ForcedBefore { .. } => Class::Own("forced"),

@@ -4,6 +4,7 @@ use milepost_core::base::duration::show_duration;
 use milepost_core::base::visible::visible;
 pub(crate) use milepost_core::base::words::{count, grouped};
 use milepost_core::expr::shell::invoked_script;
+pub(crate) use milepost_core::plan::expand::batch_name as target;
 use milepost_core::plan::options::invocation::shell_word;
 use milepost_engine::ops::plan::{AwaitedApproval, AwaitedMoney, Awaits};
 use std::borrow::Cow;
@@ -122,13 +123,13 @@ pub(crate) fn place(stage: &str, batch: &str) -> String {
     visible(&target(stage, batch)).into_owned()
 }
 
-/// Returns `stage/batch`, or the stage if it has only one batch, for a command.
-pub(crate) fn target(stage: &str, batch: &str) -> String {
-    if batch.is_empty() {
-        stage.to_owned()
-    } else {
-        format!("{stage}/{batch}")
+/// Returns a text of at most this many characters, of which the last is `…` if it was longer.
+pub(crate) fn shortened(text: String, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text;
     }
+    let start: String = text.chars().take(most - 1).collect();
+    format!("{start}…")
 }
 
 /// Returns program and arguments as a line for a shell; of a script that a step declares, the script.

@@ -1,6 +1,5 @@
 //! The stream of events of a page (server-sent events): new records of the journal, and notices of other changes.
 
-use super::limits::STALL_TIME;
 use crate::web::request::PageRequest;
 use crate::web::response::{HttpAnswer, NO_DOCUMENT, protect};
 use crate::web::site::Site;
@@ -18,6 +17,9 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// How often the journal is read for a stream.
 const PERIOD: Duration = Duration::from_millis(500);
+
+/// How long a stream is silent at most: a browser that has gone is noticed when an event is sent.
+const SILENCE: Duration = Duration::from_secs(10);
 
 /// Events that wait for the browser.
 const WAITING: usize = 16;
@@ -50,7 +52,7 @@ async fn follow(site: Site, mut after: Option<String>, sender: Sender<Bytes>) {
         };
         // The page that the browser requests next says what is wrong.
         let changes = read.unwrap_or_else(|_| Changes::unknown(after.as_deref()));
-        if !changes.is_new && after.is_some() && since_last < STALL_TIME / 3 {
+        if !changes.is_new && after.is_some() && since_last < SILENCE {
             since_last += PERIOD;
         } else {
             since_last = Duration::ZERO;

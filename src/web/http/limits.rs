@@ -20,8 +20,5 @@ pub(super) const HEAD_TIME: Duration = Duration::from_secs(30);
 /// The longest time for the body of a request.
 pub(super) const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// The longest time that a browser may take to read a part of an answer.
-pub(super) const STALL_TIME: Duration = Duration::from_secs(30);
-
 /// The longest wait for answers and open connections at the end: an event stream ends only when its client closes it.
 pub(super) const DRAIN: Duration = Duration::from_secs(2);

@@ -2,9 +2,8 @@
 
 use super::admission::admit;
 use super::connections::{Connection, Connections};
-use super::limits::{BODY, BODY_TIME, DRAIN, HEAD, HEAD_TIME, HEADERS, STALL_TIME};
+use super::limits::{BODY, BODY_TIME, DRAIN, HEAD, HEAD_TIME, HEADERS};
 use super::pages::respond;
-use super::stall::StallLimit;
 use crate::web::response::HttpAnswer;
 use crate::web::site::Site;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
@@ -78,7 +77,7 @@ pub(in crate::web) async fn serve(
             .header_read_timeout(HEAD_TIME)
             .max_buf_size(HEAD)
             .max_headers(HEADERS)
-            .serve_connection(TokioIo::new(StallLimit::new(stream, STALL_TIME)), answer);
+            .serve_connection(TokioIo::new(stream), answer);
         let mut ended = ending.subscribe();
         connections.spawn(async move {
             let mut served = std::pin::pin!(served);

@@ -6,4 +6,3 @@ mod events;
 mod limits;
 pub(super) mod listener;
 pub(super) mod pages;
-mod stall;

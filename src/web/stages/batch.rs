@@ -212,14 +212,14 @@ fn shown(site: &Site, why: &BatchWhy) -> Result<Value, OpsError> {
         .collect();
     let calls = why.asked.as_ref().map(|asked| {
         let mut calls = asked.calls.clone();
-        site.live.judge_answers(&mut calls).map(|()| calls)
+        site.live.mark_invalid_answers(&mut calls).map(|()| calls)
     });
     let calls = calls.transpose()?;
-    let is_modified = matches!(why.verdict, Verdict::Altered { .. })
+    let is_modified = matches!(why.verdict, Verdict::Modified { .. })
         || why
             .outputs
             .iter()
-            .any(|file| file.state == FileState::Altered);
+            .any(|file| file.state == FileState::Modified);
     Ok(context! {
         decision => view::why::decision(&why.verdict),
         made => why.made.as_ref().map(|made| view::why::made_by(made).trim_start().to_owned()),
@@ -242,7 +242,7 @@ fn output(site: &Site, file: &OutputFile) -> FileLine {
     let (kind, word) = match file.state {
         FileState::AsMade => ("matches", "matches"),
         FileState::Accepted => ("modified", "modified by hand, accepted"),
-        FileState::Altered => ("modified", "modified"),
+        FileState::Modified => ("modified", "modified"),
         FileState::Deleted => ("failed", "deleted"),
     };
     FileLine {

@@ -264,7 +264,7 @@ fn a_call_that_meets_no_answer_is_tried_three_times() {
     project.run(&["--until", "parse"]);
     let ran = project.run(&["evaluate/prd_quality", claude[0], claude[1]]);
     ran.says(
-        "evaluate/prd_quality failed: Claude API failed: agent `claude`: the connection broke",
+        "evaluate/prd_quality failed: Claude API failed: agent `claude`: the connection was lost",
     );
     assert_eq!(asked(&server).len(), 3, "{}", ran.output);
 }

@@ -1,7 +1,7 @@
 //! Killed at ten moments from its beginning to its end, a run of `examples/study-plan` goes on, and ends with the same plan.
 
 use super::rounds;
-use crate::support::{Project, goes_on_after_kills};
+use crate::support::{Project, continues_after_kills};
 use std::collections::BTreeMap;
 
 /// The example, run at a fixed time: the calendar says when it was written.
@@ -44,12 +44,12 @@ fn operations(project: &mut Project, arguments: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn killed_at_ten_moments_it_goes_on_to_the_same_plan() {
-    goes_on_after_kills(example, made);
+fn killed_at_ten_moments_it_continues_to_the_same_plan() {
+    continues_after_kills(example, made);
 }
 
 #[test]
-fn killed_between_two_rounds_it_goes_on_with_the_second() {
+fn killed_between_two_rounds_it_continues_with_the_second() {
     let today = ["--set", "today=2027-02-20"];
     let until = ["--until", "dispatch", "--set", "today=2027-02-20"];
     let mut whole = example();

@@ -79,7 +79,7 @@ fn a_content_that_breaks_off_is_no_text() {
         found.map(|text| told(text).0)
     };
     assert_eq!(with(&whole).unwrap()[0].lines().count(), 40);
-    let message = "page 1: its content breaks off".to_owned();
+    let message = "page 1: its content is cut off".to_owned();
     let half = with(&whole[..whole.len() / 2]);
     assert_eq!(half, Err(PdfTextError::Cut(message)));
     objects[3].1 = "null".to_owned();

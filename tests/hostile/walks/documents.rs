@@ -42,7 +42,7 @@ fn files_that_broke_an_earlier_version() {
         ("namescycle.pdf", Ok((vec![sentence.to_owned()], vec![]))),
         (
             "kidcount.pdf",
-            Err(PdfTextError::Cut("1 of its 2 pages are there".to_owned())),
+            Err(PdfTextError::Cut("1 of its 2 pages were found".to_owned())),
         ),
         ("deepq60.pdf", Err(PdfTextError::Limit(limit.to_owned()))),
     ];
@@ -80,7 +80,7 @@ fn a_page_tree_that_holds_itself_lacks_pages() {
     let mut objects = page("", "");
     objects[1].1 = "<</Type/Pages/Kids[2 0 R 2 0 R 3 0 R]/Count 99999999999999>>".to_owned();
     let read = soon(|| read(&pdf(&objects)));
-    let message = "it does not say how many pages it has".to_owned();
+    let message = "its number of pages is missing".to_owned();
     assert_eq!(read, Err(PdfTextError::Damaged(message)));
 }
 

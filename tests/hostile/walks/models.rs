@@ -266,8 +266,7 @@ fn an_archive_of_many_entries_or_of_itself_is_refused() {
     let names: Vec<String> = (0..3000).map(|number| format!("{number}.txt")).collect();
     let entries: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &b""[..])).collect();
     let error = read(&zipped(&entries)).unwrap_err().to_string();
-    let expected = "m.ifc: the archive should hold one .ifc file but holds none (0.txt, 1.txt, 2.txt, …); zip one model alone, or \
-        give it as it is";
+    let expected = "m.ifc: the archive must contain one .ifc file, but contains none (0.txt, 1.txt, 2.txt, …); zip one model alone, or use it without zip";
     assert_eq!(error, expected);
     let inner = zipped(&[("a.ifc", &model(&walls(10, 1)))]);
     let error = read(&zipped(&[("a.ifc", &inner)])).unwrap_err();

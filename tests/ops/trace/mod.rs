@@ -120,11 +120,11 @@ made = {{ path = "outputs/{folder}/made.json", schema = false }}
     for (name, error) in [
         (
             "made.json",
-            "`made.json` is no file of the workspace: `--pointer` needs one. Outputs with this name: `outputs/a/made.json`, `outputs/b/made.json`",
+            "`made.json` is not a file of the workspace: `--pointer` needs one. Outputs with this name: `outputs/a/made.json`, `outputs/b/made.json`",
         ),
         (
             "ade.json",
-            "`ade.json` is no file of the workspace: `--pointer` needs one",
+            "`ade.json` is not a file of the workspace: `--pointer` needs one",
         ),
     ] {
         assert_eq!(
@@ -289,7 +289,7 @@ fn what_cannot_be_found_is_an_error_that_says_where_it_was_searched() {
     for (options, error) in [
         (
             of("nobody"),
-            "`nobody` is no file of the workspace, and no element that can be found: the outputs of generate do not have it; \
+            "`nobody` is neither a file of the workspace nor a known element: the outputs of generate do not have it; \
              the outputs of classify do not have it; the outputs of batch do not have it; the outputs of parse do not have it",
         ),
         (of(""), "expected a key or a file, found nothing"),
@@ -298,7 +298,7 @@ fn what_cannot_be_found_is_an_error_that_says_where_it_was_searched() {
                 element: Some(KEY.to_owned()),
                 ..of("outputs/other.xlsx")
             },
-            "`outputs/other.xlsx` is no file of the workspace: `--element` needs one",
+            "`outputs/other.xlsx` is not a file of the workspace: `--element` needs one",
         ),
         (
             TraceOptions {
@@ -309,11 +309,11 @@ fn what_cannot_be_found_is_an_error_that_says_where_it_was_searched() {
         ),
         (
             of_report("G12"),
-            "`G12` is no cell: write the sheet and the cell, such as `Elements!G12`",
+            "`G12` is not a cell: write the sheet and the cell, such as `Elements!G12`",
         ),
         (
             pointer("elements"),
-            "`elements` is no JSON pointer: write one such as `/elements/12`",
+            "`elements` is not a JSON pointer: write one such as `/elements/12`",
         ),
         (
             pointer("/elements/300"),
@@ -339,7 +339,7 @@ fn what_cannot_be_found_is_an_error_that_says_where_it_was_searched() {
         ..of("outputs/report.pdf")
     };
     let found = trace(&project.request(), &pdf).unwrap_err().to_string();
-    assert!(found.contains("it is no Excel workbook"), "{found}");
+    assert!(found.contains("it is not an Excel workbook"), "{found}");
 }
 
 #[test]

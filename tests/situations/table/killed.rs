@@ -74,7 +74,7 @@ fn signal(name: &str, processes: &[String]) {
 }
 
 /// What is in place is whole, whoever reads is answered, and the next run does just what was not finished.
-fn goes_on(project: &Project, children: [u32; 2]) {
+fn continues(project: &Project, children: [u32; 2]) {
     let whole = |n: u32| {
         let copy = project.read(&format!("workspace/intermediate/batch_{n}.json"));
         assert_eq!(
@@ -124,7 +124,7 @@ fn sigkill_of_all() {
     until("the programs are gone", || {
         !children.iter().any(|child| is_alive(*child))
     });
-    goes_on(&project, children);
+    continues(&project, children);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn sigkill_of_the_runner_alone() {
         children.iter().all(|child| is_alive(*child)),
         "they write on"
     );
-    goes_on(&project, children);
+    continues(&project, children);
 }
 
 /// The run ends in order, and its programs with it.
@@ -153,7 +153,7 @@ fn asked_to_end(name: &str) {
         "held"
     );
     assert!(!project.exists("workspace/stage_1_complete.json"));
-    goes_on(&project, children);
+    continues(&project, children);
 }
 
 #[test]

@@ -12,7 +12,7 @@
 //! | who may run, and who may look beside a run | `locks` |
 //!
 //! Where it can make a difference, a row is gone through twice: after a run that made everything, and where the next run would
-//! only glance. Afterwards everything must be as a first run of the same inputs makes it, and the next run has nothing to do.
+//! only check its notes. Afterwards everything must be as a first run of the same inputs makes it, and the next run has nothing to do.
 
 mod aggregate;
 mod batches;
@@ -26,7 +26,7 @@ mod times;
 use super::letters::{checked, completed};
 use crate::support::Project;
 
-/// A row, in a workspace that was run once, and in one in which the next run would only glance.
+/// A row, in a workspace that was run once, and in one in which the next run would only check its notes.
 fn both(row: impl Fn(&Project)) {
     for project in [completed(), checked()] {
         row(&project);

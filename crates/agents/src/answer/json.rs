@@ -1,4 +1,4 @@
-//! Extracts the JSON value from an answer's text, out of Markdown fences or prose.
+//! Extracts the JSON value from an answer's text, out of a Markdown fence or prose.
 
 use milepost_core::base::foreign_text::without_mark;
 use milepost_core::expr::json;
@@ -9,15 +9,11 @@ use serde_json::Value;
 pub enum ExtractedJson {
     One {
         value: Value,
-        /// True if it is inside other text, without a Markdown fence.
+        /// True if other text is around it or its Markdown fence.
         in_prose: bool,
     },
-    /// Several values.
-    Several {
-        first: Value,
-        /// The number of values.
-        count: usize,
-    },
+    /// This many values.
+    Several(usize),
     /// A value that does not end, because the answer is truncated.
     Cut,
     /// A value with a syntax error: the message with its position.
@@ -34,37 +30,34 @@ struct Candidates {
     broken: Option<String>,
 }
 
-/// Returns the JSON value in a text. Values in Markdown fences win over values in prose, and objects over lists without
+/// Returns the JSON value of a text, which is alone, in a Markdown fence or inside prose. There, objects win over lists without
 /// objects, such as the `[1]` of a citation.
 pub fn extract_json(text: &str) -> ExtractedJson {
     let text = without_mark(text.trim());
-    if let Ok(value) = json::parse(text) {
+    if let Ok(value) = json::parse(unfenced(text)) {
         return ExtractedJson::One {
             value,
             in_prose: false,
         };
     }
-    let fenced = fences(text);
     let mut found = Candidates::default();
-    for inside in &fenced {
-        found.read(inside);
-    }
-    let in_prose = found.values.is_empty() && !found.cut && found.broken.is_none();
-    if in_prose {
-        found.read(text);
+    found.read(text);
+    if found.cut {
+        return ExtractedJson::Cut;
     }
     if found.values.iter().any(holds_object) {
         found.values.retain(holds_object);
-    } else if found.cut || found.broken.is_some() {
+    } else if found.broken.is_some() {
         found.values.clear();
     }
-    let count = found.values.len();
-    match (found.values.into_iter().next(), found.broken) {
-        (Some(value), _) if count == 1 => ExtractedJson::One { value, in_prose },
-        (Some(first), _) => ExtractedJson::Several { first, count },
-        (None, _) if found.cut => ExtractedJson::Cut,
-        (None, Some(why)) => ExtractedJson::Broken(why),
-        (None, None) => ExtractedJson::Nothing,
+    match (found.values.len(), found.values.pop(), found.broken) {
+        (1, Some(value), _) => ExtractedJson::One {
+            value,
+            in_prose: true,
+        },
+        (0, _, Some(why)) => ExtractedJson::Broken(why),
+        (0, ..) => ExtractedJson::Nothing,
+        (count, ..) => ExtractedJson::Several(count),
     }
 }
 
@@ -128,33 +121,13 @@ fn end_of(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the texts in Markdown fences that have no language or one for JSON. The last fence may be open.
-fn fences(text: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    let mut open: Option<usize> = None;
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let end = at + line.len();
-        let fence = line.trim().strip_prefix("```");
-        match (open, fence) {
-            (None, Some(language)) => {
-                let language = language.trim().to_lowercase();
-                let is_json = matches!(
-                    language.as_str(),
-                    "" | "json" | "jsonc" | "json5" | "javascript" | "js"
-                );
-                open = Some(if is_json { end } else { usize::MAX });
-            }
-            (Some(start), Some("")) => {
-                found.extend(text.get(start..at));
-                open = None;
-            }
-            _ => {}
-        }
-        at = end;
-    }
-    found.extend(open.and_then(|start| text.get(start..)));
-    found
+/// Returns the content of a text that is one Markdown fence, which may lack its end; any other text as it is.
+fn unfenced(text: &str) -> &str {
+    let Some(inside) = text.strip_prefix("```") else {
+        return text;
+    };
+    let inside = inside.trim_start_matches(char::is_alphanumeric);
+    inside.strip_suffix("```").unwrap_or(inside)
 }
 
 fn holds_object(value: &Value) -> bool {
@@ -188,16 +161,23 @@ mod tests {
             ("42", one(json!(42), false)),
             (
                 "Here it is:\n```json\n{\"a\":[1,{\"b\":\"}]\"}]}\n```\nAs [1] says.",
-                one(a.clone(), false),
+                one(a.clone(), true),
             ),
+            (
+                "I cannot tell. The format would be\n```json\n{\"points\":0}\n```",
+                one(json!({"points": 0}), true),
+            ),
+            ("```JSON\r\n{\"x\":1}\r\n```\n", one(json!({"x": 1}), false)),
+            ("```json\n{\"x\":1}", one(json!({"x": 1}), false)),
+            ("```{\"x\":\"```\"}```", one(json!({"x": "```"}), false)),
             ("```\n[{\"x\":1}]\n```", one(json!([{"x": 1}]), false)),
             (
                 "As [1] and {said} show, {\"a\":[1,{\"b\":\"}]\"}]} is it.",
                 one(a.clone(), true),
             ),
             (
-                "```sh\necho {}\n```\n```json\n{\"x\":2}\n```",
-                one(json!({"x": 2}), false),
+                "```sh\necho done\n```\n```json\n{\"x\":2}\n```",
+                one(json!({"x": 2}), true),
             ),
             ("The numbers are [1, 2].", one(json!([1, 2]), true)),
         ];
@@ -231,14 +211,16 @@ mod tests {
         assert!(broken(r#"{"n": 1e999, "b": {"c": 1}}"#));
         assert!(broken(r#"{"n": NaN}"#));
         assert!(broken(&"[".repeat(200_000)));
-        let twice = r#"{"a":1} or rather {"a":2}"#;
-        assert_eq!(
-            extract_json(twice),
-            ExtractedJson::Several {
-                first: json!({"a": 1}),
-                count: 2
-            }
-        );
+        assert_eq!(extract_json(r#"{"a":1}, no: {"a":"#), ExtractedJson::Cut);
+        // A fence makes no value of several the answer.
+        for twice in [
+            r#"{"a":1} or rather {"a":2}"#,
+            "{\"a\":1} or rather\n```json\n{\"a\":2}\n```",
+            "```json\n{\"a\":1}\n```\nor\n```json\n{\"a\":2}\n```",
+            "```python\n{\"a\":1}\n```\nor\n```json\n{\"a\":2}\n```",
+        ] {
+            assert_eq!(extract_json(twice), ExtractedJson::Several(2));
+        }
     }
 
     proptest::proptest! {

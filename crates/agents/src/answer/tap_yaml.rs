@@ -24,6 +24,9 @@ pub enum TapYamlError {
     /// The block has no last `---` line, because the answer is truncated.
     #[error("the block does not end with a `---` line")]
     Cut,
+    /// Another `---` line follows the block.
+    #[error("a second block follows: one was expected, and no other `---` line")]
+    Several,
     /// A line is not `key: value`, or its key is a duplicate.
     #[error("line {line} of the block: {what}")]
     Line {
@@ -33,11 +36,11 @@ pub enum TapYamlError {
     },
 }
 
-/// Reads the first TAP YAML block of a text. A missing or empty key gets its default. If the default is a string, a value that
+/// Reads the TAP YAML block of a text. A missing or empty key gets its default. If the default is a string, a value that
 /// looks like a number or `true` is read as a string too.
 ///
 /// # Errors
-/// Fails if there is no block, or it is truncated or malformed.
+/// Fails if there is no block, it is truncated or malformed, or another one follows.
 pub fn tap_yaml(text: &str, defaults: &Map<String, Value>) -> Result<TapYamlBlock, TapYamlError> {
     let mut lines = text
         .lines()
@@ -56,6 +59,9 @@ pub fn tap_yaml(text: &str, defaults: &Map<String, Value>) -> Result<TapYamlBloc
     });
     if !ended {
         return Err(TapYamlError::Cut);
+    }
+    if lines.any(|line| line.trim() == "---") {
+        return Err(TapYamlError::Several);
     }
     let mut values = read(&block, defaults)?;
     let mut defaulted = Vec::new();
@@ -78,17 +84,20 @@ fn read(block: &[&str], defaults: &Map<String, Value>) -> Result<Map<String, Val
             continue;
         }
         let Some((key, rest)) = line.split_once(':').filter(|(key, _)| is_key(key)) else {
-            let what = format!("`{line}` is no `key: value`");
+            let what = format!("expected `key: value`, found `{line}`");
             return Err(TapYamlError::Line { line: at, what });
         };
         // Indented and empty lines continue the value; so do items of a list, indented or not.
         let rest = without_comment(rest.trim());
-        let goes_on = |line: &str| {
+        let continues = |line: &str| {
             indent(line) > 0
                 || line.is_empty()
                 || (rest.is_empty() && (line.starts_with("- ") || line.starts_with('#')))
         };
-        let more = block[at..].iter().take_while(|line| goes_on(line)).count();
+        let more = block[at..]
+            .iter()
+            .take_while(|line| continues(line))
+            .count();
         at += more;
         let key = key.trim().trim_matches(['"', '\'']);
         let as_text = defaults.get(key).is_some_and(Value::is_string);
@@ -96,7 +105,7 @@ fn read(block: &[&str], defaults: &Map<String, Value>) -> Result<Map<String, Val
         if values.insert(key.to_owned(), value).is_some() {
             return Err(TapYamlError::Line {
                 line: first + 1,
-                what: format!("`{key}` was there before"),
+                what: format!("`{key}` is a duplicate key"),
             });
         }
     }
@@ -265,7 +274,7 @@ mod tests {
 
     #[test]
     fn defaults_are_told() {
-        let (value, defaulted) = read("---\npassed: true\nactual:\n---\npassed: false\n---");
+        let (value, defaulted) = read("---\npassed: true\nactual:\n---\nDone.");
         assert_eq!(
             value,
             json!({"passed": true, "actual": "", "expected": "", "score": 0})
@@ -281,17 +290,26 @@ mod tests {
             wrong("---\npassed: true\nactual: cut he"),
             TapYamlError::Cut
         );
+        for second in [
+            "passed: false\n---",
+            "or\n---\npassed: false\n---",
+            "```\n```yaml\n---\npassed: false",
+            "not ok 2\n  ---\n  passed: false\n  ...",
+        ] {
+            let text = format!("---\npassed: true\n---\n{second}");
+            assert_eq!(wrong(&text), TapYamlError::Several, "{text}");
+        }
         let line = |line, what: &str| TapYamlError::Line {
             line,
             what: what.to_owned(),
         };
         assert_eq!(
             wrong("---\na: 1\nno key\n---"),
-            line(2, "`no key` is no `key: value`")
+            line(2, "expected `key: value`, found `no key`")
         );
         assert_eq!(
             wrong("---\na: 1\na: 2\n---"),
-            line(2, "`a` was there before")
+            line(2, "`a` is a duplicate key")
         );
     }
 

@@ -2,11 +2,10 @@
 
 use super::wire::text;
 use crate::fault::{CallFault, ErrorBody, FaultKind};
-use crate::http::Cancelled;
+use crate::http::CallLimit;
 use crate::request::Reply;
 use jiff::Timestamp;
 use serde_json::Value;
-use std::time::Duration;
 
 /// A provider's batch API.
 pub trait BatchApi {
@@ -22,20 +21,14 @@ pub trait BatchApi {
     fn submit(
         &self,
         requests: &[(String, Vec<u8>)],
-        within: Duration,
-        cancelled: Cancelled<'_>,
+        limit: CallLimit<'_>,
     ) -> Result<String, CallFault>;
 
     /// Returns the progress of a batch.
     ///
     /// # Errors
     /// Fails if the provider does not report it.
-    fn poll(
-        &self,
-        id: &str,
-        within: Duration,
-        cancelled: Cancelled<'_>,
-    ) -> Result<BatchProgress, CallFault>;
+    fn poll(&self, id: &str, limit: CallLimit<'_>) -> Result<BatchProgress, CallFault>;
 
     /// Fetches the results of a batch that has ended, in any order. A request without a result counts as expired.
     ///
@@ -44,8 +37,7 @@ pub trait BatchApi {
     fn results(
         &self,
         id: &str,
-        within: Duration,
-        cancelled: Cancelled<'_>,
+        limit: CallLimit<'_>,
     ) -> Result<Vec<(String, BatchResult)>, CallFault>;
 
     /// Lists the latest batches, at most 100. A run that was killed between submitting a batch and recording its id finds the
@@ -53,18 +45,7 @@ pub trait BatchApi {
     ///
     /// # Errors
     /// Fails if the provider does not list them.
-    fn recent(
-        &self,
-        within: Duration,
-        cancelled: Cancelled<'_>,
-    ) -> Result<Vec<SubmittedBatch>, CallFault>;
-
-    /// Asks the provider to cancel a batch. Results of requests that were answered before can still be fetched.
-    ///
-    /// # Errors
-    /// Fails if the provider refuses.
-    fn cancel(&self, id: &str, within: Duration, cancelled: Cancelled<'_>)
-    -> Result<(), CallFault>;
+    fn recent(&self, limit: CallLimit<'_>) -> Result<Vec<SubmittedBatch>, CallFault>;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,7 +17,7 @@ pub(crate) use schema_fit::{SchemaDialect, fit, schema_instruction};
 pub(crate) use wire::{count, text, tokens};
 
 use crate::fault::CallFault;
-use crate::http::Cancelled;
+use crate::http::CallLimit;
 use crate::request::{AgentRequest, Reply};
 use std::fmt::Debug;
 use std::time::Duration;
@@ -34,12 +34,7 @@ pub trait ModelApi: Debug + Send + Sync {
     ///
     /// # Errors
     /// Fails if no reply arrives or the reply cannot be read. [`crate::policy::after`] decides what to do then.
-    fn call(
-        &self,
-        body: &[u8],
-        within: Duration,
-        cancelled: Cancelled<'_>,
-    ) -> Result<Reply, CallFault>;
+    fn call(&self, body: &[u8], limit: CallLimit<'_>) -> Result<Reply, CallFault>;
 
     /// Reads the recorded bytes of a reply ([`Reply::raw`]) as if it had just arrived.
     ///
@@ -55,7 +50,7 @@ pub trait ModelApi: Debug + Send + Sync {
     /// # Errors
     /// Fails with [`FaultKind::Auth`](crate::fault::FaultKind::Auth) if the provider refuses the key, and with another kind if
     /// the check itself failed.
-    fn check(&self, within: Duration, cancelled: Cancelled<'_>) -> Result<(), CallFault>;
+    fn check(&self, limit: CallLimit<'_>) -> Result<(), CallFault>;
 
     /// Returns the provider's batch API; `None` if it has none.
     fn batches(&self) -> Option<&dyn BatchApi> {

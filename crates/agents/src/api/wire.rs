@@ -2,7 +2,7 @@
 
 use super::settings::ClientSettings;
 use crate::fault::{CallFault, FaultKind, beginning};
-use crate::http::{Cancelled, Http, HttpRequest, HttpResponse, LARGEST};
+use crate::http::{CallLimit, Http, HttpRequest, HttpResponse, LARGEST};
 use crate::secret::Secret;
 use milepost_core::base::redact::Redactor;
 use milepost_core::expr::json;
@@ -38,7 +38,6 @@ pub(super) struct WireRequest<'a> {
     path: &'a str,
     /// Media type and bytes of the body; `None` for a GET.
     post: Option<(&'a str, Vec<u8>)>,
-    within: Duration,
     /// The largest answer that is read, in bytes.
     largest: usize,
 }
@@ -47,24 +46,23 @@ pub(super) struct WireRequest<'a> {
 const SMALL: usize = 1 << 20;
 
 impl<'a> WireRequest<'a> {
-    pub(super) fn get(path: &'a str, within: Duration) -> Self {
+    pub(super) fn get(path: &'a str) -> Self {
         Self {
             path,
             post: None,
-            within,
             largest: SMALL,
         }
     }
 
-    pub(super) fn post(path: &'a str, kind: &'a str, body: Vec<u8>, within: Duration) -> Self {
+    pub(super) fn post(path: &'a str, kind: &'a str, body: Vec<u8>) -> Self {
         Self {
             post: Some((kind, body)),
-            ..Self::get(path, within)
+            ..Self::get(path)
         }
     }
 
-    pub(super) fn json(path: &'a str, body: Vec<u8>, within: Duration) -> Self {
-        Self::post(path, "application/json", body, within)
+    pub(super) fn json(path: &'a str, body: Vec<u8>) -> Self {
+        Self::post(path, "application/json", body)
     }
 
     /// Allows an answer of at most this many bytes.
@@ -102,7 +100,7 @@ impl Wire {
     pub(super) fn send(
         &self,
         request: WireRequest<'_>,
-        cancelled: Cancelled<'_>,
+        limit: CallLimit<'_>,
     ) -> Result<HttpResponse, CallFault> {
         let url = format!("{}{}", self.base, request.path);
         let bearer = format!("Bearer {}", self.secret.expose());
@@ -121,13 +119,16 @@ impl Wire {
             url: &url,
             headers: &headers,
             body,
-            within: request.within,
+            within: limit.within,
             largest: request.largest,
         };
-        let answer = self.http.send(send, cancelled).map_err(|fault| CallFault {
-            message: self.redactor.known_text(&fault.message).into_owned(),
-            ..fault
-        })?;
+        let answer = self
+            .http
+            .send(send, limit.cancelled)
+            .map_err(|fault| CallFault {
+                message: self.redactor.known_text(&fault.message).into_owned(),
+                ..fault
+            })?;
         let answer = answer.without_keys(&self.redactor);
         if let Some(wait) = answer.cooldown() {
             let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,7 +142,7 @@ impl Wire {
         let id = answer.request_id();
         let moved = answer
             .header("location")
-            .map(|to| format!("; it points to {to}: make that the base URL, if it is right"));
+            .map(|to| format!("; it redirects to {to}: if that is right, use it as `base_url`"));
         let fault = CallFault::of_status(answer.status, answer.body);
         let fault = CallFault {
             retry_after,
@@ -157,13 +158,9 @@ impl Wire {
     ///
     /// # Errors
     /// `Auth` if the key is refused; another kind if the check itself failed.
-    pub(super) fn check(
-        &self,
-        within: Duration,
-        cancelled: Cancelled<'_>,
-    ) -> Result<(), CallFault> {
-        let models = WireRequest::get("/models", within).largest(8 << 20);
-        match self.send(models, cancelled) {
+    pub(super) fn check(&self, limit: CallLimit<'_>) -> Result<(), CallFault> {
+        let models = WireRequest::get("/models").largest(8 << 20);
+        match self.send(models, limit) {
             Ok(_) => Ok(()),
             Err(fault) if matches!(fault.status, Some(404 | 405)) => Ok(()),
             Err(fault) => Err(fault),
@@ -175,20 +172,19 @@ impl Wire {
         &self,
         path: &str,
         body: &[u8],
-        within: Duration,
-        cancelled: Cancelled<'_>,
+        limit: CallLimit<'_>,
     ) -> Result<HttpResponse, CallFault> {
-        let request = WireRequest::json(path, body.to_vec(), within).largest(LARGEST);
-        self.send(request, cancelled)
+        let request = WireRequest::json(path, body.to_vec()).largest(LARGEST);
+        self.send(request, limit)
     }
 
     /// Sends a request and returns its answer as JSON. An answer that is cut is a fault.
     pub(super) fn json(
         &self,
         request: WireRequest<'_>,
-        cancelled: Cancelled<'_>,
+        limit: CallLimit<'_>,
     ) -> Result<Value, CallFault> {
-        parsed(&whole(self.send(request, cancelled)?)?.body)
+        parsed(&whole(self.send(request, limit)?)?.body)
     }
 }
 

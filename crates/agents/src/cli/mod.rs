@@ -6,10 +6,8 @@ mod gemini;
 mod opencode;
 mod output;
 mod read;
-mod registry;
 
 pub use output::{CommandExit, CommandOutput, NOT_FOUND};
-pub use registry::{REGISTRY, RegistryError};
 
 use super::fault::{CallFault, FaultKind};
 use super::request::AgentRequest;
@@ -17,7 +15,8 @@ use crate::api::{SchemaDialect, fit, schema_instruction};
 use milepost_core::model::money::NanoUsd;
 
 /// A command line with known arguments and output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum Preset {
     /// Claude Code: `claude`.
     Claude,
@@ -32,31 +31,11 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// All presets.
-    pub const ALL: [Self; 5] = [
-        Self::Claude,
-        Self::OpenCode,
-        Self::Cursor,
-        Self::Codex,
-        Self::Gemini,
-    ];
-
-    /// Returns the name in declarations.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::OpenCode => "opencode",
-            Self::Cursor => "cursor",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-        }
-    }
-
     /// Returns the preset with this name, one of [`milepost_core::model::agent::KNOWN_TOOLS`].
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "claude-code" => Some(Self::Claude),
-            name => Self::ALL.into_iter().find(|preset| preset.name() == name),
+            name => name.parse().ok(),
         }
     }
 
@@ -83,7 +62,8 @@ impl Preset {
 }
 
 /// The form of a command line's output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum Envelope {
     /// The answer and nothing else.
     Text,
@@ -96,12 +76,7 @@ pub enum Envelope {
 impl Envelope {
     /// Returns the envelope with this name: `text`, `json` or `ndjson`.
     pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "text" => Some(Self::Text),
-            "json" => Some(Self::Json),
-            "ndjson" => Some(Self::Ndjson),
-            _ => None,
-        }
+        name.parse().ok()
     }
 }
 
@@ -197,7 +172,7 @@ impl Tool {
         }
     }
 
-    /// Returns the program to start for a request, with a model if one is set, and with a cost limit if the tool has such an option.
+    /// Returns the program to start for a request, with a cost limit if the tool has such an option.
     /// The system text comes before the prompt. Attached files are written to the working folder and named at its end.
     ///
     /// # Errors
@@ -205,7 +180,6 @@ impl Tool {
     pub fn invocation(
         &self,
         request: &AgentRequest,
-        model: Option<&str>,
         most: Option<NanoUsd>,
     ) -> Result<Invocation, CallFault> {
         let mut argv = self.command.clone();
@@ -213,9 +187,6 @@ impl Tool {
         let mut prompt = prompt(request, &mut files);
         let mut untold = request.schema.as_ref();
         if let Some(preset) = self.preset {
-            if let Some(model) = model {
-                argv.extend(["--model".to_owned(), model.to_owned()]);
-            }
             if schema_is_given(preset, request, &mut argv, &mut files) {
                 untold = None;
             }
@@ -236,14 +207,7 @@ impl Tool {
         let mut stdin = Vec::new();
         match self.place {
             PromptPosition::Input => stdin = prompt.into_bytes(),
-            PromptPosition::Last => {
-                if self.preset.is_some() {
-                    argv.push("--".to_owned());
-                    argv.push(prompt);
-                } else {
-                    argv.push(no_option(prompt));
-                }
-            }
+            PromptPosition::Last => argv.extend(["--".to_owned(), prompt]),
             PromptPosition::Within => {
                 for part in &mut argv {
                     let filled = PROMPTS

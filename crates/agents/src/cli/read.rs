@@ -8,18 +8,18 @@ use milepost_core::expr::json;
 use serde_json::Value;
 
 impl Tool {
-    /// Reads the output of the tool. `model` is the requested model, if any.
+    /// Reads the output of the tool.
     ///
     /// # Errors
     /// Fails if the tool failed or its output has no answer. The fault contains the output, also after a timeout, and the cost that
     /// the tool reports.
-    pub fn read(&self, model: Option<&str>, output: CommandOutput<'_>) -> Result<Reply, CallFault> {
+    pub fn read(&self, output: CommandOutput<'_>) -> Result<Reply, CallFault> {
         let stopped = match output.ended {
-            CommandExit::TimedOut => Some((FaultKind::Timeout, "it took too long and was ended")),
-            CommandExit::Cancelled => Some((
-                FaultKind::Cancelled,
-                "it was ended because the run was stopped",
+            CommandExit::TimedOut => Some((
+                FaultKind::Timeout,
+                "it exceeded its time limit and was stopped",
             )),
+            CommandExit::Cancelled => Some((FaultKind::Cancelled, "it was stopped with the run")),
             CommandExit::Code(_) | CommandExit::Signal(_) => None,
         };
         let read = match self.envelope {
@@ -49,7 +49,6 @@ impl Tool {
             });
         }
         Ok(Reply {
-            asked_model: model.unwrap_or_default().to_owned(),
             raw: output.stdout.to_vec(),
             ..reply
         })
@@ -61,7 +60,7 @@ fn of_text(output: CommandOutput<'_>) -> Result<Reply, CallFault> {
         Ok(text) => Ok(plain(text.to_owned())),
         Err(error) => Err(CallFault::new(
             FaultKind::Unreadable,
-            format!("its output is no UTF-8: {error}"),
+            format!("its output is not UTF-8: {error}"),
         )),
     }
 }

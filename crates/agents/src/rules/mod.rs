@@ -109,11 +109,11 @@ impl Rules {
                 return refuse("a rule's name has only letters, digits and `-`".to_owned());
             }
             if id == "no-rule" {
-                return refuse("this name stands for answers that no rule gave".to_owned());
+                return refuse("this name is reserved for answers without a rule".to_owned());
             }
             if let Some(first) = seen.insert(id.clone(), at) {
                 return refuse(format!(
-                    "this name is taken by the rule in line {}",
+                    "duplicate name: it is the name of the rule in line {}",
                     line_of(text, first).0
                 ));
             }
@@ -125,7 +125,7 @@ impl Rules {
             }
             if let Some(odd) = rule.ifc_type.iter().find(|t| !t.starts_with("Ifc")) {
                 return refuse(format!(
-                    "`{odd}` is no IFC type: they begin with `Ifc`, as in `IfcWall*`"
+                    "`{odd}` is not an IFC type: expected a name that begins with `Ifc`, as in `IfcWall*`"
                 ));
             }
         }

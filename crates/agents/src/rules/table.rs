@@ -168,10 +168,10 @@ pub(super) struct RuleAnswer {
     /// The type of the element.
     #[cfg_attr(debug_assertions, schemars(with = "ElementTypeName"))]
     pub(super) element_type: Spanned<String>,
-    /// Function; default: that of the element type.
+    /// Function. Default: that of the element type.
     #[cfg_attr(debug_assertions, schemars(with = "Option<FunctionName>"))]
     pub(super) function: Option<Spanned<String>>,
-    /// Location; default: by type, IsExternal and storey.
+    /// Location. Default: by type, IsExternal and storey.
     #[cfg_attr(debug_assertions, schemars(with = "Option<LocationName>"))]
     pub(super) location: Option<Spanned<String>>,
     /// If true, names can supply a material that the model lacks. Default: true.
@@ -197,7 +197,7 @@ pub(super) struct Material {
     pub(super) category: Spanned<String>,
     /// Subcategory.
     pub(super) subcategory: Option<String>,
-    /// The role of such a layer in a wall or slab; default: that of its category.
+    /// The role of such a layer in a wall or slab. Default: that of its category.
     pub(super) layer: Option<Layer>,
     /// If true, words of any other table win, even shorter ones. Default: false.
     #[serde(default)]

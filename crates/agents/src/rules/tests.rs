@@ -297,7 +297,7 @@ fn a_wrong_table_names_file_line_and_rule() {
     );
     assert_eq!(
         error(&format!("{}{}", rule(""), rule(""))),
-        "rules/x.toml:9: rule a: this name is taken by the rule in line 3"
+        "rules/x.toml:9: rule a: duplicate name: it is the name of the rule in line 3"
     );
     assert_eq!(
         error(&format!(
@@ -312,7 +312,7 @@ fn a_wrong_table_names_file_line_and_rule() {
     );
     assert_eq!(
         error(&rule("ifc_type = [\"Wall\"]")),
-        "rules/x.toml:3: rule a: `Wall` is no IFC type: they begin with `Ifc`, as in `IfcWall*`"
+        "rules/x.toml:3: rule a: `Wall` is not an IFC type: expected a name that begins with `Ifc`, as in `IfcWall*`"
     );
     assert_eq!(
         error("[[material]]\ncategory = \"steel\"\nwords = [\"-\"]\n"),

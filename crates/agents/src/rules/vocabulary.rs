@@ -50,7 +50,7 @@ pub(super) struct ElementType {
     pub(super) name: String,
     /// Function of elements of this type, unless a rule overrides it.
     pub(super) function: String,
-    /// Location of elements of this type; default: by IsExternal and storey.
+    /// Location of elements of this type. Default: by IsExternal and storey.
     pub(super) location: Option<String>,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Category {
     pub(super) layer: Layer,
 }
 
-/// What a layer does, which tells the primary one: the thickest structural layer, else the thickest solid one, else the
+/// The role of a layer, which determines the primary one: the thickest structural layer, else the thickest solid one, else the
 /// thickest filling; `never` is never primary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]

@@ -40,7 +40,7 @@ pub(crate) enum WordError {
     TooShort(String),
     /// A star in the middle.
     #[error(
-        "`*` stands inside the word `{0}`: it may only be at the beginning or the end of a word"
+        "`*` is inside the word `{0}`: it is allowed only at the beginning or the end of a word"
     )]
     StarInside(String),
 }

@@ -170,9 +170,26 @@ pub fn is_starred(path: &RelPath) -> bool {
 /// Returns true if some path may match both patterns. Other wildcards count as `*`, so the result can be true for patterns that
 /// share no path, but never false for patterns that do.
 pub fn may_meet(a: &str, b: &str) -> bool {
-    let a: Vec<&str> = a.split('/').collect();
-    let b: Vec<&str> = b.split('/').collect();
+    let (a, b) = (parts(a), parts(b));
     meet(&a, &b, |part| *part == "**", |_| true, parts_meet)
+}
+
+/// Returns the parts of a pattern. One with a `/` between braces counts as `**`.
+fn parts(pattern: &str) -> Vec<&str> {
+    let (mut found, mut begin, mut depth, mut is_deep) = (Vec::new(), 0, 0_usize, false);
+    for (at, c) in pattern.char_indices().chain([(pattern.len(), '/')]) {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            '/' if depth > 0 && at < pattern.len() => is_deep = true,
+            '/' => {
+                found.push(if is_deep { "**" } else { &pattern[begin..at] });
+                (begin, is_deep) = (at + 1, false);
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 fn parts_meet(a: &&str, b: &&str) -> bool {
@@ -346,6 +363,10 @@ mod tests {
             ("a/[!x].json", "a/y.json", true),
             ("a/[]x].json", "a/].json", true),
             ("a/[x.json", "a/y.json", true),
+            ("{a/x,a/y}.json", "a/x.json", true),
+            ("{a/x,a/y}.json", "a/x.csv", true),
+            ("b/{a/x,a/y}.json", "a/b/x.json", false),
+            ("{a,b}/x.json", "b/x.json", true),
         ] {
             assert_eq!(may_meet(a, b), meet, "{a} {b}");
             assert_eq!(may_meet(b, a), meet, "{b} {a}");

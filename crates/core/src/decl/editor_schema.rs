@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 pub fn project_schema() -> Value {
     document(
         "milepost.toml",
-        "A project of Milepost: parameters, environment and agents.",
+        "A Milepost project: parameters, environment and agents.",
         &keys::PROJECT,
     )
 }
@@ -17,7 +17,7 @@ pub fn project_schema() -> Value {
 pub fn stage_schema() -> Value {
     document(
         "stages/N_name.toml",
-        "A stage of a project of Milepost.",
+        "A stage of a Milepost project.",
         &keys::STAGE,
     )
 }

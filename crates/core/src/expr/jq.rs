@@ -293,6 +293,7 @@ pub struct Bound<'a> {
 }
 
 impl Bound<'_> {
+    /// Sets a variable to a JSON text; unless `whole`, parts that the program does not use are skipped.
     fn set(&mut self, name: &str, text: &str, whole: bool) -> Result<(), JqError> {
         if let Some(at) = self.jq.vars.iter().position(|var| var == name)
             && self.jq.names.contains(name)

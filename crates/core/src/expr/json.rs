@@ -4,12 +4,14 @@
 
 mod checked;
 mod value;
+mod words;
 
 pub(crate) use checked::{Key, SkipChecked, add_key};
 pub(crate) use value::{
     LARGEST, check_integers, memory_of, note_rounding, repeated_key, too_large, twice,
 };
 pub use value::{canonical, parse, parse_bytes};
+pub use words::{key_text, kind, plain_text};
 
 use std::io::{self, Read};
 

@@ -22,7 +22,7 @@ const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ash", "ksh", "zsh"];
 const VARIABLE: &str = "__milepost";
 
 /// The help for a misplaced value.
-pub const HELP: &str = "write `{{ }}` outside of quotes, Milepost quotes what it gives; for a longer text assign it first: \
+pub const HELP: &str = "write `{{ }}` outside of quotes: Milepost quotes the value; for a longer text assign it first: \
                         `name={{ … }}; … \"$name\"`";
 
 /// Runs the script `$1` with `pipefail`: by `sh` if it knows the option (POSIX.1-2024), otherwise by `bash`.
@@ -137,7 +137,7 @@ pub fn script<E: From<Misplaced>>(
                 script.push_str(&words.join(" "));
             }
             Value::Array(_) => {
-                let message = "`{{ }}` is a list in the place of one word: put spaces around it, and no quotes";
+                let message = "`{{ }}` is a list where one word is expected: put spaces around it, and no quotes";
                 let range = 0..0;
                 return Err(Misplaced {
                     range,

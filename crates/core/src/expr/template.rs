@@ -128,7 +128,7 @@ impl Template {
             for part in includes(&text) {
                 let Some(wanted) = literal(part) else {
                     let message = format!("`{part}` is not the quoted name of a template");
-                    let hint = "what is included is an input of the stage and must be known before it runs: write {% include \"name\" %}";
+                    let hint = "an included template is an input of the stage, so its name must be a constant: write {% include \"name\" %}";
                     return Err(TemplateError::at(
                         &current,
                         &text,
@@ -318,7 +318,7 @@ impl Template {
     ///
     /// # Errors
     /// The errors of [`Template::render`]; for null, lists and objects; in the path also for an empty text, `.` and `..`; in the
-    /// host for characters that host names cannot have.
+    /// host for characters that host names cannot have; for an address with `?`, `#` or `..` that is not the whole URL.
     pub fn render_url(&self, scope: &Value) -> Result<String, TemplateError> {
         let env = self.urls.get_or_init(|| {
             let mut env = self.env.clone();

@@ -13,7 +13,9 @@ use std::time::Duration;
 /// The kinds of failure that `[errors]` can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
+#[derive(strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum OutcomeKind {
     /// The key is wrong, or lacks a permission.
     Auth,
@@ -81,34 +83,7 @@ impl OutcomeKind {
 
     /// Returns the name in `[errors]` and in JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Auth => "auth",
-            Self::Budget => "budget",
-            Self::Check => "check",
-            Self::Connect => "connect",
-            Self::Conserve => "conserve",
-            Self::Crash => "crash",
-            Self::Cut => "cut",
-            Self::Engines => "engines",
-            Self::Exit => "exit",
-            Self::Input => "input",
-            Self::Job => "job",
-            Self::JobCancelled => "job_cancelled",
-            Self::Memory => "memory",
-            Self::Node => "node",
-            Self::Parse => "parse",
-            Self::Path => "path",
-            Self::Output => "output",
-            Self::Preempted => "preempted",
-            Self::Refine => "refine",
-            Self::Refused => "refused",
-            Self::Schema => "schema",
-            Self::Status => "status",
-            Self::Timeout => "timeout",
-            Self::Cancelled => "cancelled",
-            Self::Awaited => "awaited",
-            Self::Unreachable => "unreachable",
-        }
+        self.into()
     }
 
     /// Returns true if a batch with this outcome waits for something and has not failed.

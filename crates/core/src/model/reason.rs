@@ -30,7 +30,8 @@ pub enum Reason {
         to: RelPath,
     },
     /// An output was modified by hand, and the declaration or `--force` rebuilds it.
-    Altered {
+    #[serde(rename = "altered")]
+    Modified {
         /// The output.
         #[cfg_attr(debug_assertions, schemars(with = "String"))]
         path: RelPath,

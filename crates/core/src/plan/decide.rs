@@ -45,7 +45,7 @@ pub enum RebuildPolicy {
     /// Those that are out of date; stop at modified outputs.
     Needed,
     /// Those that are out of date, and those with modified outputs.
-    NeededAndAltered,
+    NeededAndModified,
     Forced,
 }
 
@@ -56,20 +56,23 @@ pub enum Decision {
     /// It runs, for these reasons.
     Will(Vec<Reason>),
     /// It is up to date.
-    Reused,
+    #[serde(rename = "reused")]
+    UpToDate,
     /// Its outputs are in quarantine, and up to date: this event puts them back in place.
     Restore(Box<Event>),
     /// It is up to date, but its outputs must be revalidated.
-    Judge(Vec<Change>),
+    #[serde(rename = "judge")]
+    Revalidate(Vec<Change>),
     /// It runs if one of these conditions holds.
     May(Vec<Condition>),
     /// Outputs were modified by hand: they are neither used nor overwritten.
-    Altered(Vec<Alteration>),
+    #[serde(rename = "altered")]
+    Modified(Vec<Modification>),
 }
 
 /// An output that was modified by hand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Alteration {
+pub struct Modification {
     pub path: RelPath,
     /// The recorded digest; `None` if the file is untracked.
     pub recorded: Option<Digest>,
@@ -82,13 +85,13 @@ pub struct Alteration {
 /// Decides whether a batch runs.
 pub fn decide(found: &Found<'_>) -> Decision {
     let record = found.known.and_then(|known| known.record.as_ref());
-    let alterations = alterations(found, record);
-    if !alterations.is_empty() && found.policy == RebuildPolicy::Needed {
-        return Decision::Altered(alterations);
+    let modifications = modifications(found, record);
+    if !modifications.is_empty() && found.policy == RebuildPolicy::Needed {
+        return Decision::Modified(modifications);
     }
-    let mut reasons: Vec<Reason> = alterations
+    let mut reasons: Vec<Reason> = modifications
         .into_iter()
-        .map(|altered| Reason::Altered { path: altered.path })
+        .map(|altered| Reason::Modified { path: altered.path })
         .collect();
     if found.policy == RebuildPolicy::Forced {
         reasons.push(Reason::Forced);
@@ -143,7 +146,7 @@ pub fn decide(found: &Found<'_>) -> Decision {
     );
     let (judged, made): (Vec<_>, Vec<_>) = differing
         .into_iter()
-        .partition(|change| change.fact.kind.is_judged());
+        .partition(|change| change.fact.kind.only_validates());
     // The files of a list and the items of a file are not known while an earlier stage may still make others.
     let waits: Vec<Glob> = found
         .pending
@@ -172,21 +175,21 @@ pub fn decide(found: &Found<'_>) -> Decision {
             return Decision::May(found.pending.clone());
         }
         return if judged.is_empty() {
-            Decision::Reused
+            Decision::UpToDate
         } else {
-            Decision::Judge(judged)
+            Decision::Revalidate(judged)
         };
     }
     // An accepted edit blocks the rebuild: the person must decide. If they deleted the outputs that they accepted, nothing blocks
     // it. Accepting an output also cancels `--force`, so in a batch that is still forced they accepted it before.
     let pinned = pinned(record, found);
     if !pinned.is_empty() && found.policy == RebuildPolicy::Needed && found.forced.is_none() {
-        return Decision::Altered(pinned);
+        return Decision::Modified(pinned);
     }
     Decision::Will(reasons)
 }
 
-fn alterations(found: &Found<'_>, record: Option<&BatchRecord>) -> Vec<Alteration> {
+fn modifications(found: &Found<'_>, record: Option<&BatchRecord>) -> Vec<Modification> {
     let remains = found.known.map(|known| &known.remains);
     let mut altered = Vec::new();
     for (path, digest) in found.on_disk {
@@ -203,7 +206,7 @@ fn alterations(found: &Found<'_>, record: Option<&BatchRecord>) -> Vec<Alteratio
         if (found.made_elsewhere)(path, *digest) {
             continue;
         }
-        altered.push(Alteration {
+        altered.push(Modification {
             path: path.clone(),
             recorded,
             found: *digest,
@@ -213,11 +216,11 @@ fn alterations(found: &Found<'_>, record: Option<&BatchRecord>) -> Vec<Alteratio
     altered
 }
 
-fn pinned(record: &BatchRecord, found: &Found<'_>) -> Vec<Alteration> {
+fn pinned(record: &BatchRecord, found: &Found<'_>) -> Vec<Modification> {
     let by_hand = |made: &&Made| record.is_by_hand(&made.path);
     let there = record.outputs.iter().filter(by_hand).filter_map(|made| {
         let digest = found.on_disk.get(&made.path)?;
-        Some(Alteration {
+        Some(Modification {
             path: made.path.clone(),
             recorded: Some(made.digest),
             found: *digest,

@@ -1,6 +1,6 @@
 //! The expected use of calls: as declared, as measured on earlier calls of the stage, or as assumed.
 
-use crate::model::call::{Heard, Sent};
+use crate::model::call::{CallResponse, SentCall};
 use crate::model::money::NanoUsd;
 use crate::model::stage::Estimate;
 use crate::model::usage::Usage;
@@ -40,16 +40,16 @@ pub struct Past {
 
 impl Past {
     /// Adds a call.
-    pub fn add(&mut self, sent: &Sent, heard: &Heard) {
-        let is_measured = heard.usage.total() > 0 || heard.cost.is_some();
-        if !is_measured || heard.estimated.is_some() {
+    pub fn add(&mut self, sent: &SentCall, response: &CallResponse) {
+        let is_measured = response.usage.total() > 0 || response.cost.is_some();
+        if !is_measured || response.estimated.is_some() {
             return;
         }
         self.calls += 1;
         self.questions = self.questions.saturating_add(sent.questions);
         self.likely_input = self.likely_input.saturating_add(sent.likely_input);
-        self.usage = self.usage + heard.usage;
-        if let Some(cost) = heard.cost {
+        self.usage = self.usage + response.usage;
+        if let Some(cost) = response.cost {
             self.cost = self.cost + cost;
             self.priced += 1;
         }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     fn past() -> Past {
-        let sent = Sent {
+        let sent = SentCall {
             stage: "classify".to_owned(),
             batch: "batch_1".to_owned(),
             attempt: 1,
@@ -156,7 +156,7 @@ mod tests {
             reserved: None,
             batched: false,
         };
-        let heard = |usage, cost| Heard {
+        let response = |usage, cost| CallResponse {
             outcome: "answered".to_owned(),
             message: None,
             usage,
@@ -177,13 +177,13 @@ mod tests {
             ..Usage::default()
         };
         let mut past = Past::default();
-        past.add(&sent, &heard(usage, Some(NanoUsd(70))));
+        past.add(&sent, &response(usage, Some(NanoUsd(70))));
         // Of a tool that says nothing of tokens and money nothing is learnt.
-        past.add(&sent, &heard(Usage::default(), None));
+        past.add(&sent, &response(Usage::default(), None));
         // Nor of a call that counts with its reservation.
-        let estimated = Heard {
+        let estimated = CallResponse {
             estimated: Some(crate::model::call::Estimated::NoUsage),
-            ..heard(Usage::default(), Some(NanoUsd(7000)))
+            ..response(Usage::default(), Some(NanoUsd(7000)))
         };
         past.add(&sent, &estimated);
         past

@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[error("`{event}` cannot follow: {stage}{sep}{batch} is {phase}", sep = if batch.is_empty() { "" } else { "/" })]
 pub struct IllegalTransition {
     /// The kind of the event.
-    pub(crate) event: &'static str,
+    pub(crate) event: String,
     /// The stage that it is about.
     pub(crate) stage: String,
     /// The batch that it is about.
@@ -104,43 +104,27 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
                 Phase::Backoff { attempt: before } => *attempt == before + 1,
                 _ => *attempt == 1,
             };
-            let entry = legal(state, "attempt_started", stage, batch, follows)?;
+            let entry = legal(state, event, stage, batch, follows)?;
             entry.failure = entry.last_failure().cloned().map(Box::new);
             entry.phase = Phase::Running { attempt: *attempt };
             state.open_run = Some(run_id.to_owned());
         }
         Event::ChildStarted(child) => {
-            let (stage, batch) = (&child.stage, &child.batch);
-            legal(state, "child_started", stage, batch, is_running)?;
+            legal(state, event, &child.stage, &child.batch, is_running)?;
             state.children.push(child.clone());
         }
-        Event::StepStarted { stage, batch, .. } => {
-            legal(state, "step_started", stage, batch, is_running)?;
-        }
-        Event::StepFinished { stage, batch, .. } => {
-            legal(state, "step_finished", stage, batch, is_running)?;
-        }
-        Event::StepHandoff { stage, batch, .. } => {
-            legal(state, "step_handoff", stage, batch, is_running)?;
+        Event::StepStarted { stage, batch, .. }
+        | Event::StepFinished { stage, batch, .. }
+        | Event::StepHandoff { stage, batch, .. }
+        | Event::RoundJudged { stage, batch, .. }
+        | Event::RoundStarted { stage, batch, .. }
+        | Event::ElementsFailed { stage, batch, .. }
+        | Event::Verdict { stage, batch, .. } => {
+            legal(state, event, stage, batch, is_running)?;
         }
         // Someone outside answers while nothing runs.
-        Event::Called { stage, batch, .. } => {
-            begun(state, "called", stage, batch)?;
-        }
-        Event::AnswersRefused { stage, batch, .. } => {
-            begun(state, "answers_refused", stage, batch)?;
-        }
-        Event::RoundJudged { stage, batch, .. } => {
-            legal(state, "round_judged", stage, batch, is_running)?;
-        }
-        Event::RoundStarted { stage, batch, .. } => {
-            legal(state, "round_started", stage, batch, is_running)?;
-        }
-        Event::ElementsFailed { stage, batch, .. } => {
-            legal(state, "elements_failed", stage, batch, is_running)?;
-        }
-        Event::Verdict { stage, batch, .. } => {
-            legal(state, "verdict", stage, batch, is_running)?;
+        Event::Called { stage, batch, .. } | Event::AnswersRefused { stage, batch, .. } => {
+            begun(state, event, stage, batch)?;
         }
         Event::ServiceStarted { child, .. } => {
             state.children.retain(|known| known.token != child.token);
@@ -158,7 +142,7 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
         } => {
             let running = Phase::Running { attempt: *attempt };
             let is_this = |entry: &BatchState| entry.phase == running;
-            let entry = legal(state, "attempt_failed", stage, batch, is_this)?;
+            let entry = legal(state, event, stage, batch, is_this)?;
             entry.phase = Phase::Backoff { attempt: *attempt };
             end_children(state, stage, batch);
         }
@@ -169,7 +153,7 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             ..
         } => {
             // One that never began can fail, too: for want of an input.
-            let entry = legal(state, "batch_failed", stage, batch, |_| true)?;
+            let entry = legal(state, event, stage, batch, |_| true)?;
             entry.failure = None;
             entry.phase = Phase::Failed {
                 outcome: Box::new(outcome.clone()),
@@ -181,7 +165,7 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             }
         }
         Event::BatchCancelled { stage, batch } => {
-            let entry = legal(state, "batch_cancelled", stage, batch, BatchState::is_tried)?;
+            let entry = legal(state, event, stage, batch, BatchState::is_tried)?;
             entry.rest();
             end_children(state, stage, batch);
         }
@@ -193,7 +177,7 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
         } => {
             // A batch whose outputs are restored from quarantine does not run.
             let follows = |entry: &BatchState| !matches!(entry.phase, Phase::Backoff { .. });
-            let entry = legal(state, "published", stage, &record.key, follows)?;
+            let entry = legal(state, event, stage, &record.key, follows)?;
             entry.phase = Phase::Complete;
             entry.failure = None;
             entry.record = Some((**record).clone());
@@ -221,9 +205,9 @@ pub fn apply(state: &mut State, run_id: &str, event: &Event) -> Result<(), Illeg
             remains,
         } => {
             let is_made = |entry: &BatchState| entry.record.is_some();
-            legal(state, "lost", stage, batch, is_made)?;
+            legal(state, event, stage, batch, is_made)?;
             carry_approval(state, stage, batch, false);
-            let entry = legal(state, "lost", stage, batch, is_made)?;
+            let entry = legal(state, event, stage, batch, is_made)?;
             entry.record = None;
             entry.phase = Phase::Waiting;
             entry.remains.clone_from(remains);
@@ -445,17 +429,12 @@ fn is_running(batch: &BatchState) -> bool {
 /// Returns the batch that an event is about, if the event can follow; else the state stays as it is.
 fn legal<'a>(
     state: &'a mut State,
-    event: &'static str,
+    event: &Event,
     stage: &str,
     batch: &str,
     can_follow: impl FnOnce(&BatchState) -> bool,
 ) -> Result<&'a mut BatchState, IllegalTransition> {
-    let illegal = |phase: &str| IllegalTransition {
-        event,
-        stage: stage.to_owned(),
-        batch: batch.to_owned(),
-        phase: phase.to_owned(),
-    };
+    let illegal = |phase: &str| illegal(event, stage, batch, phase);
     let found = state
         .stages
         .get_mut(stage)
@@ -469,21 +448,21 @@ fn legal<'a>(
 }
 
 /// Refuses events of a batch before its stage began. The batch itself need not be known, and stays as it is.
-fn begun(
-    state: &State,
-    event: &'static str,
-    stage: &str,
-    batch: &str,
-) -> Result<(), IllegalTransition> {
+fn begun(state: &State, event: &Event, stage: &str, batch: &str) -> Result<(), IllegalTransition> {
     if state.stages.contains_key(stage) {
         return Ok(());
     }
-    Err(IllegalTransition {
-        event,
+    Err(illegal(event, stage, batch, "not started"))
+}
+
+fn illegal(event: &Event, stage: &str, batch: &str, phase: &str) -> IllegalTransition {
+    let event = serde_json::to_value(event).unwrap_or_default();
+    IllegalTransition {
+        event: event["kind"].as_str().unwrap_or_default().to_owned(),
         stage: stage.to_owned(),
         batch: batch.to_owned(),
-        phase: "not started".to_owned(),
-    })
+        phase: phase.to_owned(),
+    }
 }
 
 fn end_children(state: &mut State, stage: &str, batch: &str) {

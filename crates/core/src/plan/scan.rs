@@ -119,7 +119,7 @@ impl BatchScan {
             own: Arc::default(),
             targets: BTreeMap::new(),
             overrides: None,
-            decision: Ok(Decision::Reused),
+            decision: Ok(Decision::UpToDate),
             asked_since: None,
         }
     }

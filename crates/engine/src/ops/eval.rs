@@ -74,7 +74,8 @@ fn values(options: &EvalOptions) -> Result<(Option<Value>, Map<String, Value>), 
             Some(name) => put(&mut given, name, value)?,
             None if input.is_none() => input = Some(value),
             None => {
-                let why = "`--input` gives two inputs: name others, `--input NAME=FILE`";
+                let why =
+                    "`--input` has two files without a name: name one with `--input NAME=FILE`";
                 return Err(OpsError::Usage(why.to_owned()));
             }
         }

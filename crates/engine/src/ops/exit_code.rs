@@ -26,7 +26,7 @@ pub fn exit_code(report: &Report) -> u8 {
     let failed = |stage: &StageReport| stage.failure || stage.verdict == Some(false);
     if report.interrupted {
         INTERRUPTED
-    } else if any(StageStatus::Altered) {
+    } else if any(StageStatus::Modified) {
         MODIFIED
     } else if report.stages.iter().any(failed) {
         FAILED

@@ -6,7 +6,6 @@ pub mod eval;
 pub mod exit_code;
 pub mod external;
 pub mod inspect;
-pub(crate) mod library;
 pub mod orchestrate;
 pub mod plan;
 pub mod project;

@@ -56,7 +56,7 @@ pub fn schemas() -> BTreeMap<&'static str, Value> {
 pub fn schema(name: &str) -> Result<Value, OpsError> {
     let mut all = schemas();
     let message = format!(
-        "there is no schema `{name}`: there are {}",
+        "there is no schema `{name}`; available: {}",
         NAMES.join(", ")
     );
     let plain = name.strip_suffix(".schema.json").unwrap_or(name);

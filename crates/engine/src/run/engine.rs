@@ -44,7 +44,7 @@ use milepost_core::model::stage_word::StageWord;
 use milepost_core::model::state::State;
 use milepost_core::model::step::{Step, StepKind};
 use milepost_core::plan::changed::needs_few;
-use milepost_core::plan::decide::Alteration;
+use milepost_core::plan::decide::Modification;
 use milepost_core::plan::options::RunOptions;
 use milepost_core::plan::pending::Pending;
 use milepost_core::plan::scan::StageScan;
@@ -141,7 +141,6 @@ pub(crate) fn run(
             "milepost",
             event,
             format!("run ended: {shown}"),
-            Vec::new(),
         )?;
         recorder.flush()?;
     }
@@ -237,7 +236,7 @@ impl Engine<'_, '_> {
         };
         let modified = |altered| StageReport {
             altered,
-            ..StageReport::of(stage, StageStatus::Altered)
+            ..StageReport::of(stage, StageStatus::Modified)
         };
         Ok(Some(match decision.map_err(observed)? {
             StageDecision::Skipped | StageDecision::Stopped(_) => return Ok(None),
@@ -446,7 +445,7 @@ impl Engine<'_, '_> {
             run_id: &run_id,
             token: &run_id,
             this_run: [run_id.clone()],
-            spares: ScratchPool::default(),
+            scratch_pool: ScratchPool::default(),
             live: self.observer.wants_output(),
             waiting_output: WaitingOutput::default(),
             lacks: unavailable,
@@ -505,7 +504,7 @@ enum StageTurn {
     /// No batch ran, for this reason.
     Failed(String),
     /// No batch ran, because these outputs were modified by hand.
-    Modified(Vec<(String, Alteration)>),
+    Modified(Vec<(String, Modification)>),
 }
 
 fn observed(error: ObserveError) -> RunError {

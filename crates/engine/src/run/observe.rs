@@ -2,7 +2,7 @@
 
 use crate::run::agents::estimate::CostEstimator;
 use crate::run::check::batch_scanner::Keep;
-use crate::run::check::scan::survey;
+use crate::run::check::scan::scan_batches;
 use crate::run::context::Context;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{FilePath, RelPath};
@@ -44,7 +44,9 @@ impl Observe for Observations<'_> {
         pending: &Pending,
         policy: &PolicyOf<'_>,
     ) -> Result<StageScan, ObserveError> {
-        Ok(survey(&self.ctx, stage, state, pending, policy, self.keep)?)
+        Ok(scan_batches(
+            &self.ctx, stage, state, pending, policy, self.keep,
+        )?)
     }
 
     fn scan_outdated(&self, stage: &Stage, state: &State) -> Result<StageScan, ObserveError> {
@@ -54,7 +56,9 @@ impl Observe for Observations<'_> {
         };
         let needed = |_: &str| RebuildPolicy::Needed;
         let pending = Pending::default();
-        Ok(survey(&self.ctx, stage, state, &pending, &needed, keep)?)
+        Ok(scan_batches(
+            &self.ctx, stage, state, &pending, &needed, keep,
+        )?)
     }
 
     fn checkpoint(&self, stage: &Stage) -> Result<Option<(RelPath, Digest)>, ObserveError> {

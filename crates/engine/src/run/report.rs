@@ -6,7 +6,7 @@ use milepost_core::model::choice::StoredNote;
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::stage_word::StageWord;
-use milepost_core::plan::decide::Alteration;
+use milepost_core::plan::decide::Modification;
 use milepost_core::plan::schedule::Blocker;
 pub use milepost_core::plan::schedule::{AwaitedApproval, AwaitedMoney, Awaits, StageStatus};
 use serde::{Deserialize, Serialize};
@@ -69,7 +69,7 @@ pub struct StageReport {
     pub checkpoint_rewritten: bool,
     /// Outputs that were modified by hand.
     #[serde(skip)]
-    pub altered: Vec<(String, Alteration)>,
+    pub altered: Vec<(String, Modification)>,
     /// The value of the stage's `verdict`.
     pub verdict: Option<bool>,
     /// The number of output elements.
@@ -116,7 +116,7 @@ pub(crate) fn worst(reports: &[StageReport]) -> Option<StageStatus> {
         StageStatus::Partial => 1,
         StageStatus::Held | StageStatus::Blocked => 2,
         StageStatus::Failed => 3,
-        StageStatus::Altered => 4,
+        StageStatus::Modified => 4,
     };
     reports
         .iter()
@@ -152,7 +152,7 @@ impl StageReport {
             StageStatus::Complete => StageWord::UpToDate,
             StageStatus::Partial => StageWord::Partial,
             StageStatus::Failed => StageWord::Failed,
-            StageStatus::Altered => StageWord::Modified,
+            StageStatus::Modified => StageWord::Modified,
             StageStatus::Held if waits => StageWord::Waiting,
             StageStatus::Held | StageStatus::Blocked => StageWord::OutOfDate,
         }

@@ -219,12 +219,12 @@ impl<'a> Services<'a> {
         for (name, running) in running {
             let token = running.child.token.clone();
             drop(running);
-            let summary = format!("the service {name} was ended");
+            let summary = format!("the service {name} was stopped");
             let event = Event::ServiceEnded {
                 service: name,
                 token,
             };
-            recorder.record(EventType::Complete, "milepost", event, summary, Vec::new())?;
+            recorder.record(EventType::Complete, "milepost", event, summary)?;
         }
         Ok(())
     }
@@ -243,5 +243,5 @@ fn record(
         format!("the service {name} was started as process {pid}")
     };
     let event = Event::ServiceStarted { child, again };
-    recorder.record(EventType::Invoke, "milepost", event, summary, Vec::new())
+    recorder.record(EventType::Invoke, "milepost", event, summary)
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A flag that stops a run. Ctrl-C or the caller sets it once.
 #[derive(Default)]
 pub struct StopFlag {
-    wished: Mutex<bool>,
+    is_set: Mutex<bool>,
     changed: Condvar,
     stopped: Arc<StopTime>,
 }
@@ -23,7 +23,7 @@ impl StopFlag {
 
     /// Stops the run.
     pub fn set(&self) {
-        *self.wished.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.stopped.set();
         self.changed.notify_all();
     }
@@ -37,16 +37,16 @@ impl StopFlag {
 
     /// Waits for a time, or until the flag is set.
     pub fn pause(&self, duration: Duration) {
-        let wished = self.wished.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_set = self.is_set.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self
             .changed
-            .wait_timeout_while(wished, duration, |wished| !*wished);
+            .wait_timeout_while(is_set, duration, |is_set| !*is_set);
         drop(waited);
     }
 
     /// Returns true if the flag is set.
     pub fn is_set(&self) -> bool {
-        *self.wished.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.is_set.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

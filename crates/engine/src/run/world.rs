@@ -17,7 +17,7 @@ use std::sync::Arc;
 impl World for Context<'_> {
     fn content(&self, file: &FilePath, reading: &Reading) -> Result<Value, String> {
         if self.asked.is_on() && self.digest(file).is_err() {
-            self.asked.spoil();
+            self.asked.discard();
         }
         let source = self.files.source(file).map_err(|error| error.to_string())?;
         scope::parse(&source.name(), &*source, reading).map_err(|error| error.to_string())
@@ -33,7 +33,7 @@ impl World for Context<'_> {
                 let settled = folder.filter(|stamp| stamp.was_settled(before));
                 self.asked.list(root, pattern, &found.files, settled);
             }
-            _ => self.asked.spoil(),
+            _ => self.asked.discard(),
         }
         found.map_err(|error| error.to_string())
     }
@@ -48,10 +48,10 @@ impl World for Context<'_> {
                 if real(self.layout.root())
                     .is_some_and(|at| real(path).is_some_and(|of| at.starts_with(of))) =>
             {
-                self.asked.spoil();
+                self.asked.discard();
                 let path = &file.path;
                 Err(format!(
-                    "`project:{path}` holds the workspace, so the outputs would be inputs: name a folder without it"
+                    "`project:{path}` contains the workspace, so the outputs would be inputs: name a folder without it"
                 ))
             }
             folder => Ok(folder.is_some()),
@@ -70,7 +70,7 @@ impl World for Context<'_> {
                 }
                 OpenedEntry::There(open) => {
                     let seen = self.cache.look_at(open).map_err(|error| {
-                        self.asked.spoil();
+                        self.asked.discard();
                         format!("`{file}`: {error}")
                     })?;
                     if let Some(seen) = seen {
@@ -83,7 +83,7 @@ impl World for Context<'_> {
         }
         let path = match import {
             Some(import) => {
-                self.asked.spoil();
+                self.asked.discard();
                 import.clone()
             }
             None => self
@@ -93,13 +93,13 @@ impl World for Context<'_> {
         };
         // The stamp of a link is not that of its target.
         if self.asked.is_on() && !self.files.is_plain(file) {
-            self.asked.spoil();
+            self.asked.discard();
         }
         let seen = match self.cache.look(&path) {
             Ok(seen) => Some(seen),
             Err(error) if is_absent(&error) => None,
             Err(error) => {
-                self.asked.spoil();
+                self.asked.discard();
                 return Err(format!("`{file}`: {error}"));
             }
         };

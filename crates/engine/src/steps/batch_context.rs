@@ -11,7 +11,7 @@ use milepost_core::base::digest::Digest;
 use milepost_core::base::path::FilePath;
 use milepost_core::base::source::{Sink, Source};
 use milepost_core::expr::scope::Scope;
-use milepost_core::model::call::{Heard, Sent, Spent};
+use milepost_core::model::call::{CallResponse, SentCall, Spent};
 use milepost_core::model::event::Round;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::record::{AnswersOf, FailedKeys};
@@ -124,7 +124,7 @@ pub(crate) trait AttemptObserver: Sync {
     fn printed(&self, _bytes: &[u8]) {}
     /// The program that printed has ended.
     fn printed_all(&self) {}
-    fn called(&self, number: u64, sent: &Sent, heard: &Heard);
+    fn called(&self, number: u64, sent: &SentCall, response: &CallResponse);
     /// Returns what the calls of the attempt cost so far.
     fn spent(&self) -> Spent {
         Spent::default()
@@ -175,6 +175,8 @@ pub(crate) struct BatchContext<'a> {
     pub(crate) client: &'a Client,
     /// The right to try again, after a service refused the connection.
     pub(crate) probe: Option<Probe>,
+    /// Returns the digest of all facts of the batch.
+    pub(crate) facts: &'a dyn Fn() -> String,
     /// The advice after a request that must not be sent twice; `None` until the attempt has sent one.
     pub(crate) sent: &'a Cell<Option<&'static str>>,
     /// The environment of every program; a step adds the variables that it declares.

@@ -7,7 +7,7 @@ use milepost_agents::http::Cancelled;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::redact::Redactor;
 use milepost_core::model::batched::{CallId, Left, LeftCall, Submitting};
-use milepost_core::model::call::{Heard, Sent};
+use milepost_core::model::call::{CallResponse, SentCall};
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::record::AnswersOf;
 use serde_json::Value;
@@ -91,7 +91,13 @@ pub(crate) trait Calls: Sync {
     ///
     /// # Errors
     /// When the disk fails.
-    fn heard(&self, number: u64, sent: &Sent, heard: Heard, raw: &[u8]) -> Result<Heard, Outcome>;
+    fn received(
+        &self,
+        number: u64,
+        sent: &SentCall,
+        response: CallResponse,
+        raw: &[u8],
+    ) -> Result<CallResponse, Outcome>;
 
     /// Returns what removes API keys.
     fn redactor(&self) -> &Redactor;
@@ -109,7 +115,7 @@ pub(crate) trait ProviderBatches {
     ///
     /// # Errors
     /// When the disk fails.
-    fn take_over(&self, left: &LeftCall, sent: &Sent, body: &[u8]) -> Result<CallId, Outcome>;
+    fn take_over(&self, left: &LeftCall, sent: &SentCall, body: &[u8]) -> Result<CallId, Outcome>;
 
     /// Records a batch that is about to be submitted, and returns its id and the time.
     ///
@@ -133,7 +139,12 @@ pub(crate) trait ProviderBatches {
     ///
     /// # Errors
     /// When the disk fails.
-    fn heard_late(&self, left: &LeftCall, heard: &Heard, raw: &[u8]) -> Result<(), Outcome>;
+    fn received_late(
+        &self,
+        left: &LeftCall,
+        response: &CallResponse,
+        raw: &[u8],
+    ) -> Result<(), Outcome>;
 
     /// Records that the answers of a call were checked, and the valid ones kept.
     ///
@@ -171,7 +182,7 @@ pub enum ProviderBatchUpdate {
 /// A call that is about to be sent.
 pub(crate) struct NextCall<'a> {
     /// The record, with the maximum of input tokens that the request can have.
-    pub(crate) sent: &'a mut Sent,
+    pub(crate) sent: &'a mut SentCall,
     pub(crate) body: &'a [u8],
     /// The step that asks.
     pub(crate) step: &'a str,

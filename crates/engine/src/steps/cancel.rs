@@ -90,7 +90,7 @@ impl CancelToken {
         match self.reason() {
             None => Ok(()),
             Some(CancelReason::Stopped) => Err(io::Error::other("the run was stopped")),
-            Some(CancelReason::TimedOut) => Err(io::Error::other("the time is over")),
+            Some(CancelReason::TimedOut) => Err(io::Error::other("timed out")),
         }
     }
 
@@ -345,7 +345,7 @@ mod tests {
                 .unwrap_err()
                 .to_string()
         };
-        assert_eq!(endless(), "the time is over");
+        assert_eq!(endless(), "timed out");
         assert_eq!(cancel.reason(), Some(CancelReason::TimedOut));
         // It waits for a word that never comes, until the test drops its end.
         let (word, never) = std::sync::mpsc::channel::<()>();

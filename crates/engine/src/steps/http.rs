@@ -7,16 +7,18 @@ use super::{files, jq, values};
 use connection::{Client, unreachable};
 use milepost_agents::fault::{CallFault, FaultKind};
 use milepost_agents::http::{Cancelled, HttpRequest, HttpResponse, LARGEST, Method, origin, shown};
+use milepost_core::base::digest::Digest;
 use milepost_core::base::redact::Redactor;
 use milepost_core::base::source::Source;
 use milepost_core::expr::jq::Jq;
 use milepost_core::expr::json;
+use milepost_core::expr::place::excerpt;
 use milepost_core::expr::scope::{Format, Scope};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::pipeline::Asset;
 use milepost_core::model::retry;
 use milepost_core::model::step::{HttpStep, Step, StepKind, Text};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::Read as _;
 use std::time::Duration;
@@ -80,6 +82,12 @@ pub(crate) fn call(
             rendered(ctx, text).map_err(Outcome::for_good)?,
         ));
     }
+    if let Some(name) = &call.idempotency_key {
+        // Each step and iteration of a batch has a request of its own.
+        let iteration = ctx.scope.value("iteration").ok();
+        let request = json!([ctx.name, out, iteration, (ctx.facts)()]);
+        headers.push((name.as_str(), Digest::of(request.to_string()).to_string()));
+    }
     let body = body(ctx, call).map_err(Outcome::for_good)?;
     let named = headers.iter().any(|(name, _)| *name == "content-type");
     if let Some((_, kind)) = body.as_ref().filter(|_| !named) {
@@ -119,7 +127,10 @@ pub(crate) fn call(
     }
     let done = match &answer {
         Ok(answer) if is_success(answer) => Some(ACCEPTED),
-        Ok(answer) if answer.cut.is_some() || answer.status >= 500 => Some(MAY_BE_DONE),
+        // A redirect may say that the request was carried out, and where the result is.
+        Ok(answer) if answer.cut.is_some() || !(400..500).contains(&answer.status) => {
+            Some(MAY_BE_DONE)
+        }
         Err(CallFault {
             kind: FaultKind::Timeout | FaultKind::Cut | FaultKind::Cancelled,
             ..
@@ -132,6 +143,7 @@ pub(crate) fn call(
         .map(|answer| answer.without_keys(&secrets.reply))
         .map_err(|fault| of_fault(&who, &fault, timeout))
         .and_then(|answer| accepted(&who, answer, timeout))
+        .and_then(|answer| whole(&who, answer, &headers))
         .map_err(|outcome| match done {
             Some(_) => outcome.for_good(),
             None => outcome,
@@ -306,6 +318,19 @@ fn accepted(who: &str, answer: HttpResponse, timeout: Duration) -> Result<HttpRe
     Err(outcome)
 }
 
+/// Returns the reply unless it is a part that the request did not ask for.
+fn whole(
+    who: &str,
+    answer: HttpResponse,
+    headers: &[(&str, &str)],
+) -> Result<HttpResponse, Outcome> {
+    if answer.status != 206 || headers.iter().any(|(name, _)| *name == "range") {
+        return Ok(answer);
+    }
+    let message = format!("{who}: HTTP 206: a part of the content, but the request has no `range`");
+    Err(Outcome::new(OutcomeKind::Cut, message).with_details(beginning(&answer.body)))
+}
+
 /// Writes the reply in the format of the output.
 fn take(
     ctx: &BatchContext<'_>,
@@ -322,6 +347,14 @@ fn take(
         Outcome::new(OutcomeKind::Parse, message).with_details(beginning(body))
     };
     let says_json = says_json(answer);
+    if let Some(coding) = answer.header("content-encoding")
+        && !coding.eq_ignore_ascii_case("identity")
+    {
+        return Err(wrong(format!(
+            "the response is compressed ({}), although the request accepts no compression",
+            excerpt(coding, 40)
+        )));
+    }
     let must =
         schema.is_some() || format == Format::Json || (format == Format::Binary && says_json);
     let value = if body.is_empty() && answer.status == 204 {
@@ -329,12 +362,12 @@ fn take(
     } else {
         match json::parse_bytes(body) {
             Ok(value) => Some(value).filter(|_| must || says_json),
-            Err(error) if must => return Err(wrong(format!("the reply is no JSON: {error}"))),
+            Err(error) if must => return Err(wrong(format!("the response is not JSON: {error}"))),
             Err(_) => None,
         }
     };
     if let (Some(schema), Some(value)) = (schema, &value) {
-        judge(ctx, schema, who, value)?;
+        validate_response(ctx, schema, who, value)?;
     }
     match (format, &value) {
         (Format::Json | Format::Binary, Some(value))
@@ -343,7 +376,7 @@ fn take(
         (Format::Binary, None) => files::put(ctx, out, body),
         _ if std::str::from_utf8(body).is_ok() => files::put(ctx, out, body),
         _ => Err(wrong(format!(
-            "`{out}` is text, and the reply is no UTF-8 text"
+            "`{out}` is text, but the response is not UTF-8"
         ))),
     }
 }
@@ -354,7 +387,12 @@ fn says_json(answer: &HttpResponse) -> bool {
     kind.eq_ignore_ascii_case("application/json") || kind.to_lowercase().ends_with("+json")
 }
 
-fn judge(ctx: &BatchContext<'_>, schema: &Asset, who: &str, value: &Value) -> Result<(), Outcome> {
+fn validate_response(
+    ctx: &BatchContext<'_>,
+    schema: &Asset,
+    who: &str,
+    value: &Value,
+) -> Result<(), Outcome> {
     let compiled = ctx.schemas.get(schema);
     let compiled = compiled
         .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()).for_good())?;

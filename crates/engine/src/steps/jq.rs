@@ -46,7 +46,7 @@ fn streamed(
     let sources = ctx.scope.sources(name).ok_or_else(|| {
         input_failure(
             name,
-            "`stream` reads input files or what an earlier step made",
+            "`stream` reads input files or the `out` of an earlier step",
         )
     })?;
     let files = sources.iter().map(|source| file(&**source));

@@ -48,7 +48,7 @@ impl Records {
     ) -> Result<Self, Outcome> {
         let name = records.first();
         let files = ctx.scope.sources(name).ok_or_else(|| {
-            let what = "reads records of input files or of what an earlier step made";
+            let what = "reads records of input files or of the `out` of an earlier step";
             input_failure(name, format!("`{step}` {what}"))
         })?;
         Ok(Self {

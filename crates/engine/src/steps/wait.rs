@@ -170,7 +170,7 @@ fn invalid(
     }
     let document = schema.filter(|_| matches!(output.format, Format::Json | Format::Binary));
     let Some((schema, path)) = document else {
-        let judged = content::judge(schema, source, &output.reading());
+        let judged = content::validate(schema, source, &output.reading());
         return Ok(judged.err().map(|outcome| WaitBlocker::Invalid {
             message: format!("is not valid: {}", outcome.message),
             details: outcome.details,

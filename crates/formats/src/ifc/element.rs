@@ -66,10 +66,17 @@ struct Container {
     ifc_type: String,
 }
 
-/// A property or quantity set of a type object, which many elements share.
-enum Shared<'a> {
+/// A property or quantity set.
+#[derive(Clone)]
+enum DefinitionSet<'a> {
     Quantities(Cow<'a, str>, OrderedMap<'a, f64>, Unread),
-    Properties(Cow<'a, str>, OrderedMap<'a, properties::Value<'a>>),
+    Properties(
+        Cow<'a, str>,
+        OrderedMap<'a, properties::Value<'a>>,
+        Box<Figures>,
+    ),
+    /// The amounts of a definition that does not fit its class.
+    Lost(Unread),
 }
 
 /// The most values of type objects that are remembered.
@@ -82,7 +89,7 @@ pub(super) struct ElementReader<'m, 'a> {
     units: Units,
     places: Places,
     materials: Materials,
-    types: HashMap<u32, Rc<Vec<Shared<'a>>>>,
+    types: HashMap<u32, Rc<Vec<DefinitionSet<'a>>>>,
     /// How many values they have.
     remembered: usize,
     mesher: Option<Mesher<'m, 'a>>,
@@ -134,21 +141,23 @@ impl<'m, 'a> ElementReader<'m, 'a> {
 
         let (mut quantities, mut properties) = (Quantities::default(), Properties::default());
         let (mut stated, mut unread) = (Figures::default(), Unread::default());
-        for definition in relations.properties.of(entry.id) {
-            let sets = (&mut quantities, &mut properties);
-            self.own(definition, sets, (&mut stated, &mut unread));
-        }
-        if let Some(kind) = kind {
-            for set in self.shared(kind).iter() {
-                match set {
-                    Shared::Quantities(name, values, not_read) => {
-                        quantities.merge(name.clone(), values.clone());
-                        unread.join(not_read);
-                    }
-                    Shared::Properties(name, values) => {
-                        properties.merge(name.clone(), values.clone());
-                    }
+        let own = relations.properties.of(entry.id);
+        let mut sets: Vec<_> = own.filter_map(|id| self.set(id)).collect();
+        let lost = relations.lost.of(entry.id);
+        sets.extend(lost.map(|id| DefinitionSet::Lost(Unread::lost(model, id))));
+        let shared = kind.map(|kind| self.shared(kind));
+        sets.extend(shared.iter().flat_map(|sets| sets.iter().cloned()));
+        for set in sets {
+            match set {
+                DefinitionSet::Quantities(name, values, not_read) => {
+                    quantities.merge(name, values);
+                    unread.join(&not_read);
                 }
+                DefinitionSet::Properties(name, values, figures) => {
+                    properties.merge(name, values);
+                    stated.join(*figures);
+                }
+                DefinitionSet::Lost(not_read) => unread.join(&not_read),
             }
         }
         let pick = |names: &[&str]| quantities::pick(&quantities, names);
@@ -169,10 +178,9 @@ impl<'m, 'a> ElementReader<'m, 'a> {
                 Measured::Missing => takeoff.volume_m3.is_none() || !takeoff.implausible.is_empty(),
                 Measured::All => true,
             };
-        let geometry = self.mesher.as_mut().filter(|_| is_measured).map(|mesher| {
-            let storey = storey.as_ref();
-            mesher.figures(entry, storey.map(|storey| (storey.id, storey.elevation_m)))
-        });
+        let at = storey.as_ref().map(|it| (it.id, it.elevation_m));
+        let mesher = self.mesher.as_mut().filter(|_| is_measured);
+        let geometry = mesher.map(|mesher| mesher.figures(entry, at));
         if let Some(geometry) = &geometry {
             takeoff = takeoff::of(&claims, Some(&geometry.amounts()));
         }
@@ -218,68 +226,52 @@ impl<'m, 'a> ElementReader<'m, 'a> {
         })
     }
 
-    /// Reads a definition of an element's own.
-    fn own(
-        &mut self,
-        definition: u32,
-        (quantities, properties): (&mut Quantities<'a>, &mut Properties<'a>),
-        (stated, unread): (&mut Figures, &mut Unread),
-    ) {
-        let Some((role, text)) = self.model.find(definition) else {
-            return;
-        };
+    /// Reads a definition; none if it is no set of single values or quantities.
+    fn set(&mut self, definition: u32) -> Option<DefinitionSet<'a>> {
+        let (role, text) = self.model.find(definition)?;
+        if self.model.misfits.contains(&definition) {
+            let unread = Unread::lost(self.model, definition);
+            return Some(DefinitionSet::Lost(unread));
+        }
         let [_, _, name, _, fourth, fifth] = step::attributes(text);
         let name = step::string(name).unwrap_or_default();
         match role {
             Role::QuantitySet => {
-                let (values, not_read) = quantities::read(self.model, &mut self.units, fifth);
-                quantities.merge(name, values);
-                unread.join(&not_read);
+                let (values, unread) = quantities::read(self.model, &mut self.units, fifth);
+                Some(DefinitionSet::Quantities(name, values, unread))
             }
             Role::PropertySet => {
                 let (values, figures) =
                     properties::read(self.model, &mut self.units, &name, fourth);
-                properties.merge(name, values);
-                stated.join(figures);
+                Some(DefinitionSet::Properties(name, values, Box::new(figures)))
             }
-            _ => {}
+            _ => None,
         }
     }
 
-    /// Returns the sets of the type object `kind`.
-    fn shared(&mut self, kind: u32) -> Rc<Vec<Shared<'a>>> {
+    /// Returns the sets of the type object `kind`. The amounts of its properties do not count.
+    fn shared(&mut self, kind: u32) -> Rc<Vec<DefinitionSet<'a>>> {
         if let Some(known) = self.types.get(&kind) {
             return Rc::clone(known);
         }
         let mut sets = Vec::new();
-        let definitions = self
-            .model
-            .find(kind)
-            .map(|(_, text)| step::attribute(text, 5))
-            .unwrap_or_default();
-        for definition in step::references(definitions) {
-            let Some((role, text)) = self.model.find(definition) else {
-                continue;
-            };
-            let [_, _, name, _, fourth, fifth] = step::attributes(text);
-            let name = step::string(name).unwrap_or_default();
-            match role {
-                Role::QuantitySet => {
-                    let (values, unread) = quantities::read(self.model, &mut self.units, fifth);
-                    sets.push(Shared::Quantities(name, values, unread));
+        if self.model.misfits.contains(&kind) {
+            sets.push(DefinitionSet::Lost(Unread::lost(self.model, kind)));
+        } else if let Some((_, text)) = self.model.find(kind) {
+            let definitions = step::references(step::attribute(text, 5));
+            sets.extend(definitions.filter_map(|id| self.set(id)));
+        }
+        let mut count = 1 + sets.len();
+        for set in &mut sets {
+            match set {
+                DefinitionSet::Quantities(_, values, _) => count += values.len(),
+                DefinitionSet::Properties(_, values, figures) => {
+                    **figures = Figures::default();
+                    count += values.len();
                 }
-                Role::PropertySet => {
-                    let (values, _) = properties::read(self.model, &mut self.units, &name, fourth);
-                    sets.push(Shared::Properties(name, values));
-                }
-                _ => {}
+                DefinitionSet::Lost(_) => {}
             }
         }
-        let counts = sets.iter().map(|set| match set {
-            Shared::Quantities(_, values, _) => 1 + values.len(),
-            Shared::Properties(_, values) => 1 + values.len(),
-        });
-        let count = 1 + counts.sum::<usize>();
         if self.remembered + count > REMEMBERED {
             self.types.clear();
             self.remembered = 0;

@@ -107,7 +107,7 @@ pub(super) struct Model<'a> {
     pub(super) openings: Vec<RecordEntry>,
     /// By name.
     pub(super) projects: Vec<RecordEntry>,
-    /// Records of figures that do not have the attributes of their class, by name: the position of a value in them is unknown.
+    /// Records that do not have the attributes of their class: the position of a value in them is unknown.
     pub(super) misfits: HashSet<u32>,
     /// The longest record, beyond which none is read even if its parentheses never close.
     longest: usize,
@@ -127,6 +127,8 @@ pub(super) struct Scanned<'a> {
     /// Records whose names another record has.
     pub(super) doubled: usize,
     pub(super) undecoded: NamedRecords,
+    /// Those of [`Model::misfits`].
+    pub(super) misfits: NamedRecords,
 }
 
 /// The most records that one warning names.
@@ -159,7 +161,8 @@ impl<'a> Model<'a> {
         let (bytes, start): (&[u8], usize) = (&opened.bytes, opened.data);
         // Text of another encoding may have lost bytes anywhere, other text only where it has an escape.
         let is_converted = opened.encoding.is_some();
-        let mut undecoded = NamedRecords::default();
+        let (mut undecoded, mut unfit) = (NamedRecords::default(), NamedRecords::default());
+        let mut misfits = HashSet::new();
         let mut scanner = EntityScanner::new_at(bytes, start);
         let (mut entries, mut relations) = (Vec::new(), Vec::new());
         let (mut elements, mut openings, mut projects) = (Vec::new(), Vec::new(), Vec::new());
@@ -171,11 +174,18 @@ impl<'a> Model<'a> {
                 positions.push(id, begin, end);
             }
             let (class, role) = classes.count(keyword);
-            if role == Role::Unneeded {
+            if role == Role::Unneeded || (role == Role::Shape && positions.is_none()) {
+                continue;
+            }
+            let (entry, record) = (RecordEntry::new(id, begin, class), &bytes[begin..end]);
+            if role.has_figures() && !classes.get(class).fits(record) {
+                misfits.insert(id);
+                unfit.add(entry);
+            }
+            if role == Role::Shape {
                 continue;
             }
             longest = longest.max(end - begin);
-            let entry = RecordEntry::new(id, begin, class);
             match role {
                 Role::Relation(_) => {
                     relations.push(entry);
@@ -186,7 +196,6 @@ impl<'a> Model<'a> {
                 Role::Project => projects.push(entry),
                 _ => {}
             }
-            let record = &bytes[begin..end];
             if (is_converted || record.contains(&b'\\')) && step::has_undecoded_text(record) {
                 undecoded.add(entry);
             }
@@ -202,7 +211,7 @@ impl<'a> Model<'a> {
             elements,
             openings,
             projects,
-            misfits: HashSet::new(),
+            misfits,
             longest,
         };
         let malformed = scanner.malformed_record_starts().to_vec();
@@ -214,6 +223,7 @@ impl<'a> Model<'a> {
             oversized: scanner.skipped_oversized_ids(),
             doubled,
             undecoded,
+            misfits: unfit,
         })
     }
 

@@ -57,7 +57,7 @@ pub enum IfcError {
     },
     /// The archive holds no model, or several.
     #[error(
-        "{file}: the archive should hold one .ifc file but holds {found}; zip one model alone, or give it as it is"
+        "{file}: the archive must contain one .ifc file, but contains {found}; zip one model alone, or use it without zip"
     )]
     ArchiveContent {
         /// The file's name.
@@ -214,7 +214,7 @@ fn bytes(model: &Path, name: &str) -> Result<Bytes, IfcError> {
         return Err(read(io::Error::from(io::ErrorKind::IsADirectory)));
     }
     if !about.is_file() {
-        return Err(read(io::Error::other("it is no regular file")));
+        return Err(read(io::Error::other("it is not a regular file")));
     }
     if about.len() == 0 {
         return Err(IfcError::Empty {

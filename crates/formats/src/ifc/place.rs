@@ -36,12 +36,12 @@ const REMEMBERED: usize = 65_536;
 pub(super) struct Places {
     known: HashMap<u32, Location>,
     spatial: HashMap<u32, Rc<Spatial>>,
-    metre: f64,
+    metre: Option<f64>,
 }
 
 impl Places {
     /// `metre`: the project's length unit in metres.
-    pub(super) fn new(metre: f64) -> Self {
+    pub(super) fn new(metre: Option<f64>) -> Self {
         Self {
             known: HashMap::new(),
             spatial: HashMap::new(),
@@ -120,8 +120,8 @@ impl Places {
             ifc_type.clone_from(&class.name);
             name = step::string(step::attribute(text, 2)).map(String::from);
             if class.role == Role::Storey {
-                let elevation = model.number(id, step::attribute(text, 9));
-                elevation_m = elevation.map(|elevation| elevation * self.metre);
+                let elevation = model.number(id, step::attribute(text, 9)).zip(self.metre);
+                elevation_m = elevation.map(|(elevation, metre)| elevation * metre);
             }
         }
         let spatial = Rc::new(Spatial {

@@ -52,6 +52,8 @@ pub(super) struct Relations {
     pub(super) types: Pairs,
     pub(super) properties: Pairs,
     pub(super) classifications: Pairs,
+    /// The definitions that elements have by relations that do not fit their class, and such relations that their openings depend on.
+    pub(super) lost: Pairs,
 }
 
 /// References to records that are not in the file, or are of no class that could be meant.
@@ -87,6 +89,7 @@ impl Relations {
         interrupt: &Interrupt,
     ) -> Result<Self, Stop> {
         let mut all: [Vec<(u32, u32)>; 10] = Default::default();
+        let mut lost = Vec::new();
         let (mut related, mut relating) = (Vec::new(), Vec::new());
         let mut product = 0_usize;
         for &entry in entries {
@@ -105,10 +108,25 @@ impl Relations {
             };
             // Materials and classifications may refer to records of classes that are not kept.
             let kept = !matches!(relation, Relation::Material | Relation::Classification);
-            let pairs = &mut all[relation as usize];
+            let mut pairs = &mut all[relation as usize];
             broken.check(entry, &[fourth, fifth]);
-            collect(&mut relating, wholes);
-            collect(&mut related, parts);
+            collect(&mut relating, step::references(wholes));
+            collect(&mut related, step::references(parts));
+            let is_fit = !model.misfits.contains(&entry.id);
+            if !is_fit {
+                collect(&mut related, step::all_references(model.text(entry)));
+                let others = related.extract_if(.., |id| model.role(*id) != Some(Role::Element));
+                relating = others.filter(|id| model.role(*id).is_some()).collect();
+                pairs = &mut lost;
+                match relation {
+                    Relation::Properties | Relation::Type => {}
+                    Relation::Contains
+                    | Relation::Fills
+                    | Relation::Material
+                    | Relation::Classification => continue,
+                    _ => relating = vec![entry.id],
+                }
+            }
             let pairs_more = related
                 .len()
                 .saturating_mul(relating.len().saturating_sub(1));
@@ -122,13 +140,13 @@ impl Relations {
                 )));
             }
             for &whole in &relating {
-                if model.index.get(whole).is_none() {
+                if is_fit && model.index.get(whole).is_none() {
                     broken.add(entry, whole);
                 }
             }
             for &part in &related {
                 interrupt.step()?;
-                if kept && model.index.get(part).is_none() {
+                if is_fit && kept && model.index.get(part).is_none() {
                     broken.add(entry, part);
                 }
                 pairs.extend(relating.iter().map(|&whole| (part, whole)));
@@ -164,6 +182,7 @@ impl Relations {
             types: Pairs::build(take(Relation::Type)),
             properties: Pairs::build(take(Relation::Properties)),
             classifications: Pairs::build(take(Relation::Classification)),
+            lost: Pairs::build(lost),
         })
     }
 
@@ -198,9 +217,9 @@ impl Relations {
 }
 
 /// Puts the references of a list into `ids`, each once: lists of relations are sets.
-fn collect(ids: &mut Vec<u32>, list: &[u8]) {
+fn collect(ids: &mut Vec<u32>, list: impl Iterator<Item = u32>) {
     ids.clear();
-    ids.extend(step::references(list));
+    ids.extend(list);
     if !ids.is_sorted_by(|one, other| one < other) {
         let mut seen = HashSet::with_capacity(ids.len());
         ids.retain(|id| seen.insert(*id));

@@ -1,16 +1,15 @@
 //! Problems of a model, found before anything is written, so that they are at the start of the result.
 
-use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
 use super::index::{Model, NamedRecords, RecordEntry, Scanned};
 use super::open::line;
 use super::relations::Broken;
-use super::schema::{Measure, Role};
+use super::schema::{IfcClass, Measure, Role};
 use super::step;
 use super::stop::{Interrupt, Stop};
 use super::values::properties;
-use super::values::units::Units;
+use super::values::units::{Units, si_factor};
 
 /// The most classes that one warning names.
 const NAMED: usize = 10;
@@ -62,19 +61,9 @@ pub(super) fn duplicate_global_ids(
         .collect())
 }
 
-/// Records of figures whose values are left out.
-#[derive(Default)]
-pub(super) struct LeftOut {
-    /// Those with a number or kind of attributes that their class does not have.
-    misfits: NamedRecords,
-    /// Those with values that cannot be read.
-    unread: NamedRecords,
-}
-
-/// Finds the records of figures that cannot be read, and notes those that do not fit their class in the model.
-pub(super) fn left_out(model: &mut Model, interrupt: &Interrupt) -> Result<LeftOut, Stop> {
-    let mut found = LeftOut::default();
-    let mut misfits = HashSet::new();
+/// Finds the records of figures with values that cannot be read.
+pub(super) fn unread(model: &Model, interrupt: &Interrupt) -> Result<NamedRecords, Stop> {
+    let mut found = NamedRecords::default();
     for entry in model.index.iter() {
         let class = model.class(entry);
         // The place of its number, and of its texts.
@@ -87,29 +76,25 @@ pub(super) fn left_out(model: &mut Model, interrupt: &Interrupt) -> Result<LeftO
             Role::Element => (None, &[2, 4, 7]),
             Role::Type | Role::PropertySet | Role::QuantitySet => (None, &[2]),
             Role::Material => (None, &[0]),
+            Role::SiUnit => (None, &[]),
             _ => continue,
         };
         interrupt.step()?;
         let text = model.text(entry);
-        let is_text = |at: usize| {
-            let value = step::attribute(text, at);
-            value.is_empty() || step::is_unset(value) || step::string(value).is_some()
-        };
         let is_number = |at: usize| match (class.role, step::attribute(text, at)) {
             (Role::SingleValue, value) => !properties::is_dropped(value),
+            (Role::MeasureWithUnit, value) => step::number(value).is_some_and(|it| it > 0.0),
             (_, value) => step::is_unset(value) || step::number(value).is_some(),
         };
-        // A comma in a number is not the end of a quantity of IFC2X3 in later releases, which add a formula: a text.
-        let is_fit = class.attributes.contains(&step::count(text))
-            && (!matches!(class.role, Role::Quantity(_)) || is_text(4));
-        if place.is_some() && !is_fit {
-            misfits.insert(entry.id);
-            found.misfits.add(entry);
-        } else if !place.is_none_or(is_number) || !texts.iter().all(|at| is_text(*at)) {
-            found.unread.add(entry);
+        let is_read = place.is_none_or(is_number)
+            && texts
+                .iter()
+                .all(|at| step::is_text(step::attribute(text, *at)))
+            && (class.role != Role::SiUnit || si_factor(text).is_some());
+        if !is_read && !model.misfits.contains(&entry.id) {
+            found.add(entry);
         }
     }
-    model.misfits = misfits;
     Ok(found)
 }
 
@@ -182,7 +167,7 @@ pub(super) fn warnings(
     bytes: &[u8],
     units: &Units,
     broken: &Broken,
-    left_out: &LeftOut,
+    unread: &NamedRecords,
     doubled_ids: usize,
 ) -> Vec<String> {
     let model = &scanned.model;
@@ -215,12 +200,12 @@ pub(super) fn warnings(
             "export the model again",
         ),
         (
-            &left_out.misfits,
+            &scanned.misfits,
             "attributes that do not fit their class",
             "their values were left out; a decimal comma may be the cause",
         ),
         (
-            &left_out.unread,
+            unread,
             "values that cannot be read",
             "the values were left out",
         ),
@@ -245,25 +230,19 @@ pub(super) fn warnings(
         .classes()
         .filter(|class| !class.declared && class.records > 0)
         .partition(|class| !class.known);
-    if !unknown.is_empty() {
-        let names: Vec<_> = unknown
-            .iter()
-            .map(|class| (class.name.as_str(), class.records))
-            .collect();
-        warn(format!(
-            "records of classes that no known schema has were left out: {}",
-            listed(&names)
-        ));
-    }
-    if !foreign.is_empty() {
-        let names: Vec<_> = foreign
-            .iter()
-            .map(|class| (class.name.as_str(), class.records))
-            .collect();
-        warn(format!(
-            "classes that the declared schema does not have were read as other releases define them: {}",
-            listed(&names)
-        ));
+    for (classes, what) in [
+        (
+            unknown,
+            "records of classes that no known schema has were left out",
+        ),
+        (
+            foreign,
+            "classes that the declared schema does not have were read as other releases define them",
+        ),
+    ] {
+        if !classes.is_empty() {
+            warn(format!("{what}: {}", listed(&classes)));
+        }
     }
     if let Some((from, to)) = broken.first {
         let at = line(bytes, from.offset());
@@ -354,16 +333,14 @@ fn counted(count: usize, what: &str) -> String {
     }
 }
 
-fn listed(names: &[(&str, usize)]) -> String {
-    let shown: Vec<_> = names
-        .iter()
-        .take(NAMED)
-        .map(|(name, records)| format!("{name} ({records})"))
+fn listed(classes: &[&IfcClass]) -> String {
+    let shown = classes.iter().take(NAMED);
+    let shown: Vec<_> = shown
+        .map(|class| format!("{} ({})", class.name, class.records))
         .collect();
-    let more = if names.len() > NAMED {
-        format!(" and {} more", names.len() - NAMED)
-    } else {
-        String::new()
+    let more = match classes.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
     };
     format!("{}{more}", shown.join(", "))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::step::{IfcType, SchemaVersion};
+use super::step::{self, IfcType, SchemaVersion};
 
 /// The schemas that are read, for messages.
 pub(super) const KNOWN: &str =
@@ -93,14 +93,9 @@ pub(super) enum Role {
     Spatial,
     Project,
     Type,
-    /// Any other object: ports, groups, spaces of no structure.
-    Object,
     PropertySet,
     QuantitySet,
-    /// Definitions that hold neither single values nor quantities.
-    OtherSet,
     SingleValue,
-    OtherProperty,
     Quantity(Measure),
     ComplexQuantity,
     Material,
@@ -121,9 +116,12 @@ pub(super) enum Role {
     ClassificationReference,
     /// A classification system.
     Classification,
-    OtherClassification,
+    /// Others that records refer to: ports, groups, definitions that hold neither single values nor quantities.
+    Other,
     Relation(Relation),
-    /// Geometry, presentation, ownership: passed over.
+    /// Shapes, their parts and their places. Only the geometry reads them.
+    Shape,
+    /// Presentation, ownership: passed over.
     Unneeded,
 }
 
@@ -137,12 +135,12 @@ const ROLES: &[(&str, Role)] = &[
     ("IfcSpatialElement", Role::Spatial),
     ("IfcProject", Role::Project),
     ("IfcTypeObject", Role::Type),
-    ("IfcObjectDefinition", Role::Object),
+    ("IfcObjectDefinition", Role::Other),
     ("IfcPropertySet", Role::PropertySet),
     ("IfcElementQuantity", Role::QuantitySet),
-    ("IfcPropertyDefinition", Role::OtherSet),
+    ("IfcPropertyDefinition", Role::Other),
     ("IfcPropertySingleValue", Role::SingleValue),
-    ("IfcProperty", Role::OtherProperty),
+    ("IfcProperty", Role::Other),
     ("IfcQuantityLength", Role::Quantity(Measure::Length)),
     ("IfcQuantityArea", Role::Quantity(Measure::Area)),
     ("IfcQuantityVolume", Role::Quantity(Measure::Volume)),
@@ -169,7 +167,7 @@ const ROLES: &[(&str, Role)] = &[
     ("IfcUnitAssignment", Role::UnitAssignment),
     ("IfcClassificationReference", Role::ClassificationReference),
     ("IfcClassification", Role::Classification),
-    ("IfcClassificationNotation", Role::OtherClassification),
+    ("IfcClassificationNotation", Role::Other),
     (
         "IfcRelContainedInSpatialStructure",
         Role::Relation(Relation::Contains),
@@ -192,6 +190,14 @@ const ROLES: &[(&str, Role)] = &[
         "IfcRelAssociatesClassification",
         Role::Relation(Relation::Classification),
     ),
+    ("IfcStyledItem", Role::Unneeded),
+    ("IfcRepresentationItem", Role::Shape),
+    ("IfcObjectPlacement", Role::Shape),
+    ("IfcProfileDef", Role::Shape),
+    ("IfcRepresentation", Role::Shape),
+    ("IfcProductRepresentation", Role::Shape),
+    ("IfcRepresentationContext", Role::Shape),
+    ("IfcRepresentationMap", Role::Shape),
 ];
 
 /// Where an element without a `PredefinedType` would have it.
@@ -205,13 +211,47 @@ pub(super) struct IfcClass {
     /// Position of `PredefinedType`, the only one that is read and moves from class to class.
     pub(super) predefined_type: u8,
     /// How many attributes it has, in each release.
-    pub(super) attributes: Vec<usize>,
+    attributes: Vec<usize>,
     /// Whether the declared schema has it.
     pub(super) declared: bool,
     /// Whether any release has it.
     pub(super) known: bool,
     /// How many records it has.
     pub(super) records: usize,
+}
+
+impl IfcClass {
+    /// Returns true if a record has as many attributes as its class, and a point as many coordinates as there are dimensions.
+    pub(super) fn fits(&self, record: &[u8]) -> bool {
+        let first = || step::attribute(record, 0);
+        let have =
+            |least, most| move |list: &[u8]| (least..=most).contains(&step::items(list).count());
+        self.attributes.contains(&step::count(record))
+            && match (self.role, self.name.as_str()) {
+                // A comma in a number is not the end of a quantity of IFC2X3 in later releases, which add a formula: a text.
+                (Role::Quantity(_), _) => step::is_text(step::attribute(record, 4)),
+                (Role::Shape, "IfcCartesianPoint") => have(1, 3)(first()),
+                (Role::Shape, "IfcDirection") => have(2, 3)(first()),
+                (Role::Shape, "IfcCartesianPointList2D") => step::items(first()).all(have(2, 2)),
+                (Role::Shape, "IfcCartesianPointList3D") => step::items(first()).all(have(3, 3)),
+                _ => true,
+            }
+    }
+}
+
+impl Role {
+    /// Returns true if figures depend on the records of the role.
+    pub(super) fn has_figures(self) -> bool {
+        !matches!(
+            self,
+            Self::Spatial
+                | Self::OtherUnit
+                | Self::Material
+                | Self::ClassificationReference
+                | Self::Classification
+                | Self::Other
+        )
+    }
 }
 
 /// The classes of a file, each resolved once.
@@ -348,7 +388,8 @@ mod tests {
             class("IFC2X3", "IFCRELOVERRIDESPROPERTIES").role,
             Role::Relation(Relation::Properties)
         );
-        assert_eq!(class("IFC4", "IFCCARTESIANPOINT").role, Role::Unneeded);
+        assert_eq!(class("IFC4", "IFCCARTESIANPOINT").role, Role::Shape);
+        assert_eq!(class("IFC4", "IFCSTYLEDITEM").role, Role::Unneeded);
         assert_eq!(
             class("IFC4", "IFCWALLSTANDARDCASE").name,
             "IfcWallStandardCase"

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use ifc_lite_core::parser::header::{self, Then};
 use ifc_lite_core::parser::{StepRecord, parse_ref};
+use ifc_lite_core::project_units::symbols::si_unit_name;
 use ifc_lite_core::step_encoding::{decode_step_literal, step_string_literal_end};
-use ifc_lite_core::{StepListItems, StepNumber, parse_step_real, read_step_number};
+use ifc_lite_core::{StepListItems, StepNumber, parse_step_real, read_step_number, si_prefix};
 
 pub(super) use ifc_lite_core::{EntityScanner, IfcType, SchemaVersion};
 
@@ -35,6 +36,11 @@ pub(super) fn count(text: &[u8]) -> usize {
 /// Returns true if an attribute, as written, says that it has no value.
 pub(super) fn is_unset(value: &[u8]) -> bool {
     matches!(value, b"$" | b"*")
+}
+
+/// Returns true if an attribute, as written, is a text or has no value.
+pub(super) fn is_text(value: &[u8]) -> bool {
+    value.is_empty() || is_unset(value) || string(value).is_some()
 }
 
 /// A string, decoded. `$`, `*` and everything else is none.
@@ -172,6 +178,25 @@ fn listed(value: &[u8]) -> Option<&[u8]> {
         Some(first) if first.is_ascii_alphabetic() => typed(value).map(|(_, inner)| inner),
         _ => None,
     }
+}
+
+/// All references of the record that starts `text`.
+pub(super) fn all_references(text: &[u8]) -> impl Iterator<Item = u32> {
+    let values = StepRecord::parse(text).into_iter();
+    values
+        .flat_map(|record| record.attrs())
+        .flat_map(references)
+}
+
+/// The factor of an SI unit of this prefix and name; none if the standard does not have them.
+pub(super) fn si_factor(prefix: &[u8], name: &[u8]) -> Option<f64> {
+    let unit = si_unit_name(enumeration(name)?)?;
+    let factor = if is_unset(prefix) {
+        1.0
+    } else {
+        si_prefix(&enumeration(prefix)?.to_ascii_uppercase())?.factor
+    };
+    Some(unit.base_scale * factor.powi(unit.prefix_power))
 }
 
 /// Returns every schema that the header declares, wherever `FILE_SCHEMA` is in it.

@@ -51,7 +51,7 @@ pub(crate) fn lines(pieces: Vec<TextPiece>) -> Vec<TextLine> {
         if is_shadow {
             continue;
         }
-        match lines.last_mut().filter(|line| line.goes_on(&piece)) {
+        match lines.last_mut().filter(|line| line.continues(&piece)) {
             Some(line) => line.add(&piece),
             None => lines.push(TextLine::of(&piece)),
         }
@@ -94,7 +94,7 @@ impl TextLine {
         }
     }
 
-    fn goes_on(&self, piece: &TextPiece) -> bool {
+    fn continues(&self, piece: &TextPiece) -> bool {
         let size = self.size.max(piece.size);
         self.angle == piece.angle
             && (self.height - piece.height).abs() < 0.5 * size

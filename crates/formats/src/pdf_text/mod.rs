@@ -60,5 +60,5 @@ pub const VERSION: &str = "hayro-syntax 0.9";
 pub fn read(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
     // A malformed file may make the parser panic.
     let done = catch_unwind(AssertUnwindSafe(|| reader::read(bytes)));
-    done.unwrap_or_else(|_| Err(PdfTextError::Damaged("the reader broke down".to_owned())))
+    done.unwrap_or_else(|_| Err(PdfTextError::Damaged("the reader crashed".to_owned())))
 }

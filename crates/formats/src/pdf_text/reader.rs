@@ -23,10 +23,10 @@ use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 pub(crate) fn read(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
     let pdf = Pdf::new(bytes.to_vec()).map_err(|error| match error {
         LoadPdfError::Decryption(DecryptionError::PasswordProtected) => {
-            PdfTextError::Password("the password is not the empty one".to_owned())
+            PdfTextError::Password("it cannot be opened without one".to_owned())
         }
         LoadPdfError::Decryption(_) => {
-            PdfTextError::Password("its encryption is not understood".to_owned())
+            PdfTextError::Password("its encryption is not supported".to_owned())
         }
         LoadPdfError::Invalid => PdfTextError::Damaged("no pages were found in it".to_owned()),
     })?;
@@ -38,12 +38,12 @@ pub(crate) fn read(bytes: &[u8]) -> Result<PdfText, PdfTextError> {
     });
     // The declared number shows that a page is lost.
     let Some(told) = told else {
-        let message = "it does not say how many pages it has";
+        let message = "its number of pages is missing";
         return Err(PdfTextError::Damaged(message.to_owned()));
     };
     if usize::try_from(told).ok() != Some(found.len()) {
         let found = found.len();
-        let message = format!("{found} of its {told} pages are there");
+        let message = format!("{found} of its {told} pages were found");
         return Err(PdfTextError::Cut(message));
     }
     let mut reader = PageReader::new();

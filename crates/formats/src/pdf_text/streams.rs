@@ -109,7 +109,7 @@ fn check_deflated(raw: &[u8], most: usize) -> Result<(), ReadError> {
             Ok(Status::StreamEnd) => return Ok(()),
             Ok(_) if (read, written) != (inflater.total_in(), inflater.total_out()) => {}
             Ok(_) | Err(_) => {
-                return Err(ReadError::Broken("its content breaks off".to_owned()));
+                return Err(ReadError::Broken("its content is cut off".to_owned()));
             }
         }
     }

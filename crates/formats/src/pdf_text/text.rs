@@ -62,32 +62,32 @@ pub struct Heading {
 pub enum PdfTextError {
     /// The document is encrypted and the empty password does not open it.
     #[error(
-        "needs a password ({0}): save a copy without one, such as by `qpdf --decrypt --password=… in.pdf out.pdf`"
+        "needs a password ({0}): save a copy without one, such as with `qpdf --decrypt --password=… in.pdf out.pdf`"
     )]
     Password(String),
     /// The file has no bytes.
     #[error("is empty: put the file there again")]
     Empty,
     /// The file does not begin as a PDF; its first bytes.
-    #[error("is no PDF, it begins with {0:?}: save it as PDF")]
+    #[error("is not a PDF, it begins with {0:?}: save it as PDF")]
     Other(String),
     /// The file is truncated, or pages are missing.
-    #[error("breaks off ({0}): copy or download it once more")]
+    #[error("is cut off ({0}): copy or download it again")]
     Cut(String),
     /// The pages hold pictures only; the number of pages.
     #[error(
-        "has no text on its pages ({0}), as scans have none: give it one, such as by `ocrmypdf in.pdf out.pdf`"
+        "has no text on its pages ({0}), as in a scan: add a text layer, such as with `ocrmypdf in.pdf out.pdf`"
     )]
     NoText(usize),
     /// The text does not match what the pages show.
-    #[error("{0}: export it once more from where it comes")]
+    #[error("{0}: export it again from its source")]
     Unreadable(String),
     /// The parser cannot read the document.
-    #[error("cannot be read ({0}): print it to a new PDF, such as by `qpdf in.pdf out.pdf`")]
+    #[error("cannot be read ({0}): print it to a new PDF, such as with `qpdf in.pdf out.pdf`")]
     Damaged(String),
     /// A part of the document is larger than is read: which, and how much is read.
     #[error(
-        "is more than the reader takes ({0}): print it to a new PDF, such as by `qpdf in.pdf out.pdf`, or split it"
+        "exceeds a limit of the reader ({0}): print it to a new PDF, such as with `qpdf in.pdf out.pdf`, or split it"
     )]
     Limit(String),
     /// Another program that reads PDFs is missing or failed.
@@ -144,7 +144,7 @@ pub fn check_text(text: &PdfText) -> Result<TextCounts, PdfTextError> {
     }
     if counted.unknown as f64 > UNKNOWN_SHARE * counted.letters as f64 {
         let (unknown, letters) = (counted.unknown, counted.letters);
-        let message = format!("does not say what {unknown} of its {letters} letters are");
+        let message = format!("has no Unicode for {unknown} of its {letters} characters");
         return Err(PdfTextError::Unreadable(message));
     }
     let (mut latin, mut joined) = (0, 0);
@@ -158,7 +158,7 @@ pub fn check_text(text: &PdfText) -> Result<TextCounts, PdfTextError> {
         joined += if letters > LONGEST { letters } else { 0 };
     }
     if joined * 2 > latin {
-        let message = "does not say where its words end".to_owned();
+        let message = "has no spaces between its words".to_owned();
         return Err(PdfTextError::Unreadable(message));
     }
     Ok(counted)
@@ -180,11 +180,11 @@ pub fn check_file(bytes: &[u8]) -> Result<(), PdfTextError> {
     // The mark of the end; more objects after it are of an addition that has none.
     let mark = bytes.windows(5).rposition(|five| five == b"%%EOF");
     let rest = mark.map(|at| &bytes[at..]);
-    let goes_on = rest.is_none_or(|rest| {
+    let has_more = rest.is_none_or(|rest| {
         rest.windows(5)
             .any(|five| five == b" obj\n" || five == b" obj\r")
     });
-    if goes_on {
+    if has_more {
         return Err(PdfTextError::Cut(format!(
             "it ends after {} bytes, without its end mark",
             bytes.len()

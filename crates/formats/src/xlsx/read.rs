@@ -68,7 +68,7 @@ pub enum CellValue {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 pub enum XlsxReadError {
     /// The file is something else.
-    #[error("it is no Excel workbook: {0}")]
+    #[error("it is not an Excel workbook: {0}")]
     NoWorkbook(String),
     /// The file is encrypted.
     #[error("it is protected by a password")]

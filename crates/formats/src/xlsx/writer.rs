@@ -195,7 +195,7 @@ fn caught<T>(write: impl FnOnce() -> Result<T, XlsxError>) -> Result<T, XlsxErro
             .or_else(|| cause.downcast_ref::<&str>().copied())
             .unwrap_or("the writer stopped");
         Err(XlsxError::Write(format!(
-            "{reason}; is there room on the disk?"
+            "{reason}; check the free space of the disk"
         )))
     })
 }

@@ -1,8 +1,9 @@
 //! Validates files that are not JSON: tables and NDJSON row by row, others as one value.
 
-use super::schema::{Schema, Violation};
+use super::schema::{Schema, Violation, unreadable};
 use milepost_core::base::path::RelPath;
 use milepost_core::base::source::Source;
+use milepost_core::expr::json::{Fault, Json};
 use milepost_core::expr::scope::{Format, Reading, ScopeError, header, lines, misfits, parse};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use serde_json::Value;
@@ -15,7 +16,7 @@ const KEPT: usize = 20;
 ///
 /// # Errors
 /// Fails with the outcome `input` if the file cannot be read, and with `schema` if its columns or values are not valid.
-pub fn judge(
+pub fn validate(
     schema: Option<(&Schema, &RelPath)>,
     source: &dyn Source,
     reading: &Reading,
@@ -93,6 +94,49 @@ pub fn judge(
         first.push_str(&format!(" (by {path})"));
     }
     refuse(details)
+}
+
+/// Checks that a file without a schema is of its format. Of a table only the header is read.
+///
+/// # Errors
+/// Fails with the outcome `schema` if it is not.
+pub fn check_format(source: &dyn Source, format: Format) -> Result<(), Outcome> {
+    let name = source.name();
+    let checked = match format {
+        Format::Json => check_json(source, false),
+        Format::Ndjson => check_json(source, true),
+        Format::Toml => parse(&name, source, &format.into())
+            .map(|_| ())
+            .map_err(|error| error.to_string()),
+        Format::Csv => match header(source) {
+            Ok(header) if header.is_empty() => Err(format!("`{name}` is empty, expected a header")),
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        },
+        Format::Text | Format::Binary => Ok(()),
+    };
+    checked.map_err(|why| {
+        let message = format!(
+            "{why}; if the file has another format, declare it, such as `format = \"text\"`"
+        );
+        Outcome::new(OutcomeKind::Schema, message)
+    })
+}
+
+/// Reads one JSON value, or as many as there are.
+fn check_json(source: &dyn Source, is_many: bool) -> Result<(), String> {
+    let read = || -> Result<(), Fault> {
+        let mut json = Json::new(source.open().map_err(Fault::Io)?);
+        if is_many {
+            while json.peek()?.is_some() {
+                json.skip()?;
+            }
+            return Ok(());
+        }
+        json.skip()?;
+        json.end()
+    };
+    read().map_err(|fault| format!("`{}`: {}", source.name(), unreadable(fault).message))
 }
 
 /// Returns true if a violation concerns the columns of a table, not its rows.

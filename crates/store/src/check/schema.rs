@@ -16,6 +16,7 @@ use checker::Checker;
 use milepost_core::expr::select::Select;
 use resources::Resources;
 use stream::Streamed;
+pub(super) use stream::unreadable;
 
 pub use resources::SchemaError;
 pub use violation::{Validated, Violation};

@@ -22,7 +22,7 @@ pub enum CheckpointError {
     )]
     Newer { path: PathBuf, format: u64 },
     /// The text is not a valid checkpoint.
-    #[error("{path} is no checkpoint: {problem}. Remove it and run again to rebuild it")]
+    #[error("{path} is not a checkpoint: {problem}. Remove it and run again to rebuild it")]
     Damaged { path: PathBuf, problem: String },
     /// It could not be written as JSON.
     #[error("a checkpoint cannot be written: {0}")]

@@ -321,6 +321,10 @@ impl Disk {
 
     /// Removes a folder with its content if it exists, without following symbolic links.
     pub fn remove_dir_all(&self, folder: &Path) -> Result<(), DiskError> {
+        if let Some(link) = link_above(folder) {
+            let cause = io::Error::other("it is a symbolic link: replace it with a folder");
+            return Err(error(&link, "remove anything in", cause));
+        }
         let step = self.faults.step_away("remove", folder, true);
         if step.is_half() {
             // A kill in the middle: a part of what is in the folder is gone.
@@ -445,8 +449,19 @@ fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
+/// Returns the symbolic link on the way to a path in `.milepost`: what is behind it belongs to others.
+fn link_above(path: &Path) -> Option<PathBuf> {
+    let above = path.ancestors().skip(1);
+    let inside = above.take_while(|folder| !folder.ends_with(".milepost"));
+    let own = path.ancestors().any(|folder| folder.ends_with(".milepost"));
+    let mut inside = inside.filter(|_| own);
+    inside
+        .find(|folder| folder.is_symlink())
+        .map(Path::to_owned)
+}
+
 /// Returns true if a regular file has hard links elsewhere, such as in a copy of the workspace.
-fn has_other_links(path: &Path) -> bool {
+pub(crate) fn has_other_links(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.nlink() > 1)
 }
 
@@ -508,7 +523,7 @@ mod tests {
         let refused = disk.create_dir_all(&folder.path().join("a/x/y"));
         let message = refused.unwrap_err().to_string();
         assert!(
-            message.ends_with("a/x: a file lies where a folder is needed"),
+            message.ends_with("a/x: expected a folder, found a file"),
             "{message}"
         );
     }

@@ -67,12 +67,12 @@ impl Layout {
     }
 
     /// Returns `.milepost/glance`, the observations of the last up-to-date run. It may be removed at any time.
-    pub fn glance(&self) -> PathBuf {
+    pub fn up_to_date_notes(&self) -> PathBuf {
         self.own().join("glance")
     }
 
     /// Returns `.milepost/.glance-events.tmp`, what a run observed of very many files. It exists only for a moment.
-    pub fn glance_events(&self) -> PathBuf {
+    pub fn up_to_date_events(&self) -> PathBuf {
         self.own().join(".glance-events.tmp")
     }
 

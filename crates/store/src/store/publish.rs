@@ -1,6 +1,6 @@
 //! Publishing: flushes complete files in scratch, renames them into place, and recovers after a crash.
 
-use super::disk::{Disk, DiskError, parent};
+use super::disk::{Disk, DiskError, has_other_links, parent};
 use super::layout::Layout;
 use super::quarantine::move_aside;
 use super::scan::files::digest_of;
@@ -25,7 +25,9 @@ pub enum PublishError {
     #[error("cannot read {path}: {source}")]
     Read { path: PathBuf, source: io::Error },
     /// A symbolic link in the path leads out of the workspace.
-    #[error("`{path}` leaves the workspace by a symbolic link, to {target}: make a folder of it")]
+    #[error(
+        "`{path}` leaves the workspace by a symbolic link, to {target}: replace it with a folder"
+    )]
     Leaves {
         /// The output.
         path: RelPath,
@@ -47,7 +49,7 @@ pub enum RecoveredFile {
         old: Option<Digest>,
     },
     /// The file in its place was modified. Recovery left it alone.
-    Altered,
+    Modified,
 }
 
 impl RecoveredFile {
@@ -69,7 +71,7 @@ pub fn refusal(layout: &Layout, path: &RelPath) -> Option<String> {
             let target = place.canonicalize().ok()?;
             if target.starts_with(root.canonicalize().ok()?) {
                 return Some(format!(
-                    "`{folder}` is a symbolic link, so another output may be the same file: make a folder of it"
+                    "`{folder}` is a symbolic link, so another output may be the same file: replace it with a folder"
                 ));
             }
             let path = RelPath::parse(folder).ok()?;
@@ -99,6 +101,10 @@ pub fn flush_group(disk: &Disk, layout: &Layout, files: &[RelPath]) -> Result<()
         return Ok(());
     }
     let paths: Vec<PathBuf> = files.iter().map(|file| layout.at(file)).collect();
+    // An input with a hard link to an output would change it.
+    for path in paths.iter().filter(|path| has_other_links(path)) {
+        disk.separate(path)?;
+    }
     let by_file = files.len() <= FEW;
     if by_file {
         for path in &paths {
@@ -134,7 +140,7 @@ pub fn rename_into_place(
         files.iter().partition(|file| file.marker);
     let mut folders = TouchedFolders::default();
     for marker in &markers {
-        take_away(disk, layout, marker, &mut folders)?;
+        remove_marker(disk, layout, marker, &mut folders)?;
     }
     for files in [others, markers] {
         for file in files {
@@ -178,7 +184,7 @@ pub fn settle(
     if settled.iter().any(RecoveredFile::is_lost) {
         for (file, became) in files.iter().zip(&settled) {
             if file.marker && *became == (RecoveredFile::Lost { old: None }) {
-                take_away(disk, layout, file, &mut folders)?;
+                remove_marker(disk, layout, file, &mut folders)?;
             }
         }
         folders.flush(disk)?;
@@ -188,7 +194,7 @@ pub fn settle(
     let mut to_do = Vec::new();
     for (file, became) in files.iter().zip(&settled) {
         // A marker that is there may be the one from before: all of them are alike.
-        let is_ours = *became != RecoveredFile::Altered;
+        let is_ours = *became != RecoveredFile::Modified;
         let again =
             renames && file.marker && is_ours && digest_at(&layout.at(&file.scratch))?.is_some();
         if *became == RecoveredFile::Renamed || again {
@@ -210,7 +216,7 @@ fn look(layout: &Layout, file: &Publish) -> Result<RecoveredFile, PublishError> 
     // A folder or a special file there is not ours.
     let there = at(&file.path).metadata();
     if there.is_ok_and(|there| !there.is_file()) {
-        return Ok(RecoveredFile::Altered);
+        return Ok(RecoveredFile::Modified);
     }
     // Scratch first: to a reader, the file is in one of both places while another process renames it.
     let is_in_scratch = digest_at(&at(&file.scratch))? == Some(file.new);
@@ -225,18 +231,18 @@ fn look(layout: &Layout, file: &Publish) -> Result<RecoveredFile, PublishError> 
         return Ok(if is_old || can_keep {
             RecoveredFile::Renamed
         } else {
-            RecoveredFile::Altered
+            RecoveredFile::Modified
         });
     }
     Ok(if is_old {
         RecoveredFile::Lost { old: there }
     } else {
-        RecoveredFile::Altered
+        RecoveredFile::Modified
     })
 }
 
 /// Removes a marker before the files that it vouches for are replaced. A marker that a person modified goes to quarantine.
-fn take_away(
+fn remove_marker(
     disk: &Disk,
     layout: &Layout,
     file: &Publish,

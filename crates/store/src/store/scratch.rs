@@ -1,10 +1,10 @@
 //! Scratch: a private folder for each attempt, where outputs are written and hashed before they are published.
 
+mod pool;
 mod sink;
-mod spares;
 
+pub use pool::ScratchPool;
 pub(crate) use sink::FileContent;
-pub use spares::ScratchPool;
 
 use super::disk::{Disk, DiskError, open_up, parent};
 use super::layout::{self, Layout, safe_name};
@@ -16,8 +16,8 @@ use super::scan::stamp::FileStamp;
 use milepost_core::base::digest::Hasher;
 use milepost_core::base::path::RelPath;
 use milepost_core::base::source::Sink;
+use pool::Spare;
 use sink::{FinishedFile, HashingSink, Sunk};
-use spares::Spare;
 use std::collections::BTreeSet;
 use std::fs::Metadata;
 use std::io;
@@ -99,14 +99,14 @@ pub fn clear(disk: &Disk, layout: &Layout, run: &str) -> Option<StuckScratch> {
 }
 
 impl Scratch {
-    /// Creates the empty scratch of an attempt. If programs write there, it reuses a folder of `spares` that was made for outputs
+    /// Creates the empty scratch of an attempt. If programs write there, it reuses a folder of `pool` that was made for outputs
     /// in the same folders as `targets`.
     pub fn create(
         disk: &Disk,
         files: &Files,
         layout: &Layout,
         name: &AttemptName<'_>,
-        spares: Option<&ScratchPool>,
+        pool: Option<&ScratchPool>,
         targets: &mut dyn Iterator<Item = &RelPath>,
     ) -> Result<Self, ScratchError> {
         let attempt = format!("{}~{}", safe_name(name.batch), name.number);
@@ -115,9 +115,9 @@ impl Scratch {
         let inside = layout::scratch().with(&below);
         let (all, path) = (layout.scratch(), layout.at(&inside));
         let mut folders = BTreeSet::new();
-        if let Some(spares) = spares {
+        if let Some(pool) = pool {
             targets.for_each(|target| above(target, &mut folders));
-            match spares.take(&folders) {
+            match pool.take(&folders) {
                 Some(spare) => disk.rename(&spare, &path)?,
                 None => {
                     folders.clear();
@@ -135,7 +135,7 @@ impl Scratch {
             all,
             path,
             inside,
-            is_folder: spares.is_some(),
+            is_folder: pool.is_some(),
             folders: Arc::new(Mutex::new(folders)),
             made: Arc::default(),
         })
@@ -381,12 +381,12 @@ impl Scratch {
 
     /// Returns the folder to the pool for a later attempt if it contains only the folders of its outputs; otherwise removes it. Every
     /// program that could write there must have ended.
-    pub fn spare(self, spares: &ScratchPool) {
+    pub fn return_to(self, pool: &ScratchPool) {
         if !self.is_folder || !self.is_as_made().unwrap_or(false) {
             return self.remove();
         }
         let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        spares.all().push(Spare {
+        pool.all().push(Spare {
             path: self.path.clone(),
             folders: std::mem::take(&mut folders),
         });

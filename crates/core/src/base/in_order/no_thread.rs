@@ -1,4 +1,4 @@
-//! The error that the system starts no more threads or processes, for messages.
+//! The error that the system cannot start more threads or processes, for messages.
 
 use std::any::Any;
 use std::fmt::Display;
@@ -13,7 +13,7 @@ const PANICS: [&str; 3] = [
 /// Returns the message for a thread or process that could not be started.
 pub fn no_thread(cause: &dyn Display) -> String {
     format!(
-        "the system starts no more threads ({cause}): end other programs, or raise the limit of processes (`ulimit -u`, `pids.max`) or of memory, then run again"
+        "the system cannot start more threads ({cause}): end other programs, or raise the limit of processes (`ulimit -u`, `pids.max`) or of memory, then run again"
     )
 }
 

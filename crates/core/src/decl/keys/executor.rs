@@ -1,6 +1,5 @@
 //! Keys of executors, and of what their jobs need.
 
-use super::Need::{Optional, Required};
 use super::ValueKind::{Command, Duration, Integer, Plain, Size, Table as Of, Text};
 use super::{KeySpec, TableSpec, key};
 
@@ -13,86 +12,44 @@ pub(crate) static EXECUTOR: TableSpec = TableSpec {
     header: "[executor]",
     short: None,
     keys: &[
-        key("slurm", Of(&SLURM), Optional, "", "Jobs of Slurm."),
-        key(
-            "command",
-            Of(&COMMAND),
-            Optional,
-            "",
-            "Jobs of any other scheduler, by three commands of its own.",
-        ),
+        key("slurm", Of(&SLURM)).doc("Runs batches as jobs of Slurm."),
+        key("command", Of(&COMMAND))
+            .doc("Runs batches as jobs of any other scheduler, by three commands."),
     ],
 };
 
-const SETUP: KeySpec = key(
-    "setup",
-    Command,
-    Optional,
-    "none",
-    "Lines of shell that run at the start of each job, such as `module load ifcopenshell`.",
+const SETUP: KeySpec = key("setup", Command).default("none").doc(
+    "Lines of shell that run at the start of each job, such as `module load \
+     ifcopenshell`.",
 );
-const BATCHES: KeySpec = key(
-    "batches_per_job",
-    Integer,
-    Optional,
-    "100",
-    "Maximum batches of one job, which runs them one after another.",
+const BATCHES: KeySpec = key("batches_per_job", Integer)
+    .default("100")
+    .doc("Maximum batches of one job, which runs them one after another.");
+const JOBS: KeySpec = key("max_jobs", Integer)
+    .default("100")
+    .doc("Maximum concurrent jobs of a stage.");
+const ARRAY: KeySpec = key("max_array_size", Integer)
+    .default("1000")
+    .doc("Maximum jobs of one array. Milepost submits further arrays for the rest.");
+const INTERVAL: KeySpec = key("poll_interval", Duration)
+    .default("10s")
+    .doc("The time between two polls of the scheduler.");
+const VISIBLE: KeySpec = key("visible", Duration).default("1min").doc(
+    "How long a file that another machine wrote may stay invisible, because file \
+     systems cache directory listings.",
 );
-const JOBS: KeySpec = key(
-    "max_jobs",
-    Integer,
-    Optional,
-    "100",
-    "Maximum concurrent jobs of a stage.",
-);
-const ARRAY: KeySpec = key(
-    "max_array_size",
-    Integer,
-    Optional,
-    "1000",
-    "Maximum jobs of one array. Milepost submits further arrays for the rest.",
-);
-const INTERVAL: KeySpec = key(
-    "poll_interval",
-    Duration,
-    Optional,
-    "10s",
-    "The time between two polls of the scheduler.",
-);
-const VISIBLE: KeySpec = key(
-    "visible",
-    Duration,
-    Optional,
-    "1min",
-    "How long a file that another machine wrote may stay invisible, because file systems cache what they list.",
-);
-const PROGRAM: KeySpec = key(
-    "program",
-    Plain,
-    Optional,
-    "the path of the running program",
-    "The absolute path of `milepost` on the nodes, in the same version.",
-);
-const TIME: KeySpec = key(
-    "time",
-    Duration,
-    Optional,
-    "the scheduler's default",
-    "The time limit of a job, with all its batches.",
-);
-const MEMORY: KeySpec = key(
-    "memory",
-    Size,
-    Optional,
-    "the scheduler's default",
-    "The memory of a job, such as \"2 GB\".",
-);
-const CPUS: KeySpec = key(
-    "cpus",
-    Integer,
-    Optional,
-    "1",
-    "The processors of a job. Its batches run one after another and may use them all.",
+const PROGRAM: KeySpec = key("program", Plain)
+    .default("the path of the running program")
+    .doc("The absolute path of `milepost` on the nodes, in the same version.");
+const TIME: KeySpec = key("time", Duration)
+    .default("the scheduler's default")
+    .doc("The time limit of a job, with all its batches.");
+const MEMORY: KeySpec = key("memory", Size)
+    .default("the scheduler's default")
+    .doc("The memory of a job, such as \"2 GB\".");
+const CPUS: KeySpec = key("cpus", Integer).default("1").doc(
+    "The processors of a job. Its batches run one after another and may use them \
+     all.",
 );
 
 /// `[executor.slurm]`.
@@ -101,20 +58,12 @@ static SLURM: TableSpec = TableSpec {
     header: "[executor.slurm]",
     short: None,
     keys: &[
-        key(
-            "partition",
-            Plain,
-            Optional,
-            "the cluster's default",
-            "The partition.",
-        ),
-        key(
-            "account",
-            Plain,
-            Optional,
-            "the user's default",
-            "The account that pays.",
-        ),
+        key("partition", Plain)
+            .default("the cluster's default")
+            .doc("The partition."),
+        key("account", Plain)
+            .default("the user's default")
+            .doc("The account to charge."),
         TIME,
         MEMORY,
         CPUS,
@@ -122,13 +71,9 @@ static SLURM: TableSpec = TableSpec {
         BATCHES,
         JOBS,
         ARRAY,
-        key(
-            "options",
-            Command,
-            Optional,
-            "none",
-            "More options for `sbatch`, such as \"--qos=low\".",
-        ),
+        key("options", Command)
+            .default("none")
+            .doc("More options for `sbatch`, such as \"--qos=low\"."),
         INTERVAL,
         VISIBLE,
         PROGRAM,
@@ -141,40 +86,31 @@ pub(crate) static COMMAND: TableSpec = TableSpec {
     header: "[executor.command]",
     short: None,
     keys: &[
-        key(
-            "submit",
-            Text,
-            Required,
-            "",
-            "The command that submits `jobs` jobs with the indices 0 to `last`, all by the script `script`. Each job writes what it prints to `output`/INDEX.txt. The last word that the command prints is the id. It sees `script`, `name`, `output`, `jobs`, `last`, `at_once`, `cpus`, `memory_mb` and `seconds`; the last two are 0 if nothing is declared.",
+        key("submit", Text).required().doc(
+            "The command that submits `jobs` jobs with the indices 0 to `last`, all by \
+             the script `script`. Each job writes what it prints to `output`/INDEX.txt. \
+             The last word that the command prints is the id. It can use `script`, \
+             `name`, `output`, `jobs`, `last`, `at_once`, `cpus`, `memory_mb` and \
+             `seconds`; the last two are 0 if nothing is declared.",
         ),
-        key(
-            "poll",
-            Text,
-            Required,
-            "",
-            "The command that prints a line for each job of the ids `ids`: the id, the index, a state, and the node or the reason. States are `queued`, `running`, `done`, `failed`, `timeout`, `memory`, `node`, `cancelled` and `preempted`. A job without a line has ended, so the command must fail if the scheduler does not answer.",
+        key("poll", Text).required().doc(
+            "The command that prints a line for each job of the ids `ids`: the id, the \
+             index, a state, and the node or the reason. States are `queued`, `running`, \
+             `done`, `failed`, `timeout`, `memory`, `node`, `cancelled` and `preempted`. \
+             A job without a line has ended, so the command must fail if the scheduler \
+             does not answer.",
         ),
-        key(
-            "cancel",
-            Text,
-            Required,
-            "",
-            "The command that cancels all jobs of the id `id`.",
+        key("cancel", Text)
+            .required()
+            .doc("The command that cancels all jobs of the id `id`."),
+        key("find", Text).default("none").doc(
+            "The command that prints the id of the jobs of the name `name`, or nothing \
+             if there are none. It must fail if the scheduler does not answer. With it, \
+             no job is submitted twice if a run is killed or a reply of `submit` is lost.",
         ),
-        key(
-            "find",
-            Text,
-            Optional,
-            "none",
-            "The command that prints the id of the jobs of the name `name`, or nothing if there are none. It must fail if the scheduler does not answer. With it, no job is submitted twice if a run is killed or a reply of `submit` is lost.",
-        ),
-        key(
-            "index",
-            Plain,
-            Required,
-            "",
-            "The environment variable that holds the index of a job, such as `PBS_ARRAY_INDEX`.",
+        key("index", Plain).required().doc(
+            "The environment variable that holds the index of a job, such as \
+             `PBS_ARRAY_INDEX`.",
         ),
         TIME,
         MEMORY,
@@ -198,12 +134,9 @@ pub(crate) static RESOURCES: TableSpec = TableSpec {
         CPUS,
         MEMORY,
         TIME,
-        key(
-            "retry",
-            Of(&MORE),
-            Optional,
-            "none",
-            "More resources for a job that ran out of memory or time, such as `{ memory = \"x2\" }`.",
+        key("retry", Of(&MORE)).default("none").doc(
+            "More resources for a job that ran out of memory or time, such as `{ memory \
+             = \"x2\" }`.",
         ),
     ],
 };
@@ -214,27 +147,17 @@ pub(crate) static MORE: TableSpec = TableSpec {
     header: "[resources.retry]",
     short: None,
     keys: &[
-        key(
-            "memory",
-            Plain,
-            Optional,
-            "no attempt",
-            "Factor for the memory of the next attempt after a job ran out of memory, such as \"x2\".",
+        key("memory", Plain).default("no attempt").doc(
+            "Factor for the memory of the next attempt after a job ran out of memory, \
+             such as \"x2\".",
         ),
-        key(
-            "time",
-            Plain,
-            Optional,
-            "no attempt",
-            "Factor for the time limit of the next attempt after a timeout, such as \"x1.5\".",
+        key("time", Plain).default("no attempt").doc(
+            "Factor for the time limit of the next attempt after a timeout, such as \
+             \"x1.5\".",
         ),
-        key(
-            "attempts",
-            Integer,
-            Optional,
-            "2",
-            "Maximum further attempts of a batch.",
-        ),
+        key("attempts", Integer)
+            .default("2")
+            .doc("Maximum further attempts of a batch."),
     ],
 };
 

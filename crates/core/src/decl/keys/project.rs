@@ -1,6 +1,5 @@
 //! Keys of `milepost.toml`.
 
-use super::Need::{Optional, Required};
 use super::ValueKind::{
     Any, AnyNumber, Choice, Command, Duration, Folder, Integer, Jq, Named, Names, Number, Outcomes,
     Params, Place, Plain, Strings, Table as Of, Text, Values,
@@ -14,70 +13,32 @@ pub(crate) static PROJECT: TableSpec = TableSpec {
     header: "",
     short: None,
     keys: &[
-        key("name", Plain, Required, "", "Name of the project."),
-        key(
-            "params",
-            Params,
-            Optional,
-            "",
-            "Parameters and their defaults; `--set NAME=VALUE` changes one. `{ type, default, min, max, enum, pattern, description }` declares its values; `{ file, base }` is a file that `--set` copies into the workspace.",
+        key("name", Plain).required().doc("Name of the project."),
+        key("params", Params).doc(
+            "Parameters and their defaults; `--set NAME=VALUE` changes one. `{ type, \
+             default, min, max, enum, pattern, description }` declares its values; `{ \
+             file, base }` is a file that `--set` copies into the workspace.",
         ),
-        key(
-            "env",
-            Strings,
-            Optional,
-            "",
-            "Environment variables that declarations may read, with their defaults.",
+        key("env", Strings)
+            .doc("Environment variables that declarations may read, with their defaults."),
+        key("agents", Named(&AGENT))
+            .doc("The agents that answer the questions of agent steps, by name."),
+        key("limits", Of(&LIMITS))
+            .doc("Limits on what a workspace spends on agents, over all its runs."),
+        key("permissions", Choice(&["owner", "umask"]))
+            .default("owner")
+            .doc(
+                "Who can read answers, calls, prompts, leases, logs, scratch and quarantine: \
+                 only their owner, or everyone whom the umask allows.",
+            ),
+        key("services", Named(&SERVICE)).doc(
+            "Processes that stages need. Milepost starts one when a stage needs it, \
+             unless it answers already, and stops it when the run ends.",
         ),
-        key(
-            "agents",
-            Named(&AGENT),
-            Optional,
-            "",
-            "The agents that answer the questions of agent steps, by name.",
-        ),
-        key(
-            "limits",
-            Of(&LIMITS),
-            Optional,
-            "",
-            "Limits on what a workspace spends on agents, over all its runs.",
-        ),
-        key(
-            "permissions",
-            Choice(&["owner", "umask"]),
-            Optional,
-            "owner",
-            "Who can read answers, calls, prompts, leases, logs, scratch and quarantine: only their owner, or everyone whom the umask allows.",
-        ),
-        key(
-            "services",
-            Named(&SERVICE),
-            Optional,
-            "",
-            "Processes that stages need. Milepost starts one when a stage needs it, unless it answers already, and stops it when the run ends.",
-        ),
-        key(
-            "executor",
-            Of(&EXECUTOR),
-            Optional,
-            "",
-            "Where batches can run besides this machine.",
-        ),
-        key(
-            "workspaces",
-            Of(&WORKSPACES),
-            Optional,
-            "",
-            "How `run --workspaces` reads its file, and the summary that it prints.",
-        ),
-        key(
-            "errors",
-            Outcomes,
-            Optional,
-            "",
-            "Error codes of your own for outcomes, in all stages.",
-        ),
+        key("executor", Of(&EXECUTOR)).doc("Where batches can run besides this machine."),
+        key("workspaces", Of(&WORKSPACES))
+            .doc("How `run --workspaces` reads its file, and the summary that it prints."),
+        key("errors", Outcomes).doc("Custom error codes for outcomes, in all stages."),
     ],
 };
 
@@ -87,20 +48,13 @@ pub(crate) static WORKSPACES: TableSpec = TableSpec {
     header: "[workspaces]",
     short: None,
     keys: &[
-        key(
-            "select",
-            Jq,
-            Optional,
-            ".[]",
-            "Selects the entries of the file. Each is an object with `workspace`, the name of a folder, and parameters.",
+        key("select", Jq).default(".[]").doc(
+            "Selects the entries of the file. Each is an object with `workspace`, the \
+             name of a folder, and parameters.",
         ),
-        key(
-            "summary",
-            Jq,
-            Optional,
-            "the entries",
-            "The summary to print at the end; `.` is `{dry_run, entries}`.",
-        ),
+        key("summary", Jq)
+            .default("the entries")
+            .doc("The summary to print at the end; `.` is `{dry_run, entries}`."),
     ],
 };
 
@@ -110,28 +64,18 @@ pub(crate) static LIMITS: TableSpec = TableSpec {
     header: "[limits]",
     short: None,
     keys: &[
-        key("usd", Number, Optional, "none", "Maximum cost, in dollars."),
-        key(
-            "tokens",
-            Integer,
-            Optional,
-            "none",
-            "Maximum input and output tokens.",
-        ),
-        key(
-            "calls",
-            Integer,
-            Optional,
-            "none",
-            "Maximum number of calls.",
-        ),
-        key(
-            "time",
-            Duration,
-            Optional,
-            "none",
-            "Maximum total duration of all calls.",
-        ),
+        key("usd", Number)
+            .default("none")
+            .doc("Maximum cost, in dollars."),
+        key("tokens", Integer)
+            .default("none")
+            .doc("Maximum input and output tokens."),
+        key("calls", Integer)
+            .default("none")
+            .doc("Maximum number of calls."),
+        key("time", Duration)
+            .default("none")
+            .doc("Maximum total duration of all calls."),
     ],
 };
 
@@ -141,27 +85,16 @@ pub(crate) static SERVICE: TableSpec = TableSpec {
     header: "[services.NAME]",
     short: None,
     keys: &[
-        key(
-            "command",
-            Command,
-            Required,
-            "",
-            "The command that starts the service: a list of the program and its arguments, or a string for `sh -c`. It must stay in the foreground.",
+        key("command", Command).required().doc(
+            "The command that starts the service: a list of the program and its \
+             arguments, or a string for `sh -c`. It must stay in the foreground.",
         ),
-        key(
-            "ready",
-            Text,
-            Required,
-            "",
-            "A URL. The service is ready once it responds with any status below 500.",
-        ),
-        key(
-            "env",
-            Names,
-            Optional,
-            "none",
-            "Environment variables to pass on, besides PATH, HOME and LANG=C.UTF-8.",
-        ),
+        key("ready", Text)
+            .required()
+            .doc("A URL. The service is ready once it responds with any status below 500."),
+        key("env", Names)
+            .default("none")
+            .doc("Environment variables to pass on, besides PATH, HOME and LANG=C.UTF-8."),
     ],
 };
 
@@ -171,55 +104,27 @@ pub(crate) static PARAM: TableSpec = TableSpec {
     header: "[params]",
     short: None,
     keys: &[
-        key(
-            "type",
-            Choice(ParamType::WORDS),
-            Optional,
-            "the type of the default",
-            "The type of the value. A `date` is written 2026-11-23; `today` is the day of each run, in UTC.",
+        key("type", Choice(ParamType::WORDS))
+            .default("the type of the default")
+            .doc(
+                "The type of the value. A `date` is written 2026-11-23; `today` is the day \
+                 of each run, in UTC.",
+            ),
+        key("default", Any)
+            .required()
+            .doc("The value without `--set`; a string may be a template over `workspace`."),
+        key("min", AnyNumber).default("none").doc("Minimum value."),
+        key("max", AnyNumber).default("none").doc("Maximum value."),
+        key("enum", Values)
+            .default("any")
+            .doc("The values allowed; for a list, the values of its items."),
+        key("pattern", Plain).default("none").doc(
+            "A regular expression that a string, or each item of a list, must match. Use \
+             `^…$` to match the whole string.",
         ),
-        key(
-            "default",
-            Any,
-            Required,
-            "",
-            "The value without `--set`; a string may be a template over `workspace`.",
-        ),
-        key(
-            "min",
-            AnyNumber,
-            Optional,
-            "none",
-            "The smallest number allowed.",
-        ),
-        key(
-            "max",
-            AnyNumber,
-            Optional,
-            "none",
-            "The largest number allowed.",
-        ),
-        key(
-            "enum",
-            Values,
-            Optional,
-            "any",
-            "The values allowed; for a list, the values of its items.",
-        ),
-        key(
-            "pattern",
-            Plain,
-            Optional,
-            "none",
-            "A regular expression that a string, or each item of a list, must match. Use `^…$` to match the whole string.",
-        ),
-        key(
-            "description",
-            Plain,
-            Optional,
-            "none",
-            "A description of the parameter, shown by `milepost params`.",
-        ),
+        key("description", Plain)
+            .default("none")
+            .doc("A description of the parameter, shown by `milepost params`."),
     ],
 };
 
@@ -229,26 +134,14 @@ pub(crate) static PARAM_FILE: TableSpec = TableSpec {
     header: "[params]",
     short: None,
     keys: &[
-        key(
-            "file",
-            Place,
-            Required,
-            "",
-            "The path of the file in the workspace. `--set` copies a file from anywhere to this path.",
+        key("file", Place).required().doc(
+            "The path of the file in the workspace. `--set` copies a file from anywhere \
+             to this path.",
         ),
-        key(
-            "base",
-            Folder,
-            Optional,
-            "",
-            "The folder that the value of `--set` is relative to, and must not leave.",
-        ),
-        key(
-            "description",
-            Plain,
-            Optional,
-            "none",
-            "A description of the parameter, shown by `milepost params`.",
-        ),
+        key("base", Folder)
+            .doc("The folder that the value of `--set` is relative to, and must not leave."),
+        key("description", Plain)
+            .default("none")
+            .doc("A description of the parameter, shown by `milepost params`."),
     ],
 };

@@ -1,6 +1,5 @@
 //! Keys of a step: those of its kind, and those that any step may have.
 
-use super::Need::{Beside, Optional};
 use super::ValueKind::{Duration, File, Integer, Jq, Name, Outcomes, Plain};
 use super::{KeySpec, TableSpec, key};
 use crate::model::step::KindName;
@@ -17,62 +16,42 @@ static KEYS: [KeySpec; count()] = keys();
 
 /// Keys that any step may have, and `schema`, which two kinds share.
 const SHARED: [KeySpec; 8] = [
-    key(
-        "out",
-        Name,
-        Optional,
-        "the only output",
-        "The output that the step writes. A name that is not an output is visible to later steps only.",
+    key("out", Name).default("the only output").doc(
+        "The output that the step writes. A name that is not an output is visible to \
+         later steps only.",
     ),
-    key(
-        "when",
-        Jq,
-        Optional,
-        "true",
-        "A condition; the step is skipped unless it is true.",
+    key("when", Jq)
+        .default("true")
+        .doc("A condition; the step is skipped unless it is true."),
+    key("role", Plain)
+        .default("the stage's")
+        .doc("`agent_name` in the journal."),
+    key("summary", Jq).doc(
+        "Counts, names and warnings of the result, for the journal's records of the \
+         step's end and of hand-offs to another role.",
     ),
-    key(
-        "role",
-        Plain,
-        Optional,
-        "the stage's",
-        "`agent_name` in the journal.",
-    ),
-    key(
-        "summary",
-        Jq,
-        Optional,
-        "",
-        "Counts, names and warnings of the result, for the journal's records of the step's end and of hand-offs to another role.",
-    ),
-    key(
-        "timeout",
-        Duration,
-        Optional,
-        "10m for agent, command, http, ifc, jq and pdf_text, 2m for wait",
-        "The time limit of one attempt of the step, such as \"30m\". The attempt then fails with the outcome `timeout`.",
-    ),
-    key(
-        "attempts",
-        Integer,
-        Optional,
-        "3 for agent and http, else 1",
-        "Maximum attempts of the step, with growing pauses. Steps and agents that compute locally run once.",
-    ),
-    key(
-        "errors",
-        Outcomes,
-        Optional,
-        "the stage's",
-        "Error codes of your own for outcomes of this step.",
-    ),
-    key(
-        "schema",
-        File,
-        Beside(&["agent", "http"]),
-        "of agent: the output's, without `result`",
-        "The JSON Schema of one answer; for `http`, of the response, which must then be JSON.",
-    ),
+    key("timeout", Duration)
+        .default("10m for agent, command, http, ifc, jq and pdf_text, 2m for wait")
+        .doc(
+            "The time limit of one attempt of the step, such as \"30m\". The attempt \
+             then fails with the outcome `timeout`.",
+        ),
+    key("attempts", Integer)
+        .default("3 for agent and http, else 1")
+        .doc(
+            "Maximum attempts of the step, with growing pauses. Steps and agents that \
+             compute locally run once.",
+        ),
+    key("errors", Outcomes)
+        .default("the stage's")
+        .doc("Custom error codes for outcomes of this step."),
+    key("schema", File)
+        .beside(&["agent", "http"])
+        .default("of agent: the output's, without `result`")
+        .doc(
+            "The JSON Schema of one answer; for `http`, of the response, which must then \
+             be JSON.",
+        ),
 ];
 
 const fn count() -> usize {

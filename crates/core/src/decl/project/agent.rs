@@ -30,7 +30,7 @@ pub(crate) fn agent(
     let Some(table) = node.table() else {
         let problem = file.problem(
             node.span.clone(),
-            format!("the agent `{}` is a table", key.name),
+            format!("the agent `{}` must be a table", key.name),
         );
         let problem = problem.label(format!("this is {}", node.value.described()));
         reader.report.add(problem.help(format!(
@@ -139,27 +139,18 @@ fn cli(reader: &mut ValueReader<'_>, file: &SourceFile, fields: &Fields<'_>) -> 
         }
         _ => {
             let name = node.text()?;
-            match fields.spot("registry") {
-                Some(spot) => {
-                    let agent = name.to_owned();
-                    CliCommand::Registry {
-                        file: reader.asset(&spot)?,
-                        agent,
-                    }
-                }
-                None if KNOWN_TOOLS.contains(&name) => CliCommand::Known(name.to_owned()),
-                None => {
-                    let problem = file.problem(
-                        node.span.clone(),
-                        format!("`{name}` is no known command line"),
-                    );
-                    let known = hints::or(KNOWN_TOOLS.iter().copied());
-                    reader.report.add(problem.label("unknown").help(format!(
-                        "Milepost knows {known}; write any other as a list: cli = [\"{name}\"]"
-                    )));
-                    return None;
-                }
+            if !KNOWN_TOOLS.contains(&name) {
+                let problem = file.problem(
+                    node.span.clone(),
+                    format!("`{name}` is not a known command line"),
+                );
+                let known = hints::or(KNOWN_TOOLS.iter().copied());
+                reader.report.add(problem.label("unknown").help(format!(
+                    "the known command lines are {known}; write any other as a list: cli = [\"{name}\"]"
+                )));
+                return None;
             }
+            CliCommand::Known(name.to_owned())
         }
     };
     Some(Cli {
@@ -177,7 +168,7 @@ fn script(reader: &mut ValueReader<'_>, file: &SourceFile, list: &[TomlNode]) {
         let message =
             "`{{ prompt }}` is part of a script, so the shell would run text from the prompt";
         let problem = file.problem(item.span.clone(), message);
-        reader.report.add(problem.label("the prompt is no script").help(
+        reader.report.add(problem.label("the prompt is not a script").help(
             "leave it out and read the prompt from standard input, or put it behind the script and write \"$1\": \
              cli = [\"sh\", \"-c\", 'ask \"$1\"', \"sh\", \"{{ prompt }}\"]",
         ));

@@ -3,8 +3,7 @@
 use crate::base::duration::parse_duration;
 use crate::base::size::parse_size;
 use crate::decl::keys::{COMMAND, EXECUTOR, MORE, Need, RESOURCES, TableSpec, ValueKind};
-use crate::decl::problem::SourceFile;
-use crate::decl::tables::fields::{self, Fields};
+use crate::decl::tables::fields::Fields;
 use crate::decl::tables::tree::{TomlNode, Val};
 use crate::decl::values::reader::ValueReader;
 use crate::expr::place::{listed, nearest};
@@ -33,18 +32,18 @@ const CANCEL: &[&str] = &["id"];
 const FIND: &[&str] = &["name"];
 
 /// Reads `[executor]`; it may be missing.
-pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile, top: &Fields<'_>) -> Executors {
+pub(crate) fn read(reader: &mut ValueReader<'_>, top: &Fields<'_>) -> Executors {
     let mut executors = Executors::default();
-    let all = inner(reader, file, top, "executor", &EXECUTOR);
+    let all = top.table("executor", &EXECUTOR, &mut reader.report);
     for key in EXECUTOR.keys {
         let (Ok(name), ValueKind::Table(spec)) = (key.name.parse(), key.kind) else {
             continue;
         };
         let fields = all
             .as_ref()
-            .and_then(|all| inner(reader, file, all, key.name, spec));
+            .and_then(|all| all.table(key.name, spec, &mut reader.report));
         let settings = match &fields {
-            Some(fields) => settings(reader, file, fields, spec),
+            Some(fields) => settings(reader, fields, spec),
             // A scheduler without required keys needs no table.
             None if spec.keys.iter().all(|key| key.need != Need::Required) => {
                 JobSettings::default()
@@ -85,33 +84,7 @@ fn commands(reader: &mut ValueReader<'_>, fields: &Fields<'_>) -> Option<Command
     })
 }
 
-/// Reads the table behind a key.
-fn inner<'a>(
-    reader: &mut ValueReader<'_>,
-    file: &'a SourceFile,
-    top: &Fields<'a>,
-    key: &str,
-    spec: &'static TableSpec,
-) -> Option<Fields<'a>> {
-    let node = top.get(key)?;
-    let table = node.table()?;
-    let span = node.span.clone();
-    Some(fields::check(
-        file,
-        &mut reader.report,
-        spec,
-        spec.header,
-        span,
-        table,
-    ))
-}
-
-fn settings(
-    reader: &mut ValueReader<'_>,
-    file: &SourceFile,
-    fields: &Fields<'_>,
-    spec: &TableSpec,
-) -> JobSettings {
+fn settings(reader: &mut ValueReader<'_>, fields: &Fields<'_>, spec: &TableSpec) -> JobSettings {
     let text = |key: &str| fields.text(key).map(|(text, _)| text.to_owned());
     let plain = spec
         .keys
@@ -130,7 +103,7 @@ fn settings(
         poll: duration(reader, fields, "poll_interval").unwrap_or(defaults.poll),
         visible: duration(reader, fields, "visible").unwrap_or(defaults.visible),
         program: text("program"),
-        resources: resources_in(reader, file, fields),
+        resources: resources_in(reader, fields),
     }
 }
 
@@ -147,7 +120,9 @@ fn lines(node: Option<&TomlNode>) -> Vec<String> {
 fn duration(reader: &mut ValueReader<'_>, fields: &Fields<'_>, key: &str) -> Option<Duration> {
     let spot = fields.spot(key)?;
     let read = match parse_duration(spot.text) {
-        Ok(duration) if duration.is_zero() => Err(format!("`{key}` is a duration of more than 0")),
+        Ok(duration) if duration.is_zero() => {
+            Err(format!("`{key}` must be a duration of more than 0"))
+        }
         Ok(duration) => return Some(duration),
         Err(error) => Err(error.to_string()),
     };
@@ -192,9 +167,9 @@ fn command(
         if !names.contains(&name.as_str()) {
             let help = match nearest(name, names.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("there is {}", listed(names.iter().copied())),
+                None => format!("available: {}", listed(names.iter().copied())),
             };
-            let problem = spot.problem(format!("`{key}` sees no `{name}`"));
+            let problem = spot.problem(format!("`{name}` is not available in `{key}`"));
             reader.report.add(problem.label("unknown name").help(help));
             return None;
         }
@@ -213,24 +188,21 @@ fn command(
 }
 
 /// Reads `[resources]` of a stage; it may be missing.
-pub(crate) fn resources(
-    reader: &mut ValueReader<'_>,
-    file: &SourceFile,
-    top: &Fields<'_>,
-) -> Resources {
-    match inner(reader, file, top, "resources", &RESOURCES) {
-        Some(fields) => resources_in(reader, file, &fields),
+pub(crate) fn resources(reader: &mut ValueReader<'_>, top: &Fields<'_>) -> Resources {
+    match top.table("resources", &RESOURCES, &mut reader.report) {
+        Some(fields) => resources_in(reader, &fields),
         None => Resources::default(),
     }
 }
 
-fn resources_in(reader: &mut ValueReader<'_>, file: &SourceFile, fields: &Fields<'_>) -> Resources {
+fn resources_in(reader: &mut ValueReader<'_>, fields: &Fields<'_>) -> Resources {
     let memory = fields.spot("memory").and_then(|spot| {
         let size = parse_size(spot.text);
         size.map_err(|error| reader.report.add(spot.problem(error.to_string())))
             .ok()
     });
-    let retry = inner(reader, file, fields, "retry", &MORE).map(|fields| MoreResources {
+    let retry = fields.table("retry", &MORE, &mut reader.report);
+    let retry = retry.map(|fields| MoreResources {
         memory: factor(reader, &fields, "memory"),
         time: factor(reader, &fields, "time"),
         attempts: fields

@@ -1,30 +1,17 @@
 //! Reads `[workspaces]`: how a workspace list is read and summarized.
 
 use crate::decl::keys::WORKSPACES;
-use crate::decl::problem::SourceFile;
-use crate::decl::tables::fields::{self, Fields};
+use crate::decl::tables::fields::Fields;
 use crate::decl::values::names::{ProjectNames, Sees, StageNames};
 use crate::decl::values::reader::ValueReader;
 use crate::model::pipeline::Manifest;
 use crate::model::stage::Program;
 
 /// Reads `[workspaces]`; it may be missing.
-pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile, top: &Fields<'_>) -> Manifest {
-    let Some(node) = top.get("workspaces") else {
+pub(crate) fn read(reader: &mut ValueReader<'_>, top: &Fields<'_>) -> Manifest {
+    let Some(fields) = top.table("workspaces", &WORKSPACES, &mut reader.report) else {
         return Manifest::default();
     };
-    let Some(table) = node.table() else {
-        return Manifest::default();
-    };
-    let span = node.span.clone();
-    let fields = fields::check(
-        file,
-        &mut reader.report,
-        &WORKSPACES,
-        "[workspaces]",
-        span,
-        table,
-    );
     Manifest {
         select: program(reader, &fields, "select"),
         summary: program(reader, &fields, "summary"),

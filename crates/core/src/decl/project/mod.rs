@@ -84,7 +84,7 @@ pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile) -> Project {
                 None => reader.report.add(
                     file.problem(
                         node.span.clone(),
-                        format!("the default of `{}` is a string", key.name),
+                        format!("the default of `{}` must be a string", key.name),
                     )
                     .label(format!("this is {}", node.value.described()))
                     .help("values of the environment are strings: write it in quotes"),
@@ -127,8 +127,8 @@ pub(crate) fn read(reader: &mut ValueReader<'_>, file: &SourceFile) -> Project {
     }
     project.limits = limits(file, &mut reader.report, &top);
     project.services = services::read(reader, file, &top, &mut project.names);
-    project.executors = executor::read(reader, file, &top);
-    project.manifest = manifest::read(reader, file, &top);
+    project.executors = executor::read(reader, &top);
+    project.manifest = manifest::read(reader, &top);
     project.is_shared = top
         .text("permissions")
         .is_some_and(|(word, _)| word == "umask");
@@ -155,13 +155,9 @@ fn renamed(
 }
 
 fn limits(file: &SourceFile, report: &mut Report, top: &Fields<'_>) -> Limits {
-    let Some(node) = top.get("limits") else {
+    let Some(fields) = top.table("limits", &LIMITS, report) else {
         return Limits::default();
     };
-    let Some(table) = node.table() else {
-        return Limits::default();
-    };
-    let fields = fields::check(file, report, &LIMITS, "[limits]", node.span.clone(), table);
     Limits {
         usd: fields.number("usd").and_then(NanoUsd::from_dollars),
         tokens: fields.integer("tokens"),
@@ -206,7 +202,7 @@ pub(crate) fn errors(
         } else {
             let problem = file.problem(
                 node.span.clone(),
-                format!("the name for `{name}` is a string"),
+                format!("the name for `{name}` must be a string"),
             );
             report.add(problem.label(format!("this is {}", node.value.described())));
         }

@@ -212,7 +212,7 @@ fn allowed(
                     format!("`pattern` is not a valid regular expression: {why}"),
                 );
                 return Err(Box::new(problem.help(
-                    "write it in single quotes, '…': in double quotes TOML takes the backslashes away",
+                    "write it in single quotes, '…': in double quotes TOML interprets backslashes",
                 )));
             }
         },

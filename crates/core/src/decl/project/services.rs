@@ -41,7 +41,7 @@ fn service(
 ) -> Option<Service> {
     let header = format!("[services.{}]", key.name);
     let Some(table) = node.table() else {
-        let message = format!("the service `{}` is a table", key.name);
+        let message = format!("the service `{}` must be a table", key.name);
         let problem = file
             .problem(node.span.clone(), message)
             .label(format!("this is {}", node.value.described()));
@@ -59,7 +59,7 @@ fn service(
             .any(|start| spot.text.starts_with(start))
         {
             let problem = spot
-                .problem("`ready` is a URL that answers once the service is ready")
+                .problem("`ready` must be a URL that responds once the service is ready")
                 .label("this begins with neither `http://` nor `https://`");
             reader
                 .report
@@ -109,7 +109,7 @@ pub(crate) fn needed(
                     "declare it in milepost.toml: [services.{name}] and below it `command` and `ready`"
                 )
             }
-            None => format!("there is {}", listed(known())),
+            None => format!("available: {}", listed(known())),
         };
         let problem = file.problem(
             item.span.clone(),

@@ -26,10 +26,9 @@ impl StageReader<'_, '_, '_> {
         {
             let problem = self.file.problem(
                 fields.key_span("columns"),
-                "only a table has `columns`, and this file is none",
+                "`columns` is only for CSV and TSV files",
             );
-            let help =
-                "a table is a CSV or TSV file; the schema of any other file says what it holds";
+            let help = "remove `columns`: a schema describes the content of any other file";
             self.reader.report.add(problem.help(help));
             return None;
         }

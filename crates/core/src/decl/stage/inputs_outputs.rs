@@ -122,13 +122,13 @@ impl StageReader<'_, '_, '_> {
                     let problem = self.file.problem(
                         row.span.clone(),
                         format!(
-                            "`[each.{}]` needs `key`: its values are no plain words or numbers",
+                            "`[each.{}]` needs `key`: its values are neither plain words nor numbers",
                             name.name
                         ),
                     );
                     self.reader.report.add(
                         problem
-                            .label("known by what?")
+                            .label("`key` is missing")
                             .help("key is a jq program over the value, such as key = \".id\""),
                     );
                 }
@@ -312,14 +312,11 @@ impl StageReader<'_, '_, '_> {
         if format == Format::Json {
             let warning = self.file.problem(
                 name.span.clone(),
-                format!(
-                    "nothing checks what `{}` holds: it has no schema",
-                    name.name
-                ),
+                format!("output `{}` is not validated: it has no schema", name.name),
             );
             self.reader
                 .report
-                .advise(warning.help(format!("write {usual}, or say schema = false")));
+                .advise(warning.help(format!("create {usual}, or write schema = false")));
         }
         Some(None)
     }

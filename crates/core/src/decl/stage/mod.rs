@@ -73,7 +73,7 @@ pub(crate) fn read(
         });
     }
     let progress = part.progress(&top, name);
-    let resources = executor::resources(part.reader, file, &top);
+    let resources = executor::resources(part.reader, &top);
     let needed = services::needed(part.reader, file, &project.names, &top);
     let reads: Vec<PathTemplate> = steps
         .iter()
@@ -315,7 +315,7 @@ impl StageReader<'_, '_, '_> {
                 (Val::Text(text), Some(stands_for)) => {
                     if let Some(help) = hints::slipped(&name.name, text, &format!("[{key}]")) {
                         let message = format!(
-                            "`{}` here would be one of the stage's {key}, and {text:?} is no path",
+                            "`{}` here would be one of the stage's {key}, and {text:?} is not a path",
                             name.name
                         );
                         self.reader.report.add(
@@ -343,7 +343,7 @@ impl StageReader<'_, '_, '_> {
                     };
                     let problem = self.file.problem(
                         node.span.clone(),
-                        format!("`{}` of `[{key}]` is {wants}", name.name),
+                        format!("`{}` of `[{key}]` must be {wants}", name.name),
                     );
                     let problem = problem.label(format!("this is {}", other.described()));
                     let help = keys::STAGE
@@ -380,7 +380,7 @@ impl StageReader<'_, '_, '_> {
         );
         let problem = match RelPath::parse(&text) {
             Ok(path) if path.as_str().contains(['{', '*']) => {
-                "`progress` is the name of one file".to_owned()
+                "`progress` must be the name of one file".to_owned()
             }
             Ok(path) => {
                 self.draft.progress = Some((path.clone(), span));
@@ -430,28 +430,12 @@ impl StageReader<'_, '_, '_> {
 
     /// Returns the role of the person who approves.
     fn approve(&mut self, top: &Fields<'_>) -> Option<String> {
-        let node = top.get("approve")?;
-        let fields = fields::check(
-            self.file,
-            &mut self.reader.report,
-            &APPROVE,
-            "[approve]",
-            node.span.clone(),
-            node.table()?,
-        );
+        let fields = top.table("approve", &APPROVE, &mut self.reader.report)?;
         fields.text("by").map(|(role, _)| role.to_owned())
     }
 
     fn conserve(&mut self, top: &Fields<'_>) -> Option<Conserve> {
-        let node = top.get("conserve")?;
-        let fields = fields::check(
-            self.file,
-            &mut self.reader.report,
-            &CONSERVE,
-            "[conserve]",
-            node.span.clone(),
-            node.table()?,
-        );
+        let fields = top.table("conserve", &CONSERVE, &mut self.reader.report)?;
         let mut side = |key: &str| {
             let spot = fields.spot(key)?;
             self.reader.select(&spot, Some(self.names))

@@ -3,31 +3,20 @@
 use crate::base::size::parse_size;
 use crate::decl::keys::{ESTIMATE, POLICY, STAGE_LIMITS};
 use crate::decl::stage::{StageReader, first_output};
-use crate::decl::tables::fields::{self, Fields};
+use crate::decl::tables::fields::Fields;
 use crate::decl::tables::hints;
 use crate::decl::tables::tree::{TomlNode, Val};
 use crate::decl::values::names::Sees;
-use crate::model::policy::{Concurrency, MaxFailures, OnAltered, OnFailure, Policy};
+use crate::model::policy::{Concurrency, MaxFailures, OnFailure, OnModified, Policy};
 use crate::model::stage::{Estimate, Templated};
 use std::time::Duration;
 
 impl StageReader<'_, '_, '_> {
     pub(crate) fn policy(&mut self, top: &Fields<'_>) -> Policy {
         let mut policy = Policy::default();
-        let Some((node, table)) = top
-            .get("policy")
-            .and_then(|node| Some((node, node.table()?)))
-        else {
+        let Some(fields) = top.table("policy", &POLICY, &mut self.reader.report) else {
             return policy;
         };
-        let fields = fields::check(
-            self.file,
-            &mut self.reader.report,
-            &POLICY,
-            "[policy]",
-            node.span.clone(),
-            table,
-        );
         policy.concurrency = fields
             .get("concurrency")
             .and_then(|node| self.concurrency(node));
@@ -39,13 +28,15 @@ impl StageReader<'_, '_, '_> {
             policy.on_failure = OnFailure::Continue;
         }
         if is("altered", "redo") {
-            policy.altered = OnAltered::Redo;
+            policy.altered = OnModified::Redo;
         }
         policy.placeholder = self.jq(&fields, "placeholder", Sees::All);
         if let Some(((name, path), node)) = first_output(top).zip(fields.get("placeholder"))
             && path.contains('*')
         {
-            let message = format!("`{name}`, the first output, is any number of files");
+            let message = format!(
+                "`placeholder` needs one file, and the first output, `{name}`, has a `*` in its path"
+            );
             let problem = self.file.problem(node.span.clone(), message);
             self.reader
                 .report
@@ -68,20 +59,9 @@ impl StageReader<'_, '_, '_> {
         &mut self,
         top: &Fields<'_>,
     ) -> (Option<u64>, Option<Templated<Duration>>) {
-        let Some((node, table)) = top
-            .get("limits")
-            .and_then(|node| Some((node, node.table()?)))
-        else {
+        let Some(fields) = top.table("limits", &STAGE_LIMITS, &mut self.reader.report) else {
             return (None, None);
         };
-        let fields = fields::check(
-            self.file,
-            &mut self.reader.report,
-            &STAGE_LIMITS,
-            "[limits]",
-            node.span.clone(),
-            table,
-        );
         let memory = fields.spot("memory").and_then(|spot| {
             let size = parse_size(spot.text);
             size.map_err(|error| self.reader.report.add(spot.problem(error.to_string())))
@@ -95,15 +75,7 @@ impl StageReader<'_, '_, '_> {
 
     /// Returns the estimate for a batch.
     pub(crate) fn estimate(&mut self, top: &Fields<'_>) -> Option<Estimate> {
-        let node = top.get("estimate")?;
-        let fields = fields::check(
-            self.file,
-            &mut self.reader.report,
-            &ESTIMATE,
-            "[estimate]",
-            node.span.clone(),
-            node.table()?,
-        );
+        let fields = top.table("estimate", &ESTIMATE, &mut self.reader.report)?;
         Some(Estimate {
             tokens: fields.integer("tokens")?,
             input_share: fields.number("input_share").unwrap_or(0.5),
@@ -130,9 +102,9 @@ impl StageReader<'_, '_, '_> {
                 format!("there is no `[each.{}]` in this stage", key.name),
             );
             let help = if each.is_empty() {
-                "write a number alone: batches at once".to_owned()
+                "write a number, the maximum of concurrent batches".to_owned()
             } else {
-                format!("there is {}", hints::or(each))
+                format!("available: {}", hints::or(each))
             };
             self.reader.report.add(problem.help(help));
             return None;

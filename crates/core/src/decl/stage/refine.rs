@@ -2,7 +2,7 @@
 
 use crate::decl::keys::REFINE;
 use crate::decl::stage::StageReader;
-use crate::decl::tables::fields::{self, Fields};
+use crate::decl::tables::fields::Fields;
 use crate::decl::tables::located_text::LocatedText;
 use crate::decl::values::names::Sees;
 use crate::model::stage::{Refine, Templated};
@@ -14,15 +14,7 @@ const ROUNDS: u64 = 3;
 impl StageReader<'_, '_, '_> {
     /// Reads the loop.
     pub(crate) fn refine(&mut self, top: &Fields<'_>) -> Option<Refine> {
-        let node = top.get("refine")?;
-        let fields = fields::check(
-            self.file,
-            &mut self.reader.report,
-            &REFINE,
-            "[refine]",
-            node.span.clone(),
-            node.table()?,
-        );
+        let fields = top.table("refine", &REFINE, &mut self.reader.report)?;
         let until = self.jq(&fields, "until", Sees::All);
         let score = self.jq(&fields, "score", Sees::All);
         let max_iterations = match fields.get("max_iterations") {
@@ -37,7 +29,7 @@ impl StageReader<'_, '_, '_> {
             let span = fields.key_span("otherwise");
             let problem = self
                 .file
-                .problem(span, "nothing decides which iteration is the best")
+                .problem(span, "the best iteration is not defined")
                 .label("`score` is missing");
             self.reader.report.add(problem.help(
                 "write a jq program that returns a number, such as score = \".critique.score\"",

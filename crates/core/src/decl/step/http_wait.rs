@@ -36,8 +36,10 @@ impl StepReader<'_, '_> {
             None if body.is_some() => "POST",
             None => "GET",
         };
+        let idempotency_key = self.idempotency_key(&headers).ok()?;
         // RFC 9110, section 9.2.2; draft-ietf-httpapi-idempotency-key-header.
         let is_repeatable = !matches!(method, "POST" | "PATCH")
+            || idempotency_key.is_some()
             || headers.iter().any(|(name, _)| name == "idempotency-key");
         let declared = self.fields.get("idempotent").map(|node| &node.value);
         let step = HttpStep {
@@ -48,13 +50,24 @@ impl StepReader<'_, '_> {
                 _ => is_repeatable,
             },
             headers,
+            idempotency_key,
             hosts: self.names_of("hosts"),
             body,
             schema: schema?,
         };
+        let value = starting_value(&step.url.source);
+        if let Some(name) = value.and_then(|value| other_name(value, &["params", "env"])) {
+            let problem = spot
+                .problem("only a parameter or a variable is the address of a service")
+                .label(format!("`{name}` can change the host and the path"))
+                .help("if it is meant to, end the first `{{ }}` with the filter `safe`, such as {{ row.url | safe }}");
+            self.reader.report.add(problem);
+            return None;
+        }
+        let known = [&START[..], &[RUN]].concat();
         if step.hosts.is_empty()
             && (step.sends_env() || step.key_headers().next().is_some())
-            && let Some(name) = foreign_host(&step)
+            && let Some(name) = other_name(origin(&step.url.source), &known)
         {
             let problem = spot
                 .problem("keys would go to any host that an input names")
@@ -66,6 +79,25 @@ impl StepReader<'_, '_> {
             return None;
         }
         Some(step)
+    }
+
+    /// Reads the name of the header for the key of a batch, in small letters. An error was reported.
+    fn idempotency_key(&mut self, headers: &[(String, Text)]) -> Result<Option<String>, ()> {
+        let Some(node) = self.fields.get("idempotency_key") else {
+            return Ok(None);
+        };
+        let name = match &node.value {
+            Val::Bool(true) => "idempotency-key",
+            _ => node.text().unwrap_or_default(),
+        }
+        .to_lowercase();
+        if is_header(&name) && !headers.iter().any(|(other, _)| *other == name) {
+            return Ok(Some(name));
+        }
+        let message = "`idempotency_key` must be true or the name of a header that `headers` lacks";
+        let problem = self.file.problem(node.span.clone(), message);
+        self.reader.report.add(problem);
+        Err(())
     }
 
     /// Reads `wait`: a file that another process writes.
@@ -87,7 +119,7 @@ impl StepReader<'_, '_> {
         let path = self.reader.path(&spot, self.names, Sees::All)?;
         if path.is_pattern() {
             let problem = spot
-                .problem(format!("`{key}` names one file"))
+                .problem(format!("`{key}` must name one file"))
                 .label("a pattern can match any number");
             self.reader.report.add(problem);
             return None;
@@ -107,7 +139,7 @@ impl StepReader<'_, '_> {
             };
             let problem = match node.text() {
                 None => wrong(
-                    format!("the header `{}` is a string", name.name),
+                    format!("the header `{}` must be a string", name.name),
                     format!("this is {}", node.value.described()),
                 ),
                 Some(_) if !is_header(&name.name) => wrong(
@@ -133,19 +165,20 @@ impl StepReader<'_, '_> {
     }
 }
 
-/// Returns a name in the URL that decides on the host and is not known before the run: not a parameter or a variable.
-fn foreign_host(step: &HttpStep) -> Option<String> {
-    let of_host = Template::compile("http", origin(&step.url.source));
-    let template = of_host.as_ref().unwrap_or(&step.url.template);
-    let is_known = |name: &&String| {
-        let root = name.split('.').next().unwrap_or_default();
-        root == RUN || START.contains(&root)
-    };
-    template
-        .names()
-        .iter()
-        .find(|name| !is_known(name))
-        .cloned()
+/// Returns the first name in a part of a URL that is below none of the known names.
+fn other_name(part: &str, known: &[&str]) -> Option<String> {
+    let template = Template::compile("http", part).ok()?;
+    let is_other = |name: &&String| !known.contains(&name.split('.').next().unwrap_or_default());
+    template.names().iter().find(is_other).cloned()
+}
+
+/// Returns the `{{ }}` that a URL begins with, unless the filter `safe` ends it.
+fn starting_value(url: &str) -> Option<&str> {
+    let end = url.starts_with("{{").then(|| url.find("}}"))??;
+    let inside = url[2..end].trim_end_matches('-').trim_end();
+    let filtered = inside.strip_suffix("safe").map(str::trim_end);
+    let is_safe = filtered.is_some_and(|before| before.ends_with('|'));
+    (!is_safe).then(|| &url[..end + 2])
 }
 
 /// Returns the beginning of a URL up to its path, query or fragment.
@@ -180,6 +213,28 @@ fn is_header(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_value_without_safe_is_checked() {
+        for (url, expected) in [
+            ("{{ r.q }}/users/{{ r.k }}", Some("r.q")),
+            ("{{- r.q -}}", Some("r.q")),
+            ("{{ env.A ~ r.q }}/x", Some("r.q")),
+            ("{{ env.A | default(r.q) }}/x", Some("r.q")),
+            ("{{ run.id }}", Some("run.id")),
+            ("{{ r.safe }}", Some("r.safe")),
+            ("{{ env.A }}/{{ r.k }}", None),
+            ("{{ params.url }}", None),
+            ("{{ 'http://x' }}/{{ r.k }}", None),
+            ("{{ r.q | safe }}/{{ r.k }}", None),
+            ("{{- r.q|safe -}}", None),
+            ("http://{{ r.q }}", None),
+        ] {
+            let value = starting_value(url);
+            let name = value.and_then(|value| other_name(value, &["params", "env"]));
+            assert_eq!(name.as_deref(), expected, "{url}");
+        }
+    }
 
     #[test]
     fn a_host_ends_where_the_path_begins() {

@@ -213,7 +213,7 @@ impl StepReader<'_, '_> {
                     format!("declare it in milepost.toml: [agents.{agent}]")
                 }
                 None => format!(
-                    "there is {}; declare others in milepost.toml: [agents.{agent}]",
+                    "available: {}; declare others in milepost.toml: [agents.{agent}]",
                     listed(known)
                 ),
             };
@@ -300,7 +300,9 @@ impl StepReader<'_, '_> {
                 let message = format!("`{name}` reads no PDF");
                 let problem = self.file.problem(item.span.clone(), message);
                 let there = listed(PdfEngine::ALL.map(PdfEngine::name));
-                let problem = problem.label("no engine").help(format!("there is {there}"));
+                let problem = problem
+                    .label("no engine")
+                    .help(format!("available: {there}"));
                 self.reader.report.add(problem);
             }
         }

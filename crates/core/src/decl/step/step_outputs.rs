@@ -34,7 +34,9 @@ impl StepReader<'_, '_> {
             .any(|out| *out == name);
         let is_each = self.names.each.iter().any(|(each, _)| *each == name);
         let help = match nearest(&name, known.iter().copied()) {
-            _ if is_later => "a step reads what earlier steps made: change their order".to_owned(),
+            _ if is_later => {
+                "a step reads only the `out` of earlier steps: change their order".to_owned()
+            }
             _ if is_each => format!(
                 "declare the file of `{name}` as an input: [inputs] and below it file = \"{{{{ {name}.path }}}}\""
             ),
@@ -45,9 +47,9 @@ impl StepReader<'_, '_> {
             None if known.is_empty() => {
                 format!("declare it: [inputs] and below it {name} = \"path\"")
             }
-            None => format!("there is {}", listed(known)),
+            None => format!("available: {}", listed(known)),
         };
-        let message = format!("`{name}` is no input, nor the `out` of an earlier step");
+        let message = format!("`{name}` is neither an input nor the `out` of an earlier step");
         let problem = spot.problem(message).label("unknown name").help(help);
         self.reader.report.add(problem);
         None
@@ -75,7 +77,7 @@ impl StepReader<'_, '_> {
             several => {
                 let problem = self
                     .file
-                    .problem(span, "this step does not say which output it makes");
+                    .problem(span, "this step does not declare which output it writes");
                 let names = crate::decl::tables::hints::or(several.iter().map(String::as_str));
                 let first = &several[0];
                 let help = format!(
@@ -99,9 +101,9 @@ impl StepReader<'_, '_> {
         {
             let problem = self
                 .file
-                .problem(span.clone(), format!("two steps make `{out}`"));
+                .problem(span.clone(), format!("two steps write `{out}`"));
             let problem = problem
-                .label("this one always replaces what the other made")
+                .label("this step always overwrites the output of the other")
                 .also(self.file, earlier.span.clone(), "the other");
             self.reader
                 .report
@@ -116,7 +118,7 @@ impl StepReader<'_, '_> {
         {
             let problem = self.file.problem(
                 span.clone(),
-                format!("`{what}` makes one file, and `{out}` is many"),
+                format!("`{what}` writes one file, but the path of `{out}` has a `*`"),
             );
             self.reader
                 .report
@@ -126,7 +128,7 @@ impl StepReader<'_, '_> {
         if is_split && (!output.is_many() || output.per_round) {
             let problem = self.file.problem(
                 span.clone(),
-                format!("`split` makes many files, and `{out}` is one"),
+                format!("`split` writes many files, but the path of `{out}` has no `*`"),
             );
             self.reader.report.add(problem.help(format!(
                 "put a `*` into its path: {out} = \"intermediate/{out}/batch_*.json\""
@@ -145,7 +147,7 @@ impl StepReader<'_, '_> {
         };
         if !fits {
             let message = format!(
-                "`{what}` makes {}, and `{out}` is `{}`",
+                "`{what}` writes {}, but `{out}` is `{}`",
                 ending.to_uppercase(),
                 output.path.text
             );
@@ -176,10 +178,12 @@ pub(crate) fn check_all_made(
             let Some((_, span)) = steps.last() else {
                 return;
             };
-            let problem =
-                file.problem(span.clone(), format!("no step makes the output `{output}`"));
+            let problem = file.problem(
+                span.clone(),
+                format!("no step writes the output `{output}`"),
+            );
             reader.report.add(problem.help(format!(
-                "write out = \"{output}\" at the step that makes it, or remove the output"
+                "write out = \"{output}\" at the step that writes it, or remove the output"
             )));
         }
     }

@@ -28,6 +28,18 @@ impl<'a> Fields<'a> {
             .map(|(_, _, node)| *node)
     }
 
+    /// Checks the table behind a key; `None` if there is none.
+    pub(crate) fn table(
+        &self,
+        key: &str,
+        spec: &'static TableSpec,
+        report: &mut Report,
+    ) -> Option<Self> {
+        let node = self.get(key)?;
+        let (span, table) = (node.span.clone(), node.table()?);
+        Some(check(self.file, report, spec, spec.header, span, table))
+    }
+
     /// Returns the string behind a key with its place.
     pub(crate) fn text(&self, name: &str) -> Option<(&'a str, Range<usize>)> {
         let node = self.get(name)?;
@@ -150,21 +162,21 @@ fn check_what(
             } else {
                 ""
             };
-            let message = format!("{} does not say what it is", shown(header, spec));
+            let message = format!("{} has no kind", shown(header, spec));
             let label = format!("{several}{} is missing", hints::or(spec.whats()));
             report.add(file.problem(fields.span.clone(), message).label(label));
         }
         [(one, _)] => fields.what = Some(one.name),
         [(one, first), (two, second), ..] => {
             let message = format!(
-                "{} is two things: `{}` and `{}`",
+                "{} has two kinds: `{}` and `{}`",
                 shown(header, spec),
                 one.name,
                 two.name
             );
             let problem = file
                 .problem(second.span.clone(), message)
-                .label("exactly one of them may stand here");
+                .label("exactly one of them is allowed here");
             let help = "write `[[step]]` for each step of a stage that has several";
             report.add(
                 problem

@@ -377,7 +377,7 @@ impl<'a> Scan<'a> {
         if let Some(boolean) = boolean {
             let help = format!("write `{boolean}`, or \"{word}\" if a text is meant");
             return slip(
-                "TOML writes `true` and `false`",
+                "the booleans of TOML are `true` and `false`",
                 "",
                 help,
                 boolean.to_owned(),

@@ -155,7 +155,7 @@ pub(crate) fn wrong_type(key: &'static KeySpec, node: &TomlNode) -> Option<Wrong
             | ValueKind::Number,
             Val::Int(_),
         ) => wrong.label("this is too small"),
-        (ValueKind::CountOrShare, Val::Float(_)) => wrong.label("this is no share"),
+        (ValueKind::CountOrShare, Val::Float(_)) => wrong.label("this is not a share"),
         (
             ValueKind::Count
             | ValueKind::Integer
@@ -178,7 +178,7 @@ pub(crate) fn wrong_type(key: &'static KeySpec, node: &TomlNode) -> Option<Wrong
         (ValueKind::Command | ValueKind::Names, Val::List(items)) => {
             match items.iter().find(|item| item.text().is_none()) {
                 Some(item) => {
-                    let help = format!("put {} in it in quotes", item.value.described());
+                    let help = format!("write {} in this list in quotes", item.value.described());
                     WrongType {
                         expected: "a list of strings".to_owned(),
                         label: None,

@@ -186,7 +186,9 @@ impl ValueReader<'_> {
                 let at = find_name(spot.text, &word);
                 let problem = spot.problem_at(
                     &at,
-                    format!("`{word}` is part of a shell script, which does not know `project:`"),
+                    format!(
+                        "`{word}` is part of a shell script, in which `project:` is not replaced"
+                    ),
                 );
                 self.report.add(problem.label("not replaced here").help(format!(
                     "pass it as an argument: command = [\"sh\", \"-ec\", '… \"$1\" …', \"sh\", \"{word}\"]"
@@ -245,7 +247,7 @@ impl ValueReader<'_> {
                         right = false;
                     } else if let Some(at) = inserted.flatten() {
                         let message = format!(
-                            "`{{{{ {dotted} }}}}` is a file with its properties, which no text can be"
+                            "`{{{{ {dotted} }}}}` is an object with the properties of a file, expected text"
                         );
                         let problem = spot.problem_at(&at, message).label("not a path");
                         self.report
@@ -388,7 +390,7 @@ impl ValueReader<'_> {
                                 .starts_with(|c: char| c.is_alphabetic() || c == '_');
                         let hint = if is_bare {
                             format!(
-                                "a path begins with a point: {} = \".{}\"",
+                                "a path begins with a dot: {} = \".{}\"",
                                 spot.key, spot.text
                             )
                         } else {
@@ -470,7 +472,7 @@ impl ValueReader<'_> {
 }
 
 const SINGLE_QUOTES: &str =
-    "write jq in single quotes, '…': in double quotes TOML takes the backslashes away";
+    "write jq in single quotes, '…': in double quotes TOML interprets backslashes";
 
 /// Returns the help for a jq program that looks like a name of the scope.
 fn jq_hint(spot: &LocatedText<'_>, is_file: bool, message: &str) -> Option<String> {
@@ -484,7 +486,7 @@ fn jq_hint(spot: &LocatedText<'_>, is_file: bool, message: &str) -> Option<Strin
     }
     if is_word {
         return Some(format!(
-            "a field is written with a point: {} = \".{text}\"",
+            "a field begins with a dot: {} = \".{text}\"",
             spot.key
         ));
     }
@@ -494,10 +496,7 @@ fn jq_hint(spot: &LocatedText<'_>, is_file: bool, message: &str) -> Option<Strin
             if first == "params" || first == "env" || first == "workspace" {
                 format!("in jq a name of the scope is written with `$`: ${text}")
             } else {
-                format!(
-                    "a field is written with a point: {} = \".{text}\"",
-                    spot.key
-                )
+                format!("a field begins with a dot: {} = \".{text}\"", spot.key)
             },
         );
     }

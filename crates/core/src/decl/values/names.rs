@@ -97,7 +97,7 @@ const MOMENT: [&str; 3] = ["date", "time", "timestamp"];
 /// A name that goes away, and what to write for it.
 const DEPRECATED: (&str, &str) = (
     "workspace.today",
-    "for a date that is printed write `run.date`; for a day that decides something declare `today = { type = \"date\", default = \"today\" }` in `[params]` and write `params.today`; the day when the workspace was made is in `workspace.created`",
+    "to print a date, write `run.date`; if the day affects results, declare `today = { type = \"date\", default = \"today\" }` in `[params]` and write `params.today`; the day when the workspace was created is in `workspace.created`",
 );
 
 /// The help for names of `[refine]`.
@@ -220,35 +220,39 @@ impl<'a> StageNames<'a> {
         let label = "unknown name".to_owned();
         if first == "questions" {
             let message =
-                "`questions` is there only where an agent is asked what `split` wrote".to_owned();
+                "`questions` is available only in an agent step that reads a batch of `split`"
+                    .to_owned();
             let help = "write questions = true at the step".to_owned();
             return NameError {
                 message,
-                label: "not known here".to_owned(),
+                label: "not available here".to_owned(),
                 help: Some(help),
             };
         }
         if ROUND_NAMES.contains(&first) && !self.is_refined {
-            let message = format!("`{first}` is there only in a stage whose steps are repeated");
+            let message = format!("`{first}` is available only in a stage with `[refine]`");
             return NameError {
                 message,
-                label: "not known here".to_owned(),
+                label: "not available here".to_owned(),
                 help: Some(REPEATED.to_owned()),
             };
         }
         if first == RUN && self.taken(RUN).is_none() {
             return NameError {
-                message: "`run` is not known here: it differs at each run".to_owned(),
-                label: "not known here".to_owned(),
-                help: Some("for a day that decides something declare `today = { type = \"date\", default = \"today\" }` in `[params]` and write `params.today`".to_owned()),
+                message: "`run` is not available here: it differs in each run".to_owned(),
+                label: "not available here".to_owned(),
+                help: Some("if the day affects results, declare `today = { type = \"date\", default = \"today\" }` in `[params]` and write `params.today`".to_owned()),
             };
         }
         if self.vars(Sees::All).iter().any(|name| name == first) {
-            let message = format!("`{first}` is not known here yet");
-            let help = format!("here are {}", listed(vars.iter().map(String::as_str)));
+            let message = format!("`{first}` is not available here yet");
+            let help = format!(
+                "available here: {}",
+                listed(vars.iter().map(String::as_str))
+            );
             return NameError {
                 message,
-                label: "not known here".to_owned(),
+                label: "not available here".to_owned(),
                 help: Some(help),
             };
         }
@@ -260,7 +264,10 @@ impl<'a> StageNames<'a> {
             None if self.project.env.iter().any(|name| name == first) => {
                 format!("it is an environment variable: write `env.{first}`")
             }
-            None => format!("here are {}", listed(vars.iter().map(String::as_str))),
+            None => format!(
+                "available here: {}",
+                listed(vars.iter().map(String::as_str))
+            ),
         };
         NameError {
             message: format!("`{first}` is not a name of this stage"),
@@ -328,7 +335,7 @@ impl<'a> StageNames<'a> {
             }
             (None, Some(table)) => {
                 format!(
-                    "there are {}; declare others in milepost.toml, `{table}`",
+                    "available: {}; declare others in milepost.toml, `{table}`",
                     listed(known.iter().map(String::as_str))
                 )
             }
@@ -359,7 +366,7 @@ impl<'a> StageNames<'a> {
                 "it is an environment variable: write `$env.{name}`"
             )),
             () if self.vars(Sees::All).iter().any(|known| known == name) => {
-                Some("it is not known here yet".to_owned())
+                Some("it is not available here yet".to_owned())
             }
             () => None,
         }

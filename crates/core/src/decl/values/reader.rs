@@ -71,8 +71,10 @@ impl<'a> ValueReader<'a> {
             return None;
         }
         if spot.text.contains("{{") {
-            let problem = spot.problem(format!("`{}` names one file, not a template", spot.key));
-            self.report.add(problem.label("a file's name is wanted"));
+            let problem =
+                spot.problem(format!("`{}` must name one file, not a template", spot.key));
+            self.report
+                .add(problem.label("expected the name of a file"));
             return None;
         }
         let path = match RelPath::parse(spot.text) {
@@ -145,7 +147,7 @@ impl<'a> ValueReader<'a> {
             Ok(value) if value.is_object() || value.is_boolean() => {
                 return self.with_references(asset, used, span);
             }
-            Ok(_) => "a JSON Schema is an object".to_owned(),
+            Ok(_) => "a JSON Schema must be an object".to_owned(),
             Err(error) => format!("this is not JSON: {error}"),
         };
         let file = SourceFile::new(asset.path.as_str(), asset.text.clone());
@@ -285,8 +287,10 @@ impl<'a> ValueReader<'a> {
             None => (Root::Workspace, spot.text),
         };
         if text.contains("{%") || text.contains("{#") {
-            self.report
-                .add(spot.problem("a path holds `{{ }}` only").label("this path"));
+            self.report.add(
+                spot.problem("a path can contain only `{{ }}`")
+                    .label("this path"),
+            );
             return None;
         }
         let shift = spot.text.len() - text.len();

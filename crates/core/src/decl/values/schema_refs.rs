@@ -36,7 +36,7 @@ impl ValueReader<'_> {
         while let Some(schema) = open.pop() {
             let document: Value = json::parse(&schema.text).map_err(|error| {
                 let file = SourceFile::new(schema.path.as_str(), schema.text.clone());
-                Box::new(file.whole_problem(format!("`{}` is no JSON: {error}", schema.path)))
+                Box::new(file.whole_problem(format!("`{}` is not JSON: {error}", schema.path)))
             })?;
             for reference in references(&document) {
                 let wrong = |message: String| at(&schema, &reference, message);
@@ -103,7 +103,7 @@ fn led_somewhere(known: &BTreeMap<RelPath, (Asset, Value)>) -> Result<(), Box<Pr
             let place = into.zip(pointer(&reference));
             if place.is_some_and(|(document, pointer)| document.pointer(&pointer).is_none()) {
                 let message = format!("`$ref` to `{reference}` has no target");
-                let problem = wrong(message).label("there is no such place in the file");
+                let problem = wrong(message).label("not found in the file");
                 return Err(problem.into());
             }
         }

@@ -48,7 +48,7 @@ impl ValueReader<'_> {
             None
         };
         if let Some(help) = wrong {
-            let problem = spot.problem(format!("`{}` does not say which files it means", spot.key));
+            let problem = spot.problem(format!("`{}` can match any file", spot.key));
             self.report.add(problem.help(help));
             return None;
         }
@@ -81,7 +81,7 @@ impl ValueReader<'_> {
             self.report.add(
                 problem
                     .label("no such files")
-                    .help("each batch takes one of the files that are there"),
+                    .help("each batch uses one of the existing files"),
             );
             return None;
         }

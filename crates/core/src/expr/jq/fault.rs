@@ -151,13 +151,13 @@ impl ProgramText<'_> {
         let hint = self.braces().or_else(|| {
             let text = match (expected, at) {
                 (lex::Expect::Escape, _) => {
-                    "in a jq string a backslash is written twice: \"\\\\d\"; write programs in TOML single quotes, where TOML takes no backslash away"
+                    "in a jq string a backslash is written twice: \"\\\\d\"; write programs in TOML single quotes, where TOML keeps backslashes"
                 }
                 (_, "\\") => {
-                    "a quote stands as plain \" in a program; `\\\"` is needed only in a TOML string in double quotes, so write the program in single quotes without backslashes"
+                    "write a quote as plain \" in a program; `\\\"` is needed only in a TOML string in double quotes, so write the program in single quotes without backslashes"
                 }
-                (_, "'") => "jq writes strings in double quotes",
-                (_, "&") => "jq writes `and`",
+                (_, "'") => "strings of jq are in double quotes",
+                (_, "&") => "in jq, write `and`",
                 (lex::Expect::Delim(open @ "\""), _) | (lex::Expect::Delim(open), "") => {
                     return Some(format!("close it with `{}`", closing(open)));
                 }
@@ -193,16 +193,16 @@ impl ProgramText<'_> {
             format!("the program ends too early: expected {wanted}")
         };
         let hint = self.braces().or_else(|| match at {
-            "||" => Some("jq writes `or`".to_owned()),
-            "!" => Some("jq writes `… | not`".to_owned()),
+            "||" => Some("in jq, write `or`".to_owned()),
+            "!" => Some("in jq, write `… | not`".to_owned()),
             "if" if matches!(expected, parse::Expect::Just("end")) => {
-                Some("jq writes `elif`".to_owned())
+                Some("in jq, write `elif`".to_owned())
             }
             "" if matches!(expected, parse::Expect::Just("end")) => {
                 Some("each `if` has its own `end`; an `elif` has none".to_owned())
             }
             _ if self.before(at).ends_with('?') && found.is_some() => {
-                Some("jq writes `if … then … else … end`".to_owned())
+                Some("in jq, write `if … then … else … end`".to_owned())
             }
             _ => {
                 let before = self.before(at).split_whitespace().next_back();
@@ -217,7 +217,11 @@ impl ProgramText<'_> {
     pub(crate) fn undefined(&self, name: &str, what: &Undefined) -> JqError {
         let vars = || self.vars.iter().copied();
         if let Some(why) = library::refusal(name) {
-            return self.fault(name, format!("`{name}` is not there"), Some(why.to_owned()));
+            return self.fault(
+                name,
+                format!("`{name}` is not available"),
+                Some(why.to_owned()),
+            );
         }
         match what {
             Undefined::Var => {
@@ -248,7 +252,7 @@ impl ProgramText<'_> {
             Undefined::Filter(arity) => {
                 let message = match (name, arity) {
                     ("reduce" | "foreach", _) => {
-                        format!("`{name}` takes (start; step), here it has {arity} parts")
+                        format!("`{name}` expects (start; step), found {arity} parts")
                     }
                     (_, 0) => format!("there is no filter `{name}`"),
                     (_, 1) => format!("there is no filter `{name}` with 1 argument"),

@@ -35,19 +35,19 @@ const REFUSED: &[(&str, &str)] = &[
     ("module", INCLUDE),
 ];
 const CLOCK: &str =
-    "steps have no clock and no time zone: the date is `$run.date`, the time `$run.time`";
-const ENVIRONMENT: &str = "steps have no environment: name the variable under [env] in milepost.toml and write `$env.NAME`, or use `$params`";
+    "programs cannot read the clock or the time zone: use `$run.date` and `$run.time`";
+const ENVIRONMENT: &str = "programs cannot read the environment: declare the variable under [env] in milepost.toml and write `$env.NAME`, or use `$params`";
 const HALT: &str = "a program cannot end the run: raise `error(\"…\")`";
-const TERMINAL: &str = "steps have no terminal: put what you want to see into the result";
+const TERMINAL: &str = "programs cannot print: return the value as part of the result";
 const INCLUDE: &str = "write `include \"name\";` before everything else in a program of a stage or a `.jq` file: it takes the definitions of `name.jq`";
-const FILES: &str = "a program opens no files: it reads the names of its stage";
+const FILES: &str = "programs cannot open files: declare the file as an input of the stage";
 
 /// jq's filters that jaq has not, `escape_formula`, which jq has not either, `del` so that it keeps the order of keys, `join` so that it
 /// runs directly, and `sub` so that a text without a match costs little.
 const MORE: &str = r#"
 def delpaths($paths): reduce ($paths | unique | reverse[]) as $path (.; delete_at($path));
 def del(f): delpaths([path(f)]);
-def join($s): [.[] | tostring] | reduce .[1:][] as $x (.[0] // ""; . + $s + $x);
+def join($s): [.[] | if . == null then "" else tostring end] | reduce .[1:][] as $x (.[0] // ""; . + $s + $x);
 def toarray: if isarray then . else [.] end;
 def trimstr($s): ltrimstr($s) | rtrimstr($s);
 def leaf_paths: paths(scalars);

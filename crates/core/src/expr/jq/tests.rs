@@ -70,6 +70,13 @@ fn keeps_order_and_numbers() {
 }
 
 #[test]
+fn joins_null_as_an_empty_text() {
+    let joined = run(r#"join(";")"#, json!(["a", null, 1, true]));
+    assert_eq!(joined, [json!("a;;1;true")]);
+    assert_eq!(run("join(1, 2)", json!([])), [json!(""), json!("")]);
+}
+
+#[test]
 fn reads_records_one_by_one() {
     use std::cell::Cell;
     let jq = Jq::compile("p", "reduce inputs as $e (0; . + $e.n)", &[]).unwrap();
@@ -214,8 +221,8 @@ fn hints_at_templates_and_toml() {
         fails("map(\\\"a\\\")").contains("write the program in single quotes without backslashes")
     );
     assert!(fails("test(\"\\d\")").contains("a backslash is written twice"));
-    assert!(fails(".a && .b").ends_with("(jq writes `and`)"));
-    assert!(fails(".a || .b").ends_with("(jq writes `or`)"));
+    assert!(fails(".a && .b").ends_with("(in jq, write `and`)"));
+    assert!(fails(".a || .b").ends_with("(in jq, write `or`)"));
 }
 
 #[test]
@@ -235,7 +242,7 @@ fn refuses_what_is_not_pure() {
         "strflocaltime(\"%Y\")",
     ] {
         assert!(
-            fails(name).contains("is not there ("),
+            fails(name).contains("is not available ("),
             "{name}: {}",
             fails(name)
         );

@@ -291,7 +291,7 @@ fn text(bytes: &[u8]) -> Result<&str, String> {
     std::str::from_utf8(bytes).map_err(|_| NOT_TEXT.to_owned())
 }
 
-const NOT_TEXT: &str = "a string holds bytes that are not UTF-8";
+const NOT_TEXT: &str = "a string contains bytes that are not UTF-8";
 
 fn to_text(bytes: impl Into<Vec<u8>>) -> Result<String, String> {
     String::from_utf8(bytes.into()).map_err(|_| NOT_TEXT.to_owned())

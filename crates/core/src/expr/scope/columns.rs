@@ -3,6 +3,7 @@
 use crate::expr::json;
 use jiff::civil::Date;
 use serde_json::Value;
+use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use crate::expr::place::{excerpt, listed, nearest};
 
@@ -10,7 +11,8 @@ use crate::expr::place::{excerpt, listed, nearest};
 const SHOWN: usize = 40;
 
 /// The type of the cells of a column. An empty cell is null in each of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr, VariantNames)]
+#[strum(serialize_all = "lowercase")]
 pub(crate) enum CellType {
     /// The text as it is.
     String,
@@ -26,30 +28,16 @@ pub(crate) enum CellType {
 
 impl CellType {
     /// The words that declarations use.
-    pub(crate) const NAMES: &'static [&'static str] =
-        &["string", "integer", "number", "boolean", "date"];
+    pub(crate) const NAMES: &'static [&'static str] = <Self as VariantNames>::VARIANTS;
 
     /// Returns the type of this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "string" => Self::String,
-            "integer" => Self::Integer,
-            "number" => Self::Number,
-            "boolean" => Self::Boolean,
-            "date" => Self::Date,
-            _ => return None,
-        })
+        name.parse().ok()
     }
 
     /// Returns the name that declarations use.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::String => "string",
-            Self::Integer => "integer",
-            Self::Number => "number",
-            Self::Boolean => "boolean",
-            Self::Date => "date",
-        }
+        self.into()
     }
 
     /// Returns the value of a cell.

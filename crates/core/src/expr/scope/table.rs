@@ -52,7 +52,8 @@ impl<'s, R: BufRead> TableReader<'s, R> {
             .strip_prefix("\u{feff}".as_bytes())
             .unwrap_or(&sample);
         if sample.starts_with(b"sep=") {
-            let message = "a line that tells Excel the separator is no header: remove it";
+            let message =
+                "expected a header, found a line that sets the separator for Excel: remove it";
             return Err(wrong_at(source, Some(1), message.to_owned()));
         }
         let separator = separator(sample, columns)

@@ -117,7 +117,7 @@ fn says_where_a_file_is_wrong() {
     );
     assert_eq!(
         fails("a.csv", b"sep=;\na;b\n1;2\n"),
-        "a.csv:1: a line that tells Excel the separator is no header: remove it"
+        "a.csv:1: expected a header, found a line that sets the separator for Excel: remove it"
     );
     assert!(
         fails("a.toml", b"a = 1\nb = ").starts_with("a.toml: line 2, column 5: "),

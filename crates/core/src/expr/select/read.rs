@@ -230,29 +230,17 @@ pub(crate) fn select<E>(
             }),
             (PathStep::Field(_), found) => Err(SelectError::Shape {
                 pointer: pointer(),
-                found: kind(found),
+                found: json::kind(found),
                 expected: "an object",
             }
             .into()),
             (PathStep::Each, found) => Err(SelectError::Shape {
                 pointer: pointer(),
-                found: kind(found),
+                found: json::kind(found),
                 expected: "a list",
             }
             .into()),
         }
     }
     level(steps, value, "", each)
-}
-
-/// Returns the type of a value, for messages.
-pub(crate) fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
 }

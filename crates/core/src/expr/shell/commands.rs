@@ -16,8 +16,14 @@ const INTERPRETERS: [&str; 19] = [
     "pwsh", "python", "python2", "python3", "ruby", "sh", "zsh",
 ];
 
+/// Shells, whose flags may be joined.
+const SHELLS: [&str; 4] = ["bash", "dash", "sh", "zsh"];
+
 /// Flags that no script file follows: the script is an argument, or a module runs.
 const INLINE: [&str; 8] = ["-c", "-e", "-E", "-m", "-r", "-p", "-s", "--eval"];
+
+/// Flags of shells and of Python with an argument of their own.
+const WITH_ARGUMENT: [&str; 4] = ["-o", "-O", "-W", "-X"];
 
 /// The placeholder of a value in the text of a script.
 const VALUE: char = '\0';
@@ -38,7 +44,10 @@ pub(crate) fn commands(source: &str) -> Vec<Vec<String>> {
     while reader.leave() {}
     let mut commands = reader.done;
     for words in &mut commands {
-        let is_prefix = |word: &String| PREFIXES.contains(&word.as_str()) || is_assignment(word);
+        let is_prefix = |word: &String| {
+            let name = word.strip_prefix("/usr/bin/").unwrap_or(word);
+            PREFIXES.contains(&name) || is_assignment(word)
+        };
         let prefixes = words.iter().take_while(|word| is_prefix(word)).count();
         words.drain(..prefixes);
     }
@@ -53,15 +62,31 @@ pub(crate) fn run_by(words: &[&str]) -> Option<usize> {
         return Some(0);
     }
     let name = program.rsplit('/').next().unwrap_or(program);
+    if name == "env" {
+        let others = words.iter().skip(1).take_while(|word| is_assignment(word));
+        let before = 1 + others.count();
+        return run_by(&words[before..]).map(|at| before + at);
+    }
     if !INTERPRETERS.contains(&name) {
         return None;
     }
-    let (at, word) = words
-        .iter()
-        .enumerate()
-        .skip(1)
-        .find(|(_, word)| !word.starts_with('-') || INLINE.contains(word))?;
-    (!INLINE.contains(word)).then_some(at)
+    let is_shell = SHELLS.contains(&name);
+    let has_arguments = is_shell || name.starts_with("python");
+    let is_inline = |word: &str| match word.strip_prefix('-') {
+        Some(flags) if is_shell => !flags.starts_with('-') && flags.contains(['c', 's']),
+        _ => INLINE.contains(&word),
+    };
+    let mut at = 1;
+    loop {
+        let word = *words.get(at)?;
+        if is_inline(word) {
+            return None;
+        }
+        if !word.starts_with('-') {
+            return Some(at);
+        }
+        at += 1 + usize::from(has_arguments && WITH_ARGUMENT.contains(&word));
+    }
 }
 
 fn is_assignment(word: &str) -> bool {
@@ -217,6 +242,12 @@ mod tests {
             ("/usr/bin/python3 -u -B x.py", Some(3)),
             ("python3 -m x", None),
             ("sh -c x", None),
+            ("sh -ec x", None),
+            ("sh -e x", Some(2)),
+            ("bash -o pipefail -e x", Some(4)),
+            ("python3 -X utf8 -W ignore x.py", Some(5)),
+            ("node -e x", None),
+            ("/usr/bin/env A=1 python3 x.py", Some(3)),
             ("cp a b", None),
             ("", None),
         ] {

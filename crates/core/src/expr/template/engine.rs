@@ -248,6 +248,6 @@ fn at_most(number: usize, most: usize) -> Result<(), Error> {
     if number <= most {
         return Ok(());
     }
-    let message = format!("{number} is too many: at most {most}");
+    let message = format!("{number} is too large: the maximum is {most}");
     Err(Error::new(ErrorKind::InvalidOperation, message))
 }

@@ -90,10 +90,10 @@ impl TemplateError {
             .map(|(_, name)| name);
         let (message, hint) = match (missing, error.kind()) {
             (Some(missing), _) => (
-                format!("`{missing}` is not there"),
+                format!("`{missing}` is not defined"),
                 names_instead(missing, scope),
             ),
-            (None, ErrorKind::UndefinedError) => ("a value is not there".to_owned(), None),
+            (None, ErrorKind::UndefinedError) => ("a value is not defined".to_owned(), None),
             (None, kind) => {
                 let message = if let Some(reason) = limits::reason(kind) {
                     reason

@@ -53,7 +53,7 @@ impl Pieces {
         }
     }
 
-    /// Renders, each value as `write` writes its text. None when a value is not there, or neither text nor a whole number: the
+    /// Renders, each value as `write` writes its text. None when a value is not defined, or neither text nor a whole number: the
     /// engine says what to make of it.
     pub(super) fn render(
         &self,

@@ -100,7 +100,7 @@ fn keeps_types() {
 #[test]
 fn makes_urls() {
     let scope = json!({
-        "env": {"base": "http://h:1/a?b", "host": "h:1"}, "id": "../a ä?x=1&y#", "safe": "a/b", "n": 7, "dots": "..",
+        "env": {"base": "http://h:1/a", "query": "http://h:1/a?b", "host": "h:1"}, "id": "../a ä?x=1&y#", "safe": "a/b", "n": 7, "dots": "..",
         "empty": "", "none": null, "list": ["a"]
     });
     let url = |source: &str| {
@@ -108,9 +108,10 @@ fn makes_urls() {
         url.map_err(|error| error.to_string())
     };
     for (source, expected) in [
-        ("{{ env.base }}", "http://h:1/a?b"),
-        ("{{ env.base }}/{{ n }}", "http://h:1/a?b/7"),
-        ("{{- env.base -}} /x", "http://h:1/a?b/x"),
+        ("{{ env.query }}", "http://h:1/a?b"),
+        ("{{ env.query | safe }}&c={{ n }}", "http://h:1/a?b&c=7"),
+        ("{{ env.base }}/{{ n }}", "http://h:1/a/7"),
+        ("{{- env.base -}} /x", "http://h:1/a/x"),
         ("http://{{ n }}/{{ true }}", "http://7/true"),
         (
             "http://h/{{ id }}/x",
@@ -163,6 +164,18 @@ fn makes_urls() {
             "t: `h:1` cannot be a part of the host of a URL: for a host with its port, write the filter `safe`",
         ),
         (
+            "{{ env.query }}/{{ n }}",
+            "t: `http://h:1/a?b` contains `?`, so the rest of the URL would not be its path: to write it all the same, use the filter `safe`",
+        ),
+        (
+            "{{ id }}{{ n }}",
+            "t: `../a ä?x=1&y#` contains `?`, so the rest of the URL would not be its path: to write it all the same, use the filter `safe`",
+        ),
+        (
+            "{{ dots }}/x",
+            "t: `..` contains `..`, so the rest of the URL would not be its path: to write it all the same, use the filter `safe`",
+        ),
+        (
             "{{ n }}://x{{ safe }}",
             "t: `a/b` cannot be a part of the host of a URL: for a host with its port, write the filter `safe`",
         ),
@@ -212,19 +225,19 @@ fn makes_paths() {
 fn names_what_is_missing() {
     assert_eq!(
         fails("a\n  {{ params.modle }}"),
-        "t.md, line 2, column 6: `params.modle` is not there (did you mean `model`? `params` has `model`, `size`, `share`, `tags`, `big`)"
+        "t.md, line 2, column 6: `params.modle` is not defined (did you mean `model`? `params` has `model`, `size`, `share`, `tags`, `big`)"
     );
     assert_eq!(
         fails("{{ param.x }}"),
-        "t.md, line 1, column 4: `param` is not there (did you mean `params`? there are `params`, `batch`, `workspace`, `evil`, `empty`)"
+        "t.md, line 1, column 4: `param` is not defined (did you mean `params`? there are `params`, `batch`, `workspace`, `evil`, `empty`)"
     );
     assert_eq!(
         fails("{{ batch.data.x }}"),
-        "t.md, line 1, column 9: `batch.data.x` is not there (`batch.data` is null)"
+        "t.md, line 1, column 9: `batch.data.x` is not defined (`batch.data` is null)"
     );
     assert_eq!(
         fails("{% for t in params.tags %}{{ t.x }}{% endfor %}"),
-        "t.md, line 1, column 30: `t.x` is not there"
+        "t.md, line 1, column 30: `t.x` is not defined"
     );
     let template = Template::compile("t", "{{ nope }}").unwrap();
     assert!(
@@ -232,9 +245,9 @@ fn names_what_is_missing() {
             .render_value(&scope())
             .unwrap_err()
             .to_string()
-            .starts_with("t, line 1, column 4: `nope` is not there")
+            .starts_with("t, line 1, column 4: `nope` is not defined")
     );
-    assert!(fails("{{ nope | upper }}").contains("`nope` is not there"));
+    assert!(fails("{{ nope | upper }}").contains("`nope` is not defined"));
 }
 
 #[test]
@@ -282,7 +295,7 @@ fn includes_by_the_loader_only() {
     let error = template.render(&scope()).unwrap_err().to_string();
     assert_eq!(
         error,
-        "deep.md, line 1, column 4: `batch.nope` is not there (`batch` has `number`, `stem`, `data`)"
+        "deep.md, line 1, column 4: `batch.nope` is not defined (`batch` has `number`, `stem`, `data`)"
     );
     let template = Template::compile_with(
         "p",

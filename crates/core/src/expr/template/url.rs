@@ -53,13 +53,24 @@ pub(super) fn write_urls(env: &mut Environment<'static>) {
 /// Returns the URL of rendered parts. A value that it begins with is kept: the address of a service.
 ///
 /// # Errors
-/// If a value would change the path or the host instead of being a part of them.
+/// If a value would change the path or the host instead of being a part of them, or an address could not go on.
 pub(super) fn url(parts: Vec<RenderedPart>) -> Result<String, String> {
     let mut url = String::new();
+    let goes_on = parts.len() > 1;
     for (number, part) in parts.into_iter().enumerate() {
         match part {
             RenderedPart::Text(text) => url.push_str(&text),
-            RenderedPart::Value(value) if number == 0 => url.push_str(&text(&value)),
+            RenderedPart::Value(value) if number == 0 => {
+                url = text(&value);
+                let mut marks = ["?", "#", ".."].iter();
+                if let Some(mark) = marks.find(|mark| goes_on && url.contains(**mark)) {
+                    return Err(format!(
+                        "`{}` contains `{mark}`, so the rest of the URL would not be its path: to write it all the same, use the filter \
+                         `safe`",
+                        excerpt(&url, 60)
+                    ));
+                }
+            }
             RenderedPart::Value(value) => {
                 let value = text(&value);
                 check(&url, &value)?;

@@ -72,12 +72,6 @@ pub struct Cli {
 pub enum CliCommand {
     /// A command line that Milepost knows.
     Known(String),
-    /// The agent of this name in a registry file.
-    Registry {
-        file: Asset,
-        /// The agent's name in it.
-        agent: String,
-    },
     /// A program and its arguments.
     List {
         /// The words; `project:PATH` is a file of the project.
@@ -139,7 +133,6 @@ impl Agent {
             Provider::Api(api) => format!("{} {}", api.kind.name(), api.model),
             Provider::Cli(cli) => match &cli.command {
                 CliCommand::Known(name) => format!("cli {name}"),
-                CliCommand::Registry { file, agent } => format!("cli {} {agent}", file.path),
                 CliCommand::List { words, .. } => format!("cli {}", words.join(" ")),
             },
             Provider::External => "external".to_owned(),
@@ -158,9 +151,6 @@ impl Agent {
             }
             Provider::Cli(cli) => match &cli.command {
                 CliCommand::Known(name) => json!(["cli", name]),
-                CliCommand::Registry { file, agent } => {
-                    json!(["cli", file.digest.to_string(), agent])
-                }
                 CliCommand::List { words, files } if files.is_empty() => {
                     json!(["cli", words, cli.envelope])
                 }

@@ -229,7 +229,7 @@ pub enum ExpressionError {
     #[error("`{declared}`: {error}")]
     Path { declared: String, error: PathError },
     /// The project has no such template.
-    #[error("`{declared}` renders to `{path}`, which the project does not have: there is {}", listed(.known.iter().map(RelPath::as_str)))]
+    #[error("`{declared}` renders to `{path}`, which the project does not have; available: {}", listed(.known.iter().map(RelPath::as_str)))]
     NoSuchFile {
         /// The path as declared.
         declared: String,

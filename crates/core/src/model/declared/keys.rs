@@ -127,19 +127,43 @@ impl TableSpec {
     }
 }
 
-/// Returns one entry of a table.
-pub(crate) const fn key(
-    name: &'static str,
-    kind: ValueKind,
-    need: Need,
-    default: &'static str,
-    doc: &'static str,
-) -> KeySpec {
+/// Returns a key that may be left out.
+pub(crate) const fn key(name: &'static str, kind: ValueKind) -> KeySpec {
     KeySpec {
         name,
         kind,
-        need,
-        default,
-        doc,
+        need: Need::Optional,
+        default: "",
+        doc: "",
+    }
+}
+
+impl KeySpec {
+    pub(crate) const fn required(self) -> Self {
+        self.needed(Need::Required)
+    }
+
+    pub(crate) const fn what(self) -> Self {
+        self.needed(Need::What)
+    }
+
+    pub(crate) const fn beside(self, keys: &'static [&'static str]) -> Self {
+        self.needed(Need::Beside(keys))
+    }
+
+    pub(crate) const fn required_beside(self, key: &'static str) -> Self {
+        self.needed(Need::RequiredBeside(key))
+    }
+
+    pub(crate) const fn default(self, default: &'static str) -> Self {
+        Self { default, ..self }
+    }
+
+    pub(crate) const fn doc(self, doc: &'static str) -> Self {
+        Self { doc, ..self }
+    }
+
+    const fn needed(self, need: Need) -> Self {
+        Self { need, ..self }
     }
 }

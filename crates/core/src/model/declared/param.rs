@@ -6,6 +6,7 @@ use crate::expr::template::is_template;
 use jiff::civil::Date;
 use regex::Regex;
 use serde_json::{Number, Value};
+use strum::{EnumString, IntoStaticStr, VariantNames};
 
 /// The default of a date parameter that is the day of each run.
 pub(crate) const TODAY: &str = "today";
@@ -35,7 +36,8 @@ pub struct ParamFile {
 }
 
 /// The type of a parameter's values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr, VariantNames)]
+#[strum(serialize_all = "lowercase")]
 pub(crate) enum ParamType {
     String,
     Integer,
@@ -49,33 +51,18 @@ pub(crate) enum ParamType {
     Object,
 }
 
-/// The words of `type`, with the types.
-const TYPES: [(&str, ParamType); 7] = [
-    ("string", ParamType::String),
-    ("integer", ParamType::Integer),
-    ("number", ParamType::Number),
-    ("boolean", ParamType::Boolean),
-    ("date", ParamType::Date),
-    ("list", ParamType::List),
-    ("object", ParamType::Object),
-];
-
 impl ParamType {
     /// The words of all types.
-    pub(crate) const WORDS: &'static [&'static str] = &[
-        "string", "integer", "number", "boolean", "date", "list", "object",
-    ];
+    pub(crate) const WORDS: &'static [&'static str] = <Self as VariantNames>::VARIANTS;
 
     /// Returns the type of a word.
     pub(crate) fn of_word(word: &str) -> Option<Self> {
-        let found = TYPES.iter().find(|(known, _)| *known == word);
-        found.map(|(_, kind)| *kind)
+        word.parse().ok()
     }
 
     /// Returns the word in declarations.
     pub(crate) fn word(self) -> &'static str {
-        let found = TYPES.iter().find(|(_, kind)| *kind == self);
-        found.map_or("", |(word, _)| word)
+        self.into()
     }
 
     /// Returns the type of a value whose type is not declared.
@@ -376,8 +363,10 @@ mod tests {
 
     #[test]
     fn the_words_of_types_are_those_of_the_language() {
-        let words: Vec<&str> = TYPES.iter().map(|(word, _)| *word).collect();
-        assert_eq!(words, ParamType::WORDS);
+        let words = [
+            "string", "integer", "number", "boolean", "date", "list", "object",
+        ];
+        assert_eq!(ParamType::WORDS, words);
         for word in words {
             assert_eq!(ParamType::of_word(word).map(ParamType::word), Some(word));
         }

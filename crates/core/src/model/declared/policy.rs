@@ -19,7 +19,7 @@ pub struct Policy {
     /// The number of failed batches that stops the stage.
     pub max_failures: Option<MaxFailures>,
     /// The reaction to outputs that were modified by hand.
-    pub(crate) altered: OnAltered,
+    pub(crate) altered: OnModified,
 }
 
 impl Default for Policy {
@@ -31,7 +31,7 @@ impl Default for Policy {
             on_failure: OnFailure::Stop,
             placeholder: None,
             max_failures: None,
-            altered: OnAltered::Stop,
+            altered: OnModified::Stop,
         }
     }
 }
@@ -71,7 +71,7 @@ pub enum MaxFailures {
 
 /// The reaction to outputs that were modified by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OnAltered {
+pub(crate) enum OnModified {
     /// Stop before anything runs.
     Stop,
     /// Move them to quarantine and rebuild them.

@@ -5,8 +5,11 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use strum::{EnumString, IntoStaticStr};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, EnumString, IntoStaticStr)]
+#[cfg_attr(debug_assertions, derive(strum::VariantNames))]
+#[strum(serialize_all = "lowercase")]
 pub enum FactKind {
     /// The declaration of the steps, outputs and `each`, rendered.
     Step,
@@ -40,44 +43,22 @@ pub enum FactKind {
     Detail,
 }
 
-const KINDS: [(FactKind, &str); 15] = [
-    (FactKind::Step, "step"),
-    (FactKind::Input, "input"),
-    (FactKind::Item, "item"),
-    (FactKind::Param, "param"),
-    (FactKind::File, "file"),
-    (FactKind::Agent, "agent"),
-    (FactKind::Env, "env"),
-    (FactKind::Workspace, "workspace"),
-    (FactKind::Version, "version"),
-    (FactKind::Program, "program"),
-    (FactKind::Dependency, "dependency"),
-    (FactKind::Schema, "schema"),
-    (FactKind::Check, "check"),
-    (FactKind::Conserve, "conserve"),
-    (FactKind::Detail, "detail"),
-];
-
 /// Separates the fact and the part in the name of a detail.
 const OF: &str = " | ";
 
 impl FactKind {
     /// Returns the word in keys and messages.
     pub fn word(self) -> &'static str {
-        KINDS
-            .iter()
-            .find(|(kind, _)| *kind == self)
-            .map_or("", |(_, word)| word)
+        self.into()
     }
 
     /// Returns the kind of a word.
     pub fn of_word(word: &str) -> Option<Self> {
-        let found = KINDS.iter().find(|(_, known)| *known == word);
-        found.map(|(kind, _)| *kind)
+        word.parse().ok()
     }
 
-    /// Returns true if it only says what is valid.
-    pub fn is_judged(self) -> bool {
+    /// Returns true if such a fact only decides whether outputs are valid.
+    pub fn only_validates(self) -> bool {
         matches!(self, Self::Schema | Self::Check | Self::Conserve)
     }
 }
@@ -118,7 +99,7 @@ impl FromStr for FactKey {
     fn from_str(text: &str) -> Result<Self, String> {
         let (word, name) = text.split_once(' ').unwrap_or((text, ""));
         let kind = FactKind::of_word(word);
-        let kind = kind.ok_or_else(|| format!("`{word}` is no kind of fact"))?;
+        let kind = kind.ok_or_else(|| format!("`{word}` is not a kind of fact"))?;
         Ok(Self {
             kind,
             name: name.into(),
@@ -145,7 +126,7 @@ impl schemars::JsonSchema for FactKey {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let words: Vec<&str> = KINDS.iter().map(|(_, word)| *word).collect();
+        let words = <FactKind as strum::VariantNames>::VARIANTS;
         let pattern = format!("^({})( |$)", words.join("|"));
         schemars::json_schema!({ "type": "string", "pattern": pattern })
     }

@@ -19,12 +19,12 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Change {
-    /// What it is about, such as `input intermediate/parsed_data.json`.
+    /// The subject, such as `input intermediate/parsed_data.json`.
     #[cfg_attr(debug_assertions, schemars(with = "String"))]
     pub fact: FactKey,
-    /// What was recorded; none when it is there only in the present.
+    /// The recorded value; none if it was not recorded.
     pub old: Option<String>,
-    /// What is; none when it is gone.
+    /// The current value; none if it was removed.
     pub new: Option<String>,
     /// The fact that it is a part of, where only a part differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -18,7 +18,8 @@ pub struct BatchState {
 }
 
 /// The phase of a batch.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Phase {
     /// Not built yet.
     #[default]
@@ -43,13 +44,7 @@ pub enum Phase {
 impl Phase {
     /// Returns the word for people and JSON.
     pub(crate) fn word(&self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Running { .. } => "running",
-            Self::Backoff { .. } => "backoff",
-            Self::Complete => "complete",
-            Self::Failed { .. } => "failed",
-        }
+        self.into()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Batches at a provider: which calls are in one, and what an earlier run left of them.
 
-use super::call::{Heard, Sent};
+use super::call::{CallResponse, SentCall};
 use crate::base::digest::Digest;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ pub struct LeftBatch {
 pub struct LeftCall {
     pub call: CallId,
     /// The request as recorded.
-    pub sent: Sent,
+    pub sent: SentCall,
     /// The response, if one is recorded.
-    pub heard: Option<Heard>,
+    pub response: Option<CallResponse>,
 }

@@ -13,7 +13,7 @@ use std::ops::{AddAssign, SubAssign};
 /// A call that is about to be sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Sent {
+pub struct SentCall {
     /// The stage.
     pub stage: String,
     /// The batch.
@@ -66,7 +66,7 @@ pub enum Estimated {
 /// The response to a call, or how the call failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
-pub struct Heard {
+pub struct CallResponse {
     /// `answered`, or the kind of failure.
     pub outcome: String,
     /// The error message.
@@ -101,7 +101,7 @@ pub struct Heard {
     pub took_ms: u64,
 }
 
-impl Sent {
+impl SentCall {
     /// Returns the most tokens of input and output, which are reserved until the call is answered.
     pub fn most_tokens(&self) -> u64 {
         self.reserved_usage().total()
@@ -126,7 +126,7 @@ impl Sent {
     }
 }
 
-impl Heard {
+impl CallResponse {
     /// Returns the outcome of a call that was recorded and then not sent.
     pub fn never_sent() -> Self {
         Self {
@@ -146,7 +146,7 @@ impl Heard {
     }
 
     /// Returns true if the call cost more than was reserved for it.
-    pub fn exceeds(&self, sent: &Sent) -> bool {
+    pub fn exceeds(&self, sent: &SentCall) -> bool {
         self.cost
             .zip(sent.reserved)
             .is_some_and(|(cost, reserved)| cost > reserved)
@@ -206,14 +206,14 @@ fn is_zero(number: &u64) -> bool {
 impl Spent {
     /// Returns the cost of one call. A call without a known result, or without a usage that can be believed, counts with the most
     /// that it may have cost.
-    pub fn of(sent: &Sent, heard: Option<&Heard>) -> Self {
-        let cost = match heard {
-            Some(heard) => heard.cost,
+    pub fn of(sent: &SentCall, response: Option<&CallResponse>) -> Self {
+        let cost = match response {
+            Some(response) => response.cost,
             None => sent.reserved,
         };
-        let estimated = heard.map_or(Some(Estimated::NoUsage), |heard| heard.estimated);
-        let usage = match (heard, estimated) {
-            (Some(heard), None | Some(Estimated::NoPrice)) => heard.usage,
+        let estimated = response.map_or(Some(Estimated::NoUsage), |response| response.estimated);
+        let usage = match (response, estimated) {
+            (Some(response), None | Some(Estimated::NoPrice)) => response.usage,
             (None, _) | (Some(_), Some(Estimated::NoUsage | Estimated::ImplausibleUsage)) => {
                 sent.reserved_usage()
             }
@@ -223,9 +223,9 @@ impl Spent {
             usage,
             cost: cost.unwrap_or_default(),
             // Calls of a provider batch share one wait, which the provider decides.
-            took_ms: heard
+            took_ms: response
                 .filter(|_| !sent.batched)
-                .map_or(0, |heard| heard.took_ms),
+                .map_or(0, |response| response.took_ms),
             unpriced: u64::from(cost.is_none()),
             estimated: u64::from(estimated.is_some()),
         }

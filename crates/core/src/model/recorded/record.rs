@@ -5,6 +5,7 @@ use super::job::JobOfBatch;
 pub use super::made::Made;
 pub use super::pin::{ModifiedFile, Override, Pin};
 use crate::base::path::RelPath;
+use crate::expr::json::plain_text;
 use crate::model::fingerprint::Facts;
 use crate::model::outcome::Outcome;
 use serde::{Deserialize, Serialize};
@@ -32,11 +33,7 @@ impl Opinion {
     pub fn warnings(&self) -> Vec<String> {
         let told = self.summary.as_ref().map(|summary| &summary["warnings"]);
         let lines = told.and_then(Value::as_array).into_iter().flatten();
-        let lines = lines.map(|line| match line {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        });
-        lines.collect()
+        lines.map(plain_text).collect()
     }
 }
 

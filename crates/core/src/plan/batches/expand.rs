@@ -3,6 +3,7 @@
 use crate::base::natural::natural;
 use crate::base::path::{FilePath, RelPath, stem};
 use crate::expr::jq::Evaluator;
+use crate::expr::json::{key_text, kind};
 use crate::expr::scope::{Format, Reading};
 use crate::model::stage::{Each, EachSource, Stage};
 use crate::plan::batches::paths;
@@ -324,12 +325,13 @@ fn item_key(
             let value = program
                 .one(item.scope_value(), base, evaluator)
                 .map_err(|error| error.to_string())?;
-            text_key(&value)
+            key_text(&value)
                 .ok_or_else(|| format!("`key` returned {value}, expected text or a number"))
         }
         (None, BatchItem::File(file)) => Ok(file.path.stem().to_owned()),
-        (None, BatchItem::Value(value)) => text_key(value)
-            .ok_or_else(|| format!("an item is {}: declare its `key`", kind_of(value))),
+        (None, BatchItem::Value(value)) => {
+            key_text(value).ok_or_else(|| format!("an item is {}: declare its `key`", kind(value)))
+        }
     }
 }
 
@@ -373,7 +375,7 @@ pub(crate) fn glob(
         let found = world.matches(pattern.root, text)?;
         refused = found.refused;
         if found.files.is_empty() && refused.is_empty() {
-            return Err(format!("no file matches `{pattern}`: put one there"));
+            return Err(format!("no file matches `{pattern}`: add one"));
         }
         let files = found.files;
         files
@@ -386,23 +388,4 @@ pub(crate) fn glob(
     };
     files.sort_by(|a, b| natural(a.path.as_str(), b.path.as_str()));
     Ok(GlobbedFiles { files, refused })
-}
-
-fn text_key(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    }
-}
-
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
 }

@@ -107,23 +107,16 @@ pub(crate) fn add_agent(facts: &mut Facts, name: &str, agent: &Agent) {
         Provider::Cli(Cli { command, envelope }) => {
             add("provider", "cli".to_owned());
             match command {
-                CliCommand::Known(name) => {
-                    add("cli", name.clone());
-                    None
-                }
-                CliCommand::Registry { file, agent } => {
-                    add("cli", agent.clone());
-                    Some((file, file.digest))
-                }
+                CliCommand::Known(name) => add("cli", name.clone()),
                 CliCommand::List { words, files } => {
                     add("cli", json!(words).to_string());
                     add("envelope", envelope.clone());
                     for (path, digest) in files {
                         facts.add_detail(of, (FactKind::File, path.as_str()), *digest);
                     }
-                    None
                 }
             }
+            None
         }
         Provider::External => {
             add("provider", "external".to_owned());

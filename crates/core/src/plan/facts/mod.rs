@@ -55,7 +55,7 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
         add_mention(&mut facts, &name, pipeline, settings);
     }
     let mut judged = Facts::default();
-    for program in judging(stage) {
+    for program in validating(stage) {
         for asset in program.files() {
             facts.add(FactKind::Check, asset.path.as_str(), asset.digest);
         }
@@ -87,7 +87,7 @@ pub fn shared(stage: &Stage, pipeline: &Pipeline, settings: &Settings) -> Facts 
 pub fn mentions_overrides(stage: &Stage) -> bool {
     let is_it = |name: &str| name.split('.').next() == Some(OVERRIDES);
     let is_own = || stage.declares(OVERRIDES);
-    let mut judged = judging(stage).flat_map(|program| program.jq.mentions().dotted());
+    let mut judged = validating(stage).flat_map(|program| program.jq.mentions().dotted());
     let parts = stage.steps.iter().flat_map(|step| step.kind.parts());
     let mut files = parts.flat_map(|(_, part)| part.template_files());
     let mut parts = stage.steps.iter().flat_map(|step| step.kind.parts());
@@ -99,7 +99,7 @@ pub fn mentions_overrides(stage: &Stage) -> bool {
 }
 
 /// Returns the programs that only judge a batch or what was made of it, or say something of it.
-fn judging(stage: &Stage) -> impl Iterator<Item = &Program> {
+fn validating(stage: &Stage) -> impl Iterator<Item = &Program> {
     let checks = stage.requires.iter().chain(&stage.checks);
     let checks = checks.map(|check| &check.test);
     checks.chain(&stage.summary).chain(&stage.verdict)
@@ -109,7 +109,7 @@ fn judging(stage: &Stage) -> impl Iterator<Item = &Program> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FactsError {
     /// A file does not exist.
-    #[error("`{0}` is not there")]
+    #[error("`{0}` does not exist")]
     NoSuchFile(FilePath),
     /// A file cannot be read.
     #[error("{0}")]

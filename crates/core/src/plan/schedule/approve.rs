@@ -61,7 +61,7 @@ pub fn needs_approval(stage: &Stage, state: &State, found: &StageScan, batch: &B
     let is_same = |reason: &Reason| match reason {
         Reason::Deleted { .. }
         | Reason::Renamed { .. }
-        | Reason::Altered { .. }
+        | Reason::Modified { .. }
         | Reason::Failed { .. }
         | Reason::Forced
         | Reason::ForcedBefore { .. } => has_record,

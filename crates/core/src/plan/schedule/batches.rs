@@ -3,11 +3,11 @@
 use super::Schedule;
 use super::observe::{Observe, ObserveError, Waiting};
 use super::outcome::{AwaitedApproval, AwaitedMoney, Awaits};
-use crate::model::policy::OnAltered;
+use crate::model::policy::OnModified;
 use crate::model::reason::{Condition, Reason};
 use crate::model::stage::Stage;
 use crate::model::state::State;
-use crate::plan::decide::{Alteration, Decision};
+use crate::plan::decide::{Decision, Modification};
 use crate::plan::lineage;
 use crate::plan::options::selection::is_failed;
 use crate::plan::scan::{BatchScan, StageScan};
@@ -68,7 +68,7 @@ pub struct BatchSchedule {
     pub is_conditional: bool,
     /// Outputs that were modified by hand and accepted, of batches that would have to run: the run stops here, and `actions` is
     /// empty.
-    pub modified: Vec<(String, Alteration)>,
+    pub modified: Vec<(String, Modification)>,
 }
 
 impl BatchSchedule {
@@ -101,7 +101,7 @@ impl Schedule<'_> {
         disk: &dyn Observe,
     ) -> Result<BatchSchedule, ObserveError> {
         if let Some(revalidated) = revalidated
-            && stage.policy.altered != OnAltered::Redo
+            && stage.policy.altered != OnModified::Redo
         {
             let modified = pinned(state, stage, found, revalidated.invalid);
             if !modified.is_empty() {
@@ -267,12 +267,12 @@ fn initial(index: usize, batch: &BatchScan, revalidated: Option<Revalidated<'_>>
     match &batch.decision {
         // A batch that lacks an input fails in its turn, so that every failure has the same consequences.
         Err(_) => Action::Fail,
-        Ok(Decision::Reused) => Action::UpToDate,
+        Ok(Decision::UpToDate) => Action::UpToDate,
         Ok(Decision::Restore(_)) => Action::Restore,
         Ok(Decision::Will(_)) => Action::Run,
         Ok(Decision::May(_)) => Action::May,
-        Ok(Decision::Altered(_)) => Action::Left,
-        Ok(Decision::Judge(_)) => match revalidated {
+        Ok(Decision::Modified(_)) => Action::Left,
+        Ok(Decision::Revalidate(_)) => match revalidated {
             None => Action::Revalidate,
             Some(found) if found.left.contains(&index) => Action::Left,
             Some(found) if found.invalid.contains(&index) => Action::Run,
@@ -294,7 +294,7 @@ fn pinned(
     stage: &Stage,
     found: &StageScan,
     invalid: &BTreeSet<usize>,
-) -> Vec<(String, Alteration)> {
+) -> Vec<(String, Modification)> {
     let known = state.stages.get(&stage.name);
     let record = |key: &str| known?.batches.get(key)?.record.as_ref();
     let keys = invalid.iter().map(|&index| &found.batches[index].batch.key);
@@ -305,7 +305,7 @@ fn pinned(
             outputs
                 .filter(|made| record.is_by_hand(&made.path))
                 .map(|made| {
-                    let file = Alteration {
+                    let file = Modification {
                         path: made.path.clone(),
                         recorded: Some(made.digest),
                         found: made.digest,

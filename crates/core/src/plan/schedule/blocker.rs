@@ -22,7 +22,7 @@ pub struct Blocker {
     pub stage: String,
     /// Its number.
     pub number: u32,
-    /// What is wrong with it.
+    /// Why it blocks.
     pub how: Precondition,
     /// The first batch that failed, of it or of a stage before it: `STAGE/BATCH`.
     pub failed: Option<String>,
@@ -45,9 +45,11 @@ pub enum Precondition {
     /// The stage is out of date.
     Outdated,
     /// The outputs of the stage must be revalidated.
-    Unjudged,
+    #[serde(rename = "unjudged")]
+    Unvalidated,
     /// The outputs of the stage were modified by hand.
-    Altered,
+    #[serde(rename = "altered")]
+    Modified,
 }
 
 impl fmt::Display for Blocker {
@@ -58,8 +60,8 @@ impl fmt::Display for Blocker {
                 "is partial: `allow_partial = true` in this stage reads what is there"
             }
             Precondition::Outdated => "is out of date",
-            Precondition::Unjudged => "must be revalidated",
-            Precondition::Altered => "has files that were modified by hand",
+            Precondition::Unvalidated => "must be revalidated",
+            Precondition::Modified => "has files that were modified by hand",
         };
         write!(f, "stage `{}` {how}", self.stage)
     }
@@ -129,13 +131,13 @@ fn outdated(
 ) -> Result<Option<(Precondition, Vec<String>)>, ObserveError> {
     let found = disk.scan_outdated(stage, state)?;
     let mut altered = Vec::new();
-    let mut unjudged = false;
+    let mut unvalidated = false;
     let mut stale = !found.gone.is_empty() || !found.ahead.is_empty();
     for batch in &found.batches {
         match &batch.decision {
-            Ok(Decision::Reused) => {}
-            Ok(Decision::Judge(_)) => unjudged = true,
-            Ok(Decision::Altered(files)) => {
+            Ok(Decision::UpToDate) => {}
+            Ok(Decision::Revalidate(_)) => unvalidated = true,
+            Ok(Decision::Modified(files)) => {
                 altered.extend(files.iter().map(|file| file.path.to_string()));
             }
             // The stage counts as partial for its failed batches already.
@@ -143,10 +145,10 @@ fn outdated(
             _ => stale = true,
         }
     }
-    let how = match (stale, unjudged) {
-        _ if !altered.is_empty() => Some(Precondition::Altered),
+    let how = match (stale, unvalidated) {
+        _ if !altered.is_empty() => Some(Precondition::Modified),
         (true, _) => Some(Precondition::Outdated),
-        (false, true) => Some(Precondition::Unjudged),
+        (false, true) => Some(Precondition::Unvalidated),
         (false, false) => None,
     };
     Ok(how.map(|how| (how, altered)))

@@ -4,7 +4,7 @@ use super::{Observe, ObserveError, PolicyOf, Waiting};
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
 use crate::decl::{ProjectFiles, load};
-use crate::model::call::Sent;
+use crate::model::call::SentCall;
 use crate::model::fingerprint::Facts;
 use crate::model::pipeline::Pipeline;
 use crate::model::reason::Condition;
@@ -98,7 +98,7 @@ impl Observe for Disk {
         _: &PolicyOf<'_>,
     ) -> Result<StageScan, ObserveError> {
         let batches = self.scans.get(stage.name.as_str()).cloned();
-        let batches = batches.unwrap_or_else(|| vec![("", Ok(Decision::Reused))]);
+        let batches = batches.unwrap_or_else(|| vec![("", Ok(Decision::UpToDate))]);
         let batches = (1..)
             .zip(batches)
             .map(|(position, (key, decision))| BatchScan {
@@ -155,8 +155,8 @@ impl Observe for Disk {
     }
 }
 
-fn sent() -> Sent {
-    Sent {
+fn sent() -> SentCall {
+    SentCall {
         stage: String::new(),
         batch: String::new(),
         attempt: 1,

@@ -28,12 +28,12 @@ pub use planned::PlannedState;
 
 use crate::model::outcome::Outcome;
 use crate::model::pipeline::Pipeline;
-use crate::model::policy::OnAltered;
+use crate::model::policy::OnModified;
 use crate::model::reason::Reason;
 use crate::model::stage::Stage;
 use crate::model::state::State;
 use crate::model::step::{Step, StepKind};
-use crate::plan::decide::{Alteration, Decision, RebuildPolicy};
+use crate::plan::decide::{Decision, Modification, RebuildPolicy};
 use crate::plan::options::selection::Selection;
 use crate::plan::pending::Pending;
 use crate::plan::scan::StageScan;
@@ -51,7 +51,7 @@ pub enum StageDecision {
     /// The batches cannot be decided, for this reason.
     Failed(String),
     /// The run stops here: outputs of these batches were modified by hand. The stage's checkpoint has no batch.
-    Modified(StageScan, Vec<(String, Alteration)>),
+    Modified(StageScan, Vec<(String, Modification)>),
     /// It can begin.
     Ready(StageScan),
 }
@@ -159,10 +159,10 @@ impl<'a> Schedule<'a> {
         state: &State,
         found: &StageScan,
         disk: &dyn Observe,
-    ) -> Result<Vec<(String, Alteration)>, ObserveError> {
+    ) -> Result<Vec<(String, Modification)>, ObserveError> {
         let mut modified = Vec::new();
         for batch in &found.batches {
-            if let Ok(Decision::Altered(files)) = &batch.decision {
+            if let Ok(Decision::Modified(files)) = &batch.decision {
                 let files = files.iter().cloned();
                 modified.extend(files.map(|file| (batch.batch.key.clone(), file)));
             }
@@ -174,7 +174,7 @@ impl<'a> Schedule<'a> {
             && let Some((path, there)) = disk.checkpoint(stage)?
             && there != *recorded
         {
-            let file = Alteration {
+            let file = Modification {
                 path,
                 recorded: Some(*recorded),
                 found: there,
@@ -191,7 +191,7 @@ impl<'a> Schedule<'a> {
         if changed {
             self.changed.insert(stage.name.clone());
         }
-        if status == StageStatus::Altered {
+        if status == StageStatus::Modified {
             self.stopped_at = Some(stage.name.clone());
         }
     }
@@ -219,8 +219,8 @@ fn sent_before<'a>(reasons: &'a [Reason], facts: &str) -> Option<&'a Outcome> {
 fn rebuild_policy(selection: &Selection, stage: &Stage, batch: &str) -> RebuildPolicy {
     if selection.options.force && selection.wants_batch(&stage.name, batch) {
         RebuildPolicy::Forced
-    } else if stage.policy.altered == OnAltered::Redo {
-        RebuildPolicy::NeededAndAltered
+    } else if stage.policy.altered == OnModified::Redo {
+        RebuildPolicy::NeededAndModified
     } else {
         RebuildPolicy::Needed
     }

@@ -2,7 +2,7 @@
 
 use crate::base::digest::Digest;
 use crate::base::path::RelPath;
-use crate::model::call::Sent;
+use crate::model::call::SentCall;
 use crate::model::reason::Condition;
 use crate::model::stage::Stage;
 use crate::model::state::State;
@@ -25,7 +25,7 @@ impl From<String> for ObserveError {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Waiting {
     /// An external agent, with the request.
-    Agent(Box<Sent>),
+    Agent(Box<SentCall>),
     /// Money: why the run does not pay for the call.
     Money(String),
     /// Not known before earlier stages or programs ran: it may not wait, under this condition.

@@ -1,6 +1,6 @@
 //! The outcome of a stage, known or expected, and the reasons why it waits.
 
-use crate::model::call::Sent;
+use crate::model::call::SentCall;
 use crate::model::checkpoint::Status;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,8 @@ pub enum StageStatus {
     /// An earlier stage is not complete. Screens show `out of date`.
     Blocked,
     /// Outputs were modified by hand. Screens show `modified`.
-    Altered,
+    #[serde(rename = "altered")]
+    Modified,
 }
 
 impl StageStatus {
@@ -32,7 +33,7 @@ impl StageStatus {
             Self::Partial => "partial",
             Self::Failed => "failed",
             Self::Held | Self::Blocked => "held",
-            Self::Altered => "altered",
+            Self::Modified => "altered",
         }
     }
 }
@@ -92,7 +93,7 @@ pub struct AwaitedMoney {
     pub batches: u64,
 }
 
-/// What a stage waits for from external agents.
+/// The external agents that a stage waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Awaits {
@@ -115,7 +116,7 @@ impl Awaits {
     }
 
     /// Sums up the requests that wait; `None` if there are none.
-    pub(crate) fn of<'a>(all: impl Iterator<Item = &'a Sent>) -> Option<Self> {
+    pub(crate) fn of<'a>(all: impl Iterator<Item = &'a SentCall>) -> Option<Self> {
         let mut awaits: Option<Self> = None;
         for sent in all {
             let sum = awaits.get_or_insert_with(|| Self::by(Vec::new()));

@@ -155,7 +155,7 @@ impl Schedule<'_> {
         let unsure = waits_for_unknown(decision, batches);
         let status = match decision {
             StageDecision::Skipped => return,
-            StageDecision::Modified(..) => StageStatus::Altered,
+            StageDecision::Modified(..) => StageStatus::Modified,
             StageDecision::Stopped(_) | StageDecision::Blocked(_) => StageStatus::Blocked,
             _ if problem || fails && !tolerates => StageStatus::Failed,
             _ if waits || unsure || count(&[Action::Left, Action::Wait]) > 0 => StageStatus::Held,

@@ -40,8 +40,8 @@ fn forced_before() -> Reason {
     }
 }
 
-fn file(path: &str) -> Alteration {
-    Alteration {
+fn file(path: &str) -> Modification {
+    Modification {
         path: RelPath::parse(path).unwrap(),
         recorded: None,
         found: Digest::of("other"),
@@ -110,7 +110,7 @@ fn a_stage_begins_when_those_before_it_are_complete_and_up_to_date() {
     let further = complete(&[("a", Status::Partial), ("b", Status::Complete)]);
     let is = |state: &State, disk: Disk| of_c(&all, state, &disk);
     let b = |decision| Disk::default().with("b", [("", decision)]);
-    let altered = || Ok(Decision::Altered(vec![file("b.json")]));
+    let altered = || Ok(Decision::Modified(vec![file("b.json")]));
     assert_eq!(is(&both, Disk::default()), "ready");
     assert_eq!(
         is(&State::default(), Disk::default()),
@@ -120,10 +120,10 @@ fn a_stage_begins_when_those_before_it_are_complete_and_up_to_date() {
     assert_eq!(is(&further, Disk::default()), "ready");
     assert_eq!(is(&both, b(will(Reason::NeverMade))), "blocked: b Outdated");
     assert_eq!(
-        is(&both, b(Ok(Decision::Judge(Vec::new())))),
-        "blocked: b Unjudged"
+        is(&both, b(Ok(Decision::Revalidate(Vec::new())))),
+        "blocked: b Unvalidated"
     );
-    assert_eq!(is(&both, b(altered())), "blocked: b Altered");
+    assert_eq!(is(&both, b(altered())), "blocked: b Modified");
     let failed = will(Reason::Failed { outcome: failed() });
     assert_eq!(is(&both, b(failed)), "ready");
     let skipped = of_c(&only("a", None), &both, &Disk::default());
@@ -144,9 +144,9 @@ fn outputs_and_checkpoints_that_were_modified_stop_the_run() {
     let mut schedule = Schedule::new(&pipeline, &all);
     let first = |disk: &Disk, schedule: &Schedule<'_>| word(schedule, &pipeline, 0, &state, disk);
     assert_eq!(first(&modified, &schedule), "modified: checkpoint.json");
-    let output = Disk::default().with("a", [("", Ok(Decision::Altered(vec![file("a.json")])))]);
+    let output = Disk::default().with("a", [("", Ok(Decision::Modified(vec![file("a.json")])))]);
     assert_eq!(first(&output, &schedule), "modified: a.json");
-    schedule.ended(&pipeline.stages[0], StageStatus::Altered, false);
+    schedule.ended(&pipeline.stages[0], StageStatus::Modified, false);
     assert_eq!(
         word(&schedule, &pipeline, 1, &state, &output),
         "stopped at a"
@@ -214,12 +214,12 @@ fn each_batch_has_one_action() {
     let disk = disk.with(
         "b",
         [
-            ("same", Ok(Decision::Reused)),
+            ("same", Ok(Decision::UpToDate)),
             ("new", will(Reason::NeverMade)),
             ("lacks", missed()),
             ("asks", will(Reason::NeverMade)),
             ("may", Ok(Decision::May(vec![may]))),
-            ("judge", Ok(Decision::Judge(Vec::new()))),
+            ("judge", Ok(Decision::Revalidate(Vec::new()))),
         ],
     );
     let all = Selection::default();
@@ -241,7 +241,7 @@ fn batches_that_the_run_does_not_pay_for_wait() {
     let disk = disk.with(
         "b",
         [
-            ("same", Ok(Decision::Reused)),
+            ("same", Ok(Decision::UpToDate)),
             ("new", new()),
             ("two", new()),
         ],
@@ -278,7 +278,7 @@ fn calls_that_are_not_known_yet_are_conditions_in_a_plan() {
     let disk = disk.with(
         "b",
         [
-            ("same", Ok(Decision::Reused)),
+            ("same", Ok(Decision::UpToDate)),
             ("new", will(Reason::NeverMade)),
         ],
     );
@@ -303,7 +303,7 @@ fn a_limit_counts_the_batches_that_run_and_no_others() {
     let disk = Disk::default().with(
         "b",
         [
-            ("same", Ok(Decision::Reused)),
+            ("same", Ok(Decision::UpToDate)),
             ("lacks", missed()),
             ("1", will(Reason::NeverMade)),
             ("2", will(Reason::NeverMade)),
@@ -399,7 +399,7 @@ fn batches_stay_forced_where_a_stage_between_is_not_selected() {
 
 #[test]
 fn outputs_that_are_no_longer_valid_are_rebuilt_unless_a_person_accepted_them() {
-    let judge = || Ok(Decision::Judge(Vec::new()));
+    let judge = || Ok(Decision::Revalidate(Vec::new()));
     let disk = Disk::default().with("b", [("1", judge()), ("2", judge()), ("3", judge())]);
     let revalidated = Revalidated {
         invalid: &BTreeSet::from([1]),
@@ -434,7 +434,7 @@ fn outputs_that_are_no_longer_valid_are_rebuilt_unless_a_person_accepted_them() 
 
 #[test]
 fn a_plan_expects_what_a_run_would_find() {
-    use StageStatus::{Altered, Complete, Failed, Held, Partial};
+    use StageStatus::{Complete, Failed, Held, Modified, Partial};
     let pipeline = pipeline();
     let ended = |stage: usize, disk: &Disk| {
         let all = Selection::default();
@@ -481,7 +481,7 @@ fn a_plan_expects_what_a_run_would_find() {
         uncertain: true,
         ..Disk::default()
     };
-    let altered = of("a", Ok(Decision::Altered(vec![file("a.json")])));
+    let altered = of("a", Ok(Decision::Modified(vec![file("a.json")])));
     assert_eq!(ended(0, &Disk::default()), (Some(Complete), false));
     assert_eq!(
         ended(0, &of("a", will(Reason::NeverMade))),
@@ -492,7 +492,7 @@ fn a_plan_expects_what_a_run_would_find() {
     assert_eq!(ended(0, &waits), (Some(Held), false));
     assert_eq!(ended(0, &gone), (Some(Complete), true));
     assert_eq!(ended(0, &uncertain), (Some(Held), true));
-    assert_eq!(ended(0, &altered), (Some(Altered), false));
+    assert_eq!(ended(0, &altered), (Some(Modified), false));
 }
 
 #[test]
@@ -500,7 +500,7 @@ fn the_first_batch_that_asks_and_is_not_leased_is_leased_next() {
     let disk = Disk::default().with(
         "b",
         [
-            ("made", Ok(Decision::Reused)),
+            ("made", Ok(Decision::UpToDate)),
             ("leased", will(Reason::NeverMade)),
             ("same question", will(Reason::NeverMade)),
             ("answered", will(Reason::NeverMade)),

@@ -7,8 +7,6 @@ use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
 use crate::run::context::{ATTEMPT_VARIABLE, Context};
 use crate::run::observe::Observations;
-use crate::run::record::recorder::Recorder;
-use crate::run::record::recover;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::words;
 use milepost_core::model::approval::Approval;
@@ -24,7 +22,6 @@ use milepost_core::plan::schedule::{Schedule, StageDecision, needs_approval};
 use milepost_core::plan::selection::{Selection, Target};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// The stages to approve, and the reason.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +36,7 @@ pub struct ApproveOptions {
     pub expected: Option<Digest>,
 }
 
-/// What was approved.
+/// The approved stages.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Approved {
@@ -98,9 +95,7 @@ pub fn approve(request: &Request, options: &ApproveOptions) -> Result<Approved, 
         files: Vec::new(),
     };
     let locked = lock_and_read(&mut opened, &request.command)?;
-    let ctx = opened.context();
-    let mut recorder = Recorder::new(ctx, locked.state, locked.journal, &request.command);
-    recover::recover(&mut recorder, Duration::from_secs(5))?;
+    let (lock, mut recorder, _) = locked.recover(&opened, &request.command)?;
     let mut done = Approved::default();
     let mut events = Vec::new();
     let mut refused = Vec::new();
@@ -140,7 +135,7 @@ pub fn approve(request: &Request, options: &ApproveOptions) -> Result<Approved, 
             batches,
             pin: pin.clone(),
         };
-        recorder.record(EventType::Review, stage.actor(), event, summary, Vec::new())?;
+        recorder.record(EventType::Review, stage.actor(), event, summary)?;
         done.approved.insert(stage.name.clone(), approval);
     }
     if recorder.has_begun() {
@@ -149,7 +144,7 @@ pub fn approve(request: &Request, options: &ApproveOptions) -> Result<Approved, 
     }
     // Only a cache.
     let _ = opened.cache.save(&opened.disk);
-    drop(locked.lock);
+    drop(lock);
     Ok(done)
 }
 
@@ -247,8 +242,12 @@ fn choose(ctx: Context<'_>, state: &State, stage: &Stage) -> Result<Choice, OpsE
             return refused("it is not selected".to_owned());
         }
     };
-    let runs =
-        |batch: &&BatchScan| matches!(batch.decision, Ok(Decision::Will(_) | Decision::Judge(_)));
+    let runs = |batch: &&BatchScan| {
+        matches!(
+            batch.decision,
+            Ok(Decision::Will(_) | Decision::Revalidate(_))
+        )
+    };
     let open: Vec<&BatchScan> = found.batches.iter().filter(runs).collect();
     let waiting = open
         .iter()

@@ -35,7 +35,7 @@ impl CallsInUse {
             let batch = known.and_then(|known| known.batches.get(&call.sent.batch));
             let is_open =
                 batch.is_some_and(|batch| batch.record.is_none() || batch.phase != Phase::Complete);
-            if is_open || call.heard.is_none() {
+            if is_open || call.response.is_none() {
                 add(&call.run, call.number);
             }
         }

@@ -10,7 +10,6 @@ use crate::run::notice::Repair;
 use crate::run::record::protect;
 use crate::run::record::quarantined::{Content, KeptFile, Removal};
 use crate::run::record::recorder::Recorder;
-use crate::run::record::recover;
 use crate::run::record::retire;
 use milepost_core::base::path::{FilePath, RelPath};
 use milepost_core::base::words::count;
@@ -22,7 +21,6 @@ use milepost_store::store::files::digest_of;
 use milepost_store::store::{iterations, layout, progress};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// The selection of stages to clean.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +31,7 @@ pub struct CleanOptions {
     pub dry_run: bool,
 }
 
-/// What was removed, or would be.
+/// The removed files, or those that a dry run would remove.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Cleaned {
@@ -85,9 +83,7 @@ pub fn clean(request: &Request, options: &CleanOptions) -> Result<Cleaned, OpsEr
         return Ok(done);
     }
     let locked = lock_and_read(&mut opened, &request.command)?;
-    let ctx = opened.context();
-    let mut recorder = Recorder::new(ctx, locked.state, locked.journal, &request.command);
-    let repairs = recover::recover(&mut recorder, Duration::from_secs(5))?;
+    let (lock, mut recorder, repairs) = locked.recover(&opened, &request.command)?;
     done.left = repairs.iter().filter_map(Repair::left).collect();
     for todo in todo(&opened, &recorder.state, options)? {
         todo.carry_out(&mut recorder)?;
@@ -102,7 +98,7 @@ pub fn clean(request: &Request, options: &CleanOptions) -> Result<Cleaned, OpsEr
         recorder.end_without_stages("cleaned", &summary)?;
         recorder.seal()?;
     }
-    drop(locked.lock);
+    drop(lock);
     Ok(done)
 }
 
@@ -236,7 +232,7 @@ impl Todo {
             self.stage,
             count(self.removed.len() as u64, "file", "files")
         );
-        recorder.record(EventType::Revision, "milepost", event, summary, Vec::new())?;
+        recorder.record(EventType::Revision, "milepost", event, summary)?;
         Ok(())
     }
 

@@ -8,8 +8,6 @@ use crate::ops::project::open::open_recorded;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
 use crate::run::notice::Repair;
-use crate::run::record::recorder::Recorder;
-use crate::run::record::recover;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::{RelPath, Root};
 use milepost_core::base::words::count;
@@ -35,7 +33,7 @@ pub struct GcOptions {
     pub dry_run: bool,
 }
 
-/// What was removed, or would be.
+/// The removed files, or those that a dry run would remove.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Collected {
@@ -156,7 +154,7 @@ fn kept(options: &GcOptions) -> [(&'static str, &'static str); 5] {
         }
     };
     [
-        ("journal", "what every run did is never removed"),
+        ("journal", "records of runs are never removed"),
         (
             "quarantine",
             or(
@@ -198,7 +196,7 @@ fn links(layout: &Layout) -> impl Iterator<Item = String> {
 }
 
 fn followed(path: &str) -> String {
-    format!("{path}: it is a symbolic link, and what it leads to is not removed")
+    format!("{path}: it is a symbolic link, and its target is not removed")
 }
 
 /// Returns the attempts whose logs records name: by run, the names of batches in the names of logs. Of a failed batch those of all runs
@@ -247,12 +245,10 @@ pub fn gc(request: &Request, options: &GcOptions) -> Result<Collected, OpsError>
     } else {
         let locked = lock_and_read(&mut opened, &request.command)?;
         // The scratch of a killed run may contain published files that are not in place yet.
-        let ctx = opened.context();
-        let mut recorder = Recorder::new(ctx, locked.state, locked.journal, &request.command);
-        let repairs = recover::recover(&mut recorder, Duration::from_secs(5))?;
+        let (lock, mut recorder, repairs) = locked.recover(&opened, &request.command)?;
         done.left = repairs.iter().filter_map(Repair::left).collect();
         recorder.flush()?;
-        (Some(locked.lock), recorder.state)
+        (Some(lock), recorder.state)
     };
     let layout = &opened.workspace.layout;
     done.left.extend(links(layout));

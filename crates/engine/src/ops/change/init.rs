@@ -34,7 +34,7 @@ pub fn init(disk: &Disk, base: &Path, folder: &str, name: &str) -> Result<Initia
             .map(|(name, about)| format!("`{name}` ({about})"))
             .collect();
         let message = format!(
-            "there is no template `{name}`: there are {}",
+            "there is no template `{name}`; available: {}",
             known.join(", ")
         );
         return Err(OpsError::Usage(message));

@@ -244,7 +244,7 @@ pub(super) const TEMPLATES: &[Template] = &[
     },
     Template {
         name: "diagrams",
-        about: "lesson cards to diagrams, drawn and judged until they are good enough",
+        about: "lesson cards to diagrams, redrawn until a critic accepts them",
         files: repository!["/examples/diagrams":
             "README.md",
             "bad/cannot_be_drawn.json",

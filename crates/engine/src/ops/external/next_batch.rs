@@ -171,7 +171,7 @@ impl Search<'_> {
                     .iter()
                     .map(|(_, file)| file.path.to_string())
                     .collect(),
-                ..nothing(WhyNothing::Altered)
+                ..nothing(WhyNothing::Modified)
             },
             // Everything is selected, and no stage before this one had its turn.
             StageDecision::Skipped | StageDecision::Stopped(_) => {

@@ -116,7 +116,8 @@ pub enum WhyNothing {
     /// The stage or a batch cannot run, and an answer would not help.
     Failed,
     /// Outputs of the stage were modified by hand.
-    Altered,
+    #[serde(rename = "altered")]
+    Modified,
     /// No stage, or not this one, asks an external agent.
     #[default]
     NotExternal,
@@ -151,7 +152,7 @@ pub struct Submitted {
     /// Why the answer was refused, or its batch was not built. Over MCP, a refusal is an error and this is null.
     #[cfg_attr(debug_assertions, schemars(with = "Option<()>"))]
     pub refused: Option<Refusal>,
-    /// Everything that is wrong with the answer. The lease stays: correct these and submit again; right answers are kept.
+    /// Everything that is wrong with the answer. The lease stays: correct these and submit again; valid answers are kept.
     #[serde(skip)]
     pub violations: Vec<Violation>,
     /// Right answers, which are kept.
@@ -214,7 +215,7 @@ impl Refusal {
             WhyRefused::Stale => "stale",
             WhyRefused::AnswerMissing { .. } => "answer_missing",
             WhyRefused::Blocked { .. } => "blocked",
-            WhyRefused::Altered { .. } => "altered",
+            WhyRefused::Modified { .. } => "altered",
             WhyRefused::NotMade { .. } => "not_made",
         }
     }
@@ -259,7 +260,8 @@ pub enum WhyRefused {
         problem: String,
     },
     /// An output was modified by hand.
-    Altered {
+    #[serde(rename = "altered")]
+    Modified {
         /// The first such file, in the workspace, if it is known.
         path: Option<String>,
     },

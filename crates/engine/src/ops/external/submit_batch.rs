@@ -188,7 +188,7 @@ fn validate(
         .batches
         .iter()
         .find(|batch| batch.batch.key == lease.batch);
-    let is_done = batch.is_some_and(|batch| batch.decision == Ok(Decision::Reused));
+    let is_done = batch.is_some_and(|batch| batch.decision == Ok(Decision::UpToDate));
     if is_done && is_made(&recorder.state, &lease.stage, &lease.batch) {
         return Ok(refused(WhyRefused::AlreadyMade));
     }
@@ -270,7 +270,7 @@ fn add_result(
         let modified = stage.altered.first();
         let modified = modified.map(|(_, file)| file.path.to_string());
         let why = match (stage.status, stage.why.clone(), modified) {
-            (StageStatus::Altered, _, path) => WhyRefused::Altered { path },
+            (StageStatus::Modified, _, path) => WhyRefused::Modified { path },
             (StageStatus::Blocked, Some(problem), _) => WhyRefused::Blocked { problem },
             (_, problem, _) => WhyRefused::NotMade { problem },
         };

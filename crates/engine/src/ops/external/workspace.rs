@@ -6,10 +6,8 @@ use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::project::stored_values::keep;
 use crate::run::record::recorder::Recorder;
-use crate::run::record::recover::recover;
 use milepost_core::model::stage::Stage;
 use milepost_core::model::state::State;
-use milepost_core::plan::options::Timing;
 
 /// Locks the workspace, recovers what a killed run left, calls `change`, and returns its result.
 pub(super) fn with_workspace<T>(
@@ -22,10 +20,8 @@ pub(super) fn with_workspace<T>(
     // Without these, the next run would ask other agents than those that answered here.
     keep(opened, request, &lock.run_id, None)?;
     let locked = lock.read(opened)?;
-    let lock = locked.lock;
     let opened = &*opened;
-    let mut recorder = Recorder::new(opened.context(), locked.state, locked.journal, command);
-    recover(&mut recorder, Timing::default().grace)?;
+    let (lock, mut recorder, _) = locked.recover(opened, command)?;
     let done = change(opened, &mut recorder)?;
     recorder.flush()?;
     // Only a cache.

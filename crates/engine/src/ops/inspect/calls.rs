@@ -111,7 +111,7 @@ pub struct BatchCalls {
     pub spent: Spent,
 }
 
-/// What a workspace spent, and what is left of its limits.
+/// The spending of a workspace, and the rest of its limits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Spending {
@@ -153,13 +153,13 @@ impl CallSummary {
             number,
             when,
             sent,
-            heard,
+            response,
             ..
         } = call;
-        let heard = heard.as_ref();
+        let response = response.as_ref();
         Self {
             request: layout::call(&run, number, "request"),
-            answer: heard.map(|_| layout::call(&run, number, "answer")),
+            answer: response.map(|_| layout::call(&run, number, "answer")),
             run,
             number,
             when,
@@ -169,16 +169,17 @@ impl CallSummary {
             agent: sent.agent,
             provider: sent.provider,
             model: (!sent.model.is_empty()).then_some(sent.model),
-            served: heard.and_then(|heard| heard.served.clone()),
+            served: response.and_then(|response| response.served.clone()),
             asked: sent.asked.to_string(),
             questions: sent.questions,
-            outcome: heard.map_or_else(|| "unheard".to_owned(), |heard| heard.outcome.clone()),
-            message: heard.and_then(|heard| heard.message.clone()),
-            usage: heard.map(|heard| heard.usage).unwrap_or_default(),
-            cost: heard.map_or(sent.reserved, |heard| heard.cost),
-            estimated: heard.map_or(Some(Estimated::NoUsage), |heard| heard.estimated),
-            seconds: heard.map(|heard| heard.took_ms as f64 / 1000.0),
-            request_id: heard.and_then(|heard| heard.request_id.clone()),
+            outcome: response
+                .map_or_else(|| "unheard".to_owned(), |response| response.outcome.clone()),
+            message: response.and_then(|response| response.message.clone()),
+            usage: response.map(|response| response.usage).unwrap_or_default(),
+            cost: response.map_or(sent.reserved, |response| response.cost),
+            estimated: response.map_or(Some(Estimated::NoUsage), |response| response.estimated),
+            seconds: response.map(|response| response.took_ms as f64 / 1000.0),
+            request_id: response.and_then(|response| response.request_id.clone()),
         }
     }
 }
@@ -190,7 +191,7 @@ pub(crate) fn calls(
     batch: Option<&str>,
 ) -> Result<Vec<CallRecord>, OpsError> {
     let folder = opened.workspace.layout.calls();
-    let is_wanted = |sent: &milepost_core::model::call::Sent| {
+    let is_wanted = |sent: &milepost_core::model::call::SentCall| {
         stage.is_none_or(|stage| sent.stage == stage)
             && batch.is_none_or(|batch| sent.batch == batch)
     };
@@ -212,7 +213,7 @@ pub(crate) fn batch_calls(
     }
     let mut spent = Spent::default();
     for call in &calls {
-        spent += Spent::of(&call.sent, call.heard.as_ref());
+        spent += Spent::of(&call.sent, call.response.as_ref());
     }
     let made_by = record.map(|record| record.run.as_str());
     let kept = from.iter().filter(|one| Some(one.run.as_str()) != made_by);
@@ -254,7 +255,10 @@ pub(crate) fn exchanges_with(
     let layout = &opened.workspace.layout;
     let mut all = Vec::with_capacity(calls.len());
     for call in calls {
-        let answered = call.heard.as_ref().and_then(|heard| heard.text.clone());
+        let answered = call
+            .response
+            .as_ref()
+            .and_then(|response| response.text.clone());
         let summary = CallSummary::of(call);
         // A request that is gone is left out; its call is not.
         let bytes = read::bytes(layout.at(&summary.request)).ok();

@@ -44,7 +44,7 @@ pub struct DiffOptions {
 }
 
 /// The differences between two workspaces.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Diff {
     /// The old side: the folder of a workspace, a file of records, or `before run ID`.
@@ -194,10 +194,7 @@ fn with_other(
     let mut diff = Diff {
         old: old.layout.root().display().to_string(),
         new: new.root().display().to_string(),
-        digests_only: false,
-        revision: None,
-        outputs: Vec::new(),
-        same: 0,
+        ..Diff::default()
     };
     for stage in stages(opened, options) {
         for output in &stage.outputs {

@@ -2,6 +2,7 @@
 //! 50 bytes a record) and the differences to show.
 
 use milepost_core::base::digest::Digest;
+use milepost_core::expr::json::plain_text;
 use milepost_core::expr::pointer::below;
 use milepost_core::expr::select::{PathStep, Select};
 use milepost_store::store::read;
@@ -113,7 +114,7 @@ pub(crate) fn compare(old: &Records, new: &Records, limit: usize) -> Result<Elem
                 let mut fields = Vec::new();
                 differing("", Some(&was), Some(value), &mut fields);
                 diff.changes.push(ElementChange {
-                    key: shown(key),
+                    key: plain_text(key),
                     fields,
                 });
             }
@@ -126,7 +127,7 @@ impl Keys {
     fn take(&mut self, key: &Value, limit: usize) {
         self.count += 1;
         if self.first.len() < limit {
-            self.first.push(shown(key));
+            self.first.push(plain_text(key));
         }
     }
 }
@@ -174,13 +175,6 @@ fn canonical(value: &Value) -> String {
     let mut value = value.clone();
     value.sort_all_objects();
     value.to_string()
-}
-
-fn shown(key: &Value) -> String {
-    match key {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
 }
 
 /// Returns the values that differ, by JSON pointer. Compares inside objects and lists of equal length.

@@ -56,7 +56,7 @@ pub struct GraphStage {
     /// The sum of the durations of its batches in seconds; `None` without a checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// What its steps do, in order.
+    /// The actions of its steps, in order.
     pub steps: Vec<String>,
     /// The inputs of the workspace that it reads: paths and patterns.
     pub inputs: Vec<String>,

@@ -50,7 +50,7 @@ pub struct Log {
     pub calls: Vec<Exchange>,
     /// The number of earlier records or calls that are left out.
     pub left_out: u64,
-    /// What programs of the batch printed, and details of its failures; empty unless a batch is selected.
+    /// The output of the batch's programs, and details of its failures; empty unless a batch is selected.
     pub printed: Vec<Printed>,
     /// Where the journal is broken: later records are missing.
     pub broken: Option<String>,
@@ -220,9 +220,9 @@ fn calls(
         let run = options.run.as_deref();
         let of_run = run.is_none_or(|run| call.run.starts_with(run));
         let is_error = call
-            .heard
+            .response
             .as_ref()
-            .is_none_or(|heard| heard.message.is_some());
+            .is_none_or(|response| response.message.is_some());
         of_run && (is_error || !options.errors)
     });
     let left_out = calls

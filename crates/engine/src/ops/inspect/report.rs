@@ -432,11 +432,14 @@ fn costs(opened: &OpenProject) -> Result<CutList<CostLine>, OpsError> {
     let read = calls::read_without_text(&folder);
     let (calls, _) = read.map_err(OpsError::unreadable(&folder.display()))?;
     for call in calls {
-        let served = call.heard.as_ref().and_then(|heard| heard.served.clone());
+        let served = call
+            .response
+            .as_ref()
+            .and_then(|response| response.served.clone());
         let asked = (!call.sent.model.is_empty()).then(|| call.sent.model.clone());
         let day = call.when.strftime("%F").to_string();
         let line = lines.entry((day, call.sent.agent.clone(), served.or(asked)));
-        *line.or_default() += Spent::of(&call.sent, call.heard.as_ref());
+        *line.or_default() += Spent::of(&call.sent, call.response.as_ref());
     }
     let lines = lines
         .into_iter()

@@ -37,9 +37,9 @@ pub struct ShownRequest {
     pub questions: u64,
     /// The tokens it probably has.
     pub likely_input: u64,
-    /// The most tokens of the answer; 0 without a declared limit.
+    /// Maximum tokens of the answer; 0 without a declared limit.
     pub most_output: u64,
-    /// What a budget reserves for it; `None` without a known price.
+    /// The amount that a budget reserves for it; `None` without a known price.
     pub most: Option<NanoUsd>,
     /// The body of the request; of a command line its input.
     pub body: Value,

@@ -58,7 +58,7 @@ pub struct Status {
     pub problems: Vec<String>,
     /// The stages, in the order of their numbers.
     pub stages: Vec<StageOverview>,
-    /// What agents cost in all runs, and what is left of the limits; `None` if no agent was called and no limit is declared.
+    /// The cost of agents in all runs, and the rest of the limits; `None` if no agent was called and no limit is declared.
     pub money: Option<Spending>,
     /// Agents that are replaced by another one.
     pub agents: Vec<AgentLine>,
@@ -86,7 +86,7 @@ pub struct StageOverview {
     pub state: StageWord,
     /// The status in the words of earlier versions.
     pub status: StageProgress,
-    /// What a run would do; `None` if it would do nothing, or a run is in progress.
+    /// The plan of a run; `None` if it would do nothing, or a run is in progress.
     pub due: Option<PendingWork>,
     /// The number of batches, as far as it is known.
     pub batches: Option<u64>,
@@ -137,7 +137,8 @@ pub enum StageProgress {
     /// Nothing is built yet. Screens show `out of date` or `waiting`.
     Waiting,
     /// Outputs were modified by hand. Screens show `modified`.
-    Altered,
+    #[serde(rename = "altered")]
+    Modified,
 }
 
 /// A batch that failed.
@@ -174,7 +175,7 @@ pub struct PendingWork {
     pub checkpoint: bool,
     /// The approval that the stage waits for.
     pub approval: Option<AwaitedApproval>,
-    /// What the stage waits for from external agents.
+    /// The external agents that the stage waits for.
     pub awaits: Option<Awaits>,
     /// The money that the stage waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -454,7 +455,7 @@ fn line(
     let done = of_plan.or_else(of_run).unwrap_or(recorded);
     let due = plan.and_then(due);
     let status = match checkpoint.as_ref().map(|checkpoint| checkpoint.status) {
-        _ if due.as_ref().is_some_and(|due| !due.altered.is_empty()) => StageProgress::Altered,
+        _ if due.as_ref().is_some_and(|due| !due.altered.is_empty()) => StageProgress::Modified,
         _ if !running.is_empty() => StageProgress::Running,
         Some(checkpoint::Status::Complete) => StageProgress::Complete,
         Some(checkpoint::Status::Partial) => StageProgress::Partial,
@@ -506,7 +507,7 @@ fn state_of(
     let waits = due
         .is_some_and(|due| due.approval.is_some() || due.awaits.is_some() || due.money.is_some());
     match status {
-        StageProgress::Altered => StageWord::Modified,
+        StageProgress::Modified => StageWord::Modified,
         StageProgress::Running => StageWord::Running,
         StageProgress::Failed => StageWord::Failed,
         _ if waits => StageWord::Waiting,

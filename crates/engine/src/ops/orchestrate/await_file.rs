@@ -31,19 +31,19 @@ pub struct AwaitOptions {
     /// How often progress is reported.
     pub(crate) poll: Duration,
     /// The time between two checks of the file.
-    pub(crate) look: Duration,
+    pub(crate) interval: Duration,
     /// How long the file must be unchanged.
     pub(crate) stable: Duration,
 }
 
 impl AwaitOptions {
-    /// Starts with progress every 5 s, a look every 0.2 s, and a file that must be unchanged for 1 s.
+    /// Starts with progress every 5 s, a check every 0.2 s, and a file that must be unchanged for 1 s.
     pub fn new(path: String, timeout: Duration) -> Self {
         Self {
             path,
             timeout,
             poll: Duration::from_secs(5),
-            look: Duration::from_millis(200),
+            interval: Duration::from_millis(200),
             stable: Duration::from_secs(1),
         }
     }
@@ -168,7 +168,7 @@ impl FileWait {
     ///
     /// # Errors
     /// When the file or the state of the workspace cannot be read.
-    pub fn look(
+    pub fn check(
         &mut self,
         report: &mut dyn FnMut(Duration, &Incomplete),
         stop: &StopFlag,
@@ -182,7 +182,7 @@ impl FileWait {
             seen,
         } = self;
         let now = watch.elapsed();
-        let incomplete = match look(opened, file, options, now, seen)? {
+        let incomplete = match check(opened, file, options, now, seen)? {
             Ok(complete) => return Ok(WaitStep::Over(WaitOutcome::Complete(Box::new(complete)))),
             Err(incomplete) => incomplete,
         };
@@ -196,14 +196,14 @@ impl FileWait {
             *reported = Some(now);
             report(now, &incomplete);
         }
-        // The last look is when the time is over.
+        // The last check is when the time is over.
         let left = options.timeout.saturating_sub(now);
-        let pause = options.look.min(options.stable).min(left);
+        let pause = options.interval.min(options.stable).min(left);
         Ok(WaitStep::Pause(pause.max(Duration::from_millis(1))))
     }
 }
 
-fn look(
+fn check(
     opened: &OpenProject,
     file: &FilePath,
     options: &AwaitOptions,

@@ -36,14 +36,14 @@ pub struct Completion {
     pub state_file: String,
     /// What is missing; empty if the stage is complete.
     #[serde(skip)]
-    pub missing: Vec<Lack>,
+    pub missing: Vec<MissingPart>,
     /// Files compared with their digests.
     pub(crate) files_checked: u64,
 }
 
 /// Something that a stage lacks to be complete.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Lack {
+pub enum MissingPart {
     /// A run builds these batches now.
     Running(Vec<String>, Runner),
     /// The stage cannot begin or be planned: the reason.
@@ -85,7 +85,7 @@ pub fn stage_completion(request: &Request, number: u32) -> Result<Completion, Op
             .map(|stage| format!("{} {}", stage.number, stage.name))
             .collect();
         return Err(OpsError::Usage(format!(
-            "there is no stage {number}: there are {}",
+            "there is no stage {number}; available: {}",
             known.join(", ")
         )));
     };
@@ -112,7 +112,7 @@ pub(crate) fn of(
     if let Some(runner) = &present.runner {
         let running = running(&present.state, stage);
         if !running.is_empty() {
-            missing.push(Lack::Running(running, runner.clone()));
+            missing.push(MissingPart::Running(running, runner.clone()));
         }
     }
     missing.extend(plan.iter().flat_map(undone));
@@ -122,9 +122,9 @@ pub(crate) fn of(
         .map(|found| found.checkpoint)
         .filter(|found| found.stage == stage.name);
     match &found {
-        None => missing.push(Lack::NoCheckpoint(stage.checkpoint_name())),
+        None => missing.push(MissingPart::NoCheckpoint(stage.checkpoint_name())),
         Some(found) if found.status == Status::Partial => {
-            missing.push(Lack::Partial(found.failed.keys().cloned().collect()));
+            missing.push(MissingPart::Partial(found.failed.keys().cloned().collect()));
         }
         Some(_) => {}
     }
@@ -132,7 +132,7 @@ pub(crate) fn of(
     if missing.is_empty() {
         let altered = altered(opened, &present.state, stage, &mut files_checked)?;
         if !altered.is_empty() {
-            missing.push(Lack::Modified(altered));
+            missing.push(MissingPart::Modified(altered));
         }
     }
     let complete = missing.is_empty();
@@ -157,10 +157,10 @@ fn running(state: &State, stage: &Stage) -> Vec<String> {
 }
 
 /// Returns what a run would do about the stage.
-fn undone(plan: &StagePlan) -> Vec<Lack> {
+fn undone(plan: &StagePlan) -> Vec<MissingPart> {
     let name = |key: &String| batch_name(&plan.stage, key);
     let problems = [&plan.blocked, &plan.problem].into_iter().flatten();
-    let mut lacks: Vec<Lack> = problems.cloned().map(Lack::Problem).collect();
+    let mut parts: Vec<MissingPart> = problems.cloned().map(MissingPart::Problem).collect();
     let total = plan.batches();
     let refused = plan.missing.iter();
     let refused = refused.map(|missing| (name(&missing.batch), missing.why.clone()));
@@ -169,22 +169,22 @@ fn undone(plan: &StagePlan) -> Vec<Lack> {
     let will = will.chain(&plan.restore).map(name);
     let may = plan.may.iter().map(|batch| name(&batch.batch));
     let judge = plan.judge.iter().map(|batch| name(&batch.batch));
-    lacks.extend([
-        Lack::Refused(refused.collect()),
-        Lack::MustRun(will.collect(), total),
-        Lack::MayRun(may.collect(), total),
-        Lack::Unvalidated(judge.collect(), total),
-        Lack::Modified(modified.collect()),
+    parts.extend([
+        MissingPart::Refused(refused.collect()),
+        MissingPart::MustRun(will.collect(), total),
+        MissingPart::MayRun(may.collect(), total),
+        MissingPart::Unvalidated(judge.collect(), total),
+        MissingPart::Modified(modified.collect()),
     ]);
-    lacks.extend(plan.approval.clone().map(Lack::Unapproved));
-    lacks.extend(plan.awaits.clone().map(Lack::Waiting));
-    lacks.extend(plan.money.clone().map(Lack::Unpaid));
-    lacks.push(Lack::Gone(plan.retire.clone()));
-    lacks.retain(|lack| !lack.is_empty());
-    lacks
+    parts.extend(plan.approval.clone().map(MissingPart::Unapproved));
+    parts.extend(plan.awaits.clone().map(MissingPart::Waiting));
+    parts.extend(plan.money.clone().map(MissingPart::Unpaid));
+    parts.push(MissingPart::Gone(plan.retire.clone()));
+    parts.retain(|part| !part.is_empty());
+    parts
 }
 
-impl Lack {
+impl MissingPart {
     fn is_empty(&self) -> bool {
         match self {
             Self::Refused(batches) => batches.is_empty(),

@@ -7,7 +7,7 @@ use milepost_core::model::choice::StoredNote;
 use milepost_core::model::executor::ExecutorName;
 use milepost_core::model::fingerprint::Change;
 use milepost_core::model::reason::{Condition, Reason};
-use milepost_core::plan::decide::Alteration;
+use milepost_core::plan::decide::Modification;
 use milepost_core::plan::scan::Collisions;
 use milepost_core::plan::schedule::{BatchFacts, Blocker};
 use milepost_store::store::layout;
@@ -97,9 +97,9 @@ pub struct StagePlan {
     pub checkpoint: bool,
     /// True if the stage is not selected.
     pub skipped: bool,
-    /// What the batches in `will` would ask of agents that cost something.
+    /// The expected calls of the batches in `will` to paid agents.
     pub asks: Option<Asks>,
-    /// What the batches in `may` and `judge` would ask of agents that cost something.
+    /// The expected calls of the batches in `may` and `judge` to paid agents.
     pub may_ask: Option<Asks>,
     /// True if earlier stages decide what else the stage asks of agents that cost something.
     #[serde(skip)]
@@ -108,7 +108,7 @@ pub struct StagePlan {
     pub approval: Option<AwaitedApproval>,
     /// The batches that run once they are approved, with reasons.
     pub unapproved: Vec<RunningBatch>,
-    /// What these batches would ask of agents that cost something.
+    /// The expected calls of these batches to paid agents.
     pub unapproved_ask: Option<Asks>,
     /// The money that the stage waits for; its batches are counted in `left`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,19 +116,19 @@ pub struct StagePlan {
     /// The batches that run once the run may pay for their calls, with reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unpaid: Vec<RunningBatch>,
-    /// What these batches would ask of agents that cost something.
+    /// The expected calls of these batches to paid agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unpaid_ask: Option<Asks>,
     /// The digest of the facts of all batches that are not up to date; `None` unless requested, or if none can run.
     #[serde(skip)]
     pub facts: Option<Digest>,
-    /// What the first batches in `will` would start or ask first, if requested (`plan --verbose`).
+    /// The first programs or requests of the first batches in `will`, if requested (`plan --verbose`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub first: Vec<FirstAction>,
     /// The number of batches in `will` that `first` is about: some start and ask nothing.
     #[serde(skip)]
     pub looked_at: usize,
-    /// What the stage waits for from external agents; its batches are counted in `left`.
+    /// The external agents that the stage waits for; its batches are counted in `left`.
     pub awaits: Option<Awaits>,
     /// The jobs that a run would submit; `None` if the batches run on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,7 +143,7 @@ pub struct PlannedJobs {
     pub executor: ExecutorName,
     /// The number of jobs.
     pub jobs: u64,
-    /// The most batches of one job.
+    /// Maximum batches of one job.
     pub batches_per_job: u64,
 }
 
@@ -256,8 +256,8 @@ pub struct ModifiedOutput {
 }
 
 impl ModifiedOutput {
-    /// Builds it from an alteration of a batch.
-    pub(crate) fn of((batch, file): (String, Alteration)) -> Self {
+    /// Builds it from a modification of a batch.
+    pub(crate) fn of((batch, file): (String, Modification)) -> Self {
         Self {
             batch,
             path: file.path.to_string(),

@@ -340,7 +340,7 @@ impl<'a> Simulation<'a> {
                     _ => Vec::new(),
                 },
             }),
-            (Action::Revalidate, Ok(Decision::Judge(changes))) => {
+            (Action::Revalidate, Ok(Decision::Revalidate(changes))) => {
                 line.judge.push(RevalidatedBatch {
                     facts: BatchFacts {
                         by_people: true,
@@ -437,8 +437,8 @@ fn count_rest(found: &StageScan, line: &mut StagePlan) {
     line.reused += found.others;
     for batch in &found.batches {
         match &batch.decision {
-            Ok(Decision::Reused) => line.reused += 1,
-            Ok(Decision::Altered(_)) => {}
+            Ok(Decision::UpToDate) => line.reused += 1,
+            Ok(Decision::Modified(_)) => {}
             _ => line.left += 1,
         }
     }

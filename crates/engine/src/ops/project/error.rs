@@ -118,7 +118,7 @@ impl OpsError {
             Self::NoProject(_) => {
                 "start the server in a project's folder, or name one with `-C DIR`"
             }
-            Self::Usage(_) => "change the arguments as the message says",
+            Self::Usage(_) => "change the arguments as described in the message",
             Self::Outside(_) => {
                 "name a file of the workspace, relative to it; no path leads out of the project"
             }

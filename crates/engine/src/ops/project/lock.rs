@@ -3,8 +3,12 @@
 use crate::ops::project::error::OpsError;
 use crate::ops::project::lost_manifests::lost_manifests;
 use crate::ops::project::open_project::{OpenProject, replay_by_page};
+use crate::run::notice::Repair;
+use crate::run::record::recorder::Recorder;
+use crate::run::record::recover::recover;
 use jiff::Timestamp;
 use milepost_core::model::state::State;
+use milepost_core::plan::options::Timing;
 use milepost_store::store::id::new_id;
 use milepost_store::store::journal::{Journal, TornTail};
 use milepost_store::store::lock::{Holder, Lock};
@@ -23,6 +27,22 @@ pub struct LockedWorkspace {
     pub(crate) cut: Option<TornTail>,
     /// The stages whose manifests were gone.
     pub(crate) rebuilt: Vec<String>,
+}
+
+impl LockedWorkspace {
+    /// Repairs what a killed run left. Returns the recorder of changes, and the repairs; dropping the lock frees the workspace.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub(crate) fn recover<'a>(
+        self,
+        opened: &'a OpenProject,
+        command: &str,
+    ) -> Result<(Lock, Recorder<'a>, Vec<Repair>), OpsError> {
+        let mut recorder = Recorder::new(opened.context(), self.state, self.journal, command);
+        let repairs = recover(&mut recorder, Timing::default().grace)?;
+        Ok((self.lock, recorder, repairs))
+    }
 }
 
 /// A locked workspace, before its state is read.

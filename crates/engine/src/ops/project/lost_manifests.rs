@@ -60,7 +60,8 @@ pub(crate) fn lost_manifests(
             return Err(OpsError::from(ManifestError::Damaged {
                 path: pages.find(|page| !page.exists()).unwrap_or_default(),
                 line: 1,
-                problem: "the page is gone, and the journal does not record its batches".to_owned(),
+                problem: "the page is missing, and the journal does not record its batches"
+                    .to_owned(),
             }));
         }
         found.insert(stage, known);

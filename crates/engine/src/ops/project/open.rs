@@ -21,7 +21,6 @@ use milepost_store::store::files::Files;
 use milepost_store::store::statcache::StatCache;
 use milepost_store::store::up_to_date::Observations;
 use milepost_store::store::workspace::Workspace;
-use serde_json::Map;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,12 +44,15 @@ impl OpenProject {
     /// When the prices are wrong, or a chosen agent is not declared.
     pub(crate) fn planned_agents(&self, request: &Request) -> Result<Agents, OpsError> {
         check_agents(self)?;
-        let made = agents(
-            Purpose::Plan,
-            &self.pipeline,
-            &self.project,
-            &request.environment,
-        );
+        self.agents(Purpose::Plan, request)
+    }
+
+    /// Returns the agents, with their keys from the environment.
+    ///
+    /// # Errors
+    /// When the prices are wrong.
+    pub(crate) fn agents(&self, purpose: Purpose, request: &Request) -> Result<Agents, OpsError> {
+        let made = agents(purpose, &self.pipeline, &self.project, &request.environment);
         made.map_err(|error| OpsError::World(error.to_string()))
     }
 }
@@ -134,13 +136,8 @@ fn open_declared(request: &Request, is_recorded: bool) -> Result<OpenProject, Op
         problems,
         advice: advice.iter().map(ToString::to_string).collect(),
         settings: Settings {
-            params: Map::new(),
-            env: BTreeMap::new(),
-            workspace: Map::new(),
-            agents: BTreeMap::new(),
-            programs: BTreeMap::new(),
             version: request.version.clone(),
-            overrides: Vec::new(),
+            ..Settings::default()
         },
         pipeline,
         files,

@@ -6,7 +6,7 @@ use super::lost_manifests::lost_manifests;
 use crate::ops::run::reported::ReportedChanges;
 use crate::run::check::batch_scanner::Keep;
 use crate::run::check::by_page;
-use crate::run::check::scan::survey;
+use crate::run::check::scan::scan_batches;
 use crate::run::context::{Context, Pace};
 use jiff::Timestamp;
 use milepost_core::base::clock::Clock;
@@ -157,7 +157,7 @@ pub(crate) fn scan_stage(
     policy: RebuildPolicy,
     keep: Keep<'_>,
 ) -> Result<StageScan, String> {
-    survey(ctx, stage, state, &Pending::default(), &|_| policy, keep)
+    scan_batches(ctx, stage, state, &Pending::default(), &|_| policy, keep)
 }
 
 /// Reads the recorded state of a workspace: its manifests, then the journal's records since its last seal. Nothing is written.

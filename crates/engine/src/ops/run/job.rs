@@ -56,7 +56,6 @@ pub fn run_job(
         job,
         batches: &handed.batches,
         visible,
-        client: &Default::default(),
         calls: &calls,
         timing: Timing::default(),
         stop,

@@ -1,12 +1,12 @@
 //! Runs a project's pipeline over a workspace.
 
 pub mod job;
-pub mod look;
 pub mod reported;
 pub mod result;
 pub(crate) mod selected;
 pub(crate) mod up_to_date;
 mod wait;
+pub mod watch_plan;
 pub mod workspaces;
 
 use crate::ops::plan::{PlanDetails, plan_of};
@@ -17,7 +17,7 @@ use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::project::stored_values::{check_agents, keep, notes};
 use crate::ops::run::selected::selection;
-use crate::run::agents::project_agents::{Purpose, agents};
+use crate::run::agents::project_agents::Purpose;
 use crate::run::engine;
 use crate::run::error::RunError;
 use milepost_core::base::digest::Digest;
@@ -109,13 +109,11 @@ fn run_once(
             return Ok(Report {
                 run_id: lock.run_id,
                 workspace: opened.workspace.layout.root().display().to_string(),
-                forgotten: Vec::new(),
                 quarantined: imported,
                 stages,
                 stored,
-                interrupted: false,
-                under_way: 0,
                 seconds: watch.elapsed().as_secs_f64(),
+                ..Report::default()
             });
         }
         up_to_date::note_state(&opened);
@@ -135,13 +133,7 @@ fn run_once(
     } else {
         Purpose::Run
     };
-    let agents = agents(
-        purpose,
-        &opened.pipeline,
-        &opened.project,
-        &request.environment,
-    );
-    let agents = agents.map_err(|error| OpsError::World(error.to_string()))?;
+    let agents = opened.agents(purpose, request)?;
     let mut report = engine::run(
         opened.context(),
         locked.state,
@@ -157,7 +149,9 @@ fn run_once(
         Err(RunError::Manifest(ManifestError::Moving { .. }))
     ) {
         // A page is another than the notes say: the next run reads all of them.
-        let _ = opened.disk.remove_file(&opened.workspace.layout.glance());
+        let _ = opened
+            .disk
+            .remove_file(&opened.workspace.layout.up_to_date_notes());
     }
     // Only caches: the run succeeds without them.
     let _ = opened.cache.save(&opened.disk);

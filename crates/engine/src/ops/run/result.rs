@@ -70,7 +70,7 @@ pub(crate) struct StageResult {
     pub(crate) left: u64,
     /// The approval that the stage waits for; its batches are counted in `left`.
     pub(crate) approval: Option<AwaitedApproval>,
-    /// What the stage waits for from external agents; its batches are counted in `left`.
+    /// The external agents that the stage waits for; its batches are counted in `left`.
     pub(crate) awaits: Option<Awaits>,
     /// The failed batches.
     pub(crate) failed: Vec<FailedBatch>,

@@ -22,10 +22,10 @@ use std::collections::HashSet;
 /// Returns the reports of the stages if nothing changed since the notes were written. Otherwise, later scans look only at changed
 /// files, if those are known.
 pub(crate) fn again(opened: &mut OpenProject) -> Option<Vec<StageReport>> {
-    let glanced = ask(opened)?;
-    let is_same = glanced.differing.is_empty();
-    let stages = if is_same { stages(&glanced) } else { None };
-    opened.observations = since(glanced);
+    let recheck = ask(opened)?;
+    let is_same = recheck.differing.is_empty();
+    let stages = if is_same { stages(&recheck) } else { None };
+    opened.observations = since(recheck);
     stages
 }
 
@@ -35,10 +35,10 @@ pub(crate) fn noted(opened: &OpenProject) -> Option<NotedPages> {
         return None;
     }
     let layout = &opened.workspace.layout;
-    let told = up_to_date::told(&layout.glance(), key(opened))?;
-    let end = told.iter().position(|byte| *byte == b'\n')?;
-    let told: Told = serde_json::from_slice(&told[end + 1..]).ok()?;
-    (journal_end(layout)? == told.journal).then_some(told.pages)
+    let payload = up_to_date::payload(&layout.up_to_date_notes(), key(opened))?;
+    let end = payload.iter().position(|byte| *byte == b'\n')?;
+    let notes: RunNotes = serde_json::from_slice(&payload[end + 1..]).ok()?;
+    (journal_end(layout)? == notes.journal).then_some(notes.pages)
 }
 
 /// Continues as after an up-to-date check that found only these changed files.
@@ -48,7 +48,7 @@ pub(crate) fn assume(opened: &mut OpenProject, changed: HashSet<FilePath>, noted
 
 /// The data that a run stores for the next one, besides its reports.
 #[derive(Default, Serialize, Deserialize)]
-struct Told {
+struct RunNotes {
     /// The last segment of the journal and its size in bytes.
     journal: (u64, u64),
     pages: NotedPages,
@@ -60,51 +60,51 @@ fn journal_end(layout: &Layout) -> Option<(u64, u64)> {
 }
 
 /// Continues from a check. Files that were only touched have the content that the notes say.
-fn since(glanced: Recheck) -> Observations {
-    let told: Told = told(&glanced)
-        .and_then(|(_, told)| serde_json::from_slice(told).ok())
+fn since(recheck: Recheck) -> Observations {
+    let notes: RunNotes = lines(&recheck)
+        .and_then(|(_, notes)| serde_json::from_slice(notes).ok())
         .unwrap_or_default();
-    Observations::since(glanced.differing.into_iter().collect(), told.pages)
+    Observations::since(recheck.differing.into_iter().collect(), notes.pages)
 }
 
 /// Returns the reports of the stages and the other data of the run, each a line of JSON.
-fn told(glanced: &Recheck) -> Option<(&[u8], &[u8])> {
-    let end = glanced.told.iter().position(|byte| *byte == b'\n')?;
-    Some((&glanced.told[..end], &glanced.told[end + 1..]))
+fn lines(recheck: &Recheck) -> Option<(&[u8], &[u8])> {
+    let end = recheck.payload.iter().position(|byte| *byte == b'\n')?;
+    Some((&recheck.payload[..end], &recheck.payload[end + 1..]))
 }
 
-fn stages(glanced: &Recheck) -> Option<Vec<StageReport>> {
-    told(glanced).and_then(|(stages, _)| serde_json::from_slice(stages).ok())
+fn stages(recheck: &Recheck) -> Option<Vec<StageReport>> {
+    lines(recheck).and_then(|(stages, _)| serde_json::from_slice(stages).ok())
 }
 
 /// Does the same for a run, which writes new notes and renews the stamps of touched files.
 pub(crate) fn before_a_run(opened: &mut OpenProject) -> Option<Vec<StageReport>> {
     let spilling = |observations: Observations, opened: &OpenProject| {
-        observations.spilling(&opened.disk, &opened.workspace.layout.glance_events())
+        observations.spilling(&opened.disk, &opened.workspace.layout.up_to_date_events())
     };
     opened.observations = spilling(Observations::noting(), opened);
-    let glanced = ask(opened)?;
-    if glanced.can_renew() {
-        let notes = opened.workspace.layout.glance();
+    let recheck = ask(opened)?;
+    if recheck.can_renew() {
+        let notes = opened.workspace.layout.up_to_date_notes();
         // Only caches: without them the next check takes longer.
-        let _ = glanced.renew(&opened.disk, &notes);
+        let _ = recheck.renew(&opened.disk, &notes);
         let _ = opened.cache.save(&opened.disk);
         if let Some(reported) = &opened.reported {
             reported.renewed(up_to_date::notes_id(&notes));
         }
     }
-    if !glanced.differing.is_empty() {
-        opened.observations = spilling(since(glanced), opened);
+    if !recheck.differing.is_empty() {
+        opened.observations = spilling(since(recheck), opened);
         return None;
     }
-    stages(&glanced)
+    stages(&recheck)
 }
 
 fn ask(opened: &OpenProject) -> Option<Recheck> {
     if !opened.imports.is_empty() {
         return None;
     }
-    let (path, key) = (opened.workspace.layout.glance(), key(opened));
+    let (path, key) = (opened.workspace.layout.up_to_date_notes(), key(opened));
     let check = |candidates: Option<&Candidates>| {
         up_to_date::again(&path, key, &opened.files, &opened.cache, candidates)
     };
@@ -113,21 +113,21 @@ fn ask(opened: &OpenProject) -> Option<Recheck> {
     };
     let notes = up_to_date::notes_id(&path);
     if let Some(candidates) = reported.begin(notes.as_ref())
-        && let Some(glanced) = check(Some(&candidates))
+        && let Some(recheck) = check(Some(&candidates))
     {
-        return Some(glanced);
+        return Some(recheck);
     }
     let watch = Stopwatch::start();
-    let glanced = check(None);
-    let differing = glanced.as_ref().map(|glanced| &*glanced.differing);
+    let recheck = check(None);
+    let differing = recheck.as_ref().map(|recheck| &*recheck.differing);
     let notes = notes.filter(|_| differing.is_some());
     reported.checked(notes, differing.unwrap_or_default(), &watch);
-    glanced
+    recheck
 }
 
 /// Notes the recorded state before it is read. If the notes of an earlier run hold but for some files, it is as they say.
 pub(crate) fn note_state(opened: &OpenProject) {
-    if !opened.observations.goes_on() {
+    if !opened.observations.is_continued() {
         note_again(opened, &HashSet::new());
     }
 }
@@ -136,7 +136,7 @@ pub(crate) fn note_state(opened: &OpenProject) {
 fn note_again(opened: &OpenProject, kept: &HashSet<String>) {
     // An incomplete note is not kept.
     if note(opened, kept).is_none() {
-        opened.observations.spoil();
+        opened.observations.discard();
     }
 }
 
@@ -196,7 +196,7 @@ pub(crate) fn keep(opened: &OpenProject, report: &Report) -> Result<(), OpsError
         && report.stages.iter().all(is_done)
         && report.under_way == 0
         && !report.interrupted;
-    let (path, key) = (opened.workspace.layout.glance(), key(opened));
+    let (path, key) = (opened.workspace.layout.up_to_date_notes(), key(opened));
     if !done || !opened.observations.agree_with(&path, key) {
         return Ok(());
     }
@@ -204,18 +204,18 @@ pub(crate) fn keep(opened: &OpenProject, report: &Report) -> Result<(), OpsError
         |stage: &StageReport| stage.reused == stage.batches && stage.judged + stage.restored == 0;
     let is_idle = report.stages.iter().all(is_idle) && report.forgotten.is_empty();
     // A run that continues from earlier notes did not note the state at its begin.
-    if !is_idle || opened.observations.goes_on() {
+    if !is_idle || opened.observations.is_continued() {
         note_end(opened);
     }
     let stages: Vec<StageReport> = report.stages.iter().map(StageReport::again).collect();
     let failed = |error: serde_json::Error| OpsError::World(error.to_string());
     let mut bytes = serde_json::to_vec(&stages).map_err(failed)?;
     bytes.push(b'\n');
-    let told = Told {
+    let notes = RunNotes {
         journal: journal_end(&opened.workspace.layout).unwrap_or_default(),
         pages: opened.observations.pages(),
     };
-    serde_json::to_writer(&mut bytes, &told).map_err(failed)?;
+    serde_json::to_writer(&mut bytes, &notes).map_err(failed)?;
     let is_kept = opened.observations.keep(&opened.disk, &path, key, &bytes)?;
     if let Some(reported) = opened.reported.as_ref().filter(|_| is_kept) {
         reported.kept(up_to_date::notes_id(&path));

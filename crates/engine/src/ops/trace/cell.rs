@@ -35,7 +35,7 @@ pub(super) fn read_cell(
 ) -> Result<ReadCell, OpsError> {
     let (sheet, column, row) = parse_cell(name).ok_or_else(|| {
         OpsError::Usage(format!(
-            "`{name}` is no cell: write the sheet and the cell, such as `Elements!G12`"
+            "`{name}` is not a cell: write the sheet and the cell, such as `Elements!G12`"
         ))
     })?;
     let shown = file.to_string();

@@ -5,6 +5,7 @@ use super::tracer::{BatchRef, Tracer};
 use crate::ops::inspect::graph::as_set;
 use milepost_core::base::path::FilePath;
 use milepost_core::expr::scope;
+use milepost_core::expr::template::text;
 use milepost_core::model::event::Event;
 use milepost_core::model::stage::{InputSource, Stage};
 use milepost_core::model::step::{MergeStep, StepKind};
@@ -46,11 +47,7 @@ impl<'a> Tracer<'a> {
         };
         let table = self.table_of(stage, merge);
         for note in notes {
-            let text = |name: &str| match note.get(name) {
-                Some(Value::String(text)) => text.clone(),
-                Some(Value::Null) | None => String::new(),
-                Some(other) => other.to_string(),
-            };
+            let text = |name: &str| note.get(name).map(text).unwrap_or_default();
             let field = text("field");
             let target = table.as_ref().map(|table| table.target(key, note));
             let place = table.as_ref().zip(target.as_ref());

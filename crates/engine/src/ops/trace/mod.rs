@@ -134,7 +134,7 @@ fn only_output(makers: &Makers<'_>, name: &str, option: &str) -> Result<FilePath
         _ => format!(". Outputs with this name: {}", some_of(&found)),
     };
     Err(OpsError::Usage(format!(
-        "`{name}` is no file of the workspace: `{option}` needs one{several}"
+        "`{name}` is not a file of the workspace: `{option}` needs one{several}"
     )))
 }
 
@@ -298,7 +298,7 @@ impl<'a> Tracer<'a> {
     ) -> Result<(), OpsError> {
         let all = steps(pointer).ok_or_else(|| {
             OpsError::Usage(format!(
-                "`{pointer}` is no JSON pointer: write one such as `/elements/12`"
+                "`{pointer}` is not a JSON pointer: write one such as `/elements/12`"
             ))
         })?;
         let shown = file.to_string();
@@ -401,7 +401,7 @@ impl<'a> Tracer<'a> {
         };
         let key = excerpt(key, 200);
         OpsError::Usage(format!(
-            "`{key}` is no file of the workspace, and no element that can be found: {searched}"
+            "`{key}` is neither a file of the workspace nor a known element: {searched}"
         ))
     }
 }

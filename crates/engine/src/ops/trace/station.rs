@@ -10,25 +10,25 @@ use milepost_core::model::record::Override;
 use serde::Serialize;
 use serde_json::Value;
 
-/// The way of a value, from the report back to the input.
+/// The lineage of a value, from the report back to the input.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Trace {
-    /// What is traced.
+    /// The traced value.
     pub question: TraceQuestion,
     /// The stations. Each leads to an earlier one, named by `to`.
     pub stations: Vec<Station>,
-    /// Where the way cannot be followed, or is not followed further.
+    /// Places where the lineage cannot be followed, or is not followed further.
     pub gaps: Vec<Gap>,
 }
 
-/// What is traced.
+/// The traced value.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct TraceQuestion {
     /// The key or the file, as it was given.
     pub what: String,
-    /// The file that the way begins at; `None` if a key was given without one.
+    /// The file where the lineage begins; `None` if a key was given without one.
     pub file: Option<String>,
     /// The key of the element; `None` if files are followed.
     pub key: Option<String>,
@@ -36,7 +36,7 @@ pub struct TraceQuestion {
     pub field: Option<String>,
 }
 
-/// A station of the way.
+/// A station of the lineage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Station {
@@ -44,7 +44,7 @@ pub struct Station {
     pub to: Option<usize>,
     /// The file; `None` for a batch and a call.
     pub file: Option<TracedFile>,
-    /// What it is.
+    /// The kind of station.
     #[serde(flatten)]
     pub about: StationKind,
 }
@@ -154,7 +154,7 @@ pub struct TracedRecord {
     /// The value of the field; absent if the record has no such field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<Value>,
-    /// What the record has otherwise than the one that it was made from.
+    /// The differences from the record that it was built from.
     pub changes: Vec<FieldChange>,
     /// The question about the element, if several elements share one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -342,7 +342,7 @@ pub enum Gap {
         /// The pointer.
         pointer: String,
     },
-    /// A file is missing, so that the way through it is not known.
+    /// A file is missing, so the lineage through it is unknown.
     Missing {
         /// The file.
         file: String,
@@ -351,7 +351,7 @@ pub enum Gap {
     Unreadable {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// There are more files than are followed.

@@ -34,7 +34,7 @@ pub(super) fn stage_why(stage: &Stage, found: &StageScan, batches: &BatchSchedul
     };
     for (place, batch) in found.batches.iter().enumerate() {
         match verdict(stage, batch, batches, place) {
-            Verdict::Reused => why.reused += 1,
+            Verdict::UpToDate => why.reused += 1,
             verdict => why.others.push(BatchVerdict {
                 batch: batch.batch.key.clone(),
                 verdict,
@@ -55,11 +55,11 @@ fn verdict(stage: &Stage, found: &BatchScan, batches: &BatchSchedule, place: usi
             (None, Some(agent)) => Verdict::Waits { agent, reasons },
             (None, None) => Verdict::Will { reasons },
         },
-        Ok(Decision::Reused) => Verdict::Reused,
+        Ok(Decision::UpToDate) => Verdict::UpToDate,
         Ok(Decision::Restore(_)) => Verdict::Restore,
-        Ok(Decision::Judge(changes)) => Verdict::Judge { changes },
+        Ok(Decision::Revalidate(changes)) => Verdict::Revalidate { changes },
         Ok(Decision::May(conditions)) => Verdict::May { conditions },
-        Ok(Decision::Altered(files)) => Verdict::Altered {
+        Ok(Decision::Modified(files)) => Verdict::Modified {
             files: files
                 .into_iter()
                 .map(|file| ModifiedOutput::of((found.batch.key.clone(), file)))
@@ -99,7 +99,7 @@ pub(super) fn explain(
     let of_kind = |judged: bool| -> BTreeMap<String, String> {
         let facts = shared.iter().chain(own.iter());
         let is_told = |kind: FactKind| {
-            kind.is_judged() == judged && !matches!(kind, FactKind::Input | FactKind::Detail)
+            kind.only_validates() == judged && !matches!(kind, FactKind::Input | FactKind::Detail)
         };
         facts
             .filter(|(key, _)| is_told(key.kind))
@@ -222,7 +222,7 @@ fn outputs(opened: &OpenProject, record: Option<&BatchRecord>) -> Vec<OutputFile
         let state = match opened.context().digest(&file) {
             Ok(there) => FileState::of(there, made, record),
             // The decision says why it cannot be read.
-            Err(_) => FileState::Altered,
+            Err(_) => FileState::Modified,
         };
         OutputFile {
             name: made.name.clone(),

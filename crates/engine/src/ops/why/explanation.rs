@@ -29,7 +29,7 @@ pub enum Why {
 }
 
 /// Explains the batches of a stage.
-#[derive(Debug, Default, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct StageWhy {
     /// The stage's name.
@@ -86,11 +86,13 @@ pub enum Verdict {
         reasons: Vec<Reason>,
     },
     /// It is up to date.
-    Reused,
+    #[serde(rename = "reused")]
+    UpToDate,
     /// Its outputs are restored from quarantine.
     Restore,
     /// Its outputs will be revalidated.
-    Judge {
+    #[serde(rename = "judge")]
+    Revalidate {
         /// The changed facts.
         changes: Vec<Change>,
     },
@@ -100,7 +102,8 @@ pub enum Verdict {
         conditions: Vec<Condition>,
     },
     /// Outputs were modified by hand: the run stops here.
-    Altered {
+    #[serde(rename = "altered")]
+    Modified {
         /// The files.
         files: Vec<ModifiedOutput>,
     },
@@ -128,7 +131,7 @@ pub struct BatchWhy {
     pub failed: Vec<FailedKeys>,
     /// Where the partial output, requests and invalid answers of the last failure are, in the workspace.
     pub quarantine: Option<String>,
-    /// What it asked agents; `None` if it asked nothing.
+    /// Its calls to agents; `None` if there are none.
     pub asked: Option<BatchCalls>,
     /// The files that it reads.
     pub inputs: Vec<InputFile>,
@@ -206,7 +209,8 @@ pub enum FileState {
     /// The file has the recorded bytes, which were modified by hand and accepted.
     Accepted,
     /// The file was modified by hand.
-    Altered,
+    #[serde(rename = "altered")]
+    Modified,
     /// The file was deleted.
     Deleted,
 }
@@ -257,7 +261,7 @@ pub struct FileMade {
     /// When it was published, in UTC.
     #[cfg_attr(debug_assertions, schemars(with = "Option<String>"))]
     pub when: Option<Timestamp>,
-    /// What its batch asked agents; `None` if it asked nothing.
+    /// The calls of its batch to agents; `None` if there are none.
     pub asked: Option<BatchCalls>,
 }
 
@@ -298,7 +302,7 @@ impl FileState {
             None => Self::Deleted,
             Some(there) if there == made.digest && record.is_by_hand(&made.path) => Self::Accepted,
             Some(there) if there == made.digest => Self::AsMade,
-            Some(_) => Self::Altered,
+            Some(_) => Self::Modified,
         }
     }
 }

@@ -200,10 +200,6 @@ fn readers(opened: &OpenProject, state: &State, file: &FilePath) -> Vec<String> 
                         Provider::Rules(asset) => is_it(asset),
                         Provider::Jq(program) => program.files().any(is_it),
                         Provider::Cli(Cli {
-                            command: CliCommand::Registry { file, .. },
-                            ..
-                        }) => is_it(file),
-                        Provider::Cli(Cli {
                             command: CliCommand::List { files, .. },
                             ..
                         }) => files.iter().any(|(path, _)| *path == file.path),

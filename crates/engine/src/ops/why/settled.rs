@@ -75,7 +75,7 @@ fn batch_why(opened: &OpenProject, what: &str) -> Result<Option<Why>, OpsError> 
     let shared = state.stages.get(&stage.name);
     let shared = shared.map(|known| known.shared(&found)).unwrap_or_default();
     let facts = (&*shared, &found.facts);
-    explain(opened, &state, stage, key, Verdict::Reused, facts).map(Some)
+    explain(opened, &state, stage, key, Verdict::UpToDate, facts).map(Some)
 }
 
 /// Explains a file. `None` if it takes more than some pages.

@@ -15,7 +15,7 @@ use milepost_agents::http::Cancelled;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
 use milepost_core::base::redact::Redactor;
-use milepost_core::model::call::{Heard, Sent, Spent};
+use milepost_core::model::call::{CallResponse, SentCall, Spent};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::record::AnswersOf;
 use milepost_store::store::answers::{Answer, AnswerError, Answers, QuestionClaim, Sharing};
@@ -58,8 +58,15 @@ struct Ledger {
     measured: BTreeMap<Prompt, MeasuredUsage>,
 }
 
-/// A prompt of an agent: stage, step and agent.
-type Prompt = (String, String, String);
+/// A prompt of an agent.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Prompt {
+    /// Stage and step.
+    step: (String, String),
+    agent: String,
+    /// True if more than a tenth of the request is not ASCII.
+    is_wide: bool,
+}
 
 impl<'a> RunCalls<'a> {
     pub(crate) fn new(ctx: Context<'a>, run: &str, budget: Budget) -> Self {
@@ -96,7 +103,7 @@ impl<'a> RunCalls<'a> {
     fn check(
         &self,
         ledger: &mut Ledger,
-        sent: &Sent,
+        sent: &SentCall,
         costs: &CallCosts,
     ) -> Result<(), RefusedCall> {
         let Ledger {
@@ -229,7 +236,13 @@ impl Calls for RunCalls<'_> {
     fn sending(&self, call: NextCall<'_>) -> Result<u64, Outcome> {
         let bound = call.sent.most_input;
         let sent = call.sent;
-        let prompt = (sent.stage.clone(), call.step.to_owned(), sent.agent.clone());
+        // Other scripts than Latin take several times as many tokens a byte.
+        let wide = call.body.iter().filter(|byte| !byte.is_ascii()).count();
+        let prompt = Prompt {
+            step: (sent.stage.clone(), call.step.to_owned()),
+            agent: sent.agent.clone(),
+            is_wide: wide > call.body.len() / 10,
+        };
         let mut has_waited = false;
         let mut ledger = self.ledger();
         let checked = loop {
@@ -275,20 +288,29 @@ impl Calls for RunCalls<'_> {
         self.settled.notify_all();
     }
 
-    fn heard(&self, number: u64, sent: &Sent, heard: Heard, raw: &[u8]) -> Result<Heard, Outcome> {
+    fn received(
+        &self,
+        number: u64,
+        sent: &SentCall,
+        response: CallResponse,
+        raw: &[u8],
+    ) -> Result<CallResponse, Outcome> {
         let redactor = self.ctx.redactor;
         let raw = redactor.bytes(raw);
-        let heard = heard.without_keys(redactor, &raw);
+        let response = response.without_keys(redactor, &raw);
         let mut ledger = self.ledger();
-        ledger.standing.settle(sent, &heard);
+        ledger.standing.settle(sent, &response);
         if let Some(Some((prompt, bound))) = ledger.open.remove(&number) {
             let measured = ledger.measured.entry(prompt).or_default();
-            measured.add(sent, bound, &heard);
+            measured.add(sent, bound, &response);
         }
         self.settled.notify_all();
         let now = self.ctx.clock.now();
-        ledger.log.heard(now, number, &heard, &raw).map_err(kept)?;
-        Ok(heard)
+        ledger
+            .log
+            .received(now, number, &response, &raw)
+            .map_err(kept)?;
+        Ok(response)
     }
 
     fn redactor(&self) -> &Redactor {

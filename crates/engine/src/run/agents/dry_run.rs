@@ -22,7 +22,7 @@ use milepost_agents::http::Cancelled;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
 use milepost_core::base::redact::Redactor;
-use milepost_core::model::call::{Heard, Sent};
+use milepost_core::model::call::{CallResponse, SentCall};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::record::AnswersOf;
 use milepost_core::model::stage::Stage;
@@ -43,7 +43,7 @@ use std::time::Duration;
 /// A request that would be sent.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedRequest {
-    pub(crate) sent: Sent,
+    pub(crate) sent: SentCall,
     /// The exact bytes; for a command line, its content as JSON.
     pub(crate) body: Vec<u8>,
 }
@@ -53,7 +53,7 @@ pub(crate) struct DryRunResult {
     /// The first request that it would send; `None` if there is none or it is unknown.
     pub(crate) request: Option<PlannedRequest>,
     /// The requests that it would send at the same time, or in later steps if answers do not change them.
-    pub(crate) others: Vec<Sent>,
+    pub(crate) others: Vec<SentCall>,
     /// The calls of later steps of the same iteration that answers change.
     pub(crate) later: LaterCalls,
     /// The number of items of each step with `each`, by the step's `out`; `None` if an earlier step decides it.
@@ -179,6 +179,7 @@ impl DryRun<'_> {
             },
             client: &Client::default(),
             probe: None,
+            facts: &String::new,
             sent: &Cell::default(),
             environment: &environment,
             declared_env: &self.ctx.settings.env,
@@ -278,7 +279,7 @@ impl AttemptObserver for ProgramObserver<'_> {
 
     fn started(&self, _child: &StartedProcess, _program: &[String]) {}
 
-    fn called(&self, _number: u64, _sent: &Sent, _heard: &Heard) {}
+    fn called(&self, _number: u64, _sent: &SentCall, _response: &CallResponse) {}
 
     fn trying_again(&self, _failed: u32, _outcome: &Outcome, _wait: Duration) {}
 }
@@ -298,7 +299,7 @@ struct ObservedCalls {
     asked: Vec<Digest>,
     waits: bool,
     request: Option<PlannedRequest>,
-    others: Vec<Sent>,
+    others: Vec<SentCall>,
     parts: Option<RequestParts>,
 }
 
@@ -399,8 +400,14 @@ impl Calls for NoCalls<'_> {
         Err(Outcome::new(OutcomeKind::Cancelled, "it is only simulated").for_good())
     }
 
-    fn heard(&self, _: u64, _: &Sent, heard: Heard, _: &[u8]) -> Result<Heard, Outcome> {
-        Ok(heard)
+    fn received(
+        &self,
+        _: u64,
+        _: &SentCall,
+        response: CallResponse,
+        _: &[u8],
+    ) -> Result<CallResponse, Outcome> {
+        Ok(response)
     }
 
     fn redactor(&self) -> &Redactor {

@@ -27,11 +27,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::convert::Infallible;
 use std::sync::OnceLock;
 
-/// What a stage's batches would ask of agents that cost something.
+/// The expected calls of a stage's batches to paid agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Asks {
-    /// Who is asked: name and provider.
+    /// The agent: name and provider.
     pub agents: Vec<String>,
     /// Requests, if nothing is asked twice: those of all agent steps, with `[refine]` of one iteration.
     pub calls: u64,
@@ -42,7 +42,7 @@ pub struct Asks {
     /// Calls at most: of every agent step in every iteration, with all `attempts` and `tries`, and with requests that are too long
     /// split down to one question. None: no bound is known, as earlier stages decide what is asked.
     pub most_calls: Option<u64>,
-    /// Iterations of `[refine]` at most in one batch; none: the stage has no loop, or its limit cannot be computed.
+    /// Maximum iterations of `[refine]` in one batch; none if the stage has no loop, or its limit cannot be computed.
     pub iterations: Option<u64>,
     /// Questions in them.
     pub questions: u64,
@@ -56,14 +56,14 @@ pub struct Asks {
     pub input_tokens: u64,
     /// Tokens of answers, expected.
     pub output_tokens: u64,
-    /// What the expectation stands on.
+    /// Basis of the estimate.
     pub basis: Basis,
-    /// What it is expected to cost; none: no price is known.
+    /// The expected cost; none if no price is known.
     pub cost: Option<NanoUsd>,
-    /// What it is expected to cost if each batch needs all iterations of `[refine]`, each at the cost of the first; none: the stage
+    /// The expected cost if each batch needs all iterations of `[refine]`, each at the cost of the first; none if the stage
     /// has no loop, or no price is known.
     pub most_cost: Option<NanoUsd>,
-    /// The most that the first requests of the batches cost, which a budget reserves; none: no price is known. Retries and
+    /// Maximum cost of the first requests of the batches, which a budget reserves; none if no price is known. Retries and
     /// `later_calls` are not in it.
     pub reserved: Option<NanoUsd>,
     /// True if a budget of money limits the run.
@@ -74,7 +74,7 @@ pub struct Asks {
 /// The characters of a prompt that are shown.
 const PROMPT: usize = 400;
 
-/// What a batch would start or ask first.
+/// The first program or request of a batch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct FirstAction {
@@ -424,9 +424,9 @@ impl<'a> CostEstimator<'a> {
                 let all = all.map_err(|error| format!("{}: {error}", folder.display()))?;
                 let mut past: BTreeMap<(String, String), Past> = BTreeMap::new();
                 for call in all {
-                    if let Some(heard) = &call.heard {
+                    if let Some(response) = &call.response {
                         let of = (call.sent.stage.clone(), call.sent.provider.clone());
-                        past.entry(of).or_default().add(&call.sent, heard);
+                        past.entry(of).or_default().add(&call.sent, response);
                     }
                 }
                 self.past.insert(past)

@@ -9,7 +9,7 @@ use crate::steps::agent::submission::{SubmissionRules, check_submission};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::Root;
 use milepost_core::base::words::count;
-use milepost_core::model::call::{ANSWERED, Heard, Sent};
+use milepost_core::model::call::{ANSWERED, CallResponse, SentCall};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
@@ -185,13 +185,13 @@ fn record_call(
     let now = ctx.clock.now();
     let took = now.as_millisecond() - lease.since.as_millisecond();
     let took_ms = u64::try_from(took).unwrap_or(0);
-    let sent = Sent {
+    let sent = SentCall {
         provider: format!("external {}", lease.client),
         model: lease.client.clone(),
         ..lease.sent.clone()
     };
     let raw = ctx.redactor.bytes(submission.text.as_bytes());
-    let heard = Heard {
+    let response = CallResponse {
         outcome: ANSWERED.to_owned(),
         message: None,
         usage: Usage::default(),
@@ -205,22 +205,22 @@ fn record_call(
         raw: Digest::of(""),
         took_ms,
     };
-    let heard = heard.without_keys(ctx.redactor, &raw);
+    let response = response.without_keys(ctx.redactor, &raw);
     let world = |error: &dyn std::fmt::Display| RunError::World(error.to_string());
     let mut log = CallLog::new(ctx.disk, ctx.layout, recorder.run_id());
     let number = log.sent(now, &sent, submission.request);
     let number = number.map_err(|error| world(&error))?;
-    let kept = log.heard(now, number, &heard, &raw);
+    let kept = log.received(now, number, &response, &raw);
     kept.map_err(|error| world(&error))?;
     let name = batch_name(&stage.name, &lease.batch);
     let questions = count(sent.questions, "question", "questions");
     let summary = format!("{} answered {questions} of {name}", lease.client);
-    let event = called_event(&stage.name, &lease.batch, number, &sent, &heard);
+    let event = called_event(&stage.name, &lease.batch, number, &sent, &response);
     let refs = ["request", "answer"].map(|what| {
         let run = recorder.run_id();
         layout::call(run, number, what).to_string()
     });
-    recorder.record(
+    recorder.record_with(
         EventType::Invoke,
         stage.actor(),
         event,
@@ -256,7 +256,7 @@ fn refuse(
         violations: lines,
     };
     let refs = kept.iter().cloned().collect();
-    recorder.record(EventType::Review, stage.actor(), event, summary, refs)?;
+    recorder.record_with(EventType::Review, stage.actor(), event, summary, refs)?;
     Ok(kept)
 }
 

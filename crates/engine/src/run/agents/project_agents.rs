@@ -36,9 +36,9 @@ pub(crate) fn agents(
             folder: folder.display().to_string(),
             why: error.to_string(),
         })?;
-        let heard = all.into_iter();
-        Ok(heard
-            .filter_map(|call| Some((call.sent, call.heard?)))
+        let calls = all.into_iter();
+        Ok(calls
+            .filter_map(|call| Some((call.sent, call.response?)))
             .collect())
     });
     Agents::new(purpose, keys, pipeline.prices.as_ref(), replays, project)

@@ -21,7 +21,7 @@ use milepost_core::expr::scope::Scope;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::reason::Reason;
 use milepost_core::model::record::{FailedKeys, Made};
-use milepost_core::model::stage::Stage;
+use milepost_core::model::stage::{Output, Stage};
 use milepost_core::model::step::Outputs;
 use milepost_core::plan::decide::Decision;
 use milepost_core::plan::expand::batch_name;
@@ -110,7 +110,7 @@ fn create_scratch(
             number: serial,
         },
         (wants_folder(stage_ctx.stage) || stage_ctx.agents.start_programs())
-            .then_some(&stage_ctx.spares),
+            .then_some(&stage_ctx.scratch_pool),
         &mut found.targets.values(),
     );
     scratch.map_err(|error| Outcome::new(OutcomeKind::Output, error.to_string()))
@@ -194,7 +194,7 @@ fn full_disk(stage_ctx: &StageContext<'_>, mut outcome: Outcome) -> Outcome {
     let is_named = outcome.message.contains(NO_SPACE);
     if !is_named && stage_ctx.ctx.disk.is_full(folder) {
         let why = format!(
-            "{NO_SPACE} {}: make room, then run again to continue",
+            "{NO_SPACE} {}: free space, then run again to continue",
             folder.display()
         );
         outcome.message = format!("{why} ({})", outcome.message);
@@ -288,6 +288,7 @@ fn within(
         },
         client: stage_ctx.client,
         probe: None,
+        facts: &|| format!("{}{}", stage_ctx.shared, found.own.id()),
         sent,
         environment: stage_ctx.environment,
         declared_env: &stage_ctx.ctx.settings.env,
@@ -400,7 +401,7 @@ fn collect(
                 _ => {}
             }
         }
-        if output.schema.is_some() || output.columns.is_some() {
+        if is_validated(stage_ctx.stage, output) {
             let source = |file| cancel.source(Arc::new(ScratchFile::new(scratch, file)));
             let sources: Vec<Arc<dyn Source>> = files.iter().map(source).collect();
             let counted = validate::outputs(stage_ctx.schemas, output, &sources, threads)?;
@@ -426,6 +427,15 @@ fn collect(
         }
     }
     Ok((made, items, warnings))
+}
+
+/// Returns true if the files of an output must be read before they are published. Without a schema, that is if a program writes them:
+/// Milepost's own steps write their format.
+fn is_validated(stage: &Stage, output: &Output) -> bool {
+    let mut steps = stage.steps.iter();
+    output.schema.is_some()
+        || output.columns.is_some()
+        || steps.any(|step| step.kind.info().outputs == Outputs::Any)
 }
 
 /// Returns true if a step with `when` makes an output. A program also makes outputs that no step names.

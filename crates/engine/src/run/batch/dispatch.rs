@@ -152,7 +152,7 @@ pub(crate) fn dispatch(
             observer,
             ready: &ready,
             stop: stage_ctx.stop,
-            spares: &stage_ctx.spares,
+            scratch_pool: &stage_ctx.scratch_pool,
             waiting_output: &stage_ctx.waiting_output,
             group: Vec::new(),
             tries: BTreeMap::new(),
@@ -167,9 +167,9 @@ pub(crate) fn dispatch(
                 .may_run_more
                 .then(|| OneAtATime::new(order.indices.len() as u64, stage_ctx.limits.pace.slow)),
         };
-        let heard = hearing.hear(&receiver, progress);
+        let received = hearing.hear(&receiver, progress);
         // The workers must end before the scope, even after an error.
-        if heard.is_err() {
+        if received.is_err() {
             let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
             queue.is_abandoned = true;
         }
@@ -178,7 +178,7 @@ pub(crate) fn dispatch(
             std::mem::replace(&mut queue.closed, true)
         };
         ready.notify_all();
-        heard?;
+        received?;
         let mut done = Dispatched {
             is_closed,
             ..hearing.done
@@ -202,7 +202,7 @@ pub(crate) struct Dispatcher<'a, 'k> {
     pub(crate) observer: &'a mut dyn Observer,
     pub(crate) ready: &'a Condvar,
     pub(crate) stop: &'a dyn StopSignal,
-    pub(crate) spares: &'a ScratchPool,
+    pub(crate) scratch_pool: &'a ScratchPool,
     pub(crate) waiting_output: &'a WaitingOutput,
     pub(crate) group: Vec<Finished>,
     pub(crate) tries: BTreeMap<usize, u32>,
@@ -292,8 +292,8 @@ impl Dispatcher<'_, '_> {
                 role,
                 number,
                 sent,
-                heard,
-            } => self.called(index, role, number, (&sent, &heard)),
+                response,
+            } => self.called(index, role, number, (&sent, &response)),
             Message::Happened {
                 index,
                 kind,
@@ -346,17 +346,6 @@ impl Dispatcher<'_, '_> {
     }
 
     /// Records an event that concerns no file.
-    fn record(
-        &mut self,
-        kind: EventType,
-        agent: &str,
-        event: Event,
-        summary: String,
-    ) -> Result<(), RunError> {
-        let recorder = &mut self.recorder;
-        recorder.record(kind, agent, event, summary, Vec::new())
-    }
-
     fn begun(&mut self, index: usize, attempt: u32) -> Result<(), RunError> {
         let batch = self.key(index);
         let name = batch_name(&self.stage.name, &batch);
@@ -373,7 +362,8 @@ impl Dispatcher<'_, '_> {
         } else {
             format!("{name} starts again, attempt {attempt}")
         };
-        self.record(EventType::Invoke, self.stage.actor(), event, summary)?;
+        self.recorder
+            .record(EventType::Invoke, self.stage.actor(), event, summary)?;
         if attempt == 1 {
             self.observer.notice(Notice::BatchStarted {
                 stage: self.stage.name.clone(),
@@ -408,7 +398,8 @@ impl Dispatcher<'_, '_> {
             boot_id: child.boot_id.clone(),
             token,
         });
-        self.record(EventType::Invoke, &self.acting(index), event, summary)
+        self.recorder
+            .record(EventType::Invoke, &self.acting(index), event, summary)
     }
 
     fn again(
@@ -428,7 +419,8 @@ impl Dispatcher<'_, '_> {
             outcome: outcome.clone(),
         };
         let summary = format!("{name}, attempt {attempt}: {outcome}");
-        self.record(EventType::Error, &self.acting(index), event, summary)?;
+        self.recorder
+            .record(EventType::Error, &self.acting(index), event, summary)?;
         self.observer.notice(Notice::TryingAgain {
             stage: self.stage.name.clone(),
             batch,
@@ -446,7 +438,13 @@ impl Dispatcher<'_, '_> {
             Some((finished.index, done))
         });
         let sent: Vec<(usize, String)> = sent.collect();
-        let committed = commit(self.recorder, self.stage, self.scan, group, self.spares);
+        let committed = commit(
+            self.recorder,
+            self.stage,
+            self.scan,
+            group,
+            self.scratch_pool,
+        );
         if let Err(error) = &committed {
             for (index, done) in sent {
                 let known = self.recorder.state.stages.get(&self.stage.name);

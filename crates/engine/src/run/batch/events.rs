@@ -12,7 +12,7 @@ use crate::steps::command::StartedProcess;
 use milepost_core::base::path::RelPath;
 use milepost_core::base::redact::Redactor;
 use milepost_core::base::words::count;
-use milepost_core::model::call::{Heard, Sent, Spent};
+use milepost_core::model::call::{CallResponse, SentCall, Spent};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::executor::ExecutorName;
 use milepost_core::model::outcome::Outcome;
@@ -53,8 +53,8 @@ pub(crate) enum Message {
         role: Option<String>,
         /// The number of the call in the run.
         number: u64,
-        sent: Box<Sent>,
-        heard: Box<Heard>,
+        sent: Box<SentCall>,
+        response: Box<CallResponse>,
     },
     /// A provider batch changed its state.
     ProviderBatch(ProviderBatchUpdate),
@@ -320,14 +320,14 @@ impl AttemptObserver for EventSender<'_> {
         let _ = self.sender.send(message);
     }
 
-    fn called(&self, number: u64, sent: &Sent, heard: &Heard) {
-        *lock(&self.spent) += Spent::of(sent, Some(heard));
+    fn called(&self, number: u64, sent: &SentCall, response: &CallResponse) {
+        *lock(&self.spent) += Spent::of(sent, Some(response));
         let message = Message::Called {
             index: self.index,
             role: lock(&self.role).clone(),
             number,
             sent: Box::new(sent.clone().without_keys(self.redactor)),
-            heard: Box::new(heard.clone()),
+            response: Box::new(response.clone()),
         };
         let _ = self.sender.send(message);
     }

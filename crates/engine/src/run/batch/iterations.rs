@@ -23,7 +23,7 @@ pub(crate) struct AttemptIterations<'a> {
     scratch: &'a Scratch,
     kept: RefCell<SavedIterations>,
     /// Whether iterations of an earlier run are used.
-    goes_on: bool,
+    continues: bool,
     over: Cell<bool>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> AttemptIterations<'a> {
                 batch,
                 Digest::of(facts),
             )),
-            goes_on: !forced && !stage_ctx.fresh,
+            continues: !forced && !stage_ctx.fresh,
             over: Cell::new(false),
         }
     }
@@ -73,7 +73,7 @@ fn refused(error: IterationError) -> Outcome {
 impl IterationStore for AttemptIterations<'_> {
     fn resume(&self) -> Result<Vec<Value>, Outcome> {
         let mut kept = self.kept.borrow_mut();
-        if !self.goes_on {
+        if !self.continues {
             kept.clear().map_err(refused)?;
             return Ok(Vec::new());
         }
@@ -131,7 +131,7 @@ pub(crate) fn tidy(
     }
     let will: BTreeSet<usize> = will.iter().copied().collect();
     let open = found.batches.iter().enumerate().filter(|(index, batch)| {
-        let undecided = Ok(&Decision::Reused) != batch.decision.as_ref();
+        let undecided = Ok(&Decision::UpToDate) != batch.decision.as_ref();
         will.contains(index) || undecided
     });
     let keys = open.map(|(_, batch)| batch.batch.key.as_str());

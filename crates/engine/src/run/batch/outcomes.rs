@@ -6,7 +6,7 @@ use crate::run::batch::stage_context::Produced;
 use crate::run::error::RunError;
 use crate::run::notice::Notice;
 use milepost_core::base::words;
-use milepost_core::model::call::{Estimated, Heard, Sent, Spent};
+use milepost_core::model::call::{CallResponse, Estimated, SentCall, Spent};
 use milepost_core::model::event::{Event, EventType};
 use milepost_core::model::executor::ExecutorName;
 use milepost_core::model::money::NanoUsd;
@@ -21,9 +21,9 @@ impl Dispatcher<'_, '_> {
         index: usize,
         role: Option<String>,
         number: u64,
-        (sent, heard): (&Sent, &Heard),
+        (sent, response): (&SentCall, &CallResponse),
     ) -> Result<(), RunError> {
-        let spent = Spent::of(sent, Some(heard));
+        let spent = Spent::of(sent, Some(response));
         self.done.spent += spent;
         *self.spent.entry(index).or_default() += spent;
         let batch = self.key(index);
@@ -32,20 +32,20 @@ impl Dispatcher<'_, '_> {
             batch: batch.clone(),
             spent,
         });
-        self.warn_of_usage(sent, heard);
+        self.warn_of_usage(sent, response);
         let name = batch_name(&self.stage.name, &batch);
-        let summary = match &heard.message {
+        let summary = match &response.message {
             None => {
                 let questions = match sent.questions {
                     1 => "1 question".to_owned(),
                     many => format!("{many} questions"),
                 };
-                let cost = heard.cost.map(|cost| format!(", {cost}"));
+                let cost = response.cost.map(|cost| format!(", {cost}"));
                 let mut cost = cost.unwrap_or_default();
-                if !cost.is_empty() && heard.estimated.is_some() {
+                if !cost.is_empty() && response.estimated.is_some() {
                     cost.push_str(" (estimated)");
                 }
-                let usage = heard.usage;
+                let usage = response.usage;
                 let tokens = match usage.total() {
                     0 => String::new(),
                     _ => format!(", {} + {} tokens", usage.total_input(), usage.output),
@@ -53,7 +53,7 @@ impl Dispatcher<'_, '_> {
                 let agent = &sent.agent;
                 format!(
                     "{name} asked {agent}: {questions} {}{tokens}{cost}",
-                    heard.outcome
+                    response.outcome
                 )
             }
             Some(message) => format!("{name} asked {}: {message}", sent.agent),
@@ -62,7 +62,7 @@ impl Dispatcher<'_, '_> {
         let finished = done.ran + done.failed.len() as u64 + done.left;
         let watched = self.one_at_a_time.as_mut();
         if let Some((waiting, mean)) =
-            watched.and_then(|watched| watched.called(heard.took_ms, finished))
+            watched.and_then(|watched| watched.called(response.took_ms, finished))
         {
             self.observer.notice(Notice::OneAtATime {
                 stage: self.stage.name.clone(),
@@ -70,8 +70,8 @@ impl Dispatcher<'_, '_> {
                 mean,
             });
         }
-        let event = called_event(&self.stage.name, &batch, number, sent, heard);
-        let kind = match heard.message {
+        let event = called_event(&self.stage.name, &batch, number, sent, response);
+        let kind = match response.message {
             None => EventType::Invoke,
             Some(_) => EventType::Error,
         };
@@ -81,7 +81,7 @@ impl Dispatcher<'_, '_> {
         });
         let agent = role.as_deref().unwrap_or_else(|| self.stage.actor());
         self.recorder
-            .record(kind, agent, event, summary, refs.into())
+            .record_with(kind, agent, event, summary, refs.into())
     }
 
     /// Records that batches were submitted as jobs.
@@ -114,19 +114,19 @@ impl Dispatcher<'_, '_> {
         };
         let agent = self.stage.actor();
         self.recorder
-            .record(EventType::Invoke, agent, event, summary, Vec::new())
+            .record(EventType::Invoke, agent, event, summary)
     }
 
     /// Shows that a call is not charged what its agent reports, or more than was reserved.
-    fn warn_of_usage(&mut self, sent: &Sent, heard: &Heard) {
-        let (Some(reserved), Some(charged)) = (sent.reserved, heard.cost) else {
+    fn warn_of_usage(&mut self, sent: &SentCall, response: &CallResponse) {
+        let (Some(reserved), Some(charged)) = (sent.reserved, response.cost) else {
             return;
         };
-        let estimated = match heard.estimated {
+        let estimated = match response.estimated {
             Some(Estimated::NoPrice) => return,
             // A call that failed reports no usage.
-            Some(_) if charged == NanoUsd::ZERO || heard.message.is_some() => return,
-            None if !heard.exceeds(sent) => return,
+            Some(_) if charged == NanoUsd::ZERO || response.message.is_some() => return,
+            None if !response.exceeds(sent) => return,
             estimated => estimated,
         };
         if self.recorder.warned.insert((sent.agent.clone(), estimated)) {
@@ -170,7 +170,7 @@ impl Dispatcher<'_, '_> {
             refused.push((*number, violations.clone()));
         }
         let agent = role.as_deref().unwrap_or_else(|| self.stage.actor());
-        self.recorder.record(kind, agent, event, summary, refs)
+        self.recorder.record_with(kind, agent, event, summary, refs)
     }
 
     /// Records failed elements of a batch that was built, and returns their outcome and the quarantine folder.
@@ -194,7 +194,7 @@ impl Dispatcher<'_, '_> {
         let refs = quarantine.iter().cloned().collect();
         let summary = format!("{name}: {outcome}");
         self.recorder
-            .record(EventType::Error, self.stage.actor(), event, summary, refs)?;
+            .record_with(EventType::Error, self.stage.actor(), event, summary, refs)?;
         Ok(Some((outcome, quarantine)))
     }
 
@@ -217,7 +217,7 @@ impl Dispatcher<'_, '_> {
         let files = produced.files.iter().take(20);
         let refs = files.map(|(made, _)| made.path.to_string()).collect();
         self.recorder
-            .record(EventType::Review, self.stage.actor(), event, summary, refs)
+            .record_with(EventType::Review, self.stage.actor(), event, summary, refs)
     }
 }
 
@@ -226,8 +226,8 @@ pub(crate) fn called_event(
     stage: &str,
     batch: &str,
     number: u64,
-    sent: &Sent,
-    heard: &Heard,
+    sent: &SentCall,
+    response: &CallResponse,
 ) -> Event {
     Event::Called {
         stage: stage.to_owned(),
@@ -235,14 +235,14 @@ pub(crate) fn called_event(
         number,
         agent: format!("{} ({})", sent.agent, sent.provider),
         model: sent.model.clone(),
-        served: heard.served.clone(),
+        served: response.served.clone(),
         questions: sent.questions,
         request: sent.request,
-        answer: heard.raw,
-        outcome: heard.outcome.clone(),
-        usage: heard.usage,
-        cost: heard.cost,
-        estimated: heard.estimated,
-        took_ms: heard.took_ms,
+        answer: response.raw,
+        outcome: response.outcome.clone(),
+        usage: response.usage,
+        cost: response.cost,
+        estimated: response.estimated,
+        took_ms: response.took_ms,
     }
 }

@@ -131,7 +131,9 @@ impl<'a> ScratchOutputDir<'a> {
             let name = entry?.file_name();
             let name = name
                 .to_str()
-                .ok_or_else(|| io::Error::other(format!("`{}` is no UTF-8 name", name.display())))?
+                .ok_or_else(|| {
+                    io::Error::other(format!("the name `{}` is not UTF-8", name.display()))
+                })?
                 .to_owned();
             let path = match &folder {
                 Some(folder) => folder.join(&name),

@@ -90,7 +90,7 @@ pub(crate) struct StageContext<'a> {
     /// The run's id as a list: with `--fresh`, only answers of this run count.
     pub(crate) this_run: [String; 1],
     /// Folders of finished attempts, for reuse.
-    pub(crate) spares: ScratchPool,
+    pub(crate) scratch_pool: ScratchPool,
     /// True if the observer shows the programs of batches and what they print.
     pub(crate) live: bool,
     pub(crate) waiting_output: WaitingOutput,
@@ -123,7 +123,7 @@ pub(crate) fn content(scratch: &Scratch, file: &RelPath) -> Result<(Digest, u64)
         |why: &dyn std::fmt::Display| Outcome::new(OutcomeKind::Output, format!("`{file}`: {why}"));
     match scratch.content(file) {
         Ok(Some(found)) => Ok((found.digest, found.size)),
-        Ok(None) => Err(failed(&"it is not there")),
+        Ok(None) => Err(failed(&"it does not exist")),
         Err(error) => Err(failed(&error)),
     }
 }

@@ -80,7 +80,7 @@ pub(crate) fn report(
         let found = &scan.batches[index];
         let is_sent = matches!(&found.decision, Err(missed) if missed.accepted.is_some());
         queue.closed |=
-            found.batch.refused.is_none() && !is_sent && !goes_on(threads, queue.failed);
+            found.batch.refused.is_none() && !is_sent && !may_continue(threads, queue.failed);
     }
     let tried = Box::new(tried);
     let is_received = sender.send(Message::Done { index, tried, took }).is_ok();
@@ -103,7 +103,7 @@ fn has_failed(tried: &AttemptResult) -> bool {
 }
 
 /// Returns true if further batches start after this many failures.
-fn goes_on(threads: StageThreads<'_>, failed: u64) -> bool {
+fn may_continue(threads: StageThreads<'_>, failed: u64) -> bool {
     let policy = &threads.stage_ctx.stage.policy;
     let too_many = match policy.max_failures {
         Some(MaxFailures::Count(most)) => failed >= most,

@@ -79,7 +79,7 @@ pub(super) fn all_new(
             } else {
                 let known = known.filter(|known| known.is_settled())?;
                 let found = scanner.look(next, &names);
-                if found.decision != Ok(Decision::Reused) {
+                if found.decision != Ok(Decision::UpToDate) {
                     return None;
                 }
                 outputs.extend(known.files().map(RelPath::as_str).map(collision_hash));

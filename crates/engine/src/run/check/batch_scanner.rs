@@ -143,7 +143,7 @@ impl BatchScanner<'_, '_> {
         let mut names = Value::Object(scope.clone());
         let keeps_all = self.keep != Keep::OnlyUndone;
         let mut refusals = BTreeMap::new();
-        let mut surveyed = Vec::with_capacity(if keeps_all { batches.len() } else { 0 });
+        let mut scanned = Vec::with_capacity(if keeps_all { batches.len() } else { 0 });
         for batch in batches {
             set_items(&mut names, &batch);
             let mut found = self.look(batch, &names);
@@ -152,11 +152,11 @@ impl BatchScanner<'_, '_> {
             {
                 found.decision = Err(why);
             }
-            if keeps_all || found.decision != Ok(Decision::Reused) {
-                surveyed.push(found);
+            if keeps_all || found.decision != Ok(Decision::UpToDate) {
+                scanned.push(found);
             }
         }
-        surveyed
+        scanned
     }
 
     #[expect(clippy::too_many_lines)]
@@ -235,7 +235,7 @@ impl BatchScanner<'_, '_> {
                     true if is_made() => Ok(Decision::May(waits)),
                     true => Ok(Decision::Will(vec![Reason::NeverMade])),
                 };
-                let surveyed = BatchScan {
+                let scanned = BatchScan {
                     asked_since: asked_since(),
                     batch,
                     inputs: Vec::new(),
@@ -244,7 +244,7 @@ impl BatchScanner<'_, '_> {
                     overrides: self.common.overrides.clone(),
                     decision,
                 };
-                return self.required(surveyed, false);
+                return self.required(scanned, false);
             }
         };
         let is_settled = waits.is_empty();
@@ -269,10 +269,10 @@ impl BatchScanner<'_, '_> {
         };
         let restored = from_quarantine(self, &batch.key, &found, &targets);
         let decision = Ok(restored.unwrap_or_else(|| decide(&found)));
-        if !is_kept && decision == Ok(Decision::Reused) {
+        if !is_kept && decision == Ok(Decision::UpToDate) {
             return BatchScan::reused(batch);
         }
-        let surveyed = BatchScan {
+        let scanned = BatchScan {
             asked_since: asked_since(),
             batch,
             inputs,
@@ -281,7 +281,7 @@ impl BatchScanner<'_, '_> {
             overrides: self.common.overrides.clone(),
             decision,
         };
-        self.required(surveyed, is_settled)
+        self.required(scanned, is_settled)
     }
 
     /// Returns the batch; it fails if it would run and a precondition does not hold.

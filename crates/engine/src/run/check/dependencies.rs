@@ -2,6 +2,7 @@
 
 use crate::run::context::Context;
 use jiff::Timestamp;
+use milepost_core::base::glob::{Glob, escaped};
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::base::reserved::reserved;
 use milepost_core::model::fingerprint::{FactKind, FactValue, Facts};
@@ -23,14 +24,26 @@ pub(crate) fn named(files: &Files, paths: &[PathBuf]) -> Result<Vec<FilePath>, O
         let Some((root, inside)) = roots.into_iter().find_map(inside) else {
             continue;
         };
-        let parsed = RelPath::parse(&inside.to_string_lossy());
-        let path = parsed.map_err(|error| {
+        let failed = |error: &dyn std::fmt::Display| {
             let why = format!("depfile: `{}`: {error}", path.display());
             Outcome::new(OutcomeKind::Path, why)
-        })?;
-        if reserved(root, &path).is_none() {
-            found.push(FilePath { root, path });
-        }
+        };
+        let file = RelPath::parse(&inside.to_string_lossy()).map_err(|error| failed(&error))?;
+        let all = if path.is_dir() {
+            let glob = Glob::parse(&format!("{}/**", escaped(file.as_str())));
+            let glob = glob.map_err(|error| failed(&error))?;
+            let listed = files.list(&glob, root).map_err(|error| failed(&error))?;
+            listed.files
+        } else {
+            let place = FilePath { root, path: file };
+            let real = files.resolve(&place).map_err(|error| failed(&error))?;
+            if real.symlink_metadata().is_ok() && !real.is_file() {
+                return Err(failed(&"expected a regular file or a folder"));
+            }
+            vec![place.path]
+        };
+        let read = all.into_iter().map(|path| FilePath { root, path });
+        found.extend(read.filter(|file| reserved(root, &file.path).is_none()));
     }
     found.sort();
     found.dedup();

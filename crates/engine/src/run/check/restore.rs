@@ -51,7 +51,7 @@ pub(super) fn from_quarantine(
             ..*found
         };
         // Facts that an earlier stage may still change are not known.
-        let may_be_same = !found.pending.is_empty() || decide(&as_recorded) == Decision::Reused;
+        let may_be_same = !found.pending.is_empty() || decide(&as_recorded) == Decision::UpToDate;
         let record = known.record.filter(|_| may_be_same)?;
         let files = files(layout, folder, &record)?;
         let restored = Event::Published {

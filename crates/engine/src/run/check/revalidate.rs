@@ -41,15 +41,15 @@ pub(crate) struct Revalidation {
 pub(crate) fn revalidate(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
-    survey: &StageScan,
+    scan: &StageScan,
     schemas: &Schemas,
     cancel: &Arc<CancelToken>,
 ) -> Result<Revalidation, RunError> {
     let mut revalidation = Revalidation::default();
     let mut valid = Vec::new();
     let mut opinions = BTreeMap::new();
-    for (index, found) in survey.batches.iter().enumerate() {
-        if !matches!(found.decision, Ok(Decision::Judge(_))) {
+    for (index, found) in scan.batches.iter().enumerate() {
+        if !matches!(found.decision, Ok(Decision::Revalidate(_))) {
             continue;
         }
         let Some(record) = recorded(recorder, stage, found).filter(|_| cancel.reason().is_none())
@@ -99,12 +99,12 @@ pub(crate) fn revalidate(
         );
         let event = Event::Judged {
             stage: stage.name.clone(),
-            shared: survey.shared_id.clone(),
-            facts: (*survey.shared).clone(),
+            shared: scan.shared_id.clone(),
+            facts: (*scan.shared).clone(),
             batches: valid,
             opinions,
         };
-        recorder.record(EventType::Review, stage.actor(), event, summary, Vec::new())?;
+        recorder.record(EventType::Review, stage.actor(), event, summary)?;
     }
     Ok(revalidation)
 }

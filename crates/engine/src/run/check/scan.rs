@@ -22,7 +22,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// When its batches cannot be determined.
-pub(crate) fn survey(
+pub(crate) fn scan_batches(
     ctx: &Context<'_>,
     stage: &Stage,
     state: &State,
@@ -137,7 +137,7 @@ fn collisions(scanner: &BatchScanner<'_, '_>, batches: &[BatchScan]) -> Result<C
     let found = scanner.collisions(batches);
     let found = found.map_err(|error| error.to_string())?;
     if !found.is_empty() {
-        scanner.ctx.asked.spoil();
+        scanner.ctx.asked.discard();
     }
     Ok(found)
 }

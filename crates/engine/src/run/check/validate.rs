@@ -104,7 +104,7 @@ fn content(
 ) -> Result<(), Outcome> {
     let compiled = schema.map(|schema| compiled(schemas, schema)).transpose()?;
     let schema = compiled.as_deref().zip(schema.map(|schema| &schema.path));
-    content::judge(schema, source, reading)
+    content::validate(schema, source, reading)
 }
 
 /// Validates the files of an output on this many threads, as [`output()`] does each. Returns the number of items.
@@ -133,7 +133,8 @@ pub(crate) fn outputs(
     Ok(items)
 }
 
-/// Validates a file of an output by its schema and declared columns; tables and NDJSON row by row. Returns the number of items
+/// Validates a file of an output by its schema and declared columns; tables and NDJSON row by row. Without both, the file must be of its
+/// format. Returns the number of items
 /// that were validated one by one.
 ///
 /// # Errors
@@ -144,6 +145,9 @@ pub(crate) fn output(
     source: &dyn Source,
     threads: usize,
 ) -> Result<u64, Outcome> {
+    if output.schema.is_none() && output.columns.is_none() {
+        return content::check_format(source, output.format).map(|()| 0);
+    }
     if let (Some(schema), Format::Json | Format::Binary) = (&output.schema, output.format) {
         return file(schemas, schema, source, output.stream.as_ref(), threads);
     }

@@ -39,7 +39,7 @@ pub(crate) fn begin(
     };
     let of = words::count(batches, "batch", "batches");
     let summary = format!("{} starts: {will} of {of}", stage.name);
-    recorder.record(EventType::Invoke, stage.actor(), event, summary, Vec::new())
+    recorder.record(EventType::Invoke, stage.actor(), event, summary)
 }
 
 /// Records which outputs of other stages a stage takes over.
@@ -101,5 +101,5 @@ pub(crate) fn handoff(recorder: &mut Recorder<'_>, stage: &Stage) -> Result<(), 
         failed,
         summaries,
     };
-    recorder.record(EventType::Handoff, stage.actor(), event, text, refs)
+    recorder.record_with(EventType::Handoff, stage.actor(), event, text, refs)
 }

@@ -63,9 +63,9 @@ pub(crate) struct Finished {
 pub(crate) fn commit(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
-    survey: &StageScan,
+    scan: &StageScan,
     group: Vec<Finished>,
-    spares: &ScratchPool,
+    scratch_pool: &ScratchPool,
 ) -> Result<(), RunError> {
     if group.is_empty() {
         return Ok(());
@@ -75,7 +75,7 @@ pub(crate) fn commit(
     let places: Vec<RelPath> = files.map(|(_, scratch)| scratch.clone()).collect();
     publish::flush_group(ctx.disk, ctx.layout, &places)?;
     // Checkpoints of later stages stay valid if the outputs do not change.
-    let differs = |finished: &Finished| differs(recorder, stage, survey, finished);
+    let differs = |finished: &Finished| differs(recorder, stage, scan, finished);
     if group.iter().any(differs) {
         retire::remove_readers(recorder, &stage.name)?;
     }
@@ -91,9 +91,9 @@ pub(crate) fn commit(
     let mut leaving = Vec::new();
     let folders = Folders::new(ctx.files);
     for finished in group {
-        let found = &survey.batches[finished.index];
+        let found = &scan.batches[finished.index];
         let files = publishes(recorder, stage, found, &finished.produced, &folders)?;
-        let record = record(recorder, survey, found, &finished)?;
+        let record = record(recorder, scan, found, &finished)?;
         let replaced = replaced(recorder, stage, &found.batch.key, &files);
         let retired = retire::dropped(recorder, stage, &record.key, &record.outputs)?;
         let whose = (stage.name.as_str(), found.batch.key.as_str());
@@ -126,7 +126,7 @@ pub(crate) fn commit(
             files: files.clone(),
             retired: retired.clone(),
         };
-        recorder.record(EventType::Complete, stage.actor(), event, summary, refs)?;
+        recorder.record_with(EventType::Complete, stage.actor(), event, summary, refs)?;
         asides.extend(retired);
         // One batch of the group may make what another dropped.
         for file in &files {
@@ -157,7 +157,7 @@ pub(crate) fn commit(
     recorder.barrier("everything published is in place")?;
     if stage.refine.is_some() {
         for index in &indices {
-            let key = &survey.batches[*index].batch.key;
+            let key = &scan.batches[*index].batch.key;
             iterations::forget(ctx.disk, ctx.layout, &stage.name, key)?;
         }
     }
@@ -165,7 +165,7 @@ pub(crate) fn commit(
     let may_be_spared = nothing_strayed();
     for scratch in scratches {
         if may_be_spared {
-            scratch.spare(spares);
+            scratch.return_to(scratch_pool);
         } else {
             scratch.remove();
         }
@@ -187,7 +187,7 @@ pub(crate) fn restore(
         if let Ok(Decision::Restore(event)) = &batch.decision {
             let name = batch_name(&stage.name, &batch.batch.key);
             events.push((name, (**event).clone()));
-            batch.decision = Ok(Decision::Reused);
+            batch.decision = Ok(Decision::UpToDate);
         }
     }
     let count = events.len() as u64;
@@ -205,7 +205,7 @@ pub(crate) fn restore(
         let refs = files.iter().take(100).map(|file| file.path.to_string());
         let refs = refs.collect();
         moves.extend(files.iter().cloned());
-        recorder.record(EventType::Complete, stage.actor(), event, summary, refs)?;
+        recorder.record_with(EventType::Complete, stage.actor(), event, summary, refs)?;
     }
     recorder.flush()?;
     let (disk, layout) = (recorder.ctx.disk, recorder.ctx.layout);
@@ -229,13 +229,8 @@ fn prove(recorder: &Recorder<'_>, folders: &Folders<'_>, path: &RelPath, written
 }
 
 /// Returns true if the files, their content or the placeholder of a batch differ from its record.
-fn differs(
-    recorder: &Recorder<'_>,
-    stage: &Stage,
-    survey: &StageScan,
-    finished: &Finished,
-) -> bool {
-    let key = &survey.batches[finished.index].batch.key;
+fn differs(recorder: &Recorder<'_>, stage: &Stage, scan: &StageScan, finished: &Finished) -> bool {
+    let key = &scan.batches[finished.index].batch.key;
     let known = recorder.state.stages.get(&stage.name);
     let record = known.and_then(|known| known.batches.get(key)?.record.as_ref());
     let Some(record) = record else {
@@ -316,7 +311,7 @@ fn old(
 
 fn record(
     recorder: &Recorder<'_>,
-    survey: &StageScan,
+    scan: &StageScan,
     found: &BatchScan,
     finished: &Finished,
 ) -> Result<BatchRecord, RunError> {
@@ -326,7 +321,7 @@ fn record(
     let outputs = produced.files.iter().map(|(made, _)| made.clone());
     Ok(BatchRecord {
         key: found.batch.key.clone(),
-        shared: survey.shared_id.clone(),
+        shared: scan.shared_id.clone(),
         facts: found.own.with_all(FactKind::Dependency, read),
         outputs: outputs.collect(),
         elements: produced.elements,

@@ -171,7 +171,9 @@ impl Ending<'_> {
             StageStatus::Complete => ProgressStatus::Complete,
             StageStatus::Partial => ProgressStatus::Partial,
             StageStatus::Failed => ProgressStatus::Failed,
-            StageStatus::Held | StageStatus::Blocked | StageStatus::Altered => ProgressStatus::Held,
+            StageStatus::Held | StageStatus::Blocked | StageStatus::Modified => {
+                ProgressStatus::Held
+            }
         };
         let now = finish::progress_of(recorder, stage, found, &BTreeSet::new(), status);
         protect::put_progress_away(recorder, stage)?;

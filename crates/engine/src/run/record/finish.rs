@@ -26,13 +26,13 @@ use std::collections::{BTreeMap, BTreeSet};
 const LISTED: usize = 100;
 
 /// Returns the status of a stage by the state of its batches.
-pub(crate) fn status(recorder: &Recorder<'_>, stage: &Stage, survey: &StageScan) -> Option<Status> {
-    if !survey.ahead.is_empty() {
+pub(crate) fn status(recorder: &Recorder<'_>, stage: &Stage, scan: &StageScan) -> Option<Status> {
+    if !scan.ahead.is_empty() {
         return None;
     }
     let known = recorder.state.stages.get(&stage.name);
     let mut partial = false;
-    for found in &survey.batches {
+    for found in &scan.batches {
         let batch = known.and_then(|known| known.batches.get(&found.batch.key));
         let failed = batch.is_some_and(|batch| matches!(batch.phase, Phase::Failed { .. }));
         match batch.and_then(|batch| batch.record.as_ref()) {
@@ -66,7 +66,7 @@ pub(crate) fn takes_over_partial(recorder: &Recorder<'_>, stage: &Stage) -> bool
 pub(crate) fn checkpoint(
     recorder: &mut Recorder<'_>,
     stage: &Stage,
-    survey: &StageScan,
+    scan: &StageScan,
     status: Status,
 ) -> Result<(), RunError> {
     let ctx = recorder.ctx;
@@ -77,7 +77,7 @@ pub(crate) fn checkpoint(
     let totals = manifest.totals();
     let nothing = StageState::default();
     let known = recorder.state.stages.get(&stage.name).unwrap_or(&nothing);
-    let failed: BTreeMap<String, String> = survey
+    let failed: BTreeMap<String, String> = scan
         .batches
         .iter()
         .filter_map(|found| {
@@ -99,7 +99,7 @@ pub(crate) fn checkpoint(
     let first = known.first(SHOWN).into_iter().map(|(_, batch)| batch);
     let inputs = totals::inputs(first);
     let of_kind = |wanted: &dyn Fn(FactKind) -> bool| -> BTreeMap<String, String> {
-        let facts = survey.shared.iter().filter(|(key, _)| wanted(key.kind));
+        let facts = scan.shared.iter().filter(|(key, _)| wanted(key.kind));
         facts
             .map(|(key, value)| (key.to_string(), value.to_string()))
             .collect()
@@ -125,8 +125,8 @@ pub(crate) fn checkpoint(
         verdict: totals.verdict,
         overrides: overrides::of_stage(&stage.name, known),
         approval: approval(recorder, stage),
-        batches: survey.count(),
-        fingerprint: of_kind(&|kind| !kind.is_judged() && kind != FactKind::Detail),
+        batches: scan.count(),
+        fingerprint: of_kind(&|kind| !kind.only_validates() && kind != FactKind::Detail),
         inputs: inputs
             .iter()
             .take(LISTED)
@@ -153,7 +153,7 @@ pub(crate) fn checkpoint(
         status,
         digest,
     };
-    recorder.record(
+    recorder.record_with(
         EventType::Complete,
         stage.actor(),
         event,
@@ -182,7 +182,7 @@ fn declared_outputs(stage: &Stage) -> Vec<String> {
 pub(crate) fn progress_of(
     recorder: &Recorder<'_>,
     stage: &Stage,
-    survey: &StageScan,
+    scan: &StageScan,
     running: &BTreeSet<usize>,
     status: ProgressStatus,
 ) -> Progress {
@@ -193,13 +193,13 @@ pub(crate) fn progress_of(
             || record.is_some_and(|record| record.failure().is_some())
     };
     let is_complete = |batch: &BatchState| batch.phase == Phase::Complete && !is_failed(batch);
-    let found = survey.batches.iter();
+    let found = scan.batches.iter();
     let known_of = |found: &BatchScan| known?.batches.get(&found.batch.key);
     // Outputs that are out of date are not done until this run has rebuilt or validated them.
     let is_done = |found: &BatchScan| {
         let is_of_run = |record: &BatchRecord| match found.decision {
-            Ok(Decision::Reused) => true,
-            Ok(Decision::Judge(_)) => record.shared == survey.shared_id,
+            Ok(Decision::UpToDate) => true,
+            Ok(Decision::Revalidate(_)) => record.shared == scan.shared_id,
             _ => record.run == recorder.run_id(),
         };
         let complete = known_of(found).filter(|batch| is_complete(batch));
@@ -209,7 +209,7 @@ pub(crate) fn progress_of(
         .clone()
         .filter(|found| known_of(found).is_some_and(is_failed));
     let failed = failed.map(|found| found.batch.key.clone()).collect();
-    let completed = match known.filter(|_| survey.others > 0) {
+    let completed = match known.filter(|_| scan.others > 0) {
         Some(known) => {
             let undone = found.filter(|found| !is_done(found));
             let undone: BTreeSet<&str> = undone.map(|found| found.batch.key.as_str()).collect();
@@ -225,11 +225,11 @@ pub(crate) fn progress_of(
     };
     Progress {
         stage: stage.name.clone(),
-        total_batches: survey.count(),
+        total_batches: scan.count(),
         completed_batches: progress::numbers(&completed),
         current_batch: running
             .iter()
-            .filter_map(|&index| survey.batches.get(index))
+            .filter_map(|&index| scan.batches.get(index))
             .map(number_of)
             .min(),
         failed_batches: failed,

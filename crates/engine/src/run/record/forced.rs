@@ -46,7 +46,7 @@ pub(crate) fn note(
                 }
                 _ => format!("{name}: --force of earlier runs is cancelled"),
             };
-            recorder.record(EventType::Revision, "milepost", event, summary, Vec::new())?;
+            recorder.record(EventType::Revision, "milepost", event, summary)?;
         }
     }
     Ok(())

@@ -22,7 +22,7 @@ pub struct KeptFile {
     pub quarantine: String,
     /// Why it was moved.
     pub why: Removal,
-    /// What it is.
+    /// The state of the file.
     pub was: Content,
 }
 
@@ -31,28 +31,28 @@ pub struct KeptFile {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Removal {
-    /// Other bytes took its place.
+    /// A new version replaced it.
     Replaced,
-    /// Its batch does not make it any more.
+    /// Its batch no longer produces it.
     Retired,
-    /// Its batch failed: it is not what the batch would make.
+    /// Its batch failed, so it is out of date.
     Failed,
     /// `milepost clean` removed it.
     Cleaned,
 }
 
-/// What a file at an output's path is.
+/// The state of a file at the path of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
-    /// What Milepost wrote.
+    /// As Milepost wrote it.
     AsMade,
     /// Modified by hand, and not accepted.
     Modified,
     /// Modified by hand, and accepted.
     Accepted,
-    /// A file that Milepost did not make.
+    /// Not written by Milepost.
     Untracked,
 }
 

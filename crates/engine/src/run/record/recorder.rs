@@ -84,6 +84,20 @@ impl<'a> Recorder<'a> {
         agent: &str,
         event: Event,
         summary: impl Into<String>,
+    ) -> Result<(), RunError> {
+        self.record_with(kind, agent, event, summary, Vec::new())
+    }
+
+    /// Does the same with references to files.
+    ///
+    /// # Errors
+    /// The errors of [`Recorder::record`].
+    pub(crate) fn record_with(
+        &mut self,
+        kind: EventType,
+        agent: &str,
+        event: Event,
+        summary: impl Into<String>,
         files: Vec<String>,
     ) -> Result<(), RunError> {
         if !self.begun {
@@ -144,7 +158,7 @@ impl<'a> Recorder<'a> {
             reused: 0,
             failed: 0,
         };
-        self.record(EventType::Complete, "milepost", event, summary, Vec::new())
+        self.record(EventType::Complete, "milepost", event, summary)
     }
 
     /// Returns true if a checkpoint records another number for its stage than the manifest may have.
@@ -202,8 +216,7 @@ impl<'a> Recorder<'a> {
     /// # Errors
     /// When the journal cannot be written.
     pub(crate) fn barrier(&mut self, summary: &str) -> Result<(), RunError> {
-        let kind = EventType::Complete;
-        self.record(kind, "milepost", Event::Barrier, summary, Vec::new())
+        self.record(EventType::Complete, "milepost", Event::Barrier, summary)
     }
 
     /// Returns the path in quarantine of a file that is moved there.

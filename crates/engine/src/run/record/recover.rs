@@ -53,14 +53,14 @@ pub(crate) fn recover(
                     quarantine::keep(disk, layout, &file.path, aside)?;
                 }
                 // If a person modified it, the scan of the stage reports that.
-                (RecoveredFile::Lost { .. } | RecoveredFile::Altered, _) => {}
+                (RecoveredFile::Lost { .. } | RecoveredFile::Modified, _) => {}
             }
         }
         if let Some(event) = lost(batch, &settled) {
             let batch = batch_name(&batch.stage, &batch.batch);
             let summary = format!("{batch} was lost");
             done.push(Repair::BatchLost { batch });
-            recorder.record(EventType::Revision, "milepost", event, summary, Vec::new())?;
+            recorder.record(EventType::Revision, "milepost", event, summary)?;
         }
     }
     let moved = retire::finish(recorder)?;

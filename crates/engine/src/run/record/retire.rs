@@ -85,7 +85,7 @@ pub(crate) fn batches(
             files: files.clone(),
             gone: cause == Cause::Gone,
         };
-        recorder.record(EventType::Revision, "milepost", event, summary, refs)?;
+        recorder.record_with(EventType::Revision, "milepost", event, summary, refs)?;
         recorder.flush()?;
         protect::explain(recorder, &leaving)?;
         move_aside(recorder, &files, &markers)?;
@@ -275,7 +275,7 @@ pub(crate) fn stages(recorder: &mut Recorder<'_>) -> Result<Vec<String>, RunErro
             let summary = format!("stage {name} is no longer declared");
             let stage = name.clone();
             let event = Event::StageForgotten { stage };
-            recorder.record(EventType::Revision, "milepost", event, summary, Vec::new())?;
+            recorder.record(EventType::Revision, "milepost", event, summary)?;
             forgotten.push(name);
         }
     }
@@ -331,7 +331,7 @@ pub(crate) fn remove_checkpoint(
         number,
     };
     let summary = format!("stage_{number}_complete.json is removed: {stage} must be rebuilt");
-    recorder.record(EventType::Revision, "milepost", event, summary, Vec::new())
+    recorder.record(EventType::Revision, "milepost", event, summary)
 }
 
 /// Removes checkpoints without a record, which a killed run left. They would not be found once their stage has another number.

@@ -89,7 +89,7 @@ fn attach(
 ) -> Result<Vec<OpenArray>, RemoteError> {
     let ctx = &stage_ctx.ctx;
     let undone = scan.batches.iter().enumerate();
-    let undone = undone.filter(|(_, found)| found.decision != Ok(Decision::Reused));
+    let undone = undone.filter(|(_, found)| found.decision != Ok(Decision::UpToDate));
     let mut wanted: BTreeMap<&str, usize> = undone
         .map(|(index, found)| (found.batch.key.as_str(), index))
         .collect();

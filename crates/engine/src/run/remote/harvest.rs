@@ -5,7 +5,7 @@ use crate::run::batch::events;
 use crate::run::batch::stage_context::{AttemptResult, Produced};
 use crate::run::remote::driver::{Driver, Finished};
 use crate::run::remote::outcomes::{LOSSES, memory_grows};
-use crate::run::remote::worker_log::{BatchResult, Lacked};
+use crate::run::remote::worker_log::{BatchResult, ScarceResource};
 use milepost_core::base::duration::show_duration;
 use milepost_core::base::glob::{Glob, is_starred};
 use milepost_core::base::path::RelPath;
@@ -35,7 +35,7 @@ impl Driver<'_> {
             let Finished {
                 index, result, job, ..
             } = finished;
-            if result.lacked == Some(Lacked::Space) {
+            if result.lacked == Some(ScarceResource::Space) {
                 self.full_nodes.insert(job.node.clone());
             }
             if let Some(outcome) = self.lacked(index, &result) {
@@ -86,10 +86,10 @@ impl Driver<'_> {
         for (made, at) in &made.files {
             let target = targets.get(&made.name);
             if !target.is_some_and(|target| makes(target, &made.path)) {
-                return Err(format!("`{}` is no output of the batch", made.path));
+                return Err(format!("`{}` is not an output of the batch", made.path));
             }
             if *at != folder.with(&made.path) {
-                return Err(format!("`{}` is taken from `{at}`", made.path));
+                return Err(format!("`{}` was read from `{at}`", made.path));
             }
         }
         Ok(())
@@ -138,8 +138,10 @@ impl Driver<'_> {
     fn lacked(&self, index: usize, result: &BatchResult) -> Option<Outcome> {
         let (outcome, batch) = (result.failure()?, self.open.get(&index)?);
         let gets = match result.lacked? {
-            Lacked::Memory => result.result.is_err() && memory_grows(&self.needs(), batch.failures),
-            Lacked::Space => batch.losses < LOSSES,
+            ScarceResource::Memory => {
+                result.result.is_err() && memory_grows(&self.needs(), batch.failures)
+            }
+            ScarceResource::Space => batch.losses < LOSSES,
         };
         gets.then(|| outcome.clone())
     }
@@ -168,7 +170,7 @@ fn check_content(scratch: &Scratch, produced: &Produced) -> Result<(), String> {
         let is_same =
             found.is_some_and(|found| (found.digest, found.size) == (made.digest, made.size));
         if !is_same {
-            return Err(format!("`{}` has another content", made.path));
+            return Err(format!("`{}` has different content", made.path));
         }
     }
     Ok(())

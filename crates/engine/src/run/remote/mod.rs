@@ -229,7 +229,7 @@ pub(crate) enum RemoteError {
     Executor(#[from] ExecutorError),
     /// The scheduler may have the array, but cannot look it up by name.
     #[error(
-        "{error}; the jobs `{name}` may be submitted: cancel them, then run again (with `find` under [executor.command] Milepost asks for them)"
+        "{error}; the jobs `{name}` may be submitted: cancel them, then run again (with `find` under [executor.command], Milepost finds them)"
     )]
     Unsure {
         /// The name of the array.

@@ -39,7 +39,7 @@ pub(crate) fn sweep(ctx: &Context<'_>, reports: &[StageReport]) -> Result<(), Ru
 
 /// Returns true if the run had all batches of a stage: it was not blocked, and none is left.
 fn has_ended(report: &StageReport) -> bool {
-    let could_begin = report.why.is_none() && report.status != StageStatus::Altered;
+    let could_begin = report.why.is_none() && report.status != StageStatus::Modified;
     could_begin && report.left == 0
 }
 

@@ -6,14 +6,14 @@ use crate::run::batch::stage_context::{Produced, StageContext, stale};
 use crate::run::context::Context;
 use crate::run::error::RunError;
 use crate::run::remote::handover::{HandedBatch, SubmissionRecord};
-use crate::run::remote::worker_log::{BatchResult, Lacked, StepNote, WorkerEvent};
+use crate::run::remote::worker_log::{BatchResult, ScarceResource, StepNote, WorkerEvent};
 use crate::steps::agent::StageAgents;
 use crate::steps::batch_context::{AttemptLimits, AttemptObserver, StepEvent};
 use crate::steps::calls::Calls;
 use crate::steps::command::{StartedProcess, StopSignal, StopTime};
 use crate::steps::http::connection::Client;
 use milepost_core::base::path::RelPath;
-use milepost_core::model::call::{Heard, Sent};
+use milepost_core::model::call::{CallResponse, SentCall};
 use milepost_core::model::fingerprint::FactKind;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::Stage;
@@ -90,7 +90,6 @@ pub(crate) struct JobContext<'a> {
     pub(crate) batches: &'a [HandedBatch],
     /// How long a file of another machine may stay invisible.
     pub(crate) visible: Duration,
-    pub(crate) client: &'a Client,
     pub(crate) calls: &'a dyn Calls,
     pub(crate) timing: Timing,
     pub(crate) stop: &'a dyn StopSignal,
@@ -134,7 +133,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         agents: &agents,
         calls: job_ctx.calls,
         fresh: false,
-        client: job_ctx.client,
+        client: &Client::default(),
         environment: ctx.environment,
         stop: &stop,
         stopped: Arc::clone(&job_ctx.stopped),
@@ -153,7 +152,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         run_id: &record.run,
         token: &token,
         this_run: [record.run.clone()],
-        spares: ScratchPool::default(),
+        scratch_pool: ScratchPool::default(),
         live: false,
         waiting_output: WaitingOutput::default(),
         lacks: None,
@@ -190,7 +189,7 @@ pub(crate) fn work(job_ctx: &JobContext<'_>) -> Result<(), RunError> {
         if matches!(&result.result, Err(outcome) if outcome.kind == OutcomeKind::Cancelled) {
             break;
         }
-        let is_full = result.lacked == Some(Lacked::Space);
+        let is_full = result.lacked == Some(ScarceResource::Space);
         note(&mut log, &WorkerEvent::Done(Box::new(result)))?;
         if is_full {
             // The batches behind it get other jobs.
@@ -292,7 +291,7 @@ fn run(
     if memory_kills() > kills
         && let Err(outcome) = &mut result.result
     {
-        lacked = Some(Lacked::Memory);
+        lacked = Some(ScarceResource::Memory);
         outcome.kind = OutcomeKind::Memory;
         outcome.code = stage_ctx
             .stage
@@ -300,10 +299,10 @@ fn run(
             .code;
         let before = std::mem::take(&mut outcome.message);
         outcome.message = format!(
-            "the memory of the job did not suffice ({before}): raise `memory` under [resources], or let it grow by `retry`"
+            "the job ran out of memory ({before}): raise `memory` under [resources], or let it grow by `retry`"
         );
     } else if lacks_space(stage_ctx, node, &mut result.result) {
-        lacked = Some(Lacked::Space);
+        lacked = Some(ScarceResource::Space);
     }
     if let Ok(made) = &result.result {
         let files: Vec<RelPath> = made.files.iter().map(|(_, at)| at.clone()).collect();
@@ -344,7 +343,7 @@ fn lacks_space(
         let named = Outcome::new(
             OutcomeKind::Node,
             format!(
-                "{NO_SPACE} {folder} of node {node}: make room there, or declare another TMPDIR under [env] ({})",
+                "{NO_SPACE} {folder} of node {node}: free space there, or declare another TMPDIR under [env] ({})",
                 outcome.message
             ),
         );
@@ -373,7 +372,7 @@ pub(crate) fn await_visible<T, E>(
 /// Checks that all inputs have the content that the runner saw.
 fn check_inputs(stage_ctx: &StageContext<'_>, found: &BatchScan) -> Result<(), Outcome> {
     let differs = |file: String| {
-        let why = format!("`{file}` differs on this node from what the run saw");
+        let why = format!("`{file}` on this node differs from the file of the run");
         Outcome::new(OutcomeKind::Input, why)
     };
     let differing = stale(stage_ctx, found)?;
@@ -436,7 +435,7 @@ impl AttemptObserver for StepRecorder<'_> {
 
     fn started(&self, _: &StartedProcess, _: &[String]) {}
 
-    fn called(&self, _: u64, _: &Sent, _: &Heard) {}
+    fn called(&self, _: u64, _: &SentCall, _: &CallResponse) {}
 
     fn trying_again(&self, _: u32, _: &Outcome, _: Duration) {}
 

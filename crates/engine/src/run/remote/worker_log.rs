@@ -43,7 +43,7 @@ pub(crate) struct BatchResult {
     pub(crate) folder: RelPath,
     /// The resource that the node lacked, if that is why the batch failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) lacked: Option<Lacked>,
+    pub(crate) lacked: Option<ScarceResource>,
     /// The steps, if the journal records those of the stage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) steps: Vec<StepNote>,
@@ -66,7 +66,7 @@ pub(crate) enum StepNote {
 /// A resource that a node lacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Lacked {
+pub(crate) enum ScarceResource {
     /// The kernel ended a program, because the memory of the job did not suffice.
     Memory,
     /// A disk of the node was full.

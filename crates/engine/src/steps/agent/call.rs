@@ -12,11 +12,12 @@ use crate::steps::command::Deadline;
 use crate::steps::http::connection::unreachable;
 use milepost_agents::api::BatchApi;
 use milepost_agents::fault::{CallFault, FaultKind};
+use milepost_agents::http::CallLimit;
 use milepost_agents::policy::{Next, after};
 use milepost_agents::request::{AgentRequest, Reply};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::redact::Redactor;
-use milepost_core::model::call::{Estimated, Heard, Sent, Spent};
+use milepost_core::model::call::{CallResponse, Estimated, SentCall, Spent};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::retry;
 use milepost_core::model::usage::Usage;
@@ -141,11 +142,11 @@ impl Caller<'_> {
         if ctx.is_dry_run {
             return Ok(());
         }
-        let cancelled = || ctx.cancel.reason().is_some();
-        let checked = self
-            .handle
-            .checked
-            .get_or_init(|| client.check(CHECK, &cancelled));
+        let limit = CallLimit {
+            within: CHECK,
+            cancelled: &|| ctx.cancel.reason().is_some(),
+        };
+        let checked = self.handle.checked.get_or_init(|| client.check(limit));
         match checked {
             Err(fault) if matches!(fault.kind, FaultKind::Auth | FaultKind::Money) => {
                 let outcome = fault_outcome(&self.handle.agent, fault).for_good();
@@ -171,7 +172,7 @@ impl Caller<'_> {
             _ => described(request, request.system.as_deref(), &request.prompt).into_bytes(),
         };
         let (likely_input, most_input) = (request.likely_tokens(), request.most_tokens());
-        let mut sent = Sent {
+        let mut sent = SentCall {
             stage: ctx.stage.to_owned(),
             batch: batch_of(ctx.name, ctx.stage),
             attempt: self.count,
@@ -219,11 +220,14 @@ impl Caller<'_> {
         let grace = ctx.limits.calls;
         let stopped = || stopped() && !ctx.cancel.is_in_grace(grace);
         let replied = match &handle.backend {
-            Backend::Api(client) => client.call(&body, within, &stopped),
+            Backend::Api(client) => {
+                let cancelled = &stopped;
+                client.call(&body, CallLimit { within, cancelled })
+            }
             Backend::Tool(tool) => {
                 command_line::run(ctx, tool, request, handle, &self.place, within)?
             }
-            Backend::Replay(heard) => replay(heard, &sent),
+            Backend::Replay(responses) => replay(responses, &sent),
             Backend::Rules(_) | Backend::Jq(_) | Backend::External => Err(CallFault::new(
                 FaultKind::BadRequest,
                 "this agent is not called",
@@ -233,8 +237,8 @@ impl Caller<'_> {
         let replied = without_keys(replied, ctx.calls.redactor());
         let took_ms = u64::try_from(within.saturating_sub(until.left()).as_millis());
         let took_ms = took_ms.unwrap_or(u64::MAX);
-        let (heard, raw) = recorded(&handle.costs, &sent, &replied, took_ms);
-        pass.settle(Spent::of(&sent, Some(&heard)).usage.total());
+        let (response, raw) = recorded(&handle.costs, &sent, &replied, took_ms);
+        pass.settle(Spent::of(&sent, Some(&response)).usage.total());
         drop(pass);
         if let Err(fault) = &replied
             && let Some(wait) = fault.retry_after
@@ -248,12 +252,12 @@ impl Caller<'_> {
             // The pause is short: the reported time may come from a wrong clock or a daily limit.
             handle.limits.hold(wait.min(LONGEST_REST));
         }
-        let heard = ctx
+        let response = ctx
             .calls
-            .heard(number, &sent, heard, raw)
+            .received(number, &sent, response, raw)
             .map_err(CallError::Failed)?;
-        ctx.observer.called(number, &sent, &heard);
-        Ok(replied.map(|reply| (number, as_charged(reply, &heard))))
+        ctx.observer.called(number, &sent, &response);
+        Ok(replied.map(|reply| (number, as_charged(reply, &response))))
     }
 
     /// Sends the request in a provider batch with requests of other attempts.
@@ -263,7 +267,7 @@ impl Caller<'_> {
         ctx: &CallContext<'_>,
         api: &dyn BatchApi,
         records: &dyn ProviderBatches,
-        mut sent: Sent,
+        mut sent: SentCall,
         body: Vec<u8>,
         stopped: &(dyn Fn() -> bool + Sync),
     ) -> Result<Result<(u64, Reply), CallFault>, CallError> {
@@ -296,7 +300,7 @@ impl Caller<'_> {
         ctx: &CallContext<'_>,
         client: &BatchClient<'_>,
         number: u64,
-        sent: &Sent,
+        sent: &SentCall,
     ) -> Result<Result<(u64, Reply), CallFault>, CallError> {
         let handle = self.handle;
         let until = Deadline::after(BATCH);
@@ -306,8 +310,10 @@ impl Caller<'_> {
         let came = match waited {
             WaitResult::Finished(came) => *came,
             WaitResult::Unsent => {
-                let heard = ctx.calls.heard(number, sent, Heard::never_sent(), b"");
-                heard.map_err(CallError::Failed)?;
+                let response = ctx
+                    .calls
+                    .received(number, sent, CallResponse::never_sent(), b"");
+                response.map_err(CallError::Failed)?;
                 return Err(CallError::Failed(cancelled()));
             }
             WaitResult::Left if until.is_over() => {
@@ -328,10 +334,10 @@ impl Caller<'_> {
             BatchedResult::Broken(outcome) => return Err(CallError::Failed(outcome)),
         };
         let replied = without_keys(replied, ctx.calls.redactor());
-        let (heard, raw) = recorded(&handle.costs, sent, &replied, took_ms);
-        let heard = ctx.calls.heard(number, sent, heard, raw);
-        let heard = heard.map_err(CallError::Failed)?;
-        ctx.observer.called(number, sent, &heard);
+        let (response, raw) = recorded(&handle.costs, sent, &replied, took_ms);
+        let response = ctx.calls.received(number, sent, response, raw);
+        let response = response.map_err(CallError::Failed)?;
+        ctx.observer.called(number, sent, &response);
         match replied {
             Err(fault) if is_final => {
                 let outcome = fault_outcome(&handle.agent, &fault).for_good();
@@ -340,7 +346,7 @@ impl Caller<'_> {
                     _ => outcome,
                 }))
             }
-            replied => Ok(replied.map(|reply| (number, as_charged(reply, &heard)))),
+            replied => Ok(replied.map(|reply| (number, as_charged(reply, &response)))),
         }
     }
 
@@ -357,8 +363,8 @@ impl Caller<'_> {
 }
 
 /// Returns a reply without a report that cannot be used.
-fn as_charged(reply: Reply, heard: &Heard) -> Reply {
-    match heard.estimated {
+fn as_charged(reply: Reply, response: &CallResponse) -> Reply {
+    match response.estimated {
         Some(Estimated::NoUsage | Estimated::ImplausibleUsage) => Reply {
             usage: Usage::NONE,
             reported_cost: None,
@@ -415,8 +421,8 @@ fn without_keys(
 }
 
 /// Returns the recorded reply to the same request.
-fn replay(heard: &BTreeMap<String, Heard>, sent: &Sent) -> Result<Reply, CallFault> {
-    let Some(heard) = heard.get(&sent.asked.to_string()) else {
+fn replay(responses: &BTreeMap<String, CallResponse>, sent: &SentCall) -> Result<Reply, CallFault> {
+    let Some(response) = responses.get(&sent.asked.to_string()) else {
         return Err(CallFault::new(
             FaultKind::BadRequest,
             format!(
@@ -429,7 +435,7 @@ fn replay(heard: &BTreeMap<String, Heard>, sent: &Sent) -> Result<Reply, CallFau
     Ok(Reply {
         reported_cost: None,
         usage: Usage::NONE,
-        ..replayed_reply(heard, sent)
+        ..replayed_reply(response)
     })
 }
 

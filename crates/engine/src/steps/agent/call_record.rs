@@ -5,7 +5,7 @@ use milepost_agents::fault::{CallFault, FaultKind};
 use milepost_agents::request::{Reply, StopReason};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::agent::Agent;
-use milepost_core::model::call::{ANSWERED, Estimated, Heard, Sent};
+use milepost_core::model::call::{ANSWERED, CallResponse, Estimated, SentCall};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::usage::Usage;
@@ -16,10 +16,10 @@ pub(crate) const TRIES: u32 = 6;
 /// Returns the record of a reply or failure, and its bytes.
 pub(crate) fn recorded<'a>(
     costs: &CallCosts,
-    sent: &Sent,
+    sent: &SentCall,
     replied: &'a Result<Reply, CallFault>,
     took_ms: u64,
-) -> (Heard, &'a [u8]) {
+) -> (CallResponse, &'a [u8]) {
     match replied {
         Ok(reply) => (recorded_reply(costs, sent, reply, took_ms), &reply.raw),
         Err(fault) => (recorded_fault(costs, sent, fault, took_ms), &fault.raw),
@@ -27,7 +27,7 @@ pub(crate) fn recorded<'a>(
 }
 
 /// Returns the record of a reply.
-fn recorded_reply(costs: &CallCosts, sent: &Sent, reply: &Reply, took_ms: u64) -> Heard {
+fn recorded_reply(costs: &CallCosts, sent: &SentCall, reply: &Reply, took_ms: u64) -> CallResponse {
     let stop = match &reply.stop {
         StopReason::End => "end",
         StopReason::Length => "length",
@@ -42,7 +42,7 @@ fn recorded_reply(costs: &CallCosts, sent: &Sent, reply: &Reply, took_ms: u64) -
         text: reply.text.len() as u64,
     };
     let (cost, estimated) = costs.charge(sent, &report);
-    Heard {
+    CallResponse {
         outcome: ANSWERED.to_owned(),
         message: None,
         usage: believed(reply.usage, estimated),
@@ -67,7 +67,12 @@ fn believed(usage: Usage, estimated: Option<Estimated>) -> Usage {
 }
 
 /// Returns the record of a failure.
-fn recorded_fault(costs: &CallCosts, sent: &Sent, fault: &CallFault, took_ms: u64) -> Heard {
+fn recorded_fault(
+    costs: &CallCosts,
+    sent: &SentCall,
+    fault: &CallFault,
+    took_ms: u64,
+) -> CallResponse {
     // Requests that never arrived or were rejected are free.
     let is_free = matches!(
         fault.kind,
@@ -94,7 +99,7 @@ fn recorded_fault(costs: &CallCosts, sent: &Sent, fault: &CallFault, took_ms: u6
         (0, None) if is_free => (Some(NanoUsd::ZERO), None),
         _ => costs.charge(sent, &report),
     };
-    Heard {
+    CallResponse {
         outcome: kind_of(fault.kind).name().to_owned(),
         message: Some(fault.message.clone()),
         usage: believed(fault.usage, estimated),
@@ -138,23 +143,22 @@ pub(crate) fn fault_outcome(agent: &Agent, fault: &CallFault) -> Outcome {
     outcome
 }
 
-/// Returns the recorded reply to a request.
-pub(crate) fn replayed_reply(heard: &Heard, sent: &Sent) -> Reply {
-    let text = heard.text.clone().unwrap_or_default();
+/// Returns a reply as it was recorded.
+pub(crate) fn replayed_reply(response: &CallResponse) -> Reply {
+    let text = response.text.clone().unwrap_or_default();
     Reply {
         raw: text.clone().into_bytes(),
         text,
-        structured: heard.structured.clone(),
-        stop: match heard.stop.as_deref() {
+        structured: response.structured.clone(),
+        stop: match response.stop.as_deref() {
             None | Some("end") => StopReason::End,
             Some("length") => StopReason::Length,
             Some("refused") => StopReason::Refused,
             Some(other) => StopReason::Other(other.to_owned()),
         },
-        usage: heard.usage,
-        reported_cost: heard.cost,
-        asked_model: sent.model.clone(),
-        served_model: heard.served.clone(),
-        request_id: heard.request_id.clone(),
+        usage: response.usage,
+        reported_cost: response.cost,
+        served_model: response.served.clone(),
+        request_id: response.request_id.clone(),
     }
 }

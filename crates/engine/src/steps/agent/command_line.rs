@@ -24,7 +24,7 @@ pub(crate) fn run(
     place: &str,
     within: Duration,
 ) -> Result<Result<Reply, CallFault>, CallError> {
-    let invocation = match tool.invocation(request, None, handle.agent.limits.max_usd_per_call) {
+    let invocation = match tool.invocation(request, handle.agent.limits.max_usd_per_call) {
         Ok(invocation) => invocation,
         Err(fault) => return Ok(Err(fault)),
     };
@@ -111,7 +111,7 @@ pub(crate) fn run(
         stdout: &stdout,
         stderr: &complaints,
     };
-    Ok(tool.read(None, output))
+    Ok(tool.read(output))
 }
 
 /// The most bytes of an answer that are read.

@@ -2,7 +2,7 @@
 
 use milepost_agents::prices::{Billing, Prices};
 use milepost_core::model::agent::{Agent, Provider};
-use milepost_core::model::call::{Estimated, Sent};
+use milepost_core::model::call::{Estimated, SentCall};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::usage::Usage;
 
@@ -88,7 +88,7 @@ impl CallCosts {
     /// reservation is charged.
     pub(crate) fn charge(
         &self,
-        sent: &Sent,
+        sent: &SentCall,
         report: &ReportedUsage,
     ) -> (Option<NanoUsd>, Option<Estimated>) {
         let ReportedUsage { usage, cost, .. } = report;

@@ -6,7 +6,7 @@ use crate::steps::calls::{Calls, Pace};
 use crate::steps::command::is_executable;
 use crate::steps::http::connection::{Client, Connection};
 use milepost_agents::api::{ClientSettings, ModelApi, connect};
-use milepost_agents::cli::{Envelope, Preset, RegistryError, Tool};
+use milepost_agents::cli::{Envelope, Preset, Tool};
 use milepost_agents::http::{Cancelled, HttpError};
 use milepost_agents::prices::{PriceError, Prices};
 use milepost_agents::rate_limits::{RateLimiter, RateLimits};
@@ -15,7 +15,7 @@ use milepost_agents::secret::Secret;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::redact::redact;
 use milepost_core::model::agent::{Agent, CliCommand, Provider};
-use milepost_core::model::call::{ANSWERED, Heard, Sent};
+use milepost_core::model::call::{ANSWERED, CallResponse, SentCall};
 use milepost_core::model::outcome::Outcome;
 use milepost_core::model::pipeline::Asset;
 use milepost_core::model::record::AnswersOf;
@@ -47,7 +47,8 @@ pub(crate) struct Agents {
 }
 
 /// Reads the recorded calls in a folder of the project.
-pub(crate) type Replays = Box<dyn Fn(&str) -> Result<Vec<(Sent, Heard)>, AgentError> + Send + Sync>;
+pub(crate) type Replays =
+    Box<dyn Fn(&str) -> Result<Vec<(SentCall, CallResponse)>, AgentError> + Send + Sync>;
 
 /// The agents of a stage, by the name that its steps use.
 #[derive(Default)]
@@ -77,9 +78,6 @@ pub(crate) enum AgentError {
     /// The prices of the project are invalid.
     #[error(transparent)]
     Prices(#[from] PriceError),
-    /// The registry does not list the agent.
-    #[error(transparent)]
-    Registry(#[from] RegistryError),
     /// The HTTP client cannot be created.
     #[error(transparent)]
     Http(#[from] HttpError),
@@ -107,7 +105,7 @@ pub(crate) enum Backend {
     Rules(Box<Rules>),
     Jq(Program),
     /// Recorded replies, by the digest of the request.
-    Replay(BTreeMap<String, Heard>),
+    Replay(BTreeMap<String, CallResponse>),
     Api(Box<dyn ModelApi>),
     Tool(Tool),
     /// An external agent, which submits its answers.
@@ -199,8 +197,8 @@ impl Agents {
                 let calls = (self.replays)(folder.as_str())?;
                 let answered = calls
                     .into_iter()
-                    .filter(|(_, heard)| heard.outcome == ANSWERED)
-                    .map(|(sent, heard)| (sent.asked.to_string(), heard));
+                    .filter(|(_, response)| response.outcome == ANSWERED)
+                    .map(|(sent, response)| (sent.asked.to_string(), response));
                 Backend::Replay(answered.collect())
             }
             Provider::Api(api) => {
@@ -225,9 +223,6 @@ impl Agents {
                 CliCommand::Known(name) => Tool::preset(
                     Preset::named(name).ok_or_else(|| AgentError::UnknownTool(name.clone()))?,
                 ),
-                CliCommand::Registry { file, agent } => {
-                    Tool::of_registry(file.path.as_str(), &file.text, agent)?
-                }
                 CliCommand::List { words, .. } => Tool::generic(
                     self.absolute(agent, words)?,
                     Envelope::named(&cli.envelope).unwrap_or(Envelope::Text),

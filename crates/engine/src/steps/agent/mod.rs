@@ -27,7 +27,6 @@ use super::batch_context::{
 use super::records::RecordProgram;
 use super::values;
 use join::{Elements, Join, RecordList};
-use milepost_core::base::digest::Digest;
 use milepost_core::base::in_order::in_order;
 use milepost_core::base::source::Source;
 use milepost_core::base::texts::Texts;
@@ -39,30 +38,12 @@ use milepost_core::model::record::FailedKeys;
 use milepost_core::model::stage::{Program, Stage};
 use milepost_store::check::conserve::name;
 use milepost_store::check::schema::Schema;
-use questions::{AnswerSchema, AskedQuestion, QuestionTask};
-use serde::Deserialize;
+use questions::{AnswerSchema, BatchQuestion, QuestionTask};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use undeclared::Undeclared;
-
-/// A question of a batch, as `split` wrote it.
-#[derive(Deserialize)]
-struct BatchQuestion {
-    id: String,
-    #[serde(rename = "question")]
-    asked: Value,
-    /// Positions of the elements that ask it.
-    elements: Vec<usize>,
-}
-
-impl BatchQuestion {
-    /// Returns the id of the question in all batches and runs, as JSON: the start of its digest.
-    fn stable_id(&self) -> String {
-        format!("\"{}\"", Digest::of(self.asked.to_string()).short())
-    }
-}
 
 /// Asks the questions of a batch, and writes an array with one record for each element, in their order.
 ///
@@ -241,8 +222,8 @@ impl ElementKey {
 /// counts something other than its elements.
 fn key_of(stage: &Stage) -> Option<ElementKey> {
     let policy = &stage.policy;
-    let goes_on = policy.tolerates_failures();
-    if !goes_on || stage.refine.is_some() {
+    let tolerates_failures = policy.tolerates_failures();
+    if !tolerates_failures || stage.refine.is_some() {
         return None;
     }
     let Some(conserve) = &stage.conserve else {
@@ -298,14 +279,7 @@ fn answers(
     questions: &[BatchQuestion],
     accepts_partial: bool,
 ) -> Result<questions::QuestionAnswers, Outcome> {
-    let handle = ctx
-        .agents
-        .get(task.agent)
-        .ok_or_else(|| input_failure(task.agent, "this agent is not declared"))?;
-    let schema = task.schema.map(|asset| ctx.schemas.get(asset));
-    let schema = schema
-        .transpose()
-        .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))?;
+    let (handle, schema) = task.resolved(ctx)?;
     let checked = |answers: Vec<Value>| {
         for (question, answer) in questions.iter().zip(&answers) {
             if let Some(schema) = &schema {
@@ -321,20 +295,19 @@ fn answers(
         Backend::Rules(rules) => {
             let answers = questions
                 .iter()
-                .map(|question| rules.answer(&question.asked));
+                .map(|question| rules.answer(&question.question));
             checked(answers.collect())
         }
         Backend::Jq(program) => {
             let inputs = questions
                 .iter()
-                .map(|question| question.asked.to_string().into());
+                .map(|question| question.question.to_string().into());
             let inputs: Vec<EvaluationInput<'_>> = inputs.collect();
             let limited = program.limited(&ctx.base, &*ctx.jq);
             let answers = limited.and_then(|mut jq| jq.one_of_each(&[], &inputs));
             checked(answers.map_err(|error| parse_failure(error).for_good())?)
         }
         Backend::Replay(_) | Backend::Api(_) | Backend::Tool(_) | Backend::External => {
-            let handle = Arc::clone(handle);
             let text: Option<Value> = match task.schema {
                 Some(asset) => Some(serde_json::from_str(&asset.text).map_err(parse_failure)?),
                 None => None,
@@ -348,22 +321,12 @@ fn answers(
                 _ => None,
             };
             let terms = QuestionTask {
-                out: task.out,
+                step: task,
                 handle: &handle,
-                prompt: task.prompt,
                 schema,
-                attempts: task.attempts,
-                timeout: task.timeout,
                 accepts_partial,
             };
-            let asked: Vec<AskedQuestion<'_>> = questions
-                .iter()
-                .map(|question| AskedQuestion {
-                    id: &question.id,
-                    question: &question.asked,
-                })
-                .collect();
-            questions::answers(ctx, &terms, &asked)
+            questions::answers(ctx, &terms, questions)
         }
     }
 }

@@ -3,16 +3,13 @@
 use super::single_answer::{self, SingleAnswer, Subject, about};
 use super::task::AgentTask;
 use super::undeclared;
-use crate::steps::batch_context::{
-    BatchContext, StepReport, StepResult, input_failure, parse_failure,
-};
+use crate::steps::batch_context::{BatchContext, StepReport, StepResult, parse_failure};
 use crate::steps::{jq, values};
 use milepost_core::base::words::count;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::stage::Program;
 use milepost_core::model::step::{AnswerForm, Items, Step};
 use serde_json::Value;
-use std::sync::Arc;
 
 /// The characters of an item that a message shows.
 const SHOWN: usize = 60;
@@ -22,13 +19,7 @@ const SHOWN: usize = 60;
 /// # Errors
 /// When an answer is missing after all attempts, or the output cannot be made. Valid answers are kept nevertheless.
 pub(super) fn ask(ctx: &mut BatchContext<'_>, task: &AgentTask<'_>) -> StepResult {
-    let handle = ctx.agents.get(task.agent);
-    let handle = handle.ok_or_else(|| input_failure(task.agent, "this agent is not declared"))?;
-    let handle = Arc::clone(handle);
-    let schema = task.schema.map(|asset| ctx.schemas.get(asset));
-    let schema = schema
-        .transpose()
-        .map_err(|error| Outcome::new(OutcomeKind::Schema, error.to_string()))?;
+    let (handle, schema) = task.resolved(ctx)?;
     let schema = schema.filter(|_| task.answer != AnswerForm::Text);
     let items = match task.each {
         Some(each) => items(ctx, each)?,

@@ -5,6 +5,8 @@ use super::call_context::{CallContext, CallError};
 use super::handle::AgentHandle;
 use super::reply_matcher::{MatchedReply, ReplyError, match_reply};
 use super::request_parts::RequestParts;
+use super::single_answer::ended_early;
+use super::task::AgentTask;
 use crate::steps::batch_context::{BatchContext, StepEvent, cancelled, parse_failure};
 use crate::steps::calls::{Calls, ValidAnswer};
 use crate::steps::values;
@@ -15,11 +17,10 @@ use milepost_core::expr::json;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::pipeline::Asset;
 use milepost_core::model::record::AnswersOf;
-use milepost_core::model::step::TemplateFile;
 use milepost_store::check::schema::{Schema, Violation};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 /// The version of this step in the address of an answer.
 const VERSION: u32 = 1;
@@ -27,16 +28,27 @@ const VERSION: u32 = 1;
 /// The most violations that are shown.
 const SHOWN: usize = 40;
 
+/// A question of a batch, as `split` wrote it.
+#[derive(Deserialize)]
+pub(crate) struct BatchQuestion {
+    pub(super) id: String,
+    pub(super) question: Value,
+    /// Positions of the elements that ask it.
+    pub(super) elements: Vec<usize>,
+}
+
+impl BatchQuestion {
+    /// Returns the id of the question in all batches and runs, as JSON: the start of its digest.
+    pub(super) fn stable_id(&self) -> String {
+        format!("\"{}\"", Digest::of(self.question.to_string()).short())
+    }
+}
+
 /// The request of an agent step that answers questions.
 pub(crate) struct QuestionTask<'a> {
-    pub(crate) out: &'a str,
+    pub(crate) step: &'a AgentTask<'a>,
     pub(crate) handle: &'a AgentHandle,
-    pub(crate) prompt: &'a TemplateFile,
     pub(crate) schema: Option<AnswerSchema<'a>>,
-    /// The most requests for one question.
-    pub(crate) attempts: u32,
-    /// The time limit of one call.
-    pub(crate) timeout: Duration,
     /// True if some questions may remain without an answer.
     pub(crate) accepts_partial: bool,
 }
@@ -47,12 +59,6 @@ pub(crate) struct AnswerSchema<'a> {
     pub(crate) asset: &'a Asset,
     /// The content of the file.
     pub(crate) text: &'a Value,
-}
-
-pub(crate) struct AskedQuestion<'a> {
-    /// The id of the question in the batch.
-    pub(crate) id: &'a str,
-    pub(crate) question: &'a Value,
 }
 
 /// The answers to the questions of a batch.
@@ -74,12 +80,12 @@ pub(crate) struct QuestionAnswers {
 pub(crate) fn answers(
     ctx: &mut BatchContext<'_>,
     task: &QuestionTask<'_>,
-    questions: &[AskedQuestion<'_>],
+    questions: &[BatchQuestion],
 ) -> Result<QuestionAnswers, Outcome> {
     let frame = render(ctx, task, &[])?;
     let addresses_of = |text: fn(&Value) -> String| -> Vec<Digest> {
         let questions = questions.iter();
-        let texts = questions.map(|asked| text(asked.question));
+        let texts = questions.map(|asked| text(&asked.question));
         texts.map(|text| address(task, &frame, &text)).collect()
     };
     let addresses = addresses_of(json::canonical);
@@ -215,7 +221,7 @@ impl QuestionAnswers {
 fn ask(
     ctx: &mut BatchContext<'_>,
     task: &QuestionTask<'_>,
-    questions: &[AskedQuestion<'_>],
+    questions: &[BatchQuestion],
     addresses: &[Digest],
     frame: &str,
     places: &[usize],
@@ -223,14 +229,14 @@ fn ask(
 ) -> Result<(), Outcome> {
     let mut caller = Caller {
         handle: task.handle,
-        step: task.out,
-        timeout: task.timeout,
-        attempts: task.attempts,
+        step: task.step.out,
+        timeout: task.step.timeout,
+        attempts: task.step.attempts,
         count: 0,
         place: String::new(),
     };
     let mut feedback: Vec<ReplyError> = Vec::new();
-    for _ in 0..task.attempts.max(1) {
+    for _ in 0..task.step.attempts.max(1) {
         let open: Vec<usize> = places
             .iter()
             .copied()
@@ -243,8 +249,7 @@ fn ask(
         let wrong: Vec<String> = last.iter().take(SHOWN).map(ReplyError::line).collect();
         let mut parts = vec![open];
         while let Some(part) = parts.pop() {
-            let asked: Vec<&AskedQuestion<'_>> =
-                part.iter().map(|&index| &questions[index]).collect();
+            let asked: Vec<&BatchQuestion> = part.iter().map(|&index| &questions[index]).collect();
             let to: Vec<Digest> = part.iter().map(|&index| addresses[index]).collect();
             let round = round(ctx, task, &mut caller, frame, (&asked, &to), &wrong);
             match round {
@@ -287,10 +292,10 @@ fn ask(
     if open.is_empty() {
         return Ok(());
     }
-    let tried = task.attempts.max(1);
+    let tried = task.step.attempts.max(1);
     if task.accepts_partial {
         let failed = open.iter().map(|&place| {
-            let outcome = unanswered(questions[place].id, tried, &feedback);
+            let outcome = unanswered(&questions[place].id, tried, &feedback);
             (place, outcome)
         });
         found.failed.extend(failed);
@@ -346,7 +351,7 @@ fn round(
     task: &QuestionTask<'_>,
     caller: &mut Caller<'_>,
     frame: &str,
-    (asked, addresses): (&[&AskedQuestion<'_>], &[Digest]),
+    (asked, addresses): (&[&BatchQuestion], &[Digest]),
     wrong: &[String],
 ) -> Result<(u64, MatchedReply), CallError> {
     let mut prompt = render(ctx, task, asked).map_err(CallError::Failed)?;
@@ -369,11 +374,11 @@ fn round(
         temperature: task.handle.temperature(),
     };
     ctx.calls.about_to_ask(&|| RequestParts {
-        out: task.out.to_owned(),
+        out: task.step.out.to_owned(),
         questions: asked
             .iter()
             .zip(addresses)
-            .map(|(asked, &address)| (asked.id.to_owned(), asked.question.clone(), address))
+            .map(|(asked, &address)| (asked.id.clone(), asked.question.clone(), address))
             .collect(),
         address: None,
         keeps_id: keeps_id(task),
@@ -393,7 +398,7 @@ fn round(
         let message = format!("agent `{}`: {what}", task.handle.agent.name);
         Outcome::new(kind, message).for_good()
     };
-    if matches!(reply.stop, StopReason::Length | StopReason::Refused) {
+    if reply.stop != StopReason::End {
         caller
             .mark_used(ctx.calls, call)
             .map_err(CallError::Failed)?;
@@ -417,9 +422,13 @@ fn round(
                 broken(OutcomeKind::Refused, "it refused to answer").with_details(vec![reply.text]),
             ));
         }
-        StopReason::End | StopReason::Other(_) => {}
+        StopReason::Other(reason) => {
+            let outcome = ended_early(&task.handle.agent, &reason);
+            return Err(CallError::Failed(outcome.with_details(vec![reply.text])));
+        }
+        StopReason::End => {}
     }
-    let ids: Vec<&str> = asked.iter().map(|asked| asked.id).collect();
+    let ids: Vec<&str> = asked.iter().map(|asked| &*asked.id).collect();
     let matched = match_reply(
         &reply,
         &ids,
@@ -443,9 +452,9 @@ fn keeps_id(task: &QuestionTask<'_>) -> bool {
 fn render(
     ctx: &BatchContext<'_>,
     task: &QuestionTask<'_>,
-    asked: &[&AskedQuestion<'_>],
+    asked: &[&BatchQuestion],
 ) -> Result<String, Outcome> {
-    let template = &task.prompt.template;
+    let template = &task.step.prompt.template;
     let mut scope = scope(ctx, template.mentions().dotted())?;
     let questions = asked
         .iter()

@@ -3,6 +3,7 @@
 use milepost_agents::answer::json::{ExtractedJson, extract_json};
 use milepost_agents::answer::reasoning::without_reasoning;
 use milepost_agents::request::Reply;
+use milepost_core::expr::json::key_text;
 use milepost_core::expr::pointer::below;
 use milepost_store::check::schema::Violation;
 use serde_json::{Map, Value};
@@ -112,15 +113,11 @@ pub(crate) fn match_reply(
     ) {
         (Some(value), _) => value.clone(),
         (None, ExtractedJson::One { value, .. }) => value,
-        (None, ExtractedJson::Several { first, count }) => {
-            let message = format!("{count} JSON values: one was expected, the first was read");
-            sorted
-                .wrong
-                .push(ReplyError::whole(ReplyErrorKind::Json, message));
-            first
-        }
         (None, wrong) => {
             let message = match wrong {
+                ExtractedJson::Several(count) => {
+                    format!("{count} JSON values: one was expected")
+                }
                 ExtractedJson::Cut => "the JSON does not end".to_owned(),
                 ExtractedJson::Broken(why) => format!("the JSON is wrong: {why}"),
                 _ => "there is no JSON in it".to_owned(),
@@ -203,14 +200,14 @@ fn entries<'a>(value: &'a Value, ids: &[&str]) -> Option<Vec<ReplyEntry<'a>>> {
     let of_list = |list: &'a Vec<Value>, at: &str| {
         let entries = list.iter().enumerate();
         let entry = |(place, value): (usize, &'a Value)| ReplyEntry {
-            id: text(&value["id"]),
+            id: key_text(&value["id"]),
             pointer: format!("{at}/{place}"),
             value,
         };
         entries.map(entry).collect()
     };
     let alone = |id: &'a Value| ReplyEntry {
-        id: text(id),
+        id: key_text(id),
         pointer: String::new(),
         value,
     };
@@ -238,14 +235,6 @@ fn entries<'a>(value: &'a Value, ids: &[&str]) -> Option<Vec<ReplyEntry<'a>>> {
                 _ => None,
             }
         }
-        _ => None,
-    }
-}
-
-fn text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
         _ => None,
     }
 }
@@ -280,7 +269,6 @@ mod tests {
             stop: StopReason::End,
             usage: milepost_core::model::usage::Usage::default(),
             reported_cost: None,
-            asked_model: String::new(),
             served_model: None,
             request_id: None,
             raw: Vec::new(),
@@ -350,6 +338,11 @@ mod tests {
                 r#"[{"id": "q1", "n": 1}, {"id": "q"#,
                 vec![],
                 lines(&["the JSON does not end"]),
+            ),
+            (
+                "[{\"id\": \"q1\", \"n\": 9}], no:\n```json\n[{\"id\": \"q1\", \"n\": 1}]\n```",
+                vec![],
+                lines(&["2 JSON values: one was expected"]),
             ),
             (
                 "I cannot do that.",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 
-use rustix::process::{Signal, WaitOptions, getpgrp, kill_process_group, waitpid};
+use rustix::process::{Signal, WaitOptions, kill_process_group, waitpid};
 
 use super::processes::{self, Process};
 use super::spawn::{self, Leader, LeaderKind};
@@ -84,7 +84,7 @@ impl<'a> ProcessTree<'a> {
     /// Returns orphans of this command among our own children, and reaps ended orphans of any command.
     fn adopted(&self) -> Vec<u32> {
         let leaders = spawn::leaders();
-        let own_group = getpgrp().as_raw_pid() as u32;
+        let own_group = processes::own_group();
         let (mut ours, mut nameless, mut ended) = (Vec::new(), Vec::new(), Vec::new());
         for pid in processes::own_children() {
             if leaders.contains(&pid) {

@@ -63,6 +63,11 @@ pub(super) fn kernel_id(pid: u32) -> Option<Pid> {
     i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
+/// Returns our own group. It is 0 if its leader is outside of our PID namespace; `getpgrp` has no value for that.
+pub(super) fn own_group() -> u32 {
+    Process::look(std::process::id()).map_or(0, |own| own.group)
+}
+
 /// Returns true if a process of the group runs.
 pub(super) fn group_runs(group: u32) -> bool {
     let Some(pid) = kernel_id(group) else {

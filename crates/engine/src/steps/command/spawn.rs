@@ -239,7 +239,7 @@ fn refuse_impossible(name: &str, spec: &CommandSpec<'_>) -> Result<(), SpawnErro
         .position(|word| word.contains('\0'))
     {
         return refuse(format!(
-            "word {position} of the command holds a NUL byte; hand such data over in a file"
+            "word {position} of the command contains a NUL byte; pass such data in a file"
         ));
     }
     for (key, value) in spec.env {
@@ -249,7 +249,9 @@ fn refuse_impossible(name: &str, spec: &CommandSpec<'_>) -> Result<(), SpawnErro
             ));
         }
         if value.contains('\0') {
-            return refuse(format!("the environment variable {key} holds a NUL byte"));
+            return refuse(format!(
+                "the environment variable {key} contains a NUL byte"
+            ));
         }
     }
     Ok(())

@@ -59,7 +59,7 @@ pub enum SpawnError {
         file: PathBuf,
     },
     /// The working folder does not exist.
-    #[error("program `{program}` was not started: its working folder {} is not there", folder.display())]
+    #[error("program `{program}` was not started: its working folder {} does not exist", folder.display())]
     NoWorkingFolder {
         /// First word of the command.
         program: String,
@@ -103,7 +103,7 @@ pub enum SpawnError {
     },
     /// `SIGKILL` did not end it: it hangs in the kernel.
     #[error(
-        "program `{program}` (process {pid}) does not end, even by force: it hangs in the kernel, perhaps on a disk that does not respond"
+        "program `{program}` (process {pid}) cannot be killed: it hangs in the kernel, perhaps on a disk that does not respond"
     )]
     Unending {
         /// First word of the command.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use rustix::process::{Signal, getpgrp, kill_process_group};
+use rustix::process::{Signal, kill_process_group};
 
 use super::StartedProcess;
 use super::processes::{self, Process};
@@ -70,7 +70,7 @@ impl Survivors<'_> {
                 .map(|process| process.pid)
                 .collect()
         };
-        let own_group = getpgrp().as_raw_pid() as u32;
+        let own_group = processes::own_group();
         let mut groups = BTreeSet::new();
         for child in self.children {
             if child.boot_id.is_empty()

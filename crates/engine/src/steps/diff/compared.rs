@@ -1,5 +1,6 @@
 //! The values that `compare` returns for a record, and the rule for equal values.
 
+use milepost_core::expr::json::key_text;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -33,7 +34,7 @@ impl Compared {
         };
         let compared: Self =
             serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
-        if text_of(&compared.key).is_none() {
+        if key_text(&compared.key).is_none() {
             let found = format!(
                 "expected a text or a number for `key`, found {}",
                 compared.key
@@ -54,12 +55,12 @@ impl Compared {
 
     /// Returns the key as text.
     pub(super) fn key(&self) -> String {
-        text_of(&self.key).unwrap_or_default()
+        key_text(&self.key).unwrap_or_default()
     }
 
     /// Returns the key of the record that this one is a part of.
     pub(super) fn assembly(&self) -> Option<String> {
-        text_of(&self.part_of)
+        key_text(&self.part_of)
     }
 
     /// Returns the quantities that are known.
@@ -78,14 +79,6 @@ impl Compared {
             }
         }
         names
-    }
-}
-
-fn text_of(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
     }
 }
 

@@ -6,6 +6,7 @@ use milepost_core::base::words::count;
 use milepost_core::expr::json;
 use milepost_core::expr::place::listed;
 use milepost_core::expr::scope::Scope;
+use milepost_core::expr::template::text;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeSet, HashMap};
@@ -58,7 +59,7 @@ impl<'a> Corrections<'a> {
             _ => {
                 return Err(input_failure(
                     name,
-                    "a table with a row for each correction was expected",
+                    "expected a table with a row for each correction",
                 ));
             }
         };
@@ -204,9 +205,9 @@ impl<'a> Corrections<'a> {
                 let point = text.replace(',', ".");
                 let such = match point.parse::<f64>() {
                     Ok(_) => format!(": write {point}"),
-                    Err(_) => ", such as 12.5".to_owned(),
+                    Err(_) => ": write one such as 12.5".to_owned(),
                 };
-                let why = format!("`{field}` is a number, and `{text}` is none{such}");
+                let why = format!("`{field}`: expected a number, found `{text}`{such}");
                 self.wrong.insert((*line, why));
             }
             let new = place.clone();
@@ -298,11 +299,7 @@ fn cell_text(cells: &Map<String, Value>, column: &str) -> String {
 }
 
 fn text_of(cell: Option<&Value>) -> String {
-    match cell {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Null) | None => String::new(),
-        Some(other) => other.to_string(),
-    }
+    cell.map(text).unwrap_or_default()
 }
 
 /// Returns the value of a field. A null on the way, such as an absent material, becomes an object.

@@ -83,13 +83,8 @@ pub(crate) fn merge(ctx: &mut BatchContext<'_>, out: &str, step: &MergeStep) -> 
 }
 
 fn key_text(value: &Value) -> Result<String, Outcome> {
-    match value {
-        Value::String(text) => Ok(text.clone()),
-        Value::Number(number) => Ok(number.to_string()),
-        other => Err(parse_failure(format!(
-            "`key`: expected text or a number, found {other}"
-        ))),
-    }
+    json::key_text(value)
+        .ok_or_else(|| parse_failure(format!("`key`: expected text or a number, found {value}")))
 }
 
 fn short(key: &str) -> [u8; 16] {

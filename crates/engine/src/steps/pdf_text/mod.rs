@@ -152,7 +152,7 @@ fn warnings(
     let mut warnings = Vec::new();
     for (other, fault) in faults {
         let (other, engine) = (other.name(), engine.name());
-        warnings.push(format!("read by {engine}, since by {other} it {fault}"));
+        warnings.push(format!("read by {engine}; with {other}, it {fault}"));
     }
     let listed = |pages: &[u32]| {
         let pages: Vec<String> = pages.iter().map(u32::to_string).collect();

@@ -54,7 +54,7 @@ pub(crate) fn read(
         Exit::Code(1) => Err(PdfTextError::Damaged(format!(
             "{PROGRAM} could not open it"
         ))),
-        Exit::Code(3) => program("forbids that its text is copied".to_owned()),
+        Exit::Code(3) => program("does not allow copying its text".to_owned()),
         Exit::Code(code) => program(format!("`{PROGRAM}` ended with exit code {code}")),
         Exit::Signal(signal) => program(format!("`{PROGRAM}` was ended by signal {signal}")),
         Exit::TimedOut => program(format!("`{PROGRAM}` took too long")),

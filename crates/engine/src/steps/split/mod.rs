@@ -54,7 +54,7 @@ pub(crate) fn split(ctx: &mut BatchContext<'_>, out: &str, step: &SplitStep) -> 
         scope: &ctx.base,
         evaluator: &*workers,
     });
-    let (spots, digests) = survey(&records, question.as_ref(), ctx.threads)?;
+    let (spots, digests) = distinct_questions(&records, question.as_ref(), ctx.threads)?;
     let question = question.as_ref().map(RecordProgram::limited);
     let mut question = question.transpose().map_err(parse_failure)?;
     let mut counts = vec![0_u64; digests.len()];
@@ -98,7 +98,7 @@ struct QuestionDigest {
 }
 
 /// Returns the position and question of every record, and the digests of distinct questions in order of first appearance.
-fn survey(
+fn distinct_questions(
     records: &Records,
     question: Option<&RecordProgram<'_>>,
     threads: usize,

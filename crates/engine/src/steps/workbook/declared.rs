@@ -76,7 +76,7 @@ impl WorkbookError {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(debug_assertions, schemars(title = "Milepost workbook file"))]
 pub struct Workbook {
-    /// jq over the scope: the title in the properties of the file. Without it, the name of the workspace.
+    /// jq over the scope: the title in the properties of the file. Default: the name of the workspace.
     #[serde(default)]
     pub(crate) title: Option<String>,
     /// Named sums and counts that the `formula` of a column can select.
@@ -108,7 +108,7 @@ pub(crate) struct Sheet {
     #[serde(default)]
     pub(crate) stream: Option<String>,
     /// jq of a streamed record: each output is a row, so that it can leave records out
-    /// or make many rows of one. Without it each record is a row.
+    /// or make many rows of one. Default: each record is a row.
     #[serde(default)]
     pub(crate) each: Option<String>,
     /// The columns: `["Header", "jq of the row"]`, or with options
@@ -145,14 +145,14 @@ pub(crate) struct Column {
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ColumnOptions {
-    /// Width in characters; without it, as the cells need.
+    /// Width in characters. Default: the width of the cells.
     #[serde(default)]
     #[cfg_attr(debug_assertions, schemars(transform = number))]
     pub(crate) width: Option<f64>,
     /// Number format of Excel, such as `0.00` or `0.0%`.
     #[serde(default)]
     pub(crate) format: Option<String>,
-    /// Long text goes on in further lines of the cell.
+    /// Long text continues in further lines of the cell.
     #[serde(default)]
     pub(crate) wrap: bool,
     /// The formula that shows where a number comes from. The number is that of the row.
@@ -213,7 +213,7 @@ pub(crate) struct Chart {
     pub(crate) label: String,
     /// Header of the column with the values.
     pub(crate) value: String,
-    /// Title; without it, the header of the values.
+    /// Title. Default: the header of the values.
     #[serde(default)]
     pub(crate) title: Option<String>,
 }
@@ -344,7 +344,7 @@ impl Workbook {
             };
             if columns.is_empty() || columns.len() > 16_384 {
                 return Err(wrong(format!(
-                    "it has {} columns; Excel takes 1 to 16384",
+                    "it has {} columns; Excel allows 1 to 16384",
                     columns.len()
                 )));
             }

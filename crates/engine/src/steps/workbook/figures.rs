@@ -12,7 +12,7 @@ use super::declared::{Sheet, Workbook};
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Figure {
-    /// Header of the column that is summed; without it, rows are counted.
+    /// Header of the column to sum. Default: the rows are counted.
     #[serde(default)]
     pub(crate) sum: Option<String>,
     /// The sheet whose rows are summed or counted.
@@ -22,7 +22,7 @@ pub(crate) struct Figure {
     pub(crate) conditions: BTreeMap<String, Equals>,
 }
 
-/// What a cell must equal.
+/// The value that a cell must equal.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 #[serde(

@@ -53,7 +53,7 @@ pub(crate) fn write(ctx: &mut BatchContext<'_>, out: &str, file: &Asset) -> Step
         let source = ctx
             .scope
             .source(name)
-            .ok_or_else(|| io::Error::other("one file was expected"))?;
+            .ok_or_else(|| io::Error::other("expected one file"))?;
         source.open()
     });
     let mut bytes = io::Cursor::new(Vec::new());

@@ -94,7 +94,7 @@ impl Workbook {
                     file: self.file.clone(),
                     sheet: sheet.name.clone(),
                     reason: format!(
-                        "`in = \"{input}\"` is no input or output of the stage; it has {}",
+                        "`in = \"{input}\"` is neither an input nor an output of the stage; it has {}",
                         names.join(", ")
                     ),
                 });
@@ -447,7 +447,7 @@ fn follow<'v>(value: &'v Value, path: &[String]) -> Result<&'v Value, String> {
         at = match at {
             Value::Object(fields) => fields.get(name).unwrap_or(&Value::Null),
             Value::Null => return Ok(&Value::Null),
-            other => return Err(format!("cannot take `.{name}` of {}", kind(other))),
+            other => return Err(format!("cannot take `.{name}` of {}", json::kind(other))),
         };
     }
     Ok(at)
@@ -461,17 +461,6 @@ fn follow_each(value: &Value, list: &[String], path: &[String]) -> Result<Value,
         _ => Box::new(std::iter::empty()),
     };
     items.map(|item| follow(item, path).cloned()).collect()
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    }
 }
 
 #[cfg(test)]

@@ -161,7 +161,7 @@ impl WorkerEnd {
             let code = self.status.and_then(|status| status.code());
             return match code {
                 Some(code) => format!("its process ended with exit code {code}"),
-                None => "its process could not be ended".to_owned(),
+                None => "its process could not be stopped".to_owned(),
             };
         };
         let (name, cause) = match signal {

@@ -174,7 +174,7 @@ fn with_model(
     opened.bytes.read_about();
     let mut broken = Broken::default();
     let entries = std::mem::take(&mut scanned.relations);
-    let left_out = review::left_out(&mut scanned.model, interrupt).map_err(stopped)?;
+    let unread = review::unread(&scanned.model, interrupt).map_err(stopped)?;
     let relations = Relations::read(&scanned.model, &entries, &mut broken, interrupt);
     let relations = relations.map_err(stopped)?;
     let members = review::members(&scanned.model, &mut broken, interrupt).map_err(stopped)?;
@@ -190,12 +190,13 @@ fn with_model(
         bytes,
         &units,
         &broken,
-        &left_out,
+        &unread,
         duplicate_global_ids.len(),
     ));
     let model = &scanned.model;
     let is_wanted = positions.is_some();
-    let source = positions.and_then(|positions| MeshSource::new(model, &relations, positions));
+    let source =
+        positions.and_then(|positions| MeshSource::new(model, &relations, positions, units.unread));
     if is_wanted && source.is_none() {
         warnings.push(
             "geometry not measured: the file is 4 GiB or larger, or its units cannot be read"

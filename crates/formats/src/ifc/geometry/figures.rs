@@ -30,6 +30,9 @@ pub(in crate::ifc) struct Figures {
     /// Why there is no volume.
     pub(in crate::ifc) problem: Option<&'static str>,
     pub(in crate::ifc) outline: Option<Outline>,
+    /// The record because of which there are no figures: it does not fit its class.
+    #[serde(skip)]
+    lost: Option<u32>,
 }
 
 /// The element has no representation that encloses anything.
@@ -68,6 +71,14 @@ impl Figures {
         }
     }
 
+    /// Returns the figures of an element that depends on the record `id`, which does not fit its class.
+    pub(super) fn lost(id: u32) -> Self {
+        Self {
+            lost: Some(id),
+            ..Self::without_mesh(NOT_READABLE)
+        }
+    }
+
     /// Returns the figures that an element may be counted by.
     pub(in crate::ifc) fn amounts(&self) -> Measured {
         Measured {
@@ -79,6 +90,7 @@ impl Figures {
             height: self.height_m,
             length: self.length_m,
             plan: self.plan,
+            lost: self.lost,
         }
     }
 

@@ -17,6 +17,7 @@ use ifc_lite_geometry::{BoolFailureReason, GeometryRouter, Mesh, progress};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::time::{ClockId, clock_gettime};
 use std::cell::Cell;
+use std::iter::successors;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
@@ -65,6 +66,8 @@ pub(in crate::ifc) struct Mesher<'m, 'a> {
     incomplete: FxHashSet<u32>,
     /// Records of shapes that have no polygon with too many points.
     short: FxHashSet<u32>,
+    /// Records of shapes that fit their class, with all their parts.
+    fit: FxHashSet<u32>,
 }
 
 impl<'m, 'a> Mesher<'m, 'a> {
@@ -81,6 +84,7 @@ impl<'m, 'a> Mesher<'m, 'a> {
             storeys: FxHashMap::default(),
             incomplete: FxHashSet::default(),
             short: FxHashSet::default(),
+            fit: FxHashSet::default(),
         }
     }
 
@@ -134,12 +138,12 @@ impl<'m, 'a> Mesher<'m, 'a> {
             return Figures::without_mesh(NOT_READABLE);
         };
         let is_shown = |at: usize| entity.get(at).is_some_and(|value| !value.is_null());
-        if !is_shown(6) {
+        if !is_shown(6) && !self.source.model.misfits.contains(&element.id) {
             return Figures::without_mesh(NO_GEOMETRY);
         }
         let (openings, has_projections) = self.features(element.id);
-        if openings.len() > ELEMENT_OPENINGS || self.has_long_polygon(&entity, &openings) {
-            return Figures::without_mesh(TOO_LARGE);
+        if let Some(refused) = self.refused(&entity, &openings) {
+            return refused;
         }
         let mesh = self.mesh(&entity, openings);
         let problem = self
@@ -165,8 +169,46 @@ impl<'m, 'a> Mesher<'m, 'a> {
         figures
     }
 
-    /// Returns true if the shape of an element, or of an opening in it, has a polygon with too many points.
-    fn has_long_polygon(&mut self, element: &DecodedEntity, openings: &[u32]) -> bool {
+    /// Returns a record that the geometry of an element depends on and that cannot be read.
+    fn lost(&mut self, element: u32, openings: &[u32]) -> Option<u32> {
+        let MeshSource {
+            model, relations, ..
+        } = self.source;
+        let mut hosts = successors(Some(element), |id| relations.parents.first(*id)).take(STEPS_UP);
+        let is_relation = |id: &u32| model.role(*id).is_none();
+        let uncut = hosts.find_map(|host| relations.lost.of(host).find(is_relation));
+        let lost = uncut.or(self.source.unread);
+        if lost.is_some() || model.misfits.is_empty() {
+            return lost;
+        }
+        let mut open: Vec<u32> = openings.iter().copied().chain([element]).collect();
+        let mut seen = FxHashSet::default();
+        while let Some(id) = open.pop() {
+            if self.fit.contains(&id) || !seen.insert(id) {
+                continue;
+            }
+            if model.misfits.contains(&id) {
+                return Some(id);
+            }
+            check_time();
+            self.forget_records();
+            if let Ok(record) = self.decoder.decode_by_id(id) {
+                open.extend(parts(&record).0);
+            }
+        }
+        self.fit.extend(seen);
+        None
+    }
+
+    /// Returns the figures of an element that is not meshed: a record of its shape or of an opening in it cannot be read, or a polygon has
+    /// too many points, or points of different numbers of coordinates.
+    fn refused(&mut self, element: &DecodedEntity, openings: &[u32]) -> Option<Figures> {
+        if let Some(id) = self.lost(element.id, openings) {
+            return Some(Figures::lost(id));
+        }
+        if openings.len() > ELEMENT_OPENINGS {
+            return Some(Figures::without_mesh(TOO_LARGE));
+        }
         let mut shapes: Vec<u32> = element.get_ref(6).into_iter().collect();
         for opening in openings {
             let opening = self.decoder.decode_by_id(*opening);
@@ -191,23 +233,34 @@ impl<'m, 'a> Mesher<'m, 'a> {
             let name = record.ifc_type.name();
             let is_part = is_part || is_polygon(name);
             let has_parts = !matches!(name, "IfcPolyline" | "IfcPolyLoop") && !is_surface(name);
-            let mut values: Vec<&AttributeValue> = record.attributes.iter().collect();
-            while let Some(value) = values.pop() {
-                points += 1;
-                match value {
-                    AttributeValue::EntityRef(id) if has_parts => open.push((*id, is_part)),
-                    AttributeValue::List(list) => values.extend(list),
-                    AttributeValue::Typed { value, .. } => values.push(value),
-                    AttributeValue::EntityRef(_) | AttributeValue::Integer(_) => {}
-                    _ => points -= 1,
-                }
+            let (parts, values) = parts(&record);
+            points += values;
+            if has_parts {
+                open.extend(parts.into_iter().map(|id| (id, is_part)));
             }
             if is_part && points > POLYGON_POINTS {
-                return true;
+                return Some(Figures::without_mesh(TOO_LARGE));
+            }
+            if let Some(point) = self.uneven(&record, name) {
+                return Some(Figures::lost(point));
             }
         }
         self.short.extend(seen);
-        false
+        None
+    }
+
+    /// Returns a point of a polyline or of a place in the plane that has the wrong number of coordinates.
+    fn uneven(&mut self, record: &DecodedEntity, class: &str) -> Option<u32> {
+        let (points, mut expected) = match class {
+            "IfcPolyline" => (record.get_refs(0)?, None),
+            "IfcAxis2Placement2D" => (vec![record.get_ref(0)?], Some(2)),
+            _ => return None,
+        };
+        points.into_iter().find(|id| {
+            let point = self.decoder.decode_by_id(*id).ok();
+            let count = point.and_then(|point| Some(point.get_list(0)?.len()));
+            count.is_some_and(|count| *expected.get_or_insert(count) != count)
+        })
     }
 
     /// Meshes an element with its openings cut out.
@@ -292,6 +345,23 @@ impl<'m, 'a> Mesher<'m, 'a> {
         self.storeys.insert(storey, height);
         height
     }
+}
+
+/// Returns the references of a record, and how many references, integers and lists it has.
+fn parts(record: &DecodedEntity) -> (Vec<u32>, usize) {
+    let (mut parts, mut count) = (Vec::new(), 0);
+    let mut values: Vec<&AttributeValue> = record.attributes.iter().collect();
+    while let Some(value) = values.pop() {
+        count += 1;
+        match value {
+            AttributeValue::EntityRef(id) => parts.push(*id),
+            AttributeValue::List(list) => values.extend(list),
+            AttributeValue::Typed { value, .. } => values.push(value),
+            AttributeValue::Integer(_) => {}
+            _ => count -= 1,
+        }
+    }
+    (parts, count)
 }
 
 /// Returns true if the points of a record and of all its parts are divided into triangles together.

@@ -57,6 +57,8 @@ pub(in crate::ifc) struct MeshSource<'m, 'a> {
     radian: f64,
     /// Subtracted from coordinates, in metres: they have 24 bits in meshes.
     pub(super) offset: (f64, f64, f64),
+    /// The record of its units that cannot be read.
+    pub(super) unread: Option<u32>,
 }
 
 impl<'m, 'a> MeshSource<'m, 'a> {
@@ -65,6 +67,7 @@ impl<'m, 'a> MeshSource<'m, 'a> {
         model: &'m Model<'a>,
         relations: &'m Relations,
         mut positions: Positions,
+        unread: Option<u32>,
     ) -> Option<Self> {
         if positions.is_beyond {
             return None;
@@ -90,6 +93,7 @@ impl<'m, 'a> MeshSource<'m, 'a> {
             metre: 1.0,
             radian: 1.0,
             offset: (0.0, 0.0, 0.0),
+            unread,
         };
         let read = catch_unwind(AssertUnwindSafe(|| {
             let mut decoder = source.unseeded();

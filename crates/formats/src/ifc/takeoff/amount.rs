@@ -74,14 +74,14 @@ impl Implausible {
 }
 
 /// Plausible bounds for the figures of one amount.
-pub(super) struct Judge {
+pub(super) struct Bounds {
     least: f64,
     most: f64,
     /// Who says what, as a clause of a sentence.
     says: String,
 }
 
-impl Judge {
+impl Bounds {
     /// The bounds `least` and `most`, with their description `shown`.
     pub(super) fn new(least: f64, most: f64, who: &str, figure: f64, unit: &str) -> Option<Self> {
         (most > 0.0).then(|| Self {
@@ -108,7 +108,7 @@ pub(super) struct Amount {
     pub(super) confirmed: bool,
     /// Units that tools confuse with that of the amount, and how many times larger its figures are.
     pub(super) confused: &'static [(&'static str, f64)],
-    pub(super) judge: Option<Judge>,
+    pub(super) bounds: Option<Bounds>,
 }
 
 pub(super) const VOLUME_UNITS: &[(&str, f64)] = &[
@@ -135,9 +135,9 @@ impl Amount {
         let wrong = |figure: f64| {
             figure < 0.0
                 || self
-                    .judge
+                    .bounds
                     .as_ref()
-                    .is_some_and(|judge| !judge.agrees(figure))
+                    .is_some_and(|bounds| !bounds.agrees(figure))
         };
         let mut figures: Vec<(f64, FigureSource)> = Vec::new();
         figures.extend(self.stated.map(|it| (it, FigureSource::QuantitySet)));
@@ -160,7 +160,7 @@ impl Amount {
                 units.find(|(_, times)| (first / times - geometry).abs() <= SAME * geometry)
             });
         let geometry = self.geometry.filter(|_| self.confirmed || unit.is_some());
-        let taken = match (&self.judge, right, geometry) {
+        let taken = match (&self.bounds, right, geometry) {
             (Some(_), Some(right), _) => Some(right.clone()),
             (_, _, Some(geometry)) => Some((geometry, FigureSource::Geometry)),
             _ => None,
@@ -168,7 +168,7 @@ impl Amount {
         let said = figures
             .iter()
             .map(|(figure, from)| format!("the {from} says {} {}", shown(*figure), self.unit));
-        let says: Vec<String> = said.chain(self.judge.map(|judge| judge.says)).collect();
+        let says: Vec<String> = said.chain(self.bounds.map(|bounds| bounds.says)).collect();
         let taken_from = taken.as_ref().map(|(_, from)| from.clone());
         let end = match (&taken_from, unit) {
             (Some(from), Some((unit, _))) => {

@@ -3,7 +3,7 @@
 mod amount;
 
 use amount::{
-    AREA_UNITS, Amount, FACTOR, FigureSource, Implausible, Judge, LENGTH_UNITS, SAME, VOLUME_UNITS,
+    AREA_UNITS, Amount, Bounds, FACTOR, FigureSource, Implausible, LENGTH_UNITS, SAME, VOLUME_UNITS,
 };
 
 use super::values::figures::{AreaName, Figure, FigureName, Figures};
@@ -25,6 +25,8 @@ pub(super) struct Measured {
     pub(super) length: Option<f64>,
     /// Along the longer and the shorter of the axes that lie in the plan.
     pub(super) plan: Option<[f64; 2]>,
+    /// The record because of which the geometry cannot be read.
+    pub(super) lost: Option<u32>,
 }
 
 /// The stated amounts of an element.
@@ -116,14 +118,14 @@ const OPEN: f64 = 0.1;
 
 impl Claims<'_> {
     /// Returns the plausible range of a volume: by the geometry, else by the element's own dimensions.
-    fn volume_judge(&self, measured: &Measured) -> Option<Judge> {
+    fn volume_bounds(&self, measured: &Measured) -> Option<Bounds> {
         let gross = [self.quantities, self.properties]
             .iter()
             .any(|it| matches!(&it.volume, Some(it) if it.name == FigureName::GrossVolume));
         match measured.volume {
             Some(volume) => {
                 let more = if gross { FACTOR / OPEN } else { FACTOR };
-                Judge::new(
+                Bounds::new(
                     volume / FACTOR,
                     volume * more,
                     "the geometry says",
@@ -136,7 +138,10 @@ impl Claims<'_> {
     }
 
     /// Returns the volume that the element's own dimensions allow.
-    fn dimensions(&self) -> Option<Judge> {
+    fn dimensions(&self) -> Option<Bounds> {
+        let bounds = |least: f64, volume: f64, who: &str| {
+            Bounds::new(least, volume * FACTOR, who, volume, "m³")
+        };
         let stated = self.quantities;
         let plane = matches!(Shape::of(self.ifc_type), Shape::Upright | Shape::Flat)
             && (self.ifc_type.starts_with("IfcWall") || self.ifc_type.starts_with("IfcSlab"));
@@ -158,35 +163,15 @@ impl Claims<'_> {
                 FigureName::Area(AreaName::Net | AreaName::NetSide)
             );
             let least = volume * if net { 1.0 / FACTOR } else { OPEN };
-            return Judge::new(
-                least,
-                volume * FACTOR,
-                "area and thickness give",
-                volume,
-                "m³",
-            );
+            return bounds(least, volume, "area and thickness give");
         }
         let length = stated.length.as_ref().map(|it| it.value);
         if let (Some(section), Some(length)) = (stated.cross_section, length) {
             let volume = section * length;
-            let least = volume * OPEN;
-            return Judge::new(
-                least,
-                volume * FACTOR,
-                "section and length give",
-                volume,
-                "m³",
-            );
+            return bounds(volume * OPEN, volume, "section and length give");
         }
         let volume = length? * stated.width? * stated.height.or(stated.depth)?;
-        let least = volume * HOLLOW;
-        Judge::new(
-            least,
-            volume * FACTOR,
-            "length, width and height give",
-            volume,
-            "m³",
-        )
+        bounds(volume * HOLLOW, volume, "length, width and height give")
     }
 
     /// Returns the area to count, and its kind.
@@ -243,7 +228,7 @@ impl Claims<'_> {
         let kind = stated.as_ref().or(property.as_ref()).map(|it| it.0);
         let kind = kind.or(seen.map(|it| it.0))?;
         let seen = seen.map(|it| it.1);
-        let judge = self.area_judge(kind, seen, half, measured);
+        let bounds = self.area_bounds(kind, seen, half, measured);
         let surface = measured.surface.filter(|_| kind == AreaKind::Surface);
         let amount = Amount {
             quantity: "area",
@@ -255,7 +240,7 @@ impl Claims<'_> {
                 confirms(self.quantities.area.as_ref(), &self.quantities.areas, area)
             }),
             confused: AREA_UNITS,
-            judge,
+            bounds,
         };
         let (area, from) = amount.settle(implausible)?;
         Some((kind, (area, from)))
@@ -263,17 +248,17 @@ impl Claims<'_> {
 
     /// Returns the plausible range of an area: by the visible area of the element, else by all faces. `half` is half of all sides
     /// of an upright element.
-    fn area_judge(
+    fn area_bounds(
         &self,
         kind: AreaKind,
         seen: Option<f64>,
         half: Option<f64>,
         measured: &Measured,
-    ) -> Option<Judge> {
+    ) -> Option<Bounds> {
         if kind == AreaKind::NotStated && seen.is_none() {
             let all = measured.surface?;
             let most = all * (1.0 + SAME);
-            return Judge::new(0.0, most, "all faces of the geometry have", all, "m²");
+            return Bounds::new(0.0, most, "all faces of the geometry have", all, "m²");
         }
         let surface = measured.surface.filter(|_| kind == AreaKind::Surface);
         let area = surface.or(seen)?;
@@ -285,13 +270,13 @@ impl Claims<'_> {
         let one_leaf = measured.volume.zip(width.filter(|it| is_wall && *it > 0.0));
         let one_leaf = one_leaf.map_or(area, |(volume, width)| volume / width);
         let (least, most) = (area.min(one_leaf), area.max(half.unwrap_or_default()));
-        Judge::new(least / FACTOR, most * more, "the geometry says", area, "m²")
+        Bounds::new(least / FACTOR, most * more, "the geometry says", area, "m²")
     }
 
     /// Returns the length by the geometry, and the plausible range of a length.
-    fn length(&self, measured: &Measured) -> (Option<f64>, Option<Judge>) {
-        let judge = |least: f64, most: f64| {
-            Judge::new(
+    fn length(&self, measured: &Measured) -> (Option<f64>, Option<Bounds>) {
+        let around = |least: f64, most: f64| {
+            Bounds::new(
                 least / FACTOR,
                 most * FACTOR,
                 "the geometry says",
@@ -301,15 +286,15 @@ impl Claims<'_> {
         };
         // A wall may be higher than it is long, and thicker.
         if self.ifc_type.starts_with("IfcWall") {
-            let judged = measured.plan.and_then(|[most, least]| judge(least, most));
-            return (measured.plan.map(|it| it[0]), judged);
+            let bounds = measured.plan.and_then(|[most, least]| around(least, most));
+            return (measured.plan.map(|it| it[0]), bounds);
         }
         // A bent element, such as most railings, is longer than its bounding box.
         let straight = Shape::of(self.ifc_type) == Shape::Linear && self.ifc_type != "IfcRailing";
         let length = measured.length.filter(|_| straight);
-        let judged =
-            length.and_then(|length| judge(length.min(measured.height.unwrap_or(length)), length));
-        (length, judged)
+        let bounds =
+            length.and_then(|length| around(length.min(measured.height.unwrap_or(length)), length));
+        (length, bounds)
     }
 
     /// Returns the kind of a stated area.
@@ -368,11 +353,11 @@ pub(super) fn of(claims: &Claims, measured: Option<&Measured>) -> Takeoff {
             .zip(measured.volume)
             .is_some_and(|(own, volume)| own.agrees(volume)),
         confused: VOLUME_UNITS,
-        judge: claims.volume_judge(&measured),
+        bounds: claims.volume_bounds(&measured),
     };
     let volume = volume.settle(&mut implausible);
     let area = claims.area(&measured, &mut implausible);
-    let (length, judge) = claims.length(&measured);
+    let (length, bounds) = claims.length(&measured);
     let length = Amount {
         quantity: "length",
         unit: "m",
@@ -381,7 +366,7 @@ pub(super) fn of(claims: &Claims, measured: Option<&Measured>) -> Takeoff {
         geometry: length,
         confirmed: false,
         confused: LENGTH_UNITS,
-        judge,
+        bounds,
     };
     let length = length.settle(&mut implausible);
     for (quantity, taken) in [
@@ -392,6 +377,10 @@ pub(super) fn of(claims: &Claims, measured: Option<&Measured>) -> Takeoff {
         let stated = [claims.quantities, claims.properties].into_iter();
         let places = stated.flat_map(|stated| stated.unread.of(quantity));
         implausible.extend(places.map(|place| Implausible::unread(quantity, place, taken)));
+    }
+    if let Some(id) = measured.lost {
+        let place = format!("the geometry (#{id})");
+        implausible.push(Implausible::unread("volume", &place, volume.as_ref()));
     }
     let stated = claims.quantities.height.filter(|it| *it > 0.0);
     let height = stated.map(|it| (it, FigureSource::QuantitySet));

@@ -45,6 +45,7 @@ const WALL: Measured = Measured {
     height: Some(3.0),
     length: Some(5.0),
     plan: Some([5.0, 0.2]),
+    lost: None,
 };
 
 /// A slab of 10 m by 4 m by 0.2 m.
@@ -57,6 +58,7 @@ const SLAB: Measured = Measured {
     height: Some(0.2),
     length: Some(10.0),
     plan: Some([10.0, 4.0]),
+    lost: None,
 };
 
 #[test]
@@ -307,6 +309,7 @@ fn a_wall_may_be_higher_than_long() {
         height: Some(3.4),
         length: Some(3.4),
         plan: Some([1.0, 0.3]),
+        lost: None,
     };
     let found = counted(
         "IfcWall",
@@ -410,6 +413,7 @@ fn leaves_of_a_wall_are_one_side() {
         height: Some(3.05),
         length: Some(21.4),
         plan: Some([21.4, 0.3]),
+        lost: None,
     };
     let area = |net: f64| {
         let quantities = [

@@ -1,6 +1,9 @@
 //! The names that volumes, areas and dimensions have in quantity sets and property sets, and the best figure of each.
 
 use super::ordered::OrderedMap;
+use crate::ifc::index::Model;
+use crate::ifc::schema::Role;
+use crate::ifc::step;
 
 /// The kind of an area, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +33,9 @@ pub(crate) enum FigureName {
 
 /// The most figures of one amount that are kept beside the best.
 const OTHERS: usize = 8;
+
+/// The most records that are looked through for the amounts of a definition that cannot be read.
+const LOST: usize = 4096;
 
 /// The most letters of a name that is looked up.
 const LONGEST: usize = 24;
@@ -98,6 +104,30 @@ impl Unread {
         if self.0.len() < OTHERS {
             self.0.push((amount, format!("`{name}` (#{id})")));
         }
+    }
+
+    /// Returns the amounts of a definition whose record does not fit its class.
+    pub(crate) fn lost(model: &Model, definition: u32) -> Self {
+        let (mut unread, mut open) = (Self::default(), vec![definition]);
+        for _ in 0..LOST {
+            let Some(id) = open.pop() else {
+                break;
+            };
+            let Some((role, text)) = model.find(id) else {
+                continue;
+            };
+            match role {
+                Role::Quantity(_) | Role::SingleValue => {
+                    let name = step::string(step::attribute(text, 0));
+                    unread.add(&name.unwrap_or_default(), id);
+                }
+                Role::Type | Role::PropertySet | Role::QuantitySet | Role::ComplexQuantity => {
+                    open.extend(step::all_references(text));
+                }
+                _ => {}
+            }
+        }
+        unread
     }
 
     pub(crate) fn join(&mut self, other: &Self) {

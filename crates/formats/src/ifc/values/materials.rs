@@ -47,12 +47,12 @@ pub(crate) struct Materials {
     known: HashMap<u32, Rc<MadeOf>>,
     /// How many names and layers they have.
     remembered: usize,
-    metre: f64,
+    metre: Option<f64>,
 }
 
 impl Materials {
     /// `metre`: the project's length unit in metres.
-    pub(crate) fn new(metre: f64) -> Self {
+    pub(crate) fn new(metre: Option<f64>) -> Self {
         Self {
             known: HashMap::new(),
             remembered: 0,
@@ -116,7 +116,8 @@ impl Materials {
                 let [material, thickness] = step::attributes(text);
                 let name = name(model, material);
                 made.names.extend(name.clone());
-                let thickness_m = model.number(id, thickness).map(|it| it * self.metre);
+                let thickness_m = model.number(id, thickness).zip(self.metre);
+                let thickness_m = thickness_m.map(|(it, metre)| it * metre);
                 made.layers.push(Layer {
                     material: name,
                     thickness_m,

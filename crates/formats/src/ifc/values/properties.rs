@@ -93,8 +93,12 @@ pub(crate) fn read<'a>(
             && let Some(measure) = measure_of(figure)
             && typed.map_or_else(|| has_plain_amounts(set), |typed| typed == measure)
         {
-            let value = number * units.own_or(model, unit, measure);
-            figures.offer(figure, value, || format!("{set}.{name}"));
+            match units.own_or(model, unit, measure) {
+                Some(factor) => {
+                    figures.offer(figure, number * factor, || format!("{set}.{name}"));
+                }
+                None => figures.unread.add(&name, id),
+            }
         }
         values.add(name, value(nominal));
     }
@@ -122,25 +126,24 @@ fn measure_of(name: FigureName) -> Option<Measure> {
     }
 }
 
+/// The types of amounts, with what they measure; plain numbers measure nothing.
+const AMOUNTS: &[(&str, Option<Measure>)] = &[
+    ("IFCVOLUMEMEASURE", Some(Measure::Volume)),
+    ("IFCAREAMEASURE", Some(Measure::Area)),
+    ("IFCLENGTHMEASURE", Some(Measure::Length)),
+    ("IFCPOSITIVELENGTHMEASURE", Some(Measure::Length)),
+    ("IFCREAL", None),
+    ("IFCINTEGER", None),
+    ("IFCNUMERICMEASURE", None),
+    ("IFCPOSITIVEINTEGER", None),
+];
+
 /// Returns the number of a measure with its kind, or a plain number.
 fn amount(nominal: &[u8]) -> Option<(Option<Measure>, f64)> {
     let (measure, inner) = step::typed(nominal)?;
+    let mut amounts = AMOUNTS.iter();
     let is = |name: &str| measure.eq_ignore_ascii_case(name.as_bytes());
-    let measure = if is("IFCVOLUMEMEASURE") {
-        Some(Measure::Volume)
-    } else if is("IFCAREAMEASURE") {
-        Some(Measure::Area)
-    } else if is("IFCLENGTHMEASURE") || is("IFCPOSITIVELENGTHMEASURE") {
-        Some(Measure::Length)
-    } else if is("IFCREAL")
-        || is("IFCINTEGER")
-        || is("IFCNUMERICMEASURE")
-        || is("IFCPOSITIVEINTEGER")
-    {
-        None
-    } else {
-        return None;
-    };
+    let (_, measure) = *amounts.find(|(name, _)| is(name))?;
     Some((measure, step::number(inner)?))
 }
 

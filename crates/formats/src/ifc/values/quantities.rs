@@ -66,7 +66,8 @@ fn collect<'a>(
             Some((Role::Quantity(measure), text)) => {
                 let [name, _, unit, value] = step::attributes(text);
                 let name = step::string(name).unwrap_or_default();
-                let Some(value) = model.number(id, value) else {
+                let mut own = || units.own_or(model, unit, measure);
+                let Some(value) = model.number(id, value).and_then(|it| Some(it * own()?)) else {
                     if !step::is_unset(value) {
                         read.1.add(&name, id);
                     }
@@ -77,7 +78,10 @@ fn collect<'a>(
                 } else {
                     Cow::Owned(format!("{prefix}{name}"))
                 };
-                read.0.add(name, value * units.own_or(model, unit, measure));
+                read.0.add(name, value);
+            }
+            Some((Role::ComplexQuantity, _)) if model.misfits.contains(&id) => {
+                read.1.join(&Unread::lost(model, id));
             }
             Some((Role::ComplexQuantity, text)) if deepest > 0 => {
                 let [name, _, members] = step::attributes(text);

@@ -49,8 +49,11 @@ pub(super) fn violations(
         }
         let pointer = format!("{base}{}", error.instance_path());
         found.push(if is_beyond {
-            let value = value.pointer(error.instance_path().as_str()).unwrap_or(value);
-            let message = "it fits none of the forms that are allowed, and is nested too deeply to tell which is the nearest";
+            let value = value
+                .pointer(error.instance_path().as_str())
+                .unwrap_or(value);
+            let message =
+                "it matches no allowed schema, and is nested too deeply to find the nearest";
             Violation {
                 pointer,
                 keyword: error.kind().keyword().to_owned(),

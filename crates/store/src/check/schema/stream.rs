@@ -96,7 +96,7 @@ impl Streamed {
             if node.contains_key("items") {
                 if items.is_some() {
                     return Err(stop(
-                        "`items` stands both beside a `$ref` and behind it".to_owned(),
+                        "`items` is declared both beside a `$ref` and in its target".to_owned(),
                     ));
                 }
                 items = Some((path.clone(), format!("{pointer}/items")));
@@ -159,7 +159,7 @@ impl Streamed {
         let mut rest = None;
         let done: Result<(), Unreadable> = in_order(
             threads,
-            &|| Box::new(|items: Texts| self.judge(&items)),
+            &|| Box::new(|items: Texts| self.check_items(&items)),
             |give| {
                 let mut items = Texts::default();
                 rest = Some(document(reader, &self.keys, &mut |text| {
@@ -175,8 +175,8 @@ impl Streamed {
                 })?);
                 give(items)
             },
-            &mut |judged| {
-                for item in judged.ok_or(Unreadable)? {
+            &mut |results| {
+                for item in results.ok_or(Unreadable)? {
                     self.add(&mut found, limit, item);
                 }
                 Ok(())
@@ -187,12 +187,12 @@ impl Streamed {
     }
 
     /// Returns a result for each item, with the item if it is invalid; `None` if one is not JSON.
-    fn judge(&self, items: &Texts) -> Option<Vec<Result<(), Value>>> {
-        let judged = items.iter().map(|text| {
+    fn check_items(&self, items: &Texts) -> Option<Vec<Result<(), Value>>> {
+        let results = items.iter().map(|text| {
             let item = json::parse(text).ok()?;
             Some(self.is_valid(&item).then_some(()).ok_or(item))
         });
-        judged.collect()
+        results.collect()
     }
 
     fn is_valid(&self, item: &Value) -> bool {
@@ -289,13 +289,11 @@ fn inner(
         };
         for keyword in AROUND {
             if node.get(*keyword).is_some_and(|inner| mentions(inner, key)) {
-                return Err(format!("`{keyword}` says something about `{key}` too"));
+                return Err(format!("`{keyword}` also applies to `{key}`"));
             }
         }
         if node.contains_key("patternProperties") {
-            return Err(format!(
-                "`patternProperties` may say something about `{key}` too"
-            ));
+            return Err(format!("`patternProperties` may also apply to `{key}`"));
         }
         if node
             .get("properties")
@@ -366,7 +364,7 @@ fn document<R: Read, E: From<Fault>>(
     Ok(rest)
 }
 
-fn unreadable(fault: Fault) -> Violation {
+pub(crate) fn unreadable(fault: Fault) -> Violation {
     let message = match fault {
         Fault::Io(error) => {
             format!(

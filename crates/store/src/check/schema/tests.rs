@@ -96,7 +96,7 @@ fn speaks_to_people() {
     let forms = json!({"anyOf": [{"type": "null"}, {"type": "object", "required": ["category"]}]});
     assert_eq!(
         one(forms, json!({})),
-        "it fits none of the 2 forms that are allowed; of the nearest, Missing category in object"
+        "it matches none of the 2 allowed schemas; of the nearest, Missing category in object"
     );
 }
 
@@ -308,7 +308,7 @@ fn refuses_to_stream_what_needs_the_whole_list() {
             json!({"properties": {"e": {}}, "anyOf": [{"properties": {"e": {"minItems": 1}}}]}),
             ".e"
         ),
-        "`anyOf` says something about `e` too"
+        "`anyOf` also applies to `e`"
     );
     assert_eq!(
         reason(json!({}), ".e"),
@@ -379,14 +379,14 @@ fn alternatives_with_the_same_tree_are_explained_within_limits() {
         let found = schema.violations(&value, base, 9);
         found.iter().map(ToString::to_string).collect()
     };
-    let near = "it fits none of the 2 forms that are allowed; of the nearest, /tree/inner";
+    let near = "it matches none of the 2 allowed schemas; of the nearest, /tree/inner";
     assert_eq!(
         found(json!({"tree": tree(1, "c")}), ""),
         [format!(
-            "/tree: {near}: it fits none of the 2 forms that are allowed; of the nearest, /tree/inner/kind: \"c\" is not \"a\""
+            "/tree: {near}: it matches none of the 2 allowed schemas; of the nearest, /tree/inner/kind: \"c\" is not \"a\""
         )]
     );
-    let deep = "it fits none of the forms that are allowed, and is nested too deeply to tell which is the nearest";
+    let deep = "it matches no allowed schema, and is nested too deeply to find the nearest";
     assert_eq!(
         found(json!({"tree": tree(110, "c")}), "/items/7"),
         [format!("/items/7/tree: {deep}")]

@@ -144,16 +144,16 @@ pub(crate) fn message(error: &ValidationError<'_>, base: &str) -> String {
                         format!("{at}: ")
                     };
                     format!(
-                        "it fits none of the {} forms that are allowed; of the nearest, {at}{}",
+                        "it matches none of the {} allowed schemas; of the nearest, {at}{}",
                         context.len(),
                         message(fault, &pointer)
                     )
                 }
-                None => "it fits none of the forms that are allowed".to_owned(),
+                None => "it matches no allowed schema".to_owned(),
             }
         }
         Kind::OneOfMultipleValid { .. } => {
-            "it fits more than one of the forms of which one is allowed".to_owned()
+            "it matches more than one schema where exactly one is allowed".to_owned()
         }
         _ => excerpt(&error.to_string(), 300),
     }

@@ -124,8 +124,8 @@ pub fn left(
             if call.run == but {
                 continue;
             }
-            match &call.heard {
-                Some(heard) if heard.outcome == ANSWERED && !call.used => {
+            match &call.response {
+                Some(response) if response.outcome == ANSWERED && !call.used => {
                     left.answered.push(left_call(call));
                 }
                 None if !batch.is_over => open.push((id.clone(), left_call(call))),
@@ -144,7 +144,7 @@ pub fn left(
     }
     let never = calls.values().filter(|call| {
         call.sent.batched
-            && call.heard.is_none()
+            && call.response.is_none()
             && call.run != but
             && call.taken_over.is_none()
             && !submitted.contains(&which_of(call))
@@ -165,7 +165,7 @@ pub fn standing(layout: &Layout) -> std::io::Result<(u64, Vec<CallId>)> {
     let (calls, _) = read_all(&layout.calls(), &|_| true)?;
     let is_heard = |run: &str, number: u64| {
         let run = run.to_owned();
-        last(&calls, CallId { run, number }).is_none_or(|call| call.heard.is_some())
+        last(&calls, CallId { run, number }).is_none_or(|call| call.response.is_some())
     };
     let (done, open): (Vec<_>, Vec<_>) = batches.into_iter().partition(|(which, batch)| {
         let mut requests = batch.submitting.requests.iter();
@@ -237,7 +237,7 @@ fn left_call(call: &CallRecord) -> LeftCall {
     LeftCall {
         call: which_of(call),
         sent: call.sent.clone(),
-        heard: call.heard.clone(),
+        response: call.response.clone(),
     }
 }
 
@@ -246,13 +246,13 @@ mod tests {
     use super::*;
     use crate::store::agents::calls::{CallLog, read, spent};
     use milepost_core::base::digest::Digest;
-    use milepost_core::model::call::Heard;
+    use milepost_core::model::call::CallResponse;
     use milepost_core::model::money::NanoUsd;
 
     const KEY: (&str, &str) = ("api", "openai");
 
-    fn sent(prompt: &str) -> milepost_core::model::call::Sent {
-        milepost_core::model::call::Sent {
+    fn sent(prompt: &str) -> milepost_core::model::call::SentCall {
+        milepost_core::model::call::SentCall {
             stage: "ask".to_owned(),
             batch: prompt.to_owned(),
             attempt: 1,
@@ -270,14 +270,14 @@ mod tests {
         }
     }
 
-    fn heard() -> Heard {
-        Heard {
+    fn response() -> CallResponse {
+        CallResponse {
             outcome: ANSWERED.to_owned(),
             message: None,
             cost: Some(NanoUsd(30)),
             text: Some("yes".to_owned()),
             stop: Some("end".to_owned()),
-            ..Heard::never_sent()
+            ..CallResponse::never_sent()
         }
     }
 
@@ -326,7 +326,7 @@ mod tests {
             let ids = ids.iter().map(|&id| id.to_owned()).collect();
             vec![(ids, vec![which("01", 2), which("01", 3)])]
         };
-        calls.heard(now, 1, &heard(), b"yes").unwrap();
+        calls.received(now, 1, &response(), b"yes").unwrap();
         let never = vec![which("01", 4)];
         assert_eq!(left_of(&layout), (open(&[]), vec![which("01", 1)], never));
         batches.submitted(&batch, &["x".to_owned()]).unwrap();
@@ -337,15 +337,15 @@ mod tests {
 
         // The next run takes one over, receives an unrequested result, and is killed.
         let mut calls = CallLog::new(&disk, &layout, "02");
-        let late = |calls: &mut CallLog, number, heard: &Heard| {
+        let late = |calls: &mut CallLog, number, response: &CallResponse| {
             calls
-                .heard_late(now, &which("01", number), heard, b"")
+                .received_late(now, &which("01", number), response, b"")
                 .unwrap();
         };
-        late(&mut calls, 4, &Heard::never_sent());
+        late(&mut calls, 4, &CallResponse::never_sent());
         let number = calls.taken_over(now, &which("01", 2), &sent("b"), b"{}");
         assert_eq!(number.unwrap(), 1);
-        late(&mut calls, 3, &heard());
+        late(&mut calls, 3, &response());
         let open = vec![(vec!["x".to_owned()], vec![which("02", 1)])];
         let answered = vec![which("01", 3)];
         assert_eq!(left_of(&layout), (open, answered.clone(), vec![]));
@@ -355,7 +355,9 @@ mod tests {
         // The one after it takes over what was taken over.
         let mut calls = CallLog::new(&disk, &layout, "03");
         let next = calls.taken_over(now, &which("02", 1), &sent("b"), b"{}");
-        calls.heard(now, next.unwrap(), &heard(), b"yes").unwrap();
+        calls
+            .received(now, next.unwrap(), &response(), b"yes")
+            .unwrap();
         let both = vec![which("03", 1), which("01", 3)];
         assert_eq!(left_of(&layout), (vec![], both, vec![]));
         assert_eq!(standing(&layout).unwrap(), (0, vec![batch.clone()]));

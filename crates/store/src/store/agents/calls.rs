@@ -9,7 +9,7 @@ use crate::store::layout::Layout;
 use crate::store::read;
 use jiff::Timestamp;
 use milepost_core::model::batched::CallId;
-use milepost_core::model::call::{Heard, Sent, Spent};
+use milepost_core::model::call::{CallResponse, SentCall, Spent};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,12 +19,14 @@ use std::time::SystemTime;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum CallLine {
-    Sent(u64, Timestamp, Box<Sent>),
-    Heard(u64, Timestamp, Box<Heard>),
+    Sent(u64, Timestamp, Box<SentCall>),
+    #[serde(rename = "heard")]
+    Received(u64, Timestamp, Box<CallResponse>),
     /// Like `Sent`, for a call that an earlier run sent in a provider batch and that continues as one of this run.
-    TakenOver(u64, Timestamp, Box<Sent>, CallId),
-    /// Like `Heard`, for a call that an earlier run sent in a provider batch.
-    HeardLate(CallId, Timestamp, Box<Heard>),
+    TakenOver(u64, Timestamp, Box<SentCall>, CallId),
+    /// Like `Received`, for a call that an earlier run sent in a provider batch.
+    #[serde(rename = "heard_late")]
+    ReceivedLate(CallId, Timestamp, Box<CallResponse>),
     /// The answer was judged, and kept if it was valid.
     Used(u64),
 }
@@ -37,9 +39,9 @@ pub struct CallRecord {
     pub number: u64,
     /// The time at which it was sent, in UTC.
     pub when: Timestamp,
-    pub sent: Sent,
+    pub sent: SentCall,
     /// The response; `None` if the run ended before it.
-    pub heard: Option<Heard>,
+    pub response: Option<CallResponse>,
     /// Whether the answer was judged, of a call in a batch.
     pub(crate) used: bool,
     /// The call of a later run that this one continues as.
@@ -80,7 +82,12 @@ impl CallLog {
     ///
     /// # Errors
     /// Fails if it cannot be recorded; then it must not be sent.
-    pub fn sent(&mut self, now: Timestamp, sent: &Sent, body: &[u8]) -> Result<u64, CallLogError> {
+    pub fn sent(
+        &mut self,
+        now: Timestamp,
+        sent: &SentCall,
+        body: &[u8],
+    ) -> Result<u64, CallLogError> {
         let number = self.count + 1;
         self.keep(number, "request", body)?;
         let line = CallLine::Sent(number, now, Box::new(sent.clone()));
@@ -93,15 +100,15 @@ impl CallLog {
     ///
     /// # Errors
     /// Fails if it cannot be recorded.
-    pub fn heard(
+    pub fn received(
         &mut self,
         now: Timestamp,
         number: u64,
-        heard: &Heard,
+        response: &CallResponse,
         raw: &[u8],
     ) -> Result<(), CallLogError> {
         self.keep(number, "answer", raw)?;
-        let line = CallLine::Heard(number, now, Box::new(heard.clone()));
+        let line = CallLine::Received(number, now, Box::new(response.clone()));
         self.lines.append(&serde_json::to_string(&line)?)?;
         Ok(())
     }
@@ -114,7 +121,7 @@ impl CallLog {
         &mut self,
         now: Timestamp,
         earlier: &CallId,
-        sent: &Sent,
+        sent: &SentCall,
         body: &[u8],
     ) -> Result<u64, CallLogError> {
         let number = self.count + 1;
@@ -129,16 +136,16 @@ impl CallLog {
     ///
     /// # Errors
     /// Fails if it cannot be recorded.
-    pub fn heard_late(
+    pub fn received_late(
         &mut self,
         now: Timestamp,
         earlier: &CallId,
-        heard: &Heard,
+        response: &CallResponse,
         raw: &[u8],
     ) -> Result<(), CallLogError> {
         let folder = self.folder.with_file_name(&earlier.run);
         self.keep_in(&folder, earlier.number, "answer", raw)?;
-        let line = CallLine::HeardLate(earlier.clone(), now, Box::new(heard.clone()));
+        let line = CallLine::ReceivedLate(earlier.clone(), now, Box::new(response.clone()));
         self.lines.append(&serde_json::to_string(&line)?)?;
         Ok(())
     }
@@ -187,7 +194,7 @@ pub fn read(folder: &Path) -> std::io::Result<Vec<CallRecord>> {
 /// Fails if a file cannot be read.
 pub fn read_some(
     folder: &Path,
-    wanted: &dyn Fn(&Sent) -> bool,
+    wanted: &dyn Fn(&SentCall) -> bool,
 ) -> std::io::Result<Vec<CallRecord>> {
     let (all, _) = read_all(folder, wanted)?;
     let all = all.into_values();
@@ -218,7 +225,7 @@ impl std::fmt::Display for UnreadableCall {
 /// Fails if a file cannot be read.
 pub fn read_all(
     folder: &Path,
-    wanted: &dyn Fn(&Sent) -> bool,
+    wanted: &dyn Fn(&SentCall) -> bool,
 ) -> std::io::Result<(BTreeMap<CallId, CallRecord>, Vec<UnreadableCall>)> {
     read_files(files(folder)?, &|path| read::bytes(path), wanted, true)
 }
@@ -256,14 +263,14 @@ pub fn read_without_text(folder: &Path) -> std::io::Result<(Vec<CallRecord>, Vec
 pub(super) fn read_files(
     paths: Vec<PathBuf>,
     load: &dyn Fn(&Path) -> std::io::Result<Vec<u8>>,
-    wanted: &dyn Fn(&Sent) -> bool,
+    wanted: &dyn Fn(&SentCall) -> bool,
     keeps_text: bool,
 ) -> std::io::Result<(BTreeMap<CallId, CallRecord>, Vec<UnreadableCall>)> {
-    let kept = |mut heard: Box<Heard>| {
+    let kept = |mut response: Box<CallResponse>| {
         if !keeps_text {
-            (heard.text, heard.structured) = (None, None);
+            (response.text, response.structured) = (None, None);
         }
-        *heard
+        *response
     };
     let mut calls: BTreeMap<CallId, CallRecord> = BTreeMap::new();
     let mut unreadable = Vec::new();
@@ -295,14 +302,14 @@ pub(super) fn read_files(
                     taken.push((earlier, which(number)));
                     (number, when, sent)
                 }
-                Ok(CallLine::Heard(number, _, heard)) => {
+                Ok(CallLine::Received(number, _, response)) => {
                     if let Some(call) = calls.get_mut(&which(number)) {
-                        call.heard = Some(kept(heard));
+                        call.response = Some(kept(response));
                     }
                     continue;
                 }
-                Ok(CallLine::HeardLate(earlier, _, heard)) => {
-                    late.push((earlier, kept(heard)));
+                Ok(CallLine::ReceivedLate(earlier, _, response)) => {
+                    late.push((earlier, kept(response)));
                     continue;
                 }
                 Ok(CallLine::Used(number)) => {
@@ -324,7 +331,7 @@ pub(super) fn read_files(
                 number,
                 when,
                 sent: *sent,
-                heard: None,
+                response: None,
                 used: false,
                 taken_over: None,
             };
@@ -336,9 +343,9 @@ pub(super) fn read_files(
             call.taken_over = Some(next);
         }
     }
-    for (earlier, heard) in late {
+    for (earlier, response) in late {
         if let Some(call) = calls.get_mut(&earlier) {
-            call.heard = Some(heard);
+            call.response = Some(response);
         }
     }
     Ok((calls, unreadable))
@@ -374,7 +381,7 @@ pub fn spent(layout: &Layout, but: &str) -> Result<Spent, SpentError> {
     }
     let mut spent = Spent::default();
     for call in calls.iter().filter(|call| call.run != but) {
-        spent += Spent::of(&call.sent, call.heard.as_ref());
+        spent += Spent::of(&call.sent, call.response.as_ref());
     }
     Ok(spent)
 }
@@ -396,7 +403,7 @@ pub fn by_stage(calls: &[CallRecord]) -> BTreeMap<String, Spent> {
     let mut stages: BTreeMap<String, Spent> = BTreeMap::new();
     for call in calls {
         *stages.entry(call.sent.stage.clone()).or_default() +=
-            Spent::of(&call.sent, call.heard.as_ref());
+            Spent::of(&call.sent, call.response.as_ref());
     }
     stages
 }
@@ -409,8 +416,8 @@ pub(super) mod tests {
     use milepost_core::model::money::NanoUsd;
     use milepost_core::model::usage::Usage;
 
-    pub(crate) fn sent(reserved: u64) -> Sent {
-        Sent {
+    pub(crate) fn sent(reserved: u64) -> SentCall {
+        SentCall {
             stage: "ask".to_owned(),
             batch: "batch_1".to_owned(),
             attempt: 1,
@@ -428,8 +435,8 @@ pub(super) mod tests {
         }
     }
 
-    pub(crate) fn heard(cost: u64) -> Heard {
-        Heard {
+    pub(crate) fn response(cost: u64) -> CallResponse {
+        CallResponse {
             outcome: "answered".to_owned(),
             message: None,
             usage: Usage {
@@ -458,17 +465,17 @@ pub(super) mod tests {
         let mut log = CallLog::new(&Disk::real(), &layout, "01A");
         assert_eq!(log.sent(now, &sent(100), b"first").unwrap(), 1);
         assert_eq!(log.sent(now, &sent(100), b"second").unwrap(), 2);
-        log.heard(now, 1, &heard(30), b"raw").unwrap();
-        let call = |number, heard| CallRecord {
+        log.received(now, 1, &response(30), b"raw").unwrap();
+        let call = |number, response| CallRecord {
             run: "01A".to_owned(),
             number,
             when: now,
             sent: sent(100),
-            heard,
+            response,
             used: false,
             taken_over: None,
         };
-        let all = [call(1, Some(heard(30))), call(2, None)];
+        let all = [call(1, Some(response(30))), call(2, None)];
         assert_eq!(read(&layout.calls()).unwrap(), all);
         assert_eq!(read_some(&layout.calls(), &|_| false).unwrap(), []);
         // The run was killed while the second was under way: it may have cost all that was reserved.
@@ -479,7 +486,7 @@ pub(super) mod tests {
         };
         let whole = Spent {
             calls: 2,
-            usage: heard(30).usage + reserved,
+            usage: response(30).usage + reserved,
             cost: NanoUsd(130),
             took_ms: 1,
             unpriced: 0,

@@ -9,7 +9,7 @@ use crate::store::lock::{Holder, SharedLock};
 use crate::store::read;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
-use milepost_core::model::call::Sent;
+use milepost_core::model::call::SentCall;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub struct Lease {
     pub out: String,
     /// The fingerprint of the batch when it was leased.
     pub fingerprint: Digest,
-    pub sent: Sent,
+    pub sent: SentCall,
     /// The id of each question and the address of its answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<(String, Digest)>,

@@ -28,7 +28,7 @@ pub fn read_calls(
         Ok(calls)
     };
     let calls = read(all.iter().filter(is_named).cloned().collect(), false)?;
-    if calls.values().all(|call| call.heard.is_some()) {
+    if calls.values().all(|call| call.response.is_some()) {
         return Ok(calls);
     }
     read(all, true)
@@ -73,7 +73,7 @@ fn number_of(line: &[u8]) -> Option<u64> {
 #[allow(clippy::disallowed_methods, reason = "tests change what was kept")]
 mod tests {
     use super::*;
-    use crate::store::agents::calls::tests::{heard, sent};
+    use crate::store::agents::calls::tests::{response, sent};
     use crate::store::agents::calls::{CallLog, read as read_all};
     use crate::store::disk::Disk;
     use crate::store::layout::Layout;
@@ -92,13 +92,13 @@ mod tests {
         for _ in 0..12 {
             first.sent(now, &sent(1), b"").unwrap();
         }
-        first.heard(now, 1, &heard(1), b"").unwrap();
-        first.heard(now, 12, &heard(12), b"").unwrap();
+        first.received(now, 1, &response(1), b"").unwrap();
+        first.received(now, 12, &response(12), b"").unwrap();
         let mut second = CallLog::new(&Disk::real(), &layout, "01B");
         second.sent(now, &sent(1), b"").unwrap();
-        second.heard(now, 1, &heard(2), b"").unwrap();
+        second.received(now, 1, &response(2), b"").unwrap();
         second
-            .heard_late(now, &id("01A", 2), &heard(3), b"")
+            .received_late(now, &id("01A", 2), &response(3), b"")
             .unwrap();
         let calls = layout.calls();
         let expected = |ids: &[CallId]| {

@@ -57,10 +57,10 @@ fn explain(path: &Path, action: &str, cause: &io::Error) -> String {
     let folder = parent(path).display();
     match cause.kind() {
         io::ErrorKind::StorageFull => {
-            format!("no space left on {folder}: make room, then run again to continue")
+            format!("no space left on {folder}: free space, then run again to continue")
         }
         io::ErrorKind::QuotaExceeded => {
-            format!("the quota of {folder} is used up: make room, then run again to continue")
+            format!("the quota of {folder} is used up: free space, then run again to continue")
         }
         io::ErrorKind::PermissionDenied if action == "read" => "no permission to read it".to_owned(),
         io::ErrorKind::PermissionDenied if action == "empty" => {
@@ -72,15 +72,15 @@ fn explain(path: &Path, action: &str, cause: &io::Error) -> String {
         io::ErrorKind::ReadOnlyFilesystem => {
             format!("the file system of {folder} is read-only")
         }
-        io::ErrorKind::NotFound => "it is not there".to_owned(),
-        io::ErrorKind::NotADirectory => "a file lies where a folder is needed".to_owned(),
-        io::ErrorKind::IsADirectory => "a folder lies where a file is needed".to_owned(),
+        io::ErrorKind::NotFound => "it does not exist".to_owned(),
+        io::ErrorKind::NotADirectory => "expected a folder, found a file".to_owned(),
+        io::ErrorKind::IsADirectory => "expected a file, found a folder".to_owned(),
         io::ErrorKind::CrossesDevices => {
-            "both places must lie on one file system: `.milepost` and the outputs cannot be mounted apart"
+            "both paths must be on one file system: `.milepost` and the outputs cannot be mounted apart"
                 .to_owned()
         }
         _ if cause.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
-            "a symbolic link lies there, and Milepost does not write through links: remove it".to_owned()
+            "it is a symbolic link, and Milepost does not write through links: remove it".to_owned()
         }
         _ => cause.to_string(),
     }
@@ -107,7 +107,7 @@ mod tests {
         };
         assert_eq!(
             full.to_string(),
-            "cannot write w/x: no space left on w: make room, then run again to continue"
+            "cannot write w/x: no space left on w: free space, then run again to continue"
         );
         let denied = explain(
             Path::new("w/x"),

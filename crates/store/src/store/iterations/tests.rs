@@ -25,10 +25,10 @@ impl Place {
             batch: "one",
             number,
         };
-        let spares = is_folder.then(ScratchPool::default);
+        let pool = is_folder.then(ScratchPool::default);
         let (disk, layout) = (Disk::real(), self.layout());
         let none = &mut std::iter::empty();
-        Scratch::create(&disk, &files, &layout, &name, spares.as_ref(), none).unwrap()
+        Scratch::create(&disk, &files, &layout, &name, pool.as_ref(), none).unwrap()
     }
 
     fn rounds(&self, fingerprint: &str) -> SavedIterations {

@@ -28,7 +28,7 @@ pub struct Position {
 /// A text that is not a [`Position`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no place in a journal: expected the number of a segment and an offset in bytes, such as `3:1200`"
+    "`{0}` is not a position in a journal: expected the number of a segment and an offset in bytes, such as `3:1200`"
 )]
 pub struct NoPosition(String);
 
@@ -347,7 +347,7 @@ mod tests {
             assert_eq!(
                 error.to_string(),
                 format!(
-                    "`{text}` is no place in a journal: expected the number of a segment and an offset in bytes, such as `3:1200`"
+                    "`{text}` is not a position in a journal: expected the number of a segment and an offset in bytes, such as `3:1200`"
                 )
             );
         }

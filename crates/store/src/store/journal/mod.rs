@@ -67,7 +67,7 @@ pub enum JournalError {
     #[error("a record of the journal cannot be written: {0}")]
     Record(#[from] serde_json::Error),
     /// An earlier write failed, and its partial line could not be removed.
-    #[error("the journal stopped: a write to {path} failed before. Run again to go on")]
+    #[error("the journal is closed: a write to {path} failed earlier. Run again to continue")]
     Stopped {
         /// The segment.
         path: PathBuf,

@@ -54,7 +54,7 @@ impl fmt::Display for JournalPlace {
 }
 
 /// The end of the journal.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tail {
     /// The number of the last segment; 0 if there is no journal.
     pub segment: u64,
@@ -308,7 +308,7 @@ pub(super) fn misfit(
     if record.prev.as_ref() != last {
         let show = |digest: Option<&Digest>| digest.map_or("nothing".to_owned(), Digest::short);
         return Some(format!(
-            "the record follows {}, but the record before is {}: a line was changed, added or taken out",
+            "the record follows {}, but the record before is {}: a line was changed, added or removed",
             show(record.prev.as_ref()),
             show(last)
         ));
@@ -334,7 +334,7 @@ pub(super) enum Unread {
 pub(super) fn record(text: &[u8]) -> Result<Record, Unread> {
     serde_json::from_slice(text).map_err(|problem| match unknown_kind(text) {
         Some(kind) => Unread::Newer(kind),
-        None => Unread::NoRecord(format!("no record of Milepost: {problem}")),
+        None => Unread::NoRecord(format!("not a record of Milepost: {problem}")),
     })
 }
 

@@ -222,7 +222,7 @@ impl ManifestReader {
             let damaged = |problem: &str| text::damaged(path, number, problem);
             let read = read?;
             if ended {
-                return Err(damaged("something follows the end of the page"));
+                return Err(damaged("there is data after the end of the page"));
             }
             if number == 1 && !matches!(read, PageLine::Header(_)) {
                 return Err(damaged("a page begins with `# milepost manifest`"));
@@ -230,7 +230,7 @@ impl ManifestReader {
             if let PageLine::Output(digest, file) = read {
                 let whole = open.as_mut().map(|open| open.fill(digest, file));
                 if whole != Some(true) {
-                    return Err(damaged("a file stands with no batch"));
+                    return Err(damaged("a file is listed without a batch"));
                 }
                 continue;
             }

@@ -233,7 +233,7 @@ pub(super) fn lines<'a>(
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = &bytes[..error.valid_up_to()];
         let line = before.split(|byte| *byte == b'\n').count();
-        damaged(path, line, "the text is no UTF-8")
+        damaged(path, line, "the text is not UTF-8")
     })?;
     Ok((1..).zip(text.lines()))
 }
@@ -271,7 +271,7 @@ pub(super) fn line(path: &Path, (number, text): (usize, &str)) -> Result<PageLin
         "remains" => PageLine::Remains(serde_json::from_str(data).map_err(json)?),
         "waiting" => PageLine::Waiting(serde_json::from_str(data).map_err(json)?),
         "end" => PageLine::End,
-        _ => return Err(wrong(&format!("`# {word}` is no line of a manifest"))),
+        _ => return Err(wrong(&format!("`# {word}` is not a line of a manifest"))),
     })
 }
 

@@ -52,7 +52,7 @@ pub enum FileError {
         target: PathBuf,
     },
     /// The file does not exist.
-    #[error("`{file}` is not there")]
+    #[error("`{file}` does not exist")]
     Missing { file: FilePath },
     /// It is a symbolic link to nothing.
     #[error(

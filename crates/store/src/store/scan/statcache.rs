@@ -10,13 +10,14 @@ use crate::store::read;
 use entries::{CacheEntry, ENTRY, FORM, parse, search, write};
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use milepost_core::base::clock::Clock;
-use milepost_core::base::digest::{Digest, Hasher};
+use milepost_core::base::digest::Digest;
 
+use super::files::digest_from;
 use super::stamp::FileStamp;
 use crate::store::disk::{Disk, DiskError};
 
@@ -31,9 +32,6 @@ const KEPT_UNUSED: i64 = 30 * 24 * 3600 * 1_000_000_000;
 
 /// Above this number of new entries, or a sixteenth of a large cache, new entries are merged with those of the file.
 const APART: usize = if cfg!(debug_assertions) { 16 } else { 1 << 16 };
-
-/// Bytes read at once.
-const BUFFER: u64 = 1 << 20;
 
 /// The digests of files by device, inode, size, mtime and ctime. It can be removed at any time.
 pub struct StatCache {
@@ -304,30 +302,11 @@ impl StatCache {
 
 /// Hashes a file at a time in nanoseconds since 1970; `before` is its stamp from before.
 fn seen(mut file: File, before: FileStamp, now: i64) -> io::Result<HashedFile> {
-    let (digest, size) = hash(&mut file, before.size)?;
+    let (digest, size) = digest_from(&mut file, before.size)?;
     let unchanged = before == FileStamp::of(&file.metadata()?) && size == before.size;
     Ok(HashedFile {
         digest,
         stamp: FileStamp { size, ..before },
         settled: unchanged && before.was_settled(now),
     })
-}
-
-/// Digest and length of what is read.
-fn hash(file: &mut File, size: u64) -> io::Result<(Digest, u64)> {
-    // One byte more than there should be: then the end is seen by the second read.
-    let mut buffer = vec![0; (size + 1).min(BUFFER) as usize];
-    let mut hasher = Hasher::new();
-    let mut length = 0;
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => return Ok((hasher.finish(), length)),
-            Ok(read) => {
-                hasher.update(&buffer[..read]);
-                length += read as u64;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
 }

@@ -12,15 +12,11 @@ const NAME: AttemptName<'_> = AttemptName {
     number: 2,
 };
 
-fn made(
-    folder: &tempfile::TempDir,
-    name: &AttemptName<'_>,
-    spares: Option<&ScratchPool>,
-) -> Scratch {
+fn made(folder: &tempfile::TempDir, name: &AttemptName<'_>, pool: Option<&ScratchPool>) -> Scratch {
     let (layout, disk) = (Layout::new(folder.path()), Disk::real());
     let files = Files::new(folder.path(), folder.path());
     let targets = [path("x/y/a.json"), path("x/b.json")];
-    Scratch::create(&disk, &files, &layout, name, spares, &mut targets.iter()).unwrap()
+    Scratch::create(&disk, &files, &layout, name, pool, &mut targets.iter()).unwrap()
 }
 
 fn scratch(folder: &tempfile::TempDir, is_folder: bool) -> Scratch {
@@ -141,21 +137,21 @@ fn only_a_folder_that_is_as_it_was_made_is_used_again() {
     ];
     for (number, (change, is_used)) in changes.into_iter().enumerate() {
         let folder = tempfile::tempdir().unwrap();
-        let spares = ScratchPool::default();
-        let first = made(&folder, &NAME, Some(&spares));
+        let pool = ScratchPool::default();
+        let first = made(&folder, &NAME, Some(&pool));
         first.make_folder_of(&path("x/y/a.json")).unwrap();
         let before = first.path().symlink_metadata().unwrap().ino();
         let was_at = first.path().to_owned();
         change(first.path());
-        first.spare(&spares);
+        first.return_to(&pool);
         assert_eq!(was_at.exists(), is_used, "{number}");
-        let second = made(&folder, &AttemptName { number: 3, ..NAME }, Some(&spares));
+        let second = made(&folder, &AttemptName { number: 3, ..NAME }, Some(&pool));
         assert!(!was_at.exists());
         let after = second.path().symlink_metadata().unwrap().ino();
         let has_folders = second.at(&path("x/y")).is_dir();
         assert_eq!(has_folders, is_used, "{number}");
         assert!(!is_used || before == after);
-        let third = made(&folder, &AttemptName { number: 4, ..NAME }, Some(&spares));
+        let third = made(&folder, &AttemptName { number: 4, ..NAME }, Some(&pool));
         assert!(third.is_empty() && !third.at(&path("x")).exists());
     }
 }

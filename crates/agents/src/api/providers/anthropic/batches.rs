@@ -7,9 +7,8 @@ use crate::api::batches::{
 };
 use crate::api::wire::{WireRequest, count, parsed, text, whole};
 use crate::fault::CallFault;
-use crate::http::Cancelled;
+use crate::http::CallLimit;
 use serde_json::Value;
-use std::time::Duration;
 
 impl BatchApi for Anthropic {
     fn limit(&self) -> BatchLimit {
@@ -22,8 +21,7 @@ impl BatchApi for Anthropic {
     fn submit(
         &self,
         requests: &[(String, Vec<u8>)],
-        within: Duration,
-        cancelled: Cancelled<'_>,
+        limit: CallLimit<'_>,
     ) -> Result<String, CallFault> {
         checked(requests, self.limit())?;
         let mut body = br#"{"requests":["#.to_vec();
@@ -34,18 +32,13 @@ impl BatchApi for Anthropic {
             body.push(b'}');
         }
         body.extend_from_slice(b"]}");
-        let request = WireRequest::json("/messages/batches", body, within);
-        id_of(&self.wire.json(request, cancelled)?)
+        let request = WireRequest::json("/messages/batches", body);
+        id_of(&self.wire.json(request, limit)?)
     }
 
-    fn poll(
-        &self,
-        id: &str,
-        within: Duration,
-        cancelled: Cancelled<'_>,
-    ) -> Result<BatchProgress, CallFault> {
+    fn poll(&self, id: &str, limit: CallLimit<'_>) -> Result<BatchProgress, CallFault> {
         let path = format!("/messages/batches/{id}");
-        let batch = self.wire.json(WireRequest::get(&path, within), cancelled)?;
+        let batch = self.wire.json(WireRequest::get(&path), limit)?;
         if batch["processing_status"] == "ended" {
             return Ok(BatchProgress::Ended);
         }
@@ -58,22 +51,17 @@ impl BatchApi for Anthropic {
     fn results(
         &self,
         id: &str,
-        within: Duration,
-        cancelled: Cancelled<'_>,
+        limit: CallLimit<'_>,
     ) -> Result<Vec<(String, BatchResult)>, CallFault> {
         let path = format!("/messages/batches/{id}/results");
-        let request = WireRequest::get(&path, within).largest(LARGEST);
-        let answer = whole(self.wire.send(request, cancelled)?)?;
-        lines(&answer.body).map(|line| self.result(line)).collect()
+        let request = WireRequest::get(&path).largest(LARGEST);
+        let answer = whole(self.wire.send(request, limit)?)?;
+        lines(&answer.body).map(Self::result).collect()
     }
 
-    fn recent(
-        &self,
-        within: Duration,
-        cancelled: Cancelled<'_>,
-    ) -> Result<Vec<SubmittedBatch>, CallFault> {
-        let request = WireRequest::get("/messages/batches?limit=100", within);
-        let list = self.wire.json(request, cancelled)?;
+    fn recent(&self, limit: CallLimit<'_>) -> Result<Vec<SubmittedBatch>, CallFault> {
+        let request = WireRequest::get("/messages/batches?limit=100");
+        let list = self.wire.json(request, limit)?;
         let batches = list["data"].as_array().into_iter().flatten();
         let known = batches.filter_map(|batch| {
             Some(SubmittedBatch {
@@ -84,28 +72,17 @@ impl BatchApi for Anthropic {
         });
         Ok(known.collect())
     }
-
-    fn cancel(
-        &self,
-        id: &str,
-        within: Duration,
-        cancelled: Cancelled<'_>,
-    ) -> Result<(), CallFault> {
-        let path = format!("/messages/batches/{id}/cancel");
-        let request = WireRequest::json(&path, b"{}".to_vec(), within);
-        self.wire.send(request, cancelled).map(drop)
-    }
 }
 
 impl Anthropic {
-    fn result(&self, line: &[u8]) -> Result<(String, BatchResult), CallFault> {
+    fn result(line: &[u8]) -> Result<(String, BatchResult), CallFault> {
         let value: Value = parsed(line)?;
         let id = request_of(&value, line)?;
         let result = &value["result"];
         let ended = match result["type"].as_str().unwrap_or_default() {
-            "succeeded" => self
-                .of_message(&result["message"], line.to_vec())
-                .map_err(BatchFault::Call),
+            "succeeded" => {
+                Self::of_message(&result["message"], line.to_vec()).map_err(BatchFault::Call)
+            }
             "expired" => Err(BatchFault::Expired),
             "canceled" => Err(BatchFault::Cancelled),
             // The error has an envelope of its own: `{"type": "error", "error": {…}}`.

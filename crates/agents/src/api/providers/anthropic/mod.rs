@@ -10,7 +10,7 @@ use crate::api::sse;
 use crate::api::versions::{of_claude, takes_temperature};
 use crate::api::wire::{KeyHeader, Wire, parsed, text, tokens, whole};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
-use crate::http::{Cancelled, Http, HttpResponse};
+use crate::http::{CallLimit, Http, HttpResponse};
 use crate::request::{AgentRequest, Attachment, Reply, StopReason};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -48,19 +48,19 @@ impl Anthropic {
     }
 
     /// Reads an answer of a good status, whole or streamed.
-    fn of_answer(&self, answer: HttpResponse) -> Result<Reply, CallFault> {
+    fn of_answer(answer: HttpResponse) -> Result<Reply, CallFault> {
         // Without a content type, the first character tells a stream of events from a message.
         let streamed = answer.header("content-type").map_or_else(
             || !answer.body.trim_ascii_start().starts_with(b"{"),
             |kind| kind.starts_with("text/event-stream"),
         );
         if streamed && !sse::events(&answer.body).is_empty() {
-            return self.of_stream(answer);
+            return Self::of_stream(answer);
         }
         let answer = whole(answer)?;
         let id = answer.request_id();
         let message = parsed(&answer.body)?;
-        let reply = self.of_message(&message, answer.body)?;
+        let reply = Self::of_message(&message, answer.body)?;
         Ok(Reply {
             request_id: id.or(reply.request_id),
             ..reply
@@ -68,7 +68,7 @@ impl Anthropic {
     }
 
     /// A reply from a whole message.
-    fn of_message(&self, message: &Value, raw: Vec<u8>) -> Result<Reply, CallFault> {
+    fn of_message(message: &Value, raw: Vec<u8>) -> Result<Reply, CallFault> {
         if message["type"] == "error" {
             let told = ErrorBody::of(message);
             let words = told.message.clone().unwrap_or_default();
@@ -76,7 +76,7 @@ impl Anthropic {
         }
         if !message["content"].is_array() {
             return Err(
-                CallFault::new(FaultKind::Unreadable, "the answer holds no `content`")
+                CallFault::new(FaultKind::Unreadable, "the response has no `content`")
                     .with_raw(raw),
             );
         }
@@ -86,7 +86,6 @@ impl Anthropic {
             stop: stop_of(message["stop_reason"].as_str().unwrap_or_default()),
             usage: usage_of(&message["usage"]).unwrap_or_default(),
             reported_cost: None,
-            asked_model: self.model.clone(),
             served_model: text(&message["model"]),
             request_id: None,
             raw,
@@ -95,7 +94,7 @@ impl Anthropic {
 
     /// A reply from a stream: the message is put together from its events. A stream that ends before `message_stop` is cut,
     /// and an `error` event after a good status is an error all the same.
-    fn of_stream(&self, answer: HttpResponse) -> Result<Reply, CallFault> {
+    fn of_stream(answer: HttpResponse) -> Result<Reply, CallFault> {
         let id = answer.request_id();
         let mut message = json!({"content": []});
         let mut usage = Map::new();
@@ -132,7 +131,7 @@ impl Anthropic {
                     let told = ErrorBody::of(&data);
                     let words = told.message.clone().unwrap_or_default();
                     let fault =
-                        told.fault(None, format!("the stream broke off with an error: {words}"));
+                        told.fault(None, format!("the stream ended with an error: {words}"));
                     let usage = usage_of(&Value::Object(usage)).unwrap_or_default();
                     return Err(CallFault {
                         request_id: id,
@@ -162,7 +161,7 @@ impl Anthropic {
         }
         Ok(Reply {
             request_id: id,
-            ..self.of_message(&message, answer.body)?
+            ..Self::of_message(&message, answer.body)?
         })
     }
 }
@@ -220,25 +219,20 @@ impl ModelApi for Anthropic {
         Value::Object(body).to_string().into_bytes()
     }
 
-    fn call(
-        &self,
-        body: &[u8],
-        within: Duration,
-        cancelled: Cancelled<'_>,
-    ) -> Result<Reply, CallFault> {
-        self.of_answer(self.wire.call("/messages", body, within, cancelled)?)
+    fn call(&self, body: &[u8], limit: CallLimit<'_>) -> Result<Reply, CallFault> {
+        Self::of_answer(self.wire.call("/messages", body, limit)?)
     }
 
     fn read(&self, raw: Vec<u8>) -> Result<Reply, CallFault> {
-        self.of_answer(HttpResponse::of_success(raw))
+        Self::of_answer(HttpResponse::of_success(raw))
     }
 
     fn cooldown(&self) -> Option<Duration> {
         self.wire.cooldown()
     }
 
-    fn check(&self, within: Duration, cancelled: Cancelled<'_>) -> Result<(), CallFault> {
-        self.wire.check(within, cancelled)
+    fn check(&self, limit: CallLimit<'_>) -> Result<(), CallFault> {
+        self.wire.check(limit)
     }
 
     fn batches(&self) -> Option<&dyn BatchApi> {

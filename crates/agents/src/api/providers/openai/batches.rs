@@ -7,11 +7,10 @@ use crate::api::batches::{
 };
 use crate::api::wire::{WireRequest, count, parsed, text, whole};
 use crate::fault::{CallFault, ErrorBody};
-use crate::http::Cancelled;
+use crate::http::CallLimit;
 use jiff::Timestamp;
 use milepost_core::base::digest::Digest;
 use serde_json::{Value, json};
-use std::time::Duration;
 
 impl BatchApi for OpenAi {
     fn limit(&self) -> BatchLimit {
@@ -24,8 +23,7 @@ impl BatchApi for OpenAi {
     fn submit(
         &self,
         requests: &[(String, Vec<u8>)],
-        within: Duration,
-        cancelled: Cancelled<'_>,
+        limit: CallLimit<'_>,
     ) -> Result<String, CallFault> {
         checked(requests, self.limit())?;
         let mut file = Vec::new();
@@ -38,22 +36,17 @@ impl BatchApi for OpenAi {
             file.extend_from_slice(b"}\n");
         }
         let (kind, form) = form(&file);
-        let upload = WireRequest::post("/files", &kind, form, within);
-        let uploaded = self.wire.json(upload, cancelled)?;
+        let upload = WireRequest::post("/files", &kind, form);
+        let uploaded = self.wire.json(upload, limit)?;
         let batch = json!({
             "input_file_id": uploaded["id"], "endpoint": "/v1/chat/completions", "completion_window": "24h"
         });
-        let request = WireRequest::json("/batches", batch.to_string().into_bytes(), within);
-        id_of(&self.wire.json(request, cancelled)?)
+        let request = WireRequest::json("/batches", batch.to_string().into_bytes());
+        id_of(&self.wire.json(request, limit)?)
     }
 
-    fn poll(
-        &self,
-        id: &str,
-        within: Duration,
-        cancelled: Cancelled<'_>,
-    ) -> Result<BatchProgress, CallFault> {
-        let batch = self.batch(id, within, cancelled)?;
+    fn poll(&self, id: &str, limit: CallLimit<'_>) -> Result<BatchProgress, CallFault> {
+        let batch = self.batch(id, limit)?;
         let counts = &batch["request_counts"];
         Ok(match batch["status"].as_str().unwrap_or_default() {
             "failed" if batch["output_file_id"].is_null() && batch["error_file_id"].is_null() => {
@@ -79,32 +72,27 @@ impl BatchApi for OpenAi {
     fn results(
         &self,
         id: &str,
-        within: Duration,
-        cancelled: Cancelled<'_>,
+        limit: CallLimit<'_>,
     ) -> Result<Vec<(String, BatchResult)>, CallFault> {
-        let batch = self.batch(id, within, cancelled)?;
+        let batch = self.batch(id, limit)?;
         let mut results = Vec::new();
         for file in ["output_file_id", "error_file_id"] {
             let Some(file) = batch[file].as_str() else {
                 continue;
             };
             let path = format!("/files/{file}/content");
-            let request = WireRequest::get(&path, within).largest(LARGEST);
-            let answer = whole(self.wire.send(request, cancelled)?)?;
+            let request = WireRequest::get(&path).largest(LARGEST);
+            let answer = whole(self.wire.send(request, limit)?)?;
             for line in lines(&answer.body) {
-                results.push(self.result(line)?);
+                results.push(Self::result(line)?);
             }
         }
         Ok(results)
     }
 
-    fn recent(
-        &self,
-        within: Duration,
-        cancelled: Cancelled<'_>,
-    ) -> Result<Vec<SubmittedBatch>, CallFault> {
-        let request = WireRequest::get("/batches?limit=100", within);
-        let list = self.wire.json(request, cancelled)?;
+    fn recent(&self, limit: CallLimit<'_>) -> Result<Vec<SubmittedBatch>, CallFault> {
+        let request = WireRequest::get("/batches?limit=100");
+        let list = self.wire.json(request, limit)?;
         let batches = list["data"].as_array().into_iter().flatten();
         let known = batches.filter_map(|batch| {
             Some(SubmittedBatch {
@@ -115,31 +103,15 @@ impl BatchApi for OpenAi {
         });
         Ok(known.collect())
     }
-
-    fn cancel(
-        &self,
-        id: &str,
-        within: Duration,
-        cancelled: Cancelled<'_>,
-    ) -> Result<(), CallFault> {
-        let path = format!("/batches/{id}/cancel");
-        let request = WireRequest::json(&path, b"{}".to_vec(), within);
-        self.wire.send(request, cancelled).map(drop)
-    }
 }
 
 impl OpenAi {
-    fn batch(
-        &self,
-        id: &str,
-        within: Duration,
-        cancelled: Cancelled<'_>,
-    ) -> Result<Value, CallFault> {
+    fn batch(&self, id: &str, limit: CallLimit<'_>) -> Result<Value, CallFault> {
         let path = format!("/batches/{id}");
-        self.wire.json(WireRequest::get(&path, within), cancelled)
+        self.wire.json(WireRequest::get(&path), limit)
     }
 
-    fn result(&self, line: &[u8]) -> Result<(String, BatchResult), CallFault> {
+    fn result(line: &[u8]) -> Result<(String, BatchResult), CallFault> {
         let value: Value = parsed(line)?;
         let id = request_of(&value, line)?;
         let code = value["error"]["code"].as_str();
@@ -149,9 +121,9 @@ impl OpenAi {
         let ended = match (code, status) {
             (Some("batch_expired"), _) => Err(BatchFault::Expired),
             (Some("batch_cancelled"), _) => Err(BatchFault::Cancelled),
-            (None, Some(200..300)) => self
-                .of_completion(body, line.to_vec())
-                .map_err(BatchFault::Call),
+            (None, Some(200..300)) => {
+                Self::of_completion(body, line.to_vec()).map_err(BatchFault::Call)
+            }
             (None, Some(status)) => Err(failed(Some(status), body, body, line)),
             (_, status) => Err(failed(status, &value["error"], &value["error"], line)),
         };

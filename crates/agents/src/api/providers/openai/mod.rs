@@ -9,7 +9,7 @@ use crate::api::settings::ClientSettings;
 use crate::api::versions::takes_temperature;
 use crate::api::wire::{KeyHeader, Wire, parsed, text, tokens, whole};
 use crate::fault::{CallFault, ErrorBody, FaultKind};
-use crate::http::{Cancelled, Http, HttpResponse};
+use crate::http::{CallLimit, Http, HttpResponse};
 use crate::request::{AgentRequest, Attachment, Reply, StopReason};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -66,11 +66,11 @@ impl OpenAi {
     }
 
     /// Reads an answer of a good status.
-    fn of_answer(&self, answer: HttpResponse) -> Result<Reply, CallFault> {
+    fn of_answer(answer: HttpResponse) -> Result<Reply, CallFault> {
         let answer = whole(answer)?;
         let id = answer.request_id();
         let completion = parsed(&answer.body)?;
-        let reply = self.of_completion(&completion, answer.body)?;
+        let reply = Self::of_completion(&completion, answer.body)?;
         Ok(Reply {
             request_id: id.or(reply.request_id),
             ..reply
@@ -78,32 +78,38 @@ impl OpenAi {
     }
 
     /// A reply from a completion.
-    fn of_completion(&self, completion: &Value, raw: Vec<u8>) -> Result<Reply, CallFault> {
+    fn of_completion(completion: &Value, raw: Vec<u8>) -> Result<Reply, CallFault> {
         // Gateways send errors of those behind them with a status of 200.
-        if !completion["error"].is_null() {
-            let told = ErrorBody::of(completion);
-            let status = completion["error"]["code"]
-                .as_u64()
-                .and_then(|code| u16::try_from(code).ok());
-            let words = told.message.clone().unwrap_or_default();
-            return Err(told.fault(status, words).with_raw(raw));
-        }
         let choice = &completion["choices"][0];
+        for part in [completion, choice] {
+            if !part["error"].is_null() {
+                let told = ErrorBody::of(part);
+                let status = part["error"]["code"]
+                    .as_u64()
+                    .and_then(|code| u16::try_from(code).ok());
+                let words = told.message.clone().unwrap_or_default();
+                return Err(told.fault(status, words).with_raw(raw));
+            }
+        }
         let message = &choice["message"];
         if !message.is_object() {
             return Err(CallFault::new(
                 FaultKind::Unreadable,
-                "the answer holds no `choices[0].message`",
+                "the response has no `choices[0].message`",
             )
             .with_raw(raw));
         }
         let refusal = message["refusal"]
             .as_str()
             .filter(|refusal| !refusal.is_empty());
-        let reason = choice["finish_reason"].as_str().unwrap_or_default();
+        // Some servers that speak this format leave the reason out, or have words of their own for the end.
+        let reason = match choice.get("finish_reason") {
+            None => "stop",
+            Some(reason) => reason.as_str().unwrap_or("null"),
+        };
         let stop = match (refusal, reason) {
             (Some(_), _) | (None, "content_filter") => StopReason::Refused,
-            (None, "stop") => StopReason::End,
+            (None, "stop" | "eos" | "eos_token" | "stop_sequence") => StopReason::End,
             (None, "length") => StopReason::Length,
             (None, other) => StopReason::Other(other.to_owned()),
         };
@@ -113,7 +119,6 @@ impl OpenAi {
             stop,
             usage: usage_of(&completion["usage"]).unwrap_or_default(),
             reported_cost: None,
-            asked_model: self.model.clone(),
             served_model: text(&completion["model"]),
             request_id: text(&completion["id"]),
             raw,
@@ -169,26 +174,21 @@ impl ModelApi for OpenAi {
         Value::Object(body).to_string().into_bytes()
     }
 
-    fn call(
-        &self,
-        body: &[u8],
-        within: Duration,
-        cancelled: Cancelled<'_>,
-    ) -> Result<Reply, CallFault> {
+    fn call(&self, body: &[u8], limit: CallLimit<'_>) -> Result<Reply, CallFault> {
         let path = "/chat/completions";
-        self.of_answer(self.wire.call(path, body, within, cancelled)?)
+        Self::of_answer(self.wire.call(path, body, limit)?)
     }
 
     fn read(&self, raw: Vec<u8>) -> Result<Reply, CallFault> {
-        self.of_answer(HttpResponse::of_success(raw))
+        Self::of_answer(HttpResponse::of_success(raw))
     }
 
     fn cooldown(&self) -> Option<Duration> {
         self.wire.cooldown()
     }
 
-    fn check(&self, within: Duration, cancelled: Cancelled<'_>) -> Result<(), CallFault> {
-        self.wire.check(within, cancelled)
+    fn check(&self, limit: CallLimit<'_>) -> Result<(), CallFault> {
+        self.wire.check(limit)
     }
 
     fn batches(&self) -> Option<&dyn BatchApi> {

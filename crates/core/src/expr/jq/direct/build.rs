@@ -20,12 +20,7 @@ const DEEPEST: usize = 100;
 
 /// Returns the program with the parts of its values that it needs; `None` if it cannot be run directly.
 pub(crate) fn build(term: &Term<&str>, vars: &[&str]) -> Option<(Direct, Demands)> {
-    let mut building = Building {
-        literals: Vec::new(),
-        slots: 0,
-        steps: 0,
-        depth: 0,
-    };
+    let mut building = Building::default();
     let mut names = Bindings::default();
     for var in vars {
         names = names.with(Binding::Var(format!("${var}"), building.slot()));
@@ -43,6 +38,7 @@ pub(crate) fn build(term: &Term<&str>, vars: &[&str]) -> Option<(Direct, Demands
     Some((direct, demands))
 }
 
+#[derive(Default)]
 struct Building {
     literals: Vec<Literal>,
     slots: usize,

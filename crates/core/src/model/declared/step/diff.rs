@@ -4,7 +4,6 @@ use super::info::{Describe, KindInfo};
 use super::part::Part;
 use crate::expr::select::Select;
 use crate::model::declared::expression::Program;
-use crate::model::declared::keys::Need::{Beside, RequiredBeside, What};
 use crate::model::declared::keys::ValueKind::{Jq, Number, Select as Plain};
 use crate::model::declared::keys::key;
 
@@ -29,34 +28,23 @@ impl Describe for DiffStep {
         ..KindInfo::computing(
             "diff",
             &[
-                key(
-                    "diff",
-                    Plain,
-                    What,
-                    "",
-                    "Compares these records with those of an earlier revision.",
+                key("diff", Plain)
+                    .what()
+                    .doc("Compares these records with those of an earlier revision."),
+                key("baseline", Plain)
+                    .required_beside("diff")
+                    .doc("The records of the earlier revision."),
+                key("compare", Jq).required_beside("diff").doc(
+                    "Selects the parts of a record to compare; `.` is the record. Returns an \
+                     object of `key`, `group`, `fields`, `quantities` and `part_of`.",
                 ),
-                key(
-                    "baseline",
-                    Plain,
-                    RequiredBeside("diff"),
-                    "",
-                    "The records of the earlier revision.",
-                ),
-                key(
-                    "compare",
-                    Jq,
-                    RequiredBeside("diff"),
-                    "",
-                    "Selects the parts of a record to compare; `.` is the record. Returns an object of `key`, `group`, `fields`, `quantities` and `part_of`.",
-                ),
-                key(
-                    "tolerance",
-                    Number,
-                    Beside(&["diff"]),
-                    "0.000001",
-                    "Relative tolerance for numbers; an absolute tolerance if both numbers are below 1.",
-                ),
+                key("tolerance", Number)
+                    .beside(&["diff"])
+                    .default("0.000001")
+                    .doc(
+                        "Relative tolerance for numbers; an absolute tolerance if both numbers are \
+                         below 1.",
+                    ),
             ],
         )
     };

@@ -6,7 +6,6 @@ use super::part::Part;
 use crate::expr::scope::Format;
 use crate::model::declared::asset::Asset;
 use crate::model::declared::expression::Templated;
-use crate::model::declared::keys::Need::{Beside, What};
 use crate::model::declared::keys::ValueKind::{File, Name, Names, Text};
 use crate::model::declared::keys::key;
 
@@ -25,13 +24,9 @@ impl Describe for XlsxStep {
         writes_by_path: true,
         ..KindInfo::computing(
             "xlsx",
-            &[key(
-                "xlsx",
-                File,
-                What,
-                "",
-                "Writes an Excel workbook as this file describes.",
-            )],
+            &[key("xlsx", File)
+                .what()
+                .doc("Writes an Excel workbook as this file describes.")],
         )
     };
 
@@ -62,20 +57,16 @@ impl Describe for IfcStep {
         ..KindInfo::computing(
             "ifc",
             &[
-                key(
-                    "ifc",
-                    Name,
-                    What,
-                    "",
-                    "Reads the building model in this input.",
-                ),
-                key(
-                    "geometry",
-                    Text,
-                    Beside(&["ifc"]),
-                    "\"off\"",
-                    "The elements to measure by their geometry: `off` (none), `missing` (those without a usable volume) or `all`.",
-                ),
+                key("ifc", Name)
+                    .what()
+                    .doc("Reads the building model in this input."),
+                key("geometry", Text)
+                    .beside(&["ifc"])
+                    .default("\"off\"")
+                    .doc(
+                        "The elements to measure by their geometry: `off` (none), `missing` (those \
+                         without a usable volume) or `all`.",
+                    ),
             ],
         )
     };
@@ -101,13 +92,9 @@ impl Describe for PdfStep {
         computes: false,
         ..KindInfo::computing(
             "pdf",
-            &[key(
-                "pdf",
-                Name,
-                What,
-                "",
-                "Writes this Markdown (an input or an earlier `out`) as PDF.",
-            )],
+            &[key("pdf", Name)
+                .what()
+                .doc("Writes this Markdown (an input or an earlier `out`) as PDF.")],
         )
     };
 
@@ -135,20 +122,15 @@ impl Describe for PdfTextStep {
         ..KindInfo::computing(
             "pdf_text",
             &[
-                key(
-                    "pdf_text",
-                    Name,
-                    What,
-                    "",
-                    "Reads the text of this PDF (an input or earlier `out`), page by page.",
-                ),
-                key(
-                    "engines",
-                    Names,
-                    Beside(&["pdf_text"]),
-                    "[\"builtin\", \"pdftotext\"]",
-                    "The engines that read the PDF, in order; the next is tried if one fails.",
-                ),
+                key("pdf_text", Name)
+                    .what()
+                    .doc("Reads the text of this PDF (an input or earlier `out`), page by page."),
+                key("engines", Names)
+                    .beside(&["pdf_text"])
+                    .default("[\"builtin\", \"pdftotext\"]")
+                    .doc(
+                        "The engines that read the PDF, in order; the next is tried if one fails.",
+                    ),
             ],
         )
     };

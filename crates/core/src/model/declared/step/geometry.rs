@@ -4,7 +4,8 @@ use crate::model::declared::expression::{ExpressionError, Templated};
 use serde_json::{Map, Value};
 
 /// The elements of a building model that are measured by their geometry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum Geometry {
     /// None.
     Off,
@@ -14,21 +15,9 @@ pub enum Geometry {
 }
 
 impl Geometry {
-    /// All values, in the order of messages.
-    const ALL: [Self; 3] = [Self::Off, Self::Missing, Self::All];
-
-    /// Returns the word in declarations.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Missing => "missing",
-            Self::All => "all",
-        }
-    }
-
     /// Returns the value of a word.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|value| value.name() == name)
+        name.parse().ok()
     }
 }
 

@@ -11,7 +11,6 @@ use super::part::Part;
 use crate::expr::scope::Format;
 use crate::expr::select::Select;
 use crate::model::declared::expression::{Program, TemplateChoice, Templated};
-use crate::model::declared::keys::Need::{Beside, RequiredBeside, What};
 use crate::model::declared::keys::ValueKind::{Count, File, Jq, Name, Select as Plain};
 use crate::model::declared::keys::key;
 
@@ -127,20 +126,13 @@ impl Describe for JqStep {
         ..KindInfo::computing(
             "jq",
             &[
-                key(
-                    "jq",
-                    Jq,
-                    What,
-                    "",
-                    "Computes one value with a jq program: JSON, or text for a text output.",
-                ),
-                key(
-                    "stream",
-                    Plain,
-                    Beside(&["jq"]),
-                    "none",
-                    "Records that the jq program reads one at a time with `inputs`.",
-                ),
+                key("jq", Jq)
+                    .what()
+                    .doc("Computes one value with a jq program: JSON, or text for a text output."),
+                key("stream", Plain)
+                    .beside(&["jq"])
+                    .default("none")
+                    .doc("Records that the jq program reads one at a time with `inputs`."),
             ],
         )
     };
@@ -171,12 +163,9 @@ impl Describe for RenderStep {
         format: Format::Text,
         ..KindInfo::computing(
             "render",
-            &[key(
-                "render",
-                File,
-                What,
-                "",
-                "Renders this template. With `{{ }}` in its path, each batch has its own template.",
+            &[key("render", File).what().doc(
+                "Renders this template. With `{{ }}` in its path, each batch has its own \
+                 template.",
             )],
         )
     };
@@ -199,13 +188,9 @@ impl Describe for CopyStep {
         format: Format::Text,
         ..KindInfo::computing(
             "copy",
-            &[key(
-                "copy",
-                Name,
-                What,
-                "",
-                "Copies this input or earlier `out`.",
-            )],
+            &[key("copy", Name)
+                .what()
+                .doc("Copies this input or earlier `out`.")],
         )
     };
 
@@ -234,34 +219,21 @@ impl Describe for SplitStep {
         ..KindInfo::computing(
             "split",
             &[
-                key(
-                    "split",
-                    Plain,
-                    What,
-                    "",
-                    "Groups these records into batches by question.",
-                ),
-                key(
-                    "question",
-                    Jq,
-                    Beside(&["split"]),
-                    "the whole record",
-                    "The part of a record that an answer may depend on; `.` is the record.",
-                ),
-                key(
-                    "size",
-                    Count,
-                    Beside(&["split"]),
-                    "50",
-                    "Maximum questions in a batch.",
-                ),
-                key(
-                    "max_elements",
-                    Count,
-                    Beside(&["split"]),
-                    "1000",
-                    "Maximum records in a batch.",
-                ),
+                key("split", Plain)
+                    .what()
+                    .doc("Groups these records into batches by question."),
+                key("question", Jq)
+                    .beside(&["split"])
+                    .default("the whole record")
+                    .doc("The part of a record that an answer may depend on; `.` is the record."),
+                key("size", Count)
+                    .beside(&["split"])
+                    .default("50")
+                    .doc("Maximum questions in a batch."),
+                key("max_elements", Count)
+                    .beside(&["split"])
+                    .default("1000")
+                    .doc("Maximum records in a batch."),
             ],
         )
     };
@@ -302,42 +274,14 @@ impl Describe for MergeStep {
         ..KindInfo::computing(
             "merge",
             &[
-                key(
-                    "merge",
-                    Plain,
-                    What,
-                    "",
-                    "Joins these records into one file.",
-                ),
-                key(
-                    "key",
-                    Jq,
-                    RequiredBeside("merge"),
-                    "",
-                    "The key of a record; `.` is the record.",
-                ),
-                key(
-                    "order",
-                    Plain,
-                    Beside(&["merge"]),
-                    "as read",
-                    "The keys, in the order to sort the records by.",
-                ),
-                key(
-                    "corrections",
-                    Name,
-                    Beside(&["merge"]),
-                    "none",
-                    "An input with the columns key, field, value, who and why that overrides values of the records.",
-                ),
-                key(
-                    "shared_key",
-                    Name,
-                    Beside(&["merge"]),
-                    "none",
-                    "A field that several records share. A correction with a value of this field instead of a key, in a column of the \
-                     same name, applies to all records with that value.",
-                ),
+                key("merge", Plain).what().doc("Joins these records into one file."),
+                key("key", Jq).required_beside("merge").doc("The key of a record; `.` is the record."),
+                key("order", Plain).beside(&["merge"]).default("as read").doc("The keys, in the order to sort the records by."),
+                key("corrections", Name).beside(&["merge"]).default("none").doc("An input with the columns key, field, value, who and why that overrides \
+                                                                                 values of the records."),
+                key("shared_key", Name).beside(&["merge"]).default("none").doc("A field that several records share. A correction with a value of this field \
+                                                                                instead of a key, in a column of the same name, applies to all records with \
+                                                                                that value."),
             ],
         )
     };

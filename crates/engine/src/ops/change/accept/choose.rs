@@ -69,8 +69,8 @@ pub(super) fn choose(
     for reason in reasons {
         let why = match reason {
             Reason::Deleted { path } => format!("{path} was deleted"),
-            Reason::Renamed { from, to } => format!("{from} is named {to} now"),
-            Reason::Altered { path } if !kinds.is_empty() => {
+            Reason::Renamed { from, to } => format!("{from} was renamed to {to}"),
+            Reason::Modified { path } if !kinds.is_empty() => {
                 format!("{path} was modified by hand: accept that first, without `--change`")
             }
             Reason::Changed(change) if !kinds.is_empty() && !kinds.has(change) => {
@@ -118,7 +118,7 @@ pub(super) fn choose(
 
 fn altered(reason: &Reason) -> Option<&RelPath> {
     match reason {
-        Reason::Altered { path } => Some(path),
+        Reason::Modified { path } => Some(path),
         _ => None,
     }
 }
@@ -126,7 +126,7 @@ fn altered(reason: &Reason) -> Option<&RelPath> {
 pub(super) fn at_present(layout: &Layout, made: &Made) -> Result<Made, String> {
     let found = digest_of(&layout.at(&made.path));
     let found = found.map_err(|error| format!("cannot read `{}`: {error}", made.path))?;
-    let (digest, size) = found.ok_or_else(|| format!("{} is not there", made.path))?;
+    let (digest, size) = found.ok_or_else(|| format!("{} does not exist", made.path))?;
     Ok(Made {
         digest,
         size,

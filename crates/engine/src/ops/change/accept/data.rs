@@ -22,7 +22,7 @@ pub struct AcceptOptions {
     pub expected: Option<Digest>,
 }
 
-/// What was accepted.
+/// The accepted outputs and changes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Accepted {

@@ -31,7 +31,7 @@ pub(super) fn kinds(names: &[String]) -> Result<Kinds, OpsError> {
             word => FactKind::of_word(word),
         };
         match kind {
-            Some(kind) if kind.is_judged() => {
+            Some(kind) if kind.only_validates() => {
                 return Err(OpsError::Usage(format!(
                     "`--change {name}`: after such a change, a run validates outputs again without rebuilding them"
                 )));

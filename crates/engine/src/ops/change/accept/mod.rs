@@ -13,8 +13,6 @@ use crate::ops::project::open::{open, open_recorded};
 use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::Snapshot;
-use crate::run::record::recorder::Recorder;
-use crate::run::record::recover;
 use choose::{at_present, choose, scan};
 use kinds::kinds;
 use milepost_core::base::digest::Digest;
@@ -22,7 +20,6 @@ use milepost_core::model::record::Made;
 use milepost_core::plan::decide::RebuildPolicy;
 use milepost_core::plan::selection::Target;
 use record::{keep_content, record, rewrite_checkpoint};
-use std::time::Duration;
 
 /// Accepts modified outputs, or adopts changes of the declarations. Everything is validated first; if one batch is refused, nothing is
 /// accepted. Modified checkpoints of the selected stages are rewritten from the records.
@@ -40,9 +37,7 @@ pub fn accept(request: &Request, options: &AcceptOptions) -> Result<Accepted, Op
     let who = request.person(options.who.as_deref());
     let by = (who.as_str(), options.why.as_str(), opened.clock.now());
     let locked = lock_and_read(&mut opened, &request.command)?;
-    let ctx = opened.context();
-    let mut recorder = Recorder::new(ctx, locked.state, locked.journal, &request.command);
-    recover::recover(&mut recorder, Duration::from_secs(5))?;
+    let (lock, mut recorder, _) = locked.recover(&opened, &request.command)?;
     let mut done = Accepted::default();
     let mut work = Vec::new();
     let mut refused = Vec::new();
@@ -59,7 +54,7 @@ pub fn accept(request: &Request, options: &AcceptOptions) -> Result<Accepted, Op
                 .iter()
                 .any(|target| target.batch.as_deref().is_none_or(|batch| batch == key))
         };
-        let found = scan(&recorder, stage, RebuildPolicy::NeededAndAltered)?;
+        let found = scan(&recorder, stage, RebuildPolicy::NeededAndModified)?;
         for target in &batches {
             let known = |key: &String| found.batches.iter().any(|batch| batch.batch.key == *key);
             if let Some(key) = target.batch.as_ref().filter(|key| !known(key)) {
@@ -102,7 +97,7 @@ pub fn accept(request: &Request, options: &AcceptOptions) -> Result<Accepted, Op
     done.quarantined = std::mem::take(&mut recorder.kept);
     // Only a cache.
     let _ = opened.cache.save(&opened.disk);
-    drop(locked.lock);
+    drop(lock);
     Ok(done)
 }
 

@@ -106,7 +106,7 @@ pub(super) fn record(
             outputs,
             pin,
         };
-        recorder.record(EventType::Review, stage.actor(), event, summary, refs)?;
+        recorder.record_with(EventType::Review, stage.actor(), event, summary, refs)?;
     }
     if facts.is_empty() {
         return Ok(recorder.flush()?);
@@ -131,7 +131,7 @@ pub(super) fn record(
             files: Vec::new(),
         },
     };
-    recorder.record(EventType::Review, stage.actor(), event, summary, Vec::new())?;
+    recorder.record(EventType::Review, stage.actor(), event, summary)?;
     Ok(recorder.flush()?)
 }
 
@@ -185,7 +185,7 @@ pub(super) fn rewrite_checkpoint(
     }
     let found = scan(recorder, stage, RebuildPolicy::Needed)?;
     let is_done = found.batches.iter().all(|batch| match &batch.decision {
-        Ok(Decision::Reused) => true,
+        Ok(Decision::UpToDate) => true,
         Ok(Decision::Will(reasons)) => only_failed(reasons),
         _ => false,
     });

@@ -102,8 +102,8 @@ fn labels_at(
     let inputs = &sheet.stage.inputs;
     let input = inputs.iter().find(|input| input.name == select.first());
     let template = input.and_then(|input| Some((input, path_of(input)?)));
-    let (input, template) =
-        template.ok_or_else(|| wrong(format!("`{}` is no input of the stage", select.first())))?;
+    let (input, template) = template
+        .ok_or_else(|| wrong(format!("`{}` is not an input of the stage", select.first())))?;
     let path = paths::render(template, scope).map_err(|error| wrong(error.to_string()))?;
     let source = opened
         .files
@@ -114,7 +114,7 @@ fn labels_at(
     for step in select.rest().steps() {
         value = match step {
             PathStep::Field(name) => &value[name.as_str()],
-            PathStep::Each => return Err(wrong("a path without `[]` was expected".to_owned())),
+            PathStep::Each => return Err(wrong("expected a path without `[]`".to_owned())),
         };
     }
     match value {

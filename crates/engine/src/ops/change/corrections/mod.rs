@@ -11,15 +11,12 @@ pub(crate) use table::Table;
 use crate::ops::project::error::OpsError;
 use crate::ops::project::lock::lock_and_read;
 use crate::ops::project::open_project::OpenProject;
-use crate::run::record::recorder::Recorder;
-use crate::run::record::recover;
 use milepost_core::base::digest::Digest;
 use milepost_core::base::visible::visible;
 use milepost_core::base::words;
 use milepost_core::model::event::{Event, EventType};
 use serde::Serialize;
 use std::fmt;
-use std::time::Duration;
 
 /// A correction by a person.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -107,9 +104,8 @@ pub(crate) fn save(
     find: impl FnOnce(&Targets) -> (Vec<Correction>, Vec<String>),
 ) -> Result<Sorted, OpsError> {
     let locked = lock_and_read(opened, command)?;
-    let mut recorder = Recorder::new(opened.context(), locked.state, locked.journal, command);
     // This takes a while, in which a person may save the table.
-    recover::recover(&mut recorder, Duration::from_secs(5))?;
+    let (lock, mut recorder, _) = locked.recover(opened, command)?;
     let table = Table::read(opened, destination)?;
     let targets = Targets {
         key: table.key()?,
@@ -145,7 +141,7 @@ pub(crate) fn save(
                 .collect(),
         };
         table.check_unmodified(opened)?;
-        recorder.record(EventType::Review, "milepost", event, summary, vec![into])?;
+        recorder.record_with(EventType::Review, "milepost", event, summary, vec![into])?;
         recorder.flush()?;
         let written = table.write(opened, &text);
         let status = if written.is_ok() {
@@ -157,6 +153,6 @@ pub(crate) fn save(
         recorder.flush()?;
         written?;
     }
-    drop(locked.lock);
+    drop(lock);
     Ok((added, known))
 }

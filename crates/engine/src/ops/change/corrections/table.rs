@@ -7,6 +7,7 @@ use milepost_core::base::cells::{guarded, unguarded};
 use milepost_core::base::digest::Digest;
 use milepost_core::base::path::FilePath;
 use milepost_core::expr::scope::{append_rows, header, lines, parse};
+use milepost_core::expr::template::text;
 use milepost_store::check::schema::{Schema, Violation};
 use milepost_store::check::schemas::Schemas;
 use milepost_store::store::read;
@@ -329,11 +330,7 @@ impl Table {
 
 impl Row {
     fn text(&self, column: &str) -> String {
-        match self.cells.get(column) {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Null) | None => String::new(),
-            Some(other) => other.to_string(),
-        }
+        self.cells.get(column).map(text).unwrap_or_default()
     }
 }
 

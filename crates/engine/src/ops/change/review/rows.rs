@@ -241,7 +241,7 @@ impl<'a> SheetReader<'a> {
         let mut feed = file_feed(|name: &str| {
             let source = scope.source(name);
             source
-                .ok_or_else(|| io::Error::other("one file was expected"))?
+                .ok_or_else(|| io::Error::other("expected one file"))?
                 .open()
         });
         let read = rows.each(values, &mut feed, &self.workers, threads(None), take);

@@ -118,7 +118,7 @@ impl Live {
         let mut exchanges = exchanges_with(&opened, vec![call], &known.refused);
         let missing = || OpsError::World(format!("the call {run}:{number} cannot be read"));
         let mut found = exchanges.pop().ok_or_else(missing)?;
-        judge(&mut found.call, &known.refused);
+        mark_invalid(&mut found.call, &known.refused);
         Ok(found)
     }
 
@@ -126,11 +126,11 @@ impl Live {
     ///
     /// # Errors
     /// When the calls cannot be read.
-    pub fn judge_answers(&self, calls: &mut [CallSummary]) -> Result<(), OpsError> {
+    pub fn mark_invalid_answers(&self, calls: &mut [CallSummary]) -> Result<(), OpsError> {
         let opened = self.with_state(|opened, _, _| opened.clone())?;
         let known = self.call_cache().read(&opened.workspace.layout, true)?;
         for call in calls {
-            judge(call, &known.refused);
+            mark_invalid(call, &known.refused);
         }
         Ok(())
     }
@@ -139,7 +139,7 @@ impl Live {
 /// The outcome of a call that was answered, if the answer or a part of it is invalid.
 const INVALID: &str = "invalid";
 
-fn judge(call: &mut CallSummary, refused: &Refused) {
+fn mark_invalid(call: &mut CallSummary, refused: &Refused) {
     if let Some(violations) = refused.get(&(call.run.clone(), call.number)) {
         INVALID.clone_into(&mut call.outcome);
         call.message = Some(violations.join("; "));
@@ -172,7 +172,7 @@ fn page_of(known: &KnownCalls, query: &CallQuery) -> CallPage {
         if !is_selected {
             continue;
         }
-        let one = Spent::of(sent, call.heard.as_ref());
+        let one = Spent::of(sent, call.response.as_ref());
         spent += one;
         unanswered += u64::from(!is_answered);
         invalid += u64::from(is_invalid);
@@ -189,7 +189,7 @@ fn page_of(known: &KnownCalls, query: &CallQuery) -> CallPage {
         rows: rows
             .map(|call| {
                 let mut summary = CallSummary::of((*call).clone());
-                judge(&mut summary, &known.refused);
+                mark_invalid(&mut summary, &known.refused);
                 summary
             })
             .collect(),
@@ -214,8 +214,8 @@ fn add(names: &mut BTreeSet<String>, name: &str) {
 }
 
 fn outcome(call: &CallRecord) -> &str {
-    let heard = call.heard.as_ref();
-    heard.map_or("unheard", |heard| heard.outcome.as_str())
+    let response = call.response.as_ref();
+    response.map_or("unheard", |response| response.outcome.as_str())
 }
 
 /// Returns the day of a time in UTC.

@@ -148,7 +148,7 @@ pub(crate) fn shown_place(
     }
     let target = target.map_or_else(|| real.display().to_string(), |target| target.to_string());
     Err(OpsError::Outside(format!(
-        "`{file}` is not shown: it is a link to `{target}`, which is no input or output of a stage"
+        "`{file}` is not shown: it is a link to `{target}`, which is neither an input nor an output of a stage"
     )))
 }
 

@@ -156,7 +156,7 @@ fn json(place: &Path, size: u64, stream: Option<&Select>, page: u64) -> io::Resu
             ..FileContent::of(FileKind::Json)
         }),
         Err(error) => Ok(FileContent {
-            problem: Some(format!("this is no JSON: {error}")),
+            problem: Some(format!("this is not JSON: {error}")),
             ..text(place, size, FileKind::Text)?
         }),
     }

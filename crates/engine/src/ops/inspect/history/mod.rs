@@ -27,7 +27,7 @@ pub struct History {
 }
 
 /// A run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Run {
     /// The id of the run.
     pub run: String,
@@ -202,13 +202,9 @@ impl History {
                 self.of_stage.clear();
                 self.runs.push(Run {
                     run: record.run_id.clone(),
-                    command: String::new(),
-                    version: String::new(),
                     from: at,
                     to: at,
-                    status: None,
-                    batches: 0,
-                    failed: 0,
+                    ..Run::default()
                 });
             }
         }

@@ -70,7 +70,7 @@ impl Audit<'_> {
         self.findings.sort_by_key(|finding| {
             let is_output = finding.path.as_ref().is_some_and(|path| !is_own(path));
             let rank = match finding.severity {
-                Severity::Altered | Severity::Missing => 0,
+                Severity::Modified | Severity::Missing => 0,
                 Severity::Invalid => 1,
                 Severity::Note => 2,
             };

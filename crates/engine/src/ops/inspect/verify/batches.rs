@@ -35,7 +35,7 @@ impl Audit<'_> {
                 }
             };
             let mut outdated = 0;
-            let mut unjudged = 0;
+            let mut unvalidated = 0;
             for batch in &found.batches {
                 let key = &batch.batch.key;
                 let Some(record) = known
@@ -46,9 +46,9 @@ impl Audit<'_> {
                     continue;
                 };
                 match &batch.decision {
-                    Ok(Decision::Reused) if record.failure().is_none() => {}
-                    Ok(Decision::Judge(_)) if record.failure().is_none() => unjudged += 1,
-                    Ok(Decision::Altered(_)) => continue,
+                    Ok(Decision::UpToDate) if record.failure().is_none() => {}
+                    Ok(Decision::Revalidate(_)) if record.failure().is_none() => unvalidated += 1,
+                    Ok(Decision::Modified(_)) => continue,
                     _ => {
                         outdated += 1;
                         continue;
@@ -69,10 +69,10 @@ impl Audit<'_> {
                     }
                 }
             }
-            if unjudged > 0 && !deep {
+            if unvalidated > 0 && !deep {
                 let message = format!(
                     "{} of its batches must be revalidated: `{}` does so without writing",
-                    grouped(unjudged),
+                    grouped(unvalidated),
                     opened.invocation.line(&["verify", "--deep"])
                 );
                 self.note(Some(&stage.name), None, message);

@@ -54,7 +54,7 @@ impl Audit<'_> {
                 };
                 for line in checksummed::lines(&bytes).filter_map(Result::err) {
                     let message = format!("{place}line {line} does not match its checksum");
-                    self.add(Severity::Altered, None, None, inside.as_ref(), message);
+                    self.add(Severity::Modified, None, None, inside.as_ref(), message);
                 }
             }
         }
@@ -83,13 +83,16 @@ impl Audit<'_> {
         };
         let mut gone = 0;
         for (id, call) in &records {
-            let answer = call.heard.as_ref().map(|heard| ("answer", heard.raw));
+            let answer = call
+                .response
+                .as_ref()
+                .map(|response| ("answer", response.raw));
             for (what, recorded) in [("request", call.sent.request)].into_iter().chain(answer) {
                 let path = layout::call(&id.run, id.number, what);
                 let found = digest_of(&layout.at(&path)).map_err(OpsError::unreadable(&path))?;
                 let Some((digest, size)) = found else {
                     if is_used(id) {
-                        let message = format!("the {what} of a call in use is not there");
+                        let message = format!("the {what} of a call in use is missing");
                         let (stage, batch) = (Some(&*call.sent.stage), Some(&*call.sent.batch));
                         self.add(Severity::Missing, stage, batch, Some(&path), message);
                     } else {
@@ -103,7 +106,7 @@ impl Audit<'_> {
                     let message = super::files::differs(recorded, digest);
                     let (stage, batch) = (&call.sent.stage, &call.sent.batch);
                     self.add(
-                        Severity::Altered,
+                        Severity::Modified,
                         Some(stage),
                         Some(batch),
                         Some(&path),
@@ -142,14 +145,14 @@ impl Audit<'_> {
             let path = layout::call_record(&call.run);
             let record = records.get(call);
             let recorded = record.and_then(|record| {
-                let heard = record.heard.as_ref()?;
-                Some((record.sent.request, heard.raw))
+                let response = record.response.as_ref()?;
+                Some((record.sent.request, response.raw))
             });
             let is_newer = newer.contains(self.opened.workspace.layout.at(&path).as_path());
             let severity = match (recorded, record) {
                 (Some(recorded), _) if recorded == *digests => continue,
                 (None, _) if is_newer => continue,
-                (Some(_), _) => Severity::Altered,
+                (Some(_), _) => Severity::Modified,
                 (None, _) => Severity::Missing,
             };
             wrong.entry((path, severity)).or_default().push(call.number);
@@ -159,7 +162,7 @@ impl Audit<'_> {
             let some = some_numbers(&numbers);
             let message = match severity {
                 Severity::Missing => {
-                    format!("the journal lists {calls} whose records are not there: {some}")
+                    format!("the journal lists {calls} whose records are missing: {some}")
                 }
                 _ => format!("the journal lists {calls} with other digests: {some}"),
             };
@@ -191,7 +194,7 @@ impl Audit<'_> {
             let (lost, calls) = lost.fold((0, 0), |(lost, calls), more| (lost + more, calls + 1));
             if lost > 0 {
                 let message = format!(
-                    "{} not there, of {}: restore the folder from a copy; without it, a rebuild asks again",
+                    "{} missing, of {}: restore the folder from a copy; without it, a rebuild asks again",
                     count(
                         lost,
                         "answer that its outputs contain is",

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// Returns how a file differs from its record.
 pub(super) fn differs(recorded: Digest, present: Digest) -> String {
     format!(
-        "its recorded digest is {}…, and its present one {}…",
+        "expected digest {}…, found {}…",
         recorded.short(),
         present.short()
     )
@@ -39,11 +39,11 @@ impl Audit<'_> {
                     Ok(Some((digest, _))) if digest == to => {}
                     Err(error) => {
                         let message = unreadable(&error);
-                        self.add(Severity::Altered, Some(stage), key, Some(&copy), message);
+                        self.add(Severity::Modified, Some(stage), key, Some(&copy), message);
                     }
                     Ok(Some(_)) => {
                         let message = "the copy of accepted content was modified".to_owned();
-                        self.add(Severity::Altered, Some(stage), key, Some(&copy), message);
+                        self.add(Severity::Modified, Some(stage), key, Some(&copy), message);
                     }
                     Ok(None) => {
                         let message = "the copy of accepted content is missing".to_owned();
@@ -59,12 +59,12 @@ impl Audit<'_> {
     pub(super) fn files(&mut self, stage: &str, known: &StageState) {
         for (key, made) in known.outputs() {
             let place = self.opened.workspace.layout.at(&made.path);
-            let mut severity = Severity::Altered;
+            let mut severity = Severity::Modified;
             let message = match digest_of(&place) {
                 Err(error) => unreadable(&error),
                 Ok(None) => {
                     severity = Severity::Missing;
-                    "it is not there".to_owned()
+                    "it does not exist".to_owned()
                 }
                 Ok(Some((digest, size))) => {
                     self.checked.files += 1;
@@ -101,13 +101,13 @@ impl Audit<'_> {
                 } else {
                     Severity::Missing
                 };
-                let message = "it is not there: the next run writes it".to_owned();
+                let message = "it does not exist: the next run writes it".to_owned();
                 self.add(severity, Some(stage), None, Some(&path), message);
                 return Ok(());
             }
             Err(error) => {
                 let message = error.to_string();
-                self.add(Severity::Altered, Some(stage), None, Some(&path), message);
+                self.add(Severity::Modified, Some(stage), None, Some(&path), message);
                 return Ok(());
             }
         };
@@ -148,7 +148,7 @@ impl Audit<'_> {
         ] {
             if has_manifest && Some(said) != is {
                 wrong.push(format!(
-                    "its {what} is {}…, and by the manifest {}",
+                    "its {what} is {}…, but the manifest has {}",
                     said.short(),
                     is.map_or("nothing".to_owned(), |is: Digest| format!(
                         "{}…",
@@ -158,7 +158,7 @@ impl Audit<'_> {
             }
         }
         for message in wrong {
-            self.add(Severity::Altered, Some(stage), None, Some(&path), message);
+            self.add(Severity::Modified, Some(stage), None, Some(&path), message);
         }
         Ok(())
     }
@@ -177,7 +177,7 @@ impl Audit<'_> {
             let (severity, message) = match check {
                 None | Some(SelfCheck::Whole) => continue,
                 Some(SelfCheck::Changed) => {
-                    (Severity::Altered, "it does not match its own checksum")
+                    (Severity::Modified, "it does not match its own checksum")
                 }
                 Some(SelfCheck::Unchecked) => (
                     Severity::Note,
@@ -210,7 +210,7 @@ impl Audit<'_> {
                     "the run that wrote it was killed before it recorded that: the next run writes it again",
                 )
             } else {
-                (Severity::Altered, "no record lists it")
+                (Severity::Modified, "no record lists it")
             };
             self.add(severity, None, None, Some(&path), message.to_owned());
         }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub struct Verified {
     /// The findings, the worst first; those about outputs before those about records of Milepost.
     pub findings: Vec<Finding>,
-    /// What was checked.
+    /// Numbers of checked items.
     pub checked: Checked,
     /// Outputs that were modified by hand and accepted: their digests match the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -49,7 +49,8 @@ pub struct Finding {
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// A file does not match its record: exit code 5.
-    Altered,
+    #[serde(rename = "altered")]
+    Modified,
     /// A recorded file, answer or call is gone: exit code 5.
     Missing,
     /// An output violates a declared schema, check or conservation: exit code 1.
@@ -78,7 +79,7 @@ impl Verified {
     /// Returns the exit code: 0 fine, 1 invalid, 5 modified.
     pub fn exit_code(&self) -> u8 {
         match self.findings.first().map(|finding| finding.severity) {
-            Some(Severity::Altered | Severity::Missing) => 5,
+            Some(Severity::Modified | Severity::Missing) => 5,
             Some(Severity::Invalid) => 1,
             Some(Severity::Note) | None => 0,
         }

@@ -123,12 +123,12 @@ impl Audit<'_> {
             Err(error @ journal::JournalError::Disk(_)) => return Err(error.into()),
             Err(error) => {
                 read.is_broken = true;
-                self.add(Severity::Altered, None, None, None, error.to_string());
+                self.add(Severity::Modified, None, None, None, error.to_string());
             }
         }
         if let Some(message) = refused {
             read.is_broken = true;
-            self.add(Severity::Altered, None, None, None, message);
+            self.add(Severity::Modified, None, None, None, message);
         }
         Ok(read)
     }
@@ -139,14 +139,14 @@ impl Audit<'_> {
         let path = layout::journal_head();
         match head {
             HeadFile::Missing if tail.last.is_some() => {
-                let message = "it is not there: an earlier version wrote the journal, or no run has ended, so verify cannot tell whether records were cut off";
+                let message = "it does not exist: an earlier version wrote the journal, or no run has ended, so verify cannot tell whether records were cut off";
                 self.add(Severity::Note, None, None, Some(&path), message.to_owned());
             }
             HeadFile::Damaged => {
                 let message = format!(
                     "it does not match its own checksum. Restore it from a copy; if the journal is complete, remove {path}: the next run writes it again"
                 );
-                self.add(Severity::Altered, None, None, Some(&path), message);
+                self.add(Severity::Modified, None, None, Some(&path), message);
             }
             HeadFile::Whole(head) if found != Some(head.digest) => {
                 let path = layout::journal().with(&segment_name(head));
@@ -155,7 +155,7 @@ impl Audit<'_> {
                     head.records,
                     layout::journal_head()
                 );
-                self.add(Severity::Altered, None, None, Some(&path), message);
+                self.add(Severity::Modified, None, None, Some(&path), message);
                 return;
             }
             HeadFile::Missing | HeadFile::Whole(_) => {}
@@ -189,14 +189,14 @@ impl Audit<'_> {
     pub(super) fn approvals(&mut self, recorded: &Journaled, present: &State) {
         for (stage, message) in &recorded.untrue {
             let message = message.clone();
-            self.add(Severity::Altered, Some(stage), None, None, message);
+            self.add(Severity::Modified, Some(stage), None, None, message);
         }
         for (stage, approved) in &present.approvals {
             let journaled = recorded.state.approvals.get(stage);
             let is_same = journaled.is_some_and(|one| one.approval == approved.approval);
             if !is_same && !recorded.is_broken {
                 let message = "its approval is not the one that the journal records".to_owned();
-                self.add(Severity::Altered, Some(stage), None, None, message);
+                self.add(Severity::Modified, Some(stage), None, None, message);
             }
             let approval = approved.approval.clone();
             self.approvals.insert(stage.clone(), approval);
@@ -239,7 +239,7 @@ impl Audit<'_> {
                         batch_name(name, key)
                     );
                     self.add(
-                        Severity::Altered,
+                        Severity::Modified,
                         Some(name),
                         Some(key),
                         Some(&folder),
@@ -255,7 +255,7 @@ impl Audit<'_> {
             if missing > 0 {
                 let missing = count(missing as u64, "batch", "batches");
                 let message = format!("the manifest lacks {missing} of the journal");
-                self.add(Severity::Altered, Some(name), None, Some(&folder), message);
+                self.add(Severity::Modified, Some(name), None, Some(&folder), message);
             }
             self.pages(name, journaled)?;
         }
@@ -280,8 +280,8 @@ impl Audit<'_> {
             let is_whole = journaled.is_ended && !journaled.unsealed.contains(name);
             let (severity, message) = if is_whole {
                 (
-                    Severity::Altered,
-                    "it differs from what the journal says that it contains",
+                    Severity::Modified,
+                    "it differs from the content that the journal records",
                 )
             } else {
                 (

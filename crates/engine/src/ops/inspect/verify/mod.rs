@@ -46,7 +46,7 @@ pub fn verify(request: &Request, deep: bool) -> Result<Verified, OpsError> {
             return Ok(audit.finish(deep));
         }
         Err(OpsError::Manifest(error)) => {
-            audit.add(Severity::Altered, None, None, None, error.to_string());
+            audit.add(Severity::Modified, None, None, None, error.to_string());
             return Ok(audit.finish(deep));
         }
         Err(error) => return Err(error),

@@ -6,6 +6,7 @@ use crate::ops::project::request::Request;
 use crate::run::JqWorkers;
 use milepost_core::base::path::RelPath;
 use milepost_core::base::source::Source;
+use milepost_core::expr::json::{key_text, plain_text};
 use milepost_core::expr::scope::{Format, Reading, parse};
 use milepost_core::model::pipeline::Pipeline;
 use milepost_store::store::files::real_path;
@@ -158,11 +159,8 @@ fn entry(
     let Value::Object(mut params) = row else {
         return Err(FORM.to_owned());
     };
-    let workspace = match params.shift_remove("workspace") {
-        Some(Value::String(name)) => name,
-        Some(Value::Number(number)) => number.to_string(),
-        _ => return Err(FORM.to_owned()),
-    };
+    let workspace = params.shift_remove("workspace");
+    let workspace = workspace.as_ref().and_then(key_text).ok_or(FORM)?;
     let place = RelPath::parse(&workspace).map_err(|error| error.to_string())?;
     let given = params.iter().filter(|(_, value)| !value.is_null());
     let mut set = Vec::new();
@@ -176,8 +174,7 @@ fn entry(
                 let near = near.is_file().then(|| near.display().to_string());
                 near.unwrap_or_else(|| text.clone())
             }
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
+            other => plain_text(other),
         };
         let setting = format!("{name}={text}");
         // All entries are checked before the first runs, so that no wrong value is found after calls were paid.

@@ -42,9 +42,9 @@ pub struct EntryResult {
     pub reason: Option<String>,
     /// The stages that have a checkpoint, by name.
     pub(crate) stages: BTreeMap<String, StageSummary>,
-    /// What agents would still be asked, if it was planned.
+    /// The calls to agents that are still needed, if it was planned.
     pub estimate: Option<Estimate>,
-    /// What agents used in this run.
+    /// The usage of agents in this run.
     pub usage: AgentUsage,
     /// The duration in seconds.
     pub seconds: f64,
@@ -70,13 +70,13 @@ pub(crate) struct StageSummary {
     pub(crate) summary: Option<Value>,
 }
 
-/// What agents would still be asked.
+/// The calls to agents that are still needed.
 #[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// Expected calls, the first of each batch; `None` if they depend on outputs that are not built yet.
     pub calls: Option<u64>,
-    /// The most calls, with every retry and iteration; `None` if there is no known bound.
+    /// Maximum number of calls, with every retry and iteration; `None` if there is no known bound.
     pub most_calls: Option<u64>,
     /// Expected tokens of input.
     pub(crate) input_tokens: u64,
@@ -90,7 +90,7 @@ pub struct Estimate {
     pub most_cost_usd: Option<f64>,
 }
 
-/// What agents used.
+/// The usage of agents.
 #[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(debug_assertions, derive(schemars::JsonSchema))]
 pub struct AgentUsage {
@@ -140,7 +140,7 @@ impl EntryResult {
             Some(worst) => worst.word(),
         };
         self.held = (self.status == "held").then(|| report.unfinished());
-        let bad = |stage: &&StageReport| stage.failure || stage.status == StageStatus::Altered;
+        let bad = |stage: &&StageReport| stage.failure || stage.status == StageStatus::Modified;
         let of_stage = |stage: &StageReport| {
             let name = &stage.stage;
             match stage.failed.first() {

@@ -4,7 +4,7 @@ use super::{Ledger, RunCalls, kept};
 use crate::steps::calls::{Calls, ProviderBatches};
 use jiff::Timestamp;
 use milepost_core::model::batched::{CallId, Left, LeftCall, Submitting};
-use milepost_core::model::call::{Heard, Sent, Spent};
+use milepost_core::model::call::{CallResponse, SentCall, Spent};
 use milepost_core::model::outcome::Outcome;
 use milepost_store::store::batches;
 
@@ -29,10 +29,10 @@ impl RunCalls<'_> {
 
 impl Ledger {
     /// Updates what an earlier run spent.
-    fn hear_late(&mut self, left: &LeftCall, heard: &Heard) {
+    fn receive_late(&mut self, left: &LeftCall, response: &CallResponse) {
         if let Some(before) = &mut self.before {
-            *before -= Spent::of(&left.sent, left.heard.as_ref());
-            *before += Spent::of(&left.sent, Some(heard));
+            *before -= Spent::of(&left.sent, left.response.as_ref());
+            *before += Spent::of(&left.sent, Some(response));
         }
     }
 }
@@ -47,22 +47,23 @@ impl ProviderBatches for RunCalls<'_> {
         for call in never.iter().filter(|call| call.sent.agent == agent) {
             let now = self.ctx.clock.now();
             let log = &mut ledger.log;
-            let heard = Heard::never_sent();
-            log.heard_late(now, &call.call, &heard, b"").map_err(kept)?;
-            ledger.hear_late(call, &heard);
+            let response = CallResponse::never_sent();
+            log.received_late(now, &call.call, &response, b"")
+                .map_err(kept)?;
+            ledger.receive_late(call, &response);
         }
         let key = (agent.to_owned(), place.to_owned());
         Ok(left.remove(&key).unwrap_or_default())
     }
 
-    fn take_over(&self, left: &LeftCall, sent: &Sent, body: &[u8]) -> Result<CallId, Outcome> {
+    fn take_over(&self, left: &LeftCall, sent: &SentCall, body: &[u8]) -> Result<CallId, Outcome> {
         let mut ledger = self.ledger();
         let now = self.ctx.clock.now();
         let without = sent.clone().without_keys(self.ctx.redactor);
         let number = ledger.log.taken_over(now, &left.call, &without, body);
         let number = number.map_err(kept)?;
         if let Some(before) = &mut ledger.before {
-            *before -= Spent::of(&left.sent, left.heard.as_ref());
+            *before -= Spent::of(&left.sent, left.response.as_ref());
         }
         ledger.standing.hold(sent);
         ledger.open.insert(number, None);
@@ -84,19 +85,24 @@ impl ProviderBatches for RunCalls<'_> {
         self.ledger().batches.over(batch).map_err(kept)
     }
 
-    fn heard_late(&self, left: &LeftCall, heard: &Heard, raw: &[u8]) -> Result<(), Outcome> {
+    fn received_late(
+        &self,
+        left: &LeftCall,
+        response: &CallResponse,
+        raw: &[u8],
+    ) -> Result<(), Outcome> {
         if left.call.run == self.run {
-            let heard = self.heard(left.call.number, &left.sent, heard.clone(), raw);
-            return heard.map(drop);
+            let response = self.received(left.call.number, &left.sent, response.clone(), raw);
+            return response.map(drop);
         }
         let redactor = self.ctx.redactor;
         let raw = redactor.bytes(raw);
-        let heard = &heard.clone().without_keys(redactor, &raw);
+        let response = &response.clone().without_keys(redactor, &raw);
         let mut ledger = self.ledger();
         let now = self.ctx.clock.now();
-        let recorded = ledger.log.heard_late(now, &left.call, heard, &raw);
+        let recorded = ledger.log.received_late(now, &left.call, response, &raw);
         recorded.map_err(kept)?;
-        ledger.hear_late(left, heard);
+        ledger.receive_late(left, response);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use crate::steps::agent::costs::CallCosts;
 use milepost_core::base::duration::show_duration;
-use milepost_core::model::call::{Heard, Sent, Spent};
+use milepost_core::model::call::{CallResponse, SentCall, Spent};
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::pipeline::Limits;
@@ -38,7 +38,7 @@ pub(crate) struct PricedCall<'a> {
 }
 
 impl<'a> PricedCall<'a> {
-    pub(crate) fn of(sent: &'a Sent, costs: &'a CallCosts) -> Self {
+    pub(crate) fn of(sent: &'a SentCall, costs: &'a CallCosts) -> Self {
         Self {
             agent: &sent.agent,
             provider: &sent.provider,
@@ -60,18 +60,18 @@ pub(crate) struct Standing {
 
 impl Standing {
     /// Reserves the highest cost and tokens of a call.
-    pub(crate) fn hold(&mut self, sent: &Sent) {
+    pub(crate) fn hold(&mut self, sent: &SentCall) {
         self.reserved = self.reserved + sent.reserved.unwrap_or_default();
         self.reserved_tokens = self.reserved_tokens.saturating_add(sent.most_tokens());
         self.in_flight += 1;
     }
 
     /// Replaces the reservation of a call by its cost.
-    pub(super) fn settle(&mut self, sent: &Sent, heard: &Heard) {
+    pub(super) fn settle(&mut self, sent: &SentCall, response: &CallResponse) {
         self.reserved = self.reserved.less(sent.reserved.unwrap_or_default());
         self.reserved_tokens = self.reserved_tokens.saturating_sub(sent.most_tokens());
         self.in_flight = self.in_flight.saturating_sub(1);
-        self.run += Spent::of(sent, Some(heard));
+        self.run += Spent::of(sent, Some(response));
     }
 }
 

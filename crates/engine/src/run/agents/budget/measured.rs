@@ -1,7 +1,8 @@
 //! The measured use of calls with one prompt of one agent, from which the next call's reservation follows.
 
 use crate::steps::agent::costs::CallCosts;
-use milepost_core::model::call::{Estimated, Heard, Sent};
+use milepost_agents::request::ADDED;
+use milepost_core::model::call::{CallResponse, Estimated, SentCall};
 use milepost_core::model::money::NanoUsd;
 
 /// How many times the highest measured ratio is reserved.
@@ -21,24 +22,32 @@ pub(super) struct MeasuredUsage {
 
 impl MeasuredUsage {
     /// Adds an answered call, whose request could have at most `bound` input tokens.
-    pub(super) fn add(&mut self, sent: &Sent, bound: u64, heard: &Heard) {
-        if heard.exceeds(sent) {
-            self.cost = self.cost.max(heard.cost.unwrap_or_default());
+    pub(super) fn add(&mut self, sent: &SentCall, bound: u64, response: &CallResponse) {
+        if response.exceeds(sent) {
+            self.cost = self.cost.max(response.cost.unwrap_or_default());
         }
-        let is_reported = matches!(heard.estimated, None | Some(Estimated::NoPrice));
-        let input = heard.usage.total_input();
+        let is_reported = matches!(response.estimated, None | Some(Estimated::NoPrice));
+        let input = response.usage.total_input();
         if is_reported && input > 0 {
-            let ratio = input as f64 / bound.max(1) as f64;
+            let ratio = |bound: u64| input as f64 / bound.max(1) as f64;
+            // Of a short request the added tokens are the largest part, and of a long one the smallest.
+            let ratio = match ratio(bound) {
+                above if above > 1.0 => above,
+                _ => ratio(bound.saturating_sub(ADDED)).min(1.0),
+            };
             self.input = Some(self.input.map_or(ratio, |highest| highest.max(ratio)));
-            self.output = self.output.max(heard.usage.output);
+            self.output = self.output.max(response.usage.output);
         }
     }
 
     /// Sets what a call reserves whose request can have at most `bound` input tokens.
-    pub(super) fn reserve(&self, sent: &mut Sent, bound: u64, costs: &CallCosts) {
+    pub(super) fn reserve(&self, sent: &mut SentCall, bound: u64, costs: &CallCosts) {
         sent.most_input = match self.input {
             Some(ratio) if ratio > 1.0 => scaled(bound, ratio * MARGIN),
-            Some(ratio) => scaled(bound, ratio * MARGIN).min(bound),
+            Some(ratio) => {
+                let text = scaled(bound.saturating_sub(ADDED), ratio * MARGIN);
+                (text + ADDED).min(bound)
+            }
             None => bound,
         };
         sent.most_output = match sent.most_output {

@@ -4,7 +4,7 @@ use super::{CostEstimator, called, simulate_apart};
 use crate::run::agents::budget::{PricedCall, RefusedCall, Standing};
 use crate::run::agents::project_agents::of_stage;
 use crate::steps::agent::StageAgents;
-use milepost_core::model::call::Sent;
+use milepost_core::model::call::SentCall;
 use milepost_core::model::money::NanoUsd;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::reason::Condition;
@@ -41,7 +41,7 @@ impl CostEstimator<'_> {
             self.simulate(stage, &agents, batches)
         };
         let in_flight = standing(self.ctx.layout).is_ok_and(|(open, _)| open > 0);
-        let wait = |sent: Sent, others: &[Sent]| {
+        let wait = |sent: SentCall, others: &[SentCall]| {
             if outside.contains(&sent.agent) {
                 return Ok(Some(Waiting::Agent(Box::new(sent))));
             }

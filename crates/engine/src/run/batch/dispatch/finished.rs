@@ -101,11 +101,12 @@ impl Dispatcher<'_, '_> {
                         }
                         format!("{name} waits: {}", outcome.message)
                     }
-                    _ if self.leaves_jobs => format!("{name} is left to its job"),
+                    _ if self.leaves_jobs => format!("{name} continues in its job"),
                     _ => format!("{name} was stopped"),
                 };
                 let event = Event::BatchCancelled { stage, batch };
-                self.record(EventType::Error, self.stage.actor(), event, summary)?;
+                self.recorder
+                    .record(EventType::Error, self.stage.actor(), event, summary)?;
                 if let Some(scratch) = scratch {
                     scratch.remove();
                 }
@@ -123,7 +124,7 @@ impl Dispatcher<'_, '_> {
                 };
                 let refs = kept.iter().chain(&tried.log).cloned().collect();
                 self.recorder
-                    .record(EventType::Error, &acting, event, summary, refs)?;
+                    .record_with(EventType::Error, &acting, event, summary, refs)?;
                 self.done.failed.push((batch.clone(), outcome.clone()));
                 self.observer.notice(Notice::BatchFailed {
                     stage,

@@ -11,10 +11,11 @@ use crate::steps::command::Deadline;
 use jiff::SignedDuration;
 use milepost_agents::api::{BatchFault, BatchProgress, BatchResult, SubmittedBatch};
 use milepost_agents::fault::{CallFault, FaultKind};
+use milepost_agents::http::CallLimit;
 use milepost_agents::policy::{Next, after, is_final};
 use milepost_core::base::digest::Digest;
 use milepost_core::model::batched::{CallId, LeftCall, Submitting};
-use milepost_core::model::call::Heard;
+use milepost_core::model::call::CallResponse;
 use milepost_core::model::money::NanoUsd;
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError};
@@ -118,7 +119,11 @@ impl BatchQueue {
             let ends = || Deadline::after(PATIENCE);
             (client.stopped)() && patience.get_or_init(ends).is_over()
         };
-        match client.api.submit(&requests, SUBMIT, &stopped) {
+        let limit = CallLimit {
+            within: SUBMIT,
+            cancelled: &stopped,
+        };
+        match client.api.submit(&requests, limit) {
             Ok(id) => {
                 // The id is recorded before anything else.
                 let kept = client.records.submitted(batch, std::slice::from_ref(&id));
@@ -198,14 +203,16 @@ impl BatchQueue {
         drop(state);
         for left in unsent {
             // A call that cannot be recorded counts as spent.
-            let _ = client.records.heard_late(&left, &Heard::never_sent(), b"");
+            let _ = client
+                .records
+                .received_late(&left, &CallResponse::never_sent(), b"");
         }
     }
 
     /// Searches the provider's recent batches for one whose id was lost. Candidates are polled; the ids in the results show
     /// which one it is.
     fn look(&self, client: &BatchClient<'_>, batch: &CallId) {
-        let recent = client.api.recent(ASK, client.stopped);
+        let recent = client.api.recent(client.limit(ASK));
         let mut state = self.lock();
         let known = state.known.clone();
         let Some(under) = find(&mut state, batch) else {
@@ -245,12 +252,12 @@ impl BatchQueue {
     fn poll(&self, client: &BatchClient<'_>, batch: &CallId, ids: Vec<String>) {
         let mut still = Vec::new();
         for id in &ids {
-            let results = match client.api.poll(id, ASK, client.stopped) {
+            let results = match client.api.poll(id, client.limit(ASK)) {
                 Ok(BatchProgress::Running { .. }) => {
                     still.push(id.clone());
                     continue;
                 }
-                Ok(BatchProgress::Ended) => client.api.results(id, RESULTS_TIMEOUT, client.stopped),
+                Ok(BatchProgress::Ended) => client.api.results(id, client.limit(RESULTS_TIMEOUT)),
                 Ok(BatchProgress::Refused(fault)) => {
                     let fault = free(fault);
                     let all = |_: &str| Err(BatchFault::Call(fault.clone()));
@@ -365,11 +372,11 @@ impl BatchQueue {
             requests: all,
         });
         for (left, result) in late {
-            let (heard, raw) = recorded(client.costs, &left.sent, &result, 0);
+            let (response, raw) = recorded(client.costs, &left.sent, &result, 0);
             // A result that cannot be recorded is fetched again by the next run.
-            if client.records.heard_late(&left, &heard, raw).is_ok() && result.is_ok() {
-                let heard = Some(heard);
-                self.lock().answered.push(LeftCall { heard, ..left });
+            if client.records.received_late(&left, &response, raw).is_ok() && result.is_ok() {
+                let response = Some(response);
+                self.lock().answered.push(LeftCall { response, ..left });
             }
         }
     }
@@ -447,7 +454,7 @@ fn take(state: &mut QueueState, client: &BatchClient<'_>) -> NextAction {
                 number: item.number,
             },
             sent: item.sent.clone(),
-            heard: None,
+            response: None,
         },
         awaited: Some(item.number),
     };

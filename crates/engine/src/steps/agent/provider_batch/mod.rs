@@ -12,11 +12,11 @@ use crate::steps::command::Deadline;
 use jiff::Timestamp;
 use milepost_agents::api::BatchApi;
 use milepost_agents::fault::CallFault;
-use milepost_agents::http::Cancelled;
+use milepost_agents::http::{CallLimit, Cancelled};
 use milepost_agents::request::Reply;
 use milepost_core::model::agent::{Agent, Provider};
 use milepost_core::model::batched::{CallId, LeftBatch, LeftCall};
-use milepost_core::model::call::Sent;
+use milepost_core::model::call::SentCall;
 use milepost_core::model::outcome::Outcome;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -41,6 +41,15 @@ pub(crate) struct BatchClient<'a> {
     /// Receives each change in the state of a batch.
     pub(crate) updated: &'a dyn Fn(ProviderBatchUpdate),
     pub(crate) pace: Pace,
+}
+
+impl<'a> BatchClient<'a> {
+    fn limit(&self, within: Duration) -> CallLimit<'a> {
+        CallLimit {
+            within,
+            cancelled: self.stopped,
+        }
+    }
 }
 
 /// The result of a request.
@@ -99,7 +108,7 @@ struct QueuedRequest {
     /// The id in the provider batch.
     id: String,
     number: u64,
-    sent: Sent,
+    sent: SentCall,
     body: Vec<u8>,
 }
 
@@ -164,7 +173,7 @@ impl BatchQueue {
     pub(crate) fn enqueue(
         &self,
         client: &BatchClient<'_>,
-        sent: &mut Sent,
+        sent: &mut SentCall,
         body: Vec<u8>,
     ) -> Result<u64, Outcome> {
         let mut state = self.opened(client)?;
@@ -176,8 +185,8 @@ impl BatchQueue {
             let left = state.answered.swap_remove(at);
             reserve_as(sent, &left.sent);
             let own = client.records.take_over(&left, sent, &body)?;
-            if let Some(heard) = &left.heard {
-                let reply = replayed_reply(heard, sent);
+            if let Some(response) = &left.response {
+                let reply = replayed_reply(response);
                 state
                     .results
                     .insert(own.number, BatchedResult::Result(Ok(reply)));
@@ -200,7 +209,7 @@ impl BatchQueue {
             holder.left = LeftCall {
                 call: own,
                 sent: sent.clone(),
-                heard: None,
+                response: None,
             };
             self.changed.notify_all();
             return Ok(number);
@@ -323,14 +332,14 @@ fn leave(state: &mut QueueState, number: u64) -> WaitResult {
 }
 
 /// Reserves what an earlier run reserved for the call.
-fn reserve_as(sent: &mut Sent, earlier: &Sent) {
+fn reserve_as(sent: &mut SentCall, earlier: &SentCall) {
     (sent.most_input, sent.reserved) = (earlier.most_input, earlier.reserved);
 }
 
 /// Returns a call with the same bytes, preferably of the same batch.
-fn nearest<'a, At>(calls: impl Iterator<Item = (At, &'a Sent)>, sent: &Sent) -> Option<At> {
+fn nearest<'a, At>(calls: impl Iterator<Item = (At, &'a SentCall)>, sent: &SentCall) -> Option<At> {
     let same = calls.filter(|(_, other)| other.request == sent.request);
-    let distance = |other: &Sent| {
+    let distance = |other: &SentCall| {
         (
             other.stage != sent.stage || other.batch != sent.batch,
             other.attempt,

@@ -5,6 +5,8 @@ use milepost_agents::answer::json::{ExtractedJson, extract_json};
 use milepost_agents::answer::reasoning::without_reasoning;
 use milepost_agents::answer::tap_yaml::tap_yaml;
 use milepost_agents::request::{Reply, StopReason};
+use milepost_core::expr::place::excerpt;
+use milepost_core::model::agent::Agent;
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use milepost_core::model::step::AnswerForm;
 use milepost_store::check::schema::Schema;
@@ -33,14 +35,24 @@ pub(super) fn refuse(handle: &AgentHandle, reply: &Reply) -> Result<(), Outcome>
             .with_details(vec![reply.text.clone()])
             .for_good())
     };
-    match reply.stop {
+    match &reply.stop {
         StopReason::Refused => outcome(OutcomeKind::Refused, "it refused to answer"),
         StopReason::Length => outcome(
             OutcomeKind::Cut,
             "the answer was cut at `max_tokens`: raise `max_tokens`",
         ),
-        StopReason::End | StopReason::Other(_) => Ok(()),
+        StopReason::Other(reason) => {
+            Err(ended_early(&handle.agent, reason).with_details(vec![reply.text.clone()]))
+        }
+        StopReason::End => Ok(()),
     }
+}
+
+/// Returns the outcome of an answer that ended for a reason that is not its end, such as `abort` or `pause_turn`.
+pub(in crate::steps::agent) fn ended_early(agent: &Agent, reason: &str) -> Outcome {
+    let reason = excerpt(reason, 40);
+    let message = format!("agent `{}`: the answer ended early: `{reason}`", agent.name);
+    Outcome::new(OutcomeKind::Cut, message)
 }
 
 /// Returns the values of the block in a text, and a warning for each default.
@@ -73,8 +85,9 @@ pub(crate) fn read(
         (AnswerForm::Text, _) if text.trim().is_empty() => Err("the answer is empty".to_owned()),
         (AnswerForm::Text, _) => {
             let removed = written.len() - text.len();
-            let warning = (removed > 0)
-                .then(|| format!("{removed} bytes of reasoning before the answer were left out"));
+            let warning = (removed > 0).then(|| {
+                format!("{removed} bytes of reasoning and marks around the answer were left out")
+            });
             Ok((Value::from(text), warning.into_iter().collect()))
         }
         (AnswerForm::TapYaml, _) => block(text, defaults),
@@ -88,12 +101,10 @@ pub(crate) fn read(
                 let warning = "the JSON was found inside other text";
                 Ok((value, vec![warning.to_owned()]))
             }
-            ExtractedJson::One { .. } => Err(
-                "the JSON is inside other text: it must be alone or in a Markdown fence".to_owned(),
-            ),
-            ExtractedJson::Several { count, .. } => {
-                Err(format!("{count} JSON values: one was expected"))
+            ExtractedJson::One { .. } => {
+                Err("the JSON is inside other text: it must be the whole answer".to_owned())
             }
+            ExtractedJson::Several(count) => Err(format!("{count} JSON values: one was expected")),
             ExtractedJson::Cut => Err("the JSON does not end".to_owned()),
             ExtractedJson::Broken(why) => Err(format!("the JSON is wrong: {why}")),
             ExtractedJson::Nothing => Err("there is no JSON in it".to_owned()),
@@ -103,6 +114,6 @@ pub(crate) fn read(
 
 /// Returns true for an object that reports an error instead of answering.
 fn is_error(value: &Value) -> bool {
-    let object = value.as_object();
-    object.is_some_and(|object| object.len() == 1 && object.contains_key("error"))
+    let error = value.get("error");
+    error.is_some_and(|error| !matches!(error, Value::Null | Value::Bool(false)))
 }

@@ -5,6 +5,7 @@ mod exchange;
 mod form;
 
 pub(crate) use exchange::{RequestUsage, SingleAnswer, kept};
+pub(super) use form::ended_early;
 pub(crate) use form::read;
 
 use super::call::asked;

@@ -25,7 +25,7 @@ pub(super) fn path(notes: &Path) -> PathBuf {
 pub(super) struct NotesChanges {
     pub(crate) blocks: Vec<NotesBlock>,
     /// The data that the last run stored.
-    pub(crate) told: Option<Vec<u8>>,
+    pub(crate) payload: Option<Vec<u8>>,
     files: HashMap<(Root, String), HashSet<String>>,
     lists: HashSet<(Root, String)>,
     folders: HashSet<(Root, String)>,
@@ -35,11 +35,11 @@ pub(super) struct NotesChanges {
 impl NotesChanges {
     /// Reads the changes to the notes with this checksum; empty if there are none, or if they belong to other notes.
     pub(super) fn read(notes: &Path, key: Digest, base: Digest) -> Self {
-        let Some((blocks, told)) = form::read(&path(notes), key, Some(base)) else {
+        let Some((blocks, payload)) = form::read(&path(notes), key, Some(base)) else {
             return Self::default();
         };
         let mut changes = Self {
-            told: Some(told),
+            payload: Some(payload),
             ..Self::default()
         };
         for block in &blocks {

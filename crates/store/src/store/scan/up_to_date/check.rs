@@ -34,7 +34,7 @@ const FEW: usize = 64;
 #[derive(Debug, Default)]
 pub struct Recheck {
     /// The data that the run stored with its observations.
-    pub told: Vec<u8>,
+    pub payload: Vec<u8>,
     /// The files whose content changed, or that appeared or disappeared.
     pub differing: Vec<FilePath>,
     /// The files whose stamp changed and whose content did not.
@@ -141,7 +141,7 @@ pub fn again(
         1 << 16
     };
     let file = BufReader::with_capacity(capacity, file);
-    let (mut reader, told) = NotesReader::begin(file, key, None).ok()??;
+    let (mut reader, payload) = NotesReader::begin(file, key, None).ok()??;
     if let Some(candidates) = candidates {
         reader.skip(|root, folder, names| {
             let may_be_own = folder.is_empty() || is_own(folder, "");
@@ -150,12 +150,12 @@ pub fn again(
     }
     let (base, _) = form::seal(path)?;
     let mut changes = NotesChanges::read(path, key, base);
-    let told = changes.told.take().unwrap_or(told);
+    let payload = changes.payload.take().unwrap_or(payload);
     let newer = std::mem::take(&mut changes.blocks);
     let changes = &changes;
     let differs = AtomicBool::new(false);
     let all = Mutex::new(Recheck {
-        told,
+        payload,
         ..Recheck::default()
     });
     let (sender, receiver) = sync_channel::<NotesBlock>(16);
@@ -225,11 +225,15 @@ pub fn notes_id(path: &Path) -> Option<NotesId> {
 }
 
 /// Returns what the run stored with its observations, without repeating them; `None` if there are none under this key.
-pub fn told(path: &Path, key: Digest) -> Option<Vec<u8>> {
+pub fn payload(path: &Path, key: Digest) -> Option<Vec<u8>> {
     let file = BufReader::with_capacity(1 << 16, read::open(path).ok()?);
-    let (_, told) = NotesReader::begin(file, key, None).ok()??;
+    let (_, payload) = NotesReader::begin(file, key, None).ok()??;
     let (base, _) = form::seal(path)?;
-    Some(NotesChanges::read(path, key, base).told.unwrap_or(told))
+    Some(
+        NotesChanges::read(path, key, base)
+            .payload
+            .unwrap_or(payload),
+    )
 }
 
 fn next(receiver: &Mutex<Receiver<NotesBlock>>) -> Option<NotesBlock> {

@@ -99,9 +99,9 @@ pub(super) fn read(
     key: Digest,
     base: Option<Digest>,
 ) -> Option<(Vec<NotesBlock>, Vec<u8>)> {
-    let (reader, told) = open(path, key, base)?;
+    let (reader, payload) = open(path, key, base)?;
     let blocks: io::Result<Vec<NotesBlock>> = reader.blocks().collect();
-    Some((blocks.ok()?, told))
+    Some((blocks.ok()?, payload))
 }
 
 /// Opens the file that was written under this key and changes these notes, with the stored data; `None` for another file.
@@ -167,8 +167,8 @@ impl<'a, R: Read + Seek> NotesReader<'a, R> {
             return Ok(None);
         }
         let length = u32::from_le_bytes(reader.bytes()?) as usize;
-        let told = reader.many(length)?;
-        Ok(Some((reader, told)))
+        let payload = reader.many(length)?;
+        Ok(Some((reader, payload)))
     }
 
     /// Skips blocks of files for which this is true: root, folder, first and last name. Then the seal is not checked.

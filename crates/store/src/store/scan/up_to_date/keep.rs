@@ -20,7 +20,7 @@ impl Observations {
         disk: &Disk,
         path: &Path,
         key: Digest,
-        told: &[u8],
+        payload: &[u8],
     ) -> Result<bool, DiskError> {
         let mut held = self.questions();
         let Some(questions) = held.as_mut() else {
@@ -36,7 +36,7 @@ impl Observations {
                 let mut few = Limited(Vec::new(), size / SHARE);
                 let mut before = changes.blocks.iter().cloned().map(Ok);
                 let before = Some(&mut before as _);
-                if write::write(&mut few, questions, before, Some(base), key, told).is_ok() {
+                if write::write(&mut few, questions, before, Some(base), key, payload).is_ok() {
                     disk.write_swap(&newer, &few.0)?;
                     return Ok(true);
                 }
@@ -50,11 +50,11 @@ impl Observations {
             });
             let mut before = before.chain(changes.blocks.iter().cloned().map(Ok));
             disk.write_swap_by(path, |out| {
-                write::write(out, questions, Some(&mut before), None, key, told)
+                write::write(out, questions, Some(&mut before), None, key, payload)
             })
         } else {
             disk.write_swap_by(path, |out| {
-                write::write(out, questions, None, None, key, told)
+                write::write(out, questions, None, None, key, payload)
             })
         };
         match written {

@@ -33,7 +33,7 @@ mod runs;
 mod write;
 
 pub use candidates::Candidates;
-pub use check::{NotesId, Recheck, again, notes_id, told};
+pub use check::{NotesId, Recheck, again, notes_id, payload};
 pub use observations::{ChangedFiles, NotedManifest, NotedPages, Observations};
 
 #[cfg(test)]

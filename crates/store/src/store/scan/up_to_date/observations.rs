@@ -135,7 +135,7 @@ impl Observations {
     }
 
     /// Discards the observations, because what follows cannot be checked again.
-    pub fn spoil(&self) {
+    pub fn discard(&self) {
         *self.questions() = None;
     }
 
@@ -213,7 +213,7 @@ impl Observations {
     }
 
     /// Returns true if the recording continues from the notes of an earlier run.
-    pub fn goes_on(&self) -> bool {
+    pub fn is_continued(&self) -> bool {
         let questions = self.questions();
         questions
             .as_ref()

@@ -1,4 +1,4 @@
-//! What a glance sees: every change of what was asked, and nothing else.
+//! An up-to-date check finds every change of what was observed, and nothing else.
 
 #![allow(clippy::disallowed_methods, reason = "tests prepare the disk by hand")]
 
@@ -80,48 +80,53 @@ impl PathParts {
         cache.save(&Disk::real()).unwrap();
     }
 
-    /// What is told when nothing is otherwise.
+    /// The payload of the notes, if nothing changed.
     fn again(&self) -> Option<Vec<u8>> {
         self.again_at(Digest::of(KEY), Timestamp::now())
     }
 
     fn again_at(&self, key: Digest, now: Timestamp) -> Option<Vec<u8>> {
-        let glanced = self.glance(key, now)?;
-        glanced.differing.is_empty().then_some(glanced.told)
+        let recheck = self.recheck(key, now)?;
+        recheck.differing.is_empty().then_some(recheck.payload)
     }
 
-    fn glance(&self, key: Digest, now: Timestamp) -> Option<Recheck> {
-        self.glance_among(key, now, None)
+    fn recheck(&self, key: Digest, now: Timestamp) -> Option<Recheck> {
+        self.recheck_among(key, now, None)
     }
 
-    fn glance_among(&self, key: Digest, now: Timestamp, among: Option<&[&str]>) -> Option<Recheck> {
+    fn recheck_among(
+        &self,
+        key: Digest,
+        now: Timestamp,
+        among: Option<&[&str]>,
+    ) -> Option<Recheck> {
         let paths: Option<Vec<RelPath>> =
             among.map(|paths| paths.iter().map(|path| path.parse().unwrap()).collect());
         let among = paths.map(|paths| Candidates::new(&paths));
         let cache = StatCache::with_clock(&self.at("cache"), Box::new(StillClock(now)));
         let (notes, files) = (self.at("glance"), self.files());
-        let glanced = again(&notes, key, &files, &cache, among.as_ref());
+        let recheck = again(&notes, key, &files, &cache, among.as_ref());
         cache.save(&Disk::real()).unwrap();
-        glanced
+        recheck
     }
 
     /// The files that differ, if only these may.
     fn differ_among(&self, among: &[&str]) -> Option<Vec<String>> {
         let now = Timestamp::now() + SignedDuration::from_secs(60);
-        let glanced = self.glance_among(Digest::of(KEY), now, Some(among))?;
-        Some(glanced.differing.iter().map(ToString::to_string).collect())
+        let recheck = self.recheck_among(Digest::of(KEY), now, Some(among))?;
+        Some(recheck.differing.iter().map(ToString::to_string).collect())
     }
 
-    /// What a glance by a clock that is a minute ahead names: differing and touched files, and whether it can be renewed.
+    /// What a check by a clock that is a minute ahead names: differing and touched files, and whether it can be renewed.
     fn names(&self) -> Option<(Vec<String>, Vec<String>, bool)> {
         let now = Timestamp::now() + SignedDuration::from_secs(60);
-        let glanced = self.glance(Digest::of(KEY), now)?;
+        let recheck = self.recheck(Digest::of(KEY), now)?;
         let texts = |files: &[FilePath]| files.iter().map(ToString::to_string).collect();
-        let named = (texts(&glanced.differing), texts(&glanced.touched));
-        if glanced.can_renew() {
-            glanced.renew(&Disk::real(), &self.at("glance")).unwrap();
+        let named = (texts(&recheck.differing), texts(&recheck.touched));
+        if recheck.can_renew() {
+            recheck.renew(&Disk::real(), &self.at("glance")).unwrap();
         }
-        Some((named.0, named.1, glanced.can_renew()))
+        Some((named.0, named.1, recheck.can_renew()))
     }
 
     fn touch(&self, path: &str) {

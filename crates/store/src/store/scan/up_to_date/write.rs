@@ -26,7 +26,7 @@ pub(super) fn write(
     before: Option<&mut dyn Iterator<Item = io::Result<NotesBlock>>>,
     base: Option<Digest>,
     key: Digest,
-    told: &[u8],
+    payload: &[u8],
 ) -> io::Result<()> {
     let mut out = SealingWriter {
         out,
@@ -35,8 +35,8 @@ pub(super) fn write(
     out.write_all(FORM)?;
     out.write_all(key.bytes())?;
     out.write_all(base.as_ref().map_or(&[0; 32], |base| base.bytes()))?;
-    out.write_all(&length::<u32>(told)?.to_le_bytes())?;
-    out.write_all(told)?;
+    out.write_all(&length::<u32>(payload)?.to_le_bytes())?;
+    out.write_all(payload)?;
     let mut asked = Vec::new();
     if let Some(before) = before {
         for file in questions.log.files()? {

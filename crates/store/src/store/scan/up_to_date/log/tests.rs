@@ -151,18 +151,22 @@ fn the_file_of_events_has_no_name_and_replaces_what_a_killed_run_left() {
     let folder = tempfile::tempdir().unwrap();
     let layout = Layout::new(folder.path());
     fs::create_dir(layout.own()).unwrap();
-    fs::write(layout.glance_events(), "left").unwrap();
+    fs::write(layout.up_to_date_events(), "left").unwrap();
     let left = gc::find(&layout, &BTreeSet::new(), None).unwrap();
     let paths: Vec<_> = left.iter().map(|one| layout.at(&one.path)).collect();
-    assert_eq!(paths, [layout.glance_events()]);
+    assert_eq!(paths, [layout.up_to_date_events()]);
 
     let disk = Disk::real();
-    let asked = Observations::noting().spilling(&disk, &layout.glance_events());
+    let asked = Observations::noting().spilling(&disk, &layout.up_to_date_events());
     many(&asked);
     assert!(disk.count() > 3, "runs were written");
     assert_eq!(fs::read_dir(layout.own()).unwrap().count(), 0);
     let key = Digest::of("the key");
-    assert!(asked.keep(&disk, &layout.glance(), key, b"").unwrap());
+    assert!(
+        asked
+            .keep(&disk, &layout.up_to_date_notes(), key, b"")
+            .unwrap()
+    );
 }
 
 #[test]

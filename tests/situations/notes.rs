@@ -1,4 +1,4 @@
-//! A run that had nothing to do is remembered, and the next one only glances at the disk: it sees what a long look would.
+//! A run with nothing to do leaves notes. The next run checks only these, and finds every change that a whole check finds.
 
 use super::letters::{NOTES, PAGE, checked, letters};
 use crate::situations::mounted::Mounted;
@@ -7,9 +7,9 @@ use crate::support::{Project, RunResult};
 use std::os::unix::fs::MetadataExt as _;
 
 #[test]
-fn says_what_a_long_look_says() {
+fn reports_what_a_whole_check_reports() {
     let project = checked();
-    let glance = project.run_unplanned(&[]);
+    let quick = project.run_unplanned(&[]);
     project.remove(NOTES);
     let look = project.run_unplanned(&[]);
     let without_time = |ran: &RunResult| {
@@ -19,9 +19,9 @@ fn says_what_a_long_look_says() {
             .map(str::to_owned)
             .collect::<Vec<_>>()
     };
-    assert_eq!(glance.code, 0);
-    assert_eq!(without_time(&glance), without_time(&look));
-    assert!(glance.records.is_empty());
+    assert_eq!(quick.code, 0);
+    assert_eq!(without_time(&quick), without_time(&look));
+    assert!(quick.records.is_empty());
 }
 
 #[test]
@@ -201,19 +201,19 @@ part = { path = "parts/part_*.txt", schema = false }
         "end",
     ];
     let told = |project: &Project| whys.map(|what| project.milepost(&["why", what, "--json"]));
-    let by_glance = told(&project);
+    let by_notes = told(&project);
     project.remove(NOTES);
-    assert_eq!(by_glance, told(&project));
+    assert_eq!(by_notes, told(&project));
     assert!(
-        by_glance[1].1.contains("\"stage\":\"many\"")
-            || by_glance[1].1.contains("\"stage\": \"many\""),
+        by_notes[1].1.contains("\"stage\":\"many\"")
+            || by_notes[1].1.contains("\"stage\": \"many\""),
         "{}",
-        by_glance[1].1
+        by_notes[1].1
     );
 }
 
 #[test]
-fn readers_say_the_same_by_a_glance() {
+fn readers_report_the_same_by_notes() {
     let project = checked();
     for command in [
         &["plan", "--json"][..],
@@ -227,13 +227,13 @@ fn readers_say_the_same_by_a_glance() {
         &["plan"],
         &["status"],
     ] {
-        let by_glance = project.milepost(command);
+        let by_notes = project.milepost(command);
         let notes = std::fs::read(project.at(NOTES)).unwrap();
         project.remove(NOTES);
-        let by_look = project.milepost(command);
+        let by_check = project.milepost(command);
         project.write(NOTES, notes);
-        assert_eq!(by_glance, by_look, "{command:?}");
-        assert_eq!(by_glance.0, 0, "{command:?}: {}", by_glance.1);
+        assert_eq!(by_notes, by_check, "{command:?}");
+        assert_eq!(by_notes.0, 0, "{command:?}: {}", by_notes.1);
     }
     // An altered output is seen all the same.
     project.write("workspace/outputs/page.md", "another\n");
@@ -250,10 +250,10 @@ fn a_run_that_worked_leaves_what_a_long_look_would() {
     assert_eq!(project.run(&[]).code, 0);
     let commands = [&["plan", "--json"][..], &["status", "--json"]];
     let told = |project: &Project| commands.map(|command| project.milepost(command));
-    let by_glance = told(&project);
+    let by_notes = told(&project);
     let notes = std::fs::read(project.at(NOTES)).unwrap();
     project.remove(NOTES);
-    assert_eq!(by_glance, told(&project));
+    assert_eq!(by_notes, told(&project));
     project.write(NOTES, notes);
 
     project.edit("workspace/inputs/person_2.json", "Bo", "Bea");
@@ -261,9 +261,9 @@ fn a_run_that_worked_leaves_what_a_long_look_would() {
     project.run(&[]).expect(0, &all);
     let page = PAGE.replace("BO", "BEA");
     assert_eq!(project.read("workspace/outputs/page.md"), page);
-    let by_glance = told(&project);
+    let by_notes = told(&project);
     project.remove(NOTES);
-    assert_eq!(by_glance, told(&project));
+    assert_eq!(by_notes, told(&project));
 }
 
 /// What happens to a workspace between two runs.
@@ -340,9 +340,9 @@ fn any(project: &Project, folder: &str, n: u64) -> Option<String> {
     Some(format!("workspace/{folder}/{name}"))
 }
 
-/// Two workspaces go through the same; in one there is never anything to glance at. All that runs do must be the same.
+/// Two workspaces go through the same; one never has notes. All that runs do must be the same.
 #[test]
-fn runs_do_the_same_with_and_without_a_glance() {
+fn runs_do_the_same_with_and_without_notes() {
     for seed in 1..=4_u64 {
         let mut random = seed;
         let mut next = || {
@@ -351,11 +351,11 @@ fn runs_do_the_same_with_and_without_a_glance() {
                 .wrapping_add(1_442_695_040_888_963_407);
             random >> 33
         };
-        let mut by_glance = letters();
-        by_glance.env("MILEPOST_AHEAD", "3600");
-        let mut by_look = by_glance.without_results();
-        by_look.env("MILEPOST_AHEAD", "3600");
-        let mut glances = 0;
+        let mut by_notes = letters();
+        by_notes.env("MILEPOST_AHEAD", "3600");
+        let mut by_check = by_notes.without_results();
+        by_check.env("MILEPOST_AHEAD", "3600");
+        let mut quick = 0;
         for step in 0..12 {
             let changes: Vec<(usize, u64)> = (0..next() % 3)
                 .map(|_| ((next() % 14) as usize, next()))
@@ -367,7 +367,7 @@ fn runs_do_the_same_with_and_without_a_glance() {
                 _ => &[],
             };
             let mut ran = Vec::new();
-            for project in [&by_glance, &by_look] {
+            for project in [&by_notes, &by_check] {
                 for (change, n) in &changes {
                     CHANGES[*change](project, *n);
                 }
@@ -382,21 +382,21 @@ fn runs_do_the_same_with_and_without_a_glance() {
                 one.output,
                 two.output
             );
-            assert_eq!(by_glance.output_digests(), by_look.output_digests(), "{at}");
+            assert_eq!(by_notes.output_digests(), by_check.output_digests(), "{at}");
             if one.code == 0 && arguments.is_empty() {
-                by_glance.check_checkpoints();
+                by_notes.check_checkpoints();
             }
-            glances += usize::from(one.records.is_empty() && one.code == 0);
+            quick += usize::from(one.records.is_empty() && one.code == 0);
             // What was altered by hand would stop all that follows.
-            for project in [&by_glance, &by_look] {
+            for project in [&by_notes, &by_check] {
                 if one.code == 5 {
                     project.run_unplanned(&["--force"]);
                 }
             }
-            if by_look.exists(NOTES) {
-                by_look.remove(NOTES);
+            if by_check.exists(NOTES) {
+                by_check.remove(NOTES);
             }
         }
-        assert!(glances > 0, "seed {seed}: no run had nothing to do");
+        assert!(quick > 0, "seed {seed}: no run had nothing to do");
     }
 }

@@ -9,14 +9,11 @@ use crate::ops::project::open_project::OpenProject;
 use crate::ops::project::request::Request;
 use crate::ops::project::snapshot::{Runner, runner};
 use crate::ops::run::RunOptions;
-use crate::run::record::recorder::Recorder;
-use crate::run::record::recover::recover;
 use milepost_core::base::glob::{Glob, is_pattern};
 use milepost_core::base::path::{FilePath, RelPath, Root};
 use milepost_core::decl::STAGES;
 use milepost_core::model::stage::{PathTemplate, Stage};
 use milepost_core::plan::lineage;
-use milepost_core::plan::options::Timing;
 use milepost_store::store::files::real_path;
 use milepost_store::store::journal::Cursor;
 use milepost_store::store::layout::Layout;
@@ -28,14 +25,14 @@ pub use milepost_store::store::layout::{MANIFESTS, OWN};
 
 /// The two folders that a run depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grounds {
+pub struct RunFolders {
     /// The project's folder.
     pub project: PathBuf,
     /// The path of the workspace, which may not exist yet.
     pub workspace: PathBuf,
 }
 
-impl Grounds {
+impl RunFolders {
     /// Returns both paths without links.
     #[must_use]
     pub fn real(&self) -> Self {
@@ -46,9 +43,9 @@ impl Grounds {
     }
 }
 
-/// The result of a look.
+/// The plan for `watch`.
 #[derive(Debug)]
-pub enum Look {
+pub enum WatchPlan {
     /// The plan of a run, and the folders that it reads from.
     Plan(Box<Plan>, Sources),
     /// Another process runs in the workspace.
@@ -62,15 +59,15 @@ pub type Sources = BTreeSet<PathBuf>;
 ///
 /// # Errors
 /// When there is no project.
-pub fn grounds(request: &Request) -> Result<Grounds, OpsError> {
+pub fn run_folders(request: &Request) -> Result<RunFolders, OpsError> {
     let project = find_project(&request.folder)?;
     let workspace = workspace_of(request, &project);
-    Ok(Grounds { project, workspace })
+    Ok(RunFolders { project, workspace })
 }
 
 /// Returns the end of the journal of the workspace; `None` if it cannot be read.
-pub fn journal_end(grounds: &Grounds) -> Option<Position> {
-    let cursor = Cursor::at_end(&Layout::new(&grounds.workspace));
+pub fn journal_end(roots: &RunFolders) -> Option<Position> {
+    let cursor = Cursor::at_end(&Layout::new(&roots.workspace));
     cursor.ok().map(|cursor| cursor.position())
 }
 
@@ -79,14 +76,18 @@ pub fn journal_end(grounds: &Grounds) -> Option<Position> {
 ///
 /// # Errors
 /// When the project was moved, its declarations are wrong, or the workspace cannot be read.
-pub fn look(request: &Request, grounds: &Grounds, options: &RunOptions) -> Result<Look, OpsError> {
+pub fn plan_for_watch(
+    request: &Request,
+    roots: &RunFolders,
+    options: &RunOptions,
+) -> Result<WatchPlan, OpsError> {
     // If the project's file is missing, `find_project` may find another project above.
     let project = find_project(&request.folder).ok();
-    if project.as_ref() != Some(&grounds.project) {
-        return Err(OpsError::NoProject(grounds.project.display().to_string()));
+    if project.as_ref() != Some(&roots.project) {
+        return Err(OpsError::NoProject(roots.project.display().to_string()));
     }
-    if let Some(runner) = runner(&Layout::new(&grounds.workspace)) {
-        return Ok(Look::Busy(Box::new(runner)));
+    if let Some(runner) = runner(&Layout::new(&roots.workspace)) {
+        return Ok(WatchPlan::Busy(Box::new(runner)));
     }
     let mut opened = open(request)?;
     let sources = sources(&opened);
@@ -103,21 +104,19 @@ pub fn look(request: &Request, grounds: &Grounds, options: &RunOptions) -> Resul
             PlanDetails::default(),
         )?;
     }
-    Ok(Look::Plan(Box::new(plan), sources))
+    Ok(WatchPlan::Plan(Box::new(plan), sources))
 }
 
 /// Puts the files in place that a killed run published. A watch may wait for a person before its next run.
 fn recover_on_disk(request: &Request) -> Result<(), OpsError> {
     let mut opened = open(request)?;
     let locked = lock_and_read(&mut opened, &request.command)?;
-    let ctx = opened.context();
-    let mut recorder = Recorder::new(ctx, locked.state, locked.journal, &request.command);
-    recover(&mut recorder, Timing::default().grace)?;
+    let (lock, mut recorder, _) = locked.recover(&opened, &request.command)?;
     if recorder.has_begun() {
         recorder.end_without_stages("recovered", "recovered")?;
         recorder.flush()?;
     }
-    drop(locked.lock);
+    drop(lock);
     Ok(())
 }
 

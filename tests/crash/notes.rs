@@ -1,4 +1,4 @@
-//! What a run notes for the next one to glance by hides nothing after a crash or a power failure at any of its operations.
+//! The notes of a run hide no change after a crash or a power failure at any of its operations.
 
 use super::project::{assert_same, operations};
 use super::sweep::{all_stops, at_each, in_parallel, sample, setting, stops};
@@ -108,7 +108,7 @@ fn is_noticed(project: &Project, change: &Change, expected: &Files) {
 }
 
 #[test]
-fn a_run_that_glances_reads_nothing_and_writes_nothing() {
+fn a_run_with_notes_reads_nothing_and_writes_nothing() {
     let project = done();
     assert!(notes(&project).is_some(), "a run leaves notes");
     // What it wrote is read once more.
