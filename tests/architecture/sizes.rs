@@ -17,7 +17,7 @@ const CODE: &[(&str, usize)] = &[
     ("agents", 5388),
     ("core", 28663),
     ("engine", 44736),
-    ("formats", 11008),
+    ("formats", 11010),
     ("store", 12356),
     ("milepost", 15160),
     (ALL, 117_311),
