@@ -1,4 +1,4 @@
-//! What is known of a workspace of 10,000 batches, read back: manifest, digests of files, the notes of a run.
+//! Reads the state of a workspace of 10,000 batches: manifest, digests of files, notes of a run.
 
 use crate::work::{Step, Work};
 use criterion::{Criterion, Throughput};

@@ -66,7 +66,7 @@ fn as_reference(ours: &Value) -> Map<String, Value> {
     record
 }
 
-/// What differs, as `id field: theirs, ours`.
+/// Returns the differences as `id field: theirs, ours`.
 fn differences(reference: &BTreeMap<String, Value>, ours: &BTreeMap<String, Value>) -> Vec<String> {
     let mut differences = Vec::new();
     for key in ours.keys().filter(|key| !reference.contains_key(*key)) {

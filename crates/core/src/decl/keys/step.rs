@@ -17,8 +17,8 @@ static KEYS: [KeySpec; count()] = keys();
 /// Keys that any step may have, and `schema`, which two kinds share.
 const SHARED: [KeySpec; 8] = [
     key("out", Name).default("the only output").doc(
-        "The output that the step writes. A name that is not an output is visible to \
-         later steps only.",
+        "The output that the step writes. A name that is not an output \
+         is visible to later steps only.",
     ),
     key("when", Jq)
         .default("true")
@@ -27,20 +27,20 @@ const SHARED: [KeySpec; 8] = [
         .default("the stage's")
         .doc("`agent_name` in the journal."),
     key("summary", Jq).doc(
-        "Counts, names and warnings of the result, for the journal's records of the \
-         step's end and of hand-offs to another role.",
+        "Counts, names and warnings of the result, for the journal's \
+         records of the step's end and of hand-offs to another role.",
     ),
     key("timeout", Duration)
         .default("10m for agent, command, http, ifc, jq and pdf_text, 2m for wait")
         .doc(
-            "The time limit of one attempt of the step, such as \"30m\". The attempt \
-             then fails with the outcome `timeout`.",
+            "The time limit of one attempt of the step, such as \"30m\". The \
+             attempt then fails with the outcome `timeout`.",
         ),
     key("attempts", Integer)
         .default("3 for agent and http, else 1")
         .doc(
-            "Maximum attempts of the step, with growing pauses. Steps and agents that \
-             compute locally run once.",
+            "Maximum attempts of the step, with growing pauses. Steps and \
+             agents that compute locally run once.",
         ),
     key("errors", Outcomes)
         .default("the stage's")
@@ -49,8 +49,8 @@ const SHARED: [KeySpec; 8] = [
         .beside(&["agent", "http"])
         .default("of agent: the output's, without `result`")
         .doc(
-            "The JSON Schema of one answer; for `http`, of the response, which must then \
-             be JSON.",
+            "The JSON Schema of one answer; for `http`, of the response, \
+             which must then be JSON.",
         ),
 ];
 

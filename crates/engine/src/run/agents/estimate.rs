@@ -100,7 +100,7 @@ pub(crate) struct CostEstimator<'a> {
     budget: Budget,
     /// True if the options of the run limit its spending, besides the limits of the workspace.
     has_budget: bool,
-    /// What the calls of the stages so far reserve.
+    /// The reservation of the calls of the stages so far.
     expected: Cell<Standing>,
     /// The spending of the workspace; read when first needed.
     spent: OnceLock<Spent>,

@@ -126,9 +126,10 @@ impl Describe for JqStep {
         ..KindInfo::computing(
             "jq",
             &[
-                key("jq", Jq)
-                    .what()
-                    .doc("Computes one value with a jq program: JSON, or text for a text output."),
+                key("jq", Jq).what().doc(
+                    "Computes one value with a jq program: JSON, or text for a text \
+                     output.",
+                ),
                 key("stream", Plain)
                     .beside(&["jq"])
                     .default("none")
@@ -164,8 +165,8 @@ impl Describe for RenderStep {
         ..KindInfo::computing(
             "render",
             &[key("render", File).what().doc(
-                "Renders this template. With `{{ }}` in its path, each batch has its own \
-                 template.",
+                "Renders this template. With `{{ }}` in its path, each batch has \
+                 its own template.",
             )],
         )
     };
@@ -225,7 +226,10 @@ impl Describe for SplitStep {
                 key("question", Jq)
                     .beside(&["split"])
                     .default("the whole record")
-                    .doc("The part of a record that an answer may depend on; `.` is the record."),
+                    .doc(
+                        "The part of a record that an answer may depend on; `.` is the \
+                         record.",
+                    ),
                 key("size", Count)
                     .beside(&["split"])
                     .default("50")
@@ -274,14 +278,31 @@ impl Describe for MergeStep {
         ..KindInfo::computing(
             "merge",
             &[
-                key("merge", Plain).what().doc("Joins these records into one file."),
-                key("key", Jq).required_beside("merge").doc("The key of a record; `.` is the record."),
-                key("order", Plain).beside(&["merge"]).default("as read").doc("The keys, in the order to sort the records by."),
-                key("corrections", Name).beside(&["merge"]).default("none").doc("An input with the columns key, field, value, who and why that overrides \
-                                                                                 values of the records."),
-                key("shared_key", Name).beside(&["merge"]).default("none").doc("A field that several records share. A correction with a value of this field \
-                                                                                instead of a key, in a column of the same name, applies to all records with \
-                                                                                that value."),
+                key("merge", Plain)
+                    .what()
+                    .doc("Joins these records into one file."),
+                key("key", Jq)
+                    .required_beside("merge")
+                    .doc("The key of a record; `.` is the record."),
+                key("order", Plain)
+                    .beside(&["merge"])
+                    .default("as read")
+                    .doc("The keys, in the order to sort the records by."),
+                key("corrections", Name)
+                    .beside(&["merge"])
+                    .default("none")
+                    .doc(
+                        "An input with the columns key, field, value, who and why that \
+                         overrides values of the records.",
+                    ),
+                key("shared_key", Name)
+                    .beside(&["merge"])
+                    .default("none")
+                    .doc(
+                        "A field that several records share. A correction with a value \
+                         of this field instead of a key, in a column of the same name, \
+                         applies to all records with that value.",
+                    ),
             ],
         )
     };

@@ -42,17 +42,35 @@ impl Describe for CommandStep {
         ..KindInfo::outside(
             "command",
             &[
-                key("command", Command).what().doc("Runs a program: a list of the program and its arguments, or a string for \
-                                                    `sh -c`."),
-                key("env", Names).beside(&["command"]).default("none").doc("Environment variables to pass to the program, besides PATH, HOME and \
-                                                                            LANG=C.UTF-8."),
-                key("reads", Names).beside(&["command"]).default("none").doc("Files that the program reads beside its arguments, as paths or patterns \
-                                                                              with `**`, such as project:tools/**/*.py: a batch runs again when one of \
-                                                                              them changes."),
-                key("stdin", Name).beside(&["command"]).default("none").doc("The input or earlier `out` to send to standard input."),
-                key("depfile", Templated).beside(&["command"]).default("none").doc("A file in which the program lists the files that it read, as rules of Make, \
-                                                                                    such as {{ paths.deps }} or deps.d in its working folder: a batch runs \
-                                                                                    again when one of those in project or workspace changes."),
+                key("command", Command).what().doc(
+                    "Runs a program: a list of the program and its arguments, or a \
+                     string for `sh -c`.",
+                ),
+                key("env", Names).beside(&["command"]).default("none").doc(
+                    "Environment variables to pass to the program, besides PATH, \
+                     HOME and LANG=C.UTF-8.",
+                ),
+                key("reads", Names)
+                    .beside(&["command"])
+                    .default("none")
+                    .doc(
+                        "Files that the program reads beside its arguments, as paths or \
+                         patterns with `**`, such as project:tools/**/*.py: a batch runs \
+                         again when one of them changes.",
+                    ),
+                key("stdin", Name)
+                    .beside(&["command"])
+                    .default("none")
+                    .doc("The input or earlier `out` to send to standard input."),
+                key("depfile", Templated)
+                    .beside(&["command"])
+                    .default("none")
+                    .doc(
+                        "A file in which the program lists the files that it read, as \
+                         rules of Make, such as {{ paths.deps }} or deps.d in its \
+                         working folder: a batch runs again when one of those in project \
+                         or workspace changes.",
+                    ),
             ],
         )
     };
@@ -129,20 +147,53 @@ impl Describe for AgentStep {
         ..KindInfo::computing(
             "agent",
             &[
-                key("agent", Name).what().doc("Asks the agent of this name."),
-                key("prompt", File).required_beside("agent").doc("The template of the prompt. With `{{ }}` in its path, each batch has its \
-                                                                  own template."),
-                key("result", Jq).beside(&["agent"]).default("the answer").doc("Computes the record to write; `.` is the answer, `$element` the element, \
-                                                                                `$question` the id of the question."),
-                key("answer", Choice(&["json", "text", "tap-yaml"])).beside(&["agent"]).default("json").doc("The format of an answer: JSON by its schema, plain text, or a TAP block of \
-                                                                                                             YAML."),
-                key("attach", Names).beside(&["agent"]).default("none").doc("Inputs and earlier `out` whose files are sent with the prompt."),
-                key("defaults", Free).beside(&["agent"]).default("none").doc("For `tap-yaml`: values for keys that an answer lacks. Each use is a warning."),
-                key("questions", Bool).beside(&["agent"]).default("false").doc("If true, the input is a batch of `split`, and each distinct question is \
-                                                                                asked once."),
-                key("each", ItemList).beside(&["agent"]).default("one request").doc("A name and a jq program: one request for each value that the program \
-                                                                                     returns, all at once. The prompt and `result` can use the value by this \
-                                                                                     name; the output is a list."),
+                key("agent", Name)
+                    .what()
+                    .doc("Asks the agent of this name."),
+                key("prompt", File).required_beside("agent").doc(
+                    "The template of the prompt. With `{{ }}` in its path, each \
+                     batch has its own template.",
+                ),
+                key("result", Jq)
+                    .beside(&["agent"])
+                    .default("the answer")
+                    .doc(
+                        "Computes the record to write; `.` is the answer, `$element` the \
+                         element, `$question` the id of the question.",
+                    ),
+                key("answer", Choice(&["json", "text", "tap-yaml"]))
+                    .beside(&["agent"])
+                    .default("json")
+                    .doc(
+                        "The format of an answer: JSON by its schema, plain text, or a \
+                         TAP block of YAML.",
+                    ),
+                key("attach", Names)
+                    .beside(&["agent"])
+                    .default("none")
+                    .doc("Inputs and earlier `out` whose files are sent with the prompt."),
+                key("defaults", Free)
+                    .beside(&["agent"])
+                    .default("none")
+                    .doc(
+                        "For `tap-yaml`: values for keys that an answer lacks. Each use \
+                         is a warning.",
+                    ),
+                key("questions", Bool)
+                    .beside(&["agent"])
+                    .default("false")
+                    .doc(
+                        "If true, the input is a batch of `split`, and each distinct \
+                         question is asked once.",
+                    ),
+                key("each", ItemList)
+                    .beside(&["agent"])
+                    .default("one request")
+                    .doc(
+                        "A name and a jq program: one request for each value that the \
+                         program returns, all at once. The prompt and `result` can use \
+                         the value by this name; the output is a list.",
+                    ),
             ],
         )
     };
@@ -209,9 +260,10 @@ impl Describe for HttpStep {
         ..KindInfo::outside(
             "http",
             &[
-                key("http", Templated)
-                    .what()
-                    .doc("Sends a request to this URL; the response is the output of the step."),
+                key("http", Templated).what().doc(
+                    "Sends a request to this URL; the response is the output of the \
+                     step.",
+                ),
                 key("method", Choice(METHODS))
                     .beside(&["http"])
                     .default("POST with `body`, else GET")
@@ -220,31 +272,33 @@ impl Describe for HttpStep {
                     .beside(&["http"])
                     .default("none")
                     .doc(
-                        "Headers of the request, each a template. Values that they take from `env` \
-                         are never shown.",
+                        "Headers of the request, each a template. Values that they take \
+                         from `env` are never shown.",
                     ),
                 key("hosts", Names).beside(&["http"]).default("any").doc(
-                    "The hosts that may receive the request, such as api.example.com (with \
-                     https) or http://localhost:3001. Required if an input names the host and \
-                     the request contains values of `env` or a header that carries a key.",
+                    "The hosts that may receive the request, such as api.example.com \
+                     (with https) or http://localhost:3001. Required if an input \
+                     names the host and the request contains values of `env` or a \
+                     header that carries a key.",
                 ),
                 key("body", Jq).beside(&["http"]).default("none").doc(
-                    "The JSON body to send; binary files in it are base64. A single file, such \
-                     as `.scan`, is sent unchanged.",
+                    "The JSON body to send; binary files in it are base64. A single \
+                     file, such as `.scan`, is sent unchanged.",
                 ),
                 key("idempotency_key", Any)
                     .beside(&["http"])
                     .default("none")
                     .doc(
-                        "Sends the header `Idempotency-Key`, or the one named here, with a digest \
-                         that is the same in each attempt and run until a fact changes.",
+                        "Sends the header `Idempotency-Key`, or the one named here, with \
+                         a digest that is the same in each attempt and run until a fact \
+                         changes.",
                     ),
                 key("idempotent", Bool)
                     .beside(&["http"])
                     .default("false for POST and PATCH without an idempotency key, else true")
                     .doc(
-                        "If true, the service carries out a request once even if it is sent again, \
-                         so Milepost repeats it when no reply comes.",
+                        "If true, the service carries out a request once even if it is \
+                         sent again, so Milepost repeats it when no reply comes.",
                     ),
             ],
         )
@@ -326,13 +380,14 @@ impl Describe for WaitStep {
             "wait",
             &[
                 key("wait", Path).what().doc(
-                    "Waits for a file that another program writes, and copies it once it has not \
-                     changed for a second and is valid by the output's schema.",
+                    "Waits for a file that another program writes, and copies it \
+                     once it has not changed for a second and is valid by the \
+                     output's schema.",
                 ),
-                key("marker", Path)
-                    .beside(&["wait"])
-                    .default("none")
-                    .doc("A second file that must exist: it marks that the first is complete."),
+                key("marker", Path).beside(&["wait"]).default("none").doc(
+                    "A second file that must exist: it marks that the first is \
+                     complete.",
+                ),
             ],
         )
     };

@@ -117,7 +117,7 @@ impl PathParts {
         Some(recheck.differing.iter().map(ToString::to_string).collect())
     }
 
-    /// What a check by a clock that is a minute ahead names: differing and touched files, and whether it can be renewed.
+    /// Checks with a clock that is a minute ahead. Returns the files that differ, the touched files, and whether the notes can be renewed.
     fn names(&self) -> Option<(Vec<String>, Vec<String>, bool)> {
         let now = Timestamp::now() + SignedDuration::from_secs(60);
         let recheck = self.recheck(Digest::of(KEY), now)?;
