@@ -233,7 +233,7 @@ fn a_table_with_other_columns_than_declared_is_refused() {
         ),
         (
             "item,count,price,paid,due\na\0,1,2.5,true,\n",
-            "2: a zero byte is here: it is no text",
+            "2: unexpected zero byte: a table must be text",
         ),
     ] {
         let why = why.replace("EXPECTED", EXPECTED);

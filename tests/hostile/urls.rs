@@ -102,7 +102,7 @@ fn a_value_of_a_row_is_no_address_of_a_service() {
     let (code, printed) = project.milepost(&["run"]);
     assert_eq!(code, 4, "{printed}");
     for part in [
-        "error: only a parameter or a variable is the address of a service",
+        "error: a URL must begin with text, a parameter or a variable",
         "stages/1_call.toml:7:8",
         "`user.id` can change the host and the path",
         "with the filter `safe`, such as {{ row.url | safe }}",

@@ -580,7 +580,10 @@ fn a_file_beyond_the_size_limit_is_an_error_with_its_place() {
 #[test]
 fn programs_run_in_a_pid_namespace_of_another_process_group() {
     let project = fixture("'cp {{ note.path }} {{ paths.upper }}'");
-    require!(required::program("unshare", &["--pid", "--fork", "true"]));
+    require!(required::program(
+        "unshare",
+        &["--pid", "--fork", "--mount-proc", "true"]
+    ));
     let milepost = project.command(&["run"]);
     let mut unshare = std::process::Command::new("unshare");
     unshare.args(["--pid", "--fork", "--mount-proc"]);

@@ -111,7 +111,7 @@ impl Agreement<'_> {
                 );
                 named.insert(batch);
             }
-            let planned = stage["restore"].as_array().into_iter().flatten();
+            let planned = stage["restore"].as_array().unwrap().iter();
             let planned: BTreeSet<String> = planned
                 .map(|key| name(stage_name, key.as_str().unwrap()))
                 .collect();

@@ -36,7 +36,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
             "d" => 86400.0,
             _ => return Err(wrong()),
         };
-        total += Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())?;
+        let part = Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())?;
+        total = total.checked_add(part).ok_or_else(wrong)?;
         rest = rest[unit_end..].trim_start();
     }
     Ok(total)

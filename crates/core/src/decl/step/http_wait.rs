@@ -56,18 +56,19 @@ impl StepReader<'_, '_> {
             schema: schema?,
         };
         let value = starting_value(&step.url.source);
-        if let Some(name) = value.and_then(|value| other_name(value, &["params", "env"])) {
+        let whole = &step.url.template;
+        if let Some(name) = value.and_then(|value| other_name(value, whole, &["params", "env"])) {
             let problem = spot
-                .problem("only a parameter or a variable is the address of a service")
+                .problem("a URL must begin with text, a parameter or a variable")
                 .label(format!("`{name}` can change the host and the path"))
-                .help("if it is meant to, end the first `{{ }}` with the filter `safe`, such as {{ row.url | safe }}");
+                .help("if that is intended, end the first `{{ }}` with the filter `safe`, such as {{ row.url | safe }}");
             self.reader.report.add(problem);
             return None;
         }
         let known = [&START[..], &[RUN]].concat();
         if step.hosts.is_empty()
             && (step.sends_env() || step.key_headers().next().is_some())
-            && let Some(name) = other_name(origin(&step.url.source), &known)
+            && let Some(name) = other_name(origin(&step.url.source), whole, &known)
         {
             let problem = spot
                 .problem("keys would go to any host that an input names")
@@ -81,7 +82,7 @@ impl StepReader<'_, '_> {
         Some(step)
     }
 
-    /// Reads the name of the header for the key of a batch, in small letters. An error was reported.
+    /// Reads the name, in lower case, of the header that has the idempotency key. On `Err`, a problem was reported.
     fn idempotency_key(&mut self, headers: &[(String, Text)]) -> Result<Option<String>, ()> {
         let Some(node) = self.fields.get("idempotency_key") else {
             return Ok(None);
@@ -165,9 +166,11 @@ impl StepReader<'_, '_> {
     }
 }
 
-/// Returns the first name in a part of a URL that is below none of the known names.
-fn other_name(part: &str, known: &[&str]) -> Option<String> {
-    let template = Template::compile("http", part).ok()?;
+/// Returns the first name in a part of a URL that is below none of the known names. If the part is no template of its own, as inside
+/// `{% if %}`, it is the first such name in the whole URL.
+fn other_name(part: &str, whole: &Template, known: &[&str]) -> Option<String> {
+    let part = Template::compile("http", part);
+    let template = part.as_ref().unwrap_or(whole);
     let is_other = |name: &&String| !known.contains(&name.split('.').next().unwrap_or_default());
     template.names().iter().find(is_other).cloned()
 }
@@ -229,9 +232,16 @@ mod tests {
             ("{{ r.q | safe }}/{{ r.k }}", None),
             ("{{- r.q|safe -}}", None),
             ("http://{{ r.q }}", None),
+            ("{{ r.q | replace('}}', '') }}/x", Some("r.q")),
         ] {
             let value = starting_value(url);
-            let name = value.and_then(|value| other_name(value, &["params", "env"]));
+            let name = value.and_then(|value| {
+                other_name(
+                    value,
+                    &Template::compile("http", url).unwrap(),
+                    &["params", "env"],
+                )
+            });
             assert_eq!(name.as_deref(), expected, "{url}");
         }
     }

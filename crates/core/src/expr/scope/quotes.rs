@@ -11,7 +11,7 @@ pub(super) struct Misplaced {
     message: &'static str,
 }
 
-const ZERO: &str = "a zero byte is here: it is no text";
+const ZERO: &str = "unexpected zero byte: a table must be text";
 const OPEN: &str = "a quote is opened here and never closed";
 const AFTER: &str = "text follows the quote that closes a cell: quote the whole cell, and write a quote within it twice";
 

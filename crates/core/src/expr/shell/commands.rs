@@ -22,8 +22,8 @@ const SHELLS: [&str; 4] = ["bash", "dash", "sh", "zsh"];
 /// Flags that no script file follows: the script is an argument, or a module runs.
 const INLINE: [&str; 8] = ["-c", "-e", "-E", "-m", "-r", "-p", "-s", "--eval"];
 
-/// Flags of shells and of Python with an argument of their own.
-const WITH_ARGUMENT: [&str; 4] = ["-o", "-O", "-W", "-X"];
+/// Flags of Python with an argument of their own.
+const PYTHON_ARGUMENTS: [&str; 2] = ["-W", "-X"];
 
 /// The placeholder of a value in the text of a script.
 const VALUE: char = '\0';
@@ -71,7 +71,7 @@ pub(crate) fn run_by(words: &[&str]) -> Option<usize> {
         return None;
     }
     let is_shell = SHELLS.contains(&name);
-    let has_arguments = is_shell || name.starts_with("python");
+    let is_python = name.starts_with("python");
     let is_inline = |word: &str| match word.strip_prefix('-') {
         Some(flags) if is_shell => !flags.starts_with('-') && flags.contains(['c', 's']),
         _ => INLINE.contains(&word),
@@ -82,10 +82,12 @@ pub(crate) fn run_by(words: &[&str]) -> Option<usize> {
         if is_inline(word) {
             return None;
         }
-        if !word.starts_with('-') {
+        if !word.starts_with('-') && !(is_shell && word.starts_with('+')) {
             return Some(at);
         }
-        at += 1 + usize::from(has_arguments && WITH_ARGUMENT.contains(&word));
+        let has_argument = is_shell && !word.starts_with("--") && word.ends_with(['o', 'O'])
+            || is_python && PYTHON_ARGUMENTS.contains(&word);
+        at += 1 + usize::from(has_argument);
     }
 }
 
@@ -245,6 +247,9 @@ mod tests {
             ("sh -ec x", None),
             ("sh -e x", Some(2)),
             ("bash -o pipefail -e x", Some(4)),
+            ("bash -euo pipefail x", Some(3)),
+            ("bash +e x", Some(2)),
+            ("python3 -O x.py", Some(2)),
             ("python3 -X utf8 -W ignore x.py", Some(5)),
             ("node -e x", None),
             ("/usr/bin/env A=1 python3 x.py", Some(3)),
