@@ -596,6 +596,36 @@ fn programs_run_in_a_pid_namespace_of_another_process_group() {
 }
 
 #[test]
+fn an_output_of_a_program_is_of_its_format() {
+    for (name, text, is_valid) in [
+        ("json", "\u{feff}{\"a\": 1}", true),
+        ("json", "", false),
+        ("json", "<html>", false),
+        ("ndjson", "{}\n[1]\n", true),
+        ("ndjson", "{}\nno", false),
+        ("toml", "a = 1", true),
+        ("toml", "a", false),
+        ("csv", "a;b\n", true),
+        ("csv", "", false),
+        ("txt", "", true),
+    ] {
+        let project = fixture("'cp {{ note.path }} {{ paths.upper }}'");
+        project.edit("stages/1_upper.toml", "}}.txt\"", &format!("}}}}.{name}\""));
+        project.write("workspace/inputs/a.txt", text);
+        let ran = project.run(&[]);
+        assert_eq!(
+            ran.code,
+            i32::from(!is_valid),
+            "{name} {text}: {}",
+            ran.output
+        );
+        if !is_valid {
+            ran.says("; if the file has another format, declare it, such as `format = \"text\"`");
+        }
+    }
+}
+
+#[test]
 fn a_depfile_that_is_not_written_fails_its_batch() {
     let project = fixture("'cp {{ note.path }} {{ paths.upper }}'");
     project.edit(

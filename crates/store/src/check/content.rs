@@ -7,6 +7,7 @@ use milepost_core::expr::json::{Fault, Json};
 use milepost_core::expr::scope::{Format, Reading, ScopeError, header, lines, misfits, parse};
 use milepost_core::model::outcome::{Outcome, OutcomeKind};
 use serde_json::Value;
+use std::io::Read as _;
 
 /// Violations that are kept of one file.
 const KEPT: usize = 20;
@@ -126,7 +127,14 @@ pub fn check_format(source: &dyn Source, format: Format) -> Result<(), Outcome> 
 /// Reads one JSON value, or as many as there are.
 fn check_json(source: &dyn Source, is_many: bool) -> Result<(), String> {
     let read = || -> Result<(), Fault> {
-        let mut json = Json::new(source.open().map_err(Fault::Io)?);
+        let mut reader = source.open().map_err(Fault::Io)?;
+        let mut begin = Vec::new();
+        let read = reader.by_ref().take(3).read_to_end(&mut begin);
+        read.map_err(Fault::Io)?;
+        if begin == "\u{feff}".as_bytes() {
+            begin.clear();
+        }
+        let mut json = Json::new(begin.as_slice().chain(reader));
         if is_many {
             while json.peek()?.is_some() {
                 json.skip()?;

@@ -17,6 +17,7 @@ pub mod self_checked;
 pub use file::DiskFile;
 pub use refusal::{DiskError, parent};
 
+use super::layout::OWN;
 use faults::Faults;
 use read::uninterrupted;
 use refusal::error;
@@ -449,12 +450,11 @@ fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Returns the symbolic link on the way to a path in `.milepost`: what is behind it belongs to others.
+/// Returns the symbolic link on the way to a path in `.milepost`. Milepost removes nothing behind it.
 fn link_above(path: &Path) -> Option<PathBuf> {
-    let above = path.ancestors().skip(1);
-    let inside = above.take_while(|folder| !folder.ends_with(".milepost"));
-    let own = path.ancestors().any(|folder| folder.ends_with(".milepost"));
-    let mut inside = inside.filter(|_| own);
+    let mut above = path.ancestors().skip(1);
+    let inside = above.clone().position(|folder| folder.ends_with(OWN))?;
+    let mut inside = above.by_ref().take(inside);
     inside
         .find(|folder| folder.is_symlink())
         .map(Path::to_owned)

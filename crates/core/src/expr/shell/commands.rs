@@ -82,7 +82,8 @@ pub(crate) fn run_by(words: &[&str]) -> Option<usize> {
         if is_inline(word) {
             return None;
         }
-        if !word.starts_with('-') && !(is_shell && word.starts_with('+')) {
+        let is_flag = word.starts_with('-') || is_shell && word.starts_with('+');
+        if !is_flag {
             return Some(at);
         }
         let has_argument = is_shell && !word.starts_with("--") && word.ends_with(['o', 'O'])

@@ -345,7 +345,6 @@ impl Dispatcher<'_, '_> {
         self.scan.batches[index].batch.key.clone()
     }
 
-    /// Records an event that concerns no file.
     fn begun(&mut self, index: usize, attempt: u32) -> Result<(), RunError> {
         let batch = self.key(index);
         let name = batch_name(&self.stage.name, &batch);

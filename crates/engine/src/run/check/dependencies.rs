@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 /// Returns the files of project and workspace among absolute paths. Those of Milepost, such as the files in scratch, are left out.
 ///
 /// # Errors
-/// If no record can hold the name of one.
+/// If no record can hold the name of one, a folder cannot be listed, or one is neither a file nor a folder.
 pub(crate) fn named(files: &Files, paths: &[PathBuf]) -> Result<Vec<FilePath>, Outcome> {
     let mut found = Vec::new();
     for path in paths {
@@ -29,6 +29,9 @@ pub(crate) fn named(files: &Files, paths: &[PathBuf]) -> Result<Vec<FilePath>, O
             Outcome::new(OutcomeKind::Path, why)
         };
         let file = RelPath::parse(&inside.to_string_lossy()).map_err(|error| failed(&error))?;
+        if reserved(root, &file).is_some() {
+            continue;
+        }
         let all = if path.is_dir() {
             let glob = Glob::parse(&format!("{}/**", escaped(file.as_str())));
             let glob = glob.map_err(|error| failed(&error))?;

@@ -106,6 +106,7 @@ impl Connection {
         state.is_refused = is_refused;
         if !is_refused {
             state.check.clear();
+            state.given_up = None;
         }
         self.changed.notify_all();
     }
