@@ -14,13 +14,13 @@ const EMPTY_NAMES: &[&str] = &["utils", "util", "helpers", "manager", "errors", 
 /// Lines of code of each package and of all: not blank, no comment, no test. A package may not grow beyond its number. If it shrinks
 /// by more than [`SLACK`], lower its number and that of all packages.
 const CODE: &[(&str, usize)] = &[
-    ("agents", 5370),
+    ("agents", 5368),
     ("core", 28745),
     ("engine", 44738),
     ("formats", 11010),
     ("store", 12364),
     ("milepost", 15160),
-    (ALL, 117_387),
+    (ALL, 117_385),
 ];
 
 /// The name of the sum in [`CODE`].
